@@ -1,0 +1,7 @@
+//! A shader-compiler backend in the manner of Mesa's ir3 (Adreno a3xx to a7xx).
+//!
+//! A program travels from [`nir`] through instruction selection to [`ir3`] in SSA form, then to registers.
+//! This crate knows nothing of the verifier that checks it.
+
+pub mod ir3;
+pub mod nir;

@@ -1,0 +1,1 @@
+//! Engines that compare two snapshots of a program.

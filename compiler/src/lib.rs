@@ -5,3 +5,4 @@
 
 pub mod ir3;
 pub mod nir;
+pub mod target;

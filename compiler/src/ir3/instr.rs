@@ -1,0 +1,432 @@
+//! Instructions: flags and the attributes that each kind of opcode carries.
+
+use super::{Block, Dst, Instr, Opcode, Src};
+use bitflags::bitflags;
+use smallvec::SmallVec;
+
+bitflags! {
+    /// Instruction flags, named as the assembler names them.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct InstrFlags: u32 {
+        /// `(sy)`: wait for texture and memory results.
+        const SY = 1;
+        /// `(ss)`: wait for special-function and local-memory results.
+        const SS = 1 << 1;
+        /// `(jp)`: reconvergence point.
+        const JP = 1 << 2;
+        /// `(ul)`: last use of `a0.x`.
+        const UL = 1 << 3;
+        /// `(eq)`: helper invocations end here.
+        const EQ = 1 << 4;
+        /// `(ei)`: end of input.
+        const EI = 1 << 5;
+        /// `(sat)`: clamp the float result to [0, 1].
+        const SAT = 1 << 6;
+        /// `.3d`: three coordinates.
+        const DIM_3D = 1 << 7;
+        /// `.a`: array.
+        const ARRAY = 1 << 8;
+        /// `.o`: with a texel offset.
+        const OFFSET = 1 << 9;
+        /// `.p`: projective.
+        const PROJ = 1 << 10;
+        /// `.s`: shadow comparison.
+        const SHADOW = 1 << 11;
+        /// `.s2en`: texture and sampler come from a register pair.
+        const S2EN = 1 << 12;
+        /// `.base<n>`/bindless mode.
+        const BINDLESS = 1 << 13;
+        /// `.nonuniform`.
+        const NONUNIFORM = 1 << 14;
+        /// `.a1en`: the index is in `a1.x`.
+        const A1EN = 1 << 15;
+        /// `.u` of `ldc`: uniform, into a shared register.
+        const UNIFORM = 1 << 16;
+        /// `.v` of `isam`: vector of consecutive elements.
+        const VECTOR = 1 << 17;
+        /// Global rather than local (`atomic.g`, `(g)` forms).
+        const GLOBAL = 1 << 18;
+        /// `.p` of `dsxpp.1.p`/`dsypp.1.p`: second instruction of the pair.
+        const PAIR = 1 << 19;
+        /// `.imm` form: address offset as an immediate.
+        const IMM_OFFSET = 1 << 20;
+    }
+}
+
+/// Numeric type of a conversion, memory access or texture result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// binary16.
+    F16,
+    /// binary32.
+    F32,
+    /// Unsigned 16 bits.
+    U16,
+    /// Unsigned 32 bits.
+    U32,
+    /// Signed 16 bits.
+    S16,
+    /// Signed 32 bits.
+    S32,
+    /// Unsigned 8 bits, in a half register.
+    U8,
+    /// Unsigned 8 bits, in a full register.
+    U8In32,
+    /// Unsigned 64 bits, in two full registers (atomics of a7xx).
+    U64,
+}
+
+impl Type {
+    /// As the assembler writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F16 => "f16",
+            Self::F32 => "f32",
+            Self::U16 => "u16",
+            Self::U32 => "u32",
+            Self::S16 => "s16",
+            Self::S32 => "s32",
+            Self::U8 => "u8",
+            Self::U8In32 => "u8_32",
+            Self::U64 => "u64",
+        }
+    }
+
+    /// Bits of memory that an element of this type takes.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::U8 | Self::U8In32 => 8,
+            Self::F16 | Self::U16 | Self::S16 => 16,
+            Self::F32 | Self::U32 | Self::S32 => 32,
+            Self::U64 => 64,
+        }
+    }
+
+    /// Whether a register of this type is a half register.
+    pub const fn is_half(self) -> bool {
+        matches!(self, Self::F16 | Self::U16 | Self::S16 | Self::U8)
+    }
+
+    /// Whether it is a float.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::F32)
+    }
+
+    /// Whether it is a signed integer.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Self::S16 | Self::S32)
+    }
+}
+
+/// Condition of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Condition {
+    /// `lt`
+    Lt,
+    /// `le`
+    Le,
+    /// `gt`
+    Gt,
+    /// `ge`
+    Ge,
+    /// `eq`
+    Eq,
+    /// `ne`
+    Ne,
+}
+
+impl Condition {
+    /// As the assembler writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lt => "lt",
+            Self::Le => "le",
+            Self::Gt => "gt",
+            Self::Ge => "ge",
+            Self::Eq => "eq",
+            Self::Ne => "ne",
+        }
+    }
+}
+
+/// Rounding mode of a conversion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Round {
+    /// What the hardware does unless told otherwise: to nearest even between floats, to zero from float to integer.
+    #[default]
+    Default,
+    /// `(even)`: to nearest even.
+    Even,
+    /// `(pos_infinity)`: up.
+    PosInf,
+    /// `(neg_infinity)`: down.
+    NegInf,
+}
+
+/// A value that the machine, not the program's data, provides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SystemValue {
+    /// Workgroup, 3 components, the same in all lanes.
+    WorkgroupId,
+    /// First workgroup of a dispatch, 3 components (a driver parameter in ir3).
+    BaseWorkgroupId,
+    /// Number of workgroups, 3 components (a driver parameter in ir3).
+    NumWorkgroups,
+    /// Size of a workgroup, 3 components.
+    WorkgroupSize,
+    /// Position in the workgroup, 3 components.
+    LocalInvocationId,
+    /// Linear position in the workgroup.
+    LocalInvocationIndex,
+    /// Number of lanes of a wave.
+    SubgroupSize,
+    /// Lane number.
+    SubgroupInvocation,
+    /// Number of the wave within its workgroup.
+    SubgroupId,
+    /// Vertex number (with base).
+    VertexId,
+    /// Vertex number without the base.
+    VertexIdZeroBase,
+    /// First vertex of a draw (a driver parameter in ir3).
+    BaseVertex,
+    /// First instance of a draw (a driver parameter in ir3).
+    BaseInstance,
+    /// Number of the draw (a driver parameter in ir3).
+    DrawId,
+    /// Whether a draw is indexed (a driver parameter in ir3).
+    IsIndexedDraw,
+    /// Instance number.
+    InstanceId,
+    /// Primitive number.
+    PrimitiveId,
+    /// Window position of a fragment, 4 components; x and y.
+    FragCoord,
+    /// Whether the fragment's primitive faces front: a bool.
+    FrontFace,
+    /// Point coordinate, 2 components.
+    PointCoord,
+    /// Sample number.
+    SampleId,
+    /// Position of the sample in the pixel, 2 components.
+    SamplePos,
+    /// Samples that are covered.
+    SampleMaskIn,
+    /// Whether the lane is a helper: a bool.
+    HelperInvocation,
+    /// Barycentric i and j at the pixel, perspective.
+    BarycentricPixel,
+    /// Barycentric i and j at the centroid, perspective.
+    BarycentricCentroid,
+    /// Barycentric i and j at the sample, perspective.
+    BarycentricSample,
+    /// Barycentric i and j at the pixel, linear.
+    BarycentricPixelLinear,
+    /// Barycentric i and j at the centroid, linear.
+    BarycentricCentroidLinear,
+    /// Barycentric i and j at the sample, linear.
+    BarycentricSampleLinear,
+    /// User clip plane constants and the like: an opaque driver parameter, by number.
+    Opaque(u16),
+}
+
+/// What a `_meta:in` brings in. Component `i` of the instruction's destination is component `i` of the input,
+/// counted from `component` where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InputKind {
+    /// A system value.
+    System(SystemValue),
+    /// A vertex attribute: driver location (nir's `base`) and first component.
+    Attribute {
+        /// Driver location.
+        base: u16,
+        /// First component.
+        component: u8,
+    },
+}
+
+/// Memory that an access goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AddressSpace {
+    /// A storage buffer.
+    Ssbo,
+    /// A storage image.
+    Image,
+    /// Memory of the workgroup.
+    Shared,
+    /// 64-bit addresses.
+    Global,
+    /// Memory of the lane.
+    Scratch,
+    /// A uniform buffer.
+    Ubo,
+    /// The constant file (`stc`).
+    Const,
+}
+
+/// Attributes of a memory access that Mesa's `ir3_print` does not print; `None` is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MemoryAttrs {
+    /// Type of an element.
+    pub ty: Option<Type>,
+    /// Elements per lane.
+    pub components: Option<u8>,
+    /// Which memory.
+    pub space: Option<AddressSpace>,
+    /// Coordinates of an image (1 to 3, array layer included).
+    pub coords: Option<u8>,
+    /// Bindless descriptor base, `.base<n>`.
+    pub base: Option<u8>,
+    /// Signed immediate byte offset (`dst_offset` of stores, `offset<n>` of `ldc`).
+    pub offset: i32,
+}
+
+/// Attributes of a texture instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TextureAttrs {
+    /// Type of the result; printed by Mesa too.
+    pub ty: Option<Type>,
+    /// `s#<n>`.
+    pub sampler: Option<u16>,
+    /// `t#<n>`.
+    pub texture: Option<u16>,
+    /// Bindless descriptor base, `.base<n>`.
+    pub base: Option<u8>,
+    /// `_meta:tex_prefetch`: the varying that is sampled at.
+    pub input_offset: Option<u16>,
+    /// Cluster size of `brcst.active.w<n>`.
+    pub cluster: Option<u8>,
+    /// Coordinates are those of a 1D texture, padded (canonicalisation of the environment's response only).
+    pub is_1d: bool,
+    /// Coordinates are those of a cube map.
+    pub is_cube: bool,
+}
+
+/// What an instruction carries beside its operands, by kind of opcode.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Attrs {
+    /// Nothing.
+    #[default]
+    None,
+    /// cat1: types, and rounding between them.
+    Move {
+        /// Type of the source.
+        src: Type,
+        /// Type of the destination.
+        dst: Type,
+        /// Rounding.
+        round: Round,
+    },
+    /// `cmps`, `cmpv`.
+    Compare(Condition),
+    /// `_meta:split`: component of the source that is taken.
+    Split {
+        /// The component.
+        offset: u16,
+    },
+    /// Branches: the block that is jumped to, once jumps are explicit (after legalization).
+    Branch {
+        /// The block.
+        target: Option<Block>,
+    },
+    /// `end`, `chmask`: which of the program's outputs each source is.
+    Outputs(SmallVec<[u16; 4]>),
+    /// `_meta:in`; `None` where the text does not say.
+    Input(Option<InputKind>),
+    /// cat5.
+    Texture(TextureAttrs),
+    /// cat6 and spill macros.
+    Memory(MemoryAttrs),
+    /// `bary.f`/`flat.b`/`ldlv` have none; scans carry the operation that they apply.
+    Scan {
+        /// The reduction's ALU operation.
+        op: Opcode,
+    },
+    /// Barriers and fences: which memories, which scope.
+    Fence {
+        /// Global memory reads.
+        r: bool,
+        /// Global memory writes.
+        w: bool,
+        /// Global memory.
+        g: bool,
+        /// Local memory.
+        l: bool,
+    },
+}
+
+/// Position in a group of identical instructions that may later become one with `(rpt<n>)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RepeatLink {
+    /// Not in a group.
+    #[default]
+    None,
+    /// First of its group.
+    First,
+    /// Behind the given instruction.
+    After(Instr),
+}
+
+/// An instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstrData {
+    /// What it does.
+    pub opcode: Opcode,
+    /// Flags.
+    pub flags: InstrFlags,
+    /// `(rpt<n>)`: executed `n + 1` times.
+    pub repeat: u8,
+    /// `(nop<n>)`.
+    pub nop: u8,
+    /// Destinations.
+    pub dsts: SmallVec<[Dst; 1]>,
+    /// Sources.
+    pub srcs: SmallVec<[Src; 3]>,
+    /// What the opcode needs beside operands.
+    pub attrs: Attrs,
+    /// Instructions that must come before this one though no value connects them.
+    pub false_deps: SmallVec<[Instr; 0]>,
+    /// Repeat group.
+    pub link: RepeatLink,
+}
+
+impl InstrData {
+    /// An instruction without operands.
+    pub fn new(opcode: Opcode) -> Self {
+        Self {
+            opcode,
+            flags: InstrFlags::empty(),
+            repeat: 0,
+            nop: 0,
+            dsts: SmallVec::new(),
+            srcs: SmallVec::new(),
+            attrs: Attrs::None,
+            false_deps: SmallVec::new(),
+            link: RepeatLink::None,
+        }
+    }
+
+    /// The texture attributes, if it is a texture instruction.
+    pub const fn texture(&self) -> Option<&TextureAttrs> {
+        match &self.attrs {
+            Attrs::Texture(attrs) => Some(attrs),
+            _ => None,
+        }
+    }
+
+    /// The memory attributes, if it is a memory instruction.
+    pub const fn memory(&self) -> Option<&MemoryAttrs> {
+        match &self.attrs {
+            Attrs::Memory(attrs) => Some(attrs),
+            _ => None,
+        }
+    }
+
+    /// The types of a cat1 instruction: source, destination.
+    pub const fn move_types(&self) -> Option<(Type, Type)> {
+        match &self.attrs {
+            Attrs::Move { src, dst, .. } => Some((*src, *dst)),
+            _ => None,
+        }
+    }
+}

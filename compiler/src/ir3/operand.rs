@@ -1,0 +1,320 @@
+//! Operands: register classes, physical registers, SSA places, constants and immediates.
+
+use super::{Array, Value};
+use bitflags::bitflags;
+use std::fmt;
+
+/// A register file of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RegFile {
+    /// General registers, one value per lane (`r0.x` … `r47.w`).
+    General,
+    /// Shared registers, one value per wave (`r48.x` … `r55.w`).
+    Shared,
+    /// Predicates (`p0.x` … `p0.w`).
+    Predicate,
+    /// The address registers `a0.x` (`r61.x`) and `a1.x` (`r61.y`).
+    Address,
+}
+
+/// The class of a register operand: which file, and whether it is 16 bits wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RegClass {
+    /// The register file.
+    pub file: RegFile,
+    /// 16 bits per component instead of 32.
+    pub half: bool,
+}
+
+impl RegClass {
+    /// 32-bit general registers.
+    pub const FULL: Self = Self { file: RegFile::General, half: false };
+    /// 16-bit general registers.
+    pub const HALF: Self = Self { file: RegFile::General, half: true };
+    /// 32-bit shared registers.
+    pub const SHARED: Self = Self { file: RegFile::Shared, half: false };
+    /// 16-bit shared registers.
+    pub const SHARED_HALF: Self = Self { file: RegFile::Shared, half: true };
+    /// Predicate registers.
+    pub const PREDICATE: Self = Self { file: RegFile::Predicate, half: false };
+    /// Address registers (16 bits).
+    pub const ADDRESS: Self = Self { file: RegFile::Address, half: true };
+
+    /// The general class for values of `bits` bits: half for 16 and below, full for 32.
+    pub const fn general(half: bool) -> Self {
+        if half { Self::HALF } else { Self::FULL }
+    }
+
+    /// Size of one component in half-register units, the unit of register allocation.
+    pub const fn component_units(self) -> u16 {
+        if self.half { 1 } else { 2 }
+    }
+
+    /// Bits of one component.
+    pub const fn bits(self) -> u8 {
+        if self.half { 16 } else { 32 }
+    }
+}
+
+/// A physical register, by Mesa's number: `register << 2 | component`, counted in registers of the operand's own
+/// width (the number of `hr1.y` is 5, as is that of `r1.y`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PhysReg(pub u16);
+
+impl PhysReg {
+    /// `r63.x`, the register that is none.
+    pub const INVALID: Self = Self(63 << 2);
+    /// `a0.x`.
+    pub const A0_X: Self = Self(61 << 2);
+    /// `a1.x`.
+    pub const A1_X: Self = Self((61 << 2) + 1);
+    /// `p0.x`, the first predicate.
+    pub const P0_X: Self = Self(62 << 2);
+    /// `r48.x`, the first shared register.
+    pub const SHARED_FIRST: Self = Self(48 << 2);
+
+    /// From a vec4 register number and a component.
+    pub const fn new(register: u16, component: u16) -> Self {
+        Self(register << 2 | component)
+    }
+
+    /// The vec4 register.
+    pub const fn register(self) -> u16 {
+        self.0 >> 2
+    }
+
+    /// The component, 0 to 3.
+    pub const fn component(self) -> u16 {
+        self.0 & 3
+    }
+
+    /// The register `n` components further on.
+    pub const fn offset(self, n: u16) -> Self {
+        Self(self.0 + n)
+    }
+}
+
+impl fmt::Display for PhysReg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "r{}.{}", self.register(), ['x', 'y', 'z', 'w'][usize::from(self.component())])
+    }
+}
+
+impl fmt::Debug for PhysReg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The components that an operand covers: bit `i` is component `i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WriteMask(pub u32);
+
+impl WriteMask {
+    /// One component.
+    pub const SCALAR: Self = Self(1);
+
+    /// The first `n` components.
+    pub const fn first(n: u32) -> Self {
+        if n >= 32 { Self(u32::MAX) } else { Self((1 << n) - 1) }
+    }
+
+    /// Number of registers spanned, holes included.
+    pub const fn span(self) -> u32 {
+        32 - self.0.leading_zeros()
+    }
+
+    /// Whether component `i` is in the mask.
+    pub const fn contains(self, i: u32) -> bool {
+        self.0 >> i & 1 != 0
+    }
+}
+
+/// An access to an array of registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ArrayAccess {
+    /// The array.
+    pub array: Array,
+    /// First element that is accessed; added to `a0.x` when relative.
+    pub offset: i16,
+    /// The access is relative to `a0.x`, which is then one of the instruction's sources.
+    pub relative: bool,
+    /// The version of the whole array (SSA): written (destination) or read (source). `None` before `array_to_ssa`
+    /// has run, or when no version reaches this use.
+    pub value: Option<Value>,
+    /// Where the array starts, once it is allocated.
+    pub base: Option<PhysReg>,
+}
+
+/// Where a register operand lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// An SSA value, not allocated.
+    Value(Value),
+    /// An SSA value whose register has been chosen (`ssa_5(r61.x)`: inputs, predicates, address registers).
+    Assigned(Value, PhysReg),
+    /// A physical register.
+    Reg(PhysReg),
+    /// An array, in SSA form.
+    Array(ArrayAccess),
+    /// `r<a0.x + offset>` after register allocation; `size` elements may be touched from `offset` on.
+    Relative {
+        /// Register number that is added to `a0.x`.
+        offset: i16,
+        /// Number of elements of the array that is accessed.
+        size: u16,
+    },
+}
+
+impl Place {
+    /// The SSA value, if any.
+    pub const fn value(&self) -> Option<Value> {
+        match self {
+            Self::Value(v) | Self::Assigned(v, _) => Some(*v),
+            Self::Array(access) => access.value,
+            Self::Reg(_) | Self::Relative { .. } => None,
+        }
+    }
+
+    /// The physical register, if it is known.
+    pub const fn reg(&self) -> Option<PhysReg> {
+        match self {
+            Self::Assigned(_, r) | Self::Reg(r) => Some(*r),
+            Self::Array(access) => access.base,
+            Self::Value(_) | Self::Relative { .. } => None,
+        }
+    }
+}
+
+bitflags! {
+    /// Source modifiers. On predicate sources of branches `NOT` is the inversion flag.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Mods: u8 {
+        /// Arithmetic negation (sign bit for floats, two's complement for integers).
+        const NEG = 1;
+        /// Absolute value, applied before the negation.
+        const ABS = 2;
+        /// Bitwise not (cat2 logic and `.b` operations), or a branch's inverted predicate.
+        const NOT = 4;
+    }
+}
+
+bitflags! {
+    /// What is known of an operand beside its place.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct OperandFlags: u16 {
+        /// `(r)`: advances with each repetition of the instruction.
+        const R = 1;
+        /// `(kill)`: last use of the value.
+        const KILL = 1 << 1;
+        /// First source of the instruction that is the value's last use.
+        const FIRST_KILL = 1 << 2;
+        /// `(unused)`: a destination that nobody reads.
+        const UNUSED = 1 << 3;
+        /// `(tied)`: destination and source must be the same register.
+        const TIED = 1 << 4;
+        /// `(early_clobber)`: the destination is written before the sources are read.
+        const EARLY_CLOBBER = 1 << 5;
+        /// `(last)`: the hardware may free the register after this read.
+        const LAST = 1 << 6;
+    }
+}
+
+/// A destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dst {
+    /// Where the result goes.
+    pub place: Place,
+    /// Its class.
+    pub class: RegClass,
+    /// The components that are written.
+    pub mask: WriteMask,
+    /// Flags.
+    pub flags: OperandFlags,
+}
+
+/// What a source reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SrcOperand {
+    /// A register.
+    Place(Place),
+    /// A word of the constant file, `c<n>.<comp>`, by its scalar index.
+    Const(u16),
+    /// `c<a0.x + n>`.
+    ConstRelative(i16),
+    /// An immediate: 32 raw bits (16 for half operands).
+    Immediate(u32),
+    /// Nothing defined reaches this source.
+    Undef,
+}
+
+/// A source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Src {
+    /// What is read.
+    pub operand: SrcOperand,
+    /// Class of the register, or width of the constant or immediate.
+    pub class: RegClass,
+    /// The components that are read.
+    pub mask: WriteMask,
+    /// Modifiers, applied as the operand is read.
+    pub mods: Mods,
+    /// Flags.
+    pub flags: OperandFlags,
+}
+
+impl Dst {
+    /// A register of one component or more.
+    pub const fn new(place: Place, class: RegClass, mask: WriteMask) -> Self {
+        Self { place, class, mask, flags: OperandFlags::empty() }
+    }
+
+    /// The SSA value that is defined, if any.
+    pub const fn value(&self) -> Option<Value> {
+        self.place.value()
+    }
+}
+
+impl Src {
+    /// Any operand without modifiers.
+    pub const fn new(operand: SrcOperand, class: RegClass, mask: WriteMask) -> Self {
+        Self { operand, class, mask, mods: Mods::empty(), flags: OperandFlags::empty() }
+    }
+
+    /// A register.
+    pub const fn reg(place: Place, class: RegClass, mask: WriteMask) -> Self {
+        Self::new(SrcOperand::Place(place), class, mask)
+    }
+
+    /// An immediate of 32 bits, or of 16 where `half`.
+    pub const fn immediate(bits: u32, half: bool) -> Self {
+        Self::new(SrcOperand::Immediate(bits), RegClass::general(half), WriteMask::SCALAR)
+    }
+
+    /// A word of the constant file.
+    pub const fn constant(index: u16, half: bool) -> Self {
+        Self::new(SrcOperand::Const(index), RegClass::general(half), WriteMask::SCALAR)
+    }
+
+    /// The same source with modifiers.
+    pub const fn with_mods(mut self, mods: Mods) -> Self {
+        self.mods = mods;
+        self
+    }
+
+    /// The SSA value that is read, if any.
+    pub const fn value(&self) -> Option<Value> {
+        match &self.operand {
+            SrcOperand::Place(place) => place.value(),
+            _ => None,
+        }
+    }
+
+    /// The place, if the source is a register.
+    pub const fn place(&self) -> Option<&Place> {
+        match &self.operand {
+            SrcOperand::Place(place) => Some(place),
+            _ => None,
+        }
+    }
+}

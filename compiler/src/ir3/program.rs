@@ -1,0 +1,187 @@
+//! Programs: blocks in layout order, their logical and physical edges, values and arrays.
+
+use super::{Attrs, InputKind, InstrData, RegClass, SystemValue};
+use cranelift_entity::{PrimaryMap, entity_impl};
+use smallvec::SmallVec;
+
+/// A basic block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Block(u32);
+entity_impl!(Block, "block");
+
+/// An instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Instr(u32);
+entity_impl!(Instr, "instr");
+
+/// An SSA value: one destination of one instruction, of one component or more.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(u32);
+entity_impl!(Value, "ssa_");
+
+/// An array of registers that is indexed with `a0.x`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Array(u32);
+entity_impl!(Array, "array");
+
+/// Kind of shader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ShaderStage {
+    /// Vertex.
+    Vertex,
+    /// Tessellation control.
+    TessControl,
+    /// Tessellation evaluation.
+    TessEval,
+    /// Geometry.
+    Geometry,
+    /// Fragment.
+    Fragment,
+    /// Compute.
+    Compute,
+}
+
+/// An SSA value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueData {
+    /// Defining instruction.
+    pub instr: Instr,
+    /// Which of its destinations.
+    pub dst: u8,
+    /// Register class.
+    pub class: RegClass,
+    /// Registers that it takes (holes of the write mask included).
+    pub components: u16,
+    /// The whole-array value of this array.
+    pub array: Option<Array>,
+}
+
+/// An array of registers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayData {
+    /// Its number in the text (`id=`).
+    pub id: u32,
+    /// Class of an element.
+    pub class: RegClass,
+    /// Number of elements, each of one register.
+    pub length: u16,
+}
+
+/// A basic block.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BlockData {
+    /// Instructions in order; phis first, the terminator or terminators last.
+    pub instrs: Vec<Instr>,
+    /// Logical successors: taken if the terminator's condition holds, taken otherwise. A block with one successor has
+    /// it at index 0.
+    pub successors: [Option<Block>; 2],
+    /// Logical predecessors; the order is that of phi sources.
+    pub predecessors: SmallVec<[Block; 2]>,
+    /// Physical successors: the logical ones and those that a wave may reach with these lanes inactive.
+    pub physical_successors: SmallVec<[Block; 2]>,
+    /// Physical predecessors.
+    pub physical_predecessors: SmallVec<[Block; 2]>,
+    /// Whether lanes may part at the terminator; `None` where it is not a conditional branch or not known.
+    pub divergent: Option<bool>,
+    /// `(jp)`: lanes that parted earlier meet again here.
+    pub reconvergence_point: bool,
+    /// Instructions that must not be removed though nothing reads their result.
+    pub keeps: Vec<Instr>,
+}
+
+impl BlockData {
+    /// The successors, in order.
+    pub fn successors(&self) -> impl DoubleEndedIterator<Item = Block> + '_ {
+        self.successors.iter().flatten().copied()
+    }
+}
+
+/// One output of the shader: where nir's `store_output` puts the first component of a source of `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Output {
+    /// Driver location (nir's `base`).
+    pub base: u16,
+    /// First component within the location.
+    pub component: u8,
+}
+
+/// A system value that the driver passes in the constant file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DriverParam {
+    /// Scalar index in the constant file.
+    pub word: u16,
+    /// Which value.
+    pub value: SystemValue,
+    /// Which component of it.
+    pub component: u8,
+}
+
+/// What the driver has to put into the constant file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConstLayout {
+    /// System values.
+    pub driver_params: Vec<DriverParam>,
+    /// Immediates that did not fit into instructions: scalar index, bits.
+    pub immediates: Vec<(u16, u32)>,
+}
+
+/// A program in the machine language, at any stage.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Program {
+    /// Kind of shader, if it is known.
+    pub stage: Option<ShaderStage>,
+    /// Workgroup size of a compute shader.
+    pub workgroup_size: Option<[u16; 3]>,
+    /// All blocks.
+    pub blocks: PrimaryMap<Block, BlockData>,
+    /// Blocks in the order of the code; the first is the entry.
+    pub layout: Vec<Block>,
+    /// All instructions, removed ones included.
+    pub instrs: PrimaryMap<Instr, InstrData>,
+    /// All values, dead ones included.
+    pub values: PrimaryMap<Value, ValueData>,
+    /// All arrays.
+    pub arrays: PrimaryMap<Array, ArrayData>,
+    /// The outputs that the sources of `end` are numbered after.
+    pub outputs: Vec<Output>,
+    /// Use of the constant file.
+    pub consts: ConstLayout,
+    /// Number printed for each block (`block7`), where it is not its position in the layout plus one.
+    pub block_names: Vec<(Block, u32)>,
+}
+
+impl Program {
+    /// The first block.
+    ///
+    /// # Panics
+    /// If the program has no block; readers and builders never leave one so.
+    pub fn entry(&self) -> Block {
+        self.layout[0]
+    }
+
+    /// Instructions in layout order with their block.
+    pub fn iter_instrs(&self) -> impl Iterator<Item = (Block, Instr)> + '_ {
+        self.layout.iter().flat_map(|&b| self.blocks[b].instrs.iter().map(move |&i| (b, i)))
+    }
+
+    /// Number of instructions that are in a block.
+    pub fn instruction_count(&self) -> usize {
+        self.layout.iter().map(|&b| self.blocks[b].instrs.len()).sum()
+    }
+
+    /// The inputs, in order.
+    pub fn inputs(&self) -> impl Iterator<Item = (Instr, Option<InputKind>)> + '_ {
+        self.iter_instrs().filter_map(|(_, i)| match self.instrs[i].attrs {
+            Attrs::Input(kind) => Some((i, kind)),
+            _ => None,
+        })
+    }
+
+    /// Adds the logical (and physical) edge `from` → `to` as successor `slot`.
+    pub fn add_edge(&mut self, from: Block, slot: usize, to: Block) {
+        self.blocks[from].successors[slot] = Some(to);
+        self.blocks[from].physical_successors.push(to);
+        self.blocks[to].predecessors.push(from);
+        self.blocks[to].physical_predecessors.push(from);
+    }
+}

@@ -199,17 +199,8 @@ impl Target {
     /// The sizes of the register files.
     #[must_use]
     pub const fn register_files(&self) -> RegisterFiles {
-        let (shared, shared_half) = if self.has_shared_regfile {
-            (64, 32)
-        } else {
-            (0, 0)
-        };
-        RegisterFiles {
-            full: 384,
-            half: 192,
-            shared,
-            shared_half,
-        }
+        let (shared, shared_half) = if self.has_shared_regfile { (64, 32) } else { (0, 0) };
+        RegisterFiles { full: 384, half: 192, shared, shared_half }
     }
 
     /// A bool in a general register is a half register.
@@ -231,18 +222,11 @@ impl Target {
     /// The GPU of this name (`a660`, also `A660`, `FD660` or `660`).
     pub fn by_name(name: &str) -> Result<Self, UnknownTarget> {
         let wanted = name.trim().to_ascii_lowercase();
-        let bare = wanted
-            .strip_prefix("fd")
-            .or_else(|| wanted.strip_prefix('a'))
-            .unwrap_or(&wanted);
+        let bare = wanted.strip_prefix("fd").or_else(|| wanted.strip_prefix('a')).unwrap_or(&wanted);
         ALL.iter()
-            .find(|target| {
-                target.name == wanted || target.name.strip_prefix('a').is_some_and(|n| n == bare)
-            })
+            .find(|target| target.name == wanted || target.name.strip_prefix('a').is_some_and(|n| n == bare))
             .copied()
-            .ok_or_else(|| UnknownTarget {
-                found: name.to_owned(),
-            })
+            .ok_or_else(|| UnknownTarget { found: name.to_owned() })
     }
 
     /// The GPU of this number (660 for the a660).
@@ -250,25 +234,15 @@ impl Target {
         ALL.iter()
             .find(|target| target.number == number && number != 0)
             .copied()
-            .ok_or_else(|| UnknownTarget {
-                found: number.to_string(),
-            })
+            .ok_or_else(|| UnknownTarget { found: number.to_string() })
     }
 
     /// The GPU of this chip id, as the kernel reports it. The speed bin in the bits from 32 on is ignored.
     pub fn by_chip_id(chip_id: u64) -> Result<Self, UnknownTarget> {
         let low = chip_id as u32;
         let exact = ALL.iter().find(|target| target.chip_id == low);
-        let any_patch = || {
-            ALL.iter()
-                .find(|target| target.chip_id & 0xff == 0xff && target.chip_id >> 8 == low >> 8)
-        };
-        exact
-            .or_else(any_patch)
-            .copied()
-            .ok_or_else(|| UnknownTarget {
-                found: format!("{chip_id:#x}"),
-            })
+        let any_patch = || ALL.iter().find(|target| target.chip_id & 0xff == 0xff && target.chip_id >> 8 == low >> 8);
+        exact.or_else(any_patch).copied().ok_or_else(|| UnknownTarget { found: format!("{chip_id:#x}") })
     }
 }
 
@@ -301,10 +275,7 @@ pub struct UnknownTarget {
 }
 
 fn names() -> String {
-    ALL.iter()
-        .map(|target| target.name)
-        .collect::<Vec<_>>()
-        .join(", ")
+    ALL.iter().map(|target| target.name).collect::<Vec<_>>().join(", ")
 }
 
 const A3XX: Target = Target {
@@ -326,13 +297,7 @@ const A3XX: Target = Target {
     local_mem_size: 32 * 1024,
     pvtmem: false,
     pvtmem_per_fiber_align: 128,
-    const_limits: ConstLimits {
-        pipeline: 512,
-        fragment: 512,
-        geometry: 512,
-        compute: 512,
-        safe: 256,
-    },
+    const_limits: ConstLimits { pipeline: 512, fragment: 512, geometry: 512, compute: 512, safe: 256 },
     const_upload_unit: 8,
     instr_align: 4,
     instr_cache_size: 0,
@@ -404,13 +369,7 @@ const A6XX_GEN1: Target = Target {
     num_predicates: 4,
     threadsize_base: 64,
     fibers_per_sp: Some(2048),
-    const_limits: ConstLimits {
-        pipeline: 512,
-        fragment: 512,
-        geometry: 512,
-        compute: 256,
-        safe: 100,
-    },
+    const_limits: ConstLimits { pipeline: 512, fragment: 512, geometry: 512, compute: 256, safe: 100 },
     instr_cache_size: 64,
     bitops_can_write_predicates: true,
     has_branch_and_or: true,
@@ -420,11 +379,7 @@ const A6XX_GEN1: Target = Target {
     has_rpt_bary_f: true,
     has_shfl: true,
     has_fs_tex_prefetch: true,
-    quirks: Quirks {
-        mov_half_shared: true,
-        samgq: true,
-        ..A5XX.quirks
-    },
+    quirks: Quirks { mov_half_shared: true, samgq: true, ..A5XX.quirks },
     ..A5XX
 };
 
@@ -437,10 +392,7 @@ const A6XX_GEN1_LOW: Target = Target {
     ..A6XX_GEN1
 };
 
-const A6XX_GEN2: Target = Target {
-    fibers_per_sp: Some(8192),
-    ..A6XX_GEN1
-};
+const A6XX_GEN2: Target = Target { fibers_per_sp: Some(8192), ..A6XX_GEN1 };
 
 const A6XX_GEN3: Target = Target {
     reg_size_vec4: 64,
@@ -450,10 +402,7 @@ const A6XX_GEN3: Target = Target {
     has_early_preamble: true,
     has_dp2acc: true,
     storage_16bit: true,
-    quirks: Quirks {
-        prede_nop: true,
-        ..A6XX_GEN1.quirks
-    },
+    quirks: Quirks { prede_nop: true, ..A6XX_GEN1.quirks },
     ..A6XX_GEN1
 };
 
@@ -464,10 +413,7 @@ const A6XX_GEN4: Target = Target {
     has_isam_v: true,
     has_ssbo_imm_offsets: true,
     has_getfiberid: true,
-    quirks: Quirks {
-        predtf_nop: true,
-        ..A6XX_GEN3.quirks
-    },
+    quirks: Quirks { predtf_nop: true, ..A6XX_GEN3.quirks },
     ..A6XX_GEN3
 };
 
@@ -475,51 +421,24 @@ const A7XX_GEN1: Target = Target {
     generation: Generation::A7xx,
     reg_size_vec4: 96,
     has_early_preamble: true,
-    const_limits: ConstLimits {
-        compute: 512,
-        ..A6XX_GEN4.const_limits
-    },
-    quirks: Quirks {
-        mov_half_shared: false,
-        fragment_needs_consts: true,
-        ..A6XX_GEN4.quirks
-    },
+    const_limits: ConstLimits { compute: 512, ..A6XX_GEN4.const_limits },
+    quirks: Quirks { mov_half_shared: false, fragment_needs_consts: true, ..A6XX_GEN4.quirks },
     ..A6XX_GEN4
 };
 
-const A7XX_GEN2: Target = Target {
-    quirks: Quirks {
-        stsc_duplication: true,
-        ..A7XX_GEN1.quirks
-    },
-    ..A7XX_GEN1
-};
+const A7XX_GEN2: Target = Target { quirks: Quirks { stsc_duplication: true, ..A7XX_GEN1.quirks }, ..A7XX_GEN1 };
 
 const A7XX_GEN3: Target = Target {
     has_compliant_dp4acc: true,
-    quirks: Quirks {
-        fragment_needs_consts: false,
-        ..A7XX_GEN1.quirks
-    },
+    quirks: Quirks { fragment_needs_consts: false, ..A7XX_GEN1.quirks },
     ..A7XX_GEN1
 };
 
-const A702: Target = Target {
-    double_threadsize: true,
-    threadsize_base: 16,
-    storage_16bit: true,
-    ..A6XX_GEN1_LOW
-};
+const A702: Target = Target { double_threadsize: true, threadsize_base: 16, storage_16bit: true, ..A6XX_GEN1_LOW };
 
 const X1_85: Target = Target {
-    const_limits: ConstLimits {
-        compute: 256,
-        ..A7XX_GEN2.const_limits
-    },
-    quirks: Quirks {
-        compute_constlen: true,
-        ..A7XX_GEN2.quirks
-    },
+    const_limits: ConstLimits { compute: 256, ..A7XX_GEN2.const_limits },
+    quirks: Quirks { compute_constlen: true, ..A7XX_GEN2.quirks },
     ..A7XX_GEN2
 };
 
@@ -528,22 +447,12 @@ const DEFAULT: Target = plain("a660", 660, A6XX_GEN4);
 /// A GPU whose chip id has the digits of its number, at any patch level.
 const fn plain(name: &'static str, number: u32, template: Target) -> Target {
     let chip_id = (number / 100) << 24 | (number / 10 % 10) << 16 | (number % 10) << 8 | 0xff;
-    Target {
-        name,
-        number,
-        chip_id,
-        ..template
-    }
+    Target { name, number, chip_id, ..template }
 }
 
 /// A GPU with a chip id of its own.
 const fn chip(name: &'static str, number: u32, chip_id: u32, template: Target) -> Target {
-    Target {
-        name,
-        number,
-        chip_id,
-        ..template
-    }
+    Target { name, number, chip_id, ..template }
 }
 
 /// Every GPU, in the order of the generations.
@@ -582,26 +491,10 @@ pub const ALL: &[Target] = &[
     plain("a640", 640, A6XX_GEN2),
     // The same chip as the a635, told apart by its speed bin only.
     chip("a643", 643, 0x0603_0500, A6XX_GEN4),
-    chip(
-        "a644",
-        644,
-        0x0606_0201,
-        Target {
-            fibers_per_sp: Some(8192),
-            ..A6XX_GEN4
-        },
-    ),
+    chip("a644", 644, 0x0606_0201, Target { fibers_per_sp: Some(8192), ..A6XX_GEN4 }),
     plain("a650", 650, A6XX_GEN3),
     DEFAULT,
-    chip(
-        "a663",
-        663,
-        0x0606_0300,
-        Target {
-            fibers_per_sp: Some(8192),
-            ..A6XX_GEN4
-        },
-    ),
+    chip("a663", 663, 0x0606_0300, Target { fibers_per_sp: Some(8192), ..A6XX_GEN4 }),
     plain("a680", 680, A6XX_GEN2),
     plain("a690", 690, A6XX_GEN4),
     chip("a702", 702, 0x0700_2000, A702),
@@ -637,44 +530,23 @@ mod tests {
 
     #[test]
     fn unknown_names_list_the_known_ones() {
-        for result in [
-            Target::by_name("a999"),
-            Target::by_number(999),
-            Target::by_number(0),
-            Target::by_name(""),
-        ] {
+        for result in [Target::by_name("a999"), Target::by_number(999), Target::by_number(0), Target::by_name("")] {
             let message = result.unwrap_err().to_string();
-            assert!(
-                message.contains("a305, ") && message.contains("a660") && message.ends_with("a750"),
-                "{message}"
-            );
+            assert!(message.contains("a305, ") && message.contains("a660") && message.ends_with("a750"), "{message}");
         }
-        assert!(
-            Target::by_name("a999")
-                .unwrap_err()
-                .to_string()
-                .contains("`a999`")
-        );
+        assert!(Target::by_name("a999").unwrap_err().to_string().contains("`a999`"));
     }
 
     #[test]
     fn names_and_numbers_are_unique_and_agree() {
         for (i, target) in ALL.iter().enumerate() {
-            assert!(
-                ALL[..i].iter().all(|other| other.name != target.name),
-                "{target}"
-            );
+            assert!(ALL[..i].iter().all(|other| other.name != target.name), "{target}");
             if target.number != 0 {
                 assert_eq!(target.name, format!("a{}", target.number));
                 assert_eq!(Target::by_number(target.number).unwrap(), *target);
             }
             assert_eq!(target.name.parse::<Target>().unwrap(), *target);
-            assert_eq!(
-                Target::by_chip_id(u64::from(target.chip_id))
-                    .unwrap()
-                    .generation,
-                target.generation
-            );
+            assert_eq!(Target::by_chip_id(u64::from(target.chip_id)).unwrap().generation, target.generation);
         }
     }
 
@@ -689,28 +561,17 @@ mod tests {
 
     #[test]
     fn generations_have_their_parameters() {
-        let [a320, a420, a540, a610, a618, a640, a650, a660, a730, a750] = [
-            "a320", "a420", "a540", "a610", "a618", "a640", "a650", "a660", "a730", "a750",
-        ]
-        .map(|name| Target::by_name(name).unwrap());
+        let [a320, a420, a540, a610, a618, a640, a650, a660, a730, a750] =
+            ["a320", "a420", "a540", "a610", "a618", "a640", "a650", "a660", "a730", "a750"]
+                .map(|name| Target::by_name(name).unwrap());
         for separate in [a320, a420, a540] {
-            assert!(
-                !separate.merged_regs && separate.num_predicates == 1 && !separate.has_predication
-            );
-            assert!(
-                !separate.has_branch_and_or
-                    && !separate.bitops_can_write_predicates
-                    && !separate.has_preamble
-            );
+            assert!(!separate.merged_regs && separate.num_predicates == 1 && !separate.has_predication);
+            assert!(!separate.has_branch_and_or && !separate.bitops_can_write_predicates && !separate.has_preamble);
             assert_eq!(separate.const_limits.compute, 512);
         }
         for merged in [a610, a618, a640, a650, a660, a730, a750] {
             assert!(merged.merged_regs && merged.num_predicates == 4 && merged.has_predication);
-            assert!(
-                merged.has_branch_and_or
-                    && merged.bitops_can_write_predicates
-                    && merged.has_preamble
-            );
+            assert!(merged.has_branch_and_or && merged.bitops_can_write_predicates && merged.has_preamble);
             assert!(merged.bools_are_half() && merged.pvtmem && merged.threadsize_base == 64);
         }
         assert_eq!([a320, a420, a540].map(|t| t.bool_bits), [32, 32, 16]);
@@ -721,18 +582,9 @@ mod tests {
             [a320, a420, a540, a610, a618, a640, a650, a660, a730, a750].map(|t| t.reg_size_vec4),
             [96, 48, 48, 48, 96, 96, 64, 64, 96, 96]
         );
-        assert_eq!(
-            [a618, a650, a660, a730].map(|t| t.has_scalar_alu),
-            [false, true, true, true]
-        );
-        assert_eq!(
-            [a618, a650, a660, a730].map(|t| t.has_early_preamble),
-            [false, true, false, true]
-        );
-        assert_eq!(
-            [a650, a660, a730].map(|t| t.has_isam_v),
-            [false, true, true]
-        );
+        assert_eq!([a618, a650, a660, a730].map(|t| t.has_scalar_alu), [false, true, true, true]);
+        assert_eq!([a618, a650, a660, a730].map(|t| t.has_early_preamble), [false, true, false, true]);
+        assert_eq!([a650, a660, a730].map(|t| t.has_isam_v), [false, true, true]);
         assert_eq!(
             [a640, a650, a660].map(|t| (t.has_dp2acc, t.has_dp4acc)),
             [(false, false), (true, false), (true, true)]
@@ -741,29 +593,15 @@ mod tests {
         assert_eq!([a660, a730].map(|t| t.const_limits.compute), [256, 512]);
         assert_eq!(Target::by_name("x1-85").unwrap().const_limits.compute, 256);
         assert!(!a610.double_threadsize && a618.double_threadsize);
-        assert_eq!(
-            [a640, a660].map(|t| t.fibers_per_sp),
-            [Some(8192), Some(4096)]
-        );
-        assert_eq!(
-            Target::by_name("a702").unwrap().generation,
-            Generation::A6xx
-        );
+        assert_eq!([a640, a660].map(|t| t.fibers_per_sp), [Some(8192), Some(4096)]);
+        assert_eq!(Target::by_name("a702").unwrap().generation, Generation::A6xx);
         assert!(Generation::A5xx < Generation::A6xx && Generation::A6xx.to_string() == "a6xx");
     }
 
     #[test]
     fn register_files_are_in_half_registers() {
         let sizes = Target::default().register_files();
-        assert_eq!(
-            sizes,
-            RegisterFiles {
-                full: 384,
-                half: 192,
-                shared: 64,
-                shared_half: 32
-            }
-        );
+        assert_eq!(sizes, RegisterFiles { full: 384, half: 192, shared: 64, shared_half: 32 });
         let old = Target::by_name("a320").unwrap().register_files();
         assert_eq!((old.full, old.half, old.shared), (384, 192, 0));
     }

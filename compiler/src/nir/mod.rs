@@ -1,1 +1,31 @@
-//! The SSA input language.
+//! The SSA input language: Mesa's nir in its final form, as ir3 takes it.
+//!
+//! A [`Shader`] has a header ([`Info`]), variables and one [`Function`]. A function has values ([`Def`]),
+//! instructions ([`Instr`]) and blocks ([`Block`]), and a tree of structured control flow ([`CfNode`]) whose leaves are
+//! the blocks. The operations are two tables: [`Op`] and [`IntrinsicOp`]; what they compute is no business of this room.
+
+mod builder;
+mod cfg;
+mod function;
+mod index;
+mod intrinsic;
+mod op;
+mod shader;
+mod tex;
+mod types;
+
+pub use builder::Builder;
+pub use cfg::Cfg;
+pub use function::{
+    Alu, AluSrc, Block, BlockData, BlocksInOrder, CfNode, Def, DefData, Function, If, Instr, InstrData, Intrinsic,
+    JumpKind, Loop, SelectionControl,
+};
+pub use index::{
+    Access, AtomicOp, Format, ImageDim, Index, IndexKind, Indices, InterpMode, IoFlags, IoSemantics, MemoryModes,
+    MemorySemantics, Scope, Xfb, XfbOutput,
+};
+pub use intrinsic::{ALL_INTRINSICS, Components, DestBits, IntrinsicInfo, IntrinsicOp};
+pub use op::{ALL_OPS, Op, OpInfo, Operand};
+pub use shader::{Info, Shader, Stage, Variable};
+pub use tex::{Tex, TexOp, TexSrcKind};
+pub use types::{AluType, BaseType};

@@ -1,0 +1,423 @@
+//! The constant indices of intrinsics: typed, kept in print order.
+
+use std::fmt;
+
+use bitflags::bitflags;
+use smallvec::SmallVec;
+
+use super::op::Op;
+use super::types::{AluType, BaseType};
+
+/// An enum whose variants are words of nir text.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $(#[doc = concat!("`", $text, "`")] $variant,)*
+        }
+
+        impl $name {
+            /// Every word.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
+
+            /// The word in nir text.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+
+            /// Reads a word.
+            pub fn from_name(text: &str) -> Option<$name> {
+                match text { $($text => Some($name::$variant),)* _ => None }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// What an atomic does.
+    AtomicOp {
+        Iadd = "iadd", Imin = "imin", Umin = "umin", Imax = "imax", Umax = "umax", Iand = "iand", Ior = "ior",
+        Ixor = "ixor", Xchg = "xchg", Fadd = "fadd", Fmin = "fmin", Fmax = "fmax", Cmpxchg = "cmpxchg",
+        Fcmpxchg = "fcmpxchg", IncWrap = "inc_wrap", DecWrap = "dec_wrap",
+    }
+}
+
+words! {
+    /// The dimensions of an image.
+    ImageDim {
+        Dim1D = "1D", Dim2D = "2D", Dim3D = "3D", Cube = "Cube", Rect = "Rect", Buf = "Buf", Ms = "2D-MSAA",
+        Subpass = "Subpass", SubpassMs = "Subpass-MSAA",
+    }
+}
+
+impl ImageDim {
+    /// How many coordinates address a texel, the array index included.
+    pub fn coordinates(self, array: bool) -> u8 {
+        let plain = match self {
+            ImageDim::Dim1D | ImageDim::Buf => 1,
+            ImageDim::Dim2D | ImageDim::Rect | ImageDim::Ms | ImageDim::Subpass | ImageDim::SubpassMs => 2,
+            ImageDim::Dim3D | ImageDim::Cube => 3,
+        };
+        // A cube's third coordinate already counts faces and layers.
+        plain + u8::from(array && self != ImageDim::Cube)
+    }
+}
+
+words! {
+    /// How an input is interpolated.
+    InterpMode {
+        None = "INTERP_MODE_NONE", Smooth = "INTERP_MODE_SMOOTH", Flat = "INTERP_MODE_FLAT",
+        NoPerspective = "INTERP_MODE_NOPERSPECTIVE", Explicit = "INTERP_MODE_EXPLICIT", Color = "INTERP_MODE_COLOR",
+    }
+}
+
+words! {
+    /// Who takes part in a barrier, or sees its effect.
+    Scope {
+        None = "NONE", Invocation = "INVOCATION", Subgroup = "SUBGROUP", ShaderCall = "SHADER_CALL",
+        Workgroup = "WORKGROUP", QueueFamily = "QUEUE_FAMILY", Device = "DEVICE",
+    }
+}
+
+words! {
+    /// The format of an image.
+    Format {
+        None = "none",
+        R8Unorm = "r8_unorm", R8Snorm = "r8_snorm", R8Uint = "r8_uint", R8Sint = "r8_sint",
+        R8G8Unorm = "r8g8_unorm", R8G8Snorm = "r8g8_snorm", R8G8Uint = "r8g8_uint", R8G8Sint = "r8g8_sint",
+        R8G8B8A8Unorm = "r8g8b8a8_unorm", R8G8B8A8Snorm = "r8g8b8a8_snorm", R8G8B8A8Uint = "r8g8b8a8_uint",
+        R8G8B8A8Sint = "r8g8b8a8_sint", B8G8R8A8Unorm = "b8g8r8a8_unorm",
+        R16Unorm = "r16_unorm", R16Snorm = "r16_snorm", R16Uint = "r16_uint", R16Sint = "r16_sint",
+        R16Float = "r16_float",
+        R16G16Unorm = "r16g16_unorm", R16G16Snorm = "r16g16_snorm", R16G16Uint = "r16g16_uint",
+        R16G16Sint = "r16g16_sint", R16G16Float = "r16g16_float",
+        R16G16B16A16Unorm = "r16g16b16a16_unorm", R16G16B16A16Snorm = "r16g16b16a16_snorm",
+        R16G16B16A16Uint = "r16g16b16a16_uint", R16G16B16A16Sint = "r16g16b16a16_sint",
+        R16G16B16A16Float = "r16g16b16a16_float",
+        R32Uint = "r32_uint", R32Sint = "r32_sint", R32Float = "r32_float",
+        R32G32Uint = "r32g32_uint", R32G32Sint = "r32g32_sint", R32G32Float = "r32g32_float",
+        R32G32B32A32Uint = "r32g32b32a32_uint", R32G32B32A32Sint = "r32g32b32a32_sint",
+        R32G32B32A32Float = "r32g32b32a32_float",
+        R64Uint = "r64_uint", R64Sint = "r64_sint",
+        R10G10B10A2Unorm = "r10g10b10a2_unorm", R10G10B10A2Uint = "r10g10b10a2_uint",
+        R11G11B10Float = "r11g11b10_float",
+    }
+}
+
+bitflags! {
+    /// What a memory access may rely on; the bits stand in print order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub struct Access: u32 {
+        /// `coherent`
+        const COHERENT = 1 << 0;
+        /// `restrict`
+        const RESTRICT = 1 << 1;
+        /// `volatile`
+        const VOLATILE = 1 << 2;
+        /// `readonly`
+        const READONLY = 1 << 3;
+        /// `writeonly`
+        const WRITEONLY = 1 << 4;
+        /// `non-uniform`
+        const NON_UNIFORM = 1 << 5;
+        /// `reorderable`
+        const REORDERABLE = 1 << 6;
+        /// `non-temporal`
+        const NON_TEMPORAL = 1 << 7;
+        /// `include-helpers`
+        const INCLUDE_HELPERS = 1 << 8;
+        /// `speculatable`
+        const SPECULATABLE = 1 << 9;
+        /// `keep-scalar`
+        const KEEP_SCALAR = 1 << 10;
+    }
+
+    /// How a barrier orders memory.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub struct MemorySemantics: u8 {
+        /// `ACQ`
+        const ACQUIRE = 1 << 0;
+        /// `REL`
+        const RELEASE = 1 << 1;
+        /// `AVAILABLE`
+        const AVAILABLE = 1 << 2;
+        /// `VISIBLE`
+        const VISIBLE = 1 << 3;
+    }
+
+    /// Kinds of memory, as variables and barriers name them; the bits stand in print order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub struct MemoryModes: u32 {
+        /// `system`
+        const SYSTEM = 1 << 0;
+        /// `uniform`
+        const UNIFORM = 1 << 1;
+        /// `ubo`
+        const UBO = 1 << 2;
+        /// `constant`
+        const CONSTANT = 1 << 3;
+        /// `image`
+        const IMAGE = 1 << 4;
+        /// `push_const`
+        const PUSH_CONST = 1 << 5;
+        /// `shader_in`
+        const SHADER_IN = 1 << 6;
+        /// `shader_out`
+        const SHADER_OUT = 1 << 7;
+        /// `shader_temp`
+        const SHADER_TEMP = 1 << 8;
+        /// `function_temp`
+        const FUNCTION_TEMP = 1 << 9;
+        /// `ssbo`
+        const SSBO = 1 << 10;
+        /// `shared`
+        const SHARED = 1 << 11;
+        /// `global`
+        const GLOBAL = 1 << 12;
+    }
+
+    /// The flags after an io location; the bits stand in print order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub struct IoFlags: u16 {
+        /// `explicit_strict`
+        const EXPLICIT_STRICT = 1 << 0;
+        /// `dualsrc`
+        const DUAL_SOURCE = 1 << 1;
+        /// `fbfetch`
+        const FB_FETCH = 1 << 2;
+        /// `coherent`
+        const COHERENT = 1 << 3;
+        /// `perview`
+        const PER_VIEW = 1 << 4;
+        /// `mediump`
+        const MEDIUM_PRECISION = 1 << 5;
+        /// `high_16bits`
+        const HIGH_16_BITS = 1 << 6;
+        /// `invariant`
+        const INVARIANT = 1 << 7;
+        /// `high_dvec2`
+        const HIGH_DVEC2 = 1 << 8;
+        /// `no_varying`
+        const NO_VARYING = 1 << 9;
+        /// `no_sysval_output`
+        const NO_SYSVAL_OUTPUT = 1 << 10;
+    }
+}
+
+/// The words of [`Access`], by bit.
+pub(crate) const ACCESS_WORDS: &[&str] = &[
+    "coherent",
+    "restrict",
+    "volatile",
+    "readonly",
+    "writeonly",
+    "non-uniform",
+    "reorderable",
+    "non-temporal",
+    "include-helpers",
+    "speculatable",
+    "keep-scalar",
+];
+
+/// The words of [`MemoryModes`], by bit.
+pub(crate) const MODE_WORDS: &[&str] = &[
+    "system",
+    "uniform",
+    "ubo",
+    "constant",
+    "image",
+    "push_const",
+    "shader_in",
+    "shader_out",
+    "shader_temp",
+    "function_temp",
+    "ssbo",
+    "shared",
+    "global",
+];
+
+/// The words of [`IoFlags`], by bit.
+pub(crate) const IO_WORDS: &[&str] = &[
+    "explicit_strict",
+    "dualsrc",
+    "fbfetch",
+    "coherent",
+    "perview",
+    "mediump",
+    "high_16bits",
+    "invariant",
+    "high_dvec2",
+    "no_varying",
+    "no_sysval_output",
+];
+
+/// What an input or output is to the API.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IoSemantics {
+    /// The slot, as printed: `VARYING_SLOT_VAR0`, `FRAG_RESULT_COLOR`, `VERT_ATTRIB_GENERIC0`.
+    pub location: Box<str>,
+    /// How many slots it covers.
+    pub slots: u32,
+    /// The flags that follow.
+    pub flags: IoFlags,
+}
+
+/// One run of components captured by transform feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct XfbOutput {
+    /// The first component.
+    pub first: u8,
+    /// How many.
+    pub components: u8,
+    /// The buffer.
+    pub buffer: u32,
+    /// The offset in bytes.
+    pub offset: u32,
+}
+
+/// What transform feedback captures of an output. Most outputs have nothing, which allocates nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Xfb {
+    /// The captured runs.
+    pub outputs: SmallVec<[XfbOutput; 2]>,
+}
+
+macro_rules! indices {
+    ($($variant:ident $text:literal $accessor:ident: $ty:ty = $default:expr;)*) => {
+        /// The kinds of index.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum IndexKind {
+            $(#[doc = concat!("`", $text, "`")] $variant,)*
+        }
+
+        /// One index with its value.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum Index {
+            $(#[doc = concat!("`", $text, "`")] $variant($ty),)*
+        }
+
+        impl IndexKind {
+            /// The name in nir text.
+            pub fn name(self) -> &'static str {
+                match self { $(IndexKind::$variant => $text,)* }
+            }
+        }
+
+        impl Index {
+            /// Which index this is.
+            pub fn kind(&self) -> IndexKind {
+                match self { $(Index::$variant(_) => IndexKind::$variant,)* }
+            }
+
+            /// The value that an index has where nobody set one.
+            pub fn default_of(kind: IndexKind) -> Index {
+                match kind { $(IndexKind::$variant => Index::$variant($default),)* }
+            }
+        }
+
+        impl Indices {
+            $(
+                #[doc = concat!("The value of `", $text, "`; its default where the intrinsic has none.")]
+                pub fn $accessor(&self) -> $ty {
+                    self.0.iter().find_map(|index| match index {
+                        Index::$variant(value) => Some(value.clone()),
+                        _ => None,
+                    }).unwrap_or_else(|| $default)
+                }
+            )*
+        }
+    };
+}
+
+indices! {
+    Base "base" base: i32 = 0;
+    WriteMask "wrmask" write_mask: u16 = 0;
+    StreamId "stream_id" stream_id: u32 = 0;
+    RangeBase "range_base" range_base: u32 = 0;
+    Range "range" range: u32 = 0;
+    DescSet "desc_set" desc_set: u32 = 0;
+    Component "component" component: u8 = 0;
+    InterpMode "interp_mode" interp_mode: InterpMode = InterpMode::None;
+    ReductionOp "reduction_op" reduction_op: Op = Op::Iadd;
+    ClusterSize "cluster_size" cluster_size: u32 = 0;
+    ImageDim "image_dim" image_dim: ImageDim = ImageDim::Dim2D;
+    ImageArray "image_array" image_array: bool = false;
+    Format "format" format: Format = Format::None;
+    Access "access" access: Access = Access::empty();
+    AlignMul "align_mul" align_mul: u32 = 0;
+    AlignOffset "align_offset" align_offset: u32 = 0;
+    SrcType "src_type" src_type: AluType = AluType::new(BaseType::Invalid, 0);
+    DestType "dest_type" dest_type: AluType = AluType::new(BaseType::Invalid, 0);
+    DriverLocation "driver_location" driver_location: u32 = 0;
+    MemorySemantics "mem_semantics" memory_semantics: MemorySemantics = MemorySemantics::empty();
+    MemoryModes "mem_modes" memory_modes: MemoryModes = MemoryModes::empty();
+    MemoryScope "memory_scope" memory_scope: Scope = Scope::None;
+    ExecutionScope "execution_scope" execution_scope: Scope = Scope::None;
+    IoSemantics "io" io_semantics: Option<Box<IoSemantics>> = None;
+    IoXfb "xfb" io_xfb: Option<Box<Xfb>> = None;
+    IoXfb2 "xfb2" io_xfb2: Option<Box<Xfb>> = None;
+    AtomicOp "atomic_op" atomic_op: AtomicOp = AtomicOp::Iadd;
+    NumComponents "num_components" num_components: u8 = 1;
+    NumArrayElems "num_array_elems" num_array_elems: u32 = 0;
+    BitSize "bit_size" bit_size: u8 = 32;
+    Divergent "divergent" divergent: bool = true;
+    LegacyFabs "legacy_fabs" legacy_fabs: bool = false;
+    LegacyFneg "legacy_fneg" legacy_fneg: bool = false;
+    LegacyFsat "legacy_fsat" legacy_fsat: bool = false;
+}
+
+/// The indices of one intrinsic, in print order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Indices(pub SmallVec<[Index; 4]>);
+
+impl Indices {
+    /// No indices.
+    pub fn new() -> Indices {
+        Indices::default()
+    }
+
+    /// The index of one kind.
+    pub fn get(&self, kind: IndexKind) -> Option<&Index> {
+        self.0.iter().find(|index| index.kind() == kind)
+    }
+
+    /// Sets an index: in place where it is there, else at the end.
+    pub fn set(&mut self, index: Index) {
+        match self.0.iter_mut().find(|old| old.kind() == index.kind()) {
+            Some(old) => *old = index,
+            None => self.0.push(index),
+        }
+    }
+}
+
+impl<const N: usize> From<[Index; N]> for Indices {
+    fn from(indices: [Index; N]) -> Indices {
+        Indices(indices.into_iter().collect())
+    }
+}
+
+/// Writes the words of the set bits with a separator, or `none` text when no bit is set.
+pub(crate) fn write_words(
+    f: &mut impl fmt::Write,
+    bits: u32,
+    words: &[&str],
+    separator: &str,
+    none: &str,
+) -> fmt::Result {
+    if bits == 0 {
+        return f.write_str(none);
+    }
+    let mut first = true;
+    for (bit, word) in words.iter().enumerate() {
+        if bits & 1 << bit != 0 {
+            if !first {
+                f.write_str(separator)?;
+            }
+            f.write_str(word)?;
+            first = false;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Types of values as operations see them: a base and a width.
+
+use std::fmt;
+
+/// What the bits of a value stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BaseType {
+    /// Signed integer.
+    Int,
+    /// Unsigned integer, or plain bits.
+    Uint,
+    /// Boolean.
+    Bool,
+    /// IEEE float.
+    Float,
+    /// No type (an index that was not set).
+    Invalid,
+}
+
+/// A base type with a width in bits; width 0 is "any".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AluType {
+    /// What the bits stand for.
+    pub base: BaseType,
+    /// 1, 8, 16, 32, 64, or 0 where the width is not part of the type.
+    pub size: u8,
+}
+
+impl AluType {
+    /// A type from its parts.
+    pub const fn new(base: BaseType, size: u8) -> AluType {
+        AluType { base, size }
+    }
+
+    /// `float32`
+    pub const FLOAT32: AluType = AluType::new(BaseType::Float, 32);
+    /// `float16`
+    pub const FLOAT16: AluType = AluType::new(BaseType::Float, 16);
+    /// `int32`
+    pub const INT32: AluType = AluType::new(BaseType::Int, 32);
+    /// `uint32`
+    pub const UINT32: AluType = AluType::new(BaseType::Uint, 32);
+
+    /// Reads a name as nir prints it: `float32`, `bool`, `invalid`.
+    pub fn from_name(name: &str) -> Option<AluType> {
+        let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+        let base = match &name[..digits] {
+            "int" => BaseType::Int,
+            "uint" => BaseType::Uint,
+            "bool" => BaseType::Bool,
+            "float" => BaseType::Float,
+            "invalid" => BaseType::Invalid,
+            _ => return None,
+        };
+        let size = match &name[digits..] {
+            "" => 0,
+            "1" => 1,
+            "8" => 8,
+            "16" => 16,
+            "32" => 32,
+            "64" => 64,
+            _ => return None,
+        };
+        Some(AluType { base, size })
+    }
+}
+
+impl fmt::Display for AluType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.base {
+            BaseType::Int => "int",
+            BaseType::Uint => "uint",
+            BaseType::Bool => "bool",
+            BaseType::Float => "float",
+            BaseType::Invalid => "invalid",
+        })?;
+        if self.size != 0 {
+            write!(f, "{}", self.size)?;
+        }
+        Ok(())
+    }
+}

@@ -1,1 +1,3 @@
 //! Engines that compare two snapshots of a program.
+
+pub mod mesa;

@@ -1,0 +1,295 @@
+//! Input files: which there are, what kind each is, and what is wrong with one that cannot be read.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::strip;
+
+/// A place in a file; line and column count from 1, columns in characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
+    }
+}
+
+/// What is wrong with an input. Each message says where, what was found, and what was expected.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// There is no such path.
+    #[error("{path}: found no such file or folder, expected a .nir, .ir3 or .log file, or a folder of them", path = path.display())]
+    Missing {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system would not let us read it.
+    #[error("{path}: cannot be read: {cause}", path = path.display())]
+    Unreadable {
+        /// The path.
+        path: PathBuf,
+        /// The system's reason.
+        cause: io::Error,
+    },
+    /// Nothing in it.
+    #[error("{path}:1:1: found an empty file, expected a program", path = path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Bytes that are no text.
+    #[error("{place}: found the byte {byte:#04x} at offset {offset}, expected UTF-8 text")]
+    NotText {
+        /// Where the text ends.
+        place: Place,
+        /// The byte that does not fit.
+        byte: u8,
+        /// How many bytes stand before it.
+        offset: usize,
+    },
+    /// Neither name nor text tells what it is.
+    #[error(
+        "{path}:1:1: found {found}, expected a nir program (`shader: MESA_SHADER_…`), an ir3 program (`block0 {{`) or a log of Mesa's ir3",
+        path = path.display()
+    )]
+    UnknownKind {
+        /// The file.
+        path: PathBuf,
+        /// Its first line.
+        found: String,
+    },
+    /// A folder with nothing for us.
+    #[error("{path}: found no program in the folder, expected .nir, .ir3 or .log files", path = path.display())]
+    NoPrograms {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A log with no program to start from.
+    #[error("{path}: found no `NIR (final form)` section in the log, expected one at least", path = path.display())]
+    NoNir {
+        /// The log.
+        path: PathBuf,
+    },
+    /// A log that ends, or goes on with something else, in the middle of a section.
+    #[error("{place}: the section `{section}` is cut off: found {found}, expected {expected}")]
+    CutOff {
+        /// Where.
+        place: Place,
+        /// The section's title.
+        section: String,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// A text that its language's reader or validator does not accept.
+    #[error("{place}: found {found}, expected {expected}")]
+    Syntax {
+        /// Where.
+        place: Place,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+}
+
+/// The languages of input files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InputKind {
+    /// A nir program.
+    Nir,
+    /// An ir3 program, in SSA form or with registers.
+    Ir3,
+    /// A log of Mesa's ir3 compiler.
+    Log,
+}
+
+impl InputKind {
+    /// The kind that a file's name tells.
+    #[must_use]
+    pub fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "nir" => Some(Self::Nir),
+            "ir3" => Some(Self::Ir3),
+            "log" => Some(Self::Log),
+            _ => None,
+        }
+    }
+
+    /// The kind that a text tells. A log's headline decides; else the first line that belongs to a language.
+    #[must_use]
+    pub fn of_text(text: &str) -> Option<Self> {
+        let mut kind = None;
+        for raw in text.lines() {
+            let line = strip::line(raw).text;
+            if line.starts_with("NIR (final form) for ") || line.starts_with("AFTER: ") {
+                return Some(Self::Log);
+            }
+            if kind.is_some() {
+                continue;
+            }
+            let block = line.strip_prefix("(jp)").unwrap_or(&line);
+            if line.starts_with("shader: ") || line.starts_with("impl ") {
+                kind = Some(Self::Nir);
+            } else if block.strip_prefix("block").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+                kind = Some(Self::Ir3);
+            }
+        }
+        kind
+    }
+}
+
+/// A file that has been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: InputKind,
+    /// The text, as it is in the file.
+    pub text: String,
+}
+
+impl Source {
+    /// Reads a file and finds out its kind: from its name, or, where that says nothing, from the text.
+    pub fn read(path: &Path) -> Result<Self, InputError> {
+        let bytes = fs::read(path).map_err(|cause| unreadable(path, cause))?;
+        Self::from_bytes(path, bytes)
+    }
+
+    /// The same of bytes that are already there.
+    pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, InputError> {
+        let text = String::from_utf8(bytes).map_err(|error| not_text(path, &error))?;
+        if text.trim().is_empty() {
+            return Err(InputError::Empty { path: path.to_owned() });
+        }
+        let kind = InputKind::of_path(path).or_else(|| InputKind::of_text(&text));
+        let Some(kind) = kind else {
+            let first: String = text.trim_start().lines().next().unwrap_or_default().chars().take(60).collect();
+            return Err(InputError::UnknownKind { path: path.to_owned(), found: format!("`{}`", first.trim_end()) });
+        };
+        Ok(Self { path: path.to_owned(), kind, text })
+    }
+}
+
+/// The files that the paths name: a file itself, a folder's programs in sorted order, folders within it included.
+pub fn collect_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InputError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if fs::metadata(path).map_err(|cause| unreadable(path, cause))?.is_dir() {
+            let before = files.len();
+            walk(path, &mut files)?;
+            if files.len() == before {
+                return Err(InputError::NoPrograms { path: path.clone() });
+            }
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), InputError> {
+    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut entries = entries.map_err(|cause| unreadable(folder, cause))?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        // A link to a folder is not followed: it may lead back here.
+        if entry.file_type().map_err(|cause| unreadable(&path, cause))?.is_dir() {
+            walk(&path, files)?;
+        } else if InputKind::of_path(&path).is_some() && !path.is_dir() {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn unreadable(path: &Path, cause: io::Error) -> InputError {
+    let path = path.to_owned();
+    match cause.kind() {
+        io::ErrorKind::NotFound => InputError::Missing { path },
+        _ => InputError::Unreadable { path, cause },
+    }
+}
+
+fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> InputError {
+    let offset = error.utf8_error().valid_up_to();
+    let before = String::from_utf8_lossy(&error.as_bytes()[..offset]);
+    let line = before.matches('\n').count() as u32 + 1;
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) as u32 + 1;
+    let place = Place { path: path.to_owned(), line, column };
+    InputError::NotText { place, byte: error.as_bytes()[offset], offset }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of(name: &str, bytes: &[u8]) -> String {
+        Source::from_bytes(Path::new(name), bytes.to_vec()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn kinds_come_from_the_name_or_the_text() {
+        for (name, text, kind) in [
+            ("a.nir", "x", InputKind::Nir),
+            ("a.ir3", "x", InputKind::Ir3),
+            ("a.log", "x", InputKind::Log),
+            ("a.txt", "// comment\nshader: MESA_SHADER_COMPUTE\n", InputKind::Nir),
+            ("a", "MESA: info: block0 {\n", InputKind::Ir3),
+            ("a", "(jp)block12 {\n", InputKind::Ir3),
+            ("a", "shader: MESA_SHADER_COMPUTE\nMESA: info: AFTER: ir3_cp:\n", InputKind::Log),
+            ("a", "MESA: info: NIR (final form) for FRAG shader (null):\n", InputKind::Log),
+        ] {
+            let source = Source::from_bytes(Path::new(name), text.as_bytes().to_vec()).unwrap();
+            assert_eq!((source.kind, &*source.text), (kind, text), "{name}");
+        }
+    }
+
+    #[test]
+    fn bad_files_have_a_message() {
+        assert_eq!(error_of("a.nir", b""), "a.nir:1:1: found an empty file, expected a program");
+        assert_eq!(error_of("a.nir", b" \n\n"), "a.nir:1:1: found an empty file, expected a program");
+        assert_eq!(
+            error_of("a.nir", b"shader\nimp\xffl"),
+            "a.nir:2:4: found the byte 0xff at offset 10, expected UTF-8 text"
+        );
+        assert!(error_of("a.txt", b"hello\nthere").starts_with("a.txt:1:1: found `hello`, expected a nir program"));
+    }
+
+    #[test]
+    fn missing_paths_have_a_message() {
+        let path = Path::new("no/such/file.nir");
+        let message = Source::read(path).unwrap_err().to_string();
+        assert!(message.starts_with("no/such/file.nir: found no such file or folder, expected"), "{message}");
+        assert!(matches!(collect_paths(&[path.to_owned()]), Err(InputError::Missing { .. })));
+        let folder = std::env::temp_dir();
+        assert!(matches!(Source::read(&folder), Err(InputError::Unreadable { .. })));
+    }
+
+    #[test]
+    fn folders_are_walked_in_order() {
+        let root = std::env::temp_dir().join(format!("ir3-equiv-walk-{}", std::process::id()));
+        fs::create_dir_all(root.join("b/empty")).unwrap();
+        for name in ["c.nir", "b/z.log", "b/a.ir3", "a.nir", "b/README.md", "notes.txt"] {
+            fs::write(root.join(name), "x").unwrap();
+        }
+        let found = collect_paths(&[root.clone(), root.join("notes.txt")]).unwrap();
+        let names: Vec<_> = found.iter().map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["a.nir", "b/a.ir3", "b/z.log", "c.nir", "notes.txt"]);
+        assert!(matches!(collect_paths(&[root.join("b/empty")]), Err(InputError::NoPrograms { .. })));
+        fs::remove_dir_all(&root).unwrap();
+    }
+}

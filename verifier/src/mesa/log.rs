@@ -1,0 +1,330 @@
+//! Cutting a log of Mesa's ir3 compiler into sections.
+
+use std::path::Path;
+
+use super::input::{InputError, Place};
+use super::strip;
+
+/// What a section holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum SectionKind {
+    /// The nir that enters ir3.
+    NirFinal {
+        /// The stage as the headline has it: `VERT`, `BVERT` (the binning variant), `FRAG`, `CL` …
+        stage: String,
+    },
+    /// The ir3 program after a pass.
+    Ir3After {
+        /// The pass as the headline has it: `nir->ir3`, `ir3_cp`, `register allocation` …
+        pass: String,
+    },
+    /// The final assembly.
+    NativeCode,
+    /// What the program costs, and where its inputs and outputs are.
+    Statistics,
+    /// The final words in hexadecimal, with their disassembly.
+    Listing,
+    /// What stands before the first headline.
+    Other,
+}
+
+/// One section of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// What it holds.
+    pub kind: SectionKind,
+    /// The line in the file, counted from 1, on which `text` begins (the one after the headline, if there is one).
+    pub first_line: u32,
+    /// The lines without log prefixes and colours, as many as in the file.
+    pub text: String,
+    /// How many characters were taken off the front of each line.
+    prefixes: Vec<u32>,
+}
+
+/// A log in sections, in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    /// The sections. A log of several variants (a vertex shader has a binning variant too) repeats them.
+    pub sections: Vec<Section>,
+}
+
+impl Section {
+    fn new(kind: SectionKind, first_line: u32) -> Self {
+        Self { kind, first_line, text: String::new(), prefixes: Vec::new() }
+    }
+
+    /// The place in the file of a line and column of the text, all counted from 1; line 0 is the headline.
+    #[must_use]
+    pub fn place(&self, line: u32, column: u32) -> (u32, u32) {
+        let prefix = line.checked_sub(1).and_then(|i| self.prefixes.get(i as usize));
+        ((self.first_line + line).saturating_sub(1), column + prefix.copied().unwrap_or(0))
+    }
+
+    /// The name of the section, as a message has it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match &self.kind {
+            SectionKind::NirFinal { stage } => format!("NIR (final form) for {stage} shader"),
+            SectionKind::Ir3After { pass } => format!("AFTER: {pass}"),
+            SectionKind::NativeCode => "Native code".to_owned(),
+            SectionKind::Statistics => "statistics".to_owned(),
+            SectionKind::Listing => "hex listing".to_owned(),
+            SectionKind::Other => "text before the first section".to_owned(),
+        }
+    }
+
+    fn push(&mut self, line: &strip::Stripped<'_>) {
+        self.text.push_str(&line.text);
+        self.text.push('\n');
+        self.prefixes.push(line.prefix);
+    }
+
+    /// Says where the text breaks off in the middle, or has a brace too many: the line and column in the text, what was
+    /// found there, and what was expected.
+    fn flaw(&self) -> Option<(u32, u32, String, String)> {
+        if !matches!(self.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. }) {
+            return None;
+        }
+        // The lines of the braces that are open.
+        let mut open: Vec<u32> = Vec::new();
+        let mut any = false;
+        let mut last = 0;
+        for (number, line) in (1..).zip(self.text.lines()) {
+            if !line.is_empty() {
+                last = number;
+            }
+            // nir_print writes the brace of an `if` behind its comment: `if %49  // don't flatten {`.
+            let in_comment = line.trim_start().starts_with("if ") && line.ends_with('{');
+            let code = if in_comment { line } else { line.split_once("//").map_or(line, |(code, _)| code) };
+            for (column, c) in (1..).zip(code.chars()) {
+                match c {
+                    '{' => {
+                        any = true;
+                        open.push(number);
+                    }
+                    '}' if open.pop().is_none() => {
+                        return Some((number, column, "`}`".into(), "a `{` before it".into()));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // The headline alone counts as the place where an empty section ends.
+        let column = self.text.lines().nth((last as usize).wrapping_sub(1)).map_or(1, |l| l.chars().count() as u32 + 1);
+        if let Some(&opened) = open.last() {
+            let (line, _) = self.place(opened, 1);
+            return Some((last, column, "the end of the section".into(), format!("`}}` for the `{{` of line {line}")));
+        }
+        let wants_body = match &self.kind {
+            SectionKind::NirFinal { .. } => !self.text.lines().any(|line| line.starts_with("impl ")),
+            _ => !any,
+        };
+        if wants_body {
+            let wanted = if matches!(self.kind, SectionKind::NirFinal { .. }) { "`impl main {`" } else { "a block" };
+            return Some((last, column, "the end of the section".into(), wanted.into()));
+        }
+        None
+    }
+}
+
+impl Log {
+    /// Cuts a log into its sections. A section that breaks off in the middle is an error.
+    pub fn read(path: &Path, raw: &str) -> Result<Self, InputError> {
+        let mut sections = Vec::new();
+        let mut current = Section::new(SectionKind::Other, 1);
+        for (number, raw_line) in (1..).zip(raw.lines()) {
+            let line = strip::line(raw_line);
+            match headline(&line.text, &current.kind) {
+                Some((kind, is_body)) => {
+                    let first_line = if is_body { number } else { number + 1 };
+                    close(path, &mut sections, std::mem::replace(&mut current, Section::new(kind, first_line)))?;
+                    if is_body {
+                        current.push(&line);
+                    }
+                }
+                None => current.push(&line),
+            }
+        }
+        let cut_native = current.kind == SectionKind::NativeCode;
+        let (line, column) = current.place(current.prefixes.len() as u32, 1);
+        close(path, &mut sections, current)?;
+        if cut_native {
+            return Err(InputError::CutOff {
+                place: Place { path: path.to_owned(), line, column },
+                section: "Native code".to_owned(),
+                found: "the end of the file".to_owned(),
+                expected: "the program's statistics".to_owned(),
+            });
+        }
+        Ok(Self { sections })
+    }
+
+    /// The nir sections. It is an error if there are none: a log without them has no program to start from.
+    pub fn nir(&self, path: &Path) -> Result<Vec<&Section>, InputError> {
+        let sections: Vec<_> =
+            self.sections.iter().filter(|s| matches!(s.kind, SectionKind::NirFinal { .. })).collect();
+        if sections.is_empty() {
+            return Err(InputError::NoNir { path: path.to_owned() });
+        }
+        Ok(sections)
+    }
+}
+
+/// Puts a finished section away, if there is anything in it.
+fn close(path: &Path, sections: &mut Vec<Section>, section: Section) -> Result<(), InputError> {
+    if let Some((line, column, found, expected)) = section.flaw() {
+        let (line, column) = section.place(line, column);
+        let place = Place { path: path.to_owned(), line, column };
+        return Err(InputError::CutOff { place, section: section.title(), found, expected });
+    }
+    if section.kind != SectionKind::Other || !section.text.trim().is_empty() {
+        sections.push(section);
+    }
+    Ok(())
+}
+
+/// The kind of section that a line begins, and whether the line is itself part of the section.
+fn headline(line: &str, current: &SectionKind) -> Option<(SectionKind, bool)> {
+    if let Some(rest) = line.strip_prefix("NIR (final form) for ") {
+        let stage = rest.split(' ').next().unwrap_or_default().to_owned();
+        return Some((SectionKind::NirFinal { stage }, false));
+    }
+    if let Some(rest) = line.strip_prefix("AFTER: ") {
+        let pass = rest.strip_suffix(':').unwrap_or(rest).to_owned();
+        return Some((SectionKind::Ir3After { pass }, false));
+    }
+    if line.starts_with("Native code for ") {
+        return Some((SectionKind::NativeCode, false));
+    }
+    if line.starts_with("; hex listing") {
+        return Some((SectionKind::Listing, false));
+    }
+    // The first comment after the code that names its stage: `; VERT: outputs: …`. The comments before the code
+    // (`; num_ubos: 1`) have no upper-case word.
+    let in_code = *current == SectionKind::NativeCode;
+    let names_stage = |rest: &str| rest.split([':', ' ']).next().is_some_and(is_stage);
+    if in_code && line.strip_prefix("; ").is_some_and(names_stage) {
+        return Some((SectionKind::Statistics, true));
+    }
+    None
+}
+
+fn is_stage(word: &str) -> bool {
+    word.len() >= 2 && word.bytes().all(|b| b.is_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "\
+hello
+MESA: info: NIR (final form) for VERT shader (null):
+MESA: info: shader: MESA_SHADER_VERTEX
+MESA: info: impl main {
+MESA: info:     block b0:  // preds: {
+MESA: info:     if %0  // flatten {
+MESA: info:     }
+MESA: info: }
+MESA: info: 
+MESA: info: AFTER: nir->ir3:
+MESA: info: block0 {
+MESA: info: \t0001:0000:000: \tend
+MESA: info: }
+MESA: info: AFTER: register allocation:
+MESA: info: block0 {
+MESA: warning: something else
+MESA: info: }
+MESA: info: Native code for unnamed VERT shader (null) with sha1 00:
+MESA: info: ; num_ubos: 0
+MESA: info: end
+MESA: info: ; VERT: outputs: r0.x
+MESA: info: ; VERT prog 1/1: 20 instr
+; gpu gen 6
+; hex listing: index[hi_lo] disasm
+0000[03000000_00000000] end
+";
+
+    fn read(text: &str) -> Result<Log, InputError> {
+        Log::read(Path::new("x.log"), text)
+    }
+
+    #[test]
+    fn sections_keep_their_lines() {
+        let log = read(LOG).unwrap();
+        let kinds: Vec<_> = log.sections.iter().map(|s| (s.title(), s.first_line)).collect();
+        let expected = [
+            ("text before the first section", 1),
+            ("NIR (final form) for VERT shader", 3),
+            ("AFTER: nir->ir3", 11),
+            ("AFTER: register allocation", 15),
+            ("Native code", 19),
+            ("statistics", 21),
+            ("hex listing", 25),
+        ];
+        assert_eq!(kinds, expected.map(|(title, line)| (title.to_owned(), line)));
+        assert_eq!(log.sections[2].text, "block0 {\n\t0001:0000:000: \tend\n}\n");
+        assert_eq!(log.sections[3].text, "block0 {\n\n}\n");
+        assert_eq!(log.sections[2].place(2, 1), (12, 13));
+        assert_eq!(log.sections[6].place(1, 3), (25, 3));
+        assert_eq!(log.sections[6].place(9, 3), (33, 3));
+        assert_eq!(log.nir(Path::new("x.log")).unwrap().len(), 1);
+        for section in &log.sections {
+            let raw: Vec<_> = LOG.lines().skip(section.first_line as usize - 1).collect();
+            for (raw, line) in raw.iter().zip(section.text.lines()) {
+                assert!(raw.ends_with(line), "{raw} / {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn windows_line_ends_change_nothing() {
+        assert_eq!(read(&LOG.replace('\n', "\r\n")).unwrap(), read(LOG).unwrap());
+    }
+
+    #[test]
+    fn every_cut_is_complete_or_an_error_with_its_place() {
+        let complete = read(LOG).unwrap();
+        let lines: Vec<_> = LOG.lines().collect();
+        for end in 1..lines.len() {
+            let text = lines[..end].join("\n");
+            match read(&text) {
+                // What was read is a prefix of the whole.
+                Ok(log) => {
+                    for (part, whole) in log.sections.iter().zip(&complete.sections) {
+                        assert!(whole.text.starts_with(part.text.trim_end_matches('\n')), "cut after {end}");
+                    }
+                }
+                Err(InputError::CutOff { place, .. }) => assert!(place.line as usize <= end, "{place}"),
+                Err(other) => panic!("cut after {end}: {other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_section_says_what_is_missing() {
+        let cut = |end: usize| {
+            let text = LOG.lines().take(end).collect::<Vec<_>>().join("\n");
+            read(&text).unwrap_err().to_string()
+        };
+        assert_eq!(
+            cut(5),
+            "x.log:5:39: the section `NIR (final form) for VERT shader` is cut off: \
+             found the end of the section, expected `}` for the `{` of line 4"
+        );
+        assert!(cut(3).contains("expected `impl main {`"), "{}", cut(3));
+        assert!(cut(10).contains("`AFTER: nir->ir3` is cut off: found the end of the section, expected a block"));
+        assert!(cut(12).starts_with("x.log:12:"), "{}", cut(12));
+        assert!(cut(2).starts_with("x.log:2:1: "), "{}", cut(2));
+        assert!(cut(19).contains("expected the program's statistics"), "{}", cut(19));
+        let extra = LOG.replace("\tend\n", "\tend }\n");
+        assert!(read(&extra).unwrap_err().to_string().contains("found `}`, expected a `{` before it"));
+    }
+
+    #[test]
+    fn a_log_without_nir_is_refused() {
+        let log = read("AFTER: ir3_cp:\nblock0 {\n}\n").unwrap();
+        let error = log.nir(Path::new("x.log")).unwrap_err();
+        assert!(error.to_string().contains("no `NIR (final form)` section"), "{error}");
+    }
+}

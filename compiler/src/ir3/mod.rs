@@ -10,6 +10,7 @@
 
 mod builder;
 mod instr;
+pub mod legality;
 pub mod opcode;
 mod operand;
 mod program;

@@ -1,0 +1,439 @@
+//! What an instruction can encode as a source: constants, immediates, relative and shared registers, modifiers.
+//!
+//! Copy propagation asks [`valid_source`] before it replaces a register by what was copied into it. The answer is
+//! about one operand in its place beside the others: many instructions take one constant, but not two.
+//!
+//! Float operations of cat2 cannot hold an arbitrary immediate, only one of the twelve floats of a table in the
+//! hardware (the *FLUT*). In this crate such an immediate is the float's own bits; only the text and the encoding
+//! know the index.
+
+use super::{
+    Attrs, Category, Dst, InstrData, InstrFlags, Mods, Opcode, Place, Program, RegFile, Src, SrcOperand, Type,
+};
+use crate::target::{Generation, Target};
+
+/// The floats that float operations can take as an immediate, as binary32 and binary16, by their index:
+/// 0, 1/2, 1, 2, e, pi, 1/pi, ln 2, log2 e, log10 2, log2 10, 4.
+pub const FLUT: [(u32, u16); 12] = [
+    (0x0000_0000, 0x0000),
+    (0x3f00_0000, 0x3800),
+    (0x3f80_0000, 0x3c00),
+    (0x4000_0000, 0x4000),
+    (0x402d_f854, 0x4170),
+    (0x4049_0fdb, 0x4248),
+    (0x3ea2_f983, 0x3518),
+    (0x3f31_7218, 0x398c),
+    (0x3fb8_aa3b, 0x3dc5),
+    (0x3e9a_209b, 0x34d1),
+    (0x4054_9a78, 0x42a5),
+    (0x4080_0000, 0x4400),
+];
+
+/// Words of the constant file that an operand can name (11 bits).
+pub const CONST_WORDS: u16 = 2048;
+
+/// The index in [`FLUT`] of a float given by its bits.
+pub fn flut_index(bits: u32, half: bool) -> Option<u32> {
+    FLUT.iter().position(|&(f32, f16)| if half { u32::from(f16) == bits } else { f32 == bits }).map(|i| i as u32)
+}
+
+/// The bits of the float at an index of [`FLUT`].
+pub fn flut_bits(index: u32, half: bool) -> Option<u32> {
+    let &(f32, f16) = FLUT.get(usize::try_from(index).ok()?)?;
+    Some(if half { u32::from(f16) } else { f32 })
+}
+
+/// Whether immediates of this opcode are floats out of [`FLUT`]: float operations of cat2, but not `bary.f`, whose
+/// immediate is the number of a varying.
+pub fn takes_flut_immediates(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        AddF | MinF | MaxF | MulF | SignF | CmpsF | AbsnegF | CmpvF | FloorF | CeilF | RndneF | RndazF | TruncF
+    )
+}
+
+/// The modifiers that a source of a cat2, cat3 or cat4 operation can carry. Nothing else takes any but `Mods::NOT` on
+/// a branch's predicate.
+pub fn allowed_mods(opcode: Opcode, slot: usize) -> Mods {
+    use Opcode::*;
+    match opcode {
+        AddF | MinF | MaxF | MulF | SignF | CmpsF | AbsnegF | CmpvF | FloorF | CeilF | RndneF | RndazF | TruncF
+        | BaryF | AbsnegS => Mods::NEG | Mods::ABS,
+        AndB | OrB | NotB | XorB | BfrevB | ClzB | ShlB | ShrB | AshrB | MgenB | GetbitB | CbitsB => Mods::NOT,
+        MadF16 | MadF32 | SelF16 | SelF32 => Mods::NEG,
+        SadS16 | SadS32 if slot == 1 => Mods::NEG,
+        _ if opcode.category() == Category::Sfu => Mods::NEG | Mods::ABS,
+        Br | Braa | Brao | Bany | Ball | Predt | Predf | Kill | Demote => Mods::NOT,
+        _ => Mods::empty(),
+    }
+}
+
+/// What kind of operand a source is, as far as encodings distinguish.
+#[derive(Clone, Copy)]
+struct Kind {
+    constant: bool,
+    immediate: bool,
+    relative: bool,
+    shared: bool,
+}
+
+impl Kind {
+    fn of(src: &Src) -> Self {
+        let mut kind = Self { constant: false, immediate: false, relative: false, shared: false };
+        match src.operand {
+            SrcOperand::Const(_) => kind.constant = true,
+            SrcOperand::ConstRelative(_) => (kind.constant, kind.relative) = (true, true),
+            SrcOperand::Immediate(_) => kind.immediate = true,
+            SrcOperand::Place(place) => {
+                kind.relative = is_relative(&place);
+                kind.shared = src.class.file == RegFile::Shared;
+            }
+            SrcOperand::Undef => kind.shared = src.class.file == RegFile::Shared,
+        }
+        kind
+    }
+
+    /// Anything but a general register, directly addressed.
+    fn special(self) -> bool {
+        self.constant || self.immediate || self.relative || self.shared
+    }
+
+    /// What the scalar ALU can read.
+    fn uniform(self) -> bool {
+        self.constant || self.immediate || self.shared
+    }
+}
+
+fn is_relative(place: &Place) -> bool {
+    match place {
+        Place::Relative { .. } => true,
+        Place::Array(access) => access.relative,
+        _ => false,
+    }
+}
+
+fn shared_dst(dst: Option<&Dst>) -> bool {
+    dst.is_some_and(|dst| dst.class.file == RegFile::Shared)
+}
+
+/// Whether `instr` can have `src` as its source `slot`, given its other operands as they are (what `instr` has at
+/// `slot` now is not looked at).
+///
+/// Two things are the caller's to know: a relative source adds the address register as a source, whose definition
+/// must be in the block of `instr`, and an instruction has one address register only.
+pub fn valid_source(target: &Target, program: &Program, instr: &InstrData, slot: usize, src: &Src) -> bool {
+    let _ = program;
+    let kind = Kind::of(src);
+    match src.operand {
+        SrcOperand::Immediate(bits) if !valid_immediate(instr.opcode, bits, src.class.half) => return false,
+        SrcOperand::Const(word) if word >= CONST_WORDS => return false,
+        // Ten bits, signed.
+        SrcOperand::ConstRelative(offset) | SrcOperand::Place(Place::Relative { offset, .. })
+            if !(-512..512).contains(&offset) =>
+        {
+            return false;
+        }
+        _ => {}
+    }
+    if src.class.file == RegFile::Address {
+        // The address register of a relative access, or the source of a move out of it.
+        return src.mods.is_empty() && !instr.opcode.is_meta();
+    }
+    if !allowed_mods(instr.opcode, slot).contains(src.mods) {
+        return false;
+    }
+    // A modifier of an integer immediate is folded into it.
+    if kind.immediate && !src.mods.is_empty() && !takes_flut_immediates(instr.opcode) {
+        return false;
+    }
+    if kind.relative
+        && (target.generation < Generation::A6xx || instr.dsts.first().is_some_and(|dst| is_relative(&dst.place)))
+    {
+        return false;
+    }
+    match instr.opcode.category() {
+        Category::Meta => valid_for_meta(instr, slot, kind),
+        Category::Flow => !kind.special(),
+        Category::Move => valid_for_move(target, instr, slot, kind),
+        Category::Alu2 => valid_for_alu2(instr, slot, kind),
+        Category::Alu3 => valid_for_alu3(instr, slot, kind),
+        Category::Sfu => !kind.constant && !kind.immediate && kind.shared == shared_dst(instr.dsts.first()),
+        Category::Texture => {
+            // The element offset of a vector fetch stands behind the coordinates, and is always an immediate.
+            let offset_slot = 1 + usize::from(instr.flags.contains(InstrFlags::S2EN));
+            if instr.opcode == Opcode::Isam && instr.flags.contains(InstrFlags::VECTOR) && slot == offset_slot {
+                kind.immediate
+            } else {
+                !kind.special()
+            }
+        }
+        Category::Memory => valid_for_memory(instr.opcode, slot, kind),
+        Category::Barrier => !kind.special(),
+    }
+}
+
+/// Whether the immediate `bits` can be encoded in an operand of `opcode`.
+pub fn valid_immediate(opcode: Opcode, bits: u32, half: bool) -> bool {
+    use Opcode::*;
+    if half && bits > 0xffff {
+        return false;
+    }
+    if takes_flut_immediates(opcode) {
+        return flut_index(bits, half).is_some();
+    }
+    match opcode.category() {
+        Category::Move | Category::Meta => true,
+        Category::Memory if opcode != Getfiberid => match opcode {
+            // Sizes and offsets of 13 bits; selection checks them.
+            Ldl | Stl | Ldp | Stp | Ldg | Stg | SpillMacro | ReloadMacro | LdgA | StgA | Ldlw | Stlw | Ldlv => true,
+            _ => bits <= 0xff,
+        },
+        Category::Alu3 => is_alternative_alu3(opcode) && bits <= 0xfff,
+        // Ten bits, sign-extended to the width of the operand.
+        _ => {
+            let value = if half { i32::from(bits as u16 as i16) } else { bits as i32 };
+            (-511..=511).contains(&value)
+        }
+    }
+}
+
+/// `shrm`, `shlm`, `shrg`, `shlg`, `andg`: the cat3 operations with an encoding of their own, with immediates.
+pub fn is_alternative_alu3(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(opcode, Shrm | Shlm | Shrg | Shlg | Andg)
+}
+
+/// Constants and immediates become moves when phis and vectors are lowered. Otherwise source and destination are in
+/// the same file.
+fn valid_for_meta(instr: &InstrData, slot: usize, kind: Kind) -> bool {
+    let dst = if instr.opcode == Opcode::ParallelCopy { instr.dsts.get(slot) } else { instr.dsts.first() };
+    !kind.relative && (kind.constant || kind.immediate || kind.shared == shared_dst(dst))
+}
+
+fn valid_for_move(target: &Target, instr: &InstrData, slot: usize, kind: Kind) -> bool {
+    use Opcode::*;
+    match instr.opcode {
+        Movmsk | Swz | Sct | Gat => !kind.constant && !kind.immediate && !kind.relative,
+        ScanMacro if slot == 0 => !kind.special(),
+        ScanMacro => kind.shared && !kind.relative,
+        ScanClustersMacro if slot == 0 => kind.shared && !kind.relative,
+        ScanClustersMacro => !kind.special(),
+        Mov if shared_dst(instr.dsts.first()) => {
+            let Attrs::Move { src, dst, .. } = instr.attrs else { return true };
+            // Out of a general register the shared file takes bits, not conversions of floats.
+            let float = src.is_float() || dst.is_float();
+            let sign_extends_byte = src == Type::U8 && dst.is_signed();
+            let from_general = !kind.uniform();
+            !(from_general && (float || sign_extends_byte)) && !(kind.shared && !target.has_scalar_alu && src != dst)
+        }
+        _ => true,
+    }
+}
+
+fn valid_for_alu2(instr: &InstrData, slot: usize, kind: Kind) -> bool {
+    let scalar = shared_dst(instr.dsts.first());
+    // The barycentrics of flat.b are not looked at.
+    if instr.opcode == Opcode::FlatB && slot == 1 && kind.immediate {
+        return true;
+    }
+    if scalar && !kind.uniform() {
+        return false;
+    }
+    if slot > 1 {
+        return !kind.special();
+    }
+    let Some(other) = instr.srcs.get(slot ^ 1).map(Kind::of) else { return true };
+    let conflict = if scalar {
+        kind.constant && other.constant
+    } else {
+        (kind.constant || kind.shared) && (other.constant || other.shared)
+    };
+    !conflict && !(kind.immediate && other.immediate)
+}
+
+fn valid_for_alu3(instr: &InstrData, slot: usize, kind: Kind) -> bool {
+    use Opcode::*;
+    let scalar = shared_dst(instr.dsts.first());
+    let encodable = match instr.opcode {
+        Wmm | WmmAccu => match slot {
+            2 => !kind.immediate && !kind.relative && !kind.shared,
+            _ => !kind.immediate && !kind.relative && !kind.constant,
+        },
+        Dp2acc | Dp4acc => !kind.immediate && !kind.constant,
+        opcode if is_alternative_alu3(opcode) => {
+            let both_shared =
+                !scalar && slot < 2 && kind.shared && instr.srcs.get(slot ^ 1).is_some_and(|s| Kind::of(s).shared);
+            (!kind.immediate || slot != 1) && (!kind.constant || kind.relative) && !both_shared
+        }
+        _ => !kind.immediate,
+    };
+    encodable
+        // The field of the second source holds a register number and no more.
+        && !(slot == 1 && (kind.constant || kind.relative || kind.shared && !scalar))
+        && (!scalar || kind.uniform())
+}
+
+fn valid_for_memory(opcode: Opcode, slot: usize, kind: Kind) -> bool {
+    use Opcode::*;
+    if kind.constant || kind.relative {
+        return false;
+    }
+    if kind.shared {
+        return slot == 1 && matches!(opcode, Stc | Shfl);
+    }
+    if !kind.immediate {
+        return true;
+    }
+    match opcode {
+        // Stores, whose second source is data or the upper half of an address.
+        StgA | Stgb | L2g | G2l if slot == 1 => false,
+        Stl | Stp => slot == 2,
+        Stlw => slot > 1,
+        Stg => slot != 2,
+        StgA => slot != 4,
+        Ldl | Ldp | Ldlw | Ldg | Shfl => slot != 0,
+        LdgA => slot > 1,
+        Stc => slot == 0,
+        // The slot, and the immediate offset.
+        Ldib | Stib => slot == 0 || slot == 2,
+        Resinfo => slot == 0,
+        _ if opcode.is_atomic() => opcode.name().starts_with("atomic.s.") && slot == 0,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir3::{PhysReg, RegClass, WriteMask};
+
+    fn reg(class: RegClass) -> Src {
+        let base = if class.file == RegFile::Shared { PhysReg::SHARED_FIRST } else { PhysReg::new(1, 0) };
+        Src::reg(Place::Reg(base), class, WriteMask::SCALAR)
+    }
+
+    fn instr(opcode: Opcode, class: RegClass, srcs: &[Src]) -> InstrData {
+        let mut data = InstrData::new(opcode);
+        data.dsts.push(Dst::new(Place::Reg(PhysReg::new(0, 0)), class, WriteMask::SCALAR));
+        data.srcs.extend_from_slice(srcs);
+        data
+    }
+
+    fn valid(instr: &InstrData, slot: usize, src: Src) -> bool {
+        valid_source(&Target::default(), &Program::default(), instr, slot, &src)
+    }
+
+    const R: RegClass = RegClass::FULL;
+    const S: RegClass = RegClass::SHARED;
+
+    #[test]
+    fn one_constant_and_one_immediate_in_cat2() {
+        let c = Src::constant(5, false);
+        let i = Src::immediate(5, false);
+        let add = instr(Opcode::AddU, R, &[reg(R), reg(R)]);
+        assert!(valid(&add, 0, c) && valid(&add, 1, c) && valid(&add, 1, i) && valid(&add, 1, reg(S)));
+        let add = instr(Opcode::AddU, R, &[c, reg(R)]);
+        assert!(!valid(&add, 1, c) && !valid(&add, 1, reg(S)) && valid(&add, 1, i) && valid(&add, 0, i));
+        let add = instr(Opcode::AddU, R, &[i, reg(R)]);
+        assert!(!valid(&add, 1, i) && valid(&add, 1, c));
+        let scalar = instr(Opcode::AddU, S, &[reg(S), reg(S)]);
+        assert!(valid(&scalar, 1, reg(S)) && valid(&scalar, 0, c) && !valid(&scalar, 0, reg(R)));
+        let scalar = instr(Opcode::AddU, S, &[c, reg(S)]);
+        assert!(!valid(&scalar, 1, c) && valid(&scalar, 1, i));
+    }
+
+    #[test]
+    fn immediates_have_their_widths() {
+        for (bits, ok) in [(511, true), (512, false), (-511i32 as u32, true), (-512i32 as u32, false)] {
+            assert_eq!(valid_immediate(Opcode::AddU, bits, false), ok, "{bits:#x}");
+        }
+        assert!(valid_immediate(Opcode::AddU, 0xffff, true) && !valid_immediate(Opcode::AddU, 0xffff_ffff, true));
+        assert!(valid_immediate(Opcode::Andg, 0xfff, false) && !valid_immediate(Opcode::Andg, 0x1000, false));
+        assert!(!valid_immediate(Opcode::MadF32, 0, false));
+        assert!(valid_immediate(Opcode::Mov, u32::MAX, false) && valid_immediate(Opcode::Phi, u32::MAX, false));
+        assert!(valid_immediate(Opcode::Ldib, 255, false) && !valid_immediate(Opcode::Ldib, 256, false));
+        assert!(valid_immediate(Opcode::Ldl, 4000, false) && valid_immediate(Opcode::BaryF, 17, false));
+    }
+
+    #[test]
+    fn float_immediates_come_from_the_table() {
+        assert!(valid_immediate(Opcode::MulF, 2.0f32.to_bits(), false));
+        assert!(!valid_immediate(Opcode::MulF, 3.0f32.to_bits(), false));
+        assert!(!valid_immediate(Opcode::MulF, 3, false));
+        assert!(valid_immediate(Opcode::MulF, 0x3c00, true));
+        for (i, &(f32, f16)) in FLUT.iter().enumerate() {
+            let i = i as u32;
+            assert_eq!((flut_index(f32, false), flut_bits(i, false)), (Some(i), Some(f32)));
+            assert_eq!((flut_index(u32::from(f16), true), flut_bits(i, true)), (Some(i), Some(u32::from(f16))));
+            // The halves are the floats, rounded.
+            assert_eq!(half::f16::from_f32(f32::from_bits(f32)).to_bits(), f16, "{i}");
+        }
+        assert_eq!((flut_bits(12, false), flut_index(1, false)), (None, None));
+    }
+
+    #[test]
+    fn the_second_source_of_cat3_is_a_register() {
+        let c = Src::constant(5, false);
+        let mad = instr(Opcode::MadF32, R, &[reg(R), reg(R), reg(R)]);
+        assert!(valid(&mad, 0, c) && !valid(&mad, 1, c) && valid(&mad, 2, c));
+        assert!(valid(&mad, 0, reg(S)) && !valid(&mad, 1, reg(S)));
+        assert!(valid(&mad, 1, reg(R).with_mods(Mods::NEG)) && !valid(&mad, 1, reg(R).with_mods(Mods::ABS)));
+        assert!((0..3).all(|slot| !valid(&mad, slot, Src::immediate(0, false))));
+        let shrm = instr(Opcode::Shrm, R, &[reg(R), reg(R), reg(R)]);
+        let i = Src::immediate(0xfff, false);
+        assert!(valid(&shrm, 0, i) && !valid(&shrm, 1, i) && valid(&shrm, 2, i) && !valid(&shrm, 0, c));
+        let sad = instr(Opcode::SadS32, R, &[reg(R), reg(R), reg(R)]);
+        assert!(valid(&sad, 1, reg(R).with_mods(Mods::NEG)) && !valid(&sad, 0, reg(R).with_mods(Mods::NEG)));
+    }
+
+    #[test]
+    fn special_functions_and_textures_read_registers() {
+        let rcp = instr(Opcode::Rcp, R, &[reg(R)]);
+        assert!(valid(&rcp, 0, reg(R).with_mods(Mods::NEG | Mods::ABS)));
+        assert!(!valid(&rcp, 0, Src::constant(0, false)) && !valid(&rcp, 0, reg(S)));
+        let sam = instr(Opcode::Sam, R, &[reg(R), reg(R)]);
+        assert!(valid(&sam, 0, reg(R)) && !valid(&sam, 0, Src::constant(0, false)) && !valid(&sam, 0, reg(S)));
+    }
+
+    #[test]
+    fn relative_sources_need_a_new_gpu() {
+        let add = instr(Opcode::AddU, R, &[reg(R), reg(R)]);
+        let src = Src::new(SrcOperand::ConstRelative(4), R, WriteMask::SCALAR);
+        assert!(valid(&add, 0, src));
+        let old = Target::by_name("a540").unwrap();
+        assert!(!valid_source(&old, &Program::default(), &add, 0, &src));
+        let mut mov = instr(Opcode::Mov, R, &[reg(R)]);
+        mov.dsts[0].place = Place::Relative { offset: 0, size: 4 };
+        assert!(!valid(&mov, 0, src) && valid(&mov, 0, Src::constant(0, false)));
+    }
+
+    #[test]
+    fn moves_into_the_shared_file_convert_no_floats() {
+        let mut mov = instr(Opcode::Mov, S, &[reg(R)]);
+        mov.attrs = Attrs::Move { src: Type::F32, dst: Type::S32, round: Default::default() };
+        assert!(!valid(&mov, 0, reg(R)) && valid(&mov, 0, reg(S)) && valid(&mov, 0, Src::constant(0, false)));
+        let old = Target::by_name("a630").unwrap();
+        assert!(!valid_source(&old, &Program::default(), &mov, 0, &reg(S)));
+    }
+
+    #[test]
+    fn memory_operands() {
+        let i = Src::immediate(1, false);
+        let stib = instr(Opcode::Stib, R, &[reg(R); 4]);
+        assert_eq!([0, 1, 2, 3].map(|slot| valid(&stib, slot, i)), [true, false, true, false]);
+        let ldl = instr(Opcode::Ldl, R, &[reg(R); 3]);
+        assert_eq!([0, 1, 2].map(|slot| valid(&ldl, slot, i)), [false, true, true]);
+        let atomic = instr(Opcode::AtomicBAdd, R, &[reg(R); 3]);
+        assert!((0..3).all(|slot| !valid(&atomic, slot, i)));
+        let stc = instr(Opcode::Stc, R, &[i, reg(R)]);
+        assert!(valid(&stc, 0, i) && valid(&stc, 1, reg(S)) && !valid(&stc, 1, i));
+    }
+
+    #[test]
+    fn meta_instructions_take_constants_of_any_file() {
+        let phi = instr(Opcode::Phi, S, &[reg(S), reg(S)]);
+        assert!(valid(&phi, 0, Src::constant(0, false)) && valid(&phi, 0, reg(S)) && !valid(&phi, 0, reg(R)));
+        assert!(!valid(&phi, 0, reg(S).with_mods(Mods::NEG)));
+    }
+}

@@ -5,4 +5,8 @@
 
 pub mod ir3;
 pub mod nir;
+pub mod opt;
+pub mod pipeline;
+pub mod regalloc;
+pub mod select;
 pub mod target;

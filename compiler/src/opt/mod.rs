@@ -1,0 +1,4 @@
+//! Optimisations of ir3 in SSA form, one file a pass.
+
+pub mod copy_propagation;
+pub mod dead_code;

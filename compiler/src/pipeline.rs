@@ -1,0 +1,178 @@
+//! The stages of the backend, in order.
+//!
+//! A [`Stage`] is a function from a program to a program. [`compile`] runs them all and shows the program to a sink
+//! after each one; the sink may look, copy or compare, and the pipeline itself copies nothing. A stage alone is
+//! [`run_stage`] (or the pass's own `run`); [`select`] is the first one, which has another input.
+
+use crate::target::Target;
+use crate::{ir3, nir, opt, regalloc};
+use std::fmt;
+
+/// A stage of the backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// nir to ir3 in SSA form.
+    Select,
+    /// Copies, modifiers, immediates and constants into the instructions that read them.
+    CopyPropagation,
+    /// Removal of what nobody reads.
+    DeadCode,
+    /// Physical registers; phis become parallel copies.
+    RegisterAllocation,
+    /// Parallel copies, collects and splits become moves and swaps.
+    LowerCopies,
+}
+
+impl Stage {
+    /// Every stage, in order.
+    pub const ALL: [Self; 5] =
+        [Self::Select, Self::CopyPropagation, Self::DeadCode, Self::RegisterAllocation, Self::LowerCopies];
+
+    /// The name that the command line and the reports use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Select => "select",
+            Self::CopyPropagation => "copy-propagation",
+            Self::DeadCode => "dead-code",
+            Self::RegisterAllocation => "register-allocation",
+            Self::LowerCopies => "lower-copies",
+        }
+    }
+
+    /// The stage of a name as [`Stage::name`] gives it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stage| stage.name() == name)
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What to compile with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Run copy propagation.
+    pub copy_propagation: bool,
+    /// Remove dead code.
+    pub dead_code: bool,
+    /// The last stage that runs.
+    pub last: Stage,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { copy_propagation: true, dead_code: true, last: Stage::LowerCopies }
+    }
+}
+
+impl Options {
+    /// Whether `stage` is one that runs.
+    pub fn runs(&self, stage: Stage) -> bool {
+        stage <= self.last
+            && match stage {
+                Stage::CopyPropagation => self.copy_propagation,
+                Stage::DeadCode => self.dead_code,
+                Stage::Select | Stage::RegisterAllocation | Stage::LowerCopies => true,
+            }
+    }
+}
+
+/// Why a program is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The program uses something that the backend does not have.
+    Unsupported,
+    /// The program's values do not fit into the registers.
+    NeedsSpilling,
+    /// The backend broke its own rules.
+    Internal,
+}
+
+/// A program was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{stage}: {reason}")]
+pub struct CompileError {
+    /// The stage that refused it.
+    pub stage: Stage,
+    /// The kind of reason.
+    pub kind: ErrorKind,
+    /// The reason, with the operation and its place.
+    pub reason: String,
+}
+
+impl From<regalloc::Error> for CompileError {
+    fn from(error: regalloc::Error) -> Self {
+        let kind = match &error {
+            regalloc::Error::NeedsSpilling { .. } => ErrorKind::NeedsSpilling,
+            regalloc::Error::Unsupported { .. } => ErrorKind::Unsupported,
+            regalloc::Error::Malformed { .. } => ErrorKind::Internal,
+        };
+        Self { stage: Stage::RegisterAllocation, kind, reason: error.to_string() }
+    }
+}
+
+/// Runs the first stage: nir to ir3.
+pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
+    crate::select::run(shader, target).map_err(|error| CompileError {
+        stage: Stage::Select,
+        kind: ErrorKind::Unsupported,
+        reason: error.to_string(),
+    })
+}
+
+/// Runs one stage on a program. [`Stage::Select`], which makes the program, does nothing here.
+pub fn run_stage(stage: Stage, program: &mut ir3::Program, target: &Target) -> Result<(), CompileError> {
+    match stage {
+        Stage::Select => {}
+        Stage::CopyPropagation => opt::copy_propagation::run(program, target),
+        Stage::DeadCode => opt::dead_code::run(program),
+        Stage::RegisterAllocation => regalloc::run(program, target)?,
+        Stage::LowerCopies => regalloc::lower_copies::run(program, target)
+            .map_err(|error| CompileError { stage, ..CompileError::from(error) })?,
+    }
+    Ok(())
+}
+
+/// Compiles a shader, and shows each stage's result to `sink`.
+pub fn compile(
+    shader: &nir::Shader,
+    target: &Target,
+    options: &Options,
+    sink: &mut dyn FnMut(Stage, &ir3::Program),
+) -> Result<ir3::Program, CompileError> {
+    let mut program = select(shader, target)?;
+    sink(Stage::Select, &program);
+    compile_selected(&mut program, target, options, sink)?;
+    Ok(program)
+}
+
+/// Runs the stages behind selection, and shows each one's result to `sink`.
+pub fn compile_selected(
+    program: &mut ir3::Program,
+    target: &Target,
+    options: &Options,
+    sink: &mut dyn FnMut(Stage, &ir3::Program),
+) -> Result<(), CompileError> {
+    for stage in Stage::ALL.into_iter().filter(|&stage| stage != Stage::Select && options.runs(stage)) {
+        run_stage(stage, program, target)?;
+        sink(stage, program);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found() {
+        for stage in Stage::ALL {
+            assert_eq!(Stage::from_name(stage.name()), Some(stage));
+        }
+        assert_eq!(Stage::from_name("schedule"), None);
+        assert!(!Options { last: Stage::DeadCode, ..Options::default() }.runs(Stage::LowerCopies));
+    }
+}

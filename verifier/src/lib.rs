@@ -1,3 +1,4 @@
 //! Engines that compare two snapshots of a program.
 
+pub mod generate;
 pub mod mesa;

@@ -1,0 +1,228 @@
+//! Control flow: ifs with phis, loops that end.
+//!
+//! Every loop counts: its header has a phi that each way back increments, and it is left once the limit is reached,
+//! whatever else may leave it earlier. Limits shrink with nesting, so the number of iterations of a whole program is
+//! bounded by construction.
+
+use ir3_compiler::nir::{Block, Def, JumpKind, Op};
+
+use super::Generator;
+use super::choices::Choices;
+
+/// A loop that is being built.
+pub(super) struct LoopFrame {
+    /// The header's phis: value, width, components.
+    phis: Vec<(Def, u8, u8)>,
+    /// The counter of the next iteration.
+    next: Def,
+    /// Values to be known after the loop, with one source for each way out so far.
+    exits: Vec<(u8, Vec<(Block, Def)>)>,
+    /// Depth of ifs and loops at the body's start.
+    depth: usize,
+}
+
+const MAX_DEPTH: usize = 5;
+
+impl<C: Choices> Generator<'_, C> {
+    /// A value of `bits` and one component, made if there is none.
+    pub(super) fn value(&mut self, bits: u8) -> Def {
+        if let Some(def) = self.pool.scalar(self.c, bits) {
+            return def;
+        }
+        if bits == 1 {
+            let a = self.value(32);
+            let zero = self.b.constant(32, 0);
+            return self.b.alu(Op::Ine, &[a, zero]);
+        }
+        self.some_constant(bits)
+    }
+
+    fn phi_width(&mut self) -> u8 {
+        match self.c.below(16) {
+            0 | 1 => 16,
+            2 => 1,
+            3 if self.weights.int64 > 8 => 64,
+            _ => 32,
+        }
+    }
+
+    /// An if, with phis behind it.
+    pub(super) fn branch(&mut self, budget: u32) {
+        if self.b.depth() >= MAX_DEPTH {
+            return;
+        }
+        let condition = self.value(1);
+        let count = 1 + self.c.below(3);
+        let widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
+
+        self.b.begin_if(condition);
+        let mark = self.pool.mark();
+        self.region(budget / 2);
+        let jumped = self.maybe_jump();
+        let then = (!jumped).then(|| self.arm(mark, &widths));
+        self.pool.release(mark);
+
+        self.b.begin_else();
+        if self.c.chance(170) {
+            self.region(budget / 2);
+        }
+        let otherwise = self.arm(mark, &widths);
+        self.pool.release(mark);
+        self.b.end_if();
+
+        for (i, &bits) in widths.iter().enumerate() {
+            let phi = self.b.phi(1, bits);
+            if let Some((block, values)) = &then {
+                self.b.set_phi_src(phi, *block, values[i]);
+            }
+            self.b.set_phi_src(phi, otherwise.0, otherwise.1[i]);
+            self.define(phi);
+        }
+    }
+
+    /// What an arm hands to the phis: its last block and a value for each width. The first gets what nobody has read.
+    fn arm(&mut self, mark: super::pool::Mark, widths: &[u8]) -> (Block, Vec<Def>) {
+        let unread = self.pool.take_unread(mark, 8);
+        let folded = self.fold(&unread);
+        let values = widths
+            .iter()
+            .enumerate()
+            .map(|(i, &bits)| match folded {
+                Some(folded) if i == 0 && bits == 32 => folded,
+                Some(folded) if i == 0 && bits == 16 => self.b.alu(Op::U2u16, &[folded]),
+                _ => {
+                    if self.c.chance(4) && bits != 1 {
+                        self.undefined_values += 1;
+                        self.b.undef(1, bits)
+                    } else {
+                        self.value(bits)
+                    }
+                }
+            })
+            .collect();
+        (self.b.current_block(), values)
+    }
+
+    /// Ends an arm with `break` or `continue` where a loop is around it.
+    fn maybe_jump(&mut self) -> bool {
+        if self.loops.is_empty() || !self.c.chance(90) {
+            return false;
+        }
+        if self.c.chance(150) {
+            self.leave_loop()
+        } else {
+            self.continue_loop()
+        }
+        true
+    }
+
+    /// `break`, with a value for each phi behind the loop.
+    fn leave_loop(&mut self) {
+        let block = self.b.current_block();
+        let Some(frame) = self.loops.last() else { return };
+        let widths: Vec<u8> = frame.exits.iter().map(|e| e.0).collect();
+        let values: Vec<Def> = widths.iter().map(|&bits| self.value(bits)).collect();
+        if let Some(frame) = self.loops.last_mut() {
+            for (exit, value) in frame.exits.iter_mut().zip(values) {
+                exit.1.push((block, value));
+            }
+        }
+        self.b.jump(JumpKind::Break);
+    }
+
+    /// The sources of the header's phis for a way back from here.
+    fn close_iteration(&mut self) {
+        let block = self.b.current_block();
+        let Some(frame) = self.loops.last() else { return };
+        let (phis, next) = (frame.phis.clone(), frame.next);
+        for (i, &(phi, bits, _)) in phis.iter().enumerate() {
+            let value = if i == 0 { next } else { self.value(bits) };
+            self.b.set_phi_src(phi, block, value);
+        }
+    }
+
+    fn continue_loop(&mut self) {
+        self.close_iteration();
+        self.b.jump(JumpKind::Continue);
+    }
+
+    /// A loop of at most a few iterations.
+    pub(super) fn repeat(&mut self, budget: u32) {
+        let nesting = self.loops.len();
+        if nesting >= 3 || self.b.depth() >= MAX_DEPTH {
+            return;
+        }
+        let trips = 1 + self.c.below([5, 3, 2][nesting]) as u64;
+        let zero = self.b.constant(32, 0);
+        let one = self.b.constant(32, 1);
+        // A limit that differs between lanes makes the loop divergent.
+        let limit = if self.c.chance(90) {
+            let spread = self.value(32);
+            let mask = self.b.constant(32, 3);
+            self.b.alu(Op::Iand, &[spread, mask])
+        } else {
+            self.b.constant(32, trips)
+        };
+        let count = 1 + self.c.below(3);
+        let widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
+        let initial: Vec<Def> = widths.iter().map(|&bits| self.value(bits)).collect();
+        let exit_count = 1 + self.c.below(2);
+        let exits = (0..exit_count).map(|_| (self.phi_width(), Vec::new())).collect();
+
+        let before = self.b.current_block();
+        self.b.begin_loop();
+        let outer = self.pool.mark();
+        let counter = self.b.phi(1, 32);
+        self.b.set_phi_src(counter, before, zero);
+        let mut phis = vec![(counter, 32, 1)];
+        for (&bits, &value) in widths.iter().zip(&initial) {
+            let phi = self.b.phi(1, bits);
+            self.b.set_phi_src(phi, before, value);
+            phis.push((phi, bits, 1));
+        }
+        for &(phi, ..) in &phis {
+            self.define(phi);
+        }
+        let next = self.b.alu(Op::Iadd, &[counter, one]);
+        self.define(next);
+        let done = self.b.alu(Op::Uge, &[counter, limit]);
+        let depth = self.b.depth();
+        self.loops.push(LoopFrame { phis, next, exits, depth });
+        // Values of the header dominate what follows the loop as well.
+        let header = [counter, next];
+
+        self.b.begin_if(done);
+        self.leave_loop();
+        self.b.end_if();
+        self.region(budget);
+        if self.c.chance(60) {
+            let condition = self.value(1);
+            self.b.begin_if(condition);
+            self.leave_loop();
+            self.b.end_if();
+        }
+        let unread = self.pool.take_unread(outer, 8);
+        if let Some(folded) = self.fold(&unread) {
+            self.define(folded);
+        }
+        debug_assert_eq!(self.b.depth(), self.loops.last().map_or(0, |l| l.depth));
+        self.close_iteration();
+        self.b.end_loop();
+        self.pool.release(outer);
+
+        if let Some(frame) = self.loops.pop() {
+            for (bits, sources) in frame.exits {
+                let phi = self.b.phi(1, bits);
+                for (block, value) in sources {
+                    self.b.set_phi_src(phi, block, value);
+                }
+                self.define(phi);
+            }
+        }
+        if self.c.chance(80) {
+            for def in header {
+                self.define(def);
+            }
+        }
+    }
+}

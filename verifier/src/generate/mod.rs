@@ -1,0 +1,232 @@
+//! Programs from nowhere: random nir that is well-formed by construction.
+//!
+//! A program is grown from its beginning to its end. Every instruction takes its sources from the [`pool`] of values
+//! that dominate it; scopes nest with control flow; loops count ([`control`]). What nobody has read by the end of a
+//! scope is mixed into the value that leaves it, and by the end of the program into its outputs, so that nearly all of
+//! a program matters to what it computes.
+//!
+//! Decisions come from [`Choices`]: bytes of a fuzzer, or a ChaCha stream of a seed. Both run the same code, and a
+//! proptest strategy is the byte version ([`strategy`]).
+
+mod choices;
+mod control;
+mod effects;
+mod expression;
+mod pool;
+mod profile;
+
+use ir3_compiler::nir::{Builder, Def, Shader, Stage};
+
+pub use choices::{Bytes, Choices, Seeded};
+pub use profile::Profile;
+
+use control::LoopFrame;
+use pool::Pool;
+use profile::Weights;
+
+/// A generated program.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// The program.
+    pub shader: Shader,
+    /// Undefined values that it contains; each may make runs vacuous.
+    pub undefined_values: u32,
+}
+
+struct Generator<'a, C> {
+    c: &'a mut C,
+    b: Builder,
+    pool: Pool,
+    weights: Weights,
+    loops: Vec<LoopFrame>,
+    /// Instructions after which the program comes to its end.
+    limit: u32,
+    undefined_values: u32,
+    /// A lane may have been killed.
+    killed: bool,
+    lane: Option<Def>,
+}
+
+/// Instructions beyond which no program grows, whatever its source says.
+const MAX_INSTRUCTIONS: u32 = 2000;
+
+/// The program of a seed: the same on every machine.
+pub fn from_seed(seed: u64, profile: Profile) -> Generated {
+    generate(&mut Seeded::new(seed), profile)
+}
+
+/// The program of a byte string. Any bytes make a program; the first chooses the profile where none is given.
+pub fn from_bytes(bytes: &[u8], profile: Option<Profile>) -> Generated {
+    let mut c = Bytes::new(bytes);
+    let profile = profile.unwrap_or_else(|| c.pick(&Profile::ALL));
+    generate(&mut c, profile)
+}
+
+/// A proptest strategy for programs of a profile. Shrinking shortens and zeroes the bytes behind a program.
+pub fn strategy(profile: Profile) -> impl proptest::strategy::Strategy<Value = Generated> {
+    use proptest::prelude::*;
+    prop::collection::vec(any::<u8>(), 0..1200).prop_map(move |bytes| from_bytes(&bytes, Some(profile)))
+}
+
+/// Grows one program.
+pub fn generate<C: Choices>(c: &mut C, profile: Profile) -> Generated {
+    let weights = profile.weights();
+    let stage = match (profile, c.below(8)) {
+        (Profile::Textures, 0..=4) | (_, 0 | 1) => Stage::Fragment,
+        (_, 2) => Stage::Vertex,
+        _ => Stage::Compute,
+    };
+    let limit = c.size().min(MAX_INSTRUCTIONS);
+    let mut g = Generator {
+        c,
+        b: Builder::new(stage),
+        pool: Pool::default(),
+        weights,
+        loops: Vec::new(),
+        limit,
+        undefined_values: 0,
+        killed: false,
+        lane: None,
+    };
+    g.lane_number();
+    g.inputs();
+    g.long_lived();
+    while !g.done() {
+        g.region(u32::MAX);
+    }
+    g.outputs();
+    let mut shader = g.b.finish();
+    shader.info.divergence_analysis_run = false;
+    Generated { shader, undefined_values: g.undefined_values }
+}
+
+impl<C: Choices> Generator<'_, C> {
+    fn done(&self) -> bool {
+        self.c.exhausted() || self.b.function().instrs.len() as u32 >= self.limit
+    }
+
+    /// A value comes into being.
+    fn define(&mut self, def: Def) {
+        self.pool.add(&self.b, def);
+    }
+
+    /// Values that stay alive until the outputs.
+    fn long_lived(&mut self) {
+        if self.weights.long_lived == 0 {
+            return;
+        }
+        let count = 8 + self.c.below(usize::from(self.weights.long_lived));
+        for _ in 0..count {
+            if self.c.exhausted() {
+                return;
+            }
+            if self.c.chance(180) {
+                self.float(32);
+            } else {
+                self.half_op();
+            }
+        }
+    }
+
+    /// Straight-line code with control flow in it, of about `budget` instructions.
+    fn region(&mut self, budget: u32) {
+        let start = self.b.function().instrs.len() as u32;
+        let steps = 2 + self.c.below(12);
+        for _ in 0..steps {
+            let spent = self.b.function().instrs.len() as u32 - start;
+            if self.done() || spent >= budget {
+                return;
+            }
+            self.step((budget - spent).min(80));
+        }
+    }
+
+    fn step(&mut self, budget: u32) {
+        let w = self.weights;
+        let kinds = [
+            w.int, w.float, w.half, w.int8, w.int64, w.compare, w.boolean, w.select, w.convert, w.bits, w.divide,
+            w.vector, w.memory, w.array, w.image, w.texture, w.subgroup, w.branch, w.loops,
+        ];
+        let total: usize = kinds.iter().map(|&k| usize::from(k)).sum();
+        let mut at = self.c.below(total);
+        let mut kind = 0;
+        while at >= usize::from(kinds[kind]) {
+            at -= usize::from(kinds[kind]);
+            kind += 1;
+        }
+        match kind {
+            0 => {
+                self.int();
+            }
+            1 => {
+                self.float(32);
+            }
+            2 => {
+                self.half_op();
+            }
+            3 => {
+                self.int8();
+            }
+            4 => {
+                self.int64();
+            }
+            5 => {
+                self.compare();
+            }
+            6 => {
+                self.boolean();
+            }
+            7 => {
+                self.select();
+            }
+            8 => {
+                self.convert();
+            }
+            9 => {
+                self.bit_operation();
+            }
+            10 => {
+                self.divide();
+            }
+            11 => {
+                self.vector_operation();
+            }
+            12 => self.memory(),
+            13 => self.array(),
+            14 if self.b.shader().stage == Stage::Compute => self.image(),
+            15 => self.texture(),
+            16 => self.subgroup(),
+            17 if self.c.chance(8) => self.kill(),
+            17 => self.branch(budget),
+            18 => self.repeat(budget),
+            _ => {
+                self.int();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_one_program() {
+        for profile in Profile::ALL {
+            assert_eq!(from_seed(7, profile).shader, from_seed(7, profile).shader);
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_a_program() {
+        let empty = from_bytes(&[], None);
+        assert!(empty.shader.instruction_count() > 0);
+    }
+
+    #[test]
+    fn programs_grow_to_their_size() {
+        let sizes: Vec<_> = (0..200).map(|s| from_seed(s, Profile::Mixed).shader.instruction_count()).collect();
+        let mean = sizes.iter().sum::<usize>() / sizes.len();
+        assert!((60..400).contains(&mean), "mean size {mean}");
+    }
+}

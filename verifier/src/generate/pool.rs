@@ -1,0 +1,160 @@
+//! The values that are in scope, by width, and which of them nobody has read yet.
+//!
+//! Scopes nest as control flow does: leaving one forgets what was defined in it, because those values do not dominate
+//! what follows. Values of one component are kept by width; vectors in a list of their own.
+
+use ir3_compiler::nir::{AluSrc, Builder, Def};
+
+use super::choices::Choices;
+
+/// A vector in scope.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Vector {
+    pub def: Def,
+    pub bits: u8,
+    pub components: u8,
+}
+
+/// What is in scope. See the module's text.
+#[derive(Default)]
+pub(super) struct Pool {
+    scalars: [Vec<Def>; 5],
+    vectors: Vec<Vector>,
+    /// By definition: has it been read?
+    used: Vec<bool>,
+}
+
+/// How long each list was when a scope began; the default is the outermost scope.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    scalars: [usize; 5],
+    vectors: usize,
+}
+
+/// The widths, in the order of the lists.
+pub(super) const WIDTHS: [u8; 5] = [1, 8, 16, 32, 64];
+
+const fn list_of(bits: u8) -> usize {
+    match bits {
+        1 => 0,
+        8 => 1,
+        16 => 2,
+        32 => 3,
+        _ => 4,
+    }
+}
+
+impl Pool {
+    /// A value comes into scope.
+    pub fn add(&mut self, b: &Builder, def: Def) {
+        let data = &b.function().defs[def];
+        if data.num_components == 1 {
+            self.scalars[list_of(data.bit_size)].push(def);
+        } else {
+            self.vectors.push(Vector { def, bits: data.bit_size, components: data.num_components });
+        }
+    }
+
+    /// A scope begins.
+    pub fn mark(&self) -> Mark {
+        Mark { scalars: std::array::from_fn(|i| self.scalars[i].len()), vectors: self.vectors.len() }
+    }
+
+    /// A scope ends.
+    pub fn release(&mut self, mark: Mark) {
+        for (list, &len) in self.scalars.iter_mut().zip(&mark.scalars) {
+            list.truncate(len);
+        }
+        self.vectors.truncate(mark.vectors);
+    }
+
+    /// Notes that a value is read.
+    pub fn mark_used(&mut self, def: Def) {
+        let index = def.as_u32() as usize;
+        if index >= self.used.len() {
+            self.used.resize(index + 64, false);
+        }
+        self.used[index] = true;
+    }
+
+    fn is_used(&self, def: Def) -> bool {
+        self.used.get(def.as_u32() as usize).copied().unwrap_or(false)
+    }
+
+    /// A scalar of a width, preferring young and unread ones; `None` if there is none.
+    pub fn scalar<C: Choices>(&mut self, c: &mut C, bits: u8) -> Option<Def> {
+        let list = &self.scalars[list_of(bits)];
+        if list.is_empty() {
+            return None;
+        }
+        let choice = c.byte();
+        let def = match choice & 3 {
+            0 => list[(usize::from(choice >> 2) * list.len()) >> 6],
+            1 => {
+                let young = list.len().min(6);
+                list[list.len() - 1 - usize::from(choice >> 2) % young]
+            }
+            _ => {
+                // The youngest unread one among the last few, else any of these.
+                let recent = &list[list.len().saturating_sub(8)..];
+                let unread = recent.iter().rev().copied().find(|&d| !self.is_used(d));
+                unread.unwrap_or(recent[usize::from(choice >> 2) % recent.len()])
+            }
+        };
+        self.mark_used(def);
+        Some(def)
+    }
+
+    /// A vector of a width (or of any).
+    pub fn vector<C: Choices>(&mut self, c: &mut C, bits: Option<u8>) -> Option<Vector> {
+        if self.vectors.is_empty() {
+            return None;
+        }
+        let start = c.below(self.vectors.len());
+        let found = (0..self.vectors.len())
+            .map(|i| self.vectors[(start + i) % self.vectors.len()])
+            .find(|v| bits.is_none_or(|bits| v.bits == bits))?;
+        self.mark_used(found.def);
+        Some(found)
+    }
+
+    /// A source of `components` of a width: a vector's components, mixed or in order, or one scalar for all.
+    pub fn source<C: Choices>(&mut self, c: &mut C, bits: u8, components: u8) -> Option<AluSrc> {
+        let from_vector = !self.vectors.is_empty() && c.chance(if components > 1 { 200 } else { 50 });
+        if let Some(v) = from_vector.then(|| self.vector(c, Some(bits))).flatten() {
+            let mut swizzle = [0; 16];
+            let shuffled = c.chance(100);
+            for (i, s) in swizzle.iter_mut().enumerate().take(usize::from(components)) {
+                *s = if shuffled || i >= usize::from(v.components) {
+                    c.below(usize::from(v.components)) as u8
+                } else {
+                    i as u8
+                };
+            }
+            return Some(AluSrc { def: v.def, swizzle });
+        }
+        self.scalar(c, bits).map(|def| AluSrc::scalar(def, 0))
+    }
+
+    /// The unread values of the scopes since `mark`, at most `limit` of them, and notes them as read.
+    pub fn take_unread(&mut self, mark: Mark, limit: usize) -> Vec<(Def, u8, u8)> {
+        let mut out = Vec::new();
+        for (list, &bits) in WIDTHS.iter().enumerate() {
+            for i in mark.scalars[list]..self.scalars[list].len() {
+                let def = self.scalars[list][i];
+                if !self.is_used(def) && out.len() < limit {
+                    out.push((def, bits, 1));
+                }
+            }
+        }
+        for v in &self.vectors[mark.vectors..] {
+            if !self.is_used(v.def) && out.len() < limit {
+                out.push((v.def, v.bits, v.components));
+            }
+        }
+        for &(def, ..) in &out {
+            self.mark_used(def);
+        }
+        out
+    }
+}

@@ -1,0 +1,152 @@
+//! Profiles: what a random program is made of.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Which mix of operations and shapes a program has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// Arithmetic of all kinds, little control flow.
+    Alu,
+    /// Nested ifs.
+    Branchy,
+    /// Loops with breaks and continues.
+    Loops,
+    /// Many values alive at once.
+    Pressure,
+    /// Vectors taken apart and put together.
+    Vectors,
+    /// 16-bit values.
+    Half,
+    /// Booleans, comparisons, and/or/not trees, branches on them.
+    Predicates,
+    /// Buffers, shared memory, atomics, images, local arrays.
+    Memory,
+    /// Texture operations and derivatives.
+    Textures,
+    /// Votes, ballots, reads of other lanes.
+    Subgroups,
+    /// 64-bit integers.
+    Int64,
+    /// A little of everything.
+    Mixed,
+}
+
+/// How often something happens; the numbers are relative to each other within one program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weights {
+    pub int: u8,
+    pub float: u8,
+    pub half: u8,
+    pub int8: u8,
+    pub int64: u8,
+    pub compare: u8,
+    pub boolean: u8,
+    pub select: u8,
+    pub convert: u8,
+    pub bits: u8,
+    pub divide: u8,
+    pub vector: u8,
+    pub memory: u8,
+    pub array: u8,
+    pub image: u8,
+    pub texture: u8,
+    pub subgroup: u8,
+    pub branch: u8,
+    pub loops: u8,
+    /// Values defined at the start and used only at the end.
+    pub long_lived: u8,
+}
+
+const BASE: Weights = Weights {
+    int: 24,
+    float: 20,
+    half: 4,
+    int8: 1,
+    int64: 2,
+    compare: 10,
+    boolean: 5,
+    select: 6,
+    convert: 5,
+    bits: 4,
+    divide: 1,
+    vector: 6,
+    memory: 6,
+    array: 1,
+    image: 1,
+    texture: 2,
+    subgroup: 2,
+    branch: 7,
+    loops: 3,
+    long_lived: 0,
+};
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Self; 12] = [
+        Self::Alu,
+        Self::Branchy,
+        Self::Loops,
+        Self::Pressure,
+        Self::Vectors,
+        Self::Half,
+        Self::Predicates,
+        Self::Memory,
+        Self::Textures,
+        Self::Subgroups,
+        Self::Int64,
+        Self::Mixed,
+    ];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Alu => "alu",
+            Self::Branchy => "branchy",
+            Self::Loops => "loops",
+            Self::Pressure => "pressure",
+            Self::Vectors => "vectors",
+            Self::Half => "half",
+            Self::Predicates => "predicates",
+            Self::Memory => "memory",
+            Self::Textures => "textures",
+            Self::Subgroups => "subgroups",
+            Self::Int64 => "int64",
+            Self::Mixed => "mixed",
+        }
+    }
+
+    pub(super) const fn weights(self) -> Weights {
+        match self {
+            Self::Alu => Weights { int: 40, float: 40, bits: 12, divide: 2, branch: 1, loops: 1, memory: 2, ..BASE },
+            Self::Branchy => Weights { branch: 30, compare: 20, boolean: 8, ..BASE },
+            Self::Loops => Weights { loops: 18, branch: 14, compare: 14, ..BASE },
+            Self::Pressure => Weights { long_lived: 60, vector: 12, branch: 4, loops: 2, ..BASE },
+            Self::Vectors => Weights { vector: 50, memory: 14, ..BASE },
+            Self::Half => Weights { half: 60, convert: 20, int8: 4, vector: 12, ..BASE },
+            Self::Predicates => Weights { compare: 50, boolean: 40, branch: 24, select: 16, ..BASE },
+            Self::Memory => Weights { memory: 40, array: 10, image: 8, ..BASE },
+            Self::Textures => Weights { texture: 30, vector: 12, half: 8, ..BASE },
+            Self::Subgroups => Weights { subgroup: 24, branch: 14, loops: 5, ..BASE },
+            Self::Int64 => Weights { int64: 60, convert: 12, ..BASE },
+            Self::Mixed => BASE,
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|p| p.name() == s).ok_or_else(|| {
+            let known: Vec<_> = Self::ALL.iter().map(|p| p.name()).collect();
+            format!("unknown profile `{s}`; expected one of {}", known.join(", "))
+        })
+    }
+}

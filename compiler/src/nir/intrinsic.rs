@@ -267,6 +267,7 @@ intrinsics! {
     LoadVsPrimitiveStrideIr3 "load_vs_primitive_stride_ir3" () -> 1 bits(32);
     LoadVsVertexStrideIr3 "load_vs_vertex_stride_ir3" () -> 1 bits(32);
     PreambleEndIr3 "preamble_end_ir3" ();
+    PreambleStartIr3 "preamble_start_ir3" () -> 1;
     PrefetchSamIr3 "prefetch_sam_ir3" (1 1);
     PrefetchTexIr3 "prefetch_tex_ir3" (1);
     PrefetchUboIr3 "prefetch_ubo_ir3" (1);

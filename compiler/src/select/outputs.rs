@@ -1,0 +1,119 @@
+//! Outputs: what `store_output` stored last, on the `end` of the program.
+//!
+//! A store at the top level is just remembered; one component is one output. Where the program ends in several places
+//! (early returns), `end` has a block of its own, with a phi for each output that differs between them.
+
+use super::SelectError;
+use super::context::{Context, Word};
+use crate::ir3::{Attrs, Block, InstrData, Opcode, Output, Src};
+use crate::nir::Intrinsic;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+/// The outputs by base and component: what was stored, and whether that is a half register.
+type Stored = BTreeMap<(u16, u8), (Word, bool)>;
+
+/// The outputs that have been stored, and where the program ends.
+#[derive(Default)]
+pub(super) struct Outputs {
+    stored: Stored,
+    exits: Vec<(Block, Stored)>,
+}
+
+/// Translates `store_output`.
+pub(super) fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let [value, offset] = intrinsic.srcs[..] else {
+        return Err(ctx.unsupported("expected a value and an offset"));
+    };
+    let Some(offset) = ctx.constant(offset, 0) else {
+        return Err(ctx.unsupported("the offset is not a constant"));
+    };
+    if ctx.depth != 0 {
+        return Err(ctx.unsupported("a store to an output inside of an if or a loop"));
+    }
+    let bits = ctx.bits(value);
+    if bits == 64 {
+        return Err(ctx.unsupported("an output of 64 bits"));
+    }
+    let half = ctx.is_half(bits);
+    let mask = intrinsic.indices.write_mask();
+    let first = intrinsic.indices.component();
+    let Some(base) =
+        (offset as i64).checked_add(i64::from(intrinsic.indices.base())).and_then(|b| u16::try_from(b).ok())
+    else {
+        return Err(ctx.unsupported("the location is out of range"));
+    };
+    for component in 0..ctx.components(value) {
+        if mask >> component & 1 != 0 {
+            let word = ctx.word(value, usize::from(component));
+            ctx.outputs.stored.insert((base, first + component), (word, half));
+        }
+    }
+    Ok(())
+}
+
+/// The current block goes to the end of the program.
+pub(super) fn exit(ctx: &mut Context<'_>) {
+    let block = ctx.block;
+    let stored = ctx.outputs.stored.clone();
+    ctx.outputs.exits.push((block, stored));
+}
+
+/// Ends the program. A program that never ends gets no `end`.
+pub(super) fn end(ctx: &mut Context<'_>) {
+    let exits = std::mem::take(&mut ctx.outputs.exits);
+    let (slots, last) = match exits.as_slice() {
+        [] => return,
+        [(block, stored)] if ctx.program.layout.last() == Some(block) => {
+            ctx.go_to(*block);
+            let slots = stored.clone();
+            (slots, *block)
+        }
+        _ => {
+            let end = ctx.new_block();
+            for (block, _) in &exits {
+                ctx.go_to(*block);
+                ctx.builder().effect(Opcode::Jump, &[]);
+                ctx.program.add_edge(*block, 0, end);
+            }
+            ctx.place_block(end);
+            (merge(ctx, &exits), end)
+        }
+    };
+    ctx.go_to(last);
+    let mut srcs: SmallVec<[Src; 8]> = SmallVec::new();
+    for (&(base, component), &(word, half)) in &slots {
+        if word == Word::Undef {
+            continue;
+        }
+        ctx.program.outputs.push(Output { base, component });
+        srcs.push(ctx.src_of_word(word, half));
+    }
+    let mut data = InstrData::new(Opcode::End);
+    data.attrs = Attrs::Outputs((0..srcs.len() as u16).collect());
+    data.srcs.extend(srcs);
+    ctx.push(data);
+}
+
+/// The outputs where several ways to the end come together: the current block, whose predecessors are the exits.
+fn merge(ctx: &mut Context<'_>, exits: &[(Block, Stored)]) -> Stored {
+    let mut merged = Stored::new();
+    for (_, stored) in exits {
+        for (&slot, &entry) in stored {
+            merged.entry(slot).or_insert(entry);
+        }
+    }
+    for (slot, entry) in &mut merged {
+        let (first, half) = *entry;
+        let at = |stored: &Stored| stored.get(slot).map_or(Word::Undef, |&(word, _)| word);
+        if exits.iter().all(|(_, stored)| at(stored) == first) {
+            continue;
+        }
+        let class = crate::ir3::RegClass::general(half);
+        let srcs: SmallVec<[Src; 4]> =
+            exits.iter().map(|(block, stored)| ctx.word_at_end(*block, at(stored), class)).collect();
+        let value = ctx.alu(Opcode::Phi, class, &srcs);
+        *entry = (Word::Value(value), half);
+    }
+    merged
+}

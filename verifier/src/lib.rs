@@ -1,4 +1,6 @@
 //! Engines that compare two snapshots of a program.
 
 pub mod generate;
+pub mod interp;
 pub mod mesa;
+pub mod semantics;

@@ -1,0 +1,76 @@
+//! Interpreters: they run a program once, on 64 lanes at a time, in one environment.
+//!
+//! A program is decoded once, into flat arrays with every kernel looked up; a run then allocates nothing but its
+//! [`Outcome`]. What a run can be observed by is in the outcome, and [`Outcome::first_difference`] is the one place
+//! where two runs are compared: wherever the source's result is defined, the target's must be defined and equal.
+
+mod outcome;
+
+pub use outcome::{Compared, Difference, End, Origin, Outcome, OutputRow, Outputs, UndefinedReason, Unsupported};
+
+use crate::semantics::Row;
+use crate::semantics::env::{CONST_WORDS, Env};
+use crate::semantics::memory::{Memory, Words};
+
+/// Buffers that runs use and leave behind for the next run, of any program.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// Registers or values, in rows.
+    pub rows: Vec<Row>,
+    /// The mask of poisoned lanes of each row.
+    pub poison: Vec<u64>,
+    /// A row for each temporary that an interpreter needs at once.
+    pub temporaries: Vec<Row>,
+    /// Masks of lanes: those that wait somewhere in the control flow.
+    pub masks: Vec<u64>,
+    /// All memory but the constant file.
+    pub memory: Memory,
+    /// The constant file.
+    pub consts: ConstFile,
+}
+
+impl Scratch {
+    /// Empty buffers.
+    pub fn new() -> Scratch {
+        Scratch::default()
+    }
+
+    /// Makes the memory and the constant file those of a new run, and gives at least `rows` rows. Their contents are
+    /// whatever an earlier run left.
+    pub fn prepare(&mut self, rows: usize) {
+        self.memory.reset();
+        self.consts.0.reset();
+        self.masks.clear();
+        if self.rows.len() < rows {
+            self.rows.resize(rows, [0; 64]);
+            self.poison.resize(rows, 0);
+        }
+    }
+}
+
+/// The constant file: one for the wave. Its words come from the environment, unless the driver or the preamble puts
+/// something there.
+#[derive(Debug)]
+pub struct ConstFile(Words);
+
+impl Default for ConstFile {
+    fn default() -> ConstFile {
+        ConstFile(Words::new(CONST_WORDS))
+    }
+}
+
+impl ConstFile {
+    /// A word, and whether it is poison. The file repeats beyond its end.
+    #[inline]
+    pub fn read(&mut self, env: &Env, index: u32) -> (u32, bool) {
+        let index = index % CONST_WORDS;
+        let (value, poison) = self.0.read(index, || (env.const_word(index), 0));
+        (value, poison != 0)
+    }
+
+    /// Replaces a word.
+    #[inline]
+    pub fn write(&mut self, index: u32, value: u32, poison: bool) {
+        self.0.write(index % CONST_WORDS, value, if poison { 0xf } else { 0 });
+    }
+}

@@ -1,0 +1,347 @@
+//! What a run leaves behind, and how two runs are compared.
+
+use std::fmt;
+
+use crate::semantics::env::lanes;
+use crate::semantics::memory::{Space, WrittenWord};
+use crate::semantics::{ALL_LANES, Binding, Row};
+
+/// A program that an interpreter refuses: it names the operation and where it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: the interpreter does not support {what}")]
+pub struct Unsupported {
+    /// The operation, or what about it.
+    pub what: String,
+    /// Its line or its number in the program.
+    pub place: String,
+}
+
+/// Where in its program something happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The name of the operation.
+    pub operation: &'static str,
+    /// The number of the instruction in the program's table of instructions.
+    pub instr: u32,
+    /// The line that it was read from; 0 where there is none.
+    pub line: u32,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{} (instruction {})", self.operation, self.instr),
+            line => write!(f, "{} (line {line})", self.operation),
+        }
+    }
+}
+
+/// Why a run has no meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndefinedReason {
+    /// A branch on poison.
+    Branch,
+    /// A lane ended or not by poison.
+    Kill,
+    /// A store or atomic at a poisoned address, or into a buffer named by poison.
+    Address,
+    /// A cross-lane operation whose lane number or predicate is poison.
+    LaneNumber,
+}
+
+impl fmt::Display for UndefinedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UndefinedReason::Branch => "a branch on an undefined condition",
+            UndefinedReason::Kill => "a lane ends by an undefined condition",
+            UndefinedReason::Address => "a write to an undefined address",
+            UndefinedReason::LaneNumber => "a cross-lane operation with an undefined lane",
+        })
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All lanes came to their end.
+    Finished,
+    /// The fuel was used up: nothing is known.
+    OutOfFuel,
+    /// What the program did has no meaning.
+    Undefined {
+        /// Why.
+        reason: UndefinedReason,
+        /// Where.
+        origin: Origin,
+        /// In which lanes.
+        lanes: u64,
+    },
+}
+
+/// One component of an output in all lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputRow {
+    /// Driver location.
+    pub base: u16,
+    /// Component.
+    pub component: u8,
+    /// The bits; those of 16-bit outputs are zero-extended.
+    pub values: Row,
+    /// The lanes whose value is poison, or was never written.
+    pub poison: u64,
+}
+
+/// The outputs of a run, ordered by location and component.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outputs {
+    rows: Vec<OutputRow>,
+}
+
+impl Outputs {
+    /// The row of a component; a new one is poison everywhere.
+    pub fn row(&mut self, base: u16, component: u8) -> &mut OutputRow {
+        let at = match self.rows.binary_search_by_key(&(base, component), |row| (row.base, row.component)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.rows.insert(at, OutputRow { base, component, values: [0; 64], poison: ALL_LANES });
+                at
+            }
+        };
+        &mut self.rows[at]
+    }
+
+    /// Writes a component in some lanes.
+    pub fn write(&mut self, base: u16, component: u8, mask: u64, values: &Row, poison: u64) {
+        let row = self.row(base, component);
+        for lane in lanes(mask) {
+            row.values[lane] = values[lane];
+        }
+        row.poison = row.poison & !mask | poison & mask;
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> &[OutputRow] {
+        &self.rows
+    }
+
+    fn get(&self, base: u16, component: u8) -> Option<&OutputRow> {
+        let at = self.rows.binary_search_by_key(&(base, component), |row| (row.base, row.component));
+        at.ok().map(|at| &self.rows[at])
+    }
+}
+
+/// What a run can be observed by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// The outputs.
+    pub outputs: Outputs,
+    /// The words of memory that it wrote, ordered by space, binding and word.
+    pub memory: Vec<WrittenWord>,
+    /// The lanes that were killed or demoted.
+    pub killed: u64,
+    /// The helper lanes, from the start or since they were demoted.
+    pub helpers: u64,
+    /// The lanes that were there at the start: not part of what is compared.
+    pub lanes: u64,
+    /// Instructions that the wave executed.
+    pub executed: u64,
+}
+
+/// What came out of a comparison that found no difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compared {
+    /// The target did what the source did.
+    Same,
+    /// The source's run has no meaning, so the target may do anything.
+    Vacuous,
+    /// One of the runs used up its fuel.
+    OutOfFuel,
+}
+
+/// The first thing that a target did otherwise than its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// An output.
+    Output {
+        /// Driver location.
+        base: u16,
+        /// Component.
+        component: u8,
+        /// Lane.
+        lane: u8,
+        /// The source's bits.
+        expected: u32,
+        /// The target's bits; `None` for poison.
+        actual: Option<u32>,
+    },
+    /// A word of memory.
+    Memory {
+        /// Which memory.
+        space: Space,
+        /// Which array of it.
+        binding: Binding,
+        /// Which byte: the first of the word that differs.
+        byte: u32,
+        /// The source's word.
+        expected: u32,
+        /// The target's word.
+        actual: u32,
+        /// The bytes of the word where the source is defined.
+        defined: u8,
+        /// The bytes of the word where the target is poison.
+        poisoned: u8,
+    },
+    /// Which lanes were killed.
+    Killed {
+        /// In the source.
+        expected: u64,
+        /// In the target.
+        actual: u64,
+    },
+    /// The source has a meaning, the target has none.
+    Undefined {
+        /// Why.
+        reason: UndefinedReason,
+        /// Where in the target.
+        origin: Origin,
+        /// In which lanes.
+        lanes: u64,
+    },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Difference::Output { base, component, lane, expected, actual } => {
+                write!(f, "output {base}.{} of lane {lane}: expected {}, ", letter(*component), Bits(*expected))?;
+                match actual {
+                    Some(bits) => write!(f, "got {}", Bits(*bits)),
+                    None => f.write_str("got an undefined value"),
+                }
+            }
+            Difference::Memory { space, binding, byte, expected, actual, defined, poisoned } => {
+                write!(f, "{} {binding} at byte {byte}: expected {}", space.name(), Bits(*expected))?;
+                if *defined != 0xf {
+                    write!(f, " (bytes {defined:#06b})")?;
+                }
+                write!(f, ", got {}", Bits(*actual))?;
+                if poisoned & defined != 0 {
+                    write!(f, " with undefined bytes {poisoned:#06b}")?;
+                }
+                Ok(())
+            }
+            Difference::Killed { expected, actual } => {
+                write!(f, "killed lanes: expected {expected:#018x}, got {actual:#018x}")
+            }
+            Difference::Undefined { reason, origin, lanes } => {
+                write!(f, "the target has no meaning: {reason}, at {origin}, in lanes {lanes:#018x}")
+            }
+        }
+    }
+}
+
+/// A word in hexadecimal, and as what it may be.
+struct Bits(u32);
+
+impl fmt::Display for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#010x} ({}, {:?})", self.0, self.0 as i32, f32::from_bits(self.0))
+    }
+}
+
+fn letter(component: u8) -> char {
+    ['x', 'y', 'z', 'w'].get(usize::from(component)).copied().unwrap_or('?')
+}
+
+impl Outcome {
+    /// The first difference from this run, of a source, to a run of the target in the same environment; or what it
+    /// means that there is none.
+    ///
+    /// A target that runs out of fuel where its source ended says nothing here: it may need more of it.
+    pub fn compare(&self, target: &Outcome) -> Result<Compared, Difference> {
+        match (&self.end, &target.end) {
+            (End::Undefined { .. }, _) => return Ok(Compared::Vacuous),
+            (End::OutOfFuel, _) | (_, End::OutOfFuel) => return Ok(Compared::OutOfFuel),
+            (End::Finished, End::Undefined { reason, origin, lanes }) => {
+                return Err(Difference::Undefined { reason: *reason, origin: origin.clone(), lanes: *lanes });
+            }
+            (End::Finished, End::Finished) => {}
+        }
+        if self.killed != target.killed {
+            return Err(Difference::Killed { expected: self.killed, actual: target.killed });
+        }
+        self.compare_outputs(target)?;
+        self.compare_memory(target)?;
+        Ok(Compared::Same)
+    }
+
+    /// The first difference; none if the target did what the source did, or nothing is known.
+    pub fn first_difference(&self, target: &Outcome) -> Option<Difference> {
+        self.compare(target).err()
+    }
+
+    fn compare_outputs(&self, target: &Outcome) -> Result<(), Difference> {
+        let live = self.lanes & !self.killed & !self.helpers;
+        for expected in self.outputs.rows() {
+            let OutputRow { base, component, .. } = *expected;
+            let actual = target.outputs.get(base, component);
+            for lane in lanes(live & !expected.poison) {
+                let bits = actual.filter(|row| row.poison >> lane & 1 == 0).map(|row| row.values[lane]);
+                if bits != Some(expected.values[lane]) {
+                    return Err(Difference::Output {
+                        base,
+                        component,
+                        lane: lane as u8,
+                        expected: expected.values[lane],
+                        actual: bits,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_memory(&self, target: &Outcome) -> Result<(), Difference> {
+        let key = |word: &WrittenWord| (word.space, word.binding, word.word);
+        let (mut a, mut b) = (self.memory.iter().peekable(), target.memory.iter().peekable());
+        loop {
+            // A word that only one side wrote has its initial contents on the other.
+            let unwritten = |word: &WrittenWord| WrittenWord { value: word.initial, poison: 0, ..*word };
+            let (expected, actual) = match (a.peek(), b.peek()) {
+                (None, None) => return Ok(()),
+                (Some(&x), Some(&y)) if key(x) == key(y) => {
+                    a.next();
+                    b.next();
+                    (*x, *y)
+                }
+                (Some(&x), other) if other.is_none_or(|y| key(x) < key(y)) => {
+                    a.next();
+                    (*x, unwritten(x))
+                }
+                (_, Some(&y)) => {
+                    b.next();
+                    (unwritten(y), *y)
+                }
+                (Some(_), None) => unreachable!("the guard above holds where the target has no more words"),
+            };
+            let differs = |byte: u32| {
+                let defined = expected.poison >> byte & 1 == 0;
+                let poisoned = actual.poison >> byte & 1 != 0;
+                defined && (poisoned || (expected.value ^ actual.value) >> (byte * 8) & 0xff != 0)
+            };
+            if let Some(byte) = (0..4).find(|&byte| differs(byte)) {
+                return Err(Difference::Memory {
+                    space: expected.space,
+                    binding: expected.binding,
+                    byte: expected.word * 4 + byte,
+                    expected: expected.value,
+                    actual: actual.value,
+                    defined: !expected.poison & 0xf,
+                    poisoned: actual.poison,
+                });
+            }
+        }
+    }
+}

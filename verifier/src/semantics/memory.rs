@@ -1,0 +1,435 @@
+//! Memory: arrays of 32-bit words that get their initial contents when they are first touched.
+//!
+//! Every address means something: a word beyond the end of its array is mapped into it by a hash, so that high address
+//! bits matter and no access is out of bounds. Each word has a stamp; a word whose stamp is not the current run's has
+//! its initial contents, which are a function of the environment. So a reset is one addition, and a run pays only for
+//! the words that it touches. Written words are listed, and they are what [`Memory::written`] compares.
+
+use super::env::{Env, hash};
+use super::float;
+use super::values::{Binding, Row};
+
+/// A kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// Storage buffers.
+    Ssbo,
+    /// Storage images.
+    Image,
+    /// Memory of the workgroup.
+    Shared,
+    /// Memory with 64-bit addresses.
+    Global,
+    /// Memory of each lane; not observable.
+    Scratch,
+}
+
+impl Space {
+    /// Words in an array of this kind: a power of two.
+    pub const fn words(self) -> u32 {
+        match self {
+            Space::Ssbo => 4096 / 4,
+            Space::Shared => 16 * 1024 / 4,
+            Space::Global => 64 * 1024 / 4,
+            Space::Image => IMAGE_CELLS * 4,
+            Space::Scratch => SCRATCH_WORDS * 64,
+        }
+    }
+
+    /// The name that people know.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Space::Ssbo => "ssbo",
+            Space::Image => "image",
+            Space::Shared => "shared",
+            Space::Global => "global",
+            Space::Scratch => "scratch",
+        }
+    }
+}
+
+/// Texels of an image.
+pub const IMAGE_CELLS: u32 = 1024;
+
+/// Words of scratch memory of a lane.
+pub const SCRATCH_WORDS: u32 = 1024;
+
+/// The word of an array of `words` words that a byte address falls into.
+#[inline]
+pub fn word_of(address: u64, words: u32) -> u32 {
+    let word = address >> 2;
+    if word < u64::from(words) { word as u32 } else { (hash(&[word]) % u64::from(words)) as u32 }
+}
+
+/// The texel of an image that coordinates (those that the image has, layer included) fall into.
+#[inline]
+pub fn image_cell(coordinates: &[u32]) -> u32 {
+    let mut key = 0x696d_6167_65u64;
+    for &c in coordinates {
+        key = hash(&[key, u64::from(c)]);
+    }
+    (key % u64::from(IMAGE_CELLS)) as u32
+}
+
+/// The byte mask of a whole word.
+const WHOLE: u8 = 0xf;
+
+/// What an atomic does to a 32-bit word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Atomic {
+    /// Adds.
+    Add,
+    /// Subtracts.
+    Sub,
+    /// Signed minimum.
+    Smin,
+    /// Unsigned minimum.
+    Umin,
+    /// Signed maximum.
+    Smax,
+    /// Unsigned maximum.
+    Umax,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Replaces.
+    Exchange,
+    /// Replaces what equals the comparand.
+    CompareExchange,
+    /// Float addition.
+    Fadd,
+    /// Float minimum.
+    Fmin,
+    /// Float maximum.
+    Fmax,
+    /// Replaces what equals the comparand as a float.
+    FcompareExchange,
+    /// Adds 1, to 0 from the operand on.
+    IncrementWrap,
+    /// Subtracts 1, to the operand from 0 or from above the operand.
+    DecrementWrap,
+}
+
+impl Atomic {
+    /// The new contents of a word.
+    #[inline]
+    pub fn apply(self, old: u32, data: u32, compare: u32) -> u32 {
+        let signed = |word: u32| word as i32;
+        match self {
+            Atomic::Add => old.wrapping_add(data),
+            Atomic::Sub => old.wrapping_sub(data),
+            Atomic::Smin => signed(old).min(signed(data)) as u32,
+            Atomic::Umin => old.min(data),
+            Atomic::Smax => signed(old).max(signed(data)) as u32,
+            Atomic::Umax => old.max(data),
+            Atomic::And => old & data,
+            Atomic::Or => old | data,
+            Atomic::Xor => old ^ data,
+            Atomic::Exchange => data,
+            Atomic::CompareExchange => {
+                if old == compare {
+                    data
+                } else {
+                    old
+                }
+            }
+            Atomic::Fadd => float::add32(old, data),
+            Atomic::Fmin => float::min32(old, data),
+            Atomic::Fmax => float::max32(old, data),
+            Atomic::FcompareExchange => {
+                if f32::from_bits(old) == f32::from_bits(compare) {
+                    data
+                } else {
+                    old
+                }
+            }
+            Atomic::IncrementWrap => {
+                if old >= data {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            Atomic::DecrementWrap => {
+                if old == 0 || old > data {
+                    data
+                } else {
+                    old - 1
+                }
+            }
+        }
+    }
+
+    /// Whether it has a comparand.
+    pub const fn compares(self) -> bool {
+        matches!(self, Atomic::CompareExchange | Atomic::FcompareExchange)
+    }
+}
+
+/// Words with stamps.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    value: Vec<u32>,
+    /// A bit for each byte that is poison.
+    poison: Vec<u8>,
+    /// The run in which the word was last touched, times two, plus one if it was written.
+    stamp: Vec<u32>,
+    /// The words written in this run.
+    written: Vec<u32>,
+    /// Twice the number of the current run; 0 before the first.
+    run: u32,
+}
+
+impl Words {
+    /// An array of `words` words, none of them touched.
+    pub fn new(words: u32) -> Words {
+        let n = words as usize;
+        Words { value: vec![0; n], poison: vec![0; n], stamp: vec![0; n], written: Vec::new(), run: 2 }
+    }
+
+    /// Forgets everything.
+    pub fn reset(&mut self) {
+        self.written.clear();
+        self.run = self.run.wrapping_add(2);
+        if self.run == 0 {
+            self.stamp.fill(0);
+            self.run = 2;
+        }
+    }
+
+    /// Number of words.
+    pub fn len(&self) -> usize {
+        self.value.len()
+    }
+
+    /// Whether there are no words.
+    pub fn is_empty(&self) -> bool {
+        self.value.is_empty()
+    }
+
+    /// A word and the mask of its poisoned bytes; `initial` tells both for a word that was not touched yet.
+    #[inline]
+    pub fn read(&mut self, index: u32, initial: impl FnOnce() -> (u32, u8)) -> (u32, u8) {
+        let i = index as usize;
+        if self.stamp[i] & !1 != self.run {
+            (self.value[i], self.poison[i]) = initial();
+            self.stamp[i] = self.run;
+        }
+        (self.value[i], self.poison[i])
+    }
+
+    /// Replaces a word.
+    #[inline]
+    pub fn write(&mut self, index: u32, value: u32, poison: u8) {
+        let i = index as usize;
+        if self.stamp[i] != self.run | 1 {
+            self.stamp[i] = self.run | 1;
+            self.written.push(index);
+        }
+        self.value[i] = value;
+        self.poison[i] = poison;
+    }
+}
+
+/// An array in a memory.
+#[derive(Clone, Debug)]
+struct Array {
+    space: Space,
+    binding: Binding,
+    words: Words,
+}
+
+/// A word that a run wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenWord {
+    /// Which memory.
+    pub space: Space,
+    /// Which array of it.
+    pub binding: Binding,
+    /// Which word.
+    pub word: u32,
+    /// The contents.
+    pub value: u32,
+    /// A bit for each byte that is poison.
+    pub poison: u8,
+    /// The contents before the run.
+    pub initial: u32,
+}
+
+/// Which array an access goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayIndex(usize);
+
+/// The memory of a run. [`reset`](Memory::reset) it before each.
+///
+/// Accesses take a function from the lane to the byte address. Lanes are served lowest first; an access of several
+/// components is one call a component, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    arrays: Vec<Array>,
+    /// Arrays in use by the current run; the others keep their storage for a later one.
+    live: usize,
+}
+
+impl Memory {
+    /// Forgets everything but the storage.
+    pub fn reset(&mut self) {
+        for array in &mut self.arrays[..self.live] {
+            array.words.reset();
+        }
+        self.live = 0;
+    }
+
+    /// The array of a binding.
+    pub fn array(&mut self, space: Space, binding: Binding) -> ArrayIndex {
+        let found = self.arrays[..self.live].iter().position(|a| a.binding == binding && a.space == space);
+        ArrayIndex(found.unwrap_or_else(|| self.add(space, binding)))
+    }
+
+    #[cold]
+    fn add(&mut self, space: Space, binding: Binding) -> usize {
+        match self.arrays[self.live..].iter().position(|array| array.space == space) {
+            Some(spare) => {
+                self.arrays.swap(self.live, self.live + spare);
+                self.arrays[self.live].binding = binding;
+            }
+            None => {
+                self.arrays.push(Array { space, binding, words: Words::new(space.words()) });
+                let last = self.arrays.len() - 1;
+                self.arrays.swap(self.live, last);
+            }
+        }
+        self.live += 1;
+        self.live - 1
+    }
+
+    /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison.
+    ///
+    /// The lowest address bits, which an aligned access does not have, are ignored.
+    pub fn load(
+        &mut self,
+        env: &Env,
+        array: ArrayIndex,
+        bits: u8,
+        lanes: u64,
+        address: impl Fn(usize) -> u64,
+        dst: &mut Row,
+    ) -> u64 {
+        let array = &mut self.arrays[array.0];
+        let mut poisoned = 0;
+        for lane in super::env::lanes(lanes) {
+            let address = address(lane);
+            let word = array.word(lane, address);
+            let (value, poison) = array.read(env, word);
+            let (shift, mask, bytes) = part(address, bits);
+            dst[lane] = value >> shift & mask;
+            poisoned |= u64::from(poison & bytes != 0) << lane;
+        }
+        poisoned
+    }
+
+    /// Stores `bits` (8, 16 or 32) at each lane's address, poison where `poison` has the lane's bit.
+    #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
+    pub fn store(
+        &mut self,
+        env: &Env,
+        array: ArrayIndex,
+        bits: u8,
+        lanes: u64,
+        address: impl Fn(usize) -> u64,
+        data: &Row,
+        poison: u64,
+    ) {
+        let array = &mut self.arrays[array.0];
+        for lane in super::env::lanes(lanes) {
+            let address = address(lane);
+            let word = array.word(lane, address);
+            let (old, old_poison) = array.read(env, word);
+            let (shift, mask, bytes) = part(address, bits);
+            let value = old & !(mask << shift) | (data[lane] & mask) << shift;
+            let poison = old_poison & !bytes | if poison >> lane & 1 != 0 { bytes } else { 0 };
+            array.words.write(word, value, poison);
+        }
+    }
+
+    /// Applies an atomic to the word at each lane's address, and gives the old contents. Returns the mask of lanes whose
+    /// result is poison. A poisoned operand makes the word poison.
+    #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
+    pub fn atomic(
+        &mut self,
+        env: &Env,
+        array: ArrayIndex,
+        op: Atomic,
+        lanes: u64,
+        address: impl Fn(usize) -> u64,
+        data: &Row,
+        compare: &Row,
+        poison: u64,
+        dst: &mut Row,
+    ) -> u64 {
+        let array = &mut self.arrays[array.0];
+        let mut poisoned = 0;
+        for lane in super::env::lanes(lanes) {
+            let word = array.word(lane, address(lane));
+            let (old, old_poison) = array.read(env, word);
+            let new = op.apply(old, data[lane], compare[lane]);
+            let operand = poison >> lane & 1 != 0;
+            let bad = operand || old_poison != 0 && op != Atomic::Exchange;
+            array.words.write(word, new, if bad { WHOLE } else { 0 });
+            dst[lane] = old;
+            poisoned |= u64::from(old_poison != 0) << lane;
+        }
+        poisoned
+    }
+
+    /// The observable words that the run wrote, ordered by space, binding and word.
+    pub fn written(&self, env: &Env) -> Vec<WrittenWord> {
+        let mut out = Vec::new();
+        for array in self.arrays[..self.live].iter().filter(|array| array.space != Space::Scratch) {
+            out.extend(array.words.written.iter().map(|&word| WrittenWord {
+                space: array.space,
+                binding: array.binding,
+                word,
+                value: array.words.value[word as usize],
+                poison: array.words.poison[word as usize],
+                initial: env.memory_word(array.space, array.binding, word),
+            }));
+        }
+        out.sort_unstable_by_key(|w| (w.space, w.binding, w.word));
+        out
+    }
+}
+
+impl Array {
+    #[inline]
+    fn word(&self, lane: usize, address: u64) -> u32 {
+        match self.space {
+            Space::Scratch => lane as u32 * SCRATCH_WORDS + word_of(address, SCRATCH_WORDS),
+            space => word_of(address, space.words()),
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, env: &Env, word: u32) -> (u32, u8) {
+        let Array { space, binding, words } = self;
+        words.read(word, || match space {
+            // Nobody has written to a lane's own memory before it runs.
+            Space::Scratch => (0, WHOLE),
+            space => (env.memory_word(*space, *binding, word), 0),
+        })
+    }
+}
+
+/// Where in its word an access of `bits` bits is: shift, mask (before the shift), and mask of the word's bytes.
+#[inline]
+fn part(address: u64, bits: u8) -> (u32, u32, u8) {
+    let byte = address as u32 & 3;
+    match bits {
+        8 => (byte * 8, 0xff, 1 << byte),
+        16 => ((byte & 2) * 8, 0xffff, 3 << (byte & 2)),
+        _ => (0, u32::MAX, WHOLE),
+    }
+}

@@ -1,0 +1,23 @@
+//! What each operation means, once.
+//!
+//! - [`domain`] is the vocabulary of primitive operations on bit vectors and floats; [`integer`], [`float`] and
+//!   [`convert`] define every instruction's result in that vocabulary, generic over the domain. [`concrete`] is the
+//!   domain of machine integers; a domain of terms can stand in its place.
+//! - [`nir_alu`] and [`ir3_alu`] are the tables from the operations of the two languages to those definitions, as
+//!   [`Kernel`]s: loops over the 64 lanes of a [`Row`], monomorphised around one definition. They are looked up once,
+//!   when a program is decoded.
+//! - [`env`], [`memory`] and [`texture`] are the world around a program: everything in it follows from one seed.
+//!
+//! A value component of up to 32 bits is a [`Row`], zero-extended in each lane; a component of 64 bits is two rows, the
+//! low half first. Poison (a value that means nothing) is not in the rows: interpreters keep a mask of lanes beside
+//! each component. A result is poison where an operand is, except for [`Kernel::Select`].
+
+pub mod env;
+pub mod float;
+pub mod ir3_alu;
+pub mod memory;
+pub mod nir_alu;
+pub mod texture;
+mod values;
+
+pub use values::{ALL_LANES, Binding, Kernel, LANES, Row, Select, splat};

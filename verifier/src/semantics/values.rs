@@ -1,0 +1,94 @@
+//! Rows of lanes, the kernels over them, and the names of bindings.
+
+/// Lanes of a wave.
+pub const LANES: usize = 64;
+
+/// The mask of all lanes.
+pub const ALL_LANES: u64 = u64::MAX;
+
+/// One component of a value in every lane; values of fewer than 32 bits are zero-extended, booleans are 0 or 1.
+pub type Row = [u32; LANES];
+
+/// The same bits in every lane.
+#[inline]
+pub fn splat(bits: u32) -> Row {
+    [bits; LANES]
+}
+
+/// One operation over all lanes. Every lane is computed, active or not; none can trap.
+#[derive(Clone, Copy, Debug)]
+pub enum Kernel {
+    /// One source row.
+    One(fn(&mut Row, &Row)),
+    /// Two source rows.
+    Two(fn(&mut Row, &Row, &Row)),
+    /// Three source rows.
+    Three(fn(&mut Row, &Row, &Row, &Row)),
+    /// A choice between two sources by a third, which is the only operation where a poisoned operand may not matter.
+    Select(Select),
+    /// Any number of destination and source rows: every component of every source in order, 64-bit components as two
+    /// rows.
+    Rows(fn(&mut [Row], &[&Row])),
+}
+
+/// A choice: in each lane the condition is tested, and one of two sources is the result.
+///
+/// The result is poison where the condition is, or else where the chosen source is.
+#[derive(Clone, Copy, Debug)]
+pub struct Select {
+    /// The mask of the lanes where the condition holds.
+    pub test: fn(&Row) -> u64,
+    /// Index of the source that is tested.
+    pub condition: u8,
+    /// Index of the source that is the result where the condition holds.
+    pub yes: u8,
+    /// Index of the source that is the result elsewhere.
+    pub no: u8,
+}
+
+impl Select {
+    /// Fills `dst` with `yes` where `mask` has a bit, with `no` elsewhere.
+    #[inline]
+    pub fn blend(dst: &mut Row, mask: u64, yes: &Row, no: &Row) {
+        for lane in 0..LANES {
+            dst[lane] = if mask >> lane & 1 != 0 { yes[lane] } else { no[lane] };
+        }
+    }
+
+    /// The poison of the result, from the mask of [`test`](Select::test) and the poison of the three sources.
+    #[inline]
+    pub fn poison(mask: u64, condition: u64, yes: u64, no: u64) -> u64 {
+        condition | mask & yes | !mask & no
+    }
+}
+
+/// A buffer, image, texture or sampler as a program names it: by number, or by a handle in a descriptor set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Binding(u64);
+
+impl Binding {
+    /// The `index`-th one, without a descriptor set.
+    pub const fn bound(index: u32) -> Binding {
+        Binding(index as u64)
+    }
+
+    /// The one that `handle` names in the descriptor set `base`.
+    pub const fn bindless(base: u8, handle: u32) -> Binding {
+        Binding((base as u64 + 1) << 32 | handle as u64)
+    }
+
+    /// The same bits for equal names.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+impl std::fmt::Display for Binding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let index = self.0 as u32;
+        match self.0 >> 32 {
+            0 => write!(f, "{index}"),
+            base => write!(f, "base{}[{index}]", base - 1),
+        }
+    }
+}

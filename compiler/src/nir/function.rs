@@ -245,11 +245,22 @@ pub enum CfNode {
     Loop(Box<Loop>),
 }
 
+/// A declared variable. Final-form nir keeps them for their names; the compiler reads none of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// `uniform`, `shader_out`, `ubo` …, with the words before it (`centroid`, `invariant` …).
+    pub mode: String,
+    /// What follows the mode, as it stands.
+    pub text: String,
+}
+
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Function {
     /// The name.
     pub name: String,
+    /// The variables that only the function has.
+    pub variables: Vec<Variable>,
     /// All blocks. The reader and the builder number them in source order.
     pub blocks: PrimaryMap<Block, BlockData>,
     /// All instructions.
@@ -266,6 +277,7 @@ pub struct Function {
 impl PartialEq for Function {
     fn eq(&self, other: &Function) -> bool {
         self.name == other.name
+            && self.variables == other.variables
             && self.body == other.body
             && self.blocks == other.blocks
             && self.instrs == other.instrs
@@ -278,6 +290,7 @@ impl Function {
     pub fn new(name: impl Into<String>) -> Function {
         Function {
             name: name.into(),
+            variables: Vec::new(),
             blocks: PrimaryMap::new(),
             instrs: PrimaryMap::new(),
             defs: PrimaryMap::new(),

@@ -12,13 +12,14 @@ mod intrinsic;
 mod op;
 mod shader;
 mod tex;
+pub mod text;
 mod types;
 
 pub use builder::Builder;
 pub use cfg::Cfg;
 pub use function::{
     Alu, AluSrc, Block, BlockData, BlocksInOrder, CfNode, Def, DefData, Function, If, Instr, InstrData, Intrinsic,
-    JumpKind, Loop, SelectionControl,
+    JumpKind, Loop, SelectionControl, Variable,
 };
 pub use index::{
     Access, AtomicOp, Format, ImageDim, Index, IndexKind, Indices, InterpMode, IoFlags, IoSemantics, MemoryModes,
@@ -26,6 +27,7 @@ pub use index::{
 };
 pub use intrinsic::{ALL_INTRINSICS, Components, DestBits, IntrinsicInfo, IntrinsicOp};
 pub use op::{ALL_OPS, Op, OpInfo, Operand};
-pub use shader::{Info, Shader, Stage, Variable};
+pub use shader::{Info, Shader, Stage};
 pub use tex::{Tex, TexOp, TexSrcKind};
+pub use text::{ParseError, read, write};
 pub use types::{AluType, BaseType};

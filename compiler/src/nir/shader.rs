@@ -1,6 +1,6 @@
 //! A shader: its header, its variables and its one function.
 
-use super::function::Function;
+use super::function::{Function, Variable};
 use super::index::words;
 
 words! {
@@ -73,15 +73,6 @@ impl Info {
     }
 }
 
-/// A declared variable. Final-form nir keeps them for their names; the compiler reads none of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variable {
-    /// `uniform`, `shader_out`, `ubo` …, with the words before it (`centroid`, `invariant` …).
-    pub mode: String,
-    /// What follows the mode, as it stands.
-    pub text: String,
-}
-
 /// A shader.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shader {
@@ -89,7 +80,7 @@ pub struct Shader {
     pub stage: Stage,
     /// The header.
     pub info: Info,
-    /// The variables.
+    /// The variables of the shader; those of the function are its own.
     pub variables: Vec<Variable>,
     /// The function that runs.
     pub entry: Function,

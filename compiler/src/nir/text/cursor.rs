@@ -1,0 +1,202 @@
+//! Reading one line: position, tokens, and errors that name the place.
+
+use std::borrow::Cow;
+
+use super::ParseError;
+
+/// The prefix of the lines of Mesa's log.
+const LOG_PREFIX: &str = "MESA: info:";
+
+/// A line without log prefix and colour codes, and how many characters the prefix had.
+pub(super) fn strip(line: &str) -> (Cow<'_, str>, u32) {
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let (line, prefix) = match line.strip_prefix(LOG_PREFIX) {
+        Some(rest) => match rest.strip_prefix(' ') {
+            Some(rest) => (rest, LOG_PREFIX.len() as u32 + 1),
+            None => (rest, LOG_PREFIX.len() as u32),
+        },
+        None => (line, 0),
+    };
+    if !line.contains('\x1b') {
+        return (Cow::Borrowed(line), prefix);
+    }
+    let mut plain = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            // A code is ESC, `[`, parameters, and one letter.
+            '\x1b' => while chars.next().is_some_and(|c| !c.is_ascii_alphabetic()) {},
+            c => plain.push(c),
+        }
+    }
+    (Cow::Owned(plain), prefix)
+}
+
+/// A place in a line, kept for an error that may come later.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub line: u32,
+    pub column: u32,
+}
+
+/// A cursor over one line.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+    line: u32,
+    /// How many characters stand before `text` in the line.
+    before: u32,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str, line: u32, before: u32) -> Cursor<'a> {
+        let mut cursor = Cursor { text, at: 0, line, before };
+        cursor.spaces();
+        cursor
+    }
+
+    /// A second cursor at the same place, for looking ahead.
+    pub(super) fn ahead(&self) -> Cursor<'a> {
+        Cursor { text: self.text, at: self.at, line: self.line, before: self.before }
+    }
+
+    pub(super) fn line(&self) -> u32 {
+        self.line
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    pub(super) fn spaces(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    }
+
+    pub(super) fn place(&self) -> Place {
+        Place { line: self.line, column: self.before + self.text[..self.at].chars().count() as u32 + 1 }
+    }
+
+    /// An error at the cursor, on the token that stands there.
+    pub(super) fn error(&self, expected: impl Into<String>) -> ParseError {
+        let rest = self.rest();
+        let end = rest.char_indices().skip(1).find(|(_, c)| " \t,()[]{}=".contains(*c)).map_or(rest.len(), |(i, _)| i);
+        let token: String = rest[..end].chars().take(60).collect();
+        let found = if token.is_empty() { "the end of the line".into() } else { format!("`{token}`") };
+        let Place { line, column } = self.place();
+        ParseError { line, column, found, expected: expected.into(), message: String::new() }
+    }
+
+    /// Goes past `token` if it stands here, and past the spaces after it.
+    pub(super) fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+            self.spaces();
+        }
+        found
+    }
+
+    /// Goes past a whole word if it stands here.
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+        let after = self.rest().strip_prefix(word);
+        after.is_some_and(|rest| !rest.starts_with(is_word)) && self.eat(word)
+    }
+
+    pub(super) fn expect(&mut self, token: &str) -> Result<(), ParseError> {
+        match self.eat(token) {
+            true => Ok(()),
+            false => Err(self.error(format!("`{token}`"))),
+        }
+    }
+
+    /// The longest run of characters that `is` takes, without moving.
+    pub(super) fn peek_while(&self, is: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !is(c)).unwrap_or(rest.len());
+        &rest[..end]
+    }
+
+    /// Goes past `text`, which was peeked, and the spaces after it.
+    pub(super) fn take(&mut self, text: &str) {
+        self.at += text.len();
+        self.spaces();
+    }
+
+    /// Goes past `text`, which was peeked, and stays there.
+    pub(super) fn take_exact(&mut self, text: &str) {
+        self.at += text.len();
+    }
+
+    /// A word of letters, digits and `_`, without moving.
+    pub(super) fn peek_word(&self) -> &'a str {
+        self.peek_while(is_word)
+    }
+
+    /// A decimal number up to `max`.
+    pub(super) fn number(&mut self, max: u64, what: &str) -> Result<u64, ParseError> {
+        let digits = self.peek_while(|c| c.is_ascii_digit());
+        match digits.parse::<u64>() {
+            Ok(number) if number <= max => {
+                self.take_exact(digits);
+                Ok(number)
+            }
+            Ok(_) => Err(self.error(format!("{what} of at most {max}"))),
+            Err(_) => Err(self.error(what)),
+        }
+    }
+
+    /// A signed decimal number.
+    pub(super) fn signed(&mut self, what: &str) -> Result<i64, ParseError> {
+        let digits = self.peek_while(|c| c.is_ascii_digit() || c == '-' || c == '+');
+        match digits.parse::<i64>() {
+            Ok(number) => {
+                self.take_exact(digits);
+                Ok(number)
+            }
+            Err(_) => Err(self.error(what)),
+        }
+    }
+
+    /// The comment that ends the line, if there is one; anything else is an error.
+    pub(super) fn end(&mut self) -> Result<Option<&'a str>, ParseError> {
+        self.spaces();
+        if self.rest().is_empty() {
+            return Ok(None);
+        }
+        match self.rest().strip_prefix("//") {
+            Some(comment) => Ok(Some(comment.trim())),
+            None => Err(self.error("the end of the line")),
+        }
+    }
+
+    /// Whether nothing but a comment is left.
+    pub(super) fn at_end(&self) -> bool {
+        let rest = self.rest();
+        rest.is_empty() || rest.starts_with("//")
+    }
+
+    /// The text up to a closing parenthesis, which is passed too; the cursor is after the opening one.
+    pub(super) fn group(&mut self) -> Result<&'a str, ParseError> {
+        let rest = self.rest();
+        match rest.find(')') {
+            Some(end) => {
+                self.at += end + 1;
+                self.spaces();
+                Ok(&rest[..end])
+            }
+            None => {
+                self.at = self.text.len();
+                Err(self.error("`)`"))
+            }
+        }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}

@@ -1,0 +1,417 @@
+//! Reading one instruction.
+
+use smallvec::SmallVec;
+
+use super::ParseError;
+use super::cursor::{Cursor, Place};
+use super::operands::{constant, index, is_at, may_be_left_out, swizzle};
+use super::reader::{PendingPhi, Reader};
+use crate::nir::function::{Alu, AluSrc, Def, InstrData, Intrinsic, JumpKind};
+use crate::nir::index::{Index, Indices};
+use crate::nir::intrinsic::{Components, IntrinsicOp};
+use crate::nir::op::Op;
+use crate::nir::tex::{Tex, TexOp, TexSrcKind};
+use crate::nir::types::AluType;
+
+/// The result of an instruction, as the text declares it.
+struct NewValue {
+    divergent: Option<bool>,
+    bit_size: u8,
+    components: u8,
+    index: u32,
+    place: Place,
+}
+
+/// `con ` or `div `, which stand before values, blocks and loops where divergence analysis has run.
+pub(super) fn divergence(cursor: &mut Cursor<'_>) -> Option<bool> {
+    if cursor.eat_word("con") {
+        Some(false)
+    } else if cursor.eat_word("div") {
+        Some(true)
+    } else {
+        None
+    }
+}
+
+impl Reader<'_> {
+    /// Reads an instruction and appends it to the current block.
+    pub(super) fn instruction(&mut self, cursor: &mut Cursor<'_>, divergent: Option<bool>) -> Result<(), ParseError> {
+        if cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
+            let result = self.result(cursor, divergent)?;
+            return self.with_result(cursor, result);
+        }
+        if divergent.is_some() {
+            return Err(cursor.error("a value, `block` or `loop`"));
+        }
+        if cursor.peek() == Some(b'@') {
+            let (op, at) = intrinsic_name(cursor)?;
+            if op.info().dest.is_some() {
+                return Err(ParseError { message: format!("`@{}` has a result", op.name()), ..at });
+            }
+            let data = self.intrinsic(cursor, op, None)?;
+            return self.append(cursor, data, None);
+        }
+        let word = cursor.peek_word();
+        match JumpKind::from_name(word) {
+            Some(kind) => {
+                cursor.take(word);
+                self.append(cursor, InstrData::Jump(kind), None)
+            }
+            None => Err(cursor.error("an instruction, `if`, `loop`, `block` or `}`")),
+        }
+    }
+
+    /// `32x4  %12 = `
+    fn result(&mut self, cursor: &mut Cursor<'_>, divergent: Option<bool>) -> Result<NewValue, ParseError> {
+        let at = cursor.error("a width of 1, 8, 16, 32 or 64 bits");
+        let bit_size = cursor.number(64, "a width of 1, 8, 16, 32 or 64 bits")? as u8;
+        if !matches!(bit_size, 1 | 8 | 16 | 32 | 64) {
+            return Err(at);
+        }
+        let mut components = 1;
+        if cursor.peek() == Some(b'x') {
+            cursor.take_exact("x");
+            let at = cursor.error("2, 3, 4, 5, 8 or 16 components");
+            components = cursor.number(16, "2, 3, 4, 5, 8 or 16 components")? as u8;
+            if !matches!(components, 1..=5 | 8 | 16) {
+                return Err(at);
+            }
+        }
+        cursor.spaces();
+        let place = cursor.place();
+        let at = cursor.error("a value that is not defined yet");
+        let index = value_index(cursor)?;
+        if self.defs.contains_key(&index) {
+            return Err(at);
+        }
+        cursor.spaces();
+        cursor.expect("=")?;
+        Ok(NewValue { divergent, bit_size, components, index, place })
+    }
+
+    fn with_result(&mut self, cursor: &mut Cursor<'_>, result: NewValue) -> Result<(), ParseError> {
+        // The sources are read before the value exists, so that it is no source of itself.
+        let def = self.builder.function().defs.next_key();
+        let data = if cursor.peek() == Some(b'(') {
+            self.tex(cursor, def)?
+        } else if cursor.peek() == Some(b'@') {
+            let (op, at) = intrinsic_name(cursor)?;
+            if op.info().dest.is_none() {
+                return Err(ParseError { message: format!("`@{}` has no result", op.name()), ..at });
+            }
+            self.intrinsic(cursor, op, Some((def, result.components)))?
+        } else {
+            let word = cursor.peek_word();
+            match word {
+                "load_const" => {
+                    cursor.take(word);
+                    let values = constant(cursor, result.components, result.bit_size)?;
+                    InstrData::Const { def, values }
+                }
+                "undefined" => {
+                    cursor.take(word);
+                    InstrData::Undef { def }
+                }
+                "phi" => {
+                    cursor.take(word);
+                    self.phi(cursor)?;
+                    InstrData::Phi { def, srcs: SmallVec::new() }
+                }
+                _ => match Op::from_name(word) {
+                    Some(op) => {
+                        cursor.take_exact(word);
+                        self.alu(cursor, op, def, result.components)?
+                    }
+                    None => return Err(cursor.error("an operation")),
+                },
+            }
+        };
+        self.append(cursor, data, Some(result))
+    }
+
+    fn append(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        mut data: InstrData,
+        result: Option<NewValue>,
+    ) -> Result<(), ParseError> {
+        let comment = cursor.end()?;
+        if let InstrData::Intrinsic(intrinsic) = &mut data {
+            intrinsic.variable = comment.filter(|comment| !comment.is_empty()).map(Into::into);
+        }
+        if let Some(result) = result {
+            let def = self.builder.new_def(result.components, result.bit_size);
+            let data = &mut self.builder.shader_mut().entry.defs[def];
+            data.divergent = result.divergent;
+            data.index = result.index;
+            self.defs.insert(result.index, (def, result.place));
+        }
+        let instr = self.builder.append(data);
+        self.builder.shader_mut().entry.lines[instr] = cursor.line();
+        Ok(())
+    }
+
+    /// A source: a value defined above, and the constant after it, if any.
+    pub(super) fn source(&mut self, cursor: &mut Cursor<'_>) -> Result<Def, ParseError> {
+        let def = self.plain_source(cursor)?;
+        skip_annotation(cursor)?;
+        Ok(def)
+    }
+
+    fn plain_source(&mut self, cursor: &mut Cursor<'_>) -> Result<Def, ParseError> {
+        let at = cursor.error("a value that is defined above");
+        let index = value_index(cursor)?;
+        match self.defs.get(&index) {
+            Some((def, _)) => Ok(*def),
+            None => Err(at),
+        }
+    }
+
+    fn alu(&mut self, cursor: &mut Cursor<'_>, op: Op, def: Def, components: u8) -> Result<InstrData, ParseError> {
+        let exact = cursor.eat("!");
+        let no_signed_wrap = cursor.eat(".nsw");
+        let no_unsigned_wrap = cursor.eat(".nuw");
+        cursor.spaces();
+        let info = op.info();
+        let mut srcs = SmallVec::new();
+        for index in 0..info.inputs.len() {
+            if index > 0 {
+                cursor.expect(",")?;
+            }
+            let src = self.plain_source(cursor)?;
+            skip_annotation(cursor)?;
+            let live = self.builder.function().defs[src].num_components;
+            let swizzle = swizzle(cursor, info.source_components(index, components), live)?;
+            cursor.spaces();
+            srcs.push(AluSrc { def: src, swizzle });
+        }
+        Ok(InstrData::Alu(Alu { op, exact, no_signed_wrap, no_unsigned_wrap, def, srcs }))
+    }
+
+    fn phi(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
+        let instr = self.builder.function().instrs.next_key();
+        let mut srcs = Vec::new();
+        while !cursor.at_end() {
+            if !srcs.is_empty() {
+                cursor.expect(",")?;
+            }
+            let block = cursor.place();
+            let label = block_label(cursor)?;
+            cursor.expect(":")?;
+            let value = cursor.place();
+            let index = value_index(cursor)?;
+            skip_annotation(cursor)?;
+            srcs.push((label, block, index, value));
+        }
+        self.phis.push(PendingPhi { instr, srcs });
+        Ok(())
+    }
+
+    fn intrinsic(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        op: IntrinsicOp,
+        result: Option<(Def, u8)>,
+    ) -> Result<InstrData, ParseError> {
+        let info = op.info();
+        let mut srcs: SmallVec<[Def; 4]> = SmallVec::new();
+        if !info.srcs.is_empty() {
+            cursor.expect("(")?;
+            for index in 0..info.srcs.len() {
+                if index > 0 {
+                    cursor.expect(",")?;
+                }
+                srcs.push(self.source(cursor)?);
+                cursor.spaces();
+            }
+            cursor.expect(")")?;
+        }
+        // What a write mask is about: the result, or the first source with any number of components.
+        let vector = info.srcs.iter().position(|&components| components == Components::Vector);
+        let components = match (info.dest, result, vector) {
+            (Some(Components::Vector), Some((_, components)), _) => components,
+            (_, _, Some(vector)) => self.builder.function().defs[srcs[vector]].num_components,
+            _ => 1,
+        };
+        let mut indices = Indices::new();
+        let open = !info.indices.is_empty() && cursor.eat("(");
+        let mut first = true;
+        for &kind in info.indices {
+            if !open || cursor.peek() == Some(b')') {
+                if may_be_left_out(kind) {
+                    indices.0.push(Index::default_of(kind));
+                    continue;
+                }
+                return Err(cursor.error(format!("`{}`", kind.name())));
+            }
+            if !first {
+                let mut ahead = cursor.ahead();
+                if !ahead.eat(",") {
+                    return Err(cursor.error("`,` or `)`"));
+                }
+                if !is_at(&ahead, kind) && may_be_left_out(kind) {
+                    indices.0.push(Index::default_of(kind));
+                    continue;
+                }
+                cursor.expect(",")?;
+            } else if !is_at(cursor, kind) && may_be_left_out(kind) {
+                indices.0.push(Index::default_of(kind));
+                continue;
+            }
+            indices.0.push(index(cursor, kind, components)?);
+            cursor.spaces();
+            first = false;
+        }
+        if open {
+            cursor.expect(")")?;
+        }
+        let def = result.map(|(def, _)| def);
+        Ok(InstrData::Intrinsic(Intrinsic { op, def, srcs, indices, variable: None }))
+    }
+
+    fn tex(&mut self, cursor: &mut Cursor<'_>, def: Def) -> Result<InstrData, ParseError> {
+        cursor.expect("(")?;
+        let word = cursor.peek_word();
+        let dest_type = AluType::from_name(word).ok_or_else(|| cursor.error("a type"))?;
+        cursor.take(word);
+        cursor.expect(")")?;
+        let word = cursor.peek_word();
+        let mut op = TexOp::from_name(word).ok_or_else(|| cursor.error("a texture operation"))?;
+        cursor.take(word);
+        if op == TexOp::Tex && cursor.eat("(pre-dispatchable)") {
+            op = TexOp::TexPrefetch;
+        }
+        let mut tex = Tex::new(op, dest_type, def);
+        let mut texture = false;
+        let mut sampler = false;
+        let mut first = true;
+        while !cursor.at_end() {
+            if !first {
+                cursor.expect(",")?;
+            }
+            first = false;
+            match cursor.peek() {
+                Some(b'%') => {
+                    let src = self.plain_source(cursor)?;
+                    cursor.spaces();
+                    let kind = tex_src_kind(cursor)?;
+                    tex.srcs.push((kind, src));
+                }
+                Some(b'{') => tex.gather_offsets = Some(gather_offsets(cursor)?),
+                Some(c) if c.is_ascii_digit() => {
+                    let at = cursor.error("a component of at most 3");
+                    let number = cursor.number(u32::MAX.into(), "a number")? as u32;
+                    cursor.spaces();
+                    if cursor.eat("(texture)") {
+                        tex.texture_index = number;
+                        texture = true;
+                    } else if cursor.eat("(sampler)") && op.needs_sampler() {
+                        tex.sampler_index = number;
+                        sampler = true;
+                    } else if cursor.eat("(gather_component)") && op == TexOp::Tg4 {
+                        if number > 3 {
+                            return Err(at);
+                        }
+                        tex.component = number as u8;
+                    } else {
+                        return Err(cursor.error("`(texture)`, `(sampler)` or `(gather_component)`"));
+                    }
+                }
+                _ if cursor.eat("implicit lod") => tex.implicit_lod = true,
+                _ if cursor.eat("texture non-uniform") => tex.texture_non_uniform = true,
+                _ if cursor.eat("sampler non-uniform") => tex.sampler_non_uniform = true,
+                _ if cursor.eat("sparse") => tex.sparse = true,
+                _ => return Err(cursor.error("a source of a texture operation")),
+            }
+        }
+        if !texture && op != TexOp::TxfMsFb {
+            return Err(cursor.error("`, … (texture)`"));
+        }
+        if !sampler && op.needs_sampler() {
+            return Err(cursor.error("`, … (sampler)`"));
+        }
+        Ok(InstrData::Tex(tex))
+    }
+}
+
+/// `@name`; also the error to use when it stands in the wrong place.
+fn intrinsic_name(cursor: &mut Cursor<'_>) -> Result<(IntrinsicOp, ParseError), ParseError> {
+    let at = cursor.error("an instruction of the other kind");
+    cursor.take_exact("@");
+    let word = cursor.peek_word();
+    match IntrinsicOp::from_name(word) {
+        Some(op) => {
+            cursor.take(word);
+            Ok((op, at))
+        }
+        None => Err(ParseError { expected: "an intrinsic".into(), ..at }),
+    }
+}
+
+/// `%12`
+fn value_index(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
+    if cursor.peek() != Some(b'%') {
+        return Err(cursor.error("a value like `%1`"));
+    }
+    cursor.take_exact("%");
+    // Bounded so that the writer can count one further.
+    cursor.number(u32::MAX as u64 - 1, "a number of a value").map(|number| number as u32)
+}
+
+/// `b12`
+pub(super) fn block_label(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
+    let rest = cursor.rest().strip_prefix('b');
+    if !rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        return Err(cursor.error("a block like `b1`"));
+    }
+    cursor.take_exact("b");
+    cursor.number(u32::MAX.into(), "a number of a block").map(|number| number as u32)
+}
+
+/// The value of a constant that nir_print repeats after a source.
+fn skip_annotation(cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
+    if cursor.rest().starts_with(" (") {
+        cursor.spaces();
+        cursor.take_exact("(");
+        let rest = cursor.rest();
+        match rest.find(')') {
+            Some(end) => cursor.take_exact(&rest[..end + 1]),
+            None => return Err(cursor.error("a constant and `)`")),
+        }
+    }
+    Ok(())
+}
+
+/// `(0x1) (lod)` or `(lod)`
+fn tex_src_kind(cursor: &mut Cursor<'_>) -> Result<TexSrcKind, ParseError> {
+    let at = cursor.error("a kind of texture source in parentheses");
+    cursor.expect("(")?;
+    if let Some(kind) = TexSrcKind::from_name(cursor.group()?) {
+        return Ok(kind);
+    }
+    if !cursor.eat("(") {
+        return Err(at);
+    }
+    TexSrcKind::from_name(cursor.group()?).ok_or(at)
+}
+
+/// `{ (0, 0), (1, 0), (1, 1), (0, 1) } (offsets)`
+fn gather_offsets(cursor: &mut Cursor<'_>) -> Result<Box<[[i8; 2]; 4]>, ParseError> {
+    let mut offsets = Box::new([[0; 2]; 4]);
+    cursor.expect("{")?;
+    for (index, offset) in offsets.iter_mut().enumerate() {
+        if index > 0 {
+            cursor.expect(",")?;
+        }
+        for (coordinate, open) in offset.iter_mut().zip(["(", ","]) {
+            cursor.expect(open)?;
+            let at = cursor.error("an offset of 8 bits");
+            *coordinate = i8::try_from(cursor.signed("an offset of 8 bits")?).map_err(|_| at)?;
+            cursor.spaces();
+        }
+        cursor.expect(")")?;
+    }
+    cursor.expect("}")?;
+    cursor.expect("(offsets)")?;
+    Ok(offsets)
+}

@@ -1,0 +1,70 @@
+//! nir as text, in the syntax of Mesa's nir_print.
+//!
+//! [`read`] takes one shader, as it stands in a log or in a file; [`write`](fn@write) makes the text that nir_print would make.
+//! Reading what was written gives an equal [`Shader`], and writing what Mesa printed gives Mesa's text again (but for the
+//! padding, which depends on a counter that nir_print does not print).
+//!
+//! Lines may have the prefix of Mesa's log and colour codes. `//` begins a comment. Constants repeated after a source
+//! (`%6 (0x0)`) and the edges in comments (`// preds: b0`) are skipped, so a text written by hand needs neither.
+
+mod cursor;
+mod inference;
+mod instruction;
+mod operands;
+mod reader;
+mod writer;
+
+use std::fmt;
+
+use super::shader::Shader;
+
+/// What is wrong with a text, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+    /// What stands there.
+    pub found: String,
+    /// What should stand there.
+    pub expected: String,
+    /// What it is about, where `expected` alone does not say; may be empty.
+    pub message: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: found {}, expected {}", self.line, self.column, self.found, self.expected)?;
+        if !self.message.is_empty() {
+            write!(f, " ({})", self.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads one shader.
+pub fn read(text: &str) -> Result<Shader, ParseError> {
+    reader::read(text)
+}
+
+/// Writes a shader.
+pub fn write(shader: &Shader) -> String {
+    writer::write(shader)
+}
+
+impl fmt::Display for Shader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&write(self))
+    }
+}
+
+impl std::str::FromStr for Shader {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Shader, ParseError> {
+        read(text)
+    }
+}

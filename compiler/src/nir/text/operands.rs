@@ -1,0 +1,290 @@
+//! Reading what follows the name of an operation: constants, indices, swizzles.
+
+use half::f16;
+use smallvec::SmallVec;
+
+use super::ParseError;
+use super::cursor::Cursor;
+use super::writer::component_letters;
+use crate::nir::index::{
+    ACCESS_WORDS, Access, AtomicOp, Format, IO_WORDS, ImageDim, Index, IndexKind, InterpMode, IoFlags, IoSemantics,
+    MODE_WORDS, MemoryModes, MemorySemantics, Scope, Xfb, XfbOutput,
+};
+use crate::nir::op::Op;
+use crate::nir::types::AluType;
+
+/// Whether a text may leave an index out: those that say nothing about what the program computes.
+pub(super) fn may_be_left_out(kind: IndexKind) -> bool {
+    use IndexKind::*;
+    matches!(kind, IoSemantics | IoXfb | IoXfb2 | Access | AlignMul | AlignOffset | InterpMode | Format)
+}
+
+/// The first list of a constant: one number a component, in parentheses. The other readings of the same bits, after
+/// `=`, are skipped.
+pub(super) fn constant(cursor: &mut Cursor<'_>, count: u8, bit_size: u8) -> Result<SmallVec<[u64; 4]>, ParseError> {
+    cursor.expect("(")?;
+    let mut values = SmallVec::new();
+    for index in 0..count {
+        if index > 0 {
+            cursor.expect(",")?;
+        }
+        values.push(number(cursor, bit_size)?);
+    }
+    if cursor.eat("=") {
+        cursor.group()?;
+    } else {
+        cursor.expect(")")?;
+    }
+    while cursor.eat("=") {
+        cursor.expect("(")?;
+        cursor.group()?;
+    }
+    Ok(values)
+}
+
+/// One component of a constant: `true`, hexadecimal bits, a decimal integer or a decimal float.
+fn number(cursor: &mut Cursor<'_>, bit_size: u8) -> Result<u64, ParseError> {
+    let text = cursor.peek_while(|c| c.is_ascii_alphanumeric() || "+-._".contains(c));
+    let mask = u64::MAX >> (64 - bit_size);
+    let value = match text {
+        "true" if bit_size == 1 => Some(1),
+        "false" if bit_size == 1 => Some(0),
+        _ => match text.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok().filter(|value| value & !mask == 0),
+            None if text.contains('.') => match bit_size {
+                16 => text.parse().ok().map(|value| f16::from_f64(value).to_bits().into()),
+                32 => text.parse().ok().map(|value: f32| value.to_bits().into()),
+                64 => text.parse().ok().map(|value: f64| value.to_bits()),
+                _ => None,
+            },
+            None => {
+                let low = -(1i128 << (bit_size - 1));
+                let fits = |value: &i128| (low..=i128::from(mask)).contains(value);
+                text.parse::<i128>().ok().filter(fits).map(|value| value as u64 & mask)
+            }
+        },
+    };
+    match value {
+        Some(value) => {
+            cursor.take(text);
+            Ok(value)
+        }
+        None if bit_size == 1 => Err(cursor.error("`true` or `false`")),
+        None => Err(cursor.error(format!("a constant of {bit_size} bits"))),
+    }
+}
+
+/// The swizzle of a source: `used` components of a value that has `live`. The cursor is on `.` or past the source.
+pub(super) fn swizzle(cursor: &mut Cursor<'_>, used: u8, live: u8) -> Result<[u8; 16], ParseError> {
+    let mut swizzle = [0; 16];
+    let components = usize::from(used.min(16));
+    if cursor.peek() != Some(b'.') {
+        if used != live {
+            return Err(cursor.error(format!("a swizzle that takes {used} of {live} components")));
+        }
+        for (index, component) in swizzle[..components].iter_mut().enumerate() {
+            *component = index as u8;
+        }
+        return Ok(swizzle);
+    }
+    cursor.take_exact(".");
+    let text = cursor.peek_while(|c| c.is_ascii_alphabetic());
+    let letters = &component_letters(live)[..usize::from(live)];
+    if text.len() != components {
+        return Err(cursor.error(format!("{used} of the components `{}`", text_of(letters))));
+    }
+    for (component, letter) in swizzle.iter_mut().zip(text.bytes()) {
+        *component = match letters.iter().position(|&known| known == letter) {
+            Some(position) => position as u8,
+            None => return Err(cursor.error(format!("components from `{}`", text_of(letters)))),
+        };
+    }
+    cursor.take(text);
+    Ok(swizzle)
+}
+
+fn text_of(letters: &[u8]) -> String {
+    letters.iter().map(|&letter| char::from(letter)).collect()
+}
+
+/// Whether the index of this kind stands at the cursor.
+pub(super) fn is_at(cursor: &Cursor<'_>, kind: IndexKind) -> bool {
+    let rest = cursor.rest().strip_prefix(kind.name());
+    match kind {
+        IndexKind::IoSemantics => rest.is_some_and(|rest| rest.starts_with(" location=")),
+        IndexKind::IoXfb | IndexKind::IoXfb2 => rest.is_some_and(|rest| rest.starts_with('(')),
+        _ => rest.is_some_and(|rest| rest.starts_with('=')),
+    }
+}
+
+/// Reads the index of this kind; `components` is what a write mask is about.
+pub(super) fn index(cursor: &mut Cursor<'_>, kind: IndexKind, components: u8) -> Result<Index, ParseError> {
+    if !is_at(cursor, kind) {
+        let equals = match kind {
+            IndexKind::IoSemantics | IndexKind::IoXfb | IndexKind::IoXfb2 => "",
+            _ => "=",
+        };
+        return Err(cursor.error(format!("`{}{equals}`", kind.name())));
+    }
+    cursor.take_exact(kind.name());
+    match kind {
+        IndexKind::IoSemantics => return io_semantics(cursor).map(Index::IoSemantics),
+        IndexKind::IoXfb => return xfb(cursor).map(Index::IoXfb),
+        IndexKind::IoXfb2 => return xfb(cursor).map(Index::IoXfb2),
+        _ => cursor.take_exact("="),
+    }
+    Ok(match kind {
+        IndexKind::Base => Index::Base(integer(cursor)? as i32),
+        IndexKind::WriteMask => Index::WriteMask(write_mask(cursor, components)?),
+        IndexKind::StreamId => Index::StreamId(integer(cursor)?),
+        IndexKind::RangeBase => Index::RangeBase(integer(cursor)?),
+        IndexKind::Range => Index::Range(integer(cursor)?),
+        IndexKind::DescSet => Index::DescSet(integer(cursor)?),
+        IndexKind::Component => Index::Component(cursor.number(15, "a component")? as u8),
+        IndexKind::InterpMode => Index::InterpMode(word(cursor, InterpMode::from_name, "an interpolation mode")?),
+        IndexKind::ReductionOp => Index::ReductionOp(word(cursor, Op::from_name, "an operation")?),
+        IndexKind::ClusterSize => Index::ClusterSize(integer(cursor)?),
+        IndexKind::ImageDim => Index::ImageDim(word(cursor, ImageDim::from_name, "an image dimension")?),
+        IndexKind::ImageArray => Index::ImageArray(word(cursor, boolean, "`true` or `false`")?),
+        IndexKind::Format => Index::Format(word(cursor, Format::from_name, "an image format")?),
+        IndexKind::Access => {
+            Index::Access(Access::from_bits_truncate(flags(cursor, "none", ACCESS_WORDS, "a kind of access")?))
+        }
+        IndexKind::AlignMul => Index::AlignMul(integer(cursor)?),
+        IndexKind::AlignOffset => Index::AlignOffset(integer(cursor)?),
+        IndexKind::SrcType => Index::SrcType(word(cursor, AluType::from_name, "a type")?),
+        IndexKind::DestType => Index::DestType(word(cursor, AluType::from_name, "a type")?),
+        IndexKind::DriverLocation => Index::DriverLocation(integer(cursor)?),
+        IndexKind::MemorySemantics => Index::MemorySemantics(MemorySemantics::from_bits_truncate(flags(
+            cursor,
+            "NONE",
+            &["ACQ", "REL", "AVAILABLE", "VISIBLE"],
+            "memory semantics",
+        )? as u8)),
+        IndexKind::MemoryModes => {
+            Index::MemoryModes(MemoryModes::from_bits_truncate(flags(cursor, "0", MODE_WORDS, "a kind of memory")?))
+        }
+        IndexKind::MemoryScope => Index::MemoryScope(word(cursor, Scope::from_name, "a scope")?),
+        IndexKind::ExecutionScope => Index::ExecutionScope(word(cursor, Scope::from_name, "a scope")?),
+        IndexKind::AtomicOp => Index::AtomicOp(word(cursor, AtomicOp::from_name, "an atomic operation")?),
+        IndexKind::NumComponents => Index::NumComponents(cursor.number(16, "a number of components")? as u8),
+        IndexKind::NumArrayElems => Index::NumArrayElems(integer(cursor)?),
+        IndexKind::BitSize => Index::BitSize(cursor.number(64, "a width")? as u8),
+        IndexKind::Divergent => Index::Divergent(cursor.number(1, "`0` or `1`")? != 0),
+        IndexKind::LegacyFabs => Index::LegacyFabs(cursor.number(1, "`0` or `1`")? != 0),
+        IndexKind::LegacyFneg => Index::LegacyFneg(cursor.number(1, "`0` or `1`")? != 0),
+        IndexKind::LegacyFsat => Index::LegacyFsat(cursor.number(1, "`0` or `1`")? != 0),
+        // Read above: they have no `=`.
+        IndexKind::IoSemantics | IndexKind::IoXfb | IndexKind::IoXfb2 => return Err(cursor.error("an index")),
+    })
+}
+
+/// A 32-bit number, printed signed whatever it is.
+fn integer(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
+    let place = cursor.error("an integer of 32 bits");
+    let value = cursor.signed("an integer of 32 bits")?;
+    if (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value) { Ok(value as u32) } else { Err(place) }
+}
+
+fn word<T>(cursor: &mut Cursor<'_>, read: impl Fn(&str) -> Option<T>, what: &str) -> Result<T, ParseError> {
+    let text = cursor.peek_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let value = read(text).ok_or_else(|| cursor.error(what))?;
+    cursor.take(text);
+    Ok(value)
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    text.parse().ok()
+}
+
+/// Words with `|` between them, or the word for none of them.
+fn flags(cursor: &mut Cursor<'_>, none: &str, words: &[&str], what: &str) -> Result<u32, ParseError> {
+    let mut bits = 0;
+    loop {
+        let text = cursor.peek_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        match words.iter().position(|&word| word == text) {
+            Some(bit) => bits |= 1 << bit,
+            // `NONE|VISIBLE` is what nir_print makes of memory semantics without order.
+            None if text == none && bits == 0 => {}
+            None => return Err(cursor.error(what)),
+        }
+        cursor.take(text);
+        if !cursor.eat("|") {
+            return Ok(bits);
+        }
+    }
+}
+
+fn write_mask(cursor: &mut Cursor<'_>, components: u8) -> Result<u16, ParseError> {
+    let text = cursor.peek_while(|c| c.is_ascii_alphabetic());
+    let letters = &component_letters(components)[..usize::from(components)];
+    let mut mask = 0;
+    for letter in text.bytes() {
+        match letters.iter().position(|&known| known == letter) {
+            // In order, and each once.
+            Some(position) if mask >> position == 0 => mask |= 1 << position,
+            _ => return Err(cursor.error(format!("components from `{}`", text_of(letters)))),
+        }
+    }
+    cursor.take(text);
+    Ok(mask)
+}
+
+fn io_semantics(cursor: &mut Cursor<'_>) -> Result<Option<Box<IoSemantics>>, ParseError> {
+    cursor.spaces();
+    cursor.expect("location=")?;
+    let location = cursor.peek_while(|c| c.is_ascii_alphanumeric() || c == '_');
+    if location.is_empty() {
+        return Err(cursor.error("a location"));
+    }
+    cursor.take(location);
+    cursor.expect("slots=")?;
+    let slots = cursor.number(u32::MAX.into(), "a number of slots")? as u32;
+    cursor.spaces();
+    let mut flags = IoFlags::empty();
+    while cursor.peek().is_some_and(|c| c != b',' && c != b')') {
+        let text = cursor.peek_word();
+        match IO_WORDS.iter().position(|&word| word == text) {
+            Some(bit) => flags |= IoFlags::from_bits_truncate(1 << bit),
+            None => return Err(cursor.error("a flag of an input or output, `,` or `)`")),
+        }
+        cursor.take(text);
+    }
+    if location == "NONE" && slots == 0 && flags.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(IoSemantics { location: location.into(), slots, flags })))
+}
+
+fn xfb(cursor: &mut Cursor<'_>) -> Result<Option<Box<Xfb>>, ParseError> {
+    cursor.expect("(")?;
+    let mut outputs = SmallVec::new();
+    while !cursor.eat(")") {
+        if !outputs.is_empty() {
+            cursor.expect(",")?;
+        }
+        let several = cursor.eat("components=");
+        if !several {
+            cursor.expect("component=")?;
+        }
+        let first = cursor.number(15, "a component")? as u8;
+        let last = if several {
+            cursor.expect("..")?;
+            cursor.number(15, "a component")? as u8
+        } else {
+            first
+        };
+        cursor.spaces();
+        if last < first {
+            return Err(cursor.error(format!("a last component of at least {first}")));
+        }
+        cursor.expect("buffer=")?;
+        let buffer = cursor.number(u32::MAX.into(), "a buffer")? as u32;
+        cursor.spaces();
+        cursor.expect("offset=")?;
+        let offset = cursor.number(u32::MAX.into(), "an offset")? as u32;
+        cursor.spaces();
+        outputs.push(XfbOutput { first, components: last - first + 1, buffer, offset });
+    }
+    Ok(if outputs.is_empty() { None } else { Some(Box::new(Xfb { outputs })) })
+}

@@ -1,0 +1,366 @@
+//! Reading nir: the header, and the lines that make the tree of control flow.
+//!
+//! The text is read line by line, in one pass. The builder keeps the open ifs and loops; here we keep what the text
+//! adds to it: which blocks have which labels, and phis, whose sources may stand below and are put in at the end.
+
+use cranelift_entity::EntityRef;
+use rustc_hash::FxHashMap;
+
+use super::ParseError;
+use super::cursor::{Cursor, Place, strip};
+use super::instruction::{block_label, divergence};
+use crate::nir::builder::Builder;
+use crate::nir::function::{Block, Def, Instr, InstrData, SelectionControl, Variable};
+use crate::nir::shader::{Info, Shader, Stage};
+
+/// How deep ifs and loops may nest. Nothing real comes near; everything that walks the tree may recurse.
+const MAX_DEPTH: usize = 200;
+
+/// A phi whose sources are not looked up yet.
+pub(super) struct PendingPhi {
+    pub instr: Instr,
+    /// Label and value, each with its place.
+    pub srcs: Vec<(u32, Place, u32, Place)>,
+}
+
+/// What is open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Then,
+    Else,
+    Body,
+    Continuing,
+}
+
+/// The lines that say something, one ahead.
+struct Lines<'a> {
+    rest: std::str::Split<'a, char>,
+    number: u32,
+}
+
+impl<'a> Lines<'a> {
+    /// The next line that is neither empty nor a comment alone: its text, its number, and the characters before it.
+    fn next(&mut self) -> Option<(std::borrow::Cow<'a, str>, u32, u32)> {
+        loop {
+            let raw = self.rest.next()?;
+            self.number += 1;
+            let (line, before) = strip(raw);
+            let trimmed = line.trim_start();
+            if !trimmed.is_empty() && !trimmed.starts_with("//") {
+                return Some((line, self.number, before));
+            }
+        }
+    }
+
+    /// The error for a text that ends too early.
+    fn ended(&self, expected: &str) -> ParseError {
+        ParseError {
+            line: self.number.max(1),
+            column: 1,
+            found: "the end of the text".into(),
+            expected: expected.into(),
+            message: String::new(),
+        }
+    }
+}
+
+pub(super) struct Reader<'a> {
+    lines: Lines<'a>,
+    pub builder: Builder,
+    /// Values by their number in the text.
+    pub defs: FxHashMap<u32, (Def, Place)>,
+    labels: FxHashMap<u32, Block>,
+    pub phis: Vec<PendingPhi>,
+    open: Vec<Open>,
+}
+
+pub(super) fn read(text: &str) -> Result<Shader, ParseError> {
+    let mut lines = Lines { rest: text.split('\n'), number: 0 };
+    let shader = header(&mut lines)?;
+    let mut reader = Reader {
+        lines,
+        builder: Builder::with_shader(shader),
+        defs: FxHashMap::default(),
+        labels: FxHashMap::default(),
+        phis: Vec::new(),
+        open: Vec::new(),
+    };
+    reader.body()?;
+    reader.end()
+}
+
+/// Everything up to and with `impl main {`.
+fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
+    let expected = "`shader: MESA_SHADER_…`";
+    let (mut line, mut number, mut before) = lines.next().ok_or_else(|| lines.ended(expected))?;
+    if line.starts_with("NIR (") {
+        (line, number, before) = lines.next().ok_or_else(|| lines.ended(expected))?;
+    }
+    let mut cursor = Cursor::new(&line, number, before);
+    cursor.eat("shader:").then_some(()).ok_or_else(|| cursor.error(expected))?;
+    let word = cursor.peek_word();
+    let stage = Stage::from_name(word).ok_or_else(|| cursor.error("a stage like `MESA_SHADER_COMPUTE`"))?;
+    cursor.take(word);
+    cursor.end()?;
+    let mut shader = Shader::new(stage);
+    shader.info.workgroup_size = None;
+    let mut declared = false;
+    loop {
+        let (line, number, before) = lines.next().ok_or_else(|| lines.ended("`impl`"))?;
+        let mut cursor = Cursor::new(&line, number, before);
+        if cursor.eat_word("impl") {
+            shader.entry.name = name(&mut cursor)?;
+            cursor.expect("{")?;
+            cursor.end()?;
+            return Ok(shader);
+        }
+        if cursor.eat_word("decl_function") {
+            if declared {
+                return Err(cursor.error("only one function"));
+            }
+            declared = true;
+            name(&mut cursor)?;
+        } else if cursor.rest().starts_with("decl_var ") {
+            shader.variables.push(variable(&cursor)?);
+        } else {
+            info_line(&mut shader.info, &mut cursor)?;
+        }
+    }
+}
+
+/// The name of a function: anything up to a space.
+fn name(cursor: &mut Cursor<'_>) -> Result<String, ParseError> {
+    let name = cursor.peek_while(|c| !c.is_whitespace() && c != '{');
+    if name.is_empty() {
+        return Err(cursor.error("the name of a function"));
+    }
+    cursor.take(name);
+    Ok(name.into())
+}
+
+/// `decl_var shader_out INTERP_MODE_NONE none vec4 color (FRAG_RESULT_DATA0.xyzw, 0, 0)`
+fn variable(cursor: &Cursor<'_>) -> Result<Variable, ParseError> {
+    let text = cursor.rest().strip_prefix("decl_var ").unwrap_or_default();
+    match text.find("INTERP_MODE_") {
+        Some(at) => {
+            let mode = &text[..at];
+            Ok(Variable { mode: mode.strip_suffix(' ').unwrap_or(mode).into(), text: text[at..].into() })
+        }
+        None => Err(ParseError {
+            message: "a variable has a mode and a way of interpolation".into(),
+            ..cursor.error("a declaration with `INTERP_MODE_…`")
+        }),
+    }
+}
+
+/// `key: text`
+fn info_line(info: &mut Info, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
+    let rest = cursor.rest();
+    let Some((key, text)) = rest.split_once(':') else {
+        return Err(cursor.error("a line `key: value`, `decl_var`, `decl_function` or `impl`"));
+    };
+    let field = match key {
+        "workgroup_size" => {
+            cursor.take(&rest[..key.len() + 1]);
+            let mut size = [0; 3];
+            for (index, dimension) in size.iter_mut().enumerate() {
+                if index > 0 {
+                    cursor.expect(",")?;
+                }
+                *dimension = cursor.number(u32::MAX.into(), "a size of a workgroup")? as u32;
+                cursor.spaces();
+            }
+            info.workgroup_size = Some(size);
+            info.workgroup_size_variable = cursor.eat("(variable)");
+            cursor.end()?;
+            return Ok(());
+        }
+        "num_textures" => &mut info.num_textures,
+        "num_ubos" => &mut info.num_ubos,
+        "num_ssbos" => &mut info.num_ssbos,
+        "num_images" => &mut info.num_images,
+        "shared_size" => &mut info.shared_size,
+        "subgroup_size" => &mut info.subgroup_size,
+        "inputs" => &mut info.inputs,
+        "outputs" => &mut info.outputs,
+        "uniforms" => &mut info.uniforms,
+        "scratch" => &mut info.scratch_size,
+        "divergence_analysis_run" => {
+            cursor.take(&rest[..key.len() + 1]);
+            cursor.expect("true")?;
+            cursor.end()?;
+            info.divergence_analysis_run = true;
+            return Ok(());
+        }
+        _ => {
+            info.other.push((key.into(), text.strip_prefix(' ').unwrap_or(text).into()));
+            return Ok(());
+        }
+    };
+    cursor.take(&rest[..key.len() + 1]);
+    *field = cursor.number(u32::MAX.into(), "a number")? as u32;
+    cursor.end()?;
+    Ok(())
+}
+
+impl Reader<'_> {
+    /// The lines from the first block to the `}` of the function.
+    fn body(&mut self) -> Result<(), ParseError> {
+        // Whether the list at hand needs a block before anything else.
+        let mut need_block = true;
+        loop {
+            let (line, number, before) = self.lines.next().ok_or_else(|| self.lines.ended("`}`"))?;
+            let mut cursor = Cursor::new(&line, number, before);
+            let cursor = &mut cursor;
+            let divergent = divergence(cursor);
+            if cursor.eat_word("block") {
+                if !need_block {
+                    // Two blocks in a row: the second is the end of the function.
+                    return self.end_block(cursor);
+                }
+                self.label(cursor, divergent)?;
+                need_block = false;
+            } else if need_block && self.labels.is_empty() && cursor.rest().starts_with("decl_var ") {
+                let variable = variable(cursor)?;
+                self.builder.shader_mut().entry.variables.push(variable);
+            } else if need_block {
+                return Err(cursor.error("`block`"));
+            } else if cursor.eat_word("loop") {
+                cursor.expect("{")?;
+                cursor.end()?;
+                self.push(cursor, Open::Body)?;
+                self.builder.begin_loop_with(divergent);
+                need_block = true;
+            } else if divergent.is_none() && cursor.eat_word("if") {
+                let condition = self.source(cursor)?;
+                let control = selection_control(cursor)?;
+                self.push(cursor, Open::Then)?;
+                self.builder.begin_if_with(condition, control);
+                need_block = true;
+            } else if divergent.is_none() && cursor.peek() == Some(b'}') {
+                self.close(cursor)?;
+                need_block = true;
+            } else {
+                self.instruction(cursor, divergent)?;
+            }
+        }
+    }
+
+    fn push(&mut self, cursor: &Cursor<'_>, open: Open) -> Result<(), ParseError> {
+        if self.open.len() == MAX_DEPTH {
+            return Err(cursor.error(format!("at most {MAX_DEPTH} ifs and loops in each other")));
+        }
+        self.open.push(open);
+        Ok(())
+    }
+
+    /// `}`, `} else {` or `} continue {`
+    fn close(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
+        let open = self.open.pop();
+        let expected = match open {
+            None => return Err(cursor.error("the last block of the function before `}`")),
+            Some(Open::Then) => "`} else {`",
+            Some(Open::Else | Open::Continuing) => "`}`",
+            Some(Open::Body) => "`}` or `} continue {`",
+        };
+        let at = cursor.error(expected);
+        cursor.expect("}")?;
+        match open {
+            Some(Open::Then) => {
+                if !cursor.eat_word("else") || !cursor.eat("{") {
+                    return Err(at);
+                }
+                self.open.push(Open::Else);
+                self.builder.begin_else();
+            }
+            Some(Open::Body) if cursor.eat_word("continue") => {
+                cursor.expect("{")?;
+                self.open.push(Open::Continuing);
+                self.builder.begin_continuing();
+            }
+            Some(Open::Else) => self.builder.end_if(),
+            _ => self.builder.end_loop(),
+        }
+        if cursor.at_end() { Ok(()) } else { Err(at) }
+    }
+
+    /// The label of the block that the builder is in: `b12:`, and a comment.
+    fn label(&mut self, cursor: &mut Cursor<'_>, divergent: Option<bool>) -> Result<(), ParseError> {
+        let at = cursor.error("a block that is not there yet");
+        let label = block_label(cursor)?;
+        cursor.expect(":")?;
+        cursor.end()?;
+        let block = self.builder.current_block();
+        self.builder.shader_mut().entry.blocks[block].divergent = divergent;
+        match self.labels.insert(label, block) {
+            Some(_) => Err(at),
+            None => Ok(()),
+        }
+    }
+
+    /// `block b12:` and `}`, with which a function ends.
+    fn end_block(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
+        if !self.open.is_empty() {
+            return Err(ParseError {
+                message: "two blocks in a row, which only the end of a function has".into(),
+                ..cursor.error("an instruction, `if`, `loop` or `}`")
+            });
+        }
+        block_label(cursor)?;
+        cursor.expect(":")?;
+        cursor.end()?;
+        let (line, number, before) = self.lines.next().ok_or_else(|| self.lines.ended("`}`"))?;
+        let mut cursor = Cursor::new(&line, number, before);
+        cursor.expect("}")?;
+        cursor.end()?;
+        match self.lines.next() {
+            None => Ok(()),
+            Some((line, number, before)) => {
+                let cursor = Cursor::new(&line, number, before);
+                Err(ParseError {
+                    message: "a shader has one function".into(),
+                    ..cursor.error("the end of the text after the function")
+                })
+            }
+        }
+    }
+
+    /// Puts in the sources of phis, and takes the shader out of the builder.
+    fn end(mut self) -> Result<Shader, ParseError> {
+        for phi in &self.phis {
+            for &(label, label_place, index, value_place) in &phi.srcs {
+                let Some(&block) = self.labels.get(&label) else {
+                    return Err(missing(label_place, format!("`b{label}`"), "a block of this function"));
+                };
+                let Some(&(value, _)) = self.defs.get(&index) else {
+                    return Err(missing(value_place, format!("`%{index}`"), "a value that is defined somewhere"));
+                };
+                if let InstrData::Phi { srcs, .. } = &mut self.builder.shader_mut().entry.instrs[phi.instr] {
+                    srcs.push((block, value));
+                }
+            }
+        }
+        debug_assert!(self.labels.values().all(|block| block.index() < self.builder.function().blocks.len()));
+        Ok(self.builder.finish())
+    }
+}
+
+fn missing(place: Place, found: String, expected: &str) -> ParseError {
+    let Place { line, column } = place;
+    ParseError { line, column, found, expected: expected.into(), message: String::new() }
+}
+
+/// `{`, or a comment that nir_print puts before it.
+fn selection_control(cursor: &mut Cursor<'_>) -> Result<SelectionControl, ParseError> {
+    cursor.spaces();
+    let control = SelectionControl::ALL.iter().skip(1).find(|control| {
+        let comment = cursor.rest().strip_prefix("// ").and_then(|rest| rest.strip_prefix(control.name()));
+        comment.is_some_and(|rest| rest.trim() == "{")
+    });
+    if let Some(control) = control {
+        return Ok(*control);
+    }
+    cursor.expect("{")?;
+    cursor.end()?;
+    Ok(SelectionControl::None)
+}

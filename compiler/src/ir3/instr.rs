@@ -50,6 +50,8 @@ bitflags! {
         const PAIR = 1 << 19;
         /// `.imm` form: address offset as an immediate.
         const IMM_OFFSET = 1 << 20;
+        /// Marked as unused by a pass (printed as `XXX` in place of the number of uses).
+        const UNUSED = 1 << 21;
     }
 }
 
@@ -302,6 +304,21 @@ pub struct TextureAttrs {
     pub is_cube: bool,
 }
 
+/// Which lane `shfl` reads, given its own number and the second source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ShuffleMode {
+    /// `.xor`
+    Xor,
+    /// `.up`
+    Up,
+    /// `.down`
+    Down,
+    /// `.rup`: rotated.
+    RotateUp,
+    /// `.rdown`: rotated.
+    RotateDown,
+}
+
 /// What an instruction carries beside its operands, by kind of opcode.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Attrs {
@@ -341,6 +358,22 @@ pub enum Attrs {
     Scan {
         /// The reduction's ALU operation.
         op: Opcode,
+    },
+    /// `shfl`.
+    Shuffle {
+        /// Which lane is read.
+        mode: ShuffleMode,
+        /// Type of the value.
+        ty: Type,
+    },
+    /// `push_consts_load.macro`, in words.
+    PushConsts {
+        /// First word of the constant file.
+        dst: u32,
+        /// First word of the source.
+        src: u32,
+        /// Number of words.
+        size: u32,
     },
     /// Barriers and fences: which memories, which scope.
     Fence {

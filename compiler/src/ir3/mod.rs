@@ -17,8 +17,8 @@ mod program;
 
 pub use builder::Builder;
 pub use instr::{
-    AddressSpace, Attrs, Condition, InputKind, InstrData, InstrFlags, MemoryAttrs, RepeatLink, Round, SystemValue,
-    TextureAttrs, Type,
+    AddressSpace, Attrs, Condition, InputKind, InstrData, InstrFlags, MemoryAttrs, RepeatLink, Round, ShuffleMode,
+    SystemValue, TextureAttrs, Type,
 };
 pub use opcode::{Category, Latency, Opcode};
 pub use operand::{

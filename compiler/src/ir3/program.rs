@@ -1,7 +1,7 @@
 //! Programs: blocks in layout order, their logical and physical edges, values and arrays.
 
 use super::{Attrs, InputKind, InstrData, RegClass, SystemValue};
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use smallvec::SmallVec;
 
 /// A basic block.
@@ -148,6 +148,10 @@ pub struct Program {
     pub consts: ConstLayout,
     /// Number printed for each block (`block7`), where it is not its position in the layout plus one.
     pub block_names: Vec<(Block, u32)>,
+    /// Number printed for each instruction (`0012:`, and `ssa_12` for what it defines); 0 where the writer chooses one.
+    pub serials: SecondaryMap<Instr, u32>,
+    /// Number printed behind a value's serial (`ssa_12:34`); 0 where there is none.
+    pub value_names: SecondaryMap<Value, u32>,
 }
 
 impl Program {

@@ -279,8 +279,12 @@ pub struct MemoryAttrs {
     pub coords: Option<u8>,
     /// Bindless descriptor base, `.base<n>`.
     pub base: Option<u8>,
-    /// Signed immediate byte offset (`dst_offset` of stores, `offset<n>` of `ldc`).
+    /// Signed immediate offset: in bytes for `dst_offset` of stores, in elements for `offset<n>` of `ldc`.
     pub offset: i32,
+    /// Operands of `ldib`/`stib` stand in the order of a4xx and a5xx.
+    pub old_layout: bool,
+    /// Bytes that the index of `ldg.a`/`stg.a` counts: 4 on a6xx, 1 on a7xx.
+    pub index_unit: Option<u8>,
 }
 
 /// Attributes of a texture instruction.
@@ -302,6 +306,10 @@ pub struct TextureAttrs {
     pub is_1d: bool,
     /// Coordinates are those of a cube map.
     pub is_cube: bool,
+    /// `isam`: which memory is read through the texture unit.
+    pub space: Option<AddressSpace>,
+    /// Bindless descriptor base of the sampler, where it is not that of the texture (`_meta:tex_prefetch`).
+    pub sampler_base: Option<u8>,
 }
 
 /// Which lane `shfl` reads, given its own number and the second source.

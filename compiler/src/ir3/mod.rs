@@ -8,6 +8,7 @@
 //! component counts of memory operations, which input a `_meta:in` is) is kept in [`Attrs`] and printed as a trailing
 //! comment, so a dump of Mesa reads with those attributes unknown.
 
+pub mod access;
 mod builder;
 mod instr;
 pub mod legality;

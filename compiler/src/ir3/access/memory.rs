@@ -1,0 +1,570 @@
+//! Accesses to memory: which, where, what type, with which data.
+
+use super::super::{AddressSpace, InstrData, InstrFlags, MemoryAttrs, Opcode, RegFile, SrcOperand, Type};
+use super::{Binding, Number, Slice, UnknownAttribute, width};
+use smallvec::SmallVec;
+
+/// What an atomic does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtomicOp {
+    /// Add.
+    Add,
+    /// Subtract.
+    Sub,
+    /// Exchange.
+    Xchg,
+    /// Increment, wrapping to 0 behind the operand.
+    Inc,
+    /// Decrement, wrapping to the operand below 0 or above the operand.
+    Dec,
+    /// Exchange if the old value equals `compare`.
+    Cmpxchg,
+    /// Signed minimum.
+    MinS,
+    /// Unsigned minimum.
+    MinU,
+    /// Signed maximum.
+    MaxS,
+    /// Unsigned maximum.
+    MaxU,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+}
+
+impl AtomicOp {
+    /// Position in each family of opcodes.
+    const fn position(self) -> usize {
+        match self {
+            Self::Add => 0,
+            Self::Sub => 1,
+            Self::Xchg => 2,
+            Self::Inc => 3,
+            Self::Dec => 4,
+            Self::Cmpxchg => 5,
+            Self::MinS | Self::MinU => 6,
+            Self::MaxS | Self::MaxU => 7,
+            Self::And => 8,
+            Self::Or => 9,
+            Self::Xor => 10,
+        }
+    }
+
+    /// Whether the operands are compared as signed numbers.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Self::MinS | Self::MaxS)
+    }
+}
+
+/// The four encodings of atomics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtomicFamily {
+    /// `atomic.*`: shared memory.
+    Shared,
+    /// `atomic.b.*`: SSBOs and images from a6xx on.
+    Resource,
+    /// `atomic.s.*`: SSBOs and images of a4xx and a5xx.
+    OldResource,
+    /// `atomic.g.*`: 64-bit addresses.
+    Global,
+}
+
+impl AtomicFamily {
+    /// Opcodes in a family.
+    const SIZE: usize = 11;
+    const ALL: [Self; 4] = [Self::Shared, Self::Resource, Self::OldResource, Self::Global];
+
+    const fn first(self) -> Opcode {
+        match self {
+            Self::Shared => Opcode::AtomicAdd,
+            Self::Resource => Opcode::AtomicBAdd,
+            Self::OldResource => Opcode::AtomicSAdd,
+            Self::Global => Opcode::AtomicGAdd,
+        }
+    }
+
+    /// The opcode of `op`. Signedness is in the type.
+    pub const fn opcode(self, op: AtomicOp) -> Opcode {
+        // The table has each family's opcodes one behind the other, in the order of `AtomicOp::position`.
+        Opcode::ALL[self.first() as usize + op.position()]
+    }
+
+    /// The family of an atomic, and its operation as far as the opcode tells: the signed one of two.
+    fn of(opcode: Opcode) -> Option<(Self, AtomicOp)> {
+        Self::ALL.into_iter().find_map(|family| {
+            let position = (opcode as usize).checked_sub(family.first() as usize)?;
+            (position < Self::SIZE).then(|| {
+                let op = match position {
+                    0 => AtomicOp::Add,
+                    1 => AtomicOp::Sub,
+                    2 => AtomicOp::Xchg,
+                    3 => AtomicOp::Inc,
+                    4 => AtomicOp::Dec,
+                    5 => AtomicOp::Cmpxchg,
+                    6 => AtomicOp::MinS,
+                    7 => AtomicOp::MaxS,
+                    8 => AtomicOp::And,
+                    9 => AtomicOp::Or,
+                    _ => AtomicOp::Xor,
+                };
+                (family, op)
+            })
+        })
+    }
+}
+
+/// What is done to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemoryAction {
+    /// Component `i` of the destination becomes element `i`.
+    Load,
+    /// Element `i` becomes component `i` of [`MemoryAccess::data`].
+    Store,
+    /// The destination's first component (two for 64 bits) becomes the old value; the components behind it keep the
+    /// values that the tied source has there.
+    Atomic(AtomicOp),
+    /// Size of the resource. An image: component `i` is its size in dimension `i`. An SSBO: the value that nir's
+    /// `get_ssbo_size` has, in component 0.
+    Size,
+    /// Size of an SSBO, its low 16 bits in component 0 and its high 16 bits in component 1 (below a6xx).
+    SplitSize,
+    /// Asks for a descriptor ahead of time; has no effect on values.
+    Prefetch,
+}
+
+/// Where in the memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// No address: a size.
+    None,
+    /// Units counted from the start of the memory, or from a 64-bit address: see [`linear_address`].
+    Linear {
+        /// 64-bit address, of two components (global memory only).
+        base: Option<Slice>,
+        /// Scalar index, in units.
+        index: Option<Slice>,
+        /// A second scalar that is added to the index: an immediate field that is still in a register.
+        index2: Option<Slice>,
+        /// Bytes of a unit.
+        scale: u8,
+        /// Added to the index. In units, but for global memory, where it is in bytes, and UBOs, where it is in elements.
+        offset: i32,
+    },
+    /// Coordinates of an image, each a scalar: as many as the dimension has, and the array layer (or cube face and layer) behind.
+    Texel(SmallVec<[Slice; 4]>),
+}
+
+/// The byte address of element `component` of an access at a [linear](Address::Linear) address; the same for nir,
+/// where `base` is the 64-bit address of `load_global_ir3`, `index` the offset source (in elements for SSBOs, in bytes for
+/// shared and scratch memory, in 32-bit words for global memory, in vec4 for UBOs) and `offset` the intrinsic's base
+/// (or component, for UBOs). `size` is the size of an element in bytes.
+///
+/// - SSBO, shared, scratch, constants: `(index + offset + component elements) mod 2^32` units of `scale` bytes.
+/// - Global: `base + sign-extended (index * scale mod 2^32) + offset + component * size`, mod 2^64.
+/// - UBO: `index` vec4 and `offset + component` elements behind.
+pub const fn linear_address(
+    space: AddressSpace,
+    base: u64,
+    index: u32,
+    scale: u8,
+    offset: i32,
+    component: u32,
+    size: u8,
+) -> u64 {
+    match space {
+        AddressSpace::Global => base
+            .wrapping_add_signed(index.wrapping_mul(scale as u32) as i32 as i64)
+            .wrapping_add_signed(offset as i64)
+            .wrapping_add(component as u64 * size as u64),
+        AddressSpace::Ubo => index as u64 * 16 + (offset as u64).wrapping_add(component as u64) * size as u64,
+        _ => {
+            let per_element = if scale >= size { 1 } else { (size / scale) as u32 };
+            let unit = index.wrapping_add_signed(offset).wrapping_add(component.wrapping_mul(per_element));
+            unit as u64 * scale as u64
+        }
+    }
+}
+
+/// Bytes that the element offset of an SSBO access of `bits` bits counts: an element, but 2 for 64 bits (which is what Mesa's
+/// lowering to `ssbo_atomic_ir3` makes of a byte offset).
+pub const fn ssbo_offset_unit(bits: u8) -> u8 {
+    match bits {
+        8 => 1,
+        16 | 64 => 2,
+        _ => 4,
+    }
+}
+
+/// A memory instruction, as every engine sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryAccess {
+    /// What is done.
+    pub action: MemoryAction,
+    /// Which memory.
+    pub space: AddressSpace,
+    /// Which resource of it (SSBOs, images, UBOs).
+    pub binding: Option<Binding>,
+    /// Where.
+    pub address: Address,
+    /// Type of an element.
+    pub ty: Type,
+    /// Number of elements.
+    pub components: u8,
+    /// Stored data, or an atomic's operand (two components for 64 bits).
+    pub data: Option<Slice>,
+    /// What `Cmpxchg` compares with.
+    pub compare: Option<Slice>,
+}
+
+impl MemoryAccess {
+    /// Whether instructions with `opcode` are memory accesses.
+    pub fn covers(opcode: Opcode) -> bool {
+        use Opcode as O;
+        matches!(
+            opcode,
+            O::Ldc
+                | O::Ldg
+                | O::LdgA
+                | O::Stg
+                | O::StgA
+                | O::Ldl
+                | O::Stl
+                | O::Ldlw
+                | O::Stlw
+                | O::Ldp
+                | O::Stp
+                | O::Ldib
+                | O::Stib
+                | O::Ldgb
+                | O::Stgb
+                | O::Resinfo
+                | O::Stc
+                | O::Isam
+        ) || AtomicFamily::of(opcode).is_some()
+    }
+
+    /// The byte address of element `component`, from the values of the sources; `index` is the sum of both indices.
+    /// 0 where the address is not linear.
+    pub const fn byte_address(&self, base: u64, index: u32, component: u32) -> u64 {
+        match self.address {
+            Address::Linear { scale, offset, .. } => {
+                linear_address(self.space, base, index, scale, offset, component, self.ty.bits() / 8)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The access of a memory instruction.
+    pub fn of(instr: &InstrData) -> Result<Self, UnknownAttribute> {
+        use Opcode as O;
+        match instr.opcode {
+            O::Ldc => Reader::new(instr)?.ldc(),
+            O::Ldg | O::LdgA => Reader::new(instr)?.global(MemoryAction::Load),
+            O::Stg | O::StgA => Reader::new(instr)?.global(MemoryAction::Store),
+            O::Ldl | O::Ldlw => Reader::new(instr)?.local_load(AddressSpace::Shared),
+            O::Ldp => Reader::new(instr)?.local_load(AddressSpace::Scratch),
+            O::Stl | O::Stlw => Reader::new(instr)?.local_store(AddressSpace::Shared),
+            O::Stp => Reader::new(instr)?.local_store(AddressSpace::Scratch),
+            O::Ldib => Reader::new(instr)?.resource(MemoryAction::Load),
+            O::Stib => Reader::new(instr)?.resource(MemoryAction::Store),
+            O::Ldgb => Reader::new(instr)?.old_resource(MemoryAction::Load),
+            O::Stgb => Reader::new(instr)?.old_resource(MemoryAction::Store),
+            O::Resinfo => Reader::new(instr)?.resinfo(),
+            O::Stc => Reader::new(instr)?.stc(),
+            O::Isam => super::texture::texel_load(instr),
+            _ => match AtomicFamily::of(instr.opcode) {
+                Some((family, op)) => Reader::new(instr)?.atomic(family, op),
+                None => Err(UnknownAttribute { opcode: instr.opcode.name(), attribute: "what it does to memory" }),
+            },
+        }
+    }
+}
+
+/// Where the sources of an access to an SSBO or image are.
+struct ResourceLayout {
+    /// Offset or coordinates.
+    address: usize,
+    /// Immediate offset.
+    immediate: Option<usize>,
+    /// Data.
+    data: Option<usize>,
+}
+
+struct Reader<'a> {
+    instr: &'a InstrData,
+    attrs: &'a MemoryAttrs,
+}
+
+impl<'a> Reader<'a> {
+    fn new(instr: &'a InstrData) -> Result<Self, UnknownAttribute> {
+        match instr.memory() {
+            Some(attrs) => Ok(Self { instr, attrs }),
+            None => Err(UnknownAttribute { opcode: instr.opcode.name(), attribute: "every memory attribute" }),
+        }
+    }
+
+    fn unknown(&self, attribute: &'static str) -> UnknownAttribute {
+        UnknownAttribute { opcode: self.instr.opcode.name(), attribute }
+    }
+
+    /// The source at `index`, which must be there.
+    fn require(&self, index: usize) -> Result<usize, UnknownAttribute> {
+        if index < self.instr.srcs.len() { Ok(index) } else { Err(self.unknown("one of its sources")) }
+    }
+
+    fn scalar(&self, index: usize) -> Result<Slice, UnknownAttribute> {
+        Ok(Slice::scalar(self.require(index)?, 0))
+    }
+
+    fn whole(&self, index: usize) -> Result<Slice, UnknownAttribute> {
+        let index = self.require(index)?;
+        Ok(Slice::new(index, 0, width(&self.instr.srcs[index])))
+    }
+
+    /// An immediate field: its value, or the register that still holds it.
+    fn immediate(&self, index: usize) -> Result<(i32, Option<Slice>), UnknownAttribute> {
+        let source = self.scalar(index)?;
+        Ok(match self.instr.srcs[index].operand {
+            SrcOperand::Immediate(value) => (value as i32, None),
+            _ => (0, Some(source)),
+        })
+    }
+
+    /// The type of the elements. A full register in Mesa's text holds 32 bits; of a half register it is not known
+    /// whether it holds 8 or 16.
+    fn ty(&self, half: bool) -> Result<Type, UnknownAttribute> {
+        match self.attrs.ty {
+            Some(ty) => Ok(ty),
+            None if half => Err(self.unknown("the type of its elements")),
+            None => Ok(Type::U32),
+        }
+    }
+
+    fn dst_half(&self) -> bool {
+        self.instr.dsts.first().is_some_and(|dst| dst.class.half)
+    }
+
+    fn dst_width(&self) -> u8 {
+        let written = self.instr.dsts.first().map_or(0, |dst| dst.mask.0.count_ones() as u8);
+        self.attrs.components.unwrap_or(written)
+    }
+
+    fn space(&self) -> Result<AddressSpace, UnknownAttribute> {
+        self.attrs.space.ok_or_else(|| self.unknown("which memory it accesses"))
+    }
+
+    fn binding(&self, index: usize) -> Result<Binding, UnknownAttribute> {
+        let source = self.scalar(index)?;
+        let set = if self.instr.flags.contains(InstrFlags::BINDLESS) {
+            u32::from(self.attrs.base.ok_or_else(|| self.unknown("its descriptor set"))?)
+        } else {
+            0
+        };
+        Ok(Binding { set: Number::Fixed(set), index: Number::of(self.instr, source) })
+    }
+
+    fn access(&self, action: MemoryAction, space: AddressSpace, address: Address, ty: Type) -> MemoryAccess {
+        let components = self.dst_width();
+        MemoryAccess { action, space, binding: None, address, ty, components, data: None, compare: None }
+    }
+
+    /// `ldc index, offset`.
+    fn ldc(&self) -> Result<MemoryAccess, UnknownAttribute> {
+        let index = Some(self.scalar(1)?);
+        let address = Address::Linear { base: None, index, index2: None, scale: 16, offset: self.attrs.offset };
+        let access = self.access(MemoryAction::Load, AddressSpace::Ubo, address, self.ty(self.dst_half())?);
+        Ok(MemoryAccess { binding: Some(self.binding(0)?), ..access })
+    }
+
+    /// Fills in what is stored.
+    fn with_data(&self, access: MemoryAccess, data: usize) -> Result<MemoryAccess, UnknownAttribute> {
+        let data = self.whole(data)?;
+        let components = self.attrs.components.unwrap_or(data.count);
+        Ok(MemoryAccess { data: Some(Slice { count: components.min(data.count), ..data }), components, ..access })
+    }
+
+    /// `ldg address, offset, count`, `stg address, offset, data, count`; `ldg.a address, index, shift, offset, count`,
+    /// `stg.a address, index, shift, offset, data, count`. The offset is in bytes, that of the `.a` forms in words.
+    fn global(&self, action: MemoryAction) -> Result<MemoryAccess, UnknownAttribute> {
+        let base = Some(Slice { count: 2, ..self.whole(0)? });
+        let indexed = matches!(self.instr.opcode, Opcode::LdgA | Opcode::StgA);
+        let (index, scale, (offset, index2), data) = if indexed {
+            let (shift, in_register) = self.immediate(2)?;
+            if in_register.is_some() {
+                return Err(self.unknown("the shift of its index"));
+            }
+            // The index is in words on a6xx and in bytes on a7xx: the text does not say which.
+            let unit = self.attrs.index_unit.ok_or_else(|| self.unknown("the unit of its index"))?;
+            let (words, index2) = self.immediate(3)?;
+            (Some(self.scalar(1)?), unit << shift, (words * 4, index2), 4)
+        } else {
+            (None, 1, self.immediate(1)?, 2)
+        };
+        // An offset in a register is an index in bytes.
+        let (index, index2) = match (index, index2) {
+            (Some(_), Some(_)) => return Err(self.unknown("its immediate offset")),
+            (None, Some(offset)) => (Some(offset), None),
+            (index, None) => (index, None),
+        };
+        let address = Address::Linear { base, index, index2, scale, offset };
+        if action == MemoryAction::Store {
+            let half = self.instr.srcs[self.require(data)?].class.half;
+            self.with_data(self.access(action, AddressSpace::Global, address, self.ty(half)?), data)
+        } else {
+            Ok(self.access(action, AddressSpace::Global, address, self.ty(self.dst_half())?))
+        }
+    }
+
+    /// `ldl index, offset, count`, in bytes.
+    fn local_load(&self, space: AddressSpace) -> Result<MemoryAccess, UnknownAttribute> {
+        let (offset, index2) = self.immediate(1)?;
+        let address = Address::Linear { base: None, index: Some(self.scalar(0)?), index2, scale: 1, offset };
+        Ok(self.access(MemoryAction::Load, space, address, self.ty(self.dst_half())?))
+    }
+
+    /// `stl index, data, count`, in bytes.
+    fn local_store(&self, space: AddressSpace) -> Result<MemoryAccess, UnknownAttribute> {
+        let index = Some(self.scalar(0)?);
+        let address = Address::Linear { base: None, index, index2: None, scale: 1, offset: self.attrs.offset };
+        let half = self.instr.srcs[self.require(1)?].class.half;
+        self.with_data(self.access(MemoryAction::Store, space, address, self.ty(half)?), 1)
+    }
+
+    /// The address of an access to an SSBO or an image.
+    fn resource_address(
+        &self,
+        space: AddressSpace,
+        layout: &ResourceLayout,
+        ty: Type,
+    ) -> Result<Address, UnknownAttribute> {
+        if space == AddressSpace::Image {
+            let all = self.whole(layout.address)?;
+            let count = self.attrs.coords.unwrap_or(all.count).min(all.count);
+            return Ok(Address::Texel((0..count).map(|i| all.component(i)).collect()));
+        }
+        let index = Some(self.scalar(layout.address)?);
+        let (offset, index2) = match layout.immediate {
+            Some(source) => self.immediate(source)?,
+            None => (0, None),
+        };
+        let scale = ty.bits() / 8;
+        Ok(Address::Linear { base: None, index, index2, scale, offset })
+    }
+
+    fn resource_access(&self, action: MemoryAction, layout: &ResourceLayout) -> Result<MemoryAccess, UnknownAttribute> {
+        let space = self.space()?;
+        let half = match layout.data {
+            Some(data) => self.instr.srcs[self.require(data)?].class.half,
+            None => self.dst_half(),
+        };
+        let ty = self.ty(half)?;
+        let address = self.resource_address(space, layout, ty)?;
+        let access = MemoryAccess { binding: Some(self.binding(0)?), ..self.access(action, space, address, ty) };
+        match layout.data {
+            Some(data) => self.with_data(access, data),
+            None => Ok(access),
+        }
+    }
+
+    /// From a6xx on: `ldib resource, address, immediate`, `stib resource, address, immediate, data`.
+    /// a5xx: `ldib resource, byte offset, coordinates`, `stib resource, data, coordinates, byte offset`.
+    fn resource(&self, action: MemoryAction) -> Result<MemoryAccess, UnknownAttribute> {
+        if self.attrs.old_layout {
+            return self.old_resource(action);
+        }
+        let data = (action == MemoryAction::Store).then_some(3);
+        self.resource_access(action, &ResourceLayout { address: 1, immediate: Some(2), data })
+    }
+
+    /// `ldgb resource, byte offset, address`, `stgb resource, data, address, byte offset`.
+    fn old_resource(&self, action: MemoryAction) -> Result<MemoryAccess, UnknownAttribute> {
+        let data = (action == MemoryAction::Store).then_some(1);
+        self.resource_access(action, &ResourceLayout { address: 2, immediate: None, data })
+    }
+
+    fn resinfo(&self) -> Result<MemoryAccess, UnknownAttribute> {
+        let binding = Some(self.binding(0)?);
+        if self.instr.dsts.is_empty() {
+            let space = self.attrs.space.unwrap_or(AddressSpace::Image);
+            let access = self.access(MemoryAction::Prefetch, space, Address::None, Type::U32);
+            return Ok(MemoryAccess { binding, ..access });
+        }
+        let space = self.space()?;
+        let split = space == AddressSpace::Ssbo && self.attrs.coords == Some(2);
+        let action = if split { MemoryAction::SplitSize } else { MemoryAction::Size };
+        let access = self.access(action, space, Address::None, Type::U32);
+        Ok(MemoryAccess { binding, components: 3, ..access })
+    }
+
+    /// `stc offset, data`, with `a1.x` as index where it is used; in words.
+    fn stc(&self) -> Result<MemoryAccess, UnknownAttribute> {
+        let (offset, index2) = self.immediate(0)?;
+        let index = self.instr.srcs.iter().rposition(|src| src.class.file == RegFile::Address);
+        let index = index.map(|index| Slice::scalar(index, 0));
+        let address = Address::Linear { base: None, index, index2, scale: 4, offset };
+        self.with_data(self.access(MemoryAction::Store, AddressSpace::Const, address, Type::U32), 1)
+    }
+
+    /// `atomic index, data`; `atomic.g address, data`; `atomic.b resource, address, data` (behind one tied element);
+    /// `atomic.s resource, data, address, byte offset`. The data of `cmpxchg` are the new value and what is compared with.
+    fn atomic(&self, family: AtomicFamily, op: AtomicOp) -> Result<MemoryAccess, UnknownAttribute> {
+        let ty = match (self.attrs.ty, op) {
+            (Some(ty), _) => ty,
+            (None, AtomicOp::MinS | AtomicOp::MaxS) => return Err(self.unknown("the type of its elements")),
+            (None, _) => Type::U32,
+        };
+        let op = match op {
+            AtomicOp::MinS if !ty.is_signed() => AtomicOp::MinU,
+            AtomicOp::MaxS if !ty.is_signed() => AtomicOp::MaxU,
+            op => op,
+        };
+        let action = MemoryAction::Atomic(op);
+        let registers = if ty == Type::U64 { 2 } else { 1 };
+        let (mut access, data, first) = match family {
+            AtomicFamily::Shared => {
+                let index = Some(self.scalar(0)?);
+                let offset = self.attrs.offset;
+                let address = Address::Linear { base: None, index, index2: None, scale: 1, offset };
+                (self.access(action, AddressSpace::Shared, address, ty), 1, 0)
+            }
+            AtomicFamily::Global => {
+                let base = Some(Slice { count: 2, ..self.whole(0)? });
+                let offset = self.attrs.offset;
+                let address = Address::Linear { base, index: None, index2: None, scale: 1, offset };
+                (self.access(action, AddressSpace::Global, address, ty), 1, 0)
+            }
+            AtomicFamily::Resource => {
+                let layout = ResourceLayout { address: 1, immediate: None, data: None };
+                (self.resource_atomic(action, &layout, ty)?, 2, registers)
+            }
+            AtomicFamily::OldResource => {
+                let layout = ResourceLayout { address: 2, immediate: None, data: None };
+                (self.resource_atomic(action, &layout, ty)?, 1, 0)
+            }
+        };
+        let data = self.require(data)?;
+        access.components = 1;
+        access.data = Some(Slice::new(data, first, registers));
+        if op == AtomicOp::Cmpxchg {
+            access.compare = Some(Slice::new(data, first + registers, registers));
+        }
+        Ok(access)
+    }
+
+    fn resource_atomic(
+        &self,
+        action: MemoryAction,
+        layout: &ResourceLayout,
+        ty: Type,
+    ) -> Result<MemoryAccess, UnknownAttribute> {
+        let space = self.space()?;
+        let mut address = self.resource_address(space, layout, ty)?;
+        if let Address::Linear { scale, .. } = &mut address {
+            *scale = ssbo_offset_unit(ty.bits());
+        }
+        Ok(MemoryAccess { binding: Some(self.binding(0)?), ..self.access(action, space, address, ty) })
+    }
+}

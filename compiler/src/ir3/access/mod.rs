@@ -1,0 +1,156 @@
+//! What memory and texture instructions do with their operands: typed views, and the constructors that are their inverse.
+//!
+//! The operand order of the machine differs from generation to generation and from opcode to opcode. It stands here and
+//! nowhere else: selection builds such instructions with the constructors of this module, and interpreter, symbolic
+//! engine and validator read them through [`Access::of`]. A view names operands by [`Slice`]s of the instruction's
+//! sources, so it holds for SSA values and for physical registers alike.
+//!
+//! Where Mesa's text leaves an attribute out and the operands do not give it away, the view is refused with
+//! [`UnknownAttribute`]; programs that we select carry every attribute.
+//!
+//! # Bindings
+//! What a resource is, as the environment sees it, is one number: its *identity*. A bindless resource is a descriptor
+//! set and an index in it, its identity is `set * 64 + index`, and this is the value that nir's `bindless_resource_ir3`
+//! has for all engines. Any other resource is its index as it stands. SSBOs, images, UBOs, textures and samplers
+//! have identities of their own each; a [`MemoryAccess`] says by its space which one is meant.
+
+pub mod build;
+mod memory;
+mod request;
+mod texture;
+
+pub use memory::{Address, AtomicFamily, AtomicOp, MemoryAccess, MemoryAction, linear_address, ssbo_offset_unit};
+pub use request::{Slot, SlotSet, TextureKind, TextureRequest};
+pub use texture::{Prefetch, TextureAccess};
+
+use super::{InstrData, Src, SrcOperand};
+
+/// Consecutive components of one source of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slice {
+    /// Which source.
+    pub src: u8,
+    /// First component.
+    pub first: u8,
+    /// Number of components.
+    pub count: u8,
+}
+
+impl Slice {
+    /// One component of a source.
+    pub const fn scalar(src: usize, component: usize) -> Self {
+        Self { src: src as u8, first: component as u8, count: 1 }
+    }
+
+    /// `count` components of a source from `first` on.
+    pub const fn new(src: usize, first: usize, count: usize) -> Self {
+        Self { src: src as u8, first: first as u8, count: count as u8 }
+    }
+
+    /// Component `i` of the slice, as a slice.
+    pub const fn component(self, i: u8) -> Self {
+        Self { src: self.src, first: self.first + i, count: 1 }
+    }
+}
+
+/// A number that the instruction has in itself or in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Number {
+    /// Known.
+    Fixed(u32),
+    /// `source >> shift & mask`.
+    Source {
+        /// A scalar.
+        source: Slice,
+        /// Bits below the field.
+        shift: u8,
+        /// Mask, after the shift.
+        mask: u32,
+    },
+}
+
+impl Number {
+    /// The whole of a scalar source, or its value where that is an immediate.
+    fn of(instr: &InstrData, source: Slice) -> Self {
+        match instr.srcs[usize::from(source.src)].operand {
+            SrcOperand::Immediate(value) => Self::Fixed(value),
+            _ => Self::Source { source, shift: 0, mask: u32::MAX },
+        }
+    }
+
+    /// The number, given the value of the source's component (which is not read for a fixed number).
+    pub const fn value(self, source: u32) -> u32 {
+        match self {
+            Self::Fixed(value) => value,
+            Self::Source { shift, mask, .. } => source >> shift & mask,
+        }
+    }
+
+    /// The source that has to be read.
+    pub const fn source(self) -> Option<Slice> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Source { source, .. } => Some(source),
+        }
+    }
+}
+
+/// Which resource is accessed: its descriptor set (0 if it is not bindless) and its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Binding {
+    /// Descriptor set.
+    pub set: Number,
+    /// Index in the set.
+    pub index: Number,
+}
+
+impl Binding {
+    /// The resource's identity, from the values of the sources of `set` and `index`.
+    pub const fn identity(self, set: u32, index: u32) -> u32 {
+        binding_identity(self.set.value(set), self.index.value(index))
+    }
+}
+
+/// The identity of a resource: see the module's text.
+pub const fn binding_identity(set: u32, index: u32) -> u32 {
+    set.wrapping_mul(64).wrapping_add(index)
+}
+
+/// An attribute that the instruction's meaning depends on is not known: the program was read from a text without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{opcode}`: {attribute} is not known")]
+pub struct UnknownAttribute {
+    /// Mnemonic.
+    pub opcode: &'static str,
+    /// What is missing.
+    pub attribute: &'static str,
+}
+
+/// A memory or texture instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads or writes memory.
+    Memory(MemoryAccess),
+    /// It asks a texture.
+    Texture(TextureAccess),
+}
+
+impl Access {
+    /// What `instr` accesses; `None` if it is neither a memory nor a texture instruction. Derivatives, quad shuffles and
+    /// `brcst.active` are none: they work on register values (source 0; `brcst.active` has the default, tied to
+    /// the destination, in source 1).
+    pub fn of(instr: &InstrData) -> Result<Option<Self>, UnknownAttribute> {
+        Ok(if MemoryAccess::covers(instr.opcode) {
+            Some(Self::Memory(MemoryAccess::of(instr)?))
+        } else if TextureAccess::covers(instr.opcode) {
+            Some(Self::Texture(TextureAccess::of(instr)?))
+        } else {
+            None
+        })
+    }
+}
+
+/// Number of components that a source reads.
+fn width(src: &Src) -> usize {
+    src.mask.0.count_ones() as usize
+}

@@ -1,0 +1,252 @@
+//! Texture instructions.
+//!
+//! Sources, in order: the pair of texture and sampler index (`.s2en`), the coordinates and what goes with them, offset and
+//! level, `a1.x` (`.a1en`). Behind the coordinates stand, as far as the flags say that they are there: the comparator
+//! (`.s`), the array layer (`.a`), the projector (`.p`), the derivatives (`samgq`, from component 4 on), the sample (`isamm`).
+//! The third source is the texel offset (`.o`), then the level or bias.
+//!
+//! Texture and sampler of a bindless instruction (`.base<n>`) are in set `n`; `a1.x` holds the sampler's set where it is
+//! another one with `.s2en`. Without `.s2en`, `a1.x >> 3` is the index that does not fit into the instruction: the texture's
+//! up to a6xx (`t#` is not there), the sampler's from a7xx on (`s#` is not there); its low three bits are the sampler's set.
+
+use super::super::{AddressSpace, InstrData, InstrFlags, Opcode, RegFile, TextureAttrs, Type};
+use super::{Address, Binding, MemoryAccess, MemoryAction, Number, Slice, Slot, TextureKind, UnknownAttribute, width};
+use smallvec::SmallVec;
+
+/// Where the coordinates of a texture sample that is issued before the program starts come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Prefetch {
+    /// Barycentric i and j.
+    pub barycentric: Slice,
+    /// Number of the varying (`4 * base + component`) that is the first coordinate; the second is the next.
+    pub varying: u16,
+}
+
+/// A texture instruction, as every engine sees it: it fills the [`TextureRequest`](super::TextureRequest) of each lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextureAccess {
+    /// What is asked.
+    pub kind: TextureKind,
+    /// Which texture.
+    pub texture: Binding,
+    /// Which sampler; meaningless where [`TextureKind::has_sampler`] does not hold.
+    pub sampler: Binding,
+    /// Scalars that make up the question.
+    pub operands: SmallVec<[(Slot, Slice); 8]>,
+    /// The coordinates X and Y, if they are interpolated.
+    pub prefetch: Option<Prefetch>,
+    /// Type of the answer. Component `i` of the destination that is written becomes component `i` of the answer.
+    pub ty: Type,
+}
+
+impl TextureAccess {
+    /// Whether instructions with `opcode` are questions to a texture.
+    pub const fn covers(opcode: Opcode) -> bool {
+        kind(opcode).is_some()
+    }
+
+    /// The question that a texture instruction asks.
+    pub fn of(instr: &InstrData) -> Result<Self, UnknownAttribute> {
+        let reader = Reader::new(instr)?;
+        let kind = kind(instr.opcode).ok_or_else(|| reader.unknown("what it asks"))?;
+        let (texture, sampler) = reader.bindings()?;
+        let ty = reader.attrs.ty.ok_or_else(|| reader.unknown("its type"))?;
+        let mut access = Self { kind, texture, sampler, operands: SmallVec::new(), prefetch: None, ty };
+        if instr.opcode == Opcode::TexPrefetch {
+            let varying = reader.attrs.input_offset.ok_or_else(|| reader.unknown("its varying"))?;
+            access.prefetch = Some(Prefetch { barycentric: Slice::new(0, 0, 2), varying });
+        } else {
+            reader.operands(&mut access)?;
+        }
+        Ok(access)
+    }
+}
+
+/// What an opcode asks.
+const fn kind(opcode: Opcode) -> Option<TextureKind> {
+    Some(match opcode {
+        Opcode::Sam | Opcode::TexPrefetch => TextureKind::Sample,
+        Opcode::Samb => TextureKind::SampleBias,
+        Opcode::Saml => TextureKind::SampleLod,
+        Opcode::Samgq => TextureKind::SampleGrad,
+        Opcode::Isaml => TextureKind::Fetch,
+        Opcode::Isamm => TextureKind::FetchMs,
+        Opcode::Gather4r => TextureKind::Gather(0),
+        Opcode::Gather4g => TextureKind::Gather(1),
+        Opcode::Gather4b => TextureKind::Gather(2),
+        Opcode::Gather4a => TextureKind::Gather(3),
+        Opcode::Getlod => TextureKind::LodQuery,
+        Opcode::Getsize => TextureKind::Size,
+        Opcode::Getbuf => TextureKind::BufferSize,
+        Opcode::Getinfo => TextureKind::Info,
+        _ => return None,
+    })
+}
+
+/// `isam`: a load from an SSBO or an image through the texture unit.
+pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttribute> {
+    let reader = Reader::new(instr)?;
+    let vector = instr.flags.contains(InstrFlags::VECTOR);
+    let space = match reader.attrs.space {
+        Some(space) => space,
+        None if vector => AddressSpace::Ssbo,
+        None => return Err(reader.unknown("which memory it accesses")),
+    };
+    let ty = reader.attrs.ty.ok_or_else(|| reader.unknown("its type"))?;
+    let (binding, _) = reader.bindings()?;
+    let first = reader.first_operand();
+    let coords = reader.source(first)?;
+    let address = if space == AddressSpace::Image {
+        let count = width(&instr.srcs[coords]);
+        // The coordinate that pads one dimension to two is no coordinate of the image.
+        let padding = reader.attrs.is_1d.then_some(1);
+        Address::Texel((0..count).filter(|&i| Some(i) != padding).map(|i| Slice::scalar(coords, i)).collect())
+    } else {
+        let immediate = if vector { Number::of(instr, reader.scalar(first + 1)?) } else { Number::Fixed(0) };
+        let offset = if let Number::Fixed(offset) = immediate { offset as i32 } else { 0 };
+        let index = Some(Slice::scalar(coords, 0));
+        Address::Linear { base: None, index, index2: immediate.source(), scale: ty.bits() / 8, offset }
+    };
+    let components = instr.dsts.first().map_or(0, |dst| dst.mask.0.count_ones() as u8);
+    let action = MemoryAction::Load;
+    Ok(MemoryAccess { action, space, binding: Some(binding), address, ty, components, data: None, compare: None })
+}
+
+struct Reader<'a> {
+    instr: &'a InstrData,
+    attrs: &'a TextureAttrs,
+}
+
+impl<'a> Reader<'a> {
+    fn new(instr: &'a InstrData) -> Result<Self, UnknownAttribute> {
+        match instr.texture() {
+            Some(attrs) => Ok(Self { instr, attrs }),
+            None => Err(UnknownAttribute { opcode: instr.opcode.name(), attribute: "every texture attribute" }),
+        }
+    }
+
+    fn unknown(&self, attribute: &'static str) -> UnknownAttribute {
+        UnknownAttribute { opcode: self.instr.opcode.name(), attribute }
+    }
+
+    fn flag(&self, flag: InstrFlags) -> bool {
+        self.instr.flags.contains(flag)
+    }
+
+    fn source(&self, index: usize) -> Result<usize, UnknownAttribute> {
+        if index < self.instr.srcs.len() { Ok(index) } else { Err(self.unknown("one of its sources")) }
+    }
+
+    fn scalar(&self, index: usize) -> Result<Slice, UnknownAttribute> {
+        Ok(Slice::scalar(self.source(index)?, 0))
+    }
+
+    /// The first source behind the pair of indices.
+    fn first_operand(&self) -> usize {
+        usize::from(self.flag(InstrFlags::S2EN))
+    }
+
+    /// A field of `a1.x`.
+    fn a1(&self, shift: u8, mask: u32) -> Result<Number, UnknownAttribute> {
+        let index = self.instr.srcs.iter().rposition(|src| src.class.file == RegFile::Address);
+        let index = index.ok_or_else(|| self.unknown("`a1.x`"))?;
+        Ok(Number::Source { source: Slice::scalar(index, 0), shift, mask })
+    }
+
+    /// Texture and sampler.
+    fn bindings(&self) -> Result<(Binding, Binding), UnknownAttribute> {
+        let set = if self.flag(InstrFlags::BINDLESS) {
+            Number::Fixed(u32::from(self.attrs.base.ok_or_else(|| self.unknown("its descriptor set"))?))
+        } else {
+            Number::Fixed(0)
+        };
+        let fixed = |index: Option<u16>| Number::Fixed(u32::from(index.unwrap_or(0)));
+        let (texture, sampler, sampler_set) = if self.flag(InstrFlags::S2EN) {
+            let sampler_set = if self.flag(InstrFlags::A1EN) { self.a1(0, 7)? } else { set };
+            (self.pair(0)?, self.pair(1)?, sampler_set)
+        } else if !self.flag(InstrFlags::A1EN) {
+            let sampler_set = self.attrs.sampler_base.map_or(set, |set| Number::Fixed(u32::from(set)));
+            (fixed(self.attrs.texture), fixed(self.attrs.sampler), sampler_set)
+        } else if self.attrs.texture.is_none() {
+            (self.a1(3, u32::MAX)?, fixed(self.attrs.sampler), self.a1(0, 7)?)
+        } else {
+            (fixed(self.attrs.texture), self.a1(3, u32::MAX)?, self.a1(0, 7)?)
+        };
+        Ok((Binding { set, index: texture }, Binding { set: sampler_set, index: sampler }))
+    }
+
+    /// One of the pair of indices; a vector that is one immediate for both does not occur.
+    fn pair(&self, component: usize) -> Result<Number, UnknownAttribute> {
+        let index = self.source(0)?;
+        if width(&self.instr.srcs[index]) < 2 {
+            return Err(self.unknown("its pair of indices"));
+        }
+        Ok(Number::Source { source: Slice::scalar(index, component), shift: 0, mask: u32::MAX })
+    }
+
+    fn operands(&self, access: &mut TextureAccess) -> Result<(), UnknownAttribute> {
+        let first = self.first_operand();
+        match access.kind {
+            TextureKind::BufferSize | TextureKind::Info => return Ok(()),
+            TextureKind::Size => {
+                access.operands.push((Slot::Lod, self.scalar(first)?));
+                return Ok(());
+            }
+            _ => {}
+        }
+        let dims = if self.flag(InstrFlags::DIM_3D) { 3 } else { 2 };
+        let mut source = Operands { access, reader: self, source: self.source(first)?, next: 0 };
+        source.take(&Slot::COORDS[..dims])?;
+        if self.flag(InstrFlags::SHADOW) {
+            source.take(&[Slot::Comparator])?;
+        }
+        if self.flag(InstrFlags::ARRAY) {
+            source.take(&[Slot::Layer])?;
+        }
+        if self.flag(InstrFlags::PROJ) {
+            source.take(&[Slot::Projector])?;
+        }
+        match source.access.kind {
+            TextureKind::SampleGrad => {
+                source.next = source.next.max(4);
+                source.take(&Slot::DDX[..dims])?;
+                source.take(&Slot::DDY[..dims])?;
+            }
+            TextureKind::FetchMs => source.take(&[Slot::Sample])?,
+            _ => {}
+        }
+        let level = matches!(source.access.kind, TextureKind::SampleBias | TextureKind::SampleLod | TextureKind::Fetch);
+        if level || self.flag(InstrFlags::OFFSET) {
+            source = Operands { source: self.source(first + 1)?, next: 0, ..source };
+            if self.flag(InstrFlags::OFFSET) {
+                let count = width(&self.instr.srcs[source.source]) - usize::from(level);
+                source.take(&Slot::OFFSET[..count.min(3)])?;
+            }
+            if level {
+                source.take(&[Slot::Lod])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the components of a source one after the other.
+struct Operands<'a, 'b> {
+    access: &'a mut TextureAccess,
+    reader: &'a Reader<'b>,
+    source: usize,
+    next: usize,
+}
+
+impl Operands<'_, '_> {
+    fn take(&mut self, slots: &[Slot]) -> Result<(), UnknownAttribute> {
+        for &slot in slots {
+            if self.next >= width(&self.reader.instr.srcs[self.source]) {
+                return Err(self.reader.unknown("one of its operands' components"));
+            }
+            self.access.operands.push((slot, Slice::scalar(self.source, self.next)));
+            self.next += 1;
+        }
+        Ok(())
+    }
+}

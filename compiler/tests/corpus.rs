@@ -1,0 +1,48 @@
+//! Every program of `corpus/` says what it is about, reads, and reads back the same after it was written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ir3_compiler::nir;
+
+fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            programs(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "nir") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_program_reads_and_round_trips() {
+    let mut paths = Vec::new();
+    programs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus"), &mut paths);
+    paths.sort();
+    assert!(paths.len() >= 40, "only {} programs", paths.len());
+
+    let mut failures = Vec::new();
+    for path in &paths {
+        let name = path.display();
+        let text = fs::read_to_string(path).unwrap();
+        if !text.starts_with("// ") {
+            failures.push(format!("{name}:1:1: found no comment that says what the program is about"));
+        }
+        let shader = match nir::read(&text) {
+            Ok(shader) => shader,
+            Err(error) => {
+                failures.push(format!("{name}:{error}"));
+                continue;
+            }
+        };
+        let written = nir::write(&shader);
+        match nir::read(&written) {
+            Ok(again) if again == shader => {}
+            Ok(_) => failures.push(format!("{name}: reads back as another program:\n{written}")),
+            Err(error) => failures.push(format!("{name}: what is written does not read: {error}\n{written}")),
+        }
+    }
+    assert!(failures.is_empty(), "{} of {} programs:\n{}", failures.len(), paths.len(), failures.join("\n"));
+}

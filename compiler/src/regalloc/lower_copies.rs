@@ -1,11 +1,96 @@
 //! Parallel copies, collects and splits become moves and swaps.
+//!
+//! All three are the same thing once registers are known: several registers are read, then several are written. The
+//! order of the moves is the matter of [`parallel_copy`](super::parallel_copy).
 
 use super::Error;
-use crate::ir3::Program;
+use super::parallel_copy::Sequencer;
+use crate::ir3::{Attrs, Instr, InstrData, Opcode, Place, Program, Src, SrcOperand};
 use crate::target::Target;
 
 /// Lowers every parallel copy, collect and split of a program with physical registers.
 pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
-    let _ = (program, target);
+    let mut sequencer = Sequencer::new(target);
+    let mut list = Vec::new();
+    let is_copy = |opcode| matches!(opcode, Opcode::ParallelCopy | Opcode::Collect | Opcode::Split);
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        if !program.blocks[block].instrs.iter().any(|&i| is_copy(program.instrs[i].opcode)) {
+            continue;
+        }
+        list.clear();
+        std::mem::swap(&mut list, &mut program.blocks[block].instrs);
+        let mut out = Vec::with_capacity(list.len());
+        for &instr in &list {
+            if is_copy(program.instrs[instr].opcode) {
+                add(&mut sequencer, &program.instrs[instr])
+                    .ok_or_else(|| Error::unsupported(program, instr, "an operand that is no register"))?;
+                let instrs = &mut program.instrs;
+                sequencer.finish(&mut |data| out.push(instrs.push(data)));
+            } else {
+                out.push(instr);
+            }
+        }
+        program.blocks[block].instrs = out;
+        forget_removed(program, block, &list);
+    }
     Ok(())
+}
+
+/// Keeps must not name what is gone.
+fn forget_removed(program: &mut Program, block: crate::ir3::Block, before: &[Instr]) {
+    let data = &mut program.blocks[block];
+    if !data.keeps.is_empty() {
+        let instrs = &data.instrs;
+        data.keeps.retain(|keep| instrs.contains(keep) || !before.contains(keep));
+    }
+}
+
+/// Adds the copies that an instruction makes.
+fn add(sequencer: &mut Sequencer, data: &InstrData) -> Option<()> {
+    match data.opcode {
+        Opcode::Collect => {
+            let dst = data.dsts.first()?;
+            let base = register(&dst.place)?;
+            for (k, src) in data.srcs.iter().enumerate() {
+                sequencer.add(dst.class, base.offset(k as u16), &src.operand).then_some(())?;
+            }
+        }
+        Opcode::Split => {
+            let (dst, src) = (data.dsts.first()?, data.srcs.first()?);
+            let Attrs::Split { offset } = data.attrs else { return None };
+            let operand = component(src, offset)?;
+            sequencer.add(dst.class, register(&dst.place)?, &operand).then_some(())?;
+        }
+        _ => {
+            if data.dsts.len() != data.srcs.len() {
+                return None;
+            }
+            for (dst, src) in data.dsts.iter().zip(&data.srcs) {
+                let base = register(&dst.place)?;
+                for k in (0..dst.mask.span()).filter(|&k| dst.mask.contains(k)) {
+                    let operand = component(src, k as u16)?;
+                    sequencer.add(dst.class, base.offset(k as u16), &operand).then_some(())?;
+                }
+            }
+        }
+    }
+    Some(())
+}
+
+fn register(place: &Place) -> Option<crate::ir3::PhysReg> {
+    match place {
+        Place::Reg(reg) | Place::Assigned(_, reg) => Some(*reg),
+        _ => None,
+    }
+}
+
+/// The operand that component `k` of a source is.
+fn component(src: &Src, k: u16) -> Option<SrcOperand> {
+    match src.operand {
+        SrcOperand::Place(place) => Some(SrcOperand::Place(Place::Reg(register(&place)?.offset(k)))),
+        SrcOperand::Const(word) => Some(SrcOperand::Const(word + k)),
+        SrcOperand::Immediate(_) | SrcOperand::Undef => Some(src.operand),
+        SrcOperand::ConstRelative(_) => None,
+    }
 }

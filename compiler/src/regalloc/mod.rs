@@ -14,6 +14,7 @@ use crate::ir3::{Instr, Program};
 use crate::target::Target;
 
 pub mod lower_copies;
+mod parallel_copy;
 
 /// Why registers cannot be assigned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +45,12 @@ pub enum Error {
         /// The rule.
         what: String,
     },
+}
+
+impl Error {
+    fn unsupported(program: &Program, instr: Instr, what: &'static str) -> Self {
+        Self::Unsupported { what, instr, opcode: program.instrs[instr].opcode.name() }
+    }
 }
 
 /// Assigns registers to every value of a program in SSA form.

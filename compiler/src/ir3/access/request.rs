@@ -7,25 +7,57 @@
 //! - *Kind*: `tex` (also pre-dispatchable) is [`TextureKind::Sample`], with an lod source [`TextureKind::SampleLod`];
 //!   `txl` likewise; `txb` [`TextureKind::SampleBias`]; `txd` [`TextureKind::SampleGrad`]; `txf`
 //!   [`TextureKind::Fetch`]; `txf_ms` [`TextureKind::FetchMs`]; `tg4` [`TextureKind::Gather`]; `lod` [`TextureKind::LodQuery`];
-//!   `txs` [`TextureKind::Size`] or, for buffers, [`TextureKind::BufferSize`]; `query_levels` and `texture_samples` [`TextureKind::Info`].
-//! - *Coordinates*: as many of X, Y, Z as the dimension has (1D, buffer: 1; 2D, rectangle, external, multisampled: 2; 3D, cube: 3), the array
-//!   layer not among them. One coordinate is padded to two: Y is 0.5 (in the coordinate's width), or 0 for `txf`.
-//! - *Layer*: the coordinate behind those, as it stands, if the texture is an array; never for `lod`.
+//!   `txs` [`TextureKind::Size`] or, where it has no lod source, [`TextureKind::BufferSize`]; `query_levels` and `texture_samples` [`TextureKind::Info`].
+//! - *Coordinates*: nir's text tells how many there are, and not whether the last one is an array layer, so the layer is a coordinate like
+//!   any other: [`TextureShape`] says how many dimensions there are and whether a layer stands behind them. Coordinates are X, Y, Z;
+//!   one dimension is padded to two: Y is 0.5 (in the coordinate's width), or 0 for `txf` and `txf_ms`. The layer is in the slot behind the (padded)
+//!   dimensions: Z or Layer. `lod` has X and Y only.
 //! - *Comparator*: if there is one; never for `lod`. *Projector*: if there is one.
-//! - *Lod*: the lod or bias. `txf` without one has lod 0, and so has `txs` of anything but a buffer. Kinds without lod have none.
-//! - *Offset*: as many as coordinates (2 for a cube), padded with 0 to two; signed offsets as they stand.
-//! - *Ddx*, *Ddy*: as many as coordinates, padded with 0 to two.
+//! - *Lod*: the lod or bias. `txf` without one has lod 0. Kinds without lod have none.
+//! - *Offset*: as many as the source has, one padded with 0 to two; signed offsets as they stand.
+//! - *Ddx*, *Ddy*: as many as dimensions, one padded with 0 to two.
 //! - *Sample*: of `txf_ms`.
 //! - *Texture* and *sampler*: identities (see [the module above](super)): the index plus the source that is added to it, or the value of the
 //!   handle. Fetches, sizes and infos have no sampler.
 //!
 //! The answer has four components, and component `i` of the instruction is component `i` of the answer, but:
-//! - `txs` of an array: the component behind the dimensions (2 for a cube) is component 3 of the answer.
+//! - Components 2 and 3 of the answer to [`TextureKind::Size`] are equal: the machine has the number of layers in component 3.
 //! - `query_levels` is component 2 of the answer, `texture_samples` component 3.
 //! - `lod`: the answer's components 0 and 1 are small integers `n`; the result is `n * (1/256)` as float of the result's width.
-//! - Where `Target::levels_add_one` holds, the machine's `getinfo` (component 2) and `getsize` (component 3)
-//!   return one less than the answer.
+//! - Where `Target::levels_add_one` holds, the machine's `getinfo` returns one less than the answer in component 2.
 //! - An answer to a 16-bit float result is that of the same question rounded to 16 bits; integers are truncated.
+
+/// Dimensions of a texture, as far as its coordinates tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TextureShape {
+    /// Coordinates that are no array layer, 1 to 3.
+    pub dims: u8,
+    /// An array layer stands behind them.
+    pub layer: bool,
+}
+
+impl TextureShape {
+    /// The shape for so many coordinates, and components of the derivatives or else of the texel offset if there are any.
+    /// (Those have no component for the layer.)
+    pub const fn new(coords: u8, derivatives_or_offset: Option<u8>) -> Self {
+        let dims = match derivatives_or_offset {
+            Some(dims) if dims < coords => dims,
+            _ if coords > 3 => 3,
+            _ => coords,
+        };
+        Self { dims, layer: coords > dims }
+    }
+
+    /// Dimensions that the machine is given.
+    pub const fn padded(self) -> u8 {
+        if self.dims < 2 { 2 } else { self.dims }
+    }
+
+    /// Where the layer goes.
+    pub const fn layer_slot(self) -> Slot {
+        if self.padded() == 2 { Slot::Z } else { Slot::Layer }
+    }
+}
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,9 +118,9 @@ pub enum Slot {
     X,
     /// Second coordinate.
     Y,
-    /// Third coordinate.
+    /// Third coordinate, or array layer behind two coordinates.
     Z,
-    /// Array layer.
+    /// Array layer behind three coordinates.
     Layer,
     /// Reference of a shadow comparison.
     Comparator,

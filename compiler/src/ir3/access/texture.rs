@@ -196,12 +196,15 @@ impl<'a> Reader<'a> {
         }
         let dims = if self.flag(InstrFlags::DIM_3D) { 3 } else { 2 };
         let mut source = Operands { access, reader: self, source: self.source(first)?, next: 0 };
+        if source.access.kind == TextureKind::LodQuery {
+            return source.take(&Slot::COORDS[..2]);
+        }
         source.take(&Slot::COORDS[..dims])?;
         if self.flag(InstrFlags::SHADOW) {
             source.take(&[Slot::Comparator])?;
         }
         if self.flag(InstrFlags::ARRAY) {
-            source.take(&[Slot::Layer])?;
+            source.take(&[if dims == 2 { Slot::Z } else { Slot::Layer }])?;
         }
         if self.flag(InstrFlags::PROJ) {
             source.take(&[Slot::Projector])?;

@@ -75,6 +75,9 @@ fn every_section_survives_a_round_trip() {
             };
             instructions += shader.instruction_count();
             blocks += shader.entry.blocks.len();
+            if let Err(errors) = nir::validate(&shader) {
+                failures.push(format!("{}: {}", path.display(), errors[0]));
+            }
             let written = nir::write(&shader);
             match nir::read(&written) {
                 Ok(again) if again == shader => {}

@@ -6,6 +6,7 @@
 
 mod builder;
 mod cfg;
+mod dominance;
 mod function;
 mod index;
 mod intrinsic;
@@ -14,9 +15,11 @@ mod shader;
 mod tex;
 pub mod text;
 mod types;
+mod validate;
 
 pub use builder::Builder;
 pub use cfg::Cfg;
+pub use dominance::Dominance;
 pub use function::{
     Alu, AluSrc, Block, BlockData, BlocksInOrder, CfNode, Def, DefData, Function, If, Instr, InstrData, Intrinsic,
     JumpKind, Loop, SelectionControl, Variable,
@@ -31,3 +34,4 @@ pub use shader::{Info, Shader, Stage};
 pub use tex::{Tex, TexOp, TexSrcKind};
 pub use text::{ParseError, read, write};
 pub use types::{AluType, BaseType};
+pub use validate::{Place, Problem, Quantity, ValidationError, validate};

@@ -41,7 +41,7 @@ impl TextureShape {
     /// (Those have no component for the layer.)
     pub const fn new(coords: u8, derivatives_or_offset: Option<u8>) -> Self {
         let dims = match derivatives_or_offset {
-            Some(dims) if dims < coords => dims,
+            Some(dims) if dims + 1 == coords => dims,
             _ if coords > 3 => 3,
             _ => coords,
         };

@@ -359,11 +359,12 @@ impl<'a> Reader<'a> {
     fn binding(&self, index: usize) -> Result<Binding, UnknownAttribute> {
         let source = self.scalar(index)?;
         let set = if self.instr.flags.contains(InstrFlags::BINDLESS) {
-            u32::from(self.attrs.base.ok_or_else(|| self.unknown("its descriptor set"))?)
+            let set = self.attrs.base.ok_or_else(|| self.unknown("its descriptor set"))?;
+            Some(Number::Fixed(u32::from(set)))
         } else {
-            0
+            None
         };
-        Ok(Binding { set: Number::Fixed(set), index: Number::of(self.instr, source) })
+        Ok(Binding { set, index: Number::of(self.instr, source) })
     }
 
     fn access(&self, action: MemoryAction, space: AddressSpace, address: Address, ty: Type) -> MemoryAccess {

@@ -95,11 +95,11 @@ impl Number {
     }
 }
 
-/// Which resource is accessed: its descriptor set (0 if it is not bindless) and its index.
+/// Which resource is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Binding {
-    /// Descriptor set.
-    pub set: Number,
+    /// Descriptor set; `None` if it is not bindless.
+    pub set: Option<Number>,
     /// Index in the set.
     pub index: Number,
 }
@@ -107,7 +107,11 @@ pub struct Binding {
 impl Binding {
     /// The resource's identity, from the values of the sources of `set` and `index`.
     pub const fn identity(self, set: u32, index: u32) -> u32 {
-        binding_identity(self.set.value(set), self.index.value(index))
+        let set = match self.set {
+            Some(number) => number.value(set),
+            None => 0,
+        };
+        binding_identity(set, self.index.value(index))
     }
 }
 

@@ -156,21 +156,22 @@ impl<'a> Reader<'a> {
     /// Texture and sampler.
     fn bindings(&self) -> Result<(Binding, Binding), UnknownAttribute> {
         let set = if self.flag(InstrFlags::BINDLESS) {
-            Number::Fixed(u32::from(self.attrs.base.ok_or_else(|| self.unknown("its descriptor set"))?))
+            let set = self.attrs.base.ok_or_else(|| self.unknown("its descriptor set"))?;
+            Some(Number::Fixed(u32::from(set)))
         } else {
-            Number::Fixed(0)
+            None
         };
         let fixed = |index: Option<u16>| Number::Fixed(u32::from(index.unwrap_or(0)));
         let (texture, sampler, sampler_set) = if self.flag(InstrFlags::S2EN) {
-            let sampler_set = if self.flag(InstrFlags::A1EN) { self.a1(0, 7)? } else { set };
+            let sampler_set = if self.flag(InstrFlags::A1EN) { Some(self.a1(0, 7)?) } else { set };
             (self.pair(0)?, self.pair(1)?, sampler_set)
         } else if !self.flag(InstrFlags::A1EN) {
-            let sampler_set = self.attrs.sampler_base.map_or(set, |set| Number::Fixed(u32::from(set)));
+            let sampler_set = self.attrs.sampler_base.map_or(set, |set| Some(Number::Fixed(u32::from(set))));
             (fixed(self.attrs.texture), fixed(self.attrs.sampler), sampler_set)
         } else if self.attrs.texture.is_none() {
-            (self.a1(3, u32::MAX)?, fixed(self.attrs.sampler), self.a1(0, 7)?)
+            (self.a1(3, u32::MAX)?, fixed(self.attrs.sampler), Some(self.a1(0, 7)?))
         } else {
-            (fixed(self.attrs.texture), self.a1(3, u32::MAX)?, self.a1(0, 7)?)
+            (fixed(self.attrs.texture), self.a1(3, u32::MAX)?, Some(self.a1(0, 7)?))
         };
         Ok((Binding { set, index: texture }, Binding { set: sampler_set, index: sampler }))
     }

@@ -4,6 +4,9 @@
 //! that is there), and each component of the response is a hash of that list. So two programs that ask the same get the
 //! same, however they put the question.
 
+use ir3_compiler::ir3::Type;
+use ir3_compiler::ir3::access::TextureRequest;
+
 use super::env::{Env, hash, nice_float};
 use super::float;
 use super::values::Binding;
@@ -104,5 +107,41 @@ impl TextureQuery {
     #[inline]
     pub fn integer(&self, component: u32) -> u32 {
         (hash(&[self.state, component.into()]) >> 20) as u32 % 256
+    }
+}
+
+/// The answer to a [`TextureRequest`]: a fixed function of the request and of the seed.
+#[derive(Clone, Copy, Debug)]
+pub struct TextureAnswer {
+    kind: ir3_compiler::ir3::access::TextureKind,
+    state: u64,
+}
+
+impl TextureAnswer {
+    /// Asks.
+    #[inline]
+    pub fn new(env: &Env, request: &TextureRequest) -> TextureAnswer {
+        let state = request.words().fold(env.seed ^ 0x7465_7874, |state, word| hash(&[state, word.into()]));
+        TextureAnswer { kind: request.kind, state }
+    }
+
+    /// Component `component` of the answer, in a destination of this type: floats in [`Type::F32`] and
+    /// [`Type::F16`], where the question has them for an answer; else small integers. Sizes, numbers of levels and samples, and the
+    /// levels that would be sampled (in 256ths) are integers whatever the type.
+    #[inline]
+    pub fn component(&self, component: u32, ty: Type) -> u32 {
+        use ir3_compiler::ir3::access::TextureKind as Kind;
+        let word = |component: u32| hash(&[self.state, component.into()]);
+        match self.kind {
+            // The machine has the number of layers in component 3, nir in component 2.
+            Kind::Size | Kind::BufferSize => 1 << (word(component.min(2)) >> 20) % 9,
+            Kind::Info => 1 + (word(component) >> 20) as u32 % 8,
+            Kind::LodQuery => (word(component) >> 20) as u32 % 2048,
+            _ => match ty {
+                Type::F32 => nice_float(word(component)),
+                Type::F16 => float::f32_to_f16(nice_float(word(component))),
+                _ => (word(component) >> 20) as u32 % 256,
+            },
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! [`Outcome`]. What a run can be observed by is in the outcome, and [`Outcome::first_difference`] is the one place
 //! where two runs are compared: wherever the source's result is defined, the target's must be defined and equal.
 
+pub mod ir3;
 mod outcome;
 
 pub use outcome::{Compared, Difference, End, Origin, Outcome, OutputRow, Outputs, UndefinedReason, Unsupported};

@@ -44,3 +44,17 @@ pub fn f32_to_f16(bits: u32) -> u32 {
     let x = f32::from_bits(bits);
     if x.is_nan() { 0x7e00 } else { half::f16::from_f32(x).to_bits().into() }
 }
+
+/// Subtraction of binary32.
+#[inline]
+pub fn sub32(a: u32, b: u32) -> u32 {
+    canonical32(f32::from_bits(a) - f32::from_bits(b))
+}
+
+/// Subtraction of binary16.
+#[inline]
+pub fn sub16(a: u32, b: u32) -> u32 {
+    let [a, b] = [a, b].map(|bits| half::f16::from_bits(bits as u16).to_f32());
+    // The difference of two binary16 is exact in binary32 but for its rounding, which no second one can make worse.
+    f32_to_f16((a - b).to_bits())
+}

@@ -1,0 +1,102 @@
+//! Terminators and the moves on edges.
+
+use super::{Decoder, Result};
+use crate::interp::ir3::op::{Condition, Edge, Terminator};
+use crate::interp::ir3::storage::{Modifier, Read};
+use ir3_compiler::ir3::{Attrs, Block, Instr, InstrData, Opcode};
+
+impl Decoder<'_> {
+    /// How `block` ends: by its terminator, or else by going on to its successor.
+    pub(super) fn terminator(&mut self, block: Block, instr: Option<Instr>) -> Result<Terminator> {
+        use Opcode::*;
+        let Some(instr) = instr else {
+            return match self.program.blocks[block].successors {
+                [Some(to), None] => Ok(Terminator::Jump(self.edge(block, to, 0)?)),
+                [None, None] => Ok(Terminator::End(0, 0)),
+                _ => Err("two successors and no branch".to_owned()),
+            };
+        };
+        let data = &self.program.instrs[instr];
+        let successors = self.program.blocks[block].successors;
+        let condition = match data.opcode {
+            End | Chmask => return self.end(data),
+            // The second of a pair of predications only has to skip the other side.
+            Predt | Predf if successors[1].is_none() => None,
+            Jump => None,
+            Br | Predt => Some(Condition::Is(self.source(data, 0, 0)?)),
+            Predf => Some(Condition::Is(inverted(self.source(data, 0, 0)?))),
+            Braa => Some(Condition::And(self.source(data, 0, 0)?, self.source(data, 1, 0)?)),
+            Brao => Some(Condition::Or(self.source(data, 0, 0)?, self.source(data, 1, 0)?)),
+            Bany => Some(Condition::Any(self.source(data, 0, 0)?)),
+            Ball => Some(Condition::All(self.source(data, 0, 0)?)),
+            Getone => Some(Condition::First),
+            Getlast => Some(Condition::Last),
+            Shps => Some(Condition::Always),
+            _ => return Err("not executed by this interpreter".to_owned()),
+        };
+        match (condition, successors) {
+            (None, [Some(to), None]) => Ok(Terminator::Jump(self.edge(block, to, 0)?)),
+            (Some(condition), [Some(yes), Some(no)]) => {
+                let yes = self.edge(block, yes, 0)?;
+                let no = self.edge(block, no, 1)?;
+                Ok(Terminator::Branch(condition, yes, no, instr))
+            }
+            _ => Err("successors that do not go with the terminator".to_owned()),
+        }
+    }
+
+    fn end(&mut self, data: &InstrData) -> Result<Terminator> {
+        let start = self.out.outputs.len() as u32;
+        if let Attrs::Outputs(outputs) = &data.attrs {
+            if outputs.len() != data.srcs.len() {
+                return Err(format!("{} sources for {} outputs", data.srcs.len(), outputs.len()));
+            }
+            for (i, &output) in outputs.iter().enumerate() {
+                let Some(&output) = self.program.outputs.get(usize::from(output)) else {
+                    return Err(format!("no output {output}"));
+                };
+                for k in super::components(data.srcs[i].mask) {
+                    let read = self.source(data, i, k)?;
+                    self.out.outputs.push((output, k, read));
+                }
+            }
+        } else if !data.srcs.is_empty() {
+            return Err("which outputs its sources are is not known".to_owned());
+        }
+        Ok(Terminator::End(start, self.out.outputs.len() as u32))
+    }
+
+    /// The edge from `from` to its successor number `slot`.
+    fn edge(&mut self, from: Block, to: Block, slot: usize) -> Result<Edge> {
+        let target = &self.program.blocks[to];
+        let position = self.position[to];
+        if position == u32::MAX {
+            return Err("a successor that is not in the layout".to_owned());
+        }
+        let mut pairs = Vec::new();
+        let both = self.program.blocks[from].successors == [Some(to), Some(to)];
+        let mut indices = target.predecessors.iter().enumerate().filter(|&(_, &p)| p == from).map(|(i, _)| i);
+        let first = indices.next();
+        let index = if both && slot == 1 { indices.next().or(first) } else { first };
+        for &instr in &target.instrs {
+            let data = &self.program.instrs[instr];
+            if data.opcode != Opcode::Phi {
+                break;
+            }
+            self.instr = instr;
+            let src = index.and_then(|i| data.srcs.get(i)).ok_or("no source for a predecessor")?;
+            let dst = self.dst(data, 0)?;
+            self.whole_copy(dst, src, &mut pairs)?;
+        }
+        Ok(Edge { to: position, copies: self.copies(pairs) })
+    }
+}
+
+/// A predicate, the other way round.
+fn inverted(read: Read) -> Read {
+    let modifier = match read.modifier {
+        Modifier::None => Modifier::Invert,
+        _ => Modifier::None,
+    };
+    Read { modifier, ..read }
+}

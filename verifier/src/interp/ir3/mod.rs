@@ -1,0 +1,102 @@
+//! The interpreter of ir3: programs in SSA form, with registers, and in between.
+//!
+//! A program is decoded into flat arrays ([`Op`](op::Op)); what an operand names (a component of a value, a register,
+//! half of one, an array element, an immediate, a word of the constant file) becomes a slot of 64 lanes
+//! ([`storage`]), so the loop that runs a program is the same for all forms:
+//!
+//! - SSA values and values whose register has been chosen (`ssa_5(r61.x)`) have slots of their own: as long as an
+//!   operand names a value, the value decides. An operand that is a register is that register. So a register
+//!   assignment is judged where operands are registers.
+//! - Arrays in SSA form have one row of slots for each version of the whole array; arrays before `array_to_ssa` have
+//!   one; arrays with registers are those registers.
+//! - Everything is poison at first, but for what `_meta:in` brings.
+//!
+//! Control flow: each lane is in a block, and the wave runs the block that comes first in the layout among those where
+//! lanes are, all of those lanes at once. Phis are moves on the edges, in parallel, of the lanes that take the edge.
+//! A result is written in the lanes that execute; the others keep what they have, so values that leave a divergent
+//! loop are right. Predication (`predt`, `predf`, `prede`) is control flow like any other here: the blocks of both
+//! sides are successors.
+//!
+//! Not modelled: time. Delay slots, `(ss)` and `(sy)` mean nothing before legalization, and the programs here have not
+//! been legalized. `bar` and the fences do nothing to a single wave.
+
+mod decode;
+mod op;
+mod run;
+mod slots;
+mod storage;
+
+use super::{Outcome, Scratch, Unsupported};
+use crate::semantics::env::{Env, Launch};
+use ir3_compiler::ir3::{DriverParam, InputKind, Output, Program};
+use ir3_compiler::target::Target;
+use op::{Block, ConstWidth, Op};
+use storage::{Read, Write};
+
+/// A program that is ready to run, any number of times.
+#[derive(Clone, Debug)]
+pub struct Decoded {
+    ops: Vec<Op>,
+    /// The name of each instruction's operation, for messages.
+    names: Vec<&'static str>,
+    blocks: Vec<Block>,
+    copies: Vec<(Read, Write)>,
+    /// Rows that moves need where all are read before one is written: two a move.
+    stage: usize,
+    inputs: Vec<Input>,
+    outputs: Vec<(Output, u32, Read)>,
+    memory: Vec<op::Memory>,
+    textures: Vec<op::Texture>,
+    slots: u32,
+    immediates: Vec<(u32, u32)>,
+    consts: Vec<(u16, ConstWidth, u32)>,
+    driver_params: Vec<DriverParam>,
+    driver_immediates: Vec<(u16, u32)>,
+    launch: Launch,
+}
+
+/// A component of a `_meta:in`.
+#[derive(Clone, Copy, Debug)]
+struct Input {
+    kind: InputKind,
+    component: u32,
+    half: bool,
+    dst: Write,
+}
+
+impl Decoded {
+    /// Decodes a program for a target, which decides whether half registers are halves of full ones.
+    ///
+    /// # Errors
+    /// If the program has an operation that the interpreter does not execute, or one whose text leaves open what it
+    /// does: the error names it and where it is.
+    pub fn new(program: &Program, target: &Target) -> Result<Self, Unsupported> {
+        decode::decode(program, target)
+    }
+
+    /// Runs the program in an environment, until it has executed some `fuel` instructions.
+    pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
+        run::run(self, env, fuel, scratch)
+    }
+
+    fn empty(program: &Program) -> Self {
+        let size = program.workgroup_size.unwrap_or([64, 1, 1]).map(u32::from);
+        Self {
+            ops: Vec::new(),
+            names: program.instrs.values().map(|data| data.opcode.name()).collect(),
+            blocks: Vec::new(),
+            copies: Vec::new(),
+            stage: 0,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            memory: Vec::new(),
+            textures: Vec::new(),
+            slots: 0,
+            immediates: Vec::new(),
+            consts: Vec::new(),
+            driver_params: program.consts.driver_params.clone(),
+            driver_immediates: program.consts.immediates.clone(),
+            launch: Launch { fragment: decode::is_fragment(program), workgroup_size: size },
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Running a decoded program.
+
+mod lanes;
+mod memory;
+
+use super::op::{Condition, ConstWidth, Copies, Edge, Op, Terminator};
+use super::storage::{Active, Loc, Read, Storage};
+use super::{Decoded, Input};
+use crate::interp::{ConstFile, End, Origin, Outcome, Outputs, Scratch, UndefinedReason};
+use crate::semantics::env::{Env, lanes};
+use crate::semantics::memory::Memory;
+use crate::semantics::{ALL_LANES, LANES, Row, Select, float};
+use cranelift_entity::EntityRef;
+use ir3_compiler::ir3::{InputKind, Instr};
+
+/// A wave that runs.
+struct Wave<'a> {
+    program: &'a Decoded,
+    env: &'a Env,
+    storage: Storage,
+    active: Active,
+    /// Lanes that have not ended.
+    alive: u64,
+    helpers: u64,
+    killed: u64,
+    memory: &'a mut Memory,
+    consts: &'a mut ConstFile,
+    /// Operands that are not in a slot as they are, and results on their way there.
+    buffers: Box<[Row; 4]>,
+    /// Moves that are read before any is written.
+    stage: Vec<Row>,
+    outputs: Outputs,
+}
+
+/// The wave goes on, or its run ends here.
+type Step = Result<(), End>;
+
+/// Runs `program` once.
+pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
+    scratch.prepare(program.slots as usize);
+    let mut pending = std::mem::take(&mut scratch.masks);
+    pending.resize(program.blocks.len(), 0);
+    let storage = Storage { words: std::mem::take(&mut scratch.rows), poison: std::mem::take(&mut scratch.poison) };
+    let mut wave = Wave {
+        program,
+        env,
+        storage,
+        active: Active::none(),
+        alive: ALL_LANES,
+        helpers: env.helper_lanes(program.launch),
+        killed: 0,
+        memory: &mut scratch.memory,
+        consts: &mut scratch.consts,
+        buffers: Box::new([[0; LANES]; 4]),
+        stage: std::mem::take(&mut scratch.temporaries),
+        outputs: Outputs::default(),
+    };
+    wave.start();
+    let mut executed = 0;
+    let end = wave.blocks(fuel, &mut executed, &mut pending).err().unwrap_or(End::Finished);
+    let Wave { storage, stage, outputs, killed, helpers, .. } = wave;
+    scratch.rows = storage.words;
+    scratch.poison = storage.poison;
+    scratch.temporaries = stage;
+    scratch.masks = pending;
+    let memory = scratch.memory.written(env);
+    Outcome { end, outputs, memory, killed, helpers, lanes: ALL_LANES, executed }
+}
+
+impl Wave<'_> {
+    /// Gives the slots that do not depend on lanes their values.
+    fn start(&mut self) {
+        let program = self.program;
+        self.storage.reset(program.slots as usize);
+        self.stage.resize(self.stage.len().max(program.stage), [0; LANES]);
+        for &(bits, slot) in &program.immediates {
+            self.storage.splat(slot, bits, false);
+        }
+        let mut row = [0; LANES];
+        for param in &program.driver_params {
+            self.env.system_value(program.launch, param.value, param.component.into(), &mut row);
+            self.consts.write(param.word.into(), row[0], false);
+        }
+        for &(word, bits) in &program.driver_immediates {
+            self.consts.write(word.into(), bits, false);
+        }
+        for &(word, width, slot) in &program.consts {
+            let (value, poison) = self.consts.read(self.env, word.into());
+            self.storage.splat(slot, converted(value, width), poison);
+        }
+    }
+
+    /// Runs block after block until no lane is left.
+    fn blocks(&mut self, fuel: u64, executed: &mut u64, pending: &mut [u64]) -> Step {
+        let program = self.program;
+        let mut at = 0;
+        let mut mask = ALL_LANES;
+        loop {
+            let block = &program.blocks[at];
+            *executed += u64::from(block.instructions.max(1));
+            if *executed > fuel {
+                return Err(End::OutOfFuel);
+            }
+            self.active.set(mask, self.alive);
+            for op in block.start..block.end {
+                self.op(&program.ops[op as usize])?;
+            }
+            let next = if self.active.mask == 0 { None } else { self.terminate(&block.terminator, pending)? };
+            (at, mask) = match next {
+                // All lanes are together.
+                Some(to) => (to as usize, self.alive),
+                None => {
+                    let Some(first) = pending.iter().position(|&lanes| lanes != 0) else { return Ok(()) };
+                    (first, std::mem::take(&mut pending[first]))
+                }
+            };
+        }
+    }
+
+    /// Sends the executing lanes on their ways; the next block, where all lanes that there are go to it.
+    fn terminate(&mut self, terminator: &Terminator, pending: &mut [u64]) -> Result<Option<u32>, End> {
+        let mask = self.active.mask;
+        match terminator {
+            Terminator::End(start, end) => {
+                for i in *start..*end {
+                    let (output, component, read) = self.program.outputs[i as usize];
+                    let (words, poison) = self.storage.read(&read, &mut self.buffers[0]);
+                    self.outputs.write(output.base, output.component + component as u8, mask, words, poison);
+                }
+                self.alive &= !mask;
+                Ok(None)
+            }
+            Terminator::Jump(edge) => Ok(self.leave(edge, mask, pending)),
+            Terminator::Branch(condition, yes, no, instr) => {
+                let taken = self.taken(condition, *instr)?;
+                let yes = if taken == 0 { None } else { self.leave(yes, taken, pending) };
+                let rest = mask & !taken;
+                let no = if rest == 0 { None } else { self.leave(no, rest, pending) };
+                Ok(yes.or(no))
+            }
+        }
+    }
+
+    /// Sends some of the executing lanes over an edge.
+    fn leave(&mut self, edge: &Edge, lanes: u64, pending: &mut [u64]) -> Option<u32> {
+        if edge.copies.start != edge.copies.end {
+            if lanes != self.active.mask {
+                self.active.set(lanes, self.alive);
+            }
+            self.copies(&edge.copies);
+        }
+        if lanes == self.alive {
+            return Some(edge.to);
+        }
+        pending[edge.to as usize] |= lanes;
+        None
+    }
+
+    /// The executing lanes that take the first edge of a branch.
+    fn taken(&mut self, condition: &Condition, instr: Instr) -> Result<u64, End> {
+        let mask = self.active.mask;
+        Ok(match condition {
+            Condition::Is(a) => self.predicate(a, instr, UndefinedReason::Branch)?,
+            Condition::And(a, b) => {
+                let a = self.predicate(a, instr, UndefinedReason::Branch)?;
+                a & self.predicate(b, instr, UndefinedReason::Branch)?
+            }
+            Condition::Or(a, b) => {
+                let a = self.predicate(a, instr, UndefinedReason::Branch)?;
+                a | self.predicate(b, instr, UndefinedReason::Branch)?
+            }
+            Condition::Any(a) => {
+                if self.predicate(a, instr, UndefinedReason::Branch)? != 0 {
+                    mask
+                } else {
+                    0
+                }
+            }
+            Condition::All(a) => {
+                if self.predicate(a, instr, UndefinedReason::Branch)? == mask {
+                    mask
+                } else {
+                    0
+                }
+            }
+            Condition::First => mask & mask.wrapping_neg(),
+            Condition::Last => 1 << (63 - mask.leading_zeros()),
+            Condition::Always => mask,
+        })
+    }
+
+    /// The executing lanes where a predicate holds, which must be defined there.
+    fn predicate(&mut self, read: &Read, instr: Instr, reason: UndefinedReason) -> Result<u64, End> {
+        let (holds, poison) = self.test(read);
+        let undefined = poison & self.active.mask;
+        if undefined != 0 {
+            return Err(self.undefined(reason, instr, undefined));
+        }
+        Ok(holds)
+    }
+
+    /// The executing lanes where a value is not 0, and the lanes where it is poison.
+    fn test(&mut self, read: &Read) -> (u64, u64) {
+        let (words, poison) = self.storage.read(read, &mut self.buffers[0]);
+        let mut holds = 0;
+        for (lane, &word) in words.iter().enumerate() {
+            holds |= u64::from(word != 0) << lane;
+        }
+        (holds & self.active.mask, poison)
+    }
+
+    fn undefined(&self, reason: UndefinedReason, instr: Instr, lanes: u64) -> End {
+        let operation = self.program.names.get(instr.index()).copied().unwrap_or("end of block");
+        End::Undefined { reason, origin: Origin { operation, instr: instr.index() as u32, line: 0 }, lanes }
+    }
+
+    /// Ends or demotes the lanes where a predicate holds.
+    fn kill(&mut self, read: &Read, instr: Instr, demote: bool) -> Step {
+        let lanes = self.predicate(read, instr, UndefinedReason::Kill)?;
+        self.killed |= lanes;
+        if demote {
+            self.helpers |= lanes;
+        } else if lanes != 0 {
+            self.alive &= !lanes;
+            self.active.set(self.active.mask & !lanes, self.alive);
+        }
+        Ok(())
+    }
+
+    fn op(&mut self, op: &Op) -> Step {
+        if self.active.mask == 0 {
+            return Ok(());
+        }
+        let Self { storage, active, .. } = self;
+        let [a, b, c, out] = &mut *self.buffers;
+        match op {
+            Op::Alu1 { kernel, src, dst } => {
+                let (x, poison) = storage.read(src, a);
+                kernel(out, x);
+                storage.write(*dst, out, poison, active);
+            }
+            Op::Alu2 { kernel, srcs, dst } => {
+                let (x, px) = storage.read(&srcs[0], a);
+                let (y, py) = storage.read(&srcs[1], b);
+                kernel(out, x, y);
+                storage.write(*dst, out, px | py, active);
+            }
+            Op::Alu3 { kernel, srcs, dst } => {
+                let (x, px) = storage.read(&srcs[0], a);
+                let (y, py) = storage.read(&srcs[1], b);
+                let (z, pz) = storage.read(&srcs[2], c);
+                kernel(out, x, y, z);
+                storage.write(*dst, out, px | py | pz, active);
+            }
+            Op::Select { select, srcs, dst } => {
+                let (condition, undefined) = storage.read(&srcs[usize::from(select.condition)], a);
+                let mask = (select.test)(condition);
+                let (yes, py) = storage.read(&srcs[usize::from(select.yes)], b);
+                let (no, pn) = storage.read(&srcs[usize::from(select.no)], c);
+                Select::blend(out, mask, yes, no);
+                storage.write(*dst, out, Select::poison(mask, undefined, py, pn), active);
+            }
+            Op::Apply { apply, src, dst } => {
+                let poison = storage.fetch(src, out);
+                apply(out);
+                storage.write(*dst, out, poison, active);
+            }
+            Op::Copy(src, dst) => {
+                let poison = storage.fetch(src, out);
+                storage.write(*dst, out, poison, active);
+            }
+            Op::Truth(src, dst) => {
+                let poison = storage.fetch(src, out);
+                out.iter_mut().for_each(|word| *word = u32::from(*word != 0));
+                storage.write(*dst, out, poison, active);
+            }
+            Op::Copies(copies) => self.copies(copies),
+            Op::Input(input) => {
+                let Input { kind, component, half, dst } = self.program.inputs[*input as usize];
+                match kind {
+                    InputKind::System(value) => self.env.system_value(self.program.launch, value, component, out),
+                    InputKind::Attribute { base, component: first } => {
+                        self.env.attribute(base.into(), u32::from(first) + component, out);
+                    }
+                }
+                if half {
+                    out.iter_mut().for_each(|word| *word &= 0xffff);
+                }
+                storage.write(dst, out, 0, active);
+            }
+            Op::Gather { array, offset, index, to } => {
+                let undefined = storage.fetch(index, a);
+                let mut poison = 0;
+                for lane in lanes(active.mask) {
+                    let element = offset + i32::from(a[lane] as i16);
+                    let exists = (0..array.length as i32).contains(&element) && undefined >> lane & 1 == 0;
+                    let (value, bad) = if exists { storage.lane(array.loc(element as u32), lane) } else { (0, true) };
+                    out[lane] = value;
+                    poison |= u64::from(bad) << lane;
+                }
+                let to = super::storage::Write { loc: Loc::whole(*to), shared: false };
+                storage.write(to, out, poison, active);
+            }
+            Op::Scatter { array, offset, index, from, instr } => {
+                let undefined = storage.fetch(index, a);
+                let bad = storage.fetch(from, b);
+                let mut outside = undefined & active.mask;
+                for lane in lanes(active.mask & !undefined) {
+                    let element = offset + i32::from(a[lane] as i16);
+                    if (0..array.length as i32).contains(&element) {
+                        storage.set_lane(array.loc(element as u32), lane, b[lane], bad >> lane & 1 != 0);
+                    } else {
+                        outside |= 1 << lane;
+                    }
+                }
+                if outside != 0 {
+                    return Err(self.undefined(UndefinedReason::Address, *instr, outside));
+                }
+            }
+            Op::GatherConst { offset, index, width, to } => {
+                let undefined = storage.fetch(index, a);
+                let mut poison = undefined;
+                for lane in lanes(active.mask) {
+                    let word = offset + i32::from(a[lane] as i16);
+                    let (value, bad) = self.consts.read(self.env, word as u32);
+                    out[lane] = converted(value, *width);
+                    poison |= u64::from(bad) << lane;
+                }
+                let to = super::storage::Write { loc: Loc::whole(*to), shared: false };
+                storage.write(to, out, poison, active);
+            }
+            Op::Memory(access) => return self.access(*access),
+            Op::Texture(access) => self.sample(*access),
+            Op::Kill(predicate, instr) => return self.kill(predicate, *instr, false),
+            Op::Demote(predicate, instr) => return self.kill(predicate, *instr, true),
+            op => self.cross_lane(op),
+        }
+        Ok(())
+    }
+
+    /// Moves, all at once.
+    fn copies(&mut self, copies: &Copies) {
+        let list = &self.program.copies[copies.start as usize..copies.end as usize];
+        let out = &mut self.buffers[3];
+        if !copies.staged {
+            for (read, write) in list {
+                let poison = self.storage.fetch(read, out);
+                self.storage.write(*write, out, poison, &self.active);
+            }
+            return;
+        }
+        // Poison masks ride in the last two words of a second row.
+        for (i, (read, _)) in list.iter().enumerate() {
+            let poison = self.storage.fetch(read, &mut self.stage[2 * i]);
+            self.stage[2 * i + 1][..2].copy_from_slice(&[poison as u32, (poison >> 32) as u32]);
+        }
+        for (i, (_, write)) in list.iter().enumerate() {
+            let [low, high, ..] = self.stage[2 * i + 1];
+            self.storage.write(*write, &self.stage[2 * i], u64::from(low) | u64::from(high) << 32, &self.active);
+        }
+    }
+}
+
+/// What an operand of this width takes of a word of the constant file.
+fn converted(word: u32, width: ConstWidth) -> u32 {
+    match width {
+        ConstWidth::Full => word,
+        ConstWidth::Truncated => word & 0xffff,
+        ConstWidth::Rounded => float::f32_to_f16(word),
+    }
+}

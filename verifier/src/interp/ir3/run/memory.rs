@@ -1,0 +1,337 @@
+//! Memory and textures.
+
+use super::{Step, Wave, converted};
+use crate::interp::UndefinedReason;
+use crate::interp::ir3::op::{Memory, Number, Place, Resource};
+use crate::semantics::env::lanes;
+use crate::semantics::memory::{Atomic, Space, image_cell};
+use crate::semantics::texture::TextureAnswer;
+use crate::semantics::{Binding, LANES, Row, splat};
+use ir3_compiler::ir3::AddressSpace;
+use ir3_compiler::ir3::access::{
+    AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, binding_identity, linear_address,
+};
+
+/// Where an access goes in each lane.
+struct Target {
+    /// Bytes: low and high words of the base address, index, and what is added.
+    base: [Row; 2],
+    index: Row,
+    scale: u8,
+    offset: i32,
+    /// Of an image: the byte address of the texel's first word.
+    texel: bool,
+}
+
+impl Target {
+    fn address(&self, space: AddressSpace, lane: usize, component: u32, size: u8) -> u64 {
+        if self.texel {
+            return u64::from(self.index[lane]) * 16 + u64::from(component) * 4;
+        }
+        let base = u64::from(self.base[0][lane]) | u64::from(self.base[1][lane]) << 32;
+        linear_address(space, base, self.index[lane], self.scale, self.offset, component, size)
+    }
+}
+
+impl Wave<'_> {
+    /// Executes a memory access.
+    pub(super) fn access(&mut self, number: u32) -> Step {
+        let access = &self.program.memory[number as usize];
+        let mut identities = [0; LANES];
+        let mut poison = match &access.resource {
+            Some(resource) => self.identity(resource, &mut identities),
+            None => 0,
+        };
+        if matches!(access.action, MemoryAction::Size | MemoryAction::SplitSize) {
+            self.size(access, &identities, poison);
+            return Ok(());
+        }
+        let (target, undefined) = self.target(&access.place);
+        poison |= undefined;
+        let writes = !matches!(access.action, MemoryAction::Load);
+        let mut mask = self.active.mask;
+        if writes && access.space != AddressSpace::Scratch {
+            // What helper lanes write does not count.
+            mask &= !self.helpers;
+        }
+        if writes && poison & mask != 0 {
+            return Err(self.undefined(UndefinedReason::Address, access.instr, poison & mask));
+        }
+        match access.action {
+            MemoryAction::Load => self.load(access, &target, &identities, poison),
+            MemoryAction::Store if access.space == AddressSpace::Const => self.store_const(access, &target, mask),
+            MemoryAction::Store => self.store(access, &target, &identities, mask),
+            MemoryAction::Atomic(op) => self.atomic(access, op, &target, &identities, mask),
+            MemoryAction::Size | MemoryAction::SplitSize | MemoryAction::Prefetch => {}
+        }
+        Ok(())
+    }
+
+    /// The identity of a resource in each lane; the lanes where it is poison.
+    fn identity(&mut self, resource: &Resource, out: &mut Row) -> u64 {
+        let mut set = [0; LANES];
+        let mut poison = 0;
+        if let Some(number) = &resource.set {
+            poison = self.number(number, &mut set);
+        }
+        poison |= self.number(&resource.index, out);
+        for (index, set) in out.iter_mut().zip(&set) {
+            *index = binding_identity(*set, *index);
+        }
+        poison
+    }
+
+    fn number(&mut self, number: &Number, out: &mut Row) -> u64 {
+        match number {
+            Number::Fixed(value) => {
+                *out = splat(*value);
+                0
+            }
+            Number::Field { read, shift, mask } => {
+                let poison = self.storage.fetch(read, out);
+                out.iter_mut().for_each(|word| *word = *word >> shift & mask);
+                poison
+            }
+        }
+    }
+
+    fn target(&mut self, place: &Place) -> (Target, u64) {
+        let mut target = Target { base: [[0; LANES]; 2], index: [0; LANES], scale: 1, offset: 0, texel: false };
+        let mut poison = 0;
+        match place {
+            Place::None => {}
+            Place::Linear { base, indices, scale, offset } => {
+                (target.scale, target.offset) = (*scale, *offset);
+                for (row, read) in target.base.iter_mut().zip(base.iter().flatten()) {
+                    poison |= self.storage.fetch(read, row);
+                }
+                for (i, read) in indices.iter().enumerate() {
+                    let Some(read) = read else { continue };
+                    let mut row = [0; LANES];
+                    poison |= self.storage.fetch(read, &mut row);
+                    if i == 0 {
+                        target.index = row;
+                    } else {
+                        for (sum, word) in target.index.iter_mut().zip(&row) {
+                            *sum = sum.wrapping_add(*word);
+                        }
+                    }
+                }
+            }
+            Place::Texel(reads) => {
+                target.texel = true;
+                let mut rows = [[0; LANES]; 4];
+                let count = reads.len().min(rows.len());
+                for (row, read) in rows.iter_mut().zip(reads) {
+                    poison |= self.storage.fetch(read, row);
+                }
+                for lane in lanes(self.active.mask) {
+                    let coordinates = [rows[0][lane], rows[1][lane], rows[2][lane], rows[3][lane]];
+                    target.index[lane] = image_cell(&coordinates[..count]);
+                }
+            }
+        }
+        (target, poison)
+    }
+
+    fn load(&mut self, access: &Memory, target: &Target, identities: &Row, poison: u64) {
+        let there = self.active.mask & !poison;
+        let bits = access.ty.bits();
+        let narrow = if bits == 32 { u32::MAX } else { (1 << bits) - 1 };
+        for &(component, write) in &access.results {
+            let mut row = [0; LANES];
+            let mut undefined = poison;
+            for (binding, group) in groups(identities, there) {
+                let address = |lane: usize| target.address(access.space, lane, component, bits / 8);
+                let Some(space) = memory_space(access.space) else {
+                    self.load_uniform(binding, group, address, &mut row);
+                    continue;
+                };
+                let array = self.memory.array(space, binding);
+                let width = if space == Space::Image { 32 } else { bits };
+                undefined |= self.memory.load(self.env, array, width, group, address, &mut row);
+            }
+            row.iter_mut().for_each(|word| *word &= narrow);
+            self.storage.write(write, &row, undefined, &self.active);
+        }
+    }
+
+    /// A uniform buffer's words, not yet narrowed but in place: the lowest bits are the element.
+    fn load_uniform(&mut self, binding: Binding, group: u64, address: impl Fn(usize) -> u64, row: &mut Row) {
+        let mut last = None;
+        for lane in lanes(group) {
+            let address = address(lane);
+            let word = match last {
+                Some((at, word)) if at == address >> 2 => word,
+                _ => self.env.ubo_word(binding, (address >> 2) as u32),
+            };
+            last = Some((address >> 2, word));
+            row[lane] = word >> (8 * (address & 3));
+        }
+    }
+
+    fn store(&mut self, access: &Memory, target: &Target, identities: &Row, mask: u64) {
+        let Some(space) = memory_space(access.space) else { return };
+        let bits = access.ty.bits();
+        let width = if space == Space::Image { 32 } else { bits };
+        for (component, read) in access.data.iter().enumerate() {
+            let mut row = [0; LANES];
+            let poison = self.storage.fetch(read, &mut row);
+            for (binding, group) in groups(identities, mask) {
+                let array = self.memory.array(space, binding);
+                let address = |lane: usize| target.address(access.space, lane, component as u32, bits / 8);
+                self.memory.store(self.env, array, width, group, address, &row, poison);
+            }
+        }
+    }
+
+    /// The constant file is the wave's: the lowest lane's words count.
+    fn store_const(&mut self, access: &Memory, target: &Target, mask: u64) {
+        if mask == 0 {
+            return;
+        }
+        let lane = mask.trailing_zeros() as usize;
+        for (component, read) in access.data.iter().enumerate() {
+            let mut row = [0; LANES];
+            let poison = self.storage.fetch(read, &mut row) >> lane & 1 != 0;
+            let word = (target.address(access.space, lane, component as u32, 4) >> 2) as u32
+                % crate::semantics::env::CONST_WORDS;
+            self.consts.write(word, row[lane], poison);
+            for &(at, width, slot) in &self.program.consts {
+                if u32::from(at) == word {
+                    self.storage.splat(slot, converted(row[lane], width), poison);
+                }
+            }
+        }
+    }
+
+    fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &Target, identities: &Row, mask: u64) {
+        let Some(space) = memory_space(access.space) else { return };
+        let (mut data, mut compare) = ([0; LANES], [0; LANES]);
+        let mut poison = 0;
+        if let Some(read) = access.data.first() {
+            poison |= self.storage.fetch(read, &mut data);
+        }
+        if let Some(read) = &access.compare {
+            poison |= self.storage.fetch(read, &mut compare);
+        }
+        let mut row = [0; LANES];
+        let mut undefined = self.active.mask & !mask;
+        for (binding, group) in groups(identities, mask) {
+            let array = self.memory.array(space, binding);
+            let address = |lane: usize| target.address(access.space, lane, 0, access.ty.bits() / 8);
+            undefined |=
+                self.memory.atomic(self.env, array, atomic(op), group, address, &data, &compare, poison, &mut row);
+        }
+        if let [(_, write), ..] = access.results[..] {
+            self.storage.write(write, &row, undefined, &self.active);
+        }
+    }
+
+    fn size(&mut self, access: &Memory, identities: &Row, poison: u64) {
+        for &(component, write) in &access.results {
+            let mut row = [0; LANES];
+            for (binding, group) in groups(identities, self.active.mask) {
+                let size = if access.space == AddressSpace::Image {
+                    self.env.resource_property(binding, component, 0)
+                } else {
+                    self.env.buffer_size(binding)
+                };
+                let size = match (access.action, component) {
+                    (MemoryAction::SplitSize, 0) => size & 0xffff,
+                    (MemoryAction::SplitSize, _) => size >> 16,
+                    _ => size,
+                };
+                lanes(group).for_each(|lane| row[lane] = size);
+            }
+            self.storage.write(write, &row, poison, &self.active);
+        }
+    }
+
+    /// Asks a texture.
+    pub(super) fn sample(&mut self, number: u32) {
+        let access = &self.program.textures[number as usize];
+        let (mut textures, mut samplers) = ([0; LANES], [0; LANES]);
+        let mut poison = self.identity(&access.texture, &mut textures) | self.identity(&access.sampler, &mut samplers);
+        let mut rows = [[0; LANES]; Slot::COUNT];
+        for (row, (_, read)) in rows.iter_mut().zip(&access.operands) {
+            poison |= self.storage.fetch(read, row);
+        }
+        let mut coordinates = [[0; LANES]; 2];
+        if let Some((ij, varying)) = &access.prefetch {
+            let (mut i, mut j) = ([0; LANES], [0; LANES]);
+            poison |= self.storage.fetch(&ij[0], &mut i) | self.storage.fetch(&ij[1], &mut j);
+            for (k, row) in coordinates.iter_mut().enumerate() {
+                self.env.interpolate(varying + k as u32, &i, &j, false, row);
+            }
+        }
+        let mut answers = [[0; LANES]; 4];
+        for lane in lanes(self.active.mask & !poison) {
+            let mut request = TextureRequest::new(access.kind, textures[lane], samplers[lane]);
+            for (row, &(slot, _)) in rows.iter().zip(&access.operands) {
+                request.set(slot, row[lane]);
+            }
+            if access.prefetch.is_some() {
+                request.set(Slot::X, coordinates[0][lane]);
+                request.set(Slot::Y, coordinates[1][lane]);
+            }
+            let answer = TextureAnswer::new(self.env, &request);
+            for &(component, _) in &access.results {
+                let less = access.levels_add_one && access.kind == TextureKind::Info && component == 2;
+                let bits = answer.component(component, access.ty);
+                answers[component as usize & 3][lane] = bits.wrapping_sub(u32::from(less));
+            }
+        }
+        for &(component, write) in &access.results {
+            self.storage.write(write, &answers[component as usize & 3], poison, &self.active);
+        }
+    }
+}
+
+/// The lanes by the resource that they access, in the order of their first lanes.
+fn groups(identities: &Row, lanes: u64) -> impl Iterator<Item = (Binding, u64)> + use<'_> {
+    let mut rest = lanes;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let identity = identities[rest.trailing_zeros() as usize];
+        let mut group = 0;
+        for (lane, &other) in identities.iter().enumerate() {
+            group |= u64::from(other == identity) << lane;
+        }
+        group &= rest;
+        rest &= !group;
+        Some((Binding::bound(identity), group))
+    })
+}
+
+/// The memory that a space is; uniform buffers and the constant file are none.
+fn memory_space(space: AddressSpace) -> Option<Space> {
+    Some(match space {
+        AddressSpace::Ssbo => Space::Ssbo,
+        AddressSpace::Image => Space::Image,
+        AddressSpace::Shared => Space::Shared,
+        AddressSpace::Global => Space::Global,
+        AddressSpace::Scratch => Space::Scratch,
+        AddressSpace::Ubo | AddressSpace::Const => return None,
+    })
+}
+
+fn atomic(op: AtomicOp) -> Atomic {
+    match op {
+        AtomicOp::Add => Atomic::Add,
+        AtomicOp::Sub => Atomic::Sub,
+        AtomicOp::Xchg => Atomic::Exchange,
+        AtomicOp::Inc => Atomic::IncrementWrap,
+        AtomicOp::Dec => Atomic::DecrementWrap,
+        AtomicOp::Cmpxchg => Atomic::CompareExchange,
+        AtomicOp::MinS => Atomic::Smin,
+        AtomicOp::MinU => Atomic::Umin,
+        AtomicOp::MaxS => Atomic::Smax,
+        AtomicOp::MaxU => Atomic::Umax,
+        AtomicOp::And => Atomic::And,
+        AtomicOp::Or => Atomic::Or,
+        AtomicOp::Xor => Atomic::Xor,
+    }
+}

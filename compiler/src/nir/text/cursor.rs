@@ -9,27 +9,36 @@ const LOG_PREFIX: &str = "MESA: info:";
 
 /// A line without log prefix and colour codes, and how many characters the prefix had.
 pub(super) fn strip(line: &str) -> (Cow<'_, str>, u32) {
-    let line = line.strip_suffix('\r').unwrap_or(line);
-    let (line, prefix) = match line.strip_prefix(LOG_PREFIX) {
-        Some(rest) => match rest.strip_prefix(' ') {
-            Some(rest) => (rest, LOG_PREFIX.len() as u32 + 1),
-            None => (rest, LOG_PREFIX.len() as u32),
-        },
-        None => (line, 0),
-    };
-    if !line.contains('\x1b') {
-        return (Cow::Borrowed(line), prefix);
+    let line = line.trim_end_matches('\r');
+    if line.contains('\x1b') {
+        let plain = without_colours(line);
+        let before = prefix(&plain);
+        return (Cow::Owned(plain[before..].to_owned()), before as u32);
     }
+    let before = prefix(line);
+    (Cow::Borrowed(&line[before..]), before as u32)
+}
+
+/// How long the log prefix of a line is. A log of a log has it twice.
+fn prefix(line: &str) -> usize {
+    let mut before = 0;
+    while let Some(rest) = line[before..].trim_start_matches([' ', '\t']).strip_prefix(LOG_PREFIX) {
+        before = line.len() - rest.strip_prefix(' ').unwrap_or(rest).len();
+    }
+    before
+}
+
+/// A colour code is ESC, `[`, parameters, and one letter.
+fn without_colours(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
         match c {
-            // A code is ESC, `[`, parameters, and one letter.
             '\x1b' => while chars.next().is_some_and(|c| !c.is_ascii_alphabetic()) {},
             c => plain.push(c),
         }
     }
-    (Cow::Owned(plain), prefix)
+    plain
 }
 
 /// A place in a line, kept for an error that may come later.

@@ -12,6 +12,8 @@ mod inference;
 mod instruction;
 mod operands;
 mod reader;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::fmt;

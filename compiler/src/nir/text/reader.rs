@@ -3,12 +3,12 @@
 //! The text is read line by line, in one pass. The builder keeps the open ifs and loops; here we keep what the text
 //! adds to it: which blocks have which labels, and phis, whose sources may stand below and are put in at the end.
 
-use cranelift_entity::EntityRef;
 use rustc_hash::FxHashMap;
 
 use super::ParseError;
 use super::cursor::{Cursor, Place, strip};
 use super::instruction::{block_label, divergence};
+use super::writer::header_rank;
 use crate::nir::builder::Builder;
 use crate::nir::function::{Block, Def, Instr, InstrData, SelectionControl, Variable};
 use crate::nir::shader::{Info, Shader, Stage};
@@ -112,6 +112,8 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
             shader.entry.name = name(&mut cursor)?;
             cursor.expect("{")?;
             cursor.end()?;
+            // The writer's order, so that what was written reads the same.
+            shader.info.other.sort_by_key(|(key, _)| header_rank(key));
             return Ok(shader);
         }
         if cursor.eat_word("decl_function") {
@@ -340,7 +342,6 @@ impl Reader<'_> {
                 }
             }
         }
-        debug_assert!(self.labels.values().all(|block| block.index() < self.builder.function().blocks.len()));
         Ok(self.builder.finish())
     }
 }

@@ -78,6 +78,11 @@ const HEADER_ORDER: &[&str] = &[
 
 const STAGE_PART: usize = 51;
 
+/// Where a line stands in the header.
+pub(super) fn header_rank(key: &str) -> usize {
+    HEADER_ORDER.iter().position(|&known| known == key).unwrap_or(STAGE_PART)
+}
+
 pub(super) fn write(shader: &Shader) -> String {
     let mut out = String::with_capacity(64 * shader.instruction_count() + 1024);
     let function = &shader.entry;
@@ -171,7 +176,7 @@ impl Writer<'_> {
         }
         lines.extend(info.other.iter().map(|(key, text)| (key.as_str(), text.clone())));
         // Stable: lines of the same rank stay in their order.
-        lines.sort_by_key(|(key, _)| HEADER_ORDER.iter().position(|known| known == key).unwrap_or(STAGE_PART));
+        lines.sort_by_key(|(key, _)| header_rank(key));
         for (key, text) in lines {
             writeln!(self.out, "{key}: {text}")?;
         }

@@ -7,6 +7,8 @@
 
 mod operands;
 mod structure;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

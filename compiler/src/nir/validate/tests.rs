@@ -1,0 +1,224 @@
+//! One broken program for each rule.
+
+use super::{Place, Problem, Quantity, validate};
+use crate::nir::text::read;
+use crate::nir::{Builder, CfNode, Def, Index, InstrData, IntrinsicOp, JumpKind, Op, Shader, Stage, TexSrcKind};
+
+/// The first problem of a program.
+fn problem(shader: &Shader) -> Problem {
+    validate(shader).expect_err("the program is valid")[0].problem.clone()
+}
+
+/// The first problem of a fragment shader with these lines in its blocks.
+fn problem_of(lines: &str) -> (Place, Problem) {
+    let text = format!("shader: MESA_SHADER_FRAGMENT\nimpl main {{\n    block b0:\n{lines}\n    block b99:\n}}\n");
+    let shader = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let error = validate(&shader).expect_err(lines).remove(0);
+    assert!(!error.to_string().is_empty());
+    (error.place, error.problem)
+}
+
+fn count(what: Quantity, found: u32, expected: u32) -> Problem {
+    Problem::Count { what, found, expected }
+}
+
+#[test]
+fn widths_and_components() {
+    let cases = [
+        ("32 %0 = undefined\n16 %1 = undefined\n32 %2 = iadd %0, %1", count(Quantity::SourceWidth(1), 16, 32)),
+        ("32 %0 = undefined\n16 %1 = iadd %0, %0", count(Quantity::ResultWidth, 16, 32)),
+        ("32 %0 = undefined\n32 %1 = ieq %0, %0", count(Quantity::ResultWidth, 32, 1)),
+        ("64 %0 = undefined\n64 %1 = ishl %0, %0", count(Quantity::SourceWidth(1), 64, 32)),
+        ("32 %0 = undefined\n32 %1 = f2f16 %0", count(Quantity::ResultWidth, 32, 16)),
+        ("32 %0 = undefined\n32x3 %1 = vec4 %0, %0, %0, %0", count(Quantity::ResultComponents, 3, 4)),
+        (
+            "8 %0 = undefined\n8 %1 = fneg %0",
+            Problem::WidthOfType { what: Quantity::ResultWidth, found: 8, expected: &[16, 32, 64] },
+        ),
+        (
+            "32 %0 = undefined\nif %0 {\nblock b1:\n} else {\nblock b2:\n}\nblock b3:",
+            count(Quantity::ConditionWidth, 32, 1),
+        ),
+        ("32 %0 = undefined\n@terminate_if (%0)", count(Quantity::SourceWidth(0), 32, 1)),
+        ("32x2 %0 = @load_workgroup_id", count(Quantity::ResultComponents, 2, 3)),
+        (
+            "16x3 %0 = @load_workgroup_id",
+            Problem::WidthOfType { what: Quantity::ResultWidth, found: 16, expected: &[32] },
+        ),
+        ("32x2 %0 = undefined\n32 %1 = @load_const_ir3 (%0) (base=0)", count(Quantity::SourceComponents(0), 2, 1)),
+        ("32 %0 = undefined\n16 %1 = @read_first_invocation (%0)", count(Quantity::ResultWidth, 16, 32)),
+        (
+            "32 %0 = undefined\n32 %1 = @load_input (%0) (base=0, range=1, component=0, dest_type=float16)",
+            count(Quantity::ResultWidth, 32, 16),
+        ),
+        (
+            "32x2 %0 = undefined\n16x4 %1 = (float32)tex %0 (coord), 0 (texture), 0 (sampler)",
+            count(Quantity::ResultWidth, 16, 32),
+        ),
+    ];
+    for (lines, expected) in cases {
+        assert_eq!(problem_of(lines).1, expected, "{lines}");
+    }
+}
+
+#[test]
+fn operands_of_other_kinds() {
+    let cases = [
+        (
+            "32x2 %0 = undefined\n32x4 %1 = (float32)txl %0 (coord), 0 (texture), 0 (sampler)",
+            Problem::TexMissing(TexSrcKind::Lod),
+        ),
+        (
+            "32x2 %0 = undefined\n32x4 %1 = (float32)tex %0 (coord), %0 (coord), 0 (texture), 0 (sampler)",
+            Problem::TexTwice(TexSrcKind::Coord),
+        ),
+        (
+            "32 %0 = undefined\n32 %1 = @shared_atomic (%0, %0) (base=0, atomic_op=cmpxchg)",
+            Problem::AtomicOp("cmpxchg"),
+        ),
+        (
+            "32 %0 = undefined\n32 %1 = @load_reg (%0) (base=0, legacy_fabs=0, legacy_fneg=0)",
+            Problem::NotALocalArray(0),
+        ),
+        (
+            "32 %0 = @decl_reg (num_components=1, num_array_elems=4, bit_size=32, divergent=1)\n\
+             32 %1 = @load_reg (%0) (base=4, legacy_fabs=0, legacy_fneg=0)",
+            Problem::PastLocalArray { element: 4, elements: 4 },
+        ),
+        (
+            "32 %0 = @decl_reg (num_components=2, num_array_elems=0, bit_size=32, divergent=1)\n\
+             32 %1 = @load_reg (%0) (base=0, legacy_fabs=0, legacy_fneg=0)",
+            count(Quantity::ResultComponents, 1, 2),
+        ),
+    ];
+    for (lines, expected) in cases {
+        assert_eq!(problem_of(lines).1, expected, "{lines}");
+    }
+}
+
+/// `if (c) { x } else { y }`, then a phi.
+fn phi(srcs: &str) -> String {
+    format!(
+        "1 %0 = undefined\nif %0 {{\nblock b1:\n32 %1 = undefined\n}} else {{\nblock b2:\n32 %2 = undefined\n}}\n\
+         block b3:\n32 %3 = phi {srcs}"
+    )
+}
+
+#[test]
+fn phis_and_dominance() {
+    let shader = Shader::new(Stage::Compute);
+    assert_eq!(problem(&shader), Problem::ListShape);
+    let block = |number| crate::nir::Block::from_u32(number);
+    let cases = [
+        (phi("b1: %1"), Problem::PhiMissing(block(2))),
+        (phi("b1: %1, b2: %2, b0: %1"), Problem::PhiExtra(block(0))),
+        (phi("b1: %1, b2: %2, b2: %2"), Problem::PhiExtra(block(2))),
+        (phi("b1: %1, b2: %1"), Problem::NotDominated { value: 1, defined: Some(block(1)) }),
+        (phi("b1: %1, b2: %0"), count(Quantity::SourceWidth(1), 1, 32)),
+        (phi("b1: %1, b2: %2\n32 %4 = ineg %1"), Problem::NotDominated { value: 1, defined: Some(block(1)) }),
+        (phi("b1: %1, b2: %2\n32 %4 = ineg %3\n32 %5 = phi b1: %1, b2: %2"), Problem::LatePhi),
+    ];
+    for (lines, expected) in cases {
+        assert_eq!(problem_of(&lines).1, expected, "{lines}");
+    }
+    let (place, _) = problem_of(&phi("b1: %1, b2: %2\n32 %4 = ineg %1"));
+    assert_eq!(place.to_string(), "`%4 = ineg` in b3, line 14");
+}
+
+#[test]
+fn jumps() {
+    let cases = [
+        ("break", Problem::JumpOutsideLoop),
+        ("loop {\nblock b1:\nbreak\n32 %0 = undefined\n}\nblock b2:", Problem::AfterJump),
+        ("1 %0 = undefined\nreturn\nif %0 {\nblock b1:\n} else {\nblock b2:\n}\nblock b3:", Problem::AfterJump),
+        ("loop {\nblock b1:\n} continue {\nblock b2:\ncontinue\n}\nblock b3:", Problem::JumpInContinuing),
+    ];
+    for (lines, expected) in cases {
+        assert_eq!(problem_of(lines).1, expected, "{lines}");
+    }
+}
+
+/// A valid program to break: two constants and their sum.
+fn sum() -> (Shader, Def) {
+    let mut b = Builder::new(Stage::Compute);
+    let one = b.constant(32, 1);
+    let two = b.constant(32, 2);
+    let sum = b.alu(Op::Iadd, &[one, two]);
+    b.intrinsic(IntrinsicOp::StoreConstIr3, 1, 32, &[sum], [Index::Base(0)]);
+    let shader = b.finish();
+    assert_eq!(validate(&shader), Ok(()));
+    (shader, sum)
+}
+
+#[test]
+fn what_only_a_pass_can_break() {
+    let block = crate::nir::Block::from_u32(0);
+
+    let (mut shader, _) = sum();
+    shader.entry.body.push(CfNode::Block(block));
+    assert_eq!(problem(&shader), Problem::ListShape);
+
+    let (mut shader, _) = sum();
+    let first = shader.entry.blocks[block].instrs[0];
+    shader.entry.blocks[block].instrs.push(first);
+    assert_eq!(problem(&shader), Problem::InstrPlace(first));
+
+    let (mut shader, _) = sum();
+    shader.entry.blocks[block].instrs.remove(0);
+    assert_eq!(problem(&shader), Problem::NotDominated { value: 0, defined: None });
+
+    let (mut shader, _) = sum();
+    shader.entry.blocks[block].instrs.swap(1, 2);
+    assert_eq!(problem(&shader), Problem::NotDominated { value: 1, defined: Some(block) });
+
+    let (mut shader, sum_def) = sum();
+    shader.entry.defs[sum_def].index = 0;
+    assert_eq!(problem(&shader), Problem::SameIndex(0));
+
+    let (mut shader, sum_def) = sum();
+    shader.entry.defs[sum_def].num_components = 6;
+    assert_eq!(problem(&shader), Problem::BadComponents(6));
+
+    let (mut shader, sum_def) = sum();
+    shader.entry.defs[sum_def].bit_size = 24;
+    assert_eq!(problem(&shader), Problem::BadWidth(24));
+
+    let edit = |change: &dyn Fn(&mut InstrData)| {
+        let (mut shader, _) = sum();
+        shader.entry.instrs.values_mut().for_each(change);
+        problem(&shader)
+    };
+    let no_such = edit(&|data| data.for_each_src_mut(|src| *src = Def::from_u32(99)));
+    assert_eq!(no_such, Problem::NoSuchValue(99));
+    let swizzle = edit(&|data| {
+        if let InstrData::Alu(alu) = data {
+            alu.srcs[1].swizzle[0] = 2;
+        }
+    });
+    assert_eq!(swizzle, Problem::Swizzle { source: 1, component: 2, components: 1 });
+    let one_source = edit(&|data| {
+        if let InstrData::Alu(alu) = data {
+            alu.srcs.truncate(1);
+        }
+    });
+    assert_eq!(one_source, count(Quantity::Sources, 1, 2));
+    let wide = edit(&|data| {
+        if let InstrData::Const { values, .. } = data {
+            values[0] = 1 << 32;
+        }
+    });
+    assert_eq!(wide, Problem::ConstantTooWide(1 << 32));
+    let indices = edit(&|data| {
+        if let InstrData::Intrinsic(intrinsic) = data {
+            intrinsic.indices.0.push(Index::WriteMask(2));
+        }
+    });
+    let found = Some(crate::nir::IndexKind::WriteMask);
+    assert_eq!(indices, Problem::Indices { found, expected: None });
+    let jump = edit(&|data| {
+        if let InstrData::Intrinsic(_) = data {
+            *data = InstrData::Jump(JumpKind::Continue);
+        }
+    });
+    assert_eq!(jump, Problem::JumpOutsideLoop);
+}

@@ -1,10 +1,190 @@
 //! Storage images.
+//!
+//! From a6xx on the machine computes a texel's address; below, it wants the coordinates and the byte offset, which needs the image's
+//! strides: the driver has them in the constants behind those of the SSBOs.
 
 use super::SelectError;
 use super::context::Context;
-use crate::nir;
+use super::memory::{self, push_effect, push_load};
+use crate::ir3::access::build::{self, Elements, Location};
+use crate::ir3::{AddressSpace, InstrFlags, Opcode, RegClass, Src, Type};
+use crate::nir::{Access, AluType, BaseType, Format, ImageDim, Intrinsic, IntrinsicOp};
+use crate::target::Generation;
 
 /// Translates one intrinsic of this room.
-pub(super) fn emit<'a>(ctx: &mut Context<'a>, _intrinsic: &'a nir::Intrinsic) -> Result<(), SelectError> {
-    Err(ctx.unsupported("not supported"))
+pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
+    use IntrinsicOp as I;
+    check(ctx, intrinsic)?;
+    match intrinsic.op {
+        I::ImageLoad => load(ctx, intrinsic),
+        I::ImageStore => store(ctx, intrinsic),
+        I::ImageSize => size(ctx, intrinsic),
+        _ => Err(ctx.unsupported("ir3 has no instruction for it")),
+    }
+}
+
+/// Refuses the images that the GPU does not have.
+pub(super) fn check(ctx: &Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    if ctx.target.generation == Generation::A3xx {
+        return Err(ctx.unsupported("a3xx has no storage images"));
+    }
+    match intrinsic.indices.image_dim() {
+        ImageDim::Ms | ImageDim::Subpass | ImageDim::SubpassMs => {
+            Err(ctx
+                .unsupported(format!("images of dimension {} are not supported", intrinsic.indices.image_dim().name())))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_1d(intrinsic: &Intrinsic) -> bool {
+    matches!(intrinsic.indices.image_dim(), ImageDim::Dim1D | ImageDim::Buf)
+}
+
+/// The coordinates of a texel, as scalars; they are source 1 of all image intrinsics.
+fn coordinates(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Vec<Src> {
+    let count = intrinsic.indices.image_dim().coordinates(intrinsic.indices.image_array());
+    let count = count.min(ctx.components(intrinsic.srcs[1]));
+    (0..count).map(|component| ctx.scalar(intrinsic.srcs[1], component)).collect()
+}
+
+/// The coordinates of a texel, as operand of an instruction.
+pub(super) fn location(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Location {
+    let coordinates = coordinates(ctx, intrinsic);
+    Location::Texel(ctx.collect(&coordinates), coordinates.len() as u8)
+}
+
+/// The constant with an image's size of a texel (0), row pitch (1) or slice pitch (2) on a5xx; on a4xx they stand in the order in which an
+/// SSBO has its address and sizes: address (0), row pitch (1), slice pitch (2), size of a texel (3).
+fn stride(ctx: &Context<'_>, intrinsic: &Intrinsic, word: u32) -> Result<Src, SelectError> {
+    memory::old_constant(ctx, intrinsic.srcs[0], ctx.shader.info.num_ssbos, word)
+}
+
+/// The byte offset of a texel below a6xx: from the start of the image, or of memory on a4xx.
+pub(super) fn old_offset(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<Src, SelectError> {
+    let a4xx = ctx.target.generation == Generation::A4xx;
+    let coordinates = coordinates(ctx, intrinsic);
+    let texel = stride(ctx, intrinsic, if a4xx { 3 } else { 0 })?;
+    let mut offset = ctx.alu_src(Opcode::MulS24, RegClass::FULL, &[coordinates[0], texel]);
+    for (pitch, &coordinate) in (1..3).zip(&coordinates[1..]) {
+        let pitch = stride(ctx, intrinsic, pitch)?;
+        offset = ctx.alu_src(Opcode::MadS24, RegClass::FULL, &[pitch, coordinate, offset]);
+    }
+    if a4xx {
+        let start = stride(ctx, intrinsic, 0)?;
+        offset = ctx.alu_src(Opcode::AddU, RegClass::FULL, &[offset, start]);
+    }
+    Ok(offset)
+}
+
+/// A byte offset as wide as the GPU's addresses.
+pub(super) fn old_address(ctx: &mut Context<'_>, bytes: Src) -> Src {
+    if ctx.target.generation == Generation::A4xx {
+        return bytes;
+    }
+    let high = ctx.immediate(0, false);
+    ctx.collect(&[bytes, high])
+}
+
+/// Type of the registers of an image access. Atomic loads and stores say no type: theirs are bits.
+fn texel_type(ctx: &Context<'_>, ty: AluType, bits: u8) -> Result<Type, SelectError> {
+    match (ty.base, bits) {
+        (BaseType::Float, 16) => Ok(Type::F16),
+        (BaseType::Float, 32) => Ok(Type::F32),
+        (BaseType::Int, 16) => Ok(Type::S16),
+        (BaseType::Int, 32) => Ok(Type::S32),
+        (_, 16) => Ok(Type::U16),
+        (_, 32) => Ok(Type::U32),
+        _ => Err(ctx.unsupported(format!("ir3 has no images of {bits} bits a component"))),
+    }
+}
+
+fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let Some(def) = intrinsic.def else { return Ok(()) };
+    let (bits, components) = (ctx.bits(def), ctx.components(def).min(4));
+    let ty = texel_type(ctx, intrinsic.indices.dest_type(), bits)?;
+    let access = intrinsic.indices.access();
+    let class = ctx.class(bits);
+    let elements = Elements { ty, components };
+    // What nobody writes can be read through the texture unit's cache: the sets of bindless resources have a descriptor for it.
+    let (set, index) = memory::bindless(ctx, intrinsic.srcs[0]);
+    let data = if let (true, Some(set)) = (access.contains(Access::REORDERABLE), set)
+        && ctx.target.generation >= Generation::A6xx
+    {
+        let set = memory::set_field(ctx, Some(set))?;
+        let mut coordinates = coordinates(ctx, intrinsic);
+        if is_1d(intrinsic) {
+            // The machine has no one-dimensional textures: they are two-dimensional ones of height 1.
+            coordinates.insert(1, ctx.immediate(0, false));
+        }
+        let mut flags = InstrFlags::empty();
+        let dim = intrinsic.indices.image_dim();
+        flags.set(InstrFlags::ARRAY, dim == ImageDim::Cube || intrinsic.indices.image_array());
+        flags.set(InstrFlags::DIM_3D, dim == ImageDim::Dim3D);
+        flags.set(InstrFlags::NONUNIFORM, access.contains(Access::NON_UNIFORM));
+        let handle = memory::texel_handle(ctx, set, index)?;
+        let coordinates = ctx.collect(&coordinates);
+        build::isam_image(handle, coordinates, flags, is_1d(intrinsic), ty)
+    } else {
+        let handle = memory::handle(ctx, intrinsic.srcs[0], access)?;
+        let location = location(ctx, intrinsic);
+        if ctx.target.generation >= Generation::A6xx {
+            build::ldib(handle, location, elements)
+        } else {
+            // a4xx has no conversion in loads: what is loaded is the texel's bits.
+            let opcode = if ctx.target.generation == Generation::A4xx { Opcode::Ldgb } else { Opcode::Ldib };
+            let format = intrinsic.indices.format();
+            let plain = matches!(format, Format::R32Uint | Format::R32Sint | Format::R32Float);
+            if opcode == Opcode::Ldgb && !plain {
+                return Err(ctx.unsupported(format!("{} loads no texels of format {}", ctx.target, format.name())));
+            }
+            let bytes = old_offset(ctx, intrinsic)?;
+            let bytes = old_address(ctx, bytes);
+            build::old_load(opcode, handle, bytes, location, elements)
+        }
+    };
+    let values = push_load(ctx, data, class, components);
+    ctx.define(def, &values);
+    Ok(())
+}
+
+fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let value = intrinsic.srcs[3];
+    let (bits, components) = (ctx.bits(value), ctx.components(value).min(4));
+    let ty = texel_type(ctx, intrinsic.indices.src_type(), bits)?;
+    let handle = memory::handle(ctx, intrinsic.srcs[0], intrinsic.indices.access())?;
+    let location = location(ctx, intrinsic);
+    // All components are stored, whatever the format has: the image drops the others.
+    let srcs: Vec<Src> = (0..components).map(|component| ctx.scalar(value, component)).collect();
+    let data = ctx.collect(&srcs);
+    let elements = Elements { ty, components };
+    let data = if ctx.target.generation >= Generation::A6xx {
+        build::stib(handle, location, data, elements)
+    } else {
+        let bytes = old_offset(ctx, intrinsic)?;
+        let bytes = old_address(ctx, bytes);
+        build::old_store(Opcode::Stib, handle, bytes, location, data, elements)
+    };
+    push_effect(ctx, data);
+    Ok(())
+}
+
+/// Sources: image, lod.
+fn size(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let Some(def) = intrinsic.def else { return Ok(()) };
+    if ctx.target.generation < Generation::A6xx {
+        return Err(ctx.unsupported(format!("{} has no instruction for it", ctx.target)));
+    }
+    if intrinsic.srcs.get(1).is_some_and(|&lod| ctx.constant(lod, 0) != Some(0)) {
+        return Err(ctx.unsupported("images have one level"));
+    }
+    let components = ctx.components(def);
+    if components > 3 || ctx.bits(def) != 32 {
+        return Err(ctx.unsupported("a size has at most three components of 32 bits"));
+    }
+    let handle = memory::handle(ctx, intrinsic.srcs[0], intrinsic.indices.access())?;
+    let data = build::resinfo(handle, AddressSpace::Image, components, false);
+    let values = push_load(ctx, data, RegClass::FULL, 3);
+    ctx.define(def, &values[..usize::from(components)]);
+    Ok(())
 }

@@ -1,10 +1,521 @@
 //! Memory: uniform and storage buffers, shared, global and scratch memory.
+//!
+//! Accesses of more than four components, and stores of components with holes between them, become several accesses. An
+//! offset that does not fit into the instruction is added to the address before.
 
 use super::SelectError;
-use super::context::Context;
-use crate::nir;
+use super::context::{Context, Values};
+use crate::ir3::access::build::{self, Elements, Handle, Location, TextureHandle};
+use crate::ir3::{
+    AddressSpace, Attrs, Condition, Instr, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, Src, Type, Value,
+    WriteMask,
+};
+use crate::nir::{self, Access, IndexKind, Intrinsic, IntrinsicOp};
+use crate::target::Generation;
+
+/// Elements that one instruction accesses.
+const MAX_ELEMENTS: u8 = 4;
+
+/// First word behind those that `ldl`, `stl`, `ldp` and `stp` reach: their offset is signed and of 13 bits.
+const LOCAL_OFFSET_LIMIT: i32 = 1 << 12;
+
+/// The word of the constant file from which on the driver has four words for each SSBO and image of a4xx and a5xx.
+const OLD_RESOURCE_CONSTANTS: u32 = 0x700;
 
 /// Translates one intrinsic of this room.
-pub(super) fn emit<'a>(ctx: &mut Context<'a>, _intrinsic: &'a nir::Intrinsic) -> Result<(), SelectError> {
-    Err(ctx.unsupported("not supported"))
+pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
+    use IntrinsicOp as I;
+    match intrinsic.op {
+        I::LoadSsboIr3 => load_ssbo(ctx, intrinsic),
+        I::StoreSsboIr3 => store_ssbo(ctx, intrinsic),
+        I::GetSsboSize => ssbo_size(ctx, intrinsic),
+        I::LoadUboVec4 => load_ubo(ctx, intrinsic),
+        I::LoadShared => load_local(ctx, intrinsic, AddressSpace::Shared),
+        I::LoadScratch => load_local(ctx, intrinsic, AddressSpace::Scratch),
+        I::StoreShared => store_local(ctx, intrinsic, AddressSpace::Shared),
+        I::StoreScratch => store_local(ctx, intrinsic, AddressSpace::Scratch),
+        I::LoadGlobalIr3 => load_global(ctx, intrinsic),
+        I::StoreGlobalIr3 => store_global(ctx, intrinsic),
+        // Asks for a descriptor ahead of time: changes no value.
+        I::PrefetchUboIr3 => Ok(()),
+        I::LoadSsbo | I::StoreSsbo | I::LoadUbo | I::LoadGlobal | I::StoreGlobal | I::LoadGlobalConstant => {
+            Err(ctx.unsupported("only its form with ir3's offsets is supported"))
+        }
+        _ => Err(ctx.unsupported("not supported")),
+    }
+}
+
+// What the rooms of memory share.
+
+/// The descriptor set and the index that a nir handle stands for.
+pub(super) fn bindless(ctx: &Context<'_>, def: nir::Def) -> (Option<u32>, nir::Def) {
+    match ctx.producer(def) {
+        nir::InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => {
+            (Some(intrinsic.indices.desc_set()), intrinsic.srcs[0])
+        }
+        _ => (None, def),
+    }
+}
+
+/// The descriptor set of an instruction: three bits.
+pub(super) fn set_field(ctx: &Context<'_>, set: Option<u32>) -> Result<Option<u8>, SelectError> {
+    match set {
+        Some(set) if set >= 8 => Err(ctx.unsupported(format!("descriptor set {set} does not exist"))),
+        set => Ok(set.map(|set| set as u8)),
+    }
+}
+
+/// The handle of a buffer or image.
+pub(super) fn handle(ctx: &mut Context<'_>, def: nir::Def, access: Access) -> Result<Handle, SelectError> {
+    let (set, index) = bindless(ctx, def);
+    let set = set_field(ctx, set)?;
+    let index = match ctx.constant(index, 0) {
+        Some(index) if index < 256 => Src::immediate(index as u32, false),
+        _ => ctx.scalar(index, 0),
+    };
+    Ok(Handle { set, index, nonuniform: access.contains(Access::NON_UNIFORM) })
+}
+
+/// Appends a load into so many registers.
+pub(super) fn push_load(ctx: &mut Context<'_>, data: InstrData, class: RegClass, components: u8) -> Values {
+    let instr = ctx.push(data);
+    let mask = WriteMask::first(u32::from(components));
+    let value = ctx.builder().add_dst(instr, class, mask);
+    parts(ctx, value, mask)
+}
+
+/// The components of a vector value that are in a mask, as scalars.
+pub(super) fn parts(ctx: &mut Context<'_>, value: Value, mask: WriteMask) -> Values {
+    let data = &ctx.program.values[value];
+    let (class, components) = (data.class, data.components);
+    if components == 1 {
+        return Values::from_slice(&[value]);
+    }
+    let src = ctx.src(value);
+    let written = (0..components).filter(|&i| mask.contains(u32::from(i)));
+    written.map(|offset| ctx.builder().define(Opcode::Split, class, 1, &[src], Attrs::Split { offset })).collect()
+}
+
+/// Appends an instruction with an effect beside its result.
+pub(super) fn push_effect(ctx: &mut Context<'_>, data: InstrData) -> Instr {
+    let instr = ctx.push(data);
+    let block = ctx.block;
+    ctx.program.blocks[block].keeps.push(instr);
+    instr
+}
+
+/// Type of an element of `bits` bits; of 64 bits nothing is loaded or stored at once.
+fn element_type(ctx: &Context<'_>, bits: u8) -> Result<Type, SelectError> {
+    match bits {
+        8 => Ok(Type::U8),
+        16 => Ok(Type::U16),
+        32 => Ok(Type::U32),
+        _ => Err(ctx.unsupported(format!("{bits}-bit elements have to be lowered first"))),
+    }
+}
+
+/// A sum of a register and a constant.
+pub(super) fn add(ctx: &mut Context<'_>, src: Src, constant: i32) -> Src {
+    if constant == 0 {
+        return src;
+    }
+    let constant = ctx.small(constant as u32, false);
+    ctx.alu_src(Opcode::AddU, RegClass::FULL, &[src, constant])
+}
+
+/// An offset as a register and an immediate below `limit` (a power of two) and not negative. Constants leave as much of themselves in the
+/// immediate as fits, so that neighbours share the register.
+fn split_offset(ctx: &mut Context<'_>, def: nir::Def, base: i32, limit: i32) -> (Src, i32) {
+    if let Some(constant) = ctx.constant(def, 0) {
+        let sum = (constant as u32).wrapping_add_signed(base);
+        let low = sum & (limit as u32 - 1);
+        return (ctx.immediate(sum - low, false), low as i32);
+    }
+    let src = ctx.scalar(def, 0);
+    if (0..limit).contains(&base) { (src, base) } else { (add(ctx, src, base), 0) }
+}
+
+/// Runs of at most four components of a write mask: first component, number.
+fn runs(mask: u32, components: u8, longest: u8) -> impl Iterator<Item = (u8, u8)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        while next < components && mask >> next & 1 == 0 {
+            next += 1;
+        }
+        let first = next;
+        while next < components && next - first < longest && mask >> next & 1 != 0 {
+            next += 1;
+        }
+        (next > first).then_some((first, next - first))
+    })
+}
+
+/// The components that are stored: all of them where the intrinsic does not say.
+fn write_mask(intrinsic: &Intrinsic) -> u32 {
+    match intrinsic.indices.get(IndexKind::WriteMask) {
+        Some(_) => u32::from(intrinsic.indices.write_mask()),
+        None => u32::MAX,
+    }
+}
+
+/// Some components of a nir value, put together.
+fn collect_run(ctx: &mut Context<'_>, def: nir::Def, first: u8, count: u8) -> Src {
+    let srcs: Vec<Src> = (first..first + count).map(|component| ctx.scalar(def, component)).collect();
+    ctx.collect(&srcs)
+}
+
+/// A load in runs of at most `longest` components.
+fn load_runs(
+    ctx: &mut Context<'_>,
+    def: nir::Def,
+    longest: u8,
+    mut one: impl FnMut(&mut Context<'_>, u8, Elements) -> Result<InstrData, SelectError>,
+) -> Result<(), SelectError> {
+    let (bits, components) = (ctx.bits(def), ctx.components(def));
+    let ty = element_type(ctx, bits)?;
+    let class = ctx.class(bits);
+    let mut values = Values::new();
+    for (first, count) in runs(u32::MAX, components, longest) {
+        let data = one(ctx, first, Elements { ty, components: count })?;
+        values.extend(push_load(ctx, data, class, count));
+    }
+    ctx.define(def, &values);
+    Ok(())
+}
+
+/// A store in runs of at most `longest` components.
+fn store_runs(
+    ctx: &mut Context<'_>,
+    value: nir::Def,
+    mask: u32,
+    longest: u8,
+    mut one: impl FnMut(&mut Context<'_>, u8, Src, Elements) -> Result<InstrData, SelectError>,
+) -> Result<(), SelectError> {
+    let (bits, components) = (ctx.bits(value), ctx.components(value));
+    let ty = element_type(ctx, bits)?;
+    for (first, count) in runs(mask, components, longest) {
+        let src = collect_run(ctx, value, first, count);
+        let data = one(ctx, first, src, Elements { ty, components: count })?;
+        push_effect(ctx, data);
+    }
+    Ok(())
+}
+
+// Storage buffers.
+
+/// Refuses what the GPU's SSBO accesses cannot do; says how many elements one of them has.
+pub(super) fn check_ssbo(ctx: &Context<'_>, bits: u8) -> Result<u8, SelectError> {
+    match (ctx.target.generation, bits) {
+        (Generation::A3xx, _) => Err(ctx.unsupported("a3xx has no storage buffers")),
+        (Generation::A7xx, 8) => Ok(1),
+        (_, 8) => Err(ctx.unsupported(format!("{} has no storage of 8-bit elements", ctx.target))),
+        (_, 16) if !ctx.target.storage_16bit => {
+            Err(ctx.unsupported(format!("{} has no storage of 16-bit elements", ctx.target)))
+        }
+        _ => Ok(MAX_ELEMENTS),
+    }
+}
+
+/// The location of an SSBO access from a6xx on.
+fn element(ctx: &mut Context<'_>, offset: nir::Def, base: i32) -> Location {
+    let limit = if ctx.target.has_ssbo_imm_offsets { 1 << 7 } else { 1 };
+    let (src, immediate) = split_offset(ctx, offset, base, limit);
+    Location::Element(src, immediate as u32)
+}
+
+/// The operands of an SSBO access below a6xx: element offset and byte offset (a full address, in two registers where the GPU has 64-bit
+/// addresses). On a4xx the byte offset counts from the start of memory.
+pub(super) fn old_element(
+    ctx: &mut Context<'_>,
+    buffer: nir::Def,
+    byte_offset: nir::Def,
+    offset: nir::Def,
+    base: i32,
+    size: i32,
+) -> Result<(Location, Src), SelectError> {
+    let element = ctx.scalar(offset, 0);
+    let element = add(ctx, element, base);
+    let bytes = ctx.scalar(byte_offset, 0);
+    let bytes = add(ctx, bytes, base.wrapping_mul(size));
+    let bytes = old_address(ctx, buffer, bytes)?;
+    Ok((Location::Element(element, 0), bytes))
+}
+
+/// A byte offset in an SSBO as a4xx and a5xx want it.
+fn old_address(ctx: &mut Context<'_>, buffer: nir::Def, bytes: Src) -> Result<Src, SelectError> {
+    if ctx.target.generation == Generation::A4xx {
+        let start = old_constant(ctx, buffer, 0, 0)?;
+        Ok(ctx.alu_src(Opcode::AddU, RegClass::FULL, &[start, bytes]))
+    } else {
+        let high = ctx.immediate(0, false);
+        Ok(ctx.collect(&[bytes, high]))
+    }
+}
+
+/// The constant with the address of a buffer (word 0, a4xx) or an attribute of the image behind `first` buffers.
+pub(super) fn old_constant(ctx: &Context<'_>, buffer: nir::Def, first: u32, word: u32) -> Result<Src, SelectError> {
+    let index = ctx.constant(buffer, 0).map(|index| (index as u32).saturating_add(first)).filter(|&index| index < 64);
+    let index = index.ok_or_else(|| ctx.unsupported(format!("{} needs to know the buffer's number", ctx.target)))?;
+    Ok(Src::constant((OLD_RESOURCE_CONSTANTS + 4 * index + word) as u16, false))
+}
+
+fn load_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let Some(def) = intrinsic.def else { return Ok(()) };
+    let (buffer, byte_offset, offset) = (intrinsic.srcs[0], intrinsic.srcs[1], intrinsic.srcs[2]);
+    let base = intrinsic.indices.base();
+    let access = intrinsic.indices.access();
+    let longest = check_ssbo(ctx, ctx.bits(def))?;
+    if ctx.target.generation < Generation::A6xx {
+        return load_runs(ctx, def, longest, |ctx, first, elements| {
+            let size = i32::from(elements.ty.bits() / 8);
+            let handle = handle(ctx, buffer, access)?;
+            let (location, bytes) =
+                old_element(ctx, buffer, byte_offset, offset, base.wrapping_add(i32::from(first)), size)?;
+            Ok(build::old_load(Opcode::Ldgb, handle, bytes, location, elements))
+        });
+    }
+    // What nobody writes can be read through the texture unit's cache, if the descriptor is there too: the sets of
+    // bindless resources have both; where SSBOs have numbers, textures have others.
+    let (set, index) = bindless(ctx, buffer);
+    let texture = access.contains(Access::REORDERABLE) && ctx.target.has_isam_ssbo && ctx.bits(def) != 8;
+    if let (true, Some(set)) = (texture, set)
+        && (ctx.components(def) == 1 || ctx.target.has_isam_v)
+    {
+        let set = set_field(ctx, Some(set))?;
+        let nonuniform = access.contains(Access::NON_UNIFORM);
+        return load_runs(ctx, def, longest, |ctx, first, elements| {
+            let vector = ctx.target.has_isam_v;
+            let limit = if vector { 1 << 8 } else { 1 };
+            let (mut address, immediate) = split_offset(ctx, offset, base.wrapping_add(i32::from(first)), limit);
+            if !vector {
+                let zero = ctx.immediate(0, false);
+                address = ctx.collect(&[address, zero]);
+            }
+            let handle = texel_handle(ctx, set, index)?;
+            let mut data = build::isam_ssbo(handle, address, vector, immediate as u32, elements.ty);
+            data.flags.set(InstrFlags::NONUNIFORM, nonuniform);
+            Ok(data)
+        });
+    }
+    load_runs(ctx, def, longest, |ctx, first, elements| {
+        let handle = handle(ctx, buffer, access)?;
+        let location = element(ctx, offset, base.wrapping_add(i32::from(first)));
+        Ok(build::ldib(handle, location, elements))
+    })
+}
+
+/// The handle of a bindless buffer or image for the texture unit, without a sampler.
+pub(super) fn texel_handle(
+    ctx: &mut Context<'_>,
+    set: Option<u8>,
+    index: nir::Def,
+) -> Result<TextureHandle, SelectError> {
+    Ok(match ctx.constant(index, 0) {
+        Some(texture) if texture < 16 => TextureHandle::Fixed { set, texture: texture as u16, sampler: 0 },
+        _ => {
+            let texture = ctx.scalar(index, 0);
+            let sampler = ctx.immediate(0, false);
+            TextureHandle::Pair { set, pair: ctx.collect(&[texture, sampler]), sampler_set: None }
+        }
+    })
+}
+
+fn store_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let [value, buffer, byte_offset, offset] = intrinsic.srcs[..] else {
+        return Err(ctx.unsupported("it has the wrong number of sources"));
+    };
+    let base = intrinsic.indices.base();
+    let access = intrinsic.indices.access();
+    let mask = write_mask(intrinsic);
+    let longest = check_ssbo(ctx, ctx.bits(value))?;
+    let old = ctx.target.generation < Generation::A6xx;
+    store_runs(ctx, value, mask, longest, |ctx, first, data, elements| {
+        let handle = handle(ctx, buffer, access)?;
+        let base = base.wrapping_add(i32::from(first));
+        if old {
+            let size = i32::from(elements.ty.bits() / 8);
+            let (location, bytes) = old_element(ctx, buffer, byte_offset, offset, base, size)?;
+            Ok(build::old_store(Opcode::Stgb, handle, bytes, location, data, elements))
+        } else {
+            let location = element(ctx, offset, base);
+            Ok(build::stib(handle, location, data, elements))
+        }
+    })
+}
+
+fn ssbo_size(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let Some(def) = intrinsic.def else { return Ok(()) };
+    check_ssbo(ctx, 32)?;
+    let handle = handle(ctx, intrinsic.srcs[0], intrinsic.indices.access())?;
+    // a5xx returns the size in two halves.
+    let halves = ctx.target.generation < Generation::A6xx;
+    let parts = push_load(ctx, build::resinfo(handle, AddressSpace::Ssbo, 1, halves), RegClass::FULL, 3);
+    let mut size = parts[0];
+    if halves {
+        let (low, high) = (ctx.src(parts[0]), ctx.src(parts[1]));
+        let high = ctx.alu_src(Opcode::ShlB, RegClass::FULL, &[high, Src::immediate(16, false)]);
+        size = ctx.alu(Opcode::AddU, RegClass::FULL, &[high, low]);
+    }
+    ctx.define(def, &[size]);
+    Ok(())
+}
+
+// Uniform buffers.
+
+fn load_ubo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let Some(def) = intrinsic.def else { return Ok(()) };
+    if ctx.target.generation < Generation::A6xx {
+        return Err(ctx.unsupported(format!("{} has no instruction that reads uniform buffers", ctx.target)));
+    }
+    if ctx.bits(def) == 8 {
+        return Err(ctx.unsupported("uniform buffers have no 8-bit elements"));
+    }
+    let (buffer, offset) = (intrinsic.srcs[0], intrinsic.srcs[1]);
+    let access = intrinsic.indices.access();
+    let (base, component) = (intrinsic.indices.base(), intrinsic.indices.component());
+    if (u32::from(component) + u32::from(ctx.components(def))) * u32::from(ctx.bits(def)) > 128 {
+        return Err(ctx.unsupported("it reads more than one vec4"));
+    }
+    load_runs(ctx, def, MAX_ELEMENTS, |ctx, first, elements| {
+        let handle = handle(ctx, buffer, access)?;
+        let vec4 = ctx.scalar(offset, 0);
+        let vec4 = add(ctx, vec4, base);
+        Ok(build::ldc(handle, vec4, component + first, elements))
+    })
+}
+
+// Shared and scratch memory.
+
+/// An address in shared or scratch memory: a register and an immediate.
+fn local_address(ctx: &mut Context<'_>, address: nir::Def, offset: i32) -> (Src, i32) {
+    let src = ctx.scalar(address, 0);
+    let fits = (-LOCAL_OFFSET_LIMIT..LOCAL_OFFSET_LIMIT).contains(&offset);
+    if fits { (src, offset) } else { (add(ctx, src, offset), 0) }
+}
+
+fn check_local(ctx: &Context<'_>, space: AddressSpace) -> Result<(), SelectError> {
+    if space == AddressSpace::Scratch && !ctx.target.pvtmem {
+        return Err(ctx.unsupported(format!("{} has no private memory", ctx.target)));
+    }
+    Ok(())
+}
+
+fn load_local(ctx: &mut Context<'_>, intrinsic: &Intrinsic, space: AddressSpace) -> Result<(), SelectError> {
+    let Some(def) = intrinsic.def else { return Ok(()) };
+    check_local(ctx, space)?;
+    let address = intrinsic.srcs[0];
+    let base = intrinsic.indices.base();
+    load_runs(ctx, def, MAX_ELEMENTS, |ctx, first, elements| {
+        let offset = base.wrapping_add(i32::from(first) * i32::from(elements.ty.bits() / 8));
+        let (src, offset) = local_address(ctx, address, offset);
+        Ok(build::local_load(space, src, offset, elements))
+    })
+}
+
+fn store_local(ctx: &mut Context<'_>, intrinsic: &Intrinsic, space: AddressSpace) -> Result<(), SelectError> {
+    check_local(ctx, space)?;
+    let (value, address) = (intrinsic.srcs[0], intrinsic.srcs[1]);
+    let base = intrinsic.indices.base();
+    let mask = write_mask(intrinsic);
+    store_runs(ctx, value, mask, MAX_ELEMENTS, |ctx, first, data, elements| {
+        let offset = base.wrapping_add(i32::from(first) * i32::from(elements.ty.bits() / 8));
+        let (src, offset) = local_address(ctx, address, offset);
+        Ok(build::local_store(space, src, offset, data, elements))
+    })
+}
+
+// Global memory.
+
+/// Both words of a 64-bit address, which nir has as a vector of two.
+pub(super) fn global_address(ctx: &mut Context<'_>, address: nir::Def) -> Result<[Src; 2], SelectError> {
+    if ctx.target.generation < Generation::A6xx {
+        return Err(ctx.unsupported(format!("{} has no global memory", ctx.target)));
+    }
+    match ctx.vector(address)[..] {
+        [low, high] => Ok([low, high]),
+        _ => Err(ctx.unsupported("its address is not of two words")),
+    }
+}
+
+/// A 64-bit address some bytes further on.
+pub(super) fn advance(ctx: &mut Context<'_>, words: [Src; 2], bytes: i32) -> Src {
+    let [low, high] = words;
+    if bytes == 0 {
+        return ctx.collect(&[low, high]);
+    }
+    let sum = add(ctx, low, bytes);
+    // Two's complement: adding a positive number carries if the sum is smaller, a negative one borrows unless it is.
+    let carry = ctx.compare_src(Opcode::CmpsU, Condition::Lt, sum, low);
+    let carry = ctx.to_full(carry);
+    let mut high = ctx.alu_src(Opcode::AddU, RegClass::FULL, &[high, carry]);
+    if bytes < 0 {
+        high = add(ctx, high, -1);
+    }
+    ctx.collect(&[sum, high])
+}
+
+/// Where a global access goes.
+enum GlobalAddress {
+    /// An address and bytes behind it, in the instruction.
+    Immediate(Src, i32),
+    /// An address, a register, and the bytes that the register counts.
+    Indexed(Src, Src, u8),
+}
+
+/// The address of the component `bytes` behind the first one, at an offset that nir counts in words: in the instruction if it is a constant
+/// of less than `limit` words.
+fn global_location(ctx: &mut Context<'_>, words: [Src; 2], offset: nir::Def, bytes: i32, limit: i32) -> GlobalAddress {
+    let constant = ctx.constant(offset, 0).map(|words| words as u32 as i32);
+    if let Some(constant) = constant.filter(|&words| -limit < words && words < limit) {
+        let total = constant * 4 + bytes;
+        if total < limit * 4 {
+            return GlobalAddress::Immediate(ctx.collect(&words), total);
+        }
+    }
+    let address = advance(ctx, words, bytes);
+    let index = ctx.scalar(offset, 0);
+    if ctx.target.generation == Generation::A6xx {
+        return GlobalAddress::Indexed(address, index, 4);
+    }
+    // From a7xx on the index is in bytes.
+    let index = ctx.alu_src(Opcode::ShlB, RegClass::FULL, &[index, Src::immediate(2, false)]);
+    GlobalAddress::Indexed(address, index, 1)
+}
+
+fn load_global(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let Some(def) = intrinsic.def else { return Ok(()) };
+    let address = global_address(ctx, intrinsic.srcs[0])?;
+    let offset = intrinsic.srcs[1];
+    load_runs(ctx, def, MAX_ELEMENTS, |ctx, first, elements| {
+        let bytes = i32::from(first) * i32::from(elements.ty.bits() / 8);
+        Ok(match global_location(ctx, address, offset, bytes, 1 << 8) {
+            GlobalAddress::Immediate(address, offset) => build::ldg(address, offset, elements),
+            GlobalAddress::Indexed(address, index, unit) => build::ldg_indexed(address, index, unit, elements),
+        })
+    })
+}
+
+fn store_global(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let value = intrinsic.srcs[0];
+    let address = global_address(ctx, intrinsic.srcs[1])?;
+    let offset = intrinsic.srcs[2];
+    store_runs(ctx, value, u32::MAX, MAX_ELEMENTS, |ctx, first, data, elements| {
+        let bytes = i32::from(first) * i32::from(elements.ty.bits() / 8);
+        Ok(match global_location(ctx, address, offset, bytes, 1 << 10) {
+            GlobalAddress::Immediate(address, offset) => build::stg(address, offset, data, elements),
+            GlobalAddress::Indexed(address, index, unit) => build::stg_indexed(address, index, unit, data, elements),
+        })
+    })
+}
+
+// `a1.x`.
+
+/// `a1.x` with a constant, for one use right behind.
+pub(super) fn a1(ctx: &mut Context<'_>, value: u32) -> Src {
+    let src = Src::immediate(value, true);
+    let value = ctx.builder().convert(Type::U16, Type::U16, RegClass::ADDRESS, src);
+    let instr = ctx.program.values[value].instr;
+    let place = Place::Assigned(value, PhysReg::A1_X);
+    ctx.program.instrs[instr].dsts[0].place = place;
+    Src::reg(place, RegClass::ADDRESS, WriteMask::SCALAR)
 }

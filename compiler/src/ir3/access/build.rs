@@ -228,10 +228,10 @@ pub fn stc(a1: Option<Src>, offset: u8, data: Src, components: u8) -> InstrData 
 }
 
 /// `atomic`: on shared memory.
-pub fn atomic_shared(address: Src, offset: i32, operand: &AtomicOperand) -> InstrData {
+pub fn atomic_shared(address: Src, operand: &AtomicOperand) -> InstrData {
     let opcode = AtomicFamily::Shared.opcode(operand.op);
     let elements = Elements { ty: operand.ty(), components: 1 };
-    memory(opcode, &[address, operand.data], MemoryAttrs { offset, ..attrs(elements, AddressSpace::Shared) })
+    memory(opcode, &[address, operand.data], attrs(elements, AddressSpace::Shared))
 }
 
 /// `atomic.g`: at a 64-bit address.

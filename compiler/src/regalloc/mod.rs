@@ -1,20 +1,33 @@
 //! Registers: from SSA values to physical registers, and from parallel copies to moves.
 //!
 //! The way of a program through this room, in [`run`]:
-//! 1. the control-flow graph is put into shape (unreachable blocks go, critical edges get a block of their own);
-//! 2. predicates and address registers, of which there are few, are assigned by recomputing values (`special`);
-//! 3. general and shared registers are assigned in one walk over the blocks (`assign`), which rests on `dominance`
-//!    and `liveness`;
-//! 4. phis are gone then, their copies stand at the ends of the predecessors.
+//! 1. `prepare`: the control-flow graph is put into shape (unreachable blocks go, critical edges get a block of their
+//!    own), tied sources are copied;
+//! 2. `special`: predicates and address registers, of which there are few, by computing values again;
+//! 3. `assign`: general and shared registers in one walk over the blocks, which rests on [`dominance`], `liveness`,
+//!    `vectors` (what stands together) and `file` (what is free); `repack` where a file has become too scattered;
+//! 4. `edges`: phis and values that moved become parallel copies at the ends of predecessors.
 //!
 //! [`lower_copies`] is a stage of its own: it turns the parallel copies, collects and splits into machine
 //! instructions with `parallel_copy`.
 
 use crate::ir3::{Instr, Program};
 use crate::target::Target;
+use assign::Assigner;
+use cranelift_entity::SecondaryMap;
+use dominance::Dominance;
 
+mod assign;
+pub mod dominance;
+mod edges;
+mod file;
+mod liveness;
 pub mod lower_copies;
 mod parallel_copy;
+mod prepare;
+mod repack;
+mod special;
+mod vectors;
 
 /// Why registers cannot be assigned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,13 +64,38 @@ impl Error {
     fn unsupported(program: &Program, instr: Instr, what: &'static str) -> Self {
         Self::Unsupported { what, instr, opcode: program.instrs[instr].opcode.name() }
     }
+
+    /// So many units are needed of so many.
+    fn spilling(needed: u32, available: u16, half: bool) -> Self {
+        let unit = if half { 1 } else { 2 };
+        let file = if half { "half" } else { "full" };
+        Self::NeedsSpilling { needed: needed.div_ceil(unit), available: u32::from(available) / unit, file }
+    }
 }
 
 /// Assigns registers to every value of a program in SSA form.
 pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
-    let _ = target;
-    if program.layout.is_empty() {
-        return Err(Error::Malformed { what: "no block".to_owned() });
-    }
-    Ok(())
+    prepare::run(program)?;
+    special::run(program, target)?;
+    let order = order(program);
+    let mut assigner = Assigner::new(program, target)?;
+    assigner.run(&order)?;
+    edges::run(&mut assigner)
+}
+
+/// The order in which blocks are visited: that of the code, if each block stands behind its dominator and one of its
+/// predecessors there, which is so in all that selection makes.
+fn order(program: &Program) -> Vec<crate::ir3::Block> {
+    let dominance = Dominance::new(program);
+    let mut seen = SecondaryMap::new();
+    let fits = program.layout.iter().all(|&block| {
+        seen[block] = true;
+        match dominance.idom(block) {
+            Some(idom) => {
+                seen[idom] && program.blocks[block].predecessors.iter().any(|&pred| seen[pred] && pred != block)
+            }
+            None => block == program.entry(),
+        }
+    });
+    if fits { program.layout.clone() } else { dominance.reverse_postorder }
 }

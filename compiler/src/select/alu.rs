@@ -1,10 +1,265 @@
-//! Arithmetic.
+//! Arithmetic: one component at a time.
+//!
+//! Which file an operation goes to depends on its width first: [`int64`] and [`int8`] put together what the machine
+//! has only for 32 and 16 bits. What follows in [`float`], [`integer`], [`bits`], [`convert`] and [`pack`] works on
+//! registers as they are, full or half, and leaves the width to their class.
+
+mod bits;
+mod compare;
+mod convert;
+mod divide;
+mod float;
+mod int64;
+mod int8;
+mod integer;
+mod multiply;
+mod pack;
 
 use super::SelectError;
-use super::context::Context;
-use crate::nir;
+use super::context::{Context, Word, words_per_component};
+use crate::ir3::{Condition, InstrFlags, Mods, Opcode, RegClass, Src};
+use crate::nir::{Alu, BaseType, Op};
 
 /// Translates an arithmetic instruction.
-pub(super) fn emit<'a>(ctx: &mut Context<'a>, _alu: &'a nir::Alu) -> Result<(), SelectError> {
-    Err(ctx.unsupported("not supported"))
+pub(super) fn emit(ctx: &mut Context<'_>, alu: &Alu) -> Result<(), SelectError> {
+    let components = ctx.components(alu.def);
+    if alu.op == Op::Mov {
+        for component in 0..components {
+            copy(ctx, alu, 0, component, component);
+        }
+        return Ok(());
+    }
+    if alu.op.is_vec() {
+        for component in 0..components {
+            copy(ctx, alu, usize::from(component), 0, component);
+        }
+        return Ok(());
+    }
+    if pack::emit(ctx, alu)? {
+        return Ok(());
+    }
+    let info = alu.op.info();
+    if !info.is_per_component() {
+        return Err(ctx.unsupported("an operation across components, which is lowered before ir3"));
+    }
+    for component in 0..components {
+        Scalar { ctx, alu, component }.emit()?;
+    }
+    Ok(())
+}
+
+/// Takes over one component of a source as it is.
+fn copy(ctx: &mut Context<'_>, alu: &Alu, src: usize, from: u8, to: u8) {
+    let words = words_per_component(ctx.bits(alu.def));
+    let from = usize::from(alu.srcs[src].swizzle[usize::from(from)]);
+    for word in 0..words {
+        let found = ctx.word(alu.srcs[src].def, from * words + word);
+        ctx.set_word(alu.def, usize::from(to) * words + word, found);
+    }
+}
+
+/// One component of one arithmetic instruction.
+struct Scalar<'c, 'a> {
+    ctx: &'c mut Context<'a>,
+    alu: &'c Alu,
+    component: u8,
+}
+
+impl<'a> Scalar<'_, 'a> {
+    fn emit(&mut self) -> Result<(), SelectError> {
+        let info = self.alu.op.info();
+        let width = info.width_source().map_or(32, |index| self.bits(index));
+        let wide =
+            width == 64 || self.ctx.bits(self.alu.def) == 64 || (0..info.inputs.len()).any(|i| self.bits(i) == 64);
+        let float = |base: BaseType| base == BaseType::Float;
+        if wide && (float(info.output.ty.base) || info.inputs.iter().any(|input| float(input.ty.base))) {
+            return self.wide_float();
+        }
+        let done = if wide {
+            self.int64()?
+        } else {
+            self.select_op()?
+                || self.convert_op()?
+                || self.compare_op()
+                || (width == 8 && self.int8()?)
+                || self.float_op()?
+                || self.multiply_op()
+                || self.divide_op(width)
+                || self.bits_op(width)?
+                || self.integer_op()
+        };
+        if done { Ok(()) } else { Err(self.ctx.unsupported(format!("not supported for {width} bits"))) }
+    }
+
+    /// Operations with floats where something has 64 bits.
+    fn wide_float(&mut self) -> Result<(), SelectError> {
+        let info = self.alu.op.info();
+        let is_double = |base: BaseType, bits: u8| base == BaseType::Float && bits == 64;
+        if is_double(info.output.ty.base, self.dst_bits())
+            || info.inputs.iter().enumerate().any(|(i, input)| is_double(input.ty.base, self.bits(i)))
+        {
+            return Err(self.ctx.unsupported("floats of 64 bits"));
+        }
+        Err(self.ctx.unsupported("conversion between floats and integers of 64 bits"))
+    }
+
+    // Operands.
+
+    fn op(&self) -> Op {
+        self.alu.op
+    }
+
+    /// Width of a source.
+    fn bits(&self, index: usize) -> u8 {
+        self.ctx.bits(self.alu.srcs[index].def)
+    }
+
+    /// Width of the result.
+    fn dst_bits(&self) -> u8 {
+        self.ctx.bits(self.alu.def)
+    }
+
+    /// A source in a register.
+    fn src(&mut self, index: usize) -> Src {
+        let src = &self.alu.srcs[index];
+        self.ctx.scalar(src.def, src.swizzle[usize::from(self.component)])
+    }
+
+    /// Both words of a 64-bit source.
+    fn pair(&mut self, index: usize) -> [Src; 2] {
+        let src = &self.alu.srcs[index];
+        self.ctx.pair(src.def, src.swizzle[usize::from(self.component)])
+    }
+
+    /// A source that is a constant.
+    fn constant(&self, index: usize) -> Option<u32> {
+        let src = &self.alu.srcs[index];
+        match self.ctx.word(src.def, usize::from(src.swizzle[usize::from(self.component)])) {
+            Word::Immediate(bits) if self.bits(index) != 64 => Some(bits),
+            _ => None,
+        }
+    }
+
+    /// A source as an integer operand of cat2: in the instruction if it is a small constant.
+    fn int_src(&mut self, index: usize) -> Src {
+        match self.constant(index) {
+            Some(bits) if bits < 0x200 => Src::immediate(bits, self.ctx.is_half(self.bits(index))),
+            _ => self.src(index),
+        }
+    }
+
+    /// The first two sources as operands of an integer operation of cat2, one of them perhaps an immediate.
+    fn int_srcs(&mut self) -> [Src; 2] {
+        let second = self.int_src(1);
+        let first = if is_register(&second) { self.int_src(0) } else { self.src(0) };
+        [first, second]
+    }
+
+    /// The result in a register.
+    fn result(&mut self, src: Src) -> bool {
+        if let Some(value) = src.value() {
+            self.ctx.set(self.alu.def, self.component, value);
+        }
+        true
+    }
+
+    /// The result, without bits above the width: those of 8 bits are cleared.
+    fn masked_result(&mut self, src: Src) -> bool {
+        let src = if self.dst_bits() == 8 { self.ctx.bin(Opcode::AndB, src, Src::immediate(0xff, true)) } else { src };
+        self.result(src)
+    }
+
+    /// Both words of a 64-bit result.
+    fn wide_result(&mut self, [low, high]: [Src; 2]) -> bool {
+        if let (Some(low), Some(high)) = (low.value(), high.value()) {
+            self.ctx.set_pair(self.alu.def, self.component, low, high);
+        }
+        true
+    }
+
+    // Selections.
+
+    fn select_op(&mut self) -> Result<bool, SelectError> {
+        let (condition, yes, no) = match self.op() {
+            Op::Bcsel | Op::B8csel | Op::B16csel | Op::B32csel => (self.src(0), 1, 2),
+            Op::IcselEqz => (self.src(0), 2, 1),
+            Op::Fcsel => {
+                let (x, zero) = (self.src(0), self.ctx.immediate(0, false));
+                (self.ctx.compare_src(Opcode::CmpsF, Condition::Ne, x, zero), 1, 2)
+            }
+            Op::I32cselGt | Op::I32cselGe => {
+                let x = self.src(0);
+                let condition = if self.op() == Op::I32cselGt { Condition::Gt } else { Condition::Ge };
+                (self.ctx.compare_src(Opcode::CmpsS, condition, x, Src::immediate(0, false)), 1, 2)
+            }
+            Op::FcselGt | Op::FcselGe => {
+                let (x, zero) = (self.src(0), self.ctx.immediate(0, false));
+                let condition = if self.op() == Op::FcselGt { Condition::Gt } else { Condition::Ge };
+                (self.ctx.compare_src(Opcode::CmpsF, condition, x, zero), 1, 2)
+            }
+            _ => return Ok(false),
+        };
+        let (yes, no) = (self.src(yes), self.src(no));
+        let selected = self.ctx.select(condition, yes, no);
+        Ok(self.result(selected))
+    }
+}
+
+/// Whether a source is a register, not an immediate.
+fn is_register(src: &Src) -> bool {
+    src.place().is_some()
+}
+
+/// Sequences are written with these: sources in, the result as a source of what follows.
+impl Context<'_> {
+    /// An operation of one source; the result has its class.
+    pub(super) fn un(&mut self, opcode: Opcode, a: Src) -> Src {
+        self.alu_src(opcode, RegClass::general(a.class.half), &[a])
+    }
+
+    /// An operation of two sources of one class, which is that of the result.
+    pub(super) fn bin(&mut self, opcode: Opcode, a: Src, b: Src) -> Src {
+        debug_assert_eq!(a.class.half, b.class.half, "{opcode}");
+        self.alu_src(opcode, RegClass::general(a.class.half), &[a, b])
+    }
+
+    /// An operation of three sources of one class, which is that of the result.
+    pub(super) fn tri(&mut self, opcode: Opcode, a: Src, b: Src, c: Src) -> Src {
+        debug_assert!(a.class.half == b.class.half && b.class.half == c.class.half, "{opcode}");
+        self.alu_src(opcode, RegClass::general(a.class.half), &[a, b, c])
+    }
+
+    /// An operation with `(sat)`.
+    fn saturated(&mut self, opcode: Opcode, a: Src, b: Src) -> Src {
+        let result = self.bin(opcode, a, b);
+        if let Some(value) = result.value() {
+            let instr = self.program.values[value].instr;
+            self.program.instrs[instr].flags |= InstrFlags::SAT;
+        }
+        result
+    }
+
+    /// `yes` where the condition is not 0, else `no`. A condition of another width must be a bool.
+    pub(super) fn select(&mut self, condition: Src, yes: Src, no: Src) -> Src {
+        let half = yes.class.half;
+        let condition = self.resize(condition, half);
+        let opcode = if half { Opcode::SelB16 } else { Opcode::SelB32 };
+        self.tri(opcode, yes, condition, no)
+    }
+
+    /// The negation of a bool.
+    fn not_bool(&mut self, condition: Src) -> Src {
+        self.bin(Opcode::XorB, condition, Src::immediate(1, condition.class.half))
+    }
+
+    /// The two's complement.
+    fn negate(&mut self, src: Src) -> Src {
+        self.un(Opcode::AbsnegS, src.with_mods(Mods::NEG))
+    }
+
+    /// 8 bits in a half register, sign-extended to 16.
+    fn sign_extend_8(&mut self, src: Src) -> Src {
+        let up = self.bin(Opcode::ShlB, src, Src::immediate(8, true));
+        self.bin(Opcode::AshrB, up, Src::immediate(8, true))
+    }
 }

@@ -1,10 +1,126 @@
-//! To come.
+//! The constant file: what nir loads from it and, in a preamble, stores to it.
 
 use super::SelectError;
-use super::context::Context;
-use crate::nir;
+use super::context::{Context, words_per_component};
+use crate::ir3::{
+    AddressSpace, Attrs, DriverParam, InstrData, InstrFlags, MemoryAttrs, Opcode, PhysReg, Place, RegClass, Round, Src,
+    SrcOperand, SystemValue, Type, WriteMask,
+};
+use crate::nir::{Intrinsic, IntrinsicOp};
+
+/// Words of the constant file.
+const WORDS: u16 = 2048;
 
 /// Translates one intrinsic of this room.
-pub(super) fn emit<'a>(ctx: &mut Context<'a>, _intrinsic: &'a nir::Intrinsic) -> Result<(), SelectError> {
-    Err(ctx.unsupported("not supported"))
+pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    match intrinsic.op {
+        IntrinsicOp::LoadConstIr3 => load(ctx, intrinsic),
+        _ => store(ctx, intrinsic),
+    }
+}
+
+fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let (Some(def), &[offset]) = (intrinsic.def, &intrinsic.srcs[..]) else {
+        return Err(ctx.unsupported("unexpected sources"));
+    };
+    let bits = ctx.bits(def);
+    if !matches!(bits, 16 | 32 | 64) {
+        return Err(ctx.unsupported(format!("a constant of {bits} bits")));
+    }
+    let words = i64::from(ctx.components(def)) * words_per_component(bits) as i64;
+    let mut base = i64::from(intrinsic.indices.base());
+    let mut address = None;
+    match ctx.constant(offset, 0) {
+        Some(constant) => base += i64::from(constant as i32),
+        None => {
+            let offset = ctx.scalar(offset, 0);
+            address = Some(ctx.address(offset));
+        }
+    }
+    if base < 0 || base + words > i64::from(WORDS) {
+        return Err(ctx.unsupported("the word is outside of the constant file"));
+    }
+    // The relative form reaches 512 words on.
+    if let Some(old) = address
+        && base + words > 512
+    {
+        let _ = old;
+        let offset = ctx.scalar(offset, 0);
+        let offset = ctx.to_full(offset);
+        let far = ctx.immediate(base as u32, false);
+        let sum = ctx.bin(Opcode::AddU, offset, far);
+        address = Some(ctx.address(sum));
+        base = 0;
+    }
+    for word in 0..words {
+        let operand = match address {
+            Some(_) => SrcOperand::ConstRelative((base + word) as i16),
+            None => SrcOperand::Const((base + word) as u16),
+        };
+        let src = Src::new(operand, RegClass::FULL, WriteMask::SCALAR);
+        let srcs: Vec<Src> = std::iter::once(src).chain(address).collect();
+        let (class, ty) = if bits == 16 { (RegClass::HALF, Type::U16) } else { (RegClass::FULL, Type::U32) };
+        let attrs = Attrs::Move { src: Type::U32, dst: ty, round: Round::Default };
+        let value = ctx.builder().define(Opcode::Mov, class, 1, &srcs, attrs);
+        ctx.define_word(def, word as usize, value);
+    }
+    Ok(())
+}
+
+fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let value = intrinsic.srcs[0];
+    if ctx.bits(value) != 32 {
+        return Err(ctx.unsupported("a constant that has not 32 bits"));
+    }
+    let components = ctx.components(value);
+    let Some(base) = u16::try_from(intrinsic.indices.base()).ok().filter(|&b| b + u16::from(components) <= WORDS)
+    else {
+        return Err(ctx.unsupported("the word is outside of the constant file"));
+    };
+    let data = ctx.collect_def(value);
+    let mut instr = InstrData::new(Opcode::Stc);
+    instr.srcs.extend([Src::immediate(u32::from(base & 0xff), false), data]);
+    instr.attrs = Attrs::Memory(MemoryAttrs {
+        ty: Some(Type::U32),
+        components: Some(components),
+        space: Some(AddressSpace::Const),
+        ..MemoryAttrs::default()
+    });
+    if base > 0xff {
+        instr.srcs.push(ctx.address_1(base & 0xff00));
+        instr.flags |= InstrFlags::A1EN;
+    }
+    ctx.push(instr);
+    Ok(())
+}
+
+impl Context<'_> {
+    /// `a1.x` with a constant, for one use right behind.
+    pub(super) fn address_1(&mut self, bits: u16) -> Src {
+        let attrs = Attrs::Move { src: Type::U16, dst: Type::U16, round: Round::Default };
+        let src = Src::immediate(u32::from(bits), true);
+        let value = self.builder().define(Opcode::Mov, RegClass::ADDRESS, 1, &[src], attrs);
+        let instr = self.program.values[value].instr;
+        let place = Place::Assigned(value, PhysReg::A1_X);
+        self.program.instrs[instr].dsts[0].place = place;
+        Src::reg(place, RegClass::ADDRESS, WriteMask::SCALAR)
+    }
+
+    /// A system value that the driver passes in the constant file, at its end: all components of a value are in one
+    /// vec4.
+    pub(super) fn driver_param(&mut self, value: SystemValue, component: u8) -> Src {
+        let params = &mut self.program.consts.driver_params;
+        let word = match params.iter().find(|param| param.value == value) {
+            Some(param) => param.word - u16::from(param.component) + u16::from(component),
+            None => {
+                let lowest = params.iter().map(|param| param.word & !3).min().unwrap_or(WORDS);
+                lowest - 4 + u16::from(component)
+            }
+        };
+        if !params.iter().any(|param| param.word == word) {
+            params.push(DriverParam { word, value, component });
+        }
+        let ty = Type::U32;
+        self.convert_src(ty, ty, Src::constant(word, false))
+    }
 }

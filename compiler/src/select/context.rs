@@ -57,6 +57,10 @@ pub(super) struct Context<'a> {
     inputs: FxHashMap<InputKind, Value>,
     /// The instructions of the inputs, which go to the start of the program.
     input_instrs: Vec<Instr>,
+    /// What takes vector inputs apart, which goes behind them.
+    input_splits: Vec<Instr>,
+    /// The components of vector inputs.
+    input_parts: FxHashMap<Value, Values>,
 }
 
 impl<'a> Context<'a> {
@@ -88,13 +92,16 @@ impl<'a> Context<'a> {
             materialised: FxHashMap::default(),
             inputs: FxHashMap::default(),
             input_instrs: Vec::new(),
+            input_splits: Vec::new(),
+            input_parts: FxHashMap::default(),
         }
     }
 
     /// The finished program: inputs come first in it.
     pub fn finish(mut self) -> Program {
         let entry = self.program.entry();
-        self.program.blocks[entry].instrs.splice(0..0, self.input_instrs);
+        let inputs = self.input_instrs.into_iter().chain(self.input_splits);
+        self.program.blocks[entry].instrs.splice(0..0, inputs);
         self.program
     }
 
@@ -214,11 +221,6 @@ impl<'a> Context<'a> {
         if bits < 0x200 { Src::immediate(bits, half) } else { self.immediate(bits, half) }
     }
 
-    /// Whether a source is a register or operand of 16 bits.
-    pub fn src_is_half(src: &Src) -> bool {
-        src.class.half
-    }
-
     /// Puts scalars of one class together to a vector, which is one source. A single scalar stays as it is.
     pub fn collect(&mut self, srcs: &[Src]) -> Src {
         if let [src] = srcs {
@@ -263,6 +265,11 @@ impl<'a> Context<'a> {
     pub fn set_word(&mut self, def: nir::Def, index: usize, word: Word) {
         let slot = self.first_word[def] as usize + index;
         self.words[slot] = word;
+    }
+
+    /// Says which value one register's worth of a nir value is.
+    pub fn define_word(&mut self, def: nir::Def, index: usize, value: Value) {
+        self.set_word(def, index, Word::Value(value));
     }
 
     /// Says what one component of at most 32 bits is.
@@ -385,14 +392,32 @@ impl<'a> Context<'a> {
         self.input(InputKind::System(value), class, components)
     }
 
-    // Blocks.
-
-    /// Adds a block behind all others and goes on there. Edges are the caller's.
-    pub fn start_block(&mut self) -> Block {
-        let block = self.new_block();
-        self.place_block(block);
-        block
+    /// The components of an input as scalars, taken apart once for the program, right behind the input.
+    pub fn split_input(&mut self, value: Value) -> Values {
+        let data = &self.program.values[value];
+        let (class, components) = (data.class, data.components);
+        if components == 1 {
+            return SmallVec::from_slice(&[value]);
+        }
+        if let Some(found) = self.input_parts.get(&value) {
+            return found.clone();
+        }
+        let src = self.src(value);
+        let parts: Values = (0..components)
+            .map(|offset| {
+                let mut data = InstrData::new(Opcode::Split);
+                data.srcs.push(src);
+                data.attrs = Attrs::Split { offset };
+                let instr = self.program.instrs.push(data);
+                self.input_splits.push(instr);
+                self.builder().add_dst(instr, class, WriteMask::SCALAR)
+            })
+            .collect();
+        self.input_parts.insert(value, parts.clone());
+        parts
     }
+
+    // Blocks.
 
     /// Adds a block that has no place yet.
     pub fn new_block(&mut self) -> Block {

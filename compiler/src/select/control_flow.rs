@@ -191,7 +191,10 @@ impl<'a> Walk<'_, 'a> {
         self.ctx.instr = None;
         let succs = self.cfg.succs[block].clone();
         match (next, succs.as_slice()) {
-            (Some(CfNode::If(node)), &[then, otherwise]) => self.branch(node, then, otherwise),
+            (Some(CfNode::If(node)), &[then, otherwise]) => {
+                self.branch(block, node, then, otherwise);
+                Ok(())
+            }
             (_, &[succ]) => {
                 let target = self.edge_target(succ);
                 self.jump(target);
@@ -222,20 +225,37 @@ impl<'a> Walk<'_, 'a> {
         self.ctx.program.add_edge(from, 0, target);
     }
 
-    fn branch(&mut self, node: &nir::If, then: nir::Block, otherwise: nir::Block) -> Result<(), SelectError> {
+    /// Whether a lane is elected in this block, and no lane ends between that and the end of the block.
+    fn is_elected_here(&self, block: nir::Block, condition: nir::Def) -> bool {
+        let function = self.ctx.function;
+        let elect = function.defs[condition].instr;
+        let instrs = &function.blocks[block].instrs;
+        let kills = |instr: nir::Instr| {
+            matches!(
+                &function.instrs[instr],
+                InstrData::Intrinsic(i) if matches!(i.op, IntrinsicOp::Terminate | IntrinsicOp::TerminateIf)
+            )
+        };
+        instrs.iter().position(|&i| i == elect).is_some_and(|at| !instrs[at..].iter().any(|&i| kills(i)))
+    }
+
+    fn branch(&mut self, block: nir::Block, node: &nir::If, then: nir::Block, otherwise: nir::Block) {
         let then = self.block_of(then);
         let otherwise = self.block_of(otherwise);
         let intrinsic = match self.ctx.producer(node.condition) {
             InstrData::Intrinsic(intrinsic) => Some(intrinsic.op),
             _ => None,
         };
+        let elected = matches!(intrinsic, Some(IntrinsicOp::ElectAnyIr3 | IntrinsicOp::Elect))
+            && self.ctx.target.generation.number() >= 6
+            && self.is_elected_here(block, node.condition);
         let mut divergent = self.ctx.function.defs[node.condition].divergent.unwrap_or(true);
         match intrinsic {
             Some(IntrinsicOp::PreambleStartIr3) => {
                 self.ctx.builder().effect(Opcode::Shps, &[]);
                 divergent = false;
             }
-            Some(IntrinsicOp::ElectAnyIr3 | IntrinsicOp::Elect) if self.ctx.target.generation.number() >= 6 => {
+            _ if elected => {
                 self.ctx.builder().effect(Opcode::Getone, &[]);
                 divergent = true;
             }
@@ -248,7 +268,6 @@ impl<'a> Walk<'_, 'a> {
         self.ctx.program.blocks[from].divergent = Some(divergent);
         self.ctx.program.add_edge(from, 0, then);
         self.ctx.program.add_edge(from, 1, otherwise);
-        Ok(())
     }
 
     fn phi(&mut self, block: nir::Block, instr: nir::Instr, def: nir::Def) {

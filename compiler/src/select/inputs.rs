@@ -1,10 +1,126 @@
-//! To come.
+//! Inputs: vertex attributes and varyings.
+//!
+//! An attribute is in registers when the program starts. A varying is interpolated by `bary.f` at barycentric
+//! coordinates, or read as it is by `flat.b`; its number is four times its base, plus its component.
 
 use super::SelectError;
-use super::context::Context;
-use crate::nir;
+use super::context::{Context, words_per_component};
+use crate::ir3::{InputKind, Opcode, RegClass, Src, SystemValue, WriteMask};
+use crate::nir::{Def, InstrData as NirInstr, InterpMode, Intrinsic, IntrinsicOp, Stage};
 
 /// Translates one intrinsic of this room.
-pub(super) fn emit<'a>(ctx: &mut Context<'a>, _intrinsic: &'a nir::Intrinsic) -> Result<(), SelectError> {
-    Err(ctx.unsupported("not supported"))
+pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    let Some(def) = intrinsic.def else { return Ok(()) };
+    match (intrinsic.op, &intrinsic.srcs[..]) {
+        (IntrinsicOp::LoadInput, &[offset]) => match ctx.shader.stage {
+            Stage::Vertex => attribute(ctx, intrinsic, def, offset),
+            Stage::Fragment => varying(ctx, intrinsic, def, None, offset),
+            _ => Err(ctx.unsupported("an input of this stage")),
+        },
+        (IntrinsicOp::LoadInterpolatedInput, &[coordinates, offset]) => {
+            varying(ctx, intrinsic, def, Some(coordinates), offset)
+        }
+        _ => {
+            let Some(kind) = barycentric(intrinsic) else {
+                return Err(ctx.unsupported("not supported"));
+            };
+            let value = ctx.system_value(kind, RegClass::FULL, 2);
+            let components = ctx.split_input(value);
+            ctx.define(def, &components);
+            Ok(())
+        }
+    }
+}
+
+/// The barycentric coordinates that an intrinsic asks for.
+fn barycentric(intrinsic: &Intrinsic) -> Option<SystemValue> {
+    use SystemValue::*;
+    let linear = intrinsic.indices.interp_mode() == InterpMode::NoPerspective;
+    Some(match (intrinsic.op, linear) {
+        (IntrinsicOp::LoadBarycentricPixel, false) => BarycentricPixel,
+        (IntrinsicOp::LoadBarycentricPixel, true) => BarycentricPixelLinear,
+        (IntrinsicOp::LoadBarycentricCentroid, false) => BarycentricCentroid,
+        (IntrinsicOp::LoadBarycentricCentroid, true) => BarycentricCentroidLinear,
+        (IntrinsicOp::LoadBarycentricSample, false) => BarycentricSample,
+        (IntrinsicOp::LoadBarycentricSample, true) => BarycentricSampleLinear,
+        _ => return None,
+    })
+}
+
+fn attribute(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def, offset: Def) -> Result<(), SelectError> {
+    let Some(offset) = ctx.constant(offset, 0) else {
+        return Err(ctx.unsupported("the offset is not a constant"));
+    };
+    let bits = ctx.bits(def);
+    if words_per_component(bits) != 1 || bits == 8 {
+        return Err(ctx.unsupported(format!("an attribute of {bits} bits")));
+    }
+    let class = ctx.class(bits);
+    let first = intrinsic.indices.component();
+    for i in 0..ctx.components(def) {
+        let component = first + i;
+        let base = i64::from(intrinsic.indices.base()) + i64::from(offset as u32) + i64::from(component / 4);
+        let Ok(base) = u16::try_from(base) else {
+            return Err(ctx.unsupported("the location is out of range"));
+        };
+        let value = ctx.input(InputKind::Attribute { base, component: component % 4 }, class, 1);
+        ctx.set(def, i, value);
+    }
+    Ok(())
+}
+
+fn varying(
+    ctx: &mut Context<'_>,
+    intrinsic: &Intrinsic,
+    def: Def,
+    coordinates: Option<Def>,
+    offset: Def,
+) -> Result<(), SelectError> {
+    let bits = ctx.bits(def);
+    if !matches!(bits, 16 | 32) {
+        return Err(ctx.unsupported(format!("a varying of {bits} bits")));
+    }
+    let class = ctx.class(bits);
+    let base = 4 * i64::from(intrinsic.indices.base()) + i64::from(intrinsic.indices.component());
+    let (base, offset) = match ctx.constant(offset, 0) {
+        Some(constant) => (base + 4 * i64::from(constant as u32), None),
+        None => {
+            let offset = ctx.scalar(offset, 0);
+            (base, Some(ctx.bin(Opcode::ShlB, offset, Src::immediate(2, offset.class.half))))
+        }
+    };
+    let Ok(base) = u32::try_from(base) else {
+        return Err(ctx.unsupported("the location is out of range"));
+    };
+    let coordinates = coordinates.map(|def| coordinate_pair(ctx, def));
+    for component in 0..ctx.components(def) {
+        let number = base + u32::from(component);
+        let number = match offset {
+            None => ctx.small(number, false),
+            Some(offset) => {
+                let offset = ctx.to_full(offset);
+                let number = ctx.small(number, false);
+                ctx.bin(Opcode::AddU, offset, number)
+            }
+        };
+        let value = match coordinates {
+            Some(pair) => ctx.alu(Opcode::BaryF, class, &[number, pair]),
+            None => ctx.alu(Opcode::FlatB, class, &[number, number]),
+        };
+        ctx.set(def, component, value);
+    }
+    Ok(())
+}
+
+/// Barycentric coordinates as one source: the input itself where they are one.
+fn coordinate_pair(ctx: &mut Context<'_>, def: Def) -> Src {
+    if let NirInstr::Intrinsic(intrinsic) = ctx.producer(def)
+        && let Some(kind) = barycentric(intrinsic)
+    {
+        let value = ctx.system_value(kind, RegClass::FULL, 2);
+        return ctx.src(value);
+    }
+    let mut pair = ctx.collect_def(def);
+    pair.mask = WriteMask::first(2);
+    pair
 }

@@ -1,6 +1,6 @@
 //! Which file translates which intrinsic.
 
-use super::context::Context;
+use super::context::{Context, Word};
 use super::{SelectError, arrays, atomic, consts, image, inputs, memory, outputs, subgroups, system_values, texture};
 use crate::ir3::{Attrs, InstrData, InstrFlags, Opcode};
 use crate::nir::{Intrinsic, IntrinsicOp, MemoryModes, MemorySemantics, Scope};
@@ -108,7 +108,12 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         }
         Nop => Ok(()),
         // The branch that reads it becomes `shps`.
-        PreambleStartIr3 => Ok(()),
+        PreambleStartIr3 => {
+            if let Some(def) = intrinsic.def {
+                ctx.set_word(def, 0, Word::Immediate(1));
+            }
+            Ok(())
+        }
         PreambleEndIr3 => {
             ctx.builder().effect(Opcode::Shpe, &[]);
             Ok(())

@@ -1,10 +1,268 @@
-//! To come.
+//! Operations across lanes: derivatives, votes, reading from other lanes, scans.
 
 use super::SelectError;
-use super::context::Context;
-use crate::nir;
+use super::context::{Context, words_per_component};
+use crate::ir3::{
+    Attrs, Condition, InstrData, Opcode, OperandFlags, RegClass, Round, Src, SystemValue, TextureAttrs, Type, Value,
+    WriteMask,
+};
+use crate::nir::{Def, Intrinsic, IntrinsicOp, Op};
 
 /// Translates one intrinsic of this room.
-pub(super) fn emit<'a>(ctx: &mut Context<'a>, _intrinsic: &'a nir::Intrinsic) -> Result<(), SelectError> {
-    Err(ctx.unsupported("not supported"))
+pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    use IntrinsicOp::*;
+    let Some(def) = intrinsic.def else {
+        return Err(ctx.unsupported("not supported"));
+    };
+    let src = |index: usize| intrinsic.srcs[index];
+    match intrinsic.op {
+        Ddx | DdxCoarse => derivative(ctx, def, src(0), Opcode::Dsx),
+        Ddy | DdyCoarse => derivative(ctx, def, src(0), Opcode::Dsy),
+        DdxFine => derivative(ctx, def, src(0), Opcode::DsxppMacro),
+        DdyFine => derivative(ctx, def, src(0), Opcode::DsyppMacro),
+        Elect | ElectAnyIr3 => {
+            let class = ctx.bool_class();
+            let value = ctx.lane_macro(Opcode::ElectMacro, class, &[]);
+            ctx.set(def, 0, value);
+            Ok(())
+        }
+        VoteAny => vote(ctx, def, src(0), Opcode::AnyMacro),
+        VoteAll => vote(ctx, def, src(0), Opcode::AllMacro),
+        Ballot | BallotRelaxed => ballot(ctx, def, src(0)),
+        ReadFirstInvocation => {
+            read_lane(ctx, def, src(0), |ctx, class, word| ctx.lane_macro(Opcode::ReadFirstMacro, class, &[word]))
+        }
+        ReadGetlastIr3 => {
+            read_lane(ctx, def, src(0), |ctx, class, word| ctx.lane_macro(Opcode::ReadGetlastMacro, class, &[word]))
+        }
+        ReadInvocationCondIr3 => {
+            let predicate = ctx.predicate(src(1));
+            read_lane(ctx, def, src(0), |ctx, class, word| {
+                ctx.lane_macro(Opcode::ReadCondMacro, class, &[predicate, word])
+            })
+        }
+        ReadInvocation => {
+            let lane = ctx.system_value(SystemValue::SubgroupInvocation, RegClass::FULL, 1);
+            let lane = ctx.src(lane);
+            let wanted = ctx.scalar(src(1), 0);
+            let wanted = ctx.to_full(wanted);
+            let predicate = ctx.builder().compare(Opcode::CmpsS, Condition::Eq, RegClass::PREDICATE, lane, wanted);
+            let predicate = ctx.src(predicate);
+            read_lane(ctx, def, src(0), |ctx, class, word| {
+                ctx.lane_macro(Opcode::ReadCondMacro, class, &[predicate, word])
+            })
+        }
+        BrcstActiveIr3 => broadcast_active(ctx, intrinsic, def),
+        QuadBroadcast => {
+            let lane = ctx.scalar(src(1), 0);
+            let lane = ctx.to_full(lane);
+            quad(ctx, def, src(0), Opcode::QuadShuffleBrcst, Some(lane))
+        }
+        QuadSwapHorizontal => quad(ctx, def, src(0), Opcode::QuadShuffleHoriz, None),
+        QuadSwapVertical => quad(ctx, def, src(0), Opcode::QuadShuffleVert, None),
+        QuadSwapDiagonal => quad(ctx, def, src(0), Opcode::QuadShuffleDiag, None),
+        Reduce | InclusiveScan | ExclusiveScan => scan(ctx, intrinsic, def),
+        ReduceClustersIr3 | InclusiveScanClustersIr3 | ExclusiveScanClustersIr3 => scan_clusters(ctx, intrinsic, def),
+        _ => Err(ctx.unsupported("not supported")),
+    }
+}
+
+fn type_of(class: RegClass, float: bool) -> Type {
+    match (class.half, float) {
+        (true, true) => Type::F16,
+        (true, false) => Type::U16,
+        (false, true) => Type::F32,
+        (false, false) => Type::U32,
+    }
+}
+
+impl Context<'_> {
+    /// One of the macros of cat1 that look at other lanes.
+    fn lane_macro(&mut self, opcode: Opcode, class: RegClass, srcs: &[Src]) -> Value {
+        let ty = type_of(class, false);
+        self.builder().define(opcode, class, 1, srcs, Attrs::Move { src: ty, dst: ty, round: Round::Default })
+    }
+
+    /// An instruction of cat5 on a scalar.
+    fn lane_texture(&mut self, opcode: Opcode, class: RegClass, srcs: &[Src], float: bool) -> Value {
+        let attrs = TextureAttrs { ty: Some(type_of(class, float)), ..TextureAttrs::default() };
+        self.builder().define(opcode, class, 1, srcs, Attrs::Texture(attrs))
+    }
+}
+
+fn derivative(ctx: &mut Context<'_>, def: Def, src: Def, opcode: Opcode) -> Result<(), SelectError> {
+    let class = ctx.class(ctx.bits(def));
+    for component in 0..ctx.components(def) {
+        let x = ctx.scalar(src, component);
+        let value = ctx.lane_texture(opcode, class, &[x], true);
+        ctx.set(def, component, value);
+    }
+    Ok(())
+}
+
+fn vote(ctx: &mut Context<'_>, def: Def, condition: Def, opcode: Opcode) -> Result<(), SelectError> {
+    let predicate = ctx.predicate(condition);
+    let class = ctx.bool_class();
+    let value = ctx.lane_macro(opcode, class, &[predicate]);
+    ctx.set(def, 0, value);
+    Ok(())
+}
+
+/// The mask of the lanes where a bool holds: two words for a wave, zeros behind them.
+fn ballot(ctx: &mut Context<'_>, def: Def, condition: Def) -> Result<(), SelectError> {
+    if ctx.bits(def) < 32 {
+        return Err(ctx.unsupported("a mask of less than 32 bits"));
+    }
+    let words = usize::from(ctx.components(def)) * words_per_component(ctx.bits(def));
+    let predicate = ctx.predicate(condition);
+    let attrs = Attrs::Move { src: Type::U32, dst: Type::U32, round: Round::Default };
+    let components = words.min(2) as u16;
+    let mask = ctx.builder().define(Opcode::BallotMacro, RegClass::FULL, components, &[predicate], attrs);
+    let parts = ctx.split(mask);
+    ctx.define(def, &parts);
+    for word in parts.len()..words {
+        ctx.set_word(def, word, super::context::Word::Immediate(0));
+    }
+    Ok(())
+}
+
+/// Reads each word of a value from another lane.
+fn read_lane<'a>(
+    ctx: &mut Context<'a>,
+    def: Def,
+    value: Def,
+    mut read: impl FnMut(&mut Context<'a>, RegClass, Src) -> Value,
+) -> Result<(), SelectError> {
+    let words = ctx.vector(value);
+    for (index, &word) in words.iter().enumerate() {
+        let result = read(ctx, word.class, word);
+        ctx.define_word(def, index, result);
+    }
+    Ok(())
+}
+
+fn quad(ctx: &mut Context<'_>, def: Def, value: Def, opcode: Opcode, lane: Option<Src>) -> Result<(), SelectError> {
+    let words = ctx.vector(value);
+    for (index, &word) in words.iter().enumerate() {
+        let srcs: Vec<Src> = std::iter::once(word).chain(lane).collect();
+        let result = ctx.lane_texture(opcode, word.class, &srcs, false);
+        ctx.define_word(def, index, result);
+    }
+    Ok(())
+}
+
+/// Sources: what other lanes keep, and what is broadcast. The instruction has them the other way round.
+fn broadcast_active(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
+    let Ok(cluster) = u8::try_from(intrinsic.indices.cluster_size()) else {
+        return Err(ctx.unsupported("the size of the cluster"));
+    };
+    if ctx.bits(def) == 64 {
+        return Err(ctx.unsupported("a value of 64 bits"));
+    }
+    let class = ctx.class(ctx.bits(def));
+    let mut kept = ctx.scalar(intrinsic.srcs[0], 0);
+    kept.flags |= OperandFlags::TIED;
+    let broadcast = ctx.scalar(intrinsic.srcs[1], 0);
+    let value = ctx.lane_texture(Opcode::BrcstActive, class, &[broadcast, kept], false);
+    let instr = ctx.program.values[value].instr;
+    let data = &mut ctx.program.instrs[instr];
+    data.dsts[0].flags |= OperandFlags::TIED;
+    if let Attrs::Texture(attrs) = &mut data.attrs {
+        attrs.cluster = Some(cluster);
+    }
+    ctx.set(def, 0, value);
+    Ok(())
+}
+
+/// The operation of a reduction, and the value that changes nothing.
+fn reduction(ctx: &Context<'_>, op: Op, half: bool) -> Result<(Opcode, u32), SelectError> {
+    let choose = |full: u32, half_bits: u32| if half { half_bits } else { full };
+    Ok(match op {
+        Op::Iadd => (Opcode::AddU, 0),
+        Op::Imul => (Opcode::MulU24, 1),
+        Op::Imin => (Opcode::MinS, choose(0x7fff_ffff, 0x7fff)),
+        Op::Imax => (Opcode::MaxS, choose(0x8000_0000, 0x8000)),
+        Op::Umin => (Opcode::MinU, choose(u32::MAX, 0xffff)),
+        Op::Umax => (Opcode::MaxU, 0),
+        Op::Iand => (Opcode::AndB, choose(u32::MAX, 0xffff)),
+        Op::Ior => (Opcode::OrB, 0),
+        Op::Ixor => (Opcode::XorB, 0),
+        Op::Fadd => (Opcode::AddF, 0),
+        Op::Fmul => (Opcode::MulF, choose(1.0_f32.to_bits(), 0x3c00)),
+        Op::Fmin => (Opcode::MinF, choose(f32::INFINITY.to_bits(), 0x7c00)),
+        Op::Fmax => (Opcode::MaxF, choose(f32::NEG_INFINITY.to_bits(), 0xfc00)),
+        _ => return Err(ctx.unsupported(format!("a reduction by {}", op.name()))),
+    })
+}
+
+/// The class of the values of a reduction.
+fn reduction_class(ctx: &Context<'_>, def: Def) -> Result<RegClass, SelectError> {
+    match ctx.bits(def) {
+        bits @ (16 | 32) => Ok(ctx.class(bits)),
+        bits => Err(ctx.unsupported(format!("a reduction of {bits} bits"))),
+    }
+}
+
+/// Destinations: the exclusive scan, the inclusive one, the reduction, which starts as the second source.
+fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
+    let size = intrinsic.indices.cluster_size();
+    if intrinsic.op == IntrinsicOp::Reduce && size != 0 && size < 64 {
+        return Err(ctx.unsupported("clusters"));
+    }
+    let class = reduction_class(ctx, def)?;
+    let (opcode, identity) = reduction(ctx, intrinsic.indices.reduction_op(), class.half)?;
+    for component in 0..ctx.components(def) {
+        let src = ctx.scalar(intrinsic.srcs[0], component);
+        let mut initial = ctx.immediate(identity, class.half);
+        initial.flags |= OperandFlags::TIED;
+        let mut data = InstrData::new(Opcode::ScanMacro);
+        data.attrs = Attrs::Scan { op: opcode };
+        data.srcs.extend([src, initial]);
+        let instr = ctx.push(data);
+        let results = [0; 3].map(|_| ctx.builder().add_dst(instr, class, WriteMask::SCALAR));
+        let dsts = &mut ctx.program.instrs[instr].dsts;
+        dsts[0].flags |= OperandFlags::EARLY_CLOBBER;
+        // A product of 32 bits takes several instructions, which read the source to the end.
+        dsts[1].flags |= OperandFlags::EARLY_CLOBBER;
+        dsts[2].flags |= OperandFlags::TIED;
+        let result = match intrinsic.op {
+            IntrinsicOp::ExclusiveScan => results[0],
+            IntrinsicOp::InclusiveScan => results[1],
+            _ => results[2],
+        };
+        ctx.set(def, component, result);
+    }
+    Ok(())
+}
+
+/// Destinations: the reduction, which starts as the first source, the inclusive scan, then the exclusive one if it is
+/// wanted, and a register for the steps of a product of 32 bits.
+fn scan_clusters(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
+    let class = reduction_class(ctx, def)?;
+    let (opcode, identity) = reduction(ctx, intrinsic.indices.reduction_op(), class.half)?;
+    let exclusive = intrinsic.op == IntrinsicOp::ExclusiveScanClustersIr3;
+    let scratch = opcode == Opcode::MulU24 && !class.half;
+    let mut initial = ctx.immediate(identity, class.half);
+    initial.flags |= OperandFlags::TIED;
+    let mut data = InstrData::new(Opcode::ScanClustersMacro);
+    data.attrs = Attrs::Scan { op: opcode };
+    data.srcs.push(initial);
+    for &src in &intrinsic.srcs {
+        data.srcs.push(ctx.scalar(src, 0));
+    }
+    let instr = ctx.push(data);
+    let count = 2 + usize::from(exclusive) + usize::from(scratch);
+    let results: Vec<Value> = (0..count).map(|_| ctx.builder().add_dst(instr, class, WriteMask::SCALAR)).collect();
+    let dsts = &mut ctx.program.instrs[instr].dsts;
+    dsts[0].flags |= OperandFlags::TIED;
+    for dst in &mut dsts[1..] {
+        dst.flags |= OperandFlags::EARLY_CLOBBER;
+    }
+    let result = match intrinsic.op {
+        IntrinsicOp::ReduceClustersIr3 => results[0],
+        IntrinsicOp::InclusiveScanClustersIr3 => results[1],
+        _ => results[2],
+    };
+    ctx.set(def, 0, result);
+    Ok(())
 }

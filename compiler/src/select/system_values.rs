@@ -1,10 +1,94 @@
-//! To come.
+//! System values: inputs of the program, or driver parameters in the constant file.
 
 use super::SelectError;
-use super::context::Context;
-use crate::nir;
+use super::context::{Context, Values};
+use crate::ir3::{Mods, Opcode, RegClass, Src, SystemValue, Type};
+use crate::nir::{Def, Intrinsic, IntrinsicOp};
 
 /// Translates one intrinsic of this room.
-pub(super) fn emit<'a>(ctx: &mut Context<'a>, _intrinsic: &'a nir::Intrinsic) -> Result<(), SelectError> {
-    Err(ctx.unsupported("not supported"))
+pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    use IntrinsicOp::*;
+    let Some(def) = intrinsic.def else {
+        return Err(ctx.unsupported("not supported"));
+    };
+    match intrinsic.op {
+        LoadWorkgroupId => input(ctx, def, SystemValue::WorkgroupId),
+        LoadLocalInvocationId => input(ctx, def, SystemValue::LocalInvocationId),
+        LoadLocalInvocationIndex => input(ctx, def, SystemValue::LocalInvocationIndex),
+        LoadSubgroupInvocation => input(ctx, def, SystemValue::SubgroupInvocation),
+        LoadSubgroupId => input(ctx, def, SystemValue::SubgroupId),
+        LoadVertexId => input(ctx, def, SystemValue::VertexId),
+        LoadVertexIdZeroBase => input(ctx, def, SystemValue::VertexIdZeroBase),
+        LoadInstanceId => input(ctx, def, SystemValue::InstanceId),
+        LoadPrimitiveId => input(ctx, def, SystemValue::PrimitiveId),
+        LoadSampleId | LoadSampleIdNoPerSample => input(ctx, def, SystemValue::SampleId),
+        LoadSampleMaskIn => input(ctx, def, SystemValue::SampleMaskIn),
+        LoadSamplePos | LoadSamplePosOrCenter => input(ctx, def, SystemValue::SamplePos),
+        LoadFrontFace => boolean(ctx, def, SystemValue::FrontFace),
+        LoadHelperInvocation => boolean(ctx, def, SystemValue::HelperInvocation),
+        LoadFragCoord | LoadFragCoordUnscaledIr3 => frag_coord(ctx, def),
+        LoadBaseWorkgroupId => parameter(ctx, def, SystemValue::BaseWorkgroupId),
+        LoadNumWorkgroups => parameter(ctx, def, SystemValue::NumWorkgroups),
+        LoadWorkgroupSize => parameter(ctx, def, SystemValue::WorkgroupSize),
+        LoadSubgroupSize => parameter(ctx, def, SystemValue::SubgroupSize),
+        LoadBaseVertex | LoadFirstVertex => parameter(ctx, def, SystemValue::BaseVertex),
+        LoadBaseInstance => parameter(ctx, def, SystemValue::BaseInstance),
+        LoadDrawId => parameter(ctx, def, SystemValue::DrawId),
+        _ => Err(ctx.unsupported("not supported")),
+    }
+}
+
+fn check_width(ctx: &Context<'_>, def: Def) -> Result<(), SelectError> {
+    match ctx.bits(def) {
+        32 => Ok(()),
+        bits => Err(ctx.unsupported(format!("a system value of {bits} bits"))),
+    }
+}
+
+fn input(ctx: &mut Context<'_>, def: Def, kind: SystemValue) -> Result<(), SelectError> {
+    check_width(ctx, def)?;
+    let components = u16::from(ctx.components(def));
+    let value = ctx.system_value(kind, RegClass::FULL, components);
+    let components = ctx.split_input(value);
+    ctx.define(def, &components);
+    Ok(())
+}
+
+fn boolean(ctx: &mut Context<'_>, def: Def, kind: SystemValue) -> Result<(), SelectError> {
+    let class = ctx.bool_class();
+    let mut value = ctx.system_value(kind, class, 1);
+    if ctx.bits(def) != 1 {
+        check_width(ctx, def)?;
+        let src = ctx.src(value);
+        let wide = ctx.to_full(src);
+        value = ctx.alu(Opcode::AbsnegS, RegClass::FULL, &[wide.with_mods(Mods::NEG)]);
+    }
+    ctx.set(def, 0, value);
+    Ok(())
+}
+
+fn parameter(ctx: &mut Context<'_>, def: Def, kind: SystemValue) -> Result<(), SelectError> {
+    check_width(ctx, def)?;
+    for component in 0..ctx.components(def) {
+        let src = ctx.driver_param(kind, component);
+        if let Some(value) = src.value() {
+            ctx.set(def, component, value);
+        }
+    }
+    Ok(())
+}
+
+/// The position in the window. The hardware gives x and y in sixteenths of a pixel, as integers.
+fn frag_coord(ctx: &mut Context<'_>, def: Def) -> Result<(), SelectError> {
+    check_width(ctx, def)?;
+    let value = ctx.system_value(SystemValue::FragCoord, RegClass::FULL, 4);
+    let mut components: Values = ctx.split_input(value);
+    let sixteenth = ctx.immediate(f32::to_bits(1.0 / 16.0), false);
+    for component in &mut components[..2] {
+        let src: Src = ctx.src(*component);
+        let float = ctx.convert_src(Type::S32, Type::F32, src);
+        *component = ctx.alu(Opcode::MulF, RegClass::FULL, &[float, sixteenth]);
+    }
+    ctx.define(def, &components);
+    Ok(())
 }

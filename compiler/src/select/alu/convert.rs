@@ -1,0 +1,197 @@
+//! Conversions between widths and between integers and floats.
+
+use super::Scalar;
+use crate::ir3::{Attrs, Condition, Mods, Opcode, RegClass, Round, Src, Type};
+use crate::nir::Op;
+use crate::select::SelectError;
+
+use Opcode::*;
+
+impl Scalar<'_, '_> {
+    pub(super) fn convert_op(&mut self) -> Result<bool, SelectError> {
+        use Op::*;
+        let (from, to) = (self.bits(0), self.dst_bits());
+        Ok(match self.op() {
+            I2i8 | I2i16 | I2i32 => {
+                let x = self.signed(0);
+                let x = self.narrow_or_widen(x, true, to);
+                self.masked_result(x)
+            }
+            U2u8 | U2u16 | U2u32 | B2i8 | B2i16 | B2i32 => {
+                let x = self.src(0);
+                let x = self.narrow_or_widen(x, false, to);
+                self.masked_result(x)
+            }
+            I2i1 | U2u1 | B2i1 => {
+                let x = self.src(0);
+                let bool_half = self.ctx.target.bools_are_half();
+                let x = self.ctx.resize(x, bool_half);
+                let x = self.ctx.bin(AndB, x, Src::immediate(1, bool_half));
+                self.result(x)
+            }
+            B2b1 => {
+                let x = self.src(0);
+                if from == 1 {
+                    return Ok(self.result(x));
+                }
+                let x = self.ctx.compare_src(CmpsS, Condition::Ne, x, Src::immediate(0, x.class.half));
+                self.result(x)
+            }
+            B2b8 | B2b16 | B2b32 => {
+                let x = self.src(0);
+                let holds = if from == 1 {
+                    x
+                } else {
+                    self.ctx.compare_src(CmpsS, Condition::Ne, x, Src::immediate(0, x.class.half))
+                };
+                self.bool_result(holds)
+            }
+            I2f16 | I2f32 => {
+                let x = self.signed(0);
+                let ty = if x.class.half { Type::S16 } else { Type::S32 };
+                self.converted(ty, float_type(to), x)
+            }
+            U2f16 | U2f32 | B2f16 | B2f32 => {
+                let x = self.src(0);
+                let ty = if x.class.half { Type::U16 } else { Type::U32 };
+                self.converted(ty, float_type(to), x)
+            }
+            F2f16 | F2f32 | F2f16Rtne => {
+                let x = self.src(0);
+                if from == to {
+                    // Not a move: a NaN comes out as the one NaN.
+                    let x = self.ctx.bin(MaxF, x, x);
+                    return Ok(self.result(x));
+                }
+                let round = if self.op() == F2f16Rtne { Round::Even } else { Round::Default };
+                let x = self.ctx.convert_rounded(float_type(from), float_type(to), round, x);
+                self.result(x)
+            }
+            F2f16Rtz => {
+                let x = self.src(0);
+                let x = if from == 16 { self.ctx.bin(MaxF, x, x) } else { self.ctx.to_f16_toward_zero(x) };
+                self.result(x)
+            }
+            F2i16 | F2i32 => {
+                let x = self.src(0);
+                let ty = if to == 16 { Type::S16 } else { Type::S32 };
+                self.converted(float_type(from), ty, x)
+            }
+            F2u16 | F2u32 => {
+                let x = self.src(0);
+                let ty = if to == 16 { Type::U16 } else { Type::U32 };
+                self.converted(float_type(from), ty, x)
+            }
+            F2i8 => {
+                let x = self.src(0);
+                let x = self.ctx.convert_src(float_type(from), Type::S16, x);
+                let x = self.ctx.bin(MinS, x, Src::immediate(127, true));
+                let low = self.ctx.immediate(0xff80, true);
+                let x = self.ctx.bin(MaxS, x, low);
+                self.masked_result(x)
+            }
+            F2u8 => {
+                let x = self.src(0);
+                let x = self.ctx.convert_src(float_type(from), Type::U16, x);
+                let x = self.ctx.bin(MinU, x, Src::immediate(255, true));
+                self.result(x)
+            }
+            F2i1 | F2u1 => return Err(self.ctx.unsupported("a float to an integer of one bit")),
+            Fquantize2f16 if from == 32 => {
+                let x = self.src(0);
+                let rounded = self.ctx.convert_rounded(Type::F32, Type::F16, Round::Even, x);
+                let back = self.ctx.convert_src(Type::F16, Type::F32, rounded);
+                let least = self.ctx.immediate(f32::to_bits(1.0 / 16384.0), false);
+                let tiny = self.ctx.compare_src(CmpsF, Condition::Lt, x.with_mods(Mods::ABS), least);
+                let sign = self.ctx.immediate(0x8000_0000, false);
+                let zero = self.ctx.bin(AndB, x, sign);
+                let result = self.ctx.select(tiny, zero, back);
+                self.result(result)
+            }
+            UnpackHalf2x16SplitX | UnpackHalf2x16SplitY => {
+                let x = self.word_half(UnpackHalf2x16SplitY);
+                self.converted(Type::F16, Type::F32, x)
+            }
+            Unpack32_2x16SplitX | Unpack32_2x16SplitY => {
+                let x = self.word_half(Unpack32_2x16SplitY);
+                self.result(x)
+            }
+            Pack32_2x16Split => {
+                let (low, high) = (self.src(0), self.src(1));
+                let x = self.ctx.pack_halves(low, high);
+                self.result(x)
+            }
+            Pack32_4x8Split => {
+                let bytes = [0, 1, 2, 3].map(|index| self.src(index));
+                let x = self.ctx.pack_bytes(bytes);
+                self.result(x)
+            }
+            _ => false,
+        })
+    }
+
+    /// The low half of the source, or its high half in the operation `high`.
+    fn word_half(&mut self, high: Op) -> Src {
+        let x = self.src(0);
+        let x = if self.op() == high { self.ctx.bin(ShrB, x, Src::immediate(16, false)) } else { x };
+        self.ctx.convert_src(Type::U32, Type::U16, x)
+    }
+
+    fn converted(&mut self, from: Type, to: Type, x: Src) -> bool {
+        let x = self.ctx.convert_src(from, to, x);
+        self.result(x)
+    }
+
+    /// A signed integer in its register: one of 8 bits is sign-extended to 16.
+    fn signed(&mut self, index: usize) -> Src {
+        let x = self.src(index);
+        if self.bits(index) == 8 { self.ctx.sign_extend_8(x) } else { x }
+    }
+
+    /// An integer in the register class of `to` bits.
+    fn narrow_or_widen(&mut self, x: Src, signed: bool, to: u8) -> Src {
+        match (x.class.half, self.ctx.is_half(to)) {
+            (true, false) if signed => self.ctx.convert_src(Type::S16, Type::S32, x),
+            (_, half) => self.ctx.resize(x, half),
+        }
+    }
+}
+
+fn float_type(bits: u8) -> Type {
+    if bits == 16 { Type::F16 } else { Type::F32 }
+}
+
+impl crate::select::context::Context<'_> {
+    /// A conversion with a rounding mode.
+    pub(super) fn convert_rounded(&mut self, from: Type, to: Type, round: Round, src: Src) -> Src {
+        let class = RegClass::general(to.is_half());
+        let value = self.builder().define(Mov, class, 1, &[src], Attrs::Move { src: from, dst: to, round });
+        self.src(value)
+    }
+
+    /// A float rounded toward zero: where rounding to nearest has made it larger, the number before that.
+    pub(super) fn to_f16_toward_zero(&mut self, x: Src) -> Src {
+        let nearest = self.convert_rounded(Type::F32, Type::F16, Round::Even, x);
+        let back = self.convert_src(Type::F16, Type::F32, nearest);
+        let larger = self.compare_src(CmpsF, Condition::Gt, back.with_mods(Mods::ABS), x.with_mods(Mods::ABS));
+        let larger = self.to_half(larger);
+        self.bin(SubU, nearest, larger)
+    }
+
+    /// Two half registers as the halves of a full one.
+    pub(super) fn pack_halves(&mut self, low: Src, high: Src) -> Src {
+        let low = self.to_full(low);
+        let high = self.to_full(high);
+        let high = self.bin(ShlB, high, Src::immediate(16, false));
+        self.bin(OrB, low, high)
+    }
+
+    /// Four bytes in half registers as the bytes of a full one.
+    pub(super) fn pack_bytes(&mut self, bytes: [Src; 4]) -> Src {
+        let [low, high] = [[bytes[0], bytes[1]], [bytes[2], bytes[3]]].map(|[low, high]| {
+            let high = self.bin(ShlB, high, Src::immediate(8, true));
+            self.bin(OrB, low, high)
+        });
+        self.pack_halves(low, high)
+    }
+}

@@ -46,7 +46,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
     {
         let _ = old;
         let offset = ctx.scalar(offset, 0);
-        let offset = ctx.to_full(offset);
+        let offset = ctx.widened(offset);
         let far = ctx.immediate(base as u32, false);
         let sum = ctx.bin(Opcode::AddU, offset, far);
         address = Some(ctx.address(sum));

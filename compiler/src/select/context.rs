@@ -345,18 +345,18 @@ impl<'a> Context<'a> {
     }
 
     /// An integer in a full register, zero-extended if it is in a half one.
-    pub fn to_full(&mut self, src: Src) -> Src {
+    pub fn widened(&mut self, src: Src) -> Src {
         if src.class.half { self.convert_src(Type::U16, Type::U32, src) } else { src }
     }
 
     /// The low 16 bits of an integer in a half register.
-    pub fn to_half(&mut self, src: Src) -> Src {
+    pub fn narrowed(&mut self, src: Src) -> Src {
         if src.class.half { src } else { self.convert_src(Type::U32, Type::U16, src) }
     }
 
     /// An integer in a register of that class.
     pub fn resize(&mut self, src: Src, half: bool) -> Src {
-        if half { self.to_half(src) } else { self.to_full(src) }
+        if half { self.narrowed(src) } else { self.widened(src) }
     }
 
     /// A predicate that holds where a bool does.

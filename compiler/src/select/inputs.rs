@@ -98,7 +98,7 @@ fn varying(
         let number = match offset {
             None => ctx.small(number, false),
             Some(offset) => {
-                let offset = ctx.to_full(offset);
+                let offset = ctx.widened(offset);
                 let number = ctx.small(number, false);
                 ctx.bin(Opcode::AddU, offset, number)
             }

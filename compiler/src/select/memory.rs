@@ -446,7 +446,7 @@ pub(super) fn advance(ctx: &mut Context<'_>, words: [Src; 2], bytes: i32) -> Src
     let sum = add(ctx, low, bytes);
     // Two's complement: adding a positive number carries if the sum is smaller, a negative one borrows unless it is.
     let carry = ctx.compare_src(Opcode::CmpsU, Condition::Lt, sum, low);
-    let carry = ctx.to_full(carry);
+    let carry = ctx.widened(carry);
     let mut high = ctx.alu_src(Opcode::AddU, RegClass::FULL, &[high, carry]);
     if bytes < 0 {
         high = add(ctx, high, -1);

@@ -45,7 +45,7 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
             let lane = ctx.system_value(SystemValue::SubgroupInvocation, RegClass::FULL, 1);
             let lane = ctx.src(lane);
             let wanted = ctx.scalar(src(1), 0);
-            let wanted = ctx.to_full(wanted);
+            let wanted = ctx.widened(wanted);
             let predicate = ctx.builder().compare(Opcode::CmpsS, Condition::Eq, RegClass::PREDICATE, lane, wanted);
             let predicate = ctx.src(predicate);
             read_lane(ctx, def, src(0), |ctx, class, word| {
@@ -55,7 +55,7 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
         BrcstActiveIr3 => broadcast_active(ctx, intrinsic, def),
         QuadBroadcast => {
             let lane = ctx.scalar(src(1), 0);
-            let lane = ctx.to_full(lane);
+            let lane = ctx.widened(lane);
             quad(ctx, def, src(0), Opcode::QuadShuffleBrcst, Some(lane))
         }
         QuadSwapHorizontal => quad(ctx, def, src(0), Opcode::QuadShuffleHoriz, None),

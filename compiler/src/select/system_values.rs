@@ -60,7 +60,7 @@ fn boolean(ctx: &mut Context<'_>, def: Def, kind: SystemValue) -> Result<(), Sel
     if ctx.bits(def) != 1 {
         check_width(ctx, def)?;
         let src = ctx.src(value);
-        let wide = ctx.to_full(src);
+        let wide = ctx.widened(src);
         value = ctx.alu(Opcode::AbsnegS, RegClass::FULL, &[wide.with_mods(Mods::NEG)]);
     }
     ctx.set(def, 0, value);

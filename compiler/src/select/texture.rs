@@ -123,7 +123,7 @@ impl Number {
     fn half(self, ctx: &mut Context<'_>) -> Src {
         match self {
             Self::Fixed(number) => ctx.immediate(number, true),
-            Self::Register(src) => ctx.to_half(src),
+            Self::Register(src) => ctx.narrowed(src),
         }
     }
 }

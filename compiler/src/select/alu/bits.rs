@@ -168,7 +168,7 @@ impl Scalar<'_, '_> {
     /// A source in a full register; of 8 and 16 bits zero-extended.
     fn zero_extended(&mut self, index: usize) -> Src {
         let x = self.src(index);
-        self.ctx.to_full(x)
+        self.ctx.widened(x)
     }
 
     /// A number whose leading bits that equal the sign are zeros.
@@ -297,7 +297,7 @@ impl Context<'_> {
     pub(super) fn count_bits(&mut self, x: Src) -> Src {
         if x.class.half {
             let count = self.un(CbitsB, x);
-            return self.to_full(count);
+            return self.widened(count);
         }
         if self.target.generation.number() < 5 {
             return self.un(CbitsB, x);
@@ -309,7 +309,7 @@ impl Context<'_> {
             self.un(CbitsB, part)
         });
         let count = self.bin(AddU, low, high);
-        self.to_full(count)
+        self.widened(count)
     }
 
     /// The number of the highest bit that is set, -1 of 0.

@@ -69,7 +69,7 @@ impl Scalar<'_, '_> {
             }
             F2f16Rtz => {
                 let x = self.src(0);
-                let x = if from == 16 { self.ctx.bin(MaxF, x, x) } else { self.ctx.to_f16_toward_zero(x) };
+                let x = if from == 16 { self.ctx.bin(MaxF, x, x) } else { self.ctx.truncated_to_f16(x) };
                 self.result(x)
             }
             F2i16 | F2i32 => {
@@ -170,18 +170,18 @@ impl crate::select::context::Context<'_> {
     }
 
     /// A float rounded toward zero: where rounding to nearest has made it larger, the number before that.
-    pub(super) fn to_f16_toward_zero(&mut self, x: Src) -> Src {
+    pub(super) fn truncated_to_f16(&mut self, x: Src) -> Src {
         let nearest = self.convert_rounded(Type::F32, Type::F16, Round::Even, x);
         let back = self.convert_src(Type::F16, Type::F32, nearest);
         let larger = self.compare_src(CmpsF, Condition::Gt, back.with_mods(Mods::ABS), x.with_mods(Mods::ABS));
-        let larger = self.to_half(larger);
+        let larger = self.narrowed(larger);
         self.bin(SubU, nearest, larger)
     }
 
     /// Two half registers as the halves of a full one.
     pub(super) fn pack_halves(&mut self, low: Src, high: Src) -> Src {
-        let low = self.to_full(low);
-        let high = self.to_full(high);
+        let low = self.widened(low);
+        let high = self.widened(high);
         let high = self.bin(ShlB, high, Src::immediate(16, false));
         self.bin(OrB, low, high)
     }

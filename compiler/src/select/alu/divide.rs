@@ -25,7 +25,7 @@ impl Scalar<'_, '_> {
             let src = self.src(index);
             match (width, signed) {
                 (32, _) => src,
-                (_, false) => self.ctx.to_full(src),
+                (_, false) => self.ctx.widened(src),
                 (16, true) => self.ctx.convert_src(Type::S16, Type::S32, src),
                 (_, true) => {
                     let src = self.ctx.sign_extend_8(src);
@@ -46,13 +46,13 @@ impl Scalar<'_, '_> {
                 let [a, b] = [n, d].map(|x| self.absolute(x));
                 let remainder = self.ctx.divide(a, b, true);
                 let remainder = self.negate_where_negative(n, remainder);
-                if self.op() == Op::Imod { self.to_modulus(remainder, n, d) } else { remainder }
+                if self.op() == Op::Imod { self.modulus(remainder, n, d) } else { remainder }
             }
         };
         // Sources that are 0 give a defined 0.
         let zero = self.ctx.immediate(0, false);
         let result = self.ctx.select(d, result, zero);
-        let result = if width == 32 { result } else { self.ctx.to_half(result) };
+        let result = if width == 32 { result } else { self.ctx.narrowed(result) };
         self.masked_result(result)
     }
 
@@ -67,7 +67,7 @@ impl Scalar<'_, '_> {
     }
 
     /// A remainder has the sign of the dividend, a modulus that of the divisor.
-    fn to_modulus(&mut self, remainder: Src, n: Src, d: Src) -> Src {
+    fn modulus(&mut self, remainder: Src, n: Src, d: Src) -> Src {
         let signs = self.ctx.bin(XorB, n, d);
         let differ = self.ctx.compare_src(CmpsS, Condition::Lt, signs, Src::immediate(0, false));
         let some = self.ctx.compare_src(CmpsS, Condition::Ne, remainder, Src::immediate(0, false));

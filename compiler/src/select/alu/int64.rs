@@ -39,7 +39,7 @@ impl Scalar<'_, '_> {
                 let sign = self.ctx.bin(AshrB, x[1], Src::immediate(31, false));
                 let any = self.ctx.bin(OrB, x[0], x[1]);
                 let any = self.ctx.compare_src(CmpsS, Ne, any, Src::immediate(0, false));
-                let any = self.ctx.to_full(any);
+                let any = self.ctx.widened(any);
                 let low = self.ctx.bin(OrB, sign, any);
                 [low, sign]
             }
@@ -132,23 +132,23 @@ impl Scalar<'_, '_> {
                     self.pair(0)
                 } else {
                     let low = self.src(0);
-                    let low = self.ctx.to_full(low);
+                    let low = self.ctx.widened(low);
                     [low, self.ctx.immediate(0, false)]
                 }
             }
-            _ => return self.from_int64(),
+            _ => return self.int64_to_less(),
         };
         Ok(self.wide_result(result))
     }
 
     /// Operations on 64 bits with a smaller result.
-    fn from_int64(&mut self) -> Result<bool, SelectError> {
+    fn int64_to_less(&mut self) -> Result<bool, SelectError> {
         use Op::*;
         let result = match self.op() {
             I2i32 | U2u32 => self.pair(0)[0],
             I2i16 | U2u16 | I2i8 | U2u8 => {
                 let low = self.pair(0)[0];
-                let low = self.ctx.to_half(low);
+                let low = self.ctx.narrowed(low);
                 return Ok(self.masked_result(low));
             }
             I2i1 | U2u1 => {
@@ -218,7 +218,7 @@ impl Scalar<'_, '_> {
     }
 
     fn bool_as_pair(&mut self, holds: Src) -> Pair {
-        let low = self.ctx.to_full(holds);
+        let low = self.ctx.widened(holds);
         [low, self.ctx.immediate(0, false)]
     }
 
@@ -234,7 +234,7 @@ impl Scalar<'_, '_> {
             16 => self.ctx.convert_src(Type::S16, Type::S32, x),
             _ => {
                 // One bit: 1 is -1.
-                let x = self.ctx.to_full(x);
+                let x = self.ctx.widened(x);
                 self.ctx.negate(x)
             }
         }
@@ -246,7 +246,7 @@ impl Scalar<'_, '_> {
     fn shift64(&mut self, [low, high]: Pair) -> Pair {
         let op = self.op();
         let count = self.src(1);
-        let count = self.ctx.to_full(count);
+        let count = self.ctx.widened(count);
         let rest = self.ctx.un(NotB, count);
         let big = self.ctx.bin(AndB, count, Src::immediate(32, false));
         let one = Src::immediate(1, false);
@@ -278,7 +278,7 @@ impl Context<'_> {
     fn add64(&mut self, a: Pair, b: Pair) -> Pair {
         let low = self.bin(AddU, a[0], b[0]);
         let carry = self.compare_src(CmpsU, Lt, low, a[0]);
-        let carry = self.to_full(carry);
+        let carry = self.widened(carry);
         let high = self.bin(AddU, a[1], b[1]);
         [low, self.bin(AddU, high, carry)]
     }
@@ -286,7 +286,7 @@ impl Context<'_> {
     fn sub64(&mut self, a: Pair, b: Pair) -> Pair {
         let low = self.bin(SubU, a[0], b[0]);
         let borrow = self.compare_src(CmpsU, Lt, a[0], b[0]);
-        let borrow = self.to_full(borrow);
+        let borrow = self.widened(borrow);
         let high = self.bin(SubU, a[1], b[1]);
         [low, self.bin(SubU, high, borrow)]
     }
@@ -306,7 +306,7 @@ impl Context<'_> {
     }
 
     fn select64(&mut self, condition: Src, yes: Pair, no: Pair) -> Pair {
-        let condition = self.to_full(condition);
+        let condition = self.widened(condition);
         [0, 1].map(|i| self.select(condition, yes[i], no[i]))
     }
 

@@ -87,7 +87,7 @@ impl Scalar<'_, '_> {
             Op::UsubBorrow => {
                 let (a, b) = (self.src(0), self.src(1));
                 let borrow = self.ctx.compare_src(CmpsU, Condition::Lt, a, b);
-                self.ctx.to_half(borrow)
+                self.ctx.narrowed(borrow)
             }
             _ => return Ok(false),
         };

@@ -53,10 +53,10 @@ impl Scalar<'_, '_> {
             }
             Op::UmulHigh if half => {
                 let (a, b) = (self.src(0), self.src(1));
-                let (a, b) = (self.ctx.to_full(a), self.ctx.to_full(b));
+                let (a, b) = (self.ctx.widened(a), self.ctx.widened(b));
                 let product = self.ctx.bin(MullU, a, b);
                 let high = self.ctx.bin(ShrB, product, Src::immediate(16, false));
-                self.ctx.to_half(high)
+                self.ctx.narrowed(high)
             }
             Op::ImulHigh if half => {
                 let (a, b) = (self.src(0), self.src(1));
@@ -64,7 +64,7 @@ impl Scalar<'_, '_> {
                 let b = self.ctx.convert_src(Type::S16, Type::S32, b);
                 let product = self.ctx.bin(MulS24, a, b);
                 let high = self.ctx.bin(ShrB, product, Src::immediate(16, false));
-                self.ctx.to_half(high)
+                self.ctx.narrowed(high)
             }
             Op::UmulHigh => {
                 let (a, b) = (self.src(0), self.src(1));

@@ -92,7 +92,7 @@ pub(super) fn emit(ctx: &mut Context<'_>, alu: &Alu) -> Result<bool, SelectError
             let (low, high) = (source(ctx, alu, 0, 0), source(ctx, alu, usize::from(!whole), usize::from(whole)));
             let [low, high] = [low, high].map(|x| {
                 if alu.op == Op::PackHalf2x16RtzSplit {
-                    ctx.to_f16_toward_zero(x)
+                    ctx.truncated_to_f16(x)
                 } else {
                     ctx.convert_src(Type::F32, Type::F16, x)
                 }

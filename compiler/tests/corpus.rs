@@ -1,4 +1,4 @@
-//! Every program of `corpus/` says what it is about, reads, and reads back the same after it was written.
+//! Every program of `corpus/` says what it is about, reads, is valid, and reads back the same after it was written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn every_program_reads_and_round_trips() {
+fn every_program_is_valid_and_round_trips() {
     let mut paths = Vec::new();
     programs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus"), &mut paths);
     paths.sort();
@@ -37,6 +37,10 @@ fn every_program_reads_and_round_trips() {
                 continue;
             }
         };
+        if let Err(errors) = nir::validate(&shader) {
+            failures.extend(errors.iter().map(|error| format!("{name}: {error}")));
+            continue;
+        }
         let written = nir::write(&shader);
         match nir::read(&written) {
             Ok(again) if again == shader => {}

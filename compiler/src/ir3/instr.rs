@@ -202,7 +202,7 @@ pub enum SystemValue {
     InstanceId,
     /// Primitive number.
     PrimitiveId,
-    /// Window position of a fragment, 4 components; x and y.
+    /// Window position of a fragment, 4 components; x and y are integers, in sixteenths of a pixel.
     FragCoord,
     /// Whether the fragment's primitive faces front: a bool.
     FrontFace,

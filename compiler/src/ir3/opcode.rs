@@ -272,9 +272,9 @@ opcodes! {
     MullU = "mull.u", Alu2, 1, 2..=3, Int, Alu;
     /// Bitwise operation.
     BfrevB = "bfrev.b", Alu2, 1, 1..=2, Bits, Alu;
-    /// Leading bits equal to the sign bit, without it.
+    /// Leading bits equal to the sign bit; all ones for 0 and -1.
     ClzS = "clz.s", Alu2, 1, 1..=2, Int, Alu;
-    /// Leading zeros; 32 for zero.
+    /// Leading zeros; all ones for zero.
     ClzB = "clz.b", Alu2, 1, 1..=2, Bits, Alu;
     /// Bitwise operation.
     ShlB = "shl.b", Alu2, 1, 2..=3, Bits, Alu;

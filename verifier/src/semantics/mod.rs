@@ -12,11 +12,17 @@
 //! low half first. Poison (a value that means nothing) is not in the rows: interpreters keep a mask of lanes beside
 //! each component. A result is poison where an operand is, except for [`Kernel::Select`].
 
+pub mod concrete;
+pub mod convert;
+pub mod domain;
 pub mod env;
 pub mod float;
+pub mod integer;
 pub mod ir3_alu;
+mod kernels;
 pub mod memory;
 pub mod nir_alu;
+mod nir_compare;
 pub mod texture;
 mod values;
 

@@ -76,7 +76,8 @@ fn odd64(x: f64, error: f64) -> f64 {
     let bits = x.to_bits();
     let away = (error > 0.0) == (x > 0.0);
     let neighbour = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
-    let inexact = error > 0.0 || error < 0.0;
+    // Not so for a NaN, which comes from infinities.
+    let inexact = error.abs() > 0.0;
     f64::from_bits(if inexact && bits & 1 == 0 { neighbour } else { bits })
 }
 
@@ -95,7 +96,8 @@ pub fn f64_to_f32_odd(x: f64) -> f32 {
     } else {
         bits.wrapping_sub(1)
     };
-    let inexact = error > 0.0 || error < 0.0;
+    // Not so for a NaN, which comes from infinities.
+    let inexact = error.abs() > 0.0;
     f32::from_bits(if inexact && bits & 1 == 0 { neighbour } else { bits })
 }
 
@@ -348,14 +350,14 @@ impl Domain for Concrete {
 
     #[inline(always)]
     fn umul_high(&mut self, w: u32, a: u64, b: u64) -> u64 {
-        if w <= 32 { a.wrapping_mul(b) >> w } else { (u128::from(a) * u128::from(b) >> w) as u64 & mask(w) }
+        if w <= 32 { a.wrapping_mul(b) >> w } else { ((u128::from(a) * u128::from(b)) >> w) as u64 & mask(w) }
     }
     #[inline(always)]
     fn smul_high(&mut self, w: u32, a: u64, b: u64) -> u64 {
         if w <= 32 {
             (signed(w, a).wrapping_mul(signed(w, b)) >> w) as u64 & mask(w)
         } else {
-            (i128::from(signed(w, a)) * i128::from(signed(w, b)) >> w) as u64 & mask(w)
+            ((i128::from(signed(w, a)) * i128::from(signed(w, b))) >> w) as u64 & mask(w)
         }
     }
 
@@ -423,7 +425,7 @@ impl Domain for Concrete {
         }
     }
     #[inline(always)]
-    fn to_int(&mut self, from: Format, w: u32, sign: bool, rounding: Rounding, a: u64) -> u64 {
+    fn float_to_int(&mut self, from: Format, w: u32, sign: bool, rounding: Rounding, a: u64) -> u64 {
         // A cast truncates and saturates, and takes NaN to 0.
         let x = widen(from, a);
         let x = if matches!(rounding, Rounding::Zero) { x } else { integral64(rounding, x) };
@@ -435,7 +437,7 @@ impl Domain for Concrete {
         }
     }
     #[inline(always)]
-    fn from_int(&mut self, w: u32, sign: bool, to: Format, rounding: Rounding, a: u64) -> u64 {
+    fn int_to_float(&mut self, w: u32, sign: bool, to: Format, rounding: Rounding, a: u64) -> u64 {
         if w <= 32 {
             let x = if sign { signed(w, a) as i32 as f64 } else { a as u32 as f64 };
             narrow(to, rounding, x)

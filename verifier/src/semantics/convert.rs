@@ -35,11 +35,11 @@ pub fn convert<D: Domain>(
         }
         (Kind::Float, kind) => {
             let Some(x) = Format::of_width(from) else { return a };
-            d.to_int(x, to, kind == Kind::Signed, rounding.unwrap_or(Rounding::Zero), a)
+            d.float_to_int(x, to, kind == Kind::Signed, rounding.unwrap_or(Rounding::Zero), a)
         }
         (kind, Kind::Float) => {
             let Some(y) = Format::of_width(to) else { return a };
-            d.from_int(from, kind == Kind::Signed, y, near, a)
+            d.int_to_float(from, kind == Kind::Signed, y, near, a)
         }
         (Kind::Signed, _) => integer::resize_signed(d, from, to, a),
         (Kind::Unsigned, _) => integer::resize(d, from, to, a),
@@ -75,7 +75,7 @@ fn scaled<D: Domain>(d: &mut D, f: Format, n: u32, sign: bool, a: D::V) -> D::V 
     let wide = convert(d, (Kind::Float, f.width()), (Kind::Float, 32), None, a);
     let scale = d.constant(32, f64_bits32(largest(n, sign)));
     let product = d.fmul(Format::F32, wide, scale);
-    d.to_int(Format::F32, n, sign, Rounding::Even, product)
+    d.float_to_int(Format::F32, n, sign, Rounding::Even, product)
 }
 
 const fn largest(n: u32, sign: bool) -> f32 {
@@ -89,7 +89,7 @@ const fn f64_bits32(x: f32) -> u64 {
 /// A signed integer of `n` bits as a number in [-1, 1].
 #[inline(always)]
 pub fn from_snorm<D: Domain>(d: &mut D, n: u32, a: D::V) -> D::V {
-    let number = d.from_int(n, true, Format::F32, Rounding::Even, a);
+    let number = d.int_to_float(n, true, Format::F32, Rounding::Even, a);
     let scale = d.constant(32, f64_bits32(largest(n, true)));
     let quotient = d.fdiv(Format::F32, number, scale);
     float::fsat_signed(d, Format::F32, quotient)
@@ -98,7 +98,7 @@ pub fn from_snorm<D: Domain>(d: &mut D, n: u32, a: D::V) -> D::V {
 /// An unsigned integer of `n` bits as a number in [0, 1].
 #[inline(always)]
 pub fn from_unorm<D: Domain>(d: &mut D, n: u32, a: D::V) -> D::V {
-    let number = d.from_int(n, false, Format::F32, Rounding::Even, a);
+    let number = d.int_to_float(n, false, Format::F32, Rounding::Even, a);
     let scale = d.constant(32, f64_bits32(largest(n, false)));
     d.fdiv(Format::F32, number, scale)
 }

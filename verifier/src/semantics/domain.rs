@@ -218,9 +218,9 @@ pub trait Domain {
     /// Another format.
     fn fconvert(&mut self, from: Format, to: Format, rounding: Rounding, a: Self::V) -> Self::V;
     /// To an integer of `w` bits, clamped to what it can hold; 0 for NaN.
-    fn to_int(&mut self, from: Format, w: u32, signed: bool, rounding: Rounding, a: Self::V) -> Self::V;
+    fn float_to_int(&mut self, from: Format, w: u32, signed: bool, rounding: Rounding, a: Self::V) -> Self::V;
     /// From an integer of `w` bits.
-    fn from_int(&mut self, w: u32, signed: bool, to: Format, rounding: Rounding, a: Self::V) -> Self::V;
+    fn int_to_float(&mut self, w: u32, signed: bool, to: Format, rounding: Rounding, a: Self::V) -> Self::V;
     /// One of the functions without an exact result.
     fn function(&mut self, f: Format, function: Function, a: Self::V) -> Self::V;
     /// `a` to the power `b`.

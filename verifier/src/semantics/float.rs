@@ -4,7 +4,7 @@
 //! NaN as it is but for the sign. Denormals are kept.
 
 use super::concrete::{self, Concrete};
-use super::domain::{Domain, Format, Function, Rounding};
+use super::domain::{Domain, Format, Rounding};
 use super::integer;
 
 /// 1 where `a` is a NaN.
@@ -332,22 +332,14 @@ pub fn max32(a: u32, b: u32) -> u32 {
     fmax(&mut Concrete, Format::F32, a.into(), b.into()) as u32
 }
 
-/// One of the functions without an exact result.
-#[inline(always)]
-pub fn function<D: Domain>(d: &mut D, f: Format, function: Function, a: D::V) -> D::V {
-    d.function(f, function, a)
-}
-
 /// Subtraction of binary32.
 #[inline]
 pub fn sub32(a: u32, b: u32) -> u32 {
-    canonical32(f32::from_bits(a) - f32::from_bits(b))
+    fsub(&mut Concrete, Format::F32, a.into(), b.into()) as u32
 }
 
 /// Subtraction of binary16.
 #[inline]
 pub fn sub16(a: u32, b: u32) -> u32 {
-    let [a, b] = [a, b].map(|bits| half::f16::from_bits(bits as u16).to_f32());
-    // The difference of two binary16 is exact in binary32 but for its rounding, which no second one can make worse.
-    f32_to_f16((a - b).to_bits())
+    fsub(&mut Concrete, Format::F16, a.into(), b.into()) as u32
 }

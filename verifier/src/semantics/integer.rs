@@ -585,7 +585,6 @@ pub fn msad<D: Domain>(d: &mut D, reference: D::V, a: D::V, c: D::V) -> D::V {
 
 /// Sum of the products of the parts of `size` bits (8 or 16) of two words, plus `c`; clamped to 32 bits of the sum's
 /// sign where `saturate`.
-#[expect(clippy::too_many_arguments, reason = "a dot product has that many variants")]
 #[inline(always)]
 pub fn dot<D: Domain>(d: &mut D, size: u32, signs: (bool, bool), saturate: bool, a: D::V, b: D::V, c: D::V) -> D::V {
     let sum_signed = signs.0 || signs.1;

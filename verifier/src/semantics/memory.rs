@@ -64,7 +64,7 @@ pub fn word_of(address: u64, words: u32) -> u32 {
 /// The texel of an image that coordinates (those that the image has, layer included) fall into.
 #[inline]
 pub fn image_cell(coordinates: &[u32]) -> u32 {
-    let mut key = 0x696d_6167_65u64;
+    let mut key = 0x0069_6d61_6765_u64;
     for &c in coordinates {
         key = hash(&[key, u64::from(c)]);
     }

@@ -62,33 +62,27 @@ impl Select {
     }
 }
 
-/// A buffer, image, texture or sampler as a program names it: by number, or by a handle in a descriptor set.
+/// A buffer or image: its identity, as `ir3::access` defines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Binding(u64);
+pub struct Binding(u32);
 
 impl Binding {
-    /// The `index`-th one, without a descriptor set.
-    pub const fn bound(index: u32) -> Binding {
-        Binding(index as u64)
+    /// What there is only one of.
+    pub const NONE: Binding = Binding(0);
+
+    /// The one with this identity.
+    pub const fn bound(identity: u32) -> Binding {
+        Binding(identity)
     }
 
-    /// The one that `handle` names in the descriptor set `base`.
-    pub const fn bindless(base: u8, handle: u32) -> Binding {
-        Binding((base as u64 + 1) << 32 | handle as u64)
-    }
-
-    /// The same bits for equal names.
+    /// Its identity.
     pub const fn bits(self) -> u64 {
-        self.0
+        self.0 as u64
     }
 }
 
 impl std::fmt::Display for Binding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let index = self.0 as u32;
-        match self.0 >> 32 {
-            0 => write!(f, "{index}"),
-            base => write!(f, "base{}[{index}]", base - 1),
-        }
+        write!(f, "{}", self.0)
     }
 }

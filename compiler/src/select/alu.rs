@@ -8,6 +8,7 @@ mod bits;
 mod compare;
 mod convert;
 mod divide;
+mod double;
 mod float;
 mod int64;
 mod int8;
@@ -94,6 +95,9 @@ impl<'a> Scalar<'_, 'a> {
     /// Operations with floats where something has 64 bits.
     fn wide_float(&mut self) -> Result<(), SelectError> {
         let info = self.alu.op.info();
+        if self.double_op() {
+            return Ok(());
+        }
         let is_double = |base: BaseType, bits: u8| base == BaseType::Float && bits == 64;
         if is_double(info.output.ty.base, self.dst_bits())
             || info.inputs.iter().enumerate().any(|(i, input)| is_double(input.ty.base, self.bits(i)))

@@ -311,7 +311,7 @@ impl Context<'_> {
     }
 
     /// Whether one number is less: by the high words, or by the low ones where those are equal.
-    fn less64(&mut self, a: Pair, b: Pair, signed: bool) -> Src {
+    pub(super) fn less64(&mut self, a: Pair, b: Pair, signed: bool) -> Src {
         let high = self.compare_src(if signed { CmpsS } else { CmpsU }, Lt, a[1], b[1]);
         let equal = self.compare_src(CmpsS, Eq, a[1], b[1]);
         let low = self.compare_src(CmpsU, Lt, a[0], b[0]);
@@ -319,7 +319,7 @@ impl Context<'_> {
         self.bin(OrB, high, low)
     }
 
-    fn equal64(&mut self, a: Pair, b: Pair, condition: Condition) -> Src {
+    pub(super) fn equal64(&mut self, a: Pair, b: Pair, condition: Condition) -> Src {
         let [low, high] = [0, 1].map(|i| self.bin(XorB, a[i], b[i]));
         let differ = self.bin(OrB, low, high);
         self.compare_src(CmpsS, condition, differ, Src::immediate(0, false))

@@ -199,7 +199,7 @@ mod tests {
         check(&program);
         let dominance = Dominance::new(&program);
         assert_eq!(dominance.idom(b[3]), Some(b[0]));
-        assert_eq!(dominance.reverse_postorder, [b[0], b[2], b[1], b[3], b[4]].to_vec());
+        assert_eq!(dominance.reverse_postorder, [b[0], b[2], b[3], b[1], b[4]].to_vec());
         assert!(!dominance.is_reachable(b[5]));
     }
 

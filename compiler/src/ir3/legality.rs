@@ -249,7 +249,7 @@ fn valid_for_alu2(instr: &InstrData, slot: usize, kind: Kind) -> bool {
     } else {
         (kind.constant || kind.shared) && (other.constant || other.shared)
     };
-    !conflict && !(kind.immediate && other.immediate)
+    !(conflict || kind.immediate && other.immediate)
 }
 
 fn valid_for_alu3(instr: &InstrData, slot: usize, kind: Kind) -> bool {

@@ -10,11 +10,13 @@
 
 pub mod access;
 mod builder;
+mod canonical;
 mod instr;
 pub mod legality;
 pub mod opcode;
 mod operand;
 mod program;
+pub mod text;
 
 pub use builder::Builder;
 pub use instr::{

@@ -1,0 +1,218 @@
+//! One line of text with a position in it, and the errors that point there.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Why a text is no program, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1; colour codes and prefixes count.
+    pub column: usize,
+    /// What stands there.
+    pub found: String,
+    /// What should stand there.
+    pub expected: String,
+    /// The whole complaint in words, without the place.
+    pub message: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// An error within a line.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// Byte in the bare line.
+    pub at: usize,
+    /// What should stand there.
+    pub expected: Cow<'static, str>,
+}
+
+pub(super) type Parsed<T> = Result<T, Box<Failure>>;
+
+pub(super) fn fail<T>(at: usize, expected: impl Into<Cow<'static, str>>) -> Parsed<T> {
+    Err(Box::new(Failure { at, expected: expected.into() }))
+}
+
+impl Failure {
+    /// With the line's number and its text as it was before prefix and colours were taken off.
+    pub(super) fn located(&self, line: usize, original: &str, bare: &str) -> ParseError {
+        let rest = bare.get(self.at..).unwrap_or("");
+        let end = rest.find([' ', '\t', ',']).filter(|&end| end > 0).unwrap_or(rest.len()).min(rest.len());
+        let token: String = rest[..end].chars().take(60).collect();
+        let found = if rest.is_empty() { "the end of the line".to_owned() } else { format!("`{token}`") };
+        ParseError {
+            line,
+            column: original_column(original, bare, self.at),
+            message: format!("expected {}, found {found}", self.expected),
+            found,
+            expected: self.expected.to_string(),
+        }
+    }
+}
+
+/// The column in `original` of byte `at` of `bare`, which is `original` with pieces left out.
+fn original_column(original: &str, bare: &str, at: usize) -> usize {
+    let prefix = original.len() - without_prefix(original).len();
+    let mut wanted = bare.get(..at).unwrap_or(bare).chars().count();
+    let mut column = original[..prefix].chars().count() + 1;
+    let mut chars = without_prefix(original).chars();
+    while let Some(c) = chars.next() {
+        column += 1;
+        if c == ESCAPE {
+            column += chars.by_ref().take_while(|&c| c != 'm').count() + 1;
+            continue;
+        }
+        if wanted == 0 {
+            column -= 1;
+            break;
+        }
+        wanted -= 1;
+    }
+    column
+}
+
+const ESCAPE: char = '\x1b';
+
+/// The line without the prefix that Mesa's log puts before it.
+fn without_prefix(line: &str) -> &str {
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    line.strip_prefix("MESA: info: ").or_else(|| line.strip_prefix("MESA: info:")).unwrap_or(line)
+}
+
+/// The line without prefix and colours. `scratch` holds it where it had to be put together.
+pub(super) fn bare_line<'a>(line: &'a str, scratch: &'a mut String) -> &'a str {
+    let line = without_prefix(line);
+    if !line.contains(ESCAPE) {
+        return line;
+    }
+    scratch.clear();
+    let mut rest = line;
+    while let Some(start) = rest.find(ESCAPE) {
+        scratch.push_str(&rest[..start]);
+        rest = &rest[start..];
+        rest = rest.find('m').map_or("", |end| &rest[end + 1..]);
+    }
+    scratch.push_str(rest);
+    scratch
+}
+
+/// A position in a line.
+#[derive(Clone)]
+pub(super) struct Cursor<'a> {
+    line: &'a str,
+    pos: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(line: &'a str) -> Self {
+        Self { line, pos: 0 }
+    }
+
+    pub(super) fn pos(&self) -> usize {
+        self.pos
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
+        &self.line[self.pos..]
+    }
+
+    pub(super) fn at_end(&self) -> bool {
+        self.pos == self.line.len()
+    }
+
+    pub(super) fn peek(&self) -> u8 {
+        self.line.as_bytes().get(self.pos).copied().unwrap_or(0)
+    }
+
+    /// Goes past `text` if it stands here.
+    pub(super) fn eat(&mut self, text: &str) -> bool {
+        let found = self.line.as_bytes()[self.pos..].starts_with(text.as_bytes());
+        if found {
+            self.pos += text.len();
+        }
+        found
+    }
+
+    pub(super) fn expect(&mut self, text: &'static str) -> Parsed<()> {
+        if self.eat(text) { Ok(()) } else { fail(self.pos, format!("`{text}`")) }
+    }
+
+    pub(super) fn skip_spaces(&mut self) {
+        while matches!(self.peek(), b' ' | b'\t') {
+            self.pos += 1;
+        }
+    }
+
+    /// Everything up to the first of `stops`, or to the end.
+    pub(super) fn until(&mut self, stops: &[char]) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(stops).unwrap_or(rest.len());
+        self.pos += end;
+        &rest[..end]
+    }
+
+    /// A decimal number.
+    pub(super) fn number<T: TryFrom<u64>>(&mut self, what: &'static str) -> Parsed<T> {
+        let start = self.pos;
+        let mut value = 0u64;
+        while self.peek().is_ascii_digit() {
+            value = value.saturating_mul(10).saturating_add(u64::from(self.peek() - b'0'));
+            self.pos += 1;
+        }
+        match T::try_from(value) {
+            Ok(value) if self.pos > start => Ok(value),
+            _ => {
+                self.pos = start;
+                fail(start, what)
+            }
+        }
+    }
+
+    /// A decimal number with a sign or without.
+    pub(super) fn signed<T: TryFrom<i64>>(&mut self, what: &'static str) -> Parsed<T> {
+        let start = self.pos;
+        let negative = self.eat("-");
+        let magnitude: u32 = self.number(what)?;
+        let value = if negative { -i64::from(magnitude) } else { i64::from(magnitude) };
+        T::try_from(value).or_else(|_| fail(start, what))
+    }
+
+    /// A hexadecimal number behind `0x`.
+    pub(super) fn hex(&mut self, what: &'static str) -> Parsed<u32> {
+        let start = self.pos;
+        if !self.eat("0x") {
+            return fail(start, what);
+        }
+        let mut value = 0u64;
+        let first = self.pos;
+        while let Some(digit) = char::from(self.peek()).to_digit(16) {
+            value = (value << 4 | u64::from(digit)).min(u64::from(u32::MAX) + 1);
+            self.pos += 1;
+        }
+        match u32::try_from(value) {
+            Ok(value) if self.pos > first => Ok(value),
+            _ => fail(start, what),
+        }
+    }
+
+    /// One of `x`, `y`, `z`, `w`.
+    pub(super) fn component(&mut self) -> Parsed<u16> {
+        let component = match self.peek() {
+            b'x' => 0,
+            b'y' => 1,
+            b'z' => 2,
+            b'w' => 3,
+            _ => return fail(self.pos, "a component"),
+        };
+        self.pos += 1;
+        Ok(component)
+    }
+}

@@ -1,0 +1,343 @@
+//! One instruction's line.
+
+use super::comment::{Remarks, read_instr_comment};
+use super::cursor::{Cursor, Parsed, fail};
+use super::mnemonic::{Mnemonic, ROUNDS, prints_texture, take_type};
+use super::operand::{RawOperand, SsaName, What, ssa_name};
+use crate::ir3::legality::{flut_bits, takes_flut_immediates};
+use crate::ir3::{Attrs, Category, InstrData, InstrFlags, Opcode, RegFile};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// A line, read but for the names in it.
+pub(super) struct RawInstr {
+    pub serial: u32,
+    /// Without operands.
+    pub data: InstrData,
+    pub dsts: SmallVec<[RawOperand; 2]>,
+    pub srcs: SmallVec<[RawOperand; 4]>,
+    /// Number of the block that is jumped to.
+    pub target: Option<(u32, usize)>,
+    pub false_deps: SmallVec<[(u32, usize); 0]>,
+    pub link: RawLink,
+    /// Which array operands are relative to `a0.x` (bit by operand, destinations first).
+    pub relative: u32,
+    /// A texture instruction that writes nothing: a prefetch of descriptors.
+    no_components: bool,
+}
+
+/// Repeat group, by serial number and its place.
+pub(super) enum RawLink {
+    None,
+    First,
+    After(u32, usize),
+}
+
+/// Mnemonics that have been read before, by their text.
+pub(super) type Mnemonics = FxHashMap<Box<str>, Mnemonic>;
+
+/// The serial number that a line starts with, if it is an instruction's.
+pub(super) fn serial_of(line: &str) -> Parsed<u32> {
+    let mut cursor = Cursor::new(line);
+    let serial = cursor.number("an instruction's serial number")?;
+    cursor.expect(":")?;
+    Ok(serial)
+}
+
+impl RawInstr {
+    pub(super) fn parse(line: &str, mnemonics: &mut Mnemonics) -> Parsed<Self> {
+        let mut cursor = Cursor::new(line);
+        let cursor = &mut cursor;
+        let serial: u32 = cursor.number("an instruction's serial number")?;
+        if serial == 0 {
+            return fail(0, "a serial number above 0");
+        }
+        cursor.expect(":")?;
+        cursor.number::<u32>("an instruction's position")?;
+        cursor.expect(":")?;
+        let mut flags = InstrFlags::empty();
+        if cursor.eat("XXX") {
+            flags |= InstrFlags::UNUSED;
+        } else {
+            cursor.number::<u32>("a number of uses, or XXX")?;
+        }
+        cursor.expect(":")?;
+        cursor.skip_spaces();
+        let (mut repeat, mut nop) = (0, 0);
+        while cursor.peek() == b'(' && !cursor.rest().starts_with("(null)") {
+            if cursor.eat("(rpt") {
+                repeat = cursor.number("a number of repetitions")?;
+                cursor.expect(")")?;
+            } else if cursor.eat("(nop") {
+                nop = cursor.number("a number of nops")?;
+                cursor.expect(")")?;
+            } else {
+                flags |= instr_flag(cursor)?;
+            }
+        }
+        let at = cursor.pos();
+        let name = cursor.until(&[' ', ',']);
+        let mnemonic = match mnemonics.get(name) {
+            Some(known) => known,
+            None => {
+                let Some(mnemonic) = Mnemonic::parse(name) else { return fail(at, "an opcode") };
+                mnemonics.entry(name.into()).or_insert(mnemonic)
+            }
+        };
+        let mut data = InstrData::new(mnemonic.opcode);
+        data.flags = flags | mnemonic.flags;
+        data.attrs = mnemonic.attrs.clone();
+        (data.repeat, data.nop) = (repeat, nop);
+        let mut raw = Self {
+            serial,
+            data,
+            dsts: SmallVec::new(),
+            srcs: SmallVec::new(),
+            target: None,
+            false_deps: SmallVec::new(),
+            link: RawLink::None,
+            relative: 0,
+            no_components: false,
+        };
+        if prints_texture(raw.data.opcode) {
+            raw.texture_type(cursor)?;
+        } else if let Attrs::Move { round, .. } = &mut raw.data.attrs {
+            cursor.skip_spaces();
+            if let Some(&(known, _)) = ROUNDS.iter().find(|(_, name)| cursor.eat(name)) {
+                *round = known;
+            }
+        }
+        let mut operands: SmallVec<[RawOperand; 6]> = SmallVec::new();
+        let mut remarks = Remarks::default();
+        loop {
+            cursor.skip_spaces();
+            if cursor.at_end() {
+                break;
+            }
+            if cursor.eat("//") {
+                cursor.skip_spaces();
+                if cursor.eat("{") {
+                    remarks = read_instr_comment(cursor, &mut raw.data)?;
+                }
+                break;
+            }
+            let comma = cursor.eat(",");
+            cursor.skip_spaces();
+            if raw.keyword(cursor)? {
+                continue;
+            }
+            if !comma && !operands.is_empty() {
+                return fail(cursor.pos(), "`,`");
+            }
+            operands.push(RawOperand::parse(cursor, raw.data.opcode)?);
+            raw.output_index(cursor, operands.len())?;
+        }
+        raw.place_operands(operands, line.len(), &remarks)?;
+        Ok(raw)
+    }
+
+    /// ` (f32)(xyz)`: the result's type. The components stand in the destination as well.
+    fn texture_type(&mut self, cursor: &mut Cursor) -> Parsed<()> {
+        let mut ahead = cursor.clone();
+        ahead.skip_spaces();
+        if !ahead.eat("(") {
+            return Ok(());
+        }
+        let Some((ty, behind)) = take_type(ahead.rest()) else { return Ok(()) };
+        if !behind.starts_with(")(") {
+            return Ok(());
+        }
+        ahead.until(&[')']);
+        ahead.expect(")(")?;
+        let at = ahead.pos();
+        let components = ahead.until(&[')']);
+        if !components.bytes().all(|b| b"xyzw".contains(&b)) {
+            return fail(at, "components");
+        }
+        self.no_components = components.is_empty();
+        ahead.expect(")")?;
+        if let Attrs::Texture(texture) = &mut self.data.attrs {
+            texture.ty = Some(ty);
+        }
+        *cursor = ahead;
+        Ok(())
+    }
+
+    /// Takes what can stand between and behind operands without being one.
+    fn keyword(&mut self, cursor: &mut Cursor) -> Parsed<bool> {
+        let at = cursor.pos();
+        match &mut self.data.attrs {
+            Attrs::Texture(texture) => {
+                if cursor.eat("s#") {
+                    texture.sampler = Some(cursor.number("a sampler's number")?);
+                    return Ok(true);
+                }
+                if cursor.eat("t#") {
+                    texture.texture = Some(cursor.number("a texture's number")?);
+                    return Ok(true);
+                }
+                if self.data.opcode == Opcode::TexPrefetch {
+                    let field = if cursor.eat("tex=") {
+                        &mut texture.texture
+                    } else if cursor.eat("samp=") {
+                        &mut texture.sampler
+                    } else if cursor.eat("input_offset=") {
+                        &mut texture.input_offset
+                    } else {
+                        return self.common_keyword(cursor);
+                    };
+                    *field = Some(cursor.number("a number")?);
+                    return Ok(true);
+                }
+            }
+            Attrs::Memory(memory) if self.data.opcode == Opcode::SpillMacro && cursor.eat("dst_offset=") => {
+                memory.offset = cursor.signed("an offset")?;
+                return Ok(true);
+            }
+            attrs if self.data.opcode == Opcode::PushConstsLoadMacro && cursor.eat("dst_offset=") => {
+                let dst = cursor.number("an offset")?;
+                cursor.expect(", src_offset = ")?;
+                let src = cursor.number("an offset")?;
+                cursor.expect(", src_size = ")?;
+                *attrs = Attrs::PushConsts { dst, src, size: cursor.number("a size")? };
+                return Ok(true);
+            }
+            attrs if self.data.opcode == Opcode::Split && cursor.eat("off=") => {
+                *attrs = Attrs::Split { offset: cursor.number("a component")? };
+                return Ok(true);
+            }
+            _ if self.data.opcode.category() == Category::Flow && cursor.eat("target=block") => {
+                self.target = Some((cursor.number("a block's number")?, at));
+                return Ok(true);
+            }
+            _ => {}
+        }
+        self.common_keyword(cursor)
+    }
+
+    fn common_keyword(&mut self, cursor: &mut Cursor) -> Parsed<bool> {
+        if cursor.eat("false-deps:") {
+            while !cursor.at_end() {
+                let at = cursor.pos();
+                if !cursor.eat("ssa_") {
+                    break;
+                }
+                let SsaName { serial, .. } = ssa_name(cursor)?;
+                self.false_deps.push((serial, at));
+                if !cursor.rest().starts_with(", ssa_") {
+                    break;
+                }
+                cursor.eat(", ");
+            }
+            return Ok(true);
+        }
+        if cursor.eat("rpt: ") {
+            let at = cursor.pos();
+            self.link = if cursor.eat("first") {
+                RawLink::First
+            } else {
+                RawLink::After(cursor.number("`first` or a serial number")?, at)
+            };
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// ` (3)` behind a source of `end`: which output it is.
+    fn output_index(&mut self, cursor: &mut Cursor, operands: usize) -> Parsed<()> {
+        let Attrs::Outputs(outputs) = &mut self.data.attrs else { return Ok(()) };
+        if cursor.eat(" (") {
+            if outputs.len() + 1 != operands {
+                return fail(cursor.pos() - 2, "the number of an output behind every source or none");
+            }
+            outputs.push(cursor.number("an output's number")?);
+            cursor.expect(")")?;
+        }
+        Ok(())
+    }
+
+    /// Tells destinations from sources, and completes what needs the whole line.
+    fn place_operands(&mut self, mut operands: SmallVec<[RawOperand; 6]>, end: usize, remarks: &Remarks) -> Parsed<()> {
+        let opcode = self.data.opcode;
+        let Some(mut dsts) = destinations(opcode, operands.len()) else {
+            return fail(end, format!("as many operands as {opcode} has"));
+        };
+        let foreign = |operand: &RawOperand| matches!(operand.what, What::Value(name, _) if name.serial != self.serial);
+        if self.no_components || prints_texture(opcode) && operands.first().is_some_and(foreign) {
+            dsts = 0;
+        }
+        if dsts > operands.len() {
+            return fail(end, "a destination");
+        }
+        if takes_flut_immediates(opcode) && !remarks.raw {
+            for operand in &mut operands {
+                if let What::Immediate(bits) = &mut operand.what {
+                    *bits = flut_bits(*bits, operand.class.half).unwrap_or(*bits);
+                }
+            }
+        }
+        for (i, operand) in operands.into_iter().enumerate() {
+            if i >= dsts {
+                self.srcs.push(operand);
+                continue;
+            }
+            let register =
+                matches!(operand.what, What::Value(..) | What::Array(..) | What::Reg(_) | What::Relative { .. });
+            if !register || !operand.mods.is_empty() {
+                return fail(operand.at, "a register to write");
+            }
+            self.dsts.push(operand);
+        }
+        let operands = self.dsts.iter().chain(&self.srcs);
+        self.relative = remarks.relative.unwrap_or_else(|| {
+            relative_arrays(
+                self.srcs.iter().any(|src| src.class.file == RegFile::Address),
+                operands.clone().any(|op| matches!(op.what, What::Relative { .. } | What::ConstRelative(_))),
+                operands.map(|op| matches!(op.what, What::Array(..))),
+            )
+        });
+        Ok(())
+    }
+}
+
+/// The rule for array accesses, whose text does not say whether they are relative: `a0.x` is there for them unless
+/// something else is relative to it.
+pub(super) fn relative_arrays(address: bool, other: bool, arrays: impl Iterator<Item = bool>) -> u32 {
+    if !address || other {
+        return 0;
+    }
+    arrays.take(32).enumerate().fold(0, |mask, (i, array)| mask | u32::from(array) << i)
+}
+
+/// How many of `operands` operands are destinations.
+fn destinations(opcode: Opcode, operands: usize) -> Option<usize> {
+    match opcode {
+        Opcode::ParallelCopy => operands.is_multiple_of(2).then_some(operands / 2),
+        // Prefetches of descriptors have no destination.
+        Opcode::Resinfo if operands == 1 => Some(0),
+        Opcode::Ldc if operands == 2 => Some(0),
+        // Reduction and inclusive scan, exclusive scan with its source, scratch.
+        Opcode::ScanClustersMacro => match operands {
+            4 => Some(2),
+            5 | 6 => Some(3),
+            7 => Some(4),
+            _ => None,
+        },
+        _ => Some(usize::from(opcode.info().dsts)),
+    }
+}
+
+fn instr_flag(cursor: &mut Cursor) -> Parsed<InstrFlags> {
+    for (flag, name) in [
+        (InstrFlags::SY, "(sy)"),
+        (InstrFlags::SS, "(ss)"),
+        (InstrFlags::JP, "(jp)"),
+        (InstrFlags::UL, "(ul)"),
+        (InstrFlags::SAT, "(sat)"),
+    ] {
+        if cursor.eat(name) {
+            return Ok(flag);
+        }
+    }
+    fail(cursor.pos(), "an instruction's flag or its opcode")
+}

@@ -1,0 +1,300 @@
+//! Opcodes with their suffixes, in both directions.
+//!
+//! Mesa writes an opcode's types, condition and texture flags behind its name, all separated by dots, some of which
+//! also stand in names. The reader takes the longest name that fits, then the suffixes.
+
+use crate::ir3::{
+    Attrs, Category, Condition, InstrData, InstrFlags, MemoryAttrs, Opcode, Round, ShuffleMode, TextureAttrs, Type,
+};
+use smallvec::SmallVec;
+use std::fmt::Write;
+
+/// What a mnemonic says of an instruction.
+#[derive(Clone)]
+pub(super) struct Mnemonic {
+    pub opcode: Opcode,
+    pub flags: InstrFlags,
+    pub attrs: Attrs,
+}
+
+/// Texture and memory suffixes, in the order in which they are written.
+const SUFFIXES: [(InstrFlags, &str); 8] = [
+    (InstrFlags::DIM_3D, ".3d"),
+    (InstrFlags::ARRAY, ".a"),
+    (InstrFlags::OFFSET, ".o"),
+    (InstrFlags::PROJ, ".p"),
+    (InstrFlags::SHADOW, ".s"),
+    (InstrFlags::VECTOR, ".v"),
+    (InstrFlags::A1EN, ".a1en"),
+    (InstrFlags::UNIFORM, ".u"),
+];
+
+const TYPES: [Type; 9] =
+    [Type::F16, Type::F32, Type::U16, Type::U32, Type::S16, Type::S32, Type::U8In32, Type::U8, Type::U64];
+
+const CONDITIONS: [Condition; 6] =
+    [Condition::Lt, Condition::Le, Condition::Gt, Condition::Ge, Condition::Eq, Condition::Ne];
+
+const SHUFFLES: [(ShuffleMode, &str); 5] = [
+    (ShuffleMode::Xor, "xor"),
+    (ShuffleMode::Up, "up"),
+    (ShuffleMode::Down, "down"),
+    (ShuffleMode::RotateUp, "rup"),
+    (ShuffleMode::RotateDown, "rdown"),
+];
+
+pub(super) const ROUNDS: [(Round, &str); 3] =
+    [(Round::Even, "(even)"), (Round::PosInf, "(pos_infinity)"), (Round::NegInf, "(neg_infinity)")];
+
+/// The operation of a scan as its suffix: multiplication has no width there.
+fn scan_name(op: Opcode) -> &'static str {
+    if op == Opcode::MulU24 { "mul.u" } else { op.name() }
+}
+
+/// Splits the operation of a scan off the front of `text`.
+fn take_scan(text: &str) -> Option<(Opcode, &str)> {
+    let end = text.match_indices('.').nth(1).map_or(text.len(), |(at, _)| at);
+    let op = if &text[..end] == "mul.u" { Opcode::MulU24 } else { Opcode::from_name(&text[..end])? };
+    Some((op, &text[end..]))
+}
+
+/// Splits a type off the front of `text`.
+pub(super) fn take_type(text: &str) -> Option<(Type, &str)> {
+    TYPES.iter().find_map(|&ty| text.strip_prefix(ty.name()).map(|rest| (ty, rest)))
+}
+
+fn is_compare(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(opcode, CmpsF | CmpsU | CmpsS | CmpvF | CmpvU | CmpvS)
+}
+
+/// Instructions with a texture's type and components behind the mnemonic.
+pub(super) fn prints_texture(opcode: Opcode) -> bool {
+    opcode.category() == Category::Texture && opcode != Opcode::Tcinv
+}
+
+/// Quad operations, which go through the texture unit without a texture.
+pub(super) fn is_texture_shuffle(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(opcode, BrcstActive | QuadShuffleBrcst | QuadShuffleHoriz | QuadShuffleVert | QuadShuffleDiag)
+}
+
+/// The attributes of an instruction of which nothing is known, which is what the reader starts from.
+pub(in crate::ir3) fn default_attrs(opcode: Opcode) -> Attrs {
+    match opcode {
+        Opcode::End | Opcode::Chmask => Attrs::Outputs(SmallVec::new()),
+        Opcode::Input => Attrs::Input(None),
+        Opcode::TexPrefetch => Attrs::Texture(TextureAttrs::default()),
+        _ if prints_texture(opcode) => Attrs::Texture(TextureAttrs::default()),
+        _ if opcode.category() == Category::Memory => Attrs::Memory(MemoryAttrs::default()),
+        _ => Attrs::None,
+    }
+}
+
+impl Mnemonic {
+    /// Reads the text up to the first space.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (opcode, suffixes) = if let Some(suffixes) = text.strip_prefix("(null)") {
+            let opcode = if suffixes.is_empty() { Opcode::Ccinv } else { Opcode::ReadGetlastMacro };
+            (opcode, suffixes)
+        } else if text.starts_with("cov.") {
+            (Opcode::Mov, &text[3..])
+        } else {
+            let mut end = text.len();
+            loop {
+                if let Some(opcode) = Opcode::from_name(&text[..end]) {
+                    break (opcode, &text[end..]);
+                }
+                end = text[..end].rfind('.')?;
+            }
+        };
+        let mut mnemonic = Self { opcode, flags: InstrFlags::empty(), attrs: default_attrs(opcode) };
+        mnemonic.suffixes(suffixes).then_some(mnemonic)
+    }
+
+    /// Takes the suffixes; false where they do not belong to the opcode.
+    fn suffixes(&mut self, mut rest: &str) -> bool {
+        if matches!(self.opcode, Opcode::ScanMacro | Opcode::ScanClustersMacro) {
+            let Some((op, behind)) = rest.strip_prefix('.').and_then(take_scan) else { return rest.is_empty() };
+            self.attrs = Attrs::Scan { op };
+            // The types behind it are never set.
+            let types = behind.strip_prefix('.').and_then(take_type).and_then(|(_, rest)| take_type(rest));
+            return behind.is_empty() || types.is_some_and(|(_, rest)| rest.is_empty());
+        }
+        while let Some(suffix) = rest.strip_prefix('.') {
+            let end = suffix.find('.').unwrap_or(suffix.len());
+            if !self.suffix(&suffix[..end]) {
+                return false;
+            }
+            rest = &suffix[end..];
+        }
+        rest.is_empty()
+    }
+
+    fn suffix(&mut self, suffix: &str) -> bool {
+        let category = self.opcode.category();
+        if category == Category::Move {
+            let Some((src, rest)) = take_type(suffix) else { return false };
+            let Some((dst, rest)) = take_type(rest) else { return false };
+            self.attrs = Attrs::Move { src, dst, round: Round::Default };
+            return rest.is_empty();
+        }
+        if is_compare(self.opcode) {
+            let condition = CONDITIONS.iter().find(|condition| condition.name() == suffix);
+            self.attrs = condition.map_or(Attrs::None, |&condition| Attrs::Compare(condition));
+            return condition.is_some();
+        }
+        if self.opcode == Opcode::Shfl {
+            let ty = match &self.attrs {
+                Attrs::Shuffle { mode, .. } => take_type(suffix).map(|(ty, rest)| (*mode, ty, rest.is_empty())),
+                _ => SHUFFLES.iter().find(|&&(_, name)| name == suffix).map(|&(mode, _)| (mode, Type::U32, true)),
+            };
+            let Some((mode, ty, true)) = ty else { return false };
+            self.attrs = Attrs::Shuffle { mode, ty };
+            return true;
+        }
+        if matches!(self.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1) && suffix == "p" {
+            self.flags |= InstrFlags::PAIR;
+            return true;
+        }
+        if !matches!(category, Category::Texture | Category::Memory) {
+            return false;
+        }
+        if let Some(&(flag, _)) = SUFFIXES.iter().find(|(_, name)| &name[1..] == suffix) {
+            let new = !self.flags.contains(flag);
+            self.flags |= flag;
+            return new;
+        }
+        if suffix == "s2en" {
+            self.flags |= InstrFlags::S2EN;
+            return true;
+        }
+        let number = |name: &str| -> Option<u32> {
+            let digits = suffix.strip_prefix(name)?;
+            digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+        };
+        if let Attrs::Memory(MemoryAttrs { base, .. }) | Attrs::Texture(TextureAttrs { base, .. }) = &mut self.attrs
+            && let Some(n) = number("base").and_then(|n| u8::try_from(n).ok())
+        {
+            *base = Some(n);
+            self.flags |= InstrFlags::BINDLESS;
+            return true;
+        }
+        match &mut self.attrs {
+            Attrs::Memory(memory) if self.opcode == Opcode::Ldc => {
+                number("offset").and_then(|n| i32::try_from(n).ok()).map(|n| memory.offset = n).is_some()
+            }
+            Attrs::Memory(memory) if self.opcode == Opcode::LdcK => {
+                number("").and_then(|n| u8::try_from(n).ok()).map(|n| memory.components = Some(n)).is_some()
+            }
+            Attrs::Texture(texture) if self.opcode == Opcode::BrcstActive => {
+                number("w").and_then(|n| u8::try_from(n).ok()).map(|n| texture.cluster = Some(n)).is_some()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Writes an instruction's flags and mnemonic.
+pub(super) fn write_mnemonic(out: &mut String, instr: &InstrData) {
+    let flags = instr.flags;
+    for (flag, name) in [(InstrFlags::SY, "(sy)"), (InstrFlags::SS, "(ss)"), (InstrFlags::JP, "(jp)")] {
+        if flags.contains(flag) {
+            out.push_str(name);
+        }
+    }
+    if instr.repeat != 0 {
+        let _ = write!(out, "(rpt{})", instr.repeat);
+    }
+    if instr.nop != 0 {
+        let _ = write!(out, "(nop{})", instr.nop);
+    }
+    for (flag, name) in [(InstrFlags::UL, "(ul)"), (InstrFlags::SAT, "(sat)")] {
+        if flags.contains(flag) {
+            out.push_str(name);
+        }
+    }
+    match &instr.attrs {
+        Attrs::Move { src, dst, .. } if instr.opcode == Opcode::Mov && src != dst => out.push_str("cov"),
+        _ => out.push_str(instr.opcode.name()),
+    }
+    match &instr.attrs {
+        Attrs::Move { src, dst, .. } => {
+            let _ = write!(out, ".{}{}", src.name(), dst.name());
+        }
+        Attrs::Scan { op } => {
+            let types = if instr.opcode == Opcode::ScanClustersMacro { ".f16f16" } else { "" };
+            let _ = write!(out, ".{}{types}", scan_name(*op));
+        }
+        _ => {}
+    }
+    if matches!(instr.opcode.category(), Category::Texture | Category::Memory) {
+        for (flag, name) in SUFFIXES {
+            if flags.contains(flag) {
+                out.push_str(name);
+            }
+        }
+    }
+    if flags.contains(InstrFlags::PAIR) && matches!(instr.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1) {
+        out.push_str(".p");
+    }
+    if let Some(memory) = instr.memory() {
+        if instr.opcode == Opcode::Ldc && memory.offset >= 0 {
+            let _ = write!(out, ".offset{}", memory.offset);
+        }
+        if let (Opcode::LdcK, Some(components)) = (instr.opcode, memory.components) {
+            let _ = write!(out, ".{components}");
+        }
+    }
+    if let (true, Some(base)) = (flags.contains(InstrFlags::BINDLESS), base_of(instr)) {
+        let _ = write!(out, ".base{base}");
+    }
+    if flags.contains(InstrFlags::S2EN) && matches!(instr.opcode.category(), Category::Texture | Category::Memory) {
+        out.push_str(".s2en");
+    }
+    match &instr.attrs {
+        Attrs::Compare(condition) => {
+            let _ = write!(out, ".{}", condition.name());
+        }
+        Attrs::Shuffle { mode, ty } => {
+            let name = SHUFFLES.iter().find(|(m, _)| m == mode).map_or("", |(_, name)| name);
+            let _ = write!(out, ".{name}.{}", ty.name());
+        }
+        Attrs::Texture(TextureAttrs { cluster: Some(cluster), .. }) if instr.opcode == Opcode::BrcstActive => {
+            let _ = write!(out, ".w{cluster}");
+        }
+        _ => {}
+    }
+}
+
+/// The flags that [`write_mnemonic`] writes for this instruction; the others go to the comment.
+pub(super) fn printed_flags(instr: &InstrData) -> InstrFlags {
+    let mut flags = InstrFlags::SY
+        | InstrFlags::SS
+        | InstrFlags::JP
+        | InstrFlags::UL
+        | InstrFlags::SAT
+        // In place of the number of uses.
+        | InstrFlags::UNUSED;
+    if matches!(instr.opcode.category(), Category::Texture | Category::Memory) {
+        flags |= SUFFIXES.iter().fold(InstrFlags::S2EN, |all, &(flag, _)| all | flag);
+        if base_of(instr).is_some() {
+            flags |= InstrFlags::BINDLESS;
+        }
+    }
+    if matches!(instr.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1) {
+        flags |= InstrFlags::PAIR;
+        // Their `.p` is the other one.
+        flags -= InstrFlags::PROJ;
+    }
+    flags
+}
+
+/// The bindless base, where the mnemonic can say it.
+pub(super) fn base_of(instr: &InstrData) -> Option<u8> {
+    match &instr.attrs {
+        Attrs::Memory(memory) => memory.base,
+        Attrs::Texture(texture) if prints_texture(instr.opcode) => texture.base,
+        _ => None,
+    }
+}

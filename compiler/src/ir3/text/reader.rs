@@ -1,0 +1,466 @@
+//! The reader: blocks, then names.
+//!
+//! Lines are read in order. Whatever a line names that may stand further down (SSA values of loops, blocks, earlier
+//! members of a repeat group) is noted with its place, and resolved when everything has been read.
+
+use super::comment::read_program_comment;
+use super::cursor::{Cursor, Failure, ParseError, Parsed, bare_line, fail};
+use super::line::{Mnemonics, RawInstr, RawLink, serial_of};
+use super::operand::{RawArray, RawOperand, SsaName, What};
+use crate::ir3::canonical::{scan_result, settle_kills};
+use crate::ir3::{
+    Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Dst, Instr, Mods, Opcode, Place, Program, RegClass,
+    RepeatLink, Src, SrcOperand, Value, ValueData,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Reads one section of a log: the text of one program.
+pub fn read(text: &str) -> Result<Program, ParseError> {
+    let mut reader = Reader::default();
+    let mut scratch = String::new();
+    for (index, original) in text.lines().enumerate() {
+        let line = bare_line(original, &mut scratch);
+        if let Err(failure) = reader.line(index, line) {
+            return Err(failure.located(index + 1, original, line));
+        }
+    }
+    reader.finish(text).map_err(|(index, failure)| {
+        let original = text.lines().nth(index).unwrap_or("");
+        let line = bare_line(original, &mut scratch);
+        failure.located(index + 1, original, line)
+    })
+}
+
+/// Byte in a line, and the line.
+#[derive(Clone, Copy)]
+struct Site {
+    line: u32,
+    at: u32,
+}
+
+/// A source's SSA name that is not resolved yet.
+struct SrcName {
+    instr: Instr,
+    src: u32,
+    name: SsaName,
+    site: Site,
+}
+
+/// Lists of blocks that a block's lines hold.
+#[derive(Clone, Copy)]
+enum Edges {
+    Predecessors,
+    PhysicalPredecessors,
+    Successors,
+    PhysicalSuccessors,
+}
+
+#[derive(Default)]
+enum State {
+    /// Between blocks.
+    #[default]
+    Outside,
+    /// In a block.
+    Inside(Block),
+    /// In the list of a block's kept instructions.
+    Keeps(Block),
+}
+
+/// A line's indentation, and its text.
+fn trim(line: &str) -> (usize, &str) {
+    let trimmed = line.trim_start_matches(['\t', ' ']);
+    (line.len() - trimmed.len(), trimmed.trim_end())
+}
+
+#[derive(Default)]
+struct Reader {
+    program: Program,
+    state: State,
+    mnemonics: Mnemonics,
+    by_serial: FxHashMap<u32, Instr>,
+    by_block_number: FxHashMap<u32, Block>,
+    arrays: FxHashMap<u32, Array>,
+    src_names: Vec<SrcName>,
+    edges: Vec<(Block, Edges, u32, Site)>,
+    targets: Vec<(Instr, u32, Site)>,
+    false_deps: Vec<(Instr, u32, Site)>,
+    links: Vec<(Instr, u32, Site)>,
+    /// Lines of kept instructions, by serial number.
+    keeps: Vec<(Block, u32, u32)>,
+}
+
+/// An error and the index of its line.
+type Located<T> = Result<T, (usize, Box<Failure>)>;
+
+impl Site {
+    fn fail<T>(self, expected: impl Into<std::borrow::Cow<'static, str>>) -> Located<T> {
+        Err((self.line as usize, Box::new(Failure { at: self.at as usize, expected: expected.into() })))
+    }
+}
+
+impl Reader {
+    fn line(&mut self, index: usize, line: &str) -> Parsed<()> {
+        let (indent, text) = trim(line);
+        let result = self.trimmed_line(index, indent, text);
+        result.map_err(|mut failure| {
+            failure.at += indent;
+            failure
+        })
+    }
+
+    fn trimmed_line(&mut self, index: usize, indent: usize, text: &str) -> Parsed<()> {
+        let mut cursor = Cursor::new(text);
+        if text.is_empty() {
+            return Ok(());
+        }
+        if cursor.eat("//") {
+            cursor.skip_spaces();
+            return if cursor.eat("{") { read_program_comment(&mut cursor, &mut self.program) } else { Ok(()) };
+        }
+        match self.state {
+            State::Outside => {
+                if text.starts_with("AFTER: ") && self.program.layout.is_empty() {
+                    return Ok(());
+                }
+                self.block_header(&mut cursor)
+            }
+            State::Inside(block) if cursor.peek().is_ascii_digit() => {
+                let instr = self.instr(index, indent, text)?;
+                self.program.blocks[block].instrs.push(instr);
+                Ok(())
+            }
+            State::Inside(block) => self.block_line(block, &mut cursor, index, indent),
+            State::Keeps(block) if cursor.eat("*/") => {
+                self.state = State::Inside(block);
+                end_of_line(&cursor)
+            }
+            State::Keeps(block) => {
+                self.keeps.push((block, serial_of(text)?, index as u32));
+                Ok(())
+            }
+        }
+    }
+
+    fn block_header(&mut self, cursor: &mut Cursor) -> Parsed<()> {
+        let reconvergence_point = cursor.eat("(jp)");
+        if !cursor.eat("block") {
+            return fail(cursor.pos(), "a block");
+        }
+        let at = cursor.pos();
+        let number: u32 = cursor.number("a block's number")?;
+        cursor.expect(" {")?;
+        end_of_line(cursor)?;
+        let block = self.program.blocks.push(BlockData { reconvergence_point, ..BlockData::default() });
+        if self.by_block_number.insert(number, block).is_some() {
+            return fail(at, "the number of no other block");
+        }
+        self.program.layout.push(block);
+        if number != self.program.layout.len() as u32 {
+            self.program.block_names.push((block, number));
+        }
+        self.state = State::Inside(block);
+        Ok(())
+    }
+
+    fn block_line(&mut self, block: Block, cursor: &mut Cursor, index: usize, indent: usize) -> Parsed<()> {
+        let kind = if cursor.eat("}") {
+            self.state = State::Outside;
+            return end_of_line(cursor);
+        } else if cursor.eat("/* keeps:") {
+            self.state = State::Keeps(block);
+            return end_of_line(cursor);
+        } else if cursor.eat("pred: ") {
+            Edges::Predecessors
+        } else if cursor.eat("physical pred: ") {
+            Edges::PhysicalPredecessors
+        } else if cursor.eat("/* succs: ") {
+            Edges::Successors
+        } else if cursor.eat("/* physical succs: ") {
+            Edges::PhysicalSuccessors
+        } else {
+            return fail(cursor.pos(), "an instruction, a list of blocks or `}`");
+        };
+        let mut count = 0;
+        loop {
+            let at = cursor.pos();
+            if !cursor.eat("block") {
+                return fail(at, "a block");
+            }
+            count += 1;
+            if count > 2 && matches!(kind, Edges::Successors) {
+                return fail(at, "at most two successors");
+            }
+            let number = cursor.number("a block's number")?;
+            self.edges.push((block, kind, number, Site { line: index as u32, at: (at + indent) as u32 }));
+            if !cursor.eat(", ") {
+                break;
+            }
+        }
+        if matches!(kind, Edges::Successors) {
+            if cursor.eat(" (div)") {
+                self.program.blocks[block].divergent = Some(true);
+            } else if cursor.eat(" (con)") {
+                self.program.blocks[block].divergent = Some(false);
+            }
+        }
+        if matches!(kind, Edges::Successors | Edges::PhysicalSuccessors) {
+            cursor.expect(" */")?;
+        }
+        end_of_line(cursor)
+    }
+
+    /// Reads an instruction's line into the program, in no block.
+    fn instr(&mut self, index: usize, indent: usize, text: &str) -> Parsed<Instr> {
+        let site = |at: usize| Site { line: index as u32, at: (at + indent) as u32 };
+        let raw = RawInstr::parse(text, &mut self.mnemonics)?;
+        let instr = self.program.instrs.push(raw.data);
+        if self.by_serial.insert(raw.serial, instr).is_some() {
+            return fail(0, "the serial number of no other instruction");
+        }
+        self.program.serials[instr] = raw.serial;
+        let dsts = raw.dsts.len();
+        for (i, operand) in raw.dsts.iter().enumerate() {
+            let relative = raw.relative >> i.min(31) & 1 != 0;
+            let dst = self.dst(instr, i, operand, raw.serial, relative)?;
+            self.program.instrs[instr].dsts.push(dst);
+        }
+        for (i, operand) in raw.srcs.iter().enumerate() {
+            let relative = raw.relative >> (dsts + i).min(31) & 1 != 0;
+            let src = self.src(operand, relative);
+            if let What::Value(name, _) | What::Array(Some(name), _) = operand.what {
+                self.src_names.push(SrcName { instr, src: i as u32, name, site: site(operand.at) });
+            }
+            self.program.instrs[instr].srcs.push(src);
+        }
+        if let Some((number, at)) = raw.target {
+            self.targets.push((instr, number, site(at)));
+        }
+        for &(serial, at) in &raw.false_deps {
+            self.false_deps.push((instr, serial, site(at)));
+        }
+        match raw.link {
+            RawLink::None => {}
+            RawLink::First => self.program.instrs[instr].link = RepeatLink::First,
+            RawLink::After(serial, at) => self.links.push((instr, serial, site(at))),
+        }
+        Ok(instr)
+    }
+
+    fn dst(&mut self, instr: Instr, i: usize, operand: &RawOperand, serial: u32, relative: bool) -> Parsed<Dst> {
+        let class = operand.class;
+        let place = match &operand.what {
+            What::Value(name, _) | What::Array(Some(name), _) if name.serial != serial => {
+                return fail(operand.at, format!("ssa_{serial}, the instruction's own number"));
+            }
+            What::Value(name, reg) => {
+                let value = self.value(instr, i, operand, *name, None);
+                reg.map_or(Place::Value(value), |reg| Place::Assigned(value, reg))
+            }
+            What::Array(name, raw) => {
+                let array = self.array(raw, class);
+                let value = name.map(|name| self.value(instr, i, operand, name, Some(array)));
+                Place::Array(ArrayAccess { array, offset: raw.offset, relative, value, base: raw.base })
+            }
+            What::Relative { offset, size } => Place::Relative { offset: *offset, size: *size },
+            What::Reg(reg) => Place::Reg(*reg),
+            _ => return fail(operand.at, "a register to write"),
+        };
+        Ok(Dst { place, class, mask: operand.mask, flags: operand.flags })
+    }
+
+    fn value(&mut self, instr: Instr, i: usize, operand: &RawOperand, name: SsaName, array: Option<Array>) -> Value {
+        let components = operand.mask.span() as u16;
+        let value =
+            self.program.values.push(ValueData { instr, dst: i as u8, class: operand.class, components, array });
+        if name.name != 0 {
+            self.program.value_names[value] = name.name;
+        }
+        value
+    }
+
+    fn src(&mut self, operand: &RawOperand, relative: bool) -> Src {
+        // The value is filled in when names are resolved.
+        let unresolved = Value::from_u32(0);
+        let place = |place| SrcOperand::Place(place);
+        let what = match &operand.what {
+            What::Value(_, None) => place(Place::Value(unresolved)),
+            What::Value(_, Some(reg)) => place(Place::Assigned(unresolved, *reg)),
+            What::Array(name, raw) => {
+                let array = self.array(raw, operand.class);
+                let value = name.map(|_| unresolved);
+                place(Place::Array(ArrayAccess { array, offset: raw.offset, relative, value, base: raw.base }))
+            }
+            What::Undef => SrcOperand::Undef,
+            What::Reg(reg) => place(Place::Reg(*reg)),
+            What::Relative { offset, size } => place(Place::Relative { offset: *offset, size: *size }),
+            What::Const(word) => SrcOperand::Const(*word),
+            What::ConstRelative(offset) => SrcOperand::ConstRelative(*offset),
+            What::Immediate(bits) => SrcOperand::Immediate(*bits),
+        };
+        Src { operand: what, class: operand.class, mask: operand.mask, mods: operand.mods, flags: operand.flags }
+    }
+
+    fn array(&mut self, raw: &RawArray, class: RegClass) -> Array {
+        let program = &mut self.program;
+        let array = *self
+            .arrays
+            .entry(raw.id)
+            .or_insert_with(|| program.arrays.push(ArrayData { id: raw.id, class, length: raw.size }));
+        let data = &mut self.program.arrays[array];
+        data.length = data.length.max(raw.size);
+        array
+    }
+
+    fn finish(mut self, text: &str) -> Located<Program> {
+        let end = Site { line: text.lines().count().saturating_sub(1) as u32, at: 0 };
+        if !matches!(self.state, State::Outside) || self.program.layout.is_empty() {
+            let at = text.lines().last().map_or(0, |line| bare_line(line, &mut String::new()).len()) as u32;
+            let expected = if self.program.layout.is_empty() { "a block" } else { "`}`" };
+            return Site { at, ..end }.fail(expected);
+        }
+        self.kept_instrs(text)?;
+        self.resolve_edges()?;
+        self.resolve_instrs()?;
+        for name in std::mem::take(&mut self.src_names) {
+            self.resolve_name(&name)?;
+        }
+        self.invert_votes();
+        self.program.instrs.values_mut().for_each(|data| settle_kills(&mut data.srcs));
+        Ok(self.program)
+    }
+
+    /// Kept instructions are mostly in their blocks; a removed one is read from its line here.
+    fn kept_instrs(&mut self, text: &str) -> Located<()> {
+        let keeps = std::mem::take(&mut self.keeps);
+        if keeps.is_empty() {
+            return Ok(());
+        }
+        let missing = keeps.iter().any(|(_, serial, _)| !self.by_serial.contains_key(serial));
+        let lines: Vec<&str> = if missing { text.lines().collect() } else { Vec::new() };
+        let mut scratch = String::new();
+        for (block, serial, index) in keeps {
+            let instr = match self.by_serial.get(&serial) {
+                Some(&instr) => instr,
+                None => {
+                    let line = bare_line(lines[index as usize], &mut scratch);
+                    let (indent, bare) = trim(line);
+                    self.instr(index as usize, indent, bare).map_err(|mut failure| {
+                        failure.at += indent;
+                        (index as usize, failure)
+                    })?
+                }
+            };
+            self.program.blocks[block].keeps.push(instr);
+        }
+        Ok(())
+    }
+
+    fn resolve_edges(&mut self) -> Located<()> {
+        for &(block, kind, number, site) in &self.edges {
+            let Some(&other) = self.by_block_number.get(&number) else {
+                return site.fail("a block that there is");
+            };
+            let data = &mut self.program.blocks[block];
+            match kind {
+                Edges::Predecessors => data.predecessors.push(other),
+                Edges::PhysicalPredecessors => data.physical_predecessors.push(other),
+                Edges::PhysicalSuccessors => data.physical_successors.push(other),
+                Edges::Successors => match data.successors.iter_mut().find(|slot| slot.is_none()) {
+                    Some(slot) => *slot = Some(other),
+                    None => return site.fail("at most two successors"),
+                },
+            }
+        }
+        for &(instr, number, site) in &self.targets {
+            let Some(&target) = self.by_block_number.get(&number) else {
+                return site.fail("a block that there is");
+            };
+            self.program.instrs[instr].attrs = Attrs::Branch { target: Some(target) };
+        }
+        Ok(())
+    }
+
+    fn resolve_instrs(&mut self) -> Located<()> {
+        for &(instr, serial, site) in &self.false_deps {
+            let Some(&dep) = self.by_serial.get(&serial) else {
+                return site.fail("an instruction that there is");
+            };
+            self.program.instrs[instr].false_deps.push(dep);
+        }
+        for &(instr, serial, site) in &self.links {
+            let Some(&previous) = self.by_serial.get(&serial) else {
+                return site.fail("an instruction that there is");
+            };
+            self.program.instrs[instr].link = RepeatLink::After(previous);
+        }
+        Ok(())
+    }
+
+    fn resolve_name(&mut self, name: &SrcName) -> Located<()> {
+        let Some(&def) = self.by_serial.get(&name.name.serial) else {
+            return name.site.fail("a value that is defined");
+        };
+        let src = &self.program.instrs[name.instr].srcs[name.src as usize];
+        let value = match self.candidates(def, name.name, src) {
+            Ok(value) => value,
+            Err(expected) => return name.site.fail(expected),
+        };
+        let src = &mut self.program.instrs[name.instr].srcs[name.src as usize];
+        match &mut src.operand {
+            SrcOperand::Place(Place::Value(v) | Place::Assigned(v, _)) => *v = value,
+            SrcOperand::Place(Place::Array(access)) => access.value = Some(value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The result of `def` that a name means.
+    fn candidates(&self, def: Instr, name: SsaName, src: &Src) -> Result<Value, &'static str> {
+        let program = &self.program;
+        let data = &program.instrs[def];
+        let mut values: SmallVec<[(usize, Value); 4]> =
+            data.dsts.iter().enumerate().filter_map(|(i, dst)| Some((i, dst.value()?))).collect();
+        values.retain(|(_, value)| program.value_names[*value] == name.name);
+        if values.len() > 1 {
+            values.retain(|(_, value)| program.values[*value].class == src.class);
+        }
+        if values.len() > 1 && data.opcode == Opcode::ScanClustersMacro {
+            // Of the results in general registers one is used: the exclusive scan, if there is one.
+            let wanted = scan_result(data.srcs.len());
+            values.retain(|(i, _)| *i == wanted);
+        }
+        match values[..] {
+            [(_, value)] => Ok(value),
+            [] => Err("a value that is defined"),
+            _ => Err("a name of one value only"),
+        }
+    }
+
+    /// `ball` and `bany` do not print that they are inverted, but legalization's inverted branch is the one that goes
+    /// to the second successor.
+    fn invert_votes(&mut self) {
+        let Program { blocks, instrs, .. } = &mut self.program;
+        for block in blocks.values() {
+            let [Some(first), Some(second)] = block.successors else { continue };
+            for &instr in &block.instrs {
+                let data = &mut instrs[instr];
+                let target = match data.attrs {
+                    Attrs::Branch { target: Some(target) } => target,
+                    _ => continue,
+                };
+                if matches!(data.opcode, Opcode::Ball | Opcode::Bany) && target == second && target != first {
+                    data.srcs.iter_mut().for_each(|src| src.mods |= Mods::NOT);
+                }
+            }
+        }
+    }
+}
+
+fn end_of_line(cursor: &Cursor) -> Parsed<()> {
+    if cursor.at_end() || cursor.rest().trim_start().starts_with("//") {
+        Ok(())
+    } else {
+        fail(cursor.pos(), "the end of the line")
+    }
+}

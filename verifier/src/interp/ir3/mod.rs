@@ -25,6 +25,8 @@ mod op;
 mod run;
 mod slots;
 mod storage;
+#[cfg(test)]
+mod tests;
 
 use super::{Outcome, Scratch, Unsupported};
 use crate::semantics::env::{Env, Launch};

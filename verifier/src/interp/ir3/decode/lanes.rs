@@ -3,8 +3,11 @@
 use super::{Decoder, Result};
 use crate::interp::ir3::op::{Op, Scan, Which};
 use crate::interp::ir3::storage::{Read, Write};
-use crate::semantics::{Kernel, ir3_alu};
+use crate::semantics::{Kernel, Row, ir3_alu};
 use ir3_compiler::ir3::{Attrs, Dst, InstrData, InstrFlags, Opcode, OperandFlags, RegClass, SrcOperand, WriteMask};
+
+/// A kernel of two sources.
+type Combine = fn(&mut Row, &Row, &Row);
 
 impl Decoder<'_> {
     /// Any instruction of this module.
@@ -139,7 +142,7 @@ impl Decoder<'_> {
 
 /// The kernel of a reduction's operation. `mul.u` of a reduction, which no single instruction is, stands as `mull.u`
 /// or as one of the 24-bit multiplications, and is the whole product.
-fn combine(op: Opcode, class: RegClass) -> Result<fn(&mut [u32; 64], &[u32; 64], &[u32; 64])> {
+fn combine(op: Opcode, class: RegClass) -> Result<Combine> {
     if matches!(op, Opcode::MullU | Opcode::MulU24 | Opcode::MulS24) {
         return Ok(if class.half { multiply::<0xffff> } else { multiply::<{ u32::MAX }> });
     }
@@ -155,7 +158,7 @@ fn combine(op: Opcode, class: RegClass) -> Result<fn(&mut [u32; 64], &[u32; 64],
     }
 }
 
-fn multiply<const MASK: u32>(dst: &mut [u32; 64], a: &[u32; 64], b: &[u32; 64]) {
+fn multiply<const MASK: u32>(dst: &mut Row, a: &Row, b: &Row) {
     for (lane, out) in dst.iter_mut().enumerate() {
         *out = a[lane].wrapping_mul(b[lane]) & MASK;
     }

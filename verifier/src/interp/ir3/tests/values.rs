@@ -1,0 +1,211 @@
+//! SSA values: phis, vectors, arrays, constants, poison.
+
+use super::*;
+
+#[test]
+fn vectors_are_collected_and_split() {
+    let mut code = Code::new();
+    let lane = code.lane();
+    let (lane, seven) = (code.src(lane), full(7));
+    let vector = code.b().define(Opcode::Collect, RegClass::FULL, 2, &[lane, seven], Attrs::None);
+    let vector = code.src(vector);
+    let y = code.b().define(Opcode::Split, RegClass::FULL, 1, &[vector], Attrs::Split { offset: 1 });
+    let x = code.b().define(Opcode::Split, RegClass::FULL, 1, &[vector], Attrs::Split { offset: 0 });
+    let (x, y) = (code.src(x), code.src(y));
+    code.end(&[x, y]);
+    let outcome = code.run();
+    expect(&outcome, 0, Some);
+    expect(&outcome, 1, |_| Some(7));
+    assert_eq!(outcome.executed, 5);
+}
+
+#[test]
+fn what_is_not_written_is_poison() {
+    let mut code = Code::new();
+    let undefined = code.mov(Src::new(SrcOperand::Undef, RegClass::FULL, WriteMask::SCALAR));
+    let undefined = code.src(undefined);
+    let sum = code.op2(Opcode::AddU, undefined, full(1));
+    let sum = code.src(sum);
+    code.end(&[undefined, sum]);
+    let outcome = code.run();
+    expect(&outcome, 0, |_| None);
+    expect(&outcome, 1, |_| None);
+}
+
+#[test]
+fn a_selection_is_poison_only_where_its_choice_is() {
+    let mut code = Code::new();
+    let lane = code.lane();
+    let undefined = code.mov(Src::new(SrcOperand::Undef, RegClass::FULL, WriteMask::SCALAR));
+    let (lane, undefined) = (code.src(lane), code.src(undefined));
+    let chosen = code.b().alu(Opcode::SelB32, RegClass::FULL, &[undefined, lane, full(5)]);
+    let chosen = code.src(chosen);
+    code.end(&[chosen]);
+    expect(&code.run(), 0, |lane| (lane == 0).then_some(5));
+}
+
+#[test]
+fn modifiers_and_saturation() {
+    let mut code = Code::new();
+    let one = full(1.5f32.to_bits());
+    let x = code.op2(Opcode::AddF, one.with_mods(Mods::NEG), full(0));
+    let y = code.op2(Opcode::AddF, full((-2.0f32).to_bits()).with_mods(Mods::ABS | Mods::NEG), one);
+    let z = code.op2(Opcode::AddU, full(3).with_mods(Mods::NEG), full(1));
+    let w = code.b().alu(Opcode::AndB, RegClass::HALF, &[half(0x0f0f).with_mods(Mods::NOT), half(0xffff)]);
+    let clamped = code.op2(Opcode::AddF, one, one);
+    let instr = code.program.values[clamped].instr;
+    code.program.instrs[instr].flags |= InstrFlags::SAT;
+    let srcs = [x, y, z, w, clamped].map(|value| code.src(value));
+    code.end(&srcs);
+    let outcome = code.run();
+    let expected = [(-1.5f32).to_bits(), (-0.5f32).to_bits(), (-2i32) as u32, 0xf0f0, 1.0f32.to_bits()];
+    for (component, expected) in expected.into_iter().enumerate() {
+        expect(&outcome, component as u8, |_| Some(expected));
+    }
+}
+
+#[test]
+fn words_of_the_constant_file() {
+    let mut code = Code::new();
+    code.program.consts.driver_params.push(DriverParam { word: 9, value: SystemValue::BaseVertex, component: 0 });
+    code.program.consts.immediates.push((10, 0x3f80_0000));
+    let mut env = Env::from_seed(3);
+    env.consts.insert(4, 0xabcd_1234);
+    env.system.insert("BaseVertex.0".to_owned(), vec![77]);
+    let x = code.mov(Src::constant(4, false));
+    let y = code.mov(Src::constant(9, false));
+    // A half operand takes the float of a float operation, the low bits of any other.
+    let z = code.b().alu(Opcode::AddF, RegClass::HALF, &[Src::constant(10, true), half(0)]);
+    let w = code.mov(Src::constant(4, true));
+    let srcs = [x, y, z, w].map(|value| code.src(value));
+    code.end(&srcs);
+    let outcome = code.run_on("a660", &env);
+    for (component, expected) in [0xabcd_1234, 77, 0x3c00, 0x1234].into_iter().enumerate() {
+        expect(&outcome, component as u8, |_| Some(expected));
+    }
+}
+
+#[test]
+fn constants_at_an_address() {
+    let mut code = Code::new();
+    let mut env = Env::from_seed(3);
+    for word in 0..128 {
+        env.consts.insert(word, 1000 + word);
+    }
+    let lane = code.lane();
+    let lane = code.src(lane);
+    let address = code.b().convert(Type::U32, Type::S16, RegClass::HALF, lane);
+    let address = code.src(address);
+    let address = code.b().convert(Type::S16, Type::S16, RegClass::ADDRESS, address);
+    let address = code.src(address);
+    let src = Src::new(SrcOperand::ConstRelative(3), RegClass::FULL, WriteMask::SCALAR);
+    let x = code.b().define(Opcode::Mov, RegClass::FULL, 1, &[src, address], moves(Type::U32));
+    let x = code.src(x);
+    code.end(&[x]);
+    expect(&code.run_on("a660", &env), 0, |lane| Some(1003 + lane));
+}
+
+/// An array of 4 elements; each version is written at the lane's index, the version before stays as it is.
+#[test]
+fn versions_of_an_array() {
+    let mut code = Code::new();
+    let array = code.program.arrays.push(ArrayData { id: 1, class: RegClass::FULL, length: 4 });
+    let access = |offset, relative, value| Place::Array(ArrayAccess { array, offset, relative, value, base: None });
+    let lane = code.lane();
+    let lane = code.src(lane);
+    let index = code.op2(Opcode::AndB, lane, full(3));
+    let index = code.src(index);
+    let index = code.b().convert(Type::U32, Type::S16, RegClass::HALF, index);
+    let index = code.src(index);
+    let address = code.b().convert(Type::S16, Type::S16, RegClass::ADDRESS, index);
+    let address = code.src(address);
+    let mut version = None;
+    let mut versions = Vec::new();
+    for (offset, relative, data) in [(0, false, full(10)), (1, false, full(11)), (0, true, full(99))] {
+        let mut srcs = vec![data];
+        if let Some(previous) = version {
+            let mut tied = Src::reg(access(offset, false, Some(previous)), RegClass::FULL, WriteMask::SCALAR);
+            tied.flags |= OperandFlags::TIED;
+            srcs.push(tied);
+        }
+        if relative {
+            srcs.push(address);
+        }
+        let instr = code.b().effect(Opcode::Mov, &srcs);
+        let value = code.program.values.push(ValueData {
+            instr,
+            dst: 0,
+            class: RegClass::FULL,
+            components: 4,
+            array: Some(array),
+        });
+        let data = &mut code.program.instrs[instr];
+        data.attrs = moves(Type::U32);
+        data.dsts.push(Dst::new(access(offset, relative, Some(value)), RegClass::FULL, WriteMask::SCALAR));
+        version = Some(value);
+        versions.push(value);
+    }
+    let read = |code: &mut Code, version: Value, offset| {
+        let src = Src::reg(access(offset, false, Some(version)), RegClass::FULL, WriteMask::SCALAR);
+        let value = code.mov(src);
+        code.src(value)
+    };
+    let old = read(&mut code, versions[1], 0);
+    let new = read(&mut code, versions[2], 0);
+    let third = read(&mut code, versions[2], 2);
+    let src = Src::reg(access(0, true, Some(versions[2])), RegClass::FULL, WriteMask::SCALAR);
+    let found = code.b().define(Opcode::Mov, RegClass::FULL, 1, &[src, address], moves(Type::U32));
+    let found = code.src(found);
+    code.end(&[old, new, third, found]);
+    let outcome = code.run();
+    expect(&outcome, 0, |_| Some(10));
+    expect(&outcome, 1, |lane| Some(if lane % 4 == 0 { 99 } else { 10 }));
+    expect(&outcome, 2, |lane| (lane % 4 == 2).then_some(99));
+    expect(&outcome, 3, |_| Some(99));
+}
+
+#[test]
+fn an_index_outside_of_an_array() {
+    for write in [false, true] {
+        let mut code = Code::new();
+        let lane = code.lane();
+        let lane = code.src(lane);
+        let index = code.b().convert(Type::U32, Type::S16, RegClass::HALF, lane);
+        let index = code.src(index);
+        code.instr(Opcode::Mov, &[to(RegClass::ADDRESS, PhysReg::A0_X.0)], &[index], moves(Type::S16));
+        let place = Place::Relative { offset: 8, size: 60 };
+        if write {
+            let dst = Dst::new(place, RegClass::FULL, WriteMask::SCALAR);
+            code.instr(Opcode::Mov, &[dst], &[full(1)], moves(Type::U32));
+            code.end(&[from(RegClass::FULL, 8)]);
+            expect_undefined(&code.run(), UndefinedReason::Address, 0xf << 60);
+        } else {
+            for number in 0..64 {
+                code.instr(Opcode::Mov, &[to(RegClass::FULL, 8 + number)], &[full(number.into())], moves(Type::U32));
+            }
+            let src = Src::reg(place, RegClass::FULL, WriteMask::SCALAR);
+            code.instr(Opcode::Mov, &[to(RegClass::FULL, 0)], &[src], moves(Type::U32));
+            code.end(&[from(RegClass::FULL, 0)]);
+            expect(&code.run(), 0, |lane| (lane < 60).then_some(lane));
+        }
+    }
+}
+
+#[test]
+fn an_input_must_be_known() {
+    let mut code = Code::new();
+    code.b().define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None));
+    code.end(&[]);
+    assert_eq!(
+        code.refused(),
+        "block 0, instruction 0: the interpreter does not support `_meta:in`: which input it is is not known"
+    );
+}
+
+#[test]
+fn an_unknown_operation_is_refused_by_name() {
+    let mut code = Code::new();
+    code.b().effect(Opcode::Emit, &[]);
+    code.end(&[]);
+    assert!(code.refused().contains("`emit`"));
+}

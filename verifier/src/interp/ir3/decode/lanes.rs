@@ -78,7 +78,11 @@ impl Decoder<'_> {
             };
             let (dst, after) = self.destination(data, 0, step)?;
             let (target, clamp) = if data.flags.contains(InstrFlags::SAT) {
-                let alu = ir3_alu::kernel(data).and_then(|alu| alu.clamp).ok_or("(sat) of a varying")?;
+                // Clamped as the result of any float operation is.
+                let mut like = data.clone();
+                like.opcode = Opcode::AbsnegF;
+                like.srcs[0].class = data.dsts[0].class;
+                let alu = ir3_alu::kernel(&like).and_then(|alu| alu.clamp).ok_or("(sat) of a varying")?;
                 (Write { loc: self.scratch_slot(), shared: false }, Some(alu))
             } else {
                 (dst, None)

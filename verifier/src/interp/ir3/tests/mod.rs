@@ -171,8 +171,8 @@ fn output(outcome: &Outcome, component: u8) -> ([u32; 64], u64) {
 fn expect(outcome: &Outcome, component: u8, expected: impl Fn(u32) -> Option<u32>) {
     assert_eq!(outcome.end, End::Finished);
     let (values, poison) = output(outcome, component);
-    for lane in 0..64 {
-        let actual = (poison >> lane & 1 == 0).then_some(values[lane]);
+    for (lane, &value) in values.iter().enumerate() {
+        let actual = (poison >> lane & 1 == 0).then_some(value);
         assert_eq!(actual, expected(lane as u32), "component {component} of lane {lane}");
     }
 }

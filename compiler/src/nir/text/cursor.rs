@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
         cursor
     }
 
-    /// A second cursor at the same place, for looking ahead.
+    /// A second cursor at the same place, for looking ahead, or for an error that may come later.
     pub(super) fn ahead(&self) -> Cursor<'a> {
         Cursor { text: self.text, at: self.at, line: self.line, before: self.before }
     }

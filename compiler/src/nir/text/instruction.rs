@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::ParseError;
-use super::cursor::{Cursor, Place};
+use super::cursor::Cursor;
 use super::operands::{constant, index, is_at, may_be_left_out, swizzle};
 use super::reader::{PendingPhi, Reader};
 use crate::nir::function::{Alu, AluSrc, Def, InstrData, Intrinsic, JumpKind};
@@ -19,7 +19,6 @@ struct NewValue {
     bit_size: u8,
     components: u8,
     index: u32,
-    place: Place,
 }
 
 /// `con ` or `div `, which stand before values, blocks and loops where divergence analysis has run.
@@ -44,10 +43,7 @@ impl Reader<'_> {
             return Err(cursor.error("a value, `block` or `loop`"));
         }
         if cursor.peek() == Some(b'@') {
-            let (op, at) = intrinsic_name(cursor)?;
-            if op.info().dest.is_some() {
-                return Err(ParseError { message: format!("`@{}` has a result", op.name()), ..at });
-            }
+            let op = intrinsic_name(cursor, false)?;
             let data = self.intrinsic(cursor, op, None)?;
             return self.append(cursor, data, None);
         }
@@ -63,30 +59,31 @@ impl Reader<'_> {
 
     /// `32x4  %12 = `
     fn result(&mut self, cursor: &mut Cursor<'_>, divergent: Option<bool>) -> Result<NewValue, ParseError> {
-        let at = cursor.error("a width of 1, 8, 16, 32 or 64 bits");
-        let bit_size = cursor.number(64, "a width of 1, 8, 16, 32 or 64 bits")? as u8;
+        let at = cursor.ahead();
+        let expected = "a width of 1, 8, 16, 32 or 64 bits";
+        let bit_size = cursor.number(64, expected)? as u8;
         if !matches!(bit_size, 1 | 8 | 16 | 32 | 64) {
-            return Err(at);
+            return Err(at.error(expected));
         }
         let mut components = 1;
         if cursor.peek() == Some(b'x') {
             cursor.take_exact("x");
-            let at = cursor.error("2, 3, 4, 5, 8 or 16 components");
-            components = cursor.number(16, "2, 3, 4, 5, 8 or 16 components")? as u8;
+            let at = cursor.ahead();
+            let expected = "2, 3, 4, 5, 8 or 16 components";
+            components = cursor.number(16, expected)? as u8;
             if !matches!(components, 1..=5 | 8 | 16) {
-                return Err(at);
+                return Err(at.error(expected));
             }
         }
         cursor.spaces();
-        let place = cursor.place();
-        let at = cursor.error("a value that is not defined yet");
+        let at = cursor.ahead();
         let index = value_index(cursor)?;
         if self.defs.contains_key(&index) {
-            return Err(at);
+            return Err(at.error("a value that is not defined yet"));
         }
         cursor.spaces();
         cursor.expect("=")?;
-        Ok(NewValue { divergent, bit_size, components, index, place })
+        Ok(NewValue { divergent, bit_size, components, index })
     }
 
     fn with_result(&mut self, cursor: &mut Cursor<'_>, result: NewValue) -> Result<(), ParseError> {
@@ -95,10 +92,7 @@ impl Reader<'_> {
         let data = if cursor.peek() == Some(b'(') {
             self.tex(cursor, def)?
         } else if cursor.peek() == Some(b'@') {
-            let (op, at) = intrinsic_name(cursor)?;
-            if op.info().dest.is_none() {
-                return Err(ParseError { message: format!("`@{}` has no result", op.name()), ..at });
-            }
+            let op = intrinsic_name(cursor, true)?;
             self.intrinsic(cursor, op, Some((def, result.components)))?
         } else {
             let word = cursor.peek_word();
@@ -144,7 +138,7 @@ impl Reader<'_> {
             let data = &mut self.builder.shader_mut().entry.defs[def];
             data.divergent = result.divergent;
             data.index = result.index;
-            self.defs.insert(result.index, (def, result.place));
+            self.defs.insert(result.index, def);
         }
         let instr = self.builder.append(data);
         self.builder.shader_mut().entry.lines[instr] = cursor.line();
@@ -159,11 +153,11 @@ impl Reader<'_> {
     }
 
     fn plain_source(&mut self, cursor: &mut Cursor<'_>) -> Result<Def, ParseError> {
-        let at = cursor.error("a value that is defined above");
+        let at = cursor.ahead();
         let index = value_index(cursor)?;
         match self.defs.get(&index) {
-            Some((def, _)) => Ok(*def),
-            None => Err(at),
+            Some(def) => Ok(*def),
+            None => Err(at.error("a value that is defined above")),
         }
     }
 
@@ -299,7 +293,7 @@ impl Reader<'_> {
                 }
                 Some(b'{') => tex.gather_offsets = Some(gather_offsets(cursor)?),
                 Some(c) if c.is_ascii_digit() => {
-                    let at = cursor.error("a component of at most 3");
+                    let at = cursor.ahead();
                     let number = cursor.number(u32::MAX.into(), "a number")? as u32;
                     cursor.spaces();
                     if cursor.eat("(texture)") {
@@ -310,7 +304,7 @@ impl Reader<'_> {
                         sampler = true;
                     } else if cursor.eat("(gather_component)") && op == TexOp::Tg4 {
                         if number > 3 {
-                            return Err(at);
+                            return Err(at.error("a component of at most 3"));
                         }
                         tex.component = number as u8;
                     } else {
@@ -334,18 +328,19 @@ impl Reader<'_> {
     }
 }
 
-/// `@name`; also the error to use when it stands in the wrong place.
-fn intrinsic_name(cursor: &mut Cursor<'_>) -> Result<(IntrinsicOp, ParseError), ParseError> {
-    let at = cursor.error("an instruction of the other kind");
+/// `@name` of an intrinsic that has a result, or that has none.
+fn intrinsic_name(cursor: &mut Cursor<'_>, result: bool) -> Result<IntrinsicOp, ParseError> {
+    let at = cursor.ahead();
     cursor.take_exact("@");
     let word = cursor.peek_word();
-    match IntrinsicOp::from_name(word) {
-        Some(op) => {
-            cursor.take(word);
-            Ok((op, at))
-        }
-        None => Err(ParseError { expected: "an intrinsic".into(), ..at }),
+    let Some(op) = IntrinsicOp::from_name(word) else {
+        return Err(at.error("an intrinsic"));
+    };
+    cursor.take(word);
+    if op.info().dest.is_some() == result {
+        return Ok(op);
     }
+    Err(at.error(if result { "an intrinsic that has a result" } else { "a value and `=` before it" }))
 }
 
 /// `%12`
@@ -384,15 +379,16 @@ fn skip_annotation(cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
 
 /// `(0x1) (lod)` or `(lod)`
 fn tex_src_kind(cursor: &mut Cursor<'_>) -> Result<TexSrcKind, ParseError> {
-    let at = cursor.error("a kind of texture source in parentheses");
+    let at = cursor.ahead();
+    let expected = "a kind of texture source in parentheses";
     cursor.expect("(")?;
     if let Some(kind) = TexSrcKind::from_name(cursor.group()?) {
         return Ok(kind);
     }
     if !cursor.eat("(") {
-        return Err(at);
+        return Err(at.error(expected));
     }
-    TexSrcKind::from_name(cursor.group()?).ok_or(at)
+    TexSrcKind::from_name(cursor.group()?).ok_or_else(|| at.error(expected))
 }
 
 /// `{ (0, 0), (1, 0), (1, 1), (0, 1) } (offsets)`
@@ -405,8 +401,9 @@ fn gather_offsets(cursor: &mut Cursor<'_>) -> Result<Box<[[i8; 2]; 4]>, ParseErr
         }
         for (coordinate, open) in offset.iter_mut().zip(["(", ","]) {
             cursor.expect(open)?;
-            let at = cursor.error("an offset of 8 bits");
-            *coordinate = i8::try_from(cursor.signed("an offset of 8 bits")?).map_err(|_| at)?;
+            let at = cursor.ahead();
+            let expected = "an offset of 8 bits";
+            *coordinate = i8::try_from(cursor.signed(expected)?).map_err(|_| at.error(expected))?;
             cursor.spaces();
         }
         cursor.expect(")")?;

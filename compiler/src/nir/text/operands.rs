@@ -181,9 +181,11 @@ pub(super) fn index(cursor: &mut Cursor<'_>, kind: IndexKind, components: u8) ->
 
 /// A 32-bit number, printed signed whatever it is.
 fn integer(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
-    let place = cursor.error("an integer of 32 bits");
-    let value = cursor.signed("an integer of 32 bits")?;
-    if (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value) { Ok(value as u32) } else { Err(place) }
+    let at = cursor.ahead();
+    let expected = "an integer of 32 bits";
+    let value = cursor.signed(expected)?;
+    let fits = (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value);
+    if fits { Ok(value as u32) } else { Err(at.error(expected)) }
 }
 
 fn word<T>(cursor: &mut Cursor<'_>, read: impl Fn(&str) -> Option<T>, what: &str) -> Result<T, ParseError> {

@@ -68,7 +68,7 @@ pub(super) struct Reader<'a> {
     lines: Lines<'a>,
     pub builder: Builder,
     /// Values by their number in the text.
-    pub defs: FxHashMap<u32, (Def, Place)>,
+    pub defs: FxHashMap<u32, Def>,
     labels: FxHashMap<u32, Block>,
     pub phis: Vec<PendingPhi>,
     open: Vec<Open>,
@@ -158,7 +158,7 @@ fn variable(cursor: &Cursor<'_>) -> Result<Variable, ParseError> {
 /// `key: text`
 fn info_line(info: &mut Info, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
     let rest = cursor.rest();
-    let Some((key, text)) = rest.split_once(':') else {
+    let Some((key, text)) = rest.split_once(": ").or_else(|| Some((rest.strip_suffix(':')?, ""))) else {
         return Err(cursor.error("a line `key: value`, `decl_var`, `decl_function` or `impl`"));
     };
     let field = match key {
@@ -195,7 +195,7 @@ fn info_line(info: &mut Info, cursor: &mut Cursor<'_>) -> Result<(), ParseError>
             return Ok(());
         }
         _ => {
-            info.other.push((key.into(), text.strip_prefix(' ').unwrap_or(text).into()));
+            info.other.push((key.into(), text.into()));
             return Ok(());
         }
     };
@@ -265,12 +265,12 @@ impl Reader<'_> {
             Some(Open::Else | Open::Continuing) => "`}`",
             Some(Open::Body) => "`}` or `} continue {`",
         };
-        let at = cursor.error(expected);
+        let at = cursor.ahead();
         cursor.expect("}")?;
         match open {
             Some(Open::Then) => {
                 if !cursor.eat_word("else") || !cursor.eat("{") {
-                    return Err(at);
+                    return Err(at.error(expected));
                 }
                 self.open.push(Open::Else);
                 self.builder.begin_else();
@@ -283,19 +283,19 @@ impl Reader<'_> {
             Some(Open::Else) => self.builder.end_if(),
             _ => self.builder.end_loop(),
         }
-        if cursor.at_end() { Ok(()) } else { Err(at) }
+        if cursor.at_end() { Ok(()) } else { Err(at.error(expected)) }
     }
 
     /// The label of the block that the builder is in: `b12:`, and a comment.
     fn label(&mut self, cursor: &mut Cursor<'_>, divergent: Option<bool>) -> Result<(), ParseError> {
-        let at = cursor.error("a block that is not there yet");
+        let at = cursor.ahead();
         let label = block_label(cursor)?;
         cursor.expect(":")?;
         cursor.end()?;
         let block = self.builder.current_block();
         self.builder.shader_mut().entry.blocks[block].divergent = divergent;
         match self.labels.insert(label, block) {
-            Some(_) => Err(at),
+            Some(_) => Err(at.error("a block that is not there yet")),
             None => Ok(()),
         }
     }
@@ -334,7 +334,7 @@ impl Reader<'_> {
                 let Some(&block) = self.labels.get(&label) else {
                     return Err(missing(label_place, format!("`b{label}`"), "a block of this function"));
                 };
-                let Some(&(value, _)) = self.defs.get(&index) else {
+                let Some(&value) = self.defs.get(&index) else {
                     return Err(missing(value_place, format!("`%{index}`"), "a value that is defined somewhere"));
                 };
                 if let InstrData::Phi { srcs, .. } = &mut self.builder.shader_mut().entry.instrs[phi.instr] {

@@ -65,7 +65,7 @@ fn with(lines: &str) -> String {
 fn rewritten(lines: &str) -> String {
     let text = write(&good(&with(lines)));
     let last = text.lines().rfind(|line| line.contains(" = ") || line.contains('@')).unwrap();
-    last.trim().split_whitespace().collect::<Vec<_>>().join(" ")
+    last.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn errors_name_place_found_and_expected() {
     let log = LOOP.replace("%77", "").replace("uge %4", "uge %66");
     let log: String = log.lines().map(|line| format!("MESA: info: {line}\n")).collect();
     assert_eq!(error(&log), "14:32: found `%66`, expected a value that is defined above");
-    let deep = with(&"1 %0 = undefined\n".to_owned())
+    let deep = with("1 %0 = undefined\n")
         .replace("    block b1:\n", &(0..300).map(|i| format!("if %0 {{\nblock b{}:\n", i + 1)).collect::<String>());
     assert!(error(&deep).contains("at most 200 ifs and loops in each other"));
 }

@@ -1,7 +1,7 @@
 //! Storage images.
 //!
 //! From a6xx on the machine computes a texel's address; below, it wants the coordinates and the byte offset, which needs the image's
-//! strides: the driver has them in the constants behind those of the SSBOs.
+//! strides: the driver has them in constants, on a4xx behind those of the SSBOs.
 
 use super::SelectError;
 use super::context::Context;
@@ -14,7 +14,7 @@ use crate::target::Generation;
 /// Translates one intrinsic of this room.
 pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
     use IntrinsicOp as I;
-    check(ctx, intrinsic)?;
+    check(ctx)?;
     match intrinsic.op {
         I::ImageLoad => load(ctx, intrinsic),
         I::ImageStore => store(ctx, intrinsic),
@@ -24,24 +24,19 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
 }
 
 /// Refuses the images that the GPU does not have.
-pub(super) fn check(ctx: &Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+pub(super) fn check(ctx: &Context<'_>) -> Result<(), SelectError> {
     if ctx.target.generation == Generation::A3xx {
         return Err(ctx.unsupported("a3xx has no storage images"));
     }
-    match intrinsic.indices.image_dim() {
-        ImageDim::Ms | ImageDim::Subpass | ImageDim::SubpassMs => {
-            Err(ctx
-                .unsupported(format!("images of dimension {} are not supported", intrinsic.indices.image_dim().name())))
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 fn is_1d(intrinsic: &Intrinsic) -> bool {
     matches!(intrinsic.indices.image_dim(), ImageDim::Dim1D | ImageDim::Buf)
 }
 
-/// The coordinates of a texel, as scalars; they are source 1 of all image intrinsics.
+/// The coordinates of a texel, as scalars; they are source 1 of all image intrinsics. The machine takes no sample number: a multisampled
+/// image that is stored to has one sample.
 fn coordinates(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Vec<Src> {
     let count = intrinsic.indices.image_dim().coordinates(intrinsic.indices.image_array());
     let count = count.min(ctx.components(intrinsic.srcs[1]));
@@ -57,7 +52,8 @@ pub(super) fn location(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Location
 /// The constant with an image's size of a texel (0), row pitch (1) or slice pitch (2) on a5xx; on a4xx they stand in the order in which an
 /// SSBO has its address and sizes: address (0), row pitch (1), slice pitch (2), size of a texel (3).
 fn stride(ctx: &Context<'_>, intrinsic: &Intrinsic, word: u32) -> Result<Src, SelectError> {
-    memory::old_constant(ctx, intrinsic.srcs[0], ctx.shader.info.num_ssbos, word)
+    let buffers = if ctx.target.generation == Generation::A4xx { ctx.shader.info.num_ssbos } else { 0 };
+    memory::old_constant(ctx, intrinsic.srcs[0], buffers, word)
 }
 
 /// The byte offset of a texel below a6xx: from the start of the image, or of memory on a4xx.

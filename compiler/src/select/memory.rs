@@ -207,11 +207,11 @@ fn store_runs(
 pub(super) fn check_ssbo(ctx: &Context<'_>, bits: u8) -> Result<u8, SelectError> {
     match (ctx.target.generation, bits) {
         (Generation::A3xx, _) => Err(ctx.unsupported("a3xx has no storage buffers")),
-        (Generation::A7xx, 8) => Ok(1),
-        (_, 8) => Err(ctx.unsupported(format!("{} has no storage of 8-bit elements", ctx.target))),
-        (_, 16) if !ctx.target.storage_16bit => {
-            Err(ctx.unsupported(format!("{} has no storage of 16-bit elements", ctx.target)))
+        (Generation::A4xx | Generation::A5xx, 8 | 16) => {
+            Err(ctx.unsupported(format!("{} has no storage buffers of {bits}-bit elements", ctx.target)))
         }
+        // An 8-bit access is one to a texel of 8 bits.
+        (_, 8) => Ok(1),
         _ => Ok(MAX_ELEMENTS),
     }
 }

@@ -203,8 +203,8 @@ fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureO
         (false, false) => 0.5f32.to_bits(),
     };
     let dims = usize::from(shape.dims);
-    let mut operands = TextureOperands::default();
-    operands.coords = pad(ctx, Srcs::from_slice(&coords[..dims]), middle).into_iter().collect();
+    let padded = pad(ctx, Srcs::from_slice(&coords[..dims]), middle);
+    let mut operands = TextureOperands { coords: padded.into_iter().collect(), ..TextureOperands::default() };
     if tex.op == TexOp::Lod {
         // The level does not depend on layer or comparison.
         return Ok(operands);
@@ -218,7 +218,7 @@ fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureO
         TexOp::Txb => scalar(S::Bias),
         _ => scalar(S::Lod),
     };
-    let mut vector = |ctx: &mut Context<'_>, kind| match tex.src(kind) {
+    let vector = |ctx: &mut Context<'_>, kind| match tex.src(kind) {
         Some(def) => {
             let srcs = ctx.vector(def);
             pad(ctx, srcs, 0).into_iter().collect()

@@ -17,6 +17,8 @@
 pub mod build;
 mod memory;
 mod request;
+#[cfg(test)]
+mod tests;
 mod texture;
 
 pub use memory::{Address, AtomicFamily, AtomicOp, MemoryAccess, MemoryAction, linear_address, ssbo_offset_unit};

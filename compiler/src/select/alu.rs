@@ -8,6 +8,7 @@ mod bits;
 mod compare;
 mod convert;
 mod divide;
+mod dot;
 mod double;
 mod float;
 mod int64;
@@ -84,9 +85,11 @@ impl<'a> Scalar<'_, 'a> {
                 || self.compare_op()
                 || (width == 8 && self.int8()?)
                 || self.float_op()?
+                || self.one_bit(width)?
                 || self.multiply_op()
                 || self.divide_op(width)
                 || self.bits_op(width)?
+                || self.dot_op()
                 || self.integer_op()
         };
         if done { Ok(()) } else { Err(self.ctx.unsupported(format!("not supported for {width} bits"))) }
@@ -105,6 +108,16 @@ impl<'a> Scalar<'_, 'a> {
             return Err(self.ctx.unsupported("floats of 64 bits"));
         }
         Err(self.ctx.unsupported("conversion between floats and integers of 64 bits"))
+    }
+
+    /// Refuses arithmetic on integers of one bit; what remains of them are bools.
+    fn one_bit(&mut self, width: u8) -> Result<bool, SelectError> {
+        let logic =
+            matches!(self.op(), Op::Iand | Op::Ior | Op::Ixor | Op::Inot | Op::AndgIr3 | Op::BitfieldSelect);
+        if width == 1 && !logic {
+            return Err(self.ctx.unsupported("arithmetic on integers of one bit"));
+        }
+        Ok(false)
     }
 
     // Operands.
@@ -185,7 +198,15 @@ impl<'a> Scalar<'_, 'a> {
 
     fn select_op(&mut self) -> Result<bool, SelectError> {
         let (condition, yes, no) = match self.op() {
-            Op::Bcsel | Op::B8csel | Op::B16csel | Op::B32csel => (self.src(0), 1, 2),
+            Op::Bcsel | Op::B8csel | Op::B16csel | Op::B32csel => {
+                let mut condition = self.src(0);
+                // A bool of 32 bits need not have any of its lower 16 set.
+                if condition.class.half != self.ctx.is_half(self.dst_bits()) && self.bits(0) != 1 {
+                    let zero = Src::immediate(0, condition.class.half);
+                    condition = self.ctx.compare_src(Opcode::CmpsS, Condition::Ne, condition, zero);
+                }
+                (condition, 1, 2)
+            }
             Op::IcselEqz => (self.src(0), 2, 1),
             Op::Fcsel => {
                 let (x, zero) = (self.src(0), self.ctx.immediate(0, false));

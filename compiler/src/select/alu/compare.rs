@@ -80,12 +80,7 @@ impl Scalar<'_, '_> {
 
     fn int(&mut self, opcode: Opcode, condition: Condition) -> Src {
         let signed = opcode == Opcode::CmpsS && !matches!(condition, Eq | Ne);
-        let [a, b] = if self.bits(0) == 8 && signed {
-            let (a, b) = (self.src(0), self.src(1));
-            [self.ctx.sign_extend_8(a), self.ctx.sign_extend_8(b)]
-        } else {
-            self.int_srcs()
-        };
+        let [a, b] = if self.bits(0) <= 8 && signed { [self.signed(0), self.signed(1)] } else { self.int_srcs() };
         self.ctx.compare_src(opcode, condition, a, b)
     }
 

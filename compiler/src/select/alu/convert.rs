@@ -17,12 +17,21 @@ impl Scalar<'_, '_> {
                 let x = self.narrow_or_widen(x, true, to);
                 self.masked_result(x)
             }
-            U2u8 | U2u16 | U2u32 | B2i8 | B2i16 | B2i32 => {
+            U2u8 | U2u16 | U2u32 => {
                 let x = self.src(0);
                 let x = self.narrow_or_widen(x, false, to);
                 self.masked_result(x)
             }
-            I2i1 | U2u1 | B2i1 => {
+            B2i8 | B2i16 | B2i32 => {
+                let x = self.bool_src(0);
+                let x = self.narrow_or_widen(x, false, to);
+                self.masked_result(x)
+            }
+            B2i1 => {
+                let x = self.bool_src(0);
+                self.result(x)
+            }
+            I2i1 | U2u1 => {
                 let x = self.src(0);
                 let bool_half = self.ctx.target.bools_are_half();
                 let x = self.ctx.resize(x, bool_half);
@@ -30,20 +39,11 @@ impl Scalar<'_, '_> {
                 self.result(x)
             }
             B2b1 => {
-                let x = self.src(0);
-                if from == 1 {
-                    return Ok(self.result(x));
-                }
-                let x = self.ctx.compare_src(CmpsS, Condition::Ne, x, Src::immediate(0, x.class.half));
+                let x = self.bool_src(0);
                 self.result(x)
             }
             B2b8 | B2b16 | B2b32 => {
-                let x = self.src(0);
-                let holds = if from == 1 {
-                    x
-                } else {
-                    self.ctx.compare_src(CmpsS, Condition::Ne, x, Src::immediate(0, x.class.half))
-                };
+                let holds = self.bool_src(0);
                 self.bool_result(holds)
             }
             I2f16 | I2f32 => {
@@ -52,7 +52,8 @@ impl Scalar<'_, '_> {
                 self.converted(ty, float_type(to), x)
             }
             U2f16 | U2f32 | B2f16 | B2f32 => {
-                let x = self.src(0);
+                let is_bool = matches!(self.op(), B2f16 | B2f32);
+                let x = if is_bool { self.bool_src(0) } else { self.src(0) };
                 let ty = if x.class.half { Type::U16 } else { Type::U32 };
                 self.converted(ty, float_type(to), x)
             }
@@ -101,12 +102,7 @@ impl Scalar<'_, '_> {
                 let x = self.src(0);
                 let rounded = self.ctx.convert_rounded(Type::F32, Type::F16, Round::Even, x);
                 let back = self.ctx.convert_src(Type::F16, Type::F32, rounded);
-                let least = self.ctx.immediate(f32::to_bits(1.0 / 16384.0), false);
-                let tiny = self.ctx.compare_src(CmpsF, Condition::Lt, x.with_mods(Mods::ABS), least);
-                let sign = self.ctx.immediate(0x8000_0000, false);
-                let zero = self.ctx.bin(AndB, x, sign);
-                let result = self.ctx.select(tiny, zero, back);
-                self.result(result)
+                self.result(back)
             }
             UnpackHalf2x16SplitX | UnpackHalf2x16SplitY => {
                 let x = self.word_half(UnpackHalf2x16SplitY);
@@ -142,10 +138,23 @@ impl Scalar<'_, '_> {
         self.result(x)
     }
 
-    /// A signed integer in its register: one of 8 bits is sign-extended to 16.
-    fn signed(&mut self, index: usize) -> Src {
+    /// A signed integer in its register: one of 8 bits is sign-extended to 16, one of 1 bit to the register.
+    pub(super) fn signed(&mut self, index: usize) -> Src {
         let x = self.src(index);
-        if self.bits(index) == 8 { self.ctx.sign_extend_8(x) } else { x }
+        match self.bits(index) {
+            1 => self.ctx.negate(x),
+            8 => self.ctx.sign_extend_8(x),
+            _ => x,
+        }
+    }
+
+    /// A bool of any width as one of 1 bit.
+    pub(super) fn bool_src(&mut self, index: usize) -> Src {
+        let x = self.src(index);
+        if self.bits(index) == 1 {
+            return x;
+        }
+        self.ctx.compare_src(CmpsS, Condition::Ne, x, Src::immediate(0, x.class.half))
     }
 
     /// An integer in the register class of `to` bits.

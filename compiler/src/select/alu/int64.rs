@@ -127,7 +127,11 @@ impl Scalar<'_, '_> {
                     [low, high]
                 }
             }
-            U2u64 | B2i64 => {
+            B2i64 => {
+                let low = self.bool_src(0);
+                self.bool_as_pair(low)
+            }
+            U2u64 => {
                 if self.bits(0) == 64 {
                     self.pair(0)
                 } else {

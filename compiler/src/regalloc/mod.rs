@@ -99,3 +99,6 @@ fn order(program: &Program) -> Vec<crate::ir3::Block> {
     });
     if fits { program.layout.clone() } else { dominance.reverse_postorder }
 }
+
+#[cfg(test)]
+mod tests;

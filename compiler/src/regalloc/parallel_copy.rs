@@ -183,9 +183,7 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
             continue;
         }
         let half_free = |copy: &Copy| {
-            !copy.half
-                && matches!(copy.src, Source::Unit(_))
-                && readers[unit_range(copy.dst, *copy)].iter().any(|&n| n == 0)
+            !copy.half && matches!(copy.src, Source::Unit(_)) && readers[unit_range(copy.dst, *copy)].contains(&0)
         };
         match pending.iter().position(half_free) {
             Some(i) => split(pending, i),

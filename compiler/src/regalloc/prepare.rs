@@ -147,7 +147,9 @@ fn copy_tied_sources(program: &mut Program) -> Result<(), Error> {
                 if let Some(value) = src.value() {
                     let def = program.values[value].instr;
                     let is_near = program.blocks[block].instrs[..i].contains(&def);
-                    if uses[value] == 1 && is_near && program.instrs[def].opcode != Opcode::Phi {
+                    // A split may turn out to be the same as another one.
+                    let is_sole = !matches!(program.instrs[def].opcode, Opcode::Phi | Opcode::Split);
+                    if uses[value] == 1 && is_near && is_sole {
                         continue;
                     }
                 }

@@ -1,0 +1,140 @@
+//! Random programs, before and after, run by a small interpreter in which every operation but copies is an unknown
+//! function of its operands: two runs agree only if each operand was the right one.
+
+mod machine;
+mod random;
+
+use super::*;
+use crate::ir3::{Attrs, BlockData, Builder, Opcode, Place, RegClass, Src};
+use crate::pipeline::{Stage, run_stage};
+use machine::run_program;
+use random::{Profile, random_program};
+
+fn targets() -> [Target; 3] {
+    ["a660", "a540", "a330"].map(|name| Target::by_name(name).unwrap())
+}
+
+/// Runs the stages on a program and compares after each one. Whether it fitted.
+fn check(before: &Program, target: &Target, opt: bool, seed: u64) -> Result<(), Error> {
+    let expected = run_program(before, target, seed);
+    let mut program = before.clone();
+    if opt {
+        for stage in [Stage::CopyPropagation, Stage::DeadCode] {
+            run_stage(stage, &mut program, target).unwrap();
+            let actual = run_program(&program, target, seed);
+            assert!(actual.refines(&expected), "{stage}, seed {seed}: {actual:?}\n{expected:?}");
+        }
+    }
+    run(&mut program, target)?;
+    let actual = run_program(&program, target, seed);
+    assert!(actual.refines(&expected), "registers, seed {seed}:\n{actual:?}\n{expected:?}\n{}", dump(before, &program));
+    lower_copies::run(&mut program, target)?;
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        assert!(!data.opcode.is_meta() || data.opcode == Opcode::Input, "{}", data.opcode);
+        let places =
+            data.dsts.iter().map(|dst| dst.place).chain(data.srcs.iter().filter_map(|src| src.place().copied()));
+        assert!(places.into_iter().all(|place| matches!(place, Place::Reg(_) | Place::Relative { .. })));
+    }
+    let actual = run_program(&program, target, seed);
+    assert!(actual.refines(&expected), "copies, seed {seed}:\n{actual:?}\n{expected:?}\n{}", dump(before, &program));
+    Ok(())
+}
+
+fn dump(before: &Program, after: &Program) -> String {
+    let text = |program: &Program| {
+        let mut lines = String::new();
+        for &block in &program.layout {
+            lines += &format!("{block}: -> {:?}\n", program.blocks[block].successors().collect::<Vec<_>>());
+            for &instr in &program.blocks[block].instrs {
+                let data = &program.instrs[instr];
+                let dsts: Vec<_> = data.dsts.iter().map(|d| (d.place, d.class.half, d.flags)).collect();
+                let srcs: Vec<_> = data.srcs.iter().map(|s| (s.operand, s.class.half, s.flags)).collect();
+                lines += &format!("  {instr} {} {dsts:?} <- {srcs:?} {:?}\n", data.opcode, data.attrs);
+            }
+        }
+        lines
+    };
+    format!("{}\n----\n{}", text(before), text(after))
+}
+
+#[test]
+fn random_programs() {
+    let mut refused = 0;
+    for seed in 1..1500u64 {
+        let target = &targets()[(seed % 3) as usize];
+        let profile = Profile { pressure: 4 + (seed % 40) as usize, ..Profile::default() };
+        let program = random_program(seed, target, profile);
+        if check(&program, target, seed % 2 == 0, seed).is_err() {
+            refused += 1;
+        }
+    }
+    assert_eq!(refused, 0);
+}
+
+/// Programs near the limit: refused only if they do not fit, and right if not refused.
+#[test]
+fn random_programs_under_pressure() {
+    let mut fitted = 0;
+    for seed in 1..200u64 {
+        let target = &targets()[(seed % 3) as usize];
+        let profile = Profile { pressure: 60 + (seed % 90) as usize, size: 300, ..Profile::default() };
+        let program = random_program(seed, target, profile);
+        let mut prepared = program.clone();
+        prepare::run(&mut prepared).unwrap();
+        special::run(&mut prepared, target).unwrap();
+        let parts = vectors::Parts::new(&mut prepared);
+        let liveness = liveness::Liveness::new(&prepared, &parts.origin);
+        liveness.mark_kills(&mut prepared);
+        let pressure = liveness::pressure(&prepared, &liveness, |value| parts.of(value));
+        let arrays = if target.merged_regs { 24 } else { 16 };
+        let full = if target.merged_regs { pressure.full + pressure.half } else { pressure.full };
+        let fits = full + arrays + 2 <= 384 && pressure.half + arrays <= 192;
+        match check(&program, target, false, seed) {
+            Ok(()) => fitted += 1,
+            Err(error) => assert!(!fits, "seed {seed}: {error}, but {pressure:?}"),
+        }
+    }
+    assert!(fitted > 60, "{fitted}");
+}
+
+#[test]
+fn too_many_values_are_refused() {
+    let target = Target::default();
+    let mut program = Program::default();
+    let block = program.blocks.push(BlockData::default());
+    program.layout.push(block);
+    let mut b = Builder::new(&mut program, block);
+    let values: Vec<_> =
+        (0..193).map(|_| b.define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None))).collect();
+    let srcs: Vec<Src> = values.iter().map(|&value| b.src(value)).collect();
+    let end = b.effect(Opcode::End, &srcs);
+    let mut fits = program.clone();
+    fits.instrs[end].srcs.pop();
+    run_stage(Stage::DeadCode, &mut fits, &target).unwrap();
+    run(&mut fits, &target).unwrap();
+    let error = run(&mut program, &target).unwrap_err();
+    assert_eq!(error.to_string(), "needs spilling: 193 of 192 full registers");
+}
+
+/// Scattered scalars leave no gap for a vector until they are moved together.
+#[test]
+fn a_vector_gets_its_place_by_moving_what_is_in_the_way() {
+    let target = Target::default();
+    let mut program = Program::default();
+    let block = program.blocks.push(BlockData::default());
+    program.layout.push(block);
+    let mut b = Builder::new(&mut program, block);
+    let values: Vec<_> =
+        (0..192).map(|_| b.define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None))).collect();
+    // Every other one dies.
+    for &value in values.iter().step_by(2) {
+        let src = b.src(value);
+        b.effect(Opcode::Stg, &[src]);
+    }
+    let address = b.src(values[1]);
+    let wide = b.define(Opcode::Ldg, RegClass::FULL, 90, &[address], Attrs::None);
+    let srcs: Vec<Src> = values.iter().skip(1).step_by(2).chain([&wide]).map(|&value| b.src(value)).collect();
+    b.effect(Opcode::End, &srcs);
+    check(&program, &target, false, 7).unwrap();
+}

@@ -112,8 +112,7 @@ impl<'a> Scalar<'_, 'a> {
 
     /// Refuses arithmetic on integers of one bit; what remains of them are bools.
     fn one_bit(&mut self, width: u8) -> Result<bool, SelectError> {
-        let logic =
-            matches!(self.op(), Op::Iand | Op::Ior | Op::Ixor | Op::Inot | Op::AndgIr3 | Op::BitfieldSelect);
+        let logic = matches!(self.op(), Op::Iand | Op::Ior | Op::Ixor | Op::Inot | Op::AndgIr3 | Op::BitfieldSelect);
         if width == 1 && !logic {
             return Err(self.ctx.unsupported("arithmetic on integers of one bit"));
         }

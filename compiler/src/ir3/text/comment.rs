@@ -210,6 +210,15 @@ fn instr_entry(key: &str, value: &mut Cursor, instr: &mut InstrData, remarks: &m
             Some(space) => memory.space = Some(space),
             None => return fail(0, "an address space"),
         },
+        ("space", Attrs::Texture(texture)) => match named(&SPACES, value.until(&[])) {
+            Some(space) => texture.space = Some(space),
+            None => return fail(0, "an address space"),
+        },
+        ("old", Attrs::Memory(memory)) => memory.old_layout = true,
+        ("unit", Attrs::Memory(memory)) => memory.index_unit = Some(value.number("a number of bytes")?),
+        ("sampler_base", Attrs::Texture(texture)) => {
+            texture.sampler_base = Some(value.number("a descriptor base")?);
+        }
         ("sampler", Attrs::Texture(texture)) => texture.sampler = Some(value.number("a sampler's number")?),
         ("texture", Attrs::Texture(texture)) => texture.texture = Some(value.number("a texture's number")?),
         ("input_offset", Attrs::Texture(texture)) => texture.input_offset = Some(value.number("a varying's number")?),
@@ -320,6 +329,10 @@ pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: 
             }
             entries.optional("space", memory.space.map(|space| name_of(&SPACES, &space)));
             entries.optional("coords", memory.coords);
+            entries.optional("unit", memory.index_unit);
+            if memory.old_layout {
+                entries.key("old");
+            }
             entries.optional("base", memory.base.filter(|_| !printed_base));
             let printed = match instr.opcode {
                 Opcode::Ldc => memory.offset >= 0,
@@ -337,6 +350,8 @@ pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: 
             entries.optional("sampler", texture.sampler.filter(|_| !prefetch && !prints_sampler(instr)));
             entries.optional("texture", texture.texture.filter(|_| !prefetch && !prints_texture_number(instr)));
             entries.optional("input_offset", texture.input_offset.filter(|_| !prefetch));
+            entries.optional("space", texture.space.map(|space| name_of(&SPACES, &space)));
+            entries.optional("sampler_base", texture.sampler_base);
             entries.optional("cluster", texture.cluster.filter(|_| instr.opcode != Opcode::BrcstActive));
             if texture.is_1d {
                 entries.key("1d");

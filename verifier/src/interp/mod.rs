@@ -5,6 +5,7 @@
 //! where two runs are compared: wherever the source's result is defined, the target's must be defined and equal.
 
 pub mod ir3;
+pub mod nir;
 mod outcome;
 
 pub use outcome::{Compared, Difference, End, Origin, Outcome, OutputRow, Outputs, UndefinedReason, Unsupported};

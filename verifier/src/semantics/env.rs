@@ -219,7 +219,7 @@ impl Env {
         }
         let a = hash(&[h, 1]);
         let b = hash(&[h, 2]);
-        (a & b & 0x7777_7777_7777_7777) | (a & b & hash(&[h, 3]) & 0xe0e0_e0e0_e0e0_e0e0)
+        a & b & 0x7777_7777_7777_7777
     }
 
     /// A component of a vertex attribute.

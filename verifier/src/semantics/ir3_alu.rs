@@ -119,8 +119,8 @@ pub fn kernel(instr: &InstrData) -> Option<Alu> {
         };
         let clamp = match (instr.flags.contains(InstrFlags::SAT), to) {
             (false, _) => None,
-            (true, Type::F16) => Some(saturate::<16> as fn(&mut Row)),
-            (true, Type::F32) => Some(saturate::<32> as fn(&mut Row)),
+            (true, Type::F16) => Some(float::saturate16 as fn(&mut Row)),
+            (true, Type::F32) => Some(float::saturate32 as fn(&mut Row)),
             (true, _) => return None,
         };
         return Some(Alu { kernel, clamp });
@@ -146,8 +146,8 @@ pub fn kernel(instr: &InstrData) -> Option<Alu> {
     };
     let clamp = match (saturates && is_float, dst_half) {
         (false, _) => None,
-        (true, true) => Some(saturate::<16> as fn(&mut Row)),
-        (true, false) => Some(saturate::<32> as fn(&mut Row)),
+        (true, true) => Some(float::saturate16 as fn(&mut Row)),
+        (true, false) => Some(float::saturate32 as fn(&mut Row)),
     };
     if saturates && !is_float && !saturating_integer(instr.opcode) {
         return None;
@@ -171,13 +171,6 @@ fn operand_count(opcode: Opcode) -> Option<usize> {
 
 fn saturating_integer(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::AddU | Opcode::AddS | Opcode::SubU | Opcode::SubS)
-}
-
-/// Clamps floats of `W` bits to [0, 1], in place.
-fn saturate<const W: u32>(row: &mut Row) {
-    for value in row {
-        *value = float::fsat(&mut Concrete, format(W), u64::from(*value)) as u32;
-    }
 }
 
 fn comparison(instr: &InstrData, half: bool) -> Option<Kernel> {

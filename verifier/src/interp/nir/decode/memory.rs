@@ -1,0 +1,161 @@
+//! Memory. Addresses are those of `ir3::access::linear_address`.
+
+use ir3_compiler::ir3::AddressSpace;
+use ir3_compiler::ir3::access::{binding_identity, ssbo_offset_unit};
+use ir3_compiler::nir::{Def, IndexKind, Intrinsic};
+use smallvec::SmallVec;
+
+use super::intrinsics::result;
+use super::{Decoder, Refused, Rows};
+use crate::interp::nir::op::{Access, Action, Op, Place};
+
+impl Decoder<'_> {
+    /// The handle of a descriptor: its identity.
+    pub(super) fn handle(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let index = self.scalar(intrinsic.srcs[0])?;
+        let set = binding_identity(intrinsic.indices.desc_set(), 0);
+        if let Some(constant) = self.function.as_const_scalar(intrinsic.srcs[0]) {
+            let row = self.constant(set.wrapping_add(constant as u32));
+            self.rows[def] = Rows::from_slice(&[row]);
+            return Ok(());
+        }
+        let dst = self.define(def);
+        self.push(Op::AddConst { dst, a: index, constant: set });
+        Ok(())
+    }
+
+    /// Where an access goes. `srcs` are the sources without data.
+    fn place(
+        &mut self,
+        intrinsic: &Intrinsic,
+        space: AddressSpace,
+        srcs: &[Def],
+        bits: u8,
+    ) -> Refused<(Option<u32>, Place)> {
+        let base = intrinsic.indices.base();
+        let linear = |index, scale, offset| Place::Linear { base: None, index: Some(index), scale, offset };
+        Ok(match (space, srcs) {
+            // The offset in elements counts; the one in bytes says the same.
+            (AddressSpace::Ssbo, &[buffer, _, offset]) => {
+                let place = linear(self.scalar(offset)?, ssbo_offset_unit(bits), base);
+                (Some(self.scalar(buffer)?), place)
+            }
+            (AddressSpace::Ubo, &[buffer, offset]) => {
+                // The base counts vec4s, like the offset.
+                let (binding, mut index) = (self.scalar(buffer)?, self.scalar(offset)?);
+                if base != 0 {
+                    let dst = self.new_rows(1);
+                    self.push(Op::AddConst { dst, a: index, constant: base as u32 });
+                    index = dst;
+                }
+                (Some(binding), linear(index, 16, intrinsic.indices.component().into()))
+            }
+            (AddressSpace::Shared | AddressSpace::Scratch, &[address]) => {
+                (None, linear(self.scalar(address)?, 1, base))
+            }
+            (AddressSpace::Global, &[address, ref offset @ ..]) => {
+                let rows = self.read(address)?;
+                let base_rows = [rows[0], *rows.get(1).ok_or("an address of one word")?];
+                let index = match offset {
+                    [] => None,
+                    [offset, ..] => Some(self.scalar(*offset)?),
+                };
+                (None, Place::Linear { base: Some(base_rows), index, scale: 4, offset: base })
+            }
+            (AddressSpace::Image, &[image, coordinates, ..]) => {
+                let count = intrinsic.indices.image_dim().coordinates(intrinsic.indices.image_array());
+                let rows = self.read(coordinates)?;
+                let texel = rows.iter().take(count.into()).copied().collect();
+                (Some(self.scalar(image)?), Place::Texel(texel))
+            }
+            _ => return Err("unexpected sources".to_owned()),
+        })
+    }
+
+    fn push_access(&mut self, access: Access) {
+        self.code.accesses.push(access);
+        self.push(Op::Access(self.code.accesses.len() as u32 - 1));
+    }
+
+    fn check_bits(&self, space: AddressSpace, def: Def) -> Refused<u8> {
+        match (self.bits(def), space) {
+            (bits @ (16 | 32), _) => Ok(bits),
+            (bits @ (8 | 64), space) if space != AddressSpace::Image => Ok(bits),
+            (bits, _) => Err(format!("elements of {bits} bits")),
+        }
+    }
+
+    pub(super) fn load(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let bits = self.check_bits(space, def)?;
+        let (binding, place) = self.place(intrinsic, space, &intrinsic.srcs, bits)?;
+        let first = self.define(def);
+        let rows = (0..self.components(def) * self.width(def)).map(|i| (i, first + i)).collect();
+        let origin = self.origin();
+        self.push_access(Access { action: Action::Load, space, binding, place, bits, rows, origin });
+        Ok(())
+    }
+
+    pub(super) fn store(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+        // An image has its data behind coordinates and sample.
+        let data = if space == AddressSpace::Image { 3 } else { 0 };
+        let value = *intrinsic.srcs.get(data).ok_or("no data")?;
+        let bits = self.check_bits(space, value)?;
+        let mut srcs: SmallVec<[Def; 4]> = intrinsic.srcs.iter().copied().collect();
+        srcs.remove(data);
+        let (binding, place) = self.place(intrinsic, space, &srcs, bits)?;
+        let mask = match intrinsic.indices.get(IndexKind::WriteMask) {
+            Some(_) => intrinsic.indices.write_mask(),
+            None => u16::MAX,
+        };
+        let width = self.width(value);
+        let rows = self.read(value)?.iter().enumerate();
+        let rows = rows.map(|(i, &row)| (i as u32, row)).filter(|(i, _)| mask >> (i / width) & 1 != 0).collect();
+        let origin = self.origin();
+        self.push_access(Access { action: Action::Store, space, binding, place, bits, rows, origin });
+        Ok(())
+    }
+
+    /// Sources: those of the place, but an SSBO's offset, which is last; the comparand if there is one; the data.
+    pub(super) fn atomic(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+        let def = result(intrinsic)?;
+        if self.bits(def) != 32 {
+            return Err(format!("{} bits", self.bits(def)));
+        }
+        let op = Self::atomic_op(intrinsic.indices.atomic_op());
+        let srcs = &intrinsic.srcs;
+        let first = match space {
+            AddressSpace::Ssbo => 2,
+            AddressSpace::Image => 3,
+            _ => 1,
+        };
+        let place: SmallVec<[Def; 4]> = match space {
+            AddressSpace::Ssbo => [srcs[0], srcs[1], srcs[srcs.len() - 1]].into_iter().collect(),
+            _ => srcs[..first.min(2)].iter().copied().collect(),
+        };
+        let (binding, place) = self.place(intrinsic, space, &place, 32)?;
+        // nir has the comparand first.
+        let (compare, data) = if op.compares() { (first, first + 1) } else { (first, first) };
+        let (&compare, &data) = srcs.get(compare).zip(srcs.get(data)).ok_or("too few sources")?;
+        let action = Action::Atomic { op, data: self.scalar(data)?, compare: self.scalar(compare)? };
+        let dst = self.define(def);
+        let rows = [(0, dst)].into_iter().collect();
+        let origin = self.origin();
+        self.push_access(Access { action, space, binding, place, bits: 32, rows, origin });
+        Ok(())
+    }
+
+    pub(super) fn size(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+        let def = result(intrinsic)?;
+        if self.bits(def) != 32 {
+            return Err(format!("{} bits", self.bits(def)));
+        }
+        let binding = Some(self.scalar(intrinsic.srcs[0])?);
+        let first = self.define(def);
+        let rows = (0..self.components(def)).map(|i| (i, first + i)).collect();
+        let origin = self.origin();
+        self.push_access(Access { action: Action::Size, space, binding, place: Place::None, bits: 32, rows, origin });
+        Ok(())
+    }
+}

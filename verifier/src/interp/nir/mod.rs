@@ -1,0 +1,50 @@
+//! The interpreter of nir.
+//!
+//! Decoding gives every component of every value a row (two for 64 bits) and turns the tree of control flow into a list of
+//! operations with jumps. Moves cost nothing: `mov`, the `vec`s and unpackings of words are only names of rows. Rows of
+//! constants are filled when a run starts.
+//!
+//! Control flow goes by masks of lanes. Each if and each loop has its own place for the lanes that wait in it; where no
+//! lane is left, the run jumps to the next place where some may wait. Phis are moves at the ends of the predecessors.
+//!
+//! Results are computed in all lanes, active or not: in SSA form nobody reads what an inactive lane got, with two
+//! exceptions, which are blended with what is there: phis, and values that are defined in a loop and used behind it (a
+//! lane that has left the loop keeps its value while others go round).
+//!
+//! A value's rows stand behind those of the values it is computed from, so that a kernel can borrow its sources and its
+//! destination from one array.
+
+mod decode;
+mod op;
+mod run;
+
+use ir3_compiler::nir::Shader;
+
+use super::{Outcome, Scratch, Unsupported};
+use crate::semantics::env::{Env, Launch};
+
+/// A shader, decoded.
+#[derive(Debug)]
+pub struct Decoded {
+    code: op::Code,
+    launch: Launch,
+}
+
+impl Decoded {
+    /// Decodes a valid shader.
+    ///
+    /// # Errors
+    /// If the shader has an operation that the interpreter does not know; the error names it and its place. A shader that
+    /// breaks nir's rules may be refused too.
+    pub fn new(shader: &Shader) -> Result<Decoded, Unsupported> {
+        decode::decode(shader)
+    }
+
+    /// Runs it once, for at most so many instructions.
+    pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
+        run::run(self, env, fuel, scratch)
+    }
+}
+
+#[cfg(test)]
+mod tests;

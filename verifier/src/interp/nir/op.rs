@@ -1,0 +1,371 @@
+//! What a decoded shader consists of.
+
+use ir3_compiler::ir3::access::{Slot, TextureKind};
+use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
+use smallvec::SmallVec;
+
+use crate::interp::Origin;
+use crate::semantics::memory::Atomic;
+use crate::semantics::{Row, Select};
+
+/// The number of a row.
+pub(super) type R = u32;
+
+/// The row of undefined values: poison in every lane.
+pub(super) const UNDEFINED: R = 0;
+
+/// A list of rows in a table of the code: from, to.
+pub(super) type List = (u32, u32);
+
+/// A kernel with its rows, for those that have many.
+#[derive(Debug)]
+pub(super) struct Wide {
+    pub kernel: fn(&mut [Row], &[&Row]),
+    pub dst: R,
+    pub count: u32,
+    pub srcs: SmallVec<[R; 8]>,
+    /// Whether the result is blended.
+    pub keep: bool,
+}
+
+/// A read or write of memory.
+#[derive(Debug)]
+pub(super) struct Access {
+    pub action: Action,
+    pub space: AddressSpace,
+    /// The row of the buffer's or image's identity.
+    pub binding: Option<R>,
+    pub place: Place,
+    /// Bits of an element; 64 bits are two words.
+    pub bits: u8,
+    /// Rows that are loaded or stored, with their components: for 64 bits the high words are components too.
+    pub rows: SmallVec<[(u32, R); 4]>,
+    pub origin: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Action {
+    Load,
+    Store,
+    /// The rows are one, of the result.
+    Atomic {
+        op: Atomic,
+        data: R,
+        compare: R,
+    },
+    /// The size of a buffer or image.
+    Size,
+}
+
+#[derive(Debug)]
+pub(super) enum Place {
+    None,
+    Linear { base: Option<[R; 2]>, index: Option<R>, scale: u8, offset: i32 },
+    Texel(SmallVec<[R; 4]>),
+}
+
+/// A question to a texture.
+#[derive(Debug)]
+pub(super) struct Texture {
+    pub kind: TextureKind,
+    pub texture: Number,
+    pub sampler: Number,
+    pub operands: SmallVec<[(Slot, Operand); 6]>,
+    pub ty: Type,
+    /// Component of the answer, row.
+    pub results: SmallVec<[(u32, R); 4]>,
+    /// Results are levels: small integers, as floats in 256ths.
+    pub levels: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operand {
+    Row(R),
+    Bits(u32),
+}
+
+/// The identity of a texture or sampler: a number, plus a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number {
+    pub base: u32,
+    pub row: Option<R>,
+}
+
+/// What comes from outside.
+#[derive(Debug)]
+pub(super) enum Input {
+    /// Component, and what is done to it.
+    System(SystemValue, u32, Adapt),
+    /// Base, component, whether of 16 bits.
+    Attribute(u32, u32, bool),
+    /// Location, row that is added four times, coordinates, whether of 16 bits.
+    Varying { location: u32, offset: Option<R>, ij: Option<[R; 2]>, half: bool },
+    /// Word of the constant file, row that is added, whether of 16 bits.
+    Const { word: u32, offset: Option<R>, half: bool },
+    /// Whether the lane is a helper by now.
+    Helper,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Adapt {
+    /// Nothing.
+    No,
+    /// Sixteenths, as integers, to floats.
+    Sixteenths,
+    /// 0 or 1 to 0 or all ones.
+    AllOnes,
+}
+
+/// An operation across lanes, on each row of a value.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    pub kind: LaneKind,
+    /// Destination, source.
+    pub rows: SmallVec<[(R, R); 4]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LaneKind {
+    /// True in the first active lane.
+    Elect,
+    VoteAny,
+    VoteAll,
+    /// Equality of all rows in all active lanes; floats of this width.
+    VoteEqual {
+        float: Option<u8>,
+    },
+    /// The mask's word.
+    Ballot {
+        word: u32,
+    },
+    ReadFirst,
+    ReadLast,
+    /// The lane with the number in a row, which is the same in all lanes.
+    ReadLane(R),
+    /// The first active lane where a row is not 0.
+    ReadWhere(R),
+    /// Difference over the quad: bit of the lane number, whether the lane's own row or column.
+    Derivative {
+        bit: u8,
+        fine: bool,
+        half: bool,
+    },
+    /// Another lane, by a row.
+    Shuffle {
+        mode: Shuffle,
+        index: R,
+    },
+    /// The lane with a bit of its number flipped.
+    Swap(u8),
+    /// Lane of the quad by a row.
+    Broadcast(R),
+    /// Whether any, or all, of the quad.
+    QuadVote {
+        all: bool,
+    },
+    /// Broadcast over half a cluster: what other lanes keep is the row.
+    BroadcastActive {
+        cluster: u8,
+        kept: R,
+    },
+    Scan(Scan),
+    /// The number of the first or last active lane.
+    LaneNumber {
+        last: bool,
+    },
+    /// The bit of the lane in a mask of one or two words.
+    InverseBallot,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Shuffle {
+    Index,
+    Xor,
+    Up,
+    Down,
+    /// Within clusters of so many lanes.
+    Rotate(u8),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scan {
+    pub kernel: fn(&mut Row, &Row, &Row),
+    pub identity: u32,
+    pub result: ScanResult,
+    /// Members of a cluster: 1 for plain scans; 8 where clusters have been combined already.
+    pub step: u8,
+    /// Lanes after which it starts again: 64 for none.
+    pub cluster: u8,
+    /// What an exclusive scan over clusters has from inside of the lane's cluster.
+    pub exclusive: Option<R>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ScanResult {
+    Reduce,
+    Inclusive,
+    Exclusive,
+}
+
+/// A local array.
+#[derive(Debug)]
+pub(super) struct ArrayAccess {
+    /// First row, number of elements, rows of an element.
+    pub first: R,
+    pub length: u32,
+    pub stride: u32,
+    pub base: i64,
+    pub index: Option<R>,
+    /// Row of the element, row of the value; and what is done to it.
+    pub rows: SmallVec<[(u32, R); 4]>,
+    pub adapt: Option<fn(&mut Row)>,
+    pub origin: u32,
+}
+
+/// An output or a word of the constant file that is stored.
+#[derive(Debug)]
+pub(super) struct Output {
+    pub base: u16,
+    pub component: u8,
+    pub row: R,
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Op {
+    // Values. The flag `keep` says that inactive lanes keep what they have.
+    One {
+        kernel: fn(&mut Row, &Row),
+        dst: R,
+        a: R,
+        keep: bool,
+    },
+    Two {
+        kernel: fn(&mut Row, &Row, &Row),
+        dst: R,
+        a: R,
+        b: R,
+        keep: bool,
+    },
+    Three {
+        kernel: fn(&mut Row, &Row, &Row, &Row),
+        dst: R,
+        a: R,
+        b: R,
+        c: R,
+        keep: bool,
+    },
+    Select {
+        select: Select,
+        dst: R,
+        a: R,
+        b: R,
+        c: R,
+        keep: bool,
+    },
+    Wide(u32),
+    /// A row plus a constant.
+    AddConst {
+        dst: R,
+        a: R,
+        constant: u32,
+    },
+    Input {
+        input: u32,
+        dst: R,
+    },
+    Lanes(u32),
+    ArrayLoad(u32),
+    ArrayStore(u32),
+    /// Poison for all rows of an array.
+    ArrayInit {
+        first: R,
+        count: u32,
+    },
+    Access(u32),
+    Texture(u32),
+    StoreOutput(u32),
+    StoreConst(u32),
+    /// Moves of phis: a list, and whether one reads what another writes.
+    Moves {
+        list: List,
+        staged: bool,
+    },
+    /// Ends lanes, or makes them helpers: those where the row is not 0 (all without a row). Without lanes left it jumps.
+    Kill {
+        condition: Option<R>,
+        demote: bool,
+        origin: u32,
+        empty: u32,
+    },
+
+    // Control flow. `slot` is the place of waiting lanes, `empty` where to go when no lane is left.
+    /// Start of a block of so many instructions.
+    Block(u32),
+    If {
+        condition: R,
+        slot: u32,
+        otherwise: u32,
+        origin: u32,
+    },
+    /// End of the then side: its lanes wait, those of the else side go on.
+    Else {
+        slot: u32,
+        end: u32,
+    },
+    EndIf {
+        slot: u32,
+        empty: u32,
+    },
+    Loop {
+        slot: u32,
+    },
+    /// Lanes wait at the end of the loop.
+    Break {
+        slot: u32,
+        empty: u32,
+    },
+    /// Lanes wait for the next iteration.
+    Continue {
+        slot: u32,
+        empty: u32,
+    },
+    /// Lanes that continued are here again.
+    Gather {
+        slot: u32,
+        exit: u32,
+    },
+    /// The next iteration.
+    Again {
+        start: u32,
+    },
+    /// Behind the loop.
+    Exit {
+        slot: u32,
+        empty: u32,
+    },
+    /// Lanes are done.
+    Return {
+        empty: u32,
+    },
+    End,
+}
+
+/// A decoded function.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    pub ops: Vec<Op>,
+    pub rows: u32,
+    /// Rows with the same bits in all lanes.
+    pub constants: Vec<(R, u32)>,
+    pub slots: u32,
+    pub moves: Vec<(R, R)>,
+    pub wide: Vec<Wide>,
+    pub inputs: Vec<Input>,
+    pub accesses: Vec<Access>,
+    pub textures: Vec<Texture>,
+    pub lanes: Vec<Lanes>,
+    pub arrays: Vec<ArrayAccess>,
+    pub outputs: Vec<Output>,
+    pub origins: Vec<Origin>,
+}

@@ -1,0 +1,438 @@
+//! Running a decoded shader.
+
+mod lanes;
+mod memory;
+
+use super::Decoded;
+use super::op::{Adapt, ArrayAccess, Code, Input, List, Op, R, UNDEFINED};
+use crate::interp::{ConstFile, End, Outcome, Outputs, Scratch, UndefinedReason};
+use crate::semantics::env::{Env, Launch, lanes};
+use crate::semantics::memory::Memory;
+use crate::semantics::{ALL_LANES, LANES, Row, Select, float, splat};
+
+/// A wave that runs.
+struct Wave<'a> {
+    code: &'a Code,
+    env: &'a Env,
+    launch: Launch,
+    rows: &'a mut [Row],
+    poison: &'a mut [u64],
+    /// Lanes that wait, by slot.
+    slots: &'a mut [u64],
+    temporaries: &'a mut Vec<Row>,
+    memory: &'a mut Memory,
+    consts: &'a mut ConstFile,
+    active: u64,
+    helpers: u64,
+    killed: u64,
+    outputs: Outputs,
+}
+
+/// The run goes on, or ends here.
+type Step = Result<(), End>;
+
+pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
+    let code = &program.code;
+    scratch.prepare(code.rows as usize);
+    scratch.masks.resize(code.slots as usize, 0);
+    let Scratch { rows, poison, temporaries, masks, memory, consts } = scratch;
+    poison[..code.rows as usize].fill(0);
+    poison[UNDEFINED as usize] = ALL_LANES;
+    for &(row, bits) in &code.constants {
+        rows[row as usize] = splat(bits);
+    }
+    let mut wave = Wave {
+        code,
+        env,
+        launch: program.launch,
+        rows,
+        poison,
+        slots: masks,
+        temporaries,
+        memory,
+        consts,
+        active: ALL_LANES,
+        helpers: env.helper_lanes(program.launch),
+        killed: 0,
+        outputs: Outputs::default(),
+    };
+    let mut executed = 0;
+    let end = wave.execute(fuel, &mut executed).err().unwrap_or(End::Finished);
+    let Wave { helpers, killed, outputs, .. } = wave;
+    let memory = scratch.memory.written(env);
+    Outcome { end, outputs, memory, killed, helpers, lanes: ALL_LANES, executed }
+}
+
+/// The lanes where a row is not 0.
+#[inline]
+fn nonzero(row: &Row) -> u64 {
+    let mut mask = 0;
+    for (lane, &value) in row.iter().enumerate() {
+        mask |= u64::from(value != 0) << lane;
+    }
+    mask
+}
+
+/// Replaces some lanes of a row.
+#[inline]
+fn blend(dst: &mut Row, mask: u64, src: &Row) {
+    if mask == ALL_LANES {
+        *dst = *src;
+    } else {
+        for lane in 0..LANES {
+            if mask >> lane & 1 != 0 {
+                dst[lane] = src[lane];
+            }
+        }
+    }
+}
+
+impl Wave<'_> {
+    fn execute(&mut self, fuel: u64, executed: &mut u64) -> Step {
+        let code = self.code;
+        let mut pc = 0;
+        loop {
+            let op = code.ops[pc as usize];
+            pc += 1;
+            match op {
+                Op::One { kernel, dst, a, keep } => {
+                    let poison = self.poison[a as usize];
+                    self.compute(dst, keep, poison, |out, rows| kernel(out, &rows[a as usize]));
+                }
+                Op::Two { kernel, dst, a, b, keep } => {
+                    let poison = self.poison[a as usize] | self.poison[b as usize];
+                    self.compute(dst, keep, poison, |out, rows| kernel(out, &rows[a as usize], &rows[b as usize]));
+                }
+                Op::Three { kernel, dst, a, b, c, keep } => {
+                    let [a, b, c] = [a, b, c].map(|row| row as usize);
+                    let poison = self.poison[a] | self.poison[b] | self.poison[c];
+                    self.compute(dst, keep, poison, |out, rows| kernel(out, &rows[a], &rows[b], &rows[c]));
+                }
+                Op::Select { select, dst, a, b, c, keep } => {
+                    let [a, b, c] = [a, b, c].map(|row| row as usize);
+                    let mask = (select.test)(&self.rows[a]);
+                    let poison = Select::poison(mask, self.poison[a], self.poison[b], self.poison[c]);
+                    self.compute(dst, keep, poison, |out, rows| Select::blend(out, mask, &rows[b], &rows[c]));
+                }
+                Op::Wide(index) => self.wide(index),
+                Op::AddConst { dst, a, constant } => {
+                    let poison = self.poison[a as usize];
+                    self.compute(dst, true, poison, |out, rows| {
+                        for (out, value) in out.iter_mut().zip(&rows[a as usize]) {
+                            *out = value.wrapping_add(constant);
+                        }
+                    });
+                }
+                Op::Input { input, dst } => self.input(&code.inputs[input as usize], dst),
+                Op::Lanes(index) => self.across_lanes(&code.lanes[index as usize]),
+                Op::ArrayLoad(index) => self.array_load(&code.arrays[index as usize]),
+                Op::ArrayStore(index) => self.array_store(&code.arrays[index as usize])?,
+                Op::ArrayInit { first, count } => {
+                    for poison in &mut self.poison[first as usize..][..count as usize] {
+                        *poison |= self.active;
+                    }
+                }
+                Op::Access(index) => self.access(&code.accesses[index as usize])?,
+                Op::Texture(index) => self.texture(&code.textures[index as usize]),
+                Op::StoreOutput(index) => {
+                    let output = &code.outputs[index as usize];
+                    let row = output.row as usize;
+                    self.outputs.write(output.base, output.component, self.active, &self.rows[row], self.poison[row]);
+                }
+                Op::StoreConst(index) => {
+                    let output = &code.outputs[index as usize];
+                    let (row, lane) = (output.row as usize, self.active.trailing_zeros() as usize);
+                    let poison = self.poison[row] >> lane & 1 != 0;
+                    self.consts.write(output.base.into(), self.rows[row][lane], poison);
+                }
+                Op::Moves { list, staged } => self.moves(list, staged),
+                Op::Kill { condition, demote, origin, empty } => {
+                    self.kill(condition, demote, origin)?;
+                    if self.active == 0 {
+                        pc = empty;
+                    }
+                }
+                Op::Block(count) => {
+                    *executed += u64::from(count);
+                    if *executed > fuel {
+                        return Err(End::OutOfFuel);
+                    }
+                }
+                Op::If { condition, slot, otherwise, origin } => {
+                    let taken = self.condition(condition, origin, UndefinedReason::Branch)?;
+                    self.slots[slot as usize] = self.active & !taken;
+                    self.active = taken;
+                    if taken == 0 {
+                        pc = otherwise;
+                    }
+                }
+                Op::Else { slot, end } => {
+                    std::mem::swap(&mut self.slots[slot as usize], &mut self.active);
+                    if self.active == 0 {
+                        pc = end;
+                    }
+                }
+                Op::EndIf { slot, empty } | Op::Exit { slot, empty } => {
+                    self.active |= std::mem::take(&mut self.slots[slot as usize]);
+                    if self.active == 0 {
+                        pc = empty;
+                    }
+                }
+                Op::Loop { slot } => self.slots[slot as usize] = 0,
+                Op::Break { slot, empty } | Op::Continue { slot, empty } => {
+                    self.slots[slot as usize] |= std::mem::take(&mut self.active);
+                    pc = empty;
+                }
+                Op::Gather { slot, exit } => {
+                    self.active |= std::mem::take(&mut self.slots[slot as usize]);
+                    if self.active == 0 {
+                        pc = exit;
+                    }
+                }
+                Op::Again { start } => pc = start,
+                Op::Return { empty } => {
+                    self.active = 0;
+                    pc = empty;
+                }
+                Op::End => return Ok(()),
+            }
+        }
+    }
+
+    /// Computes a row from rows before it.
+    #[inline]
+    fn compute(&mut self, dst: R, keep: bool, poison: u64, kernel: impl FnOnce(&mut Row, &[Row])) {
+        let dst = dst as usize;
+        let (before, rest) = self.rows.split_at_mut(dst);
+        if keep && self.active != ALL_LANES {
+            let mut out = [0; LANES];
+            kernel(&mut out, before);
+            blend(&mut rest[0], self.active, &out);
+            self.poison[dst] = self.poison[dst] & !self.active | poison & self.active;
+        } else {
+            kernel(&mut rest[0], before);
+            self.poison[dst] = poison;
+        }
+    }
+
+    /// Sets the poison of a row in the active lanes.
+    #[inline]
+    fn set_poison(&mut self, row: R, poison: u64) {
+        let old = &mut self.poison[row as usize];
+        *old = *old & !self.active | poison & self.active;
+    }
+
+    /// Replaces a row in the active lanes.
+    #[inline]
+    fn write(&mut self, row: R, value: &Row, poison: u64) {
+        blend(&mut self.rows[row as usize], self.active, value);
+        self.set_poison(row, poison);
+    }
+
+    fn wide(&mut self, index: u32) {
+        let wide = &self.code.wide[index as usize];
+        let (dst, count) = (wide.dst as usize, wide.count as usize);
+        let poison = wide.srcs.iter().fold(0, |poison, &row| poison | self.poison[row as usize]);
+        let (before, rest) = self.rows.split_at_mut(dst);
+        let mut srcs = [&before[0]; super::decode::MAX_SOURCES];
+        for (src, &row) in srcs.iter_mut().zip(&wide.srcs) {
+            *src = &before[row as usize];
+        }
+        let srcs = &srcs[..wide.srcs.len()];
+        if wide.keep && self.active != ALL_LANES {
+            // No operation has more results than a vector has components, of two words.
+            let mut out = [[0; LANES]; 8];
+            (wide.kernel)(&mut out[..count], srcs);
+            for (row, out) in rest.iter_mut().zip(&out[..count]) {
+                blend(row, self.active, out);
+            }
+            for old in &mut self.poison[dst..dst + count] {
+                *old = *old & !self.active | poison & self.active;
+            }
+        } else {
+            (wide.kernel)(&mut rest[..count], srcs);
+            self.poison[dst..dst + count].fill(poison);
+        }
+    }
+
+    /// The active lanes where a row is not 0; it must not be poison in any.
+    fn condition(&self, row: R, origin: u32, reason: UndefinedReason) -> Result<u64, End> {
+        let poison = self.poison[row as usize] & self.active;
+        if poison != 0 {
+            return Err(self.undefined(reason, origin, poison));
+        }
+        Ok(nonzero(&self.rows[row as usize]) & self.active)
+    }
+
+    #[cold]
+    fn undefined(&self, reason: UndefinedReason, origin: u32, lanes: u64) -> End {
+        End::Undefined { reason, origin: self.code.origins[origin as usize].clone(), lanes }
+    }
+
+    fn kill(&mut self, condition: Option<R>, demote: bool, origin: u32) -> Step {
+        let lanes = match condition {
+            Some(row) => self.condition(row, origin, UndefinedReason::Kill)?,
+            None => self.active,
+        };
+        self.killed |= lanes;
+        if demote {
+            self.helpers |= lanes;
+        } else {
+            self.active &= !lanes;
+        }
+        Ok(())
+    }
+
+    fn moves(&mut self, (start, end): List, staged: bool) {
+        let list = &self.code.moves[start as usize..end as usize];
+        if !staged {
+            for &(to, from) in list {
+                let row = self.rows[from as usize];
+                let poison = self.poison[from as usize];
+                self.write(to, &row, poison);
+            }
+            return;
+        }
+        let mut stage = std::mem::take(self.temporaries);
+        stage.clear();
+        stage.extend(list.iter().map(|&(_, from)| self.rows[from as usize]));
+        // Poison rides in the words of a row of its own.
+        for &(_, from) in list {
+            let poison = self.poison[from as usize];
+            let mut row = [0; LANES];
+            (row[0], row[1]) = (poison as u32, (poison >> 32) as u32);
+            stage.push(row);
+        }
+        let (values, poisons) = stage.split_at(list.len());
+        for ((&(to, _), value), poison) in list.iter().zip(values).zip(poisons) {
+            self.write(to, value, u64::from(poison[0]) | u64::from(poison[1]) << 32);
+        }
+        *self.temporaries = stage;
+    }
+
+    fn input(&mut self, input: &Input, dst: R) {
+        let mut row = [0; LANES];
+        let mut poison = 0;
+        match *input {
+            Input::System(value, component, adapt) => {
+                self.env.system_value(self.launch, value, component, &mut row);
+                match adapt {
+                    Adapt::No => {}
+                    Adapt::Sixteenths => row.iter_mut().for_each(|x| *x = (*x as f32 * (1.0 / 16.0)).to_bits()),
+                    Adapt::AllOnes => row.iter_mut().for_each(|x| *x = x.wrapping_neg()),
+                }
+            }
+            Input::Attribute(base, component, half) => {
+                self.env.attribute(base, component, &mut row);
+                if half {
+                    row.iter_mut().for_each(|x| *x &= 0xffff);
+                }
+            }
+            Input::Varying { location, offset, ij, half } => {
+                poison |= offset.map_or(0, |row| self.poison[row as usize]);
+                if let Some([i, j]) = ij {
+                    poison |= self.poison[i as usize] | self.poison[j as usize];
+                }
+                match (offset, ij) {
+                    (None, None) => row = splat(flat(self.env, location, half)),
+                    (None, Some([i, j])) => {
+                        self.env.interpolate(location, &self.rows[i as usize], &self.rows[j as usize], half, &mut row);
+                    }
+                    (Some(offset), ij) => {
+                        for lane in lanes(self.active) {
+                            let location = location.wrapping_add(self.rows[offset as usize][lane].wrapping_mul(4));
+                            row[lane] = match ij {
+                                None => flat(self.env, location, half),
+                                Some([i, j]) => {
+                                    let [p0, p1, p2] = self.env.varying(location);
+                                    let (i, j) = (self.rows[i as usize][lane], self.rows[j as usize][lane]);
+                                    let value = float::interpolate(p0, p1, p2, i, j);
+                                    if half { float::f32_to_f16(value) } else { value }
+                                }
+                            };
+                        }
+                    }
+                }
+            }
+            Input::Const { word, offset, half } => {
+                let narrow = if half { 0xffff } else { u32::MAX };
+                match offset {
+                    None => {
+                        let (value, bad) = self.consts.read(self.env, word);
+                        row = splat(value & narrow);
+                        poison = if bad { ALL_LANES } else { 0 };
+                    }
+                    Some(offset) => {
+                        poison = self.poison[offset as usize];
+                        for lane in lanes(self.active & !poison) {
+                            let word = word.wrapping_add(self.rows[offset as usize][lane]);
+                            let (value, bad) = self.consts.read(self.env, word);
+                            row[lane] = value & narrow;
+                            poison |= u64::from(bad) << lane;
+                        }
+                    }
+                }
+            }
+            Input::Helper => row.iter_mut().enumerate().for_each(|(lane, x)| *x = (self.helpers >> lane & 1) as u32),
+        }
+        self.write(dst, &row, poison);
+    }
+
+    /// The element that each active lane accesses, where there is one.
+    fn element(&self, access: &ArrayAccess, lane: usize) -> Option<u32> {
+        let index = match access.index {
+            Some(row) if self.poison[row as usize] >> lane & 1 != 0 => return None,
+            Some(row) => self.rows[row as usize][lane].into(),
+            None => 0,
+        };
+        u32::try_from(access.base + index).ok().filter(|&element| element < access.length)
+    }
+
+    fn array_load(&mut self, access: &ArrayAccess) {
+        for &(word, dst) in &access.rows {
+            let (mut row, mut poison) = ([0; LANES], 0);
+            for lane in lanes(self.active) {
+                match self.element(access, lane) {
+                    Some(element) => {
+                        let from = (access.first + element * access.stride + word) as usize;
+                        row[lane] = self.rows[from][lane];
+                        poison |= self.poison[from] & 1 << lane;
+                    }
+                    None => poison |= 1 << lane,
+                }
+            }
+            if let Some(adapt) = access.adapt {
+                adapt(&mut row);
+            }
+            self.write(dst, &row, poison);
+        }
+    }
+
+    fn array_store(&mut self, access: &ArrayAccess) -> Step {
+        let outside = lanes(self.active).filter(|&lane| self.element(access, lane).is_none());
+        let outside = outside.fold(0, |mask, lane| mask | 1 << lane);
+        if outside != 0 {
+            return Err(self.undefined(UndefinedReason::Address, access.origin, outside));
+        }
+        for &(word, src) in &access.rows {
+            let mut row = self.rows[src as usize];
+            let poison = self.poison[src as usize];
+            if let Some(adapt) = access.adapt {
+                adapt(&mut row);
+            }
+            for lane in lanes(self.active) {
+                let Some(element) = self.element(access, lane) else { continue };
+                let to = (access.first + element * access.stride + word) as usize;
+                self.rows[to][lane] = row[lane];
+                self.poison[to] = self.poison[to] & !(1 << lane) | poison & 1 << lane;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A flat input.
+fn flat(env: &Env, location: u32, half: bool) -> u32 {
+    let [value, ..] = env.varying(location);
+    if half { value & 0xffff } else { value }
+}

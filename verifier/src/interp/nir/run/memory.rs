@@ -1,0 +1,230 @@
+//! Memory and textures.
+
+use ir3_compiler::ir3::AddressSpace;
+use ir3_compiler::ir3::access::{TextureRequest, linear_address};
+
+use super::{Step, Wave};
+use crate::interp::UndefinedReason;
+use crate::interp::nir::op::{Access, Action, Number, Operand, Place, Texture};
+use crate::semantics::env::lanes;
+use crate::semantics::memory::{Space, image_cell};
+use crate::semantics::texture::TextureAnswer;
+use crate::semantics::{Binding, LANES, Row, float};
+
+/// Where an access goes in each lane.
+struct Target<'a> {
+    access: &'a Access,
+    base: Option<[Row; 2]>,
+    index: Option<Row>,
+    /// The texel of an image.
+    cell: Row,
+}
+
+impl Target<'_> {
+    /// The byte address of a word or of a smaller element, by its number in the access.
+    fn address(&self, lane: usize, number: u32) -> u64 {
+        let Place::Linear { scale, offset, .. } = self.access.place else {
+            return u64::from(self.cell[lane]) * 16 + u64::from(number) * 4;
+        };
+        let base = match &self.base {
+            Some([low, high]) => u64::from(low[lane]) | u64::from(high[lane]) << 32,
+            None => 0,
+        };
+        let index = self.index.as_ref().map_or(0, |row| row[lane]);
+        let (component, high) = if self.access.bits == 64 { (number / 2, number % 2) } else { (number, 0) };
+        let size = self.access.bits / 8;
+        linear_address(self.access.space, base, index, scale, offset, component, size) + u64::from(high) * 4
+    }
+
+    /// Bits of what is accessed at once.
+    fn width(&self) -> u8 {
+        match self.access.space {
+            AddressSpace::Image => 32,
+            _ => self.access.bits.min(32),
+        }
+    }
+}
+
+/// The memory that a space is; uniform buffers and the constant file are none.
+fn space(space: AddressSpace) -> Option<Space> {
+    Some(match space {
+        AddressSpace::Ssbo => Space::Ssbo,
+        AddressSpace::Image => Space::Image,
+        AddressSpace::Shared => Space::Shared,
+        AddressSpace::Global => Space::Global,
+        AddressSpace::Scratch => Space::Scratch,
+        AddressSpace::Ubo | AddressSpace::Const => return None,
+    })
+}
+
+/// The lanes by the resource that they access, in the order of their first lanes.
+fn groups(identities: Option<&Row>, mask: u64) -> impl Iterator<Item = (Binding, u64)> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let Some(identities) = identities else {
+            return Some((Binding::NONE, std::mem::take(&mut rest)));
+        };
+        let identity = identities[rest.trailing_zeros() as usize];
+        let mut group = 0;
+        for (lane, &other) in identities.iter().enumerate() {
+            group |= u64::from(other == identity) << lane;
+        }
+        group &= rest;
+        rest &= !group;
+        Some((Binding::bound(identity), group))
+    })
+}
+
+impl Wave<'_> {
+    pub(super) fn access(&mut self, access: &Access) -> Step {
+        let mut poison = access.binding.map_or(0, |row| self.poison[row as usize]);
+        let mut cell = [0; LANES];
+        let (mut base, mut index) = (None, None);
+        match &access.place {
+            Place::None => {}
+            Place::Linear { base: words, index: row, .. } => {
+                for row in words.iter().flatten().chain(row) {
+                    poison |= self.poison[*row as usize];
+                }
+                base = words.map(|words| words.map(|row| self.rows[row as usize]));
+                index = row.map(|row| self.rows[row as usize]);
+            }
+            Place::Texel(rows) => {
+                poison = rows.iter().fold(poison, |poison, &row| poison | self.poison[row as usize]);
+                for lane in lanes(self.active) {
+                    let mut coordinates = [0; 4];
+                    for (to, &row) in coordinates.iter_mut().zip(rows) {
+                        *to = self.rows[row as usize][lane];
+                    }
+                    cell[lane] = image_cell(&coordinates[..rows.len().min(4)]);
+                }
+            }
+        }
+        let target = Target { access, base, index, cell };
+        let identities = access.binding.map(|row| self.rows[row as usize]);
+        let identities = identities.as_ref();
+        // What helper lanes write does not count, but they may use their own memory.
+        let visible = if access.space == AddressSpace::Scratch { self.active } else { self.active & !self.helpers };
+        match access.action {
+            Action::Store | Action::Atomic { .. } if poison & visible != 0 => {
+                Err(self.undefined(UndefinedReason::Address, access.origin, poison & visible))
+            }
+            Action::Load => {
+                let there = self.active & !poison;
+                let narrow = if access.bits >= 32 { u32::MAX } else { (1 << access.bits) - 1 };
+                for &(number, dst) in &access.rows {
+                    let (mut row, mut undefined) = ([0; LANES], poison);
+                    for (binding, group) in groups(identities, there) {
+                        let address = |lane| target.address(lane, number);
+                        match space(access.space) {
+                            Some(space) => {
+                                let array = self.memory.array(space, binding);
+                                let width = target.width();
+                                undefined |= self.memory.load(self.env, array, width, group, address, &mut row);
+                            }
+                            None => {
+                                for lane in lanes(group) {
+                                    let address = address(lane);
+                                    let word = self.env.ubo_word(binding, (address >> 2) as u32);
+                                    row[lane] = word >> (8 * (address & 3));
+                                }
+                            }
+                        }
+                    }
+                    row.iter_mut().for_each(|word| *word &= narrow);
+                    self.write(dst, &row, undefined);
+                }
+                Ok(())
+            }
+            Action::Store => {
+                let Some(space) = space(access.space) else { return Ok(()) };
+                for &(number, src) in &access.rows {
+                    let (row, poison) = (&self.rows[src as usize], self.poison[src as usize]);
+                    for (binding, group) in groups(identities, visible) {
+                        let array = self.memory.array(space, binding);
+                        let address = |lane| target.address(lane, number);
+                        self.memory.store(self.env, array, target.width(), group, address, row, poison);
+                    }
+                }
+                Ok(())
+            }
+            Action::Atomic { op, data, compare } => {
+                let Some(space) = space(access.space) else { return Ok(()) };
+                let operands = self.poison[data as usize] | self.poison[compare as usize];
+                let (data, compare) = (&self.rows[data as usize], &self.rows[compare as usize]);
+                let mut row = [0; LANES];
+                let mut undefined = self.active & !visible;
+                for (binding, group) in groups(identities, visible) {
+                    let array = self.memory.array(space, binding);
+                    let address = |lane| target.address(lane, 0);
+                    undefined |=
+                        self.memory.atomic(self.env, array, op, group, address, data, compare, operands, &mut row);
+                }
+                if let [(_, dst)] = access.rows[..] {
+                    self.write(dst, &row, undefined);
+                }
+                Ok(())
+            }
+            Action::Size => {
+                for &(number, dst) in &access.rows {
+                    let mut row = [0; LANES];
+                    for (binding, group) in groups(identities, self.active) {
+                        let size = match access.space {
+                            AddressSpace::Image => self.env.resource_property(binding, number, 0),
+                            _ => self.env.buffer_size(binding),
+                        };
+                        lanes(group).for_each(|lane| row[lane] = size);
+                    }
+                    self.write(dst, &row, poison);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn texture(&mut self, texture: &Texture) {
+        let mut poison = 0;
+        for row in [texture.texture.row, texture.sampler.row].into_iter().flatten() {
+            poison |= self.poison[row as usize];
+        }
+        for (_, operand) in &texture.operands {
+            if let Operand::Row(row) = operand {
+                poison |= self.poison[*row as usize];
+            }
+        }
+        let number = |this: &Self, number: Number, lane: usize| {
+            number.base.wrapping_add(number.row.map_or(0, |row| this.rows[row as usize][lane]))
+        };
+        let mut answers = [[0; LANES]; 4];
+        for lane in lanes(self.active & !poison) {
+            let identity = number(self, texture.texture, lane);
+            let mut request = TextureRequest::new(texture.kind, identity, number(self, texture.sampler, lane));
+            for &(slot, operand) in &texture.operands {
+                request.set(
+                    slot,
+                    match operand {
+                        Operand::Row(row) => self.rows[row as usize][lane],
+                        Operand::Bits(bits) => bits,
+                    },
+                );
+            }
+            let answer = TextureAnswer::new(self.env, &request);
+            for (&(component, _), row) in texture.results.iter().zip(&mut answers) {
+                let bits = answer.component(component, texture.ty);
+                row[lane] = if texture.levels { level(bits, texture.ty.is_half()) } else { bits };
+            }
+        }
+        for (&(_, dst), row) in texture.results.iter().zip(&answers) {
+            self.write(dst, row, poison);
+        }
+    }
+}
+
+/// A level in 256ths, as a float.
+fn level(bits: u32, half: bool) -> u32 {
+    let level = (bits as i32 as f32 * (1.0 / 256.0)).to_bits();
+    if half { float::f32_to_f16(level) } else { level }
+}

@@ -1,0 +1,1 @@
+//! Small shaders with known results.

@@ -137,6 +137,7 @@ impl Decoder<'_> {
                 }
                 self.copies_op(pairs)
             }
+            TexPrefetch => self.texture(data),
             Mov | Movp | Swz | Gat | Sct => self.mov(data),
             Movmsk | BallotMacro | AnyMacro | AllMacro | ElectMacro | ReadCondMacro | ReadFirstMacro
             | ReadGetlastMacro | ShpsMacro | ScanMacro | ScanClustersMacro | Dsx | Dsy | DsxppMacro | DsyppMacro
@@ -204,7 +205,7 @@ impl Decoder<'_> {
                 // No element has been written: any index finds poison.
                 None => Some((Elements { slot: 0, first: 0, halves: false, length: 0 }, 0)),
             },
-            Place::Relative { offset, size } => Some((self.slots.relative(*offset, *size, class)?, 0)),
+            Place::Relative { offset, .. } => Some((self.slots.relative(class)?, i32::from(*offset))),
             _ => None,
         })
     }

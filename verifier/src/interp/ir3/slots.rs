@@ -199,10 +199,10 @@ impl<'a> Slots<'a> {
         Ok(access.value.map(|value| Elements { slot: self.value(value), first: 0, halves: false, length }))
     }
 
-    /// The elements that `r<a0.x + offset>` may reach, and the offset of its index from the first of them.
-    pub fn relative(&mut self, offset: i16, size: u16, class: RegClass) -> Result<Elements, Problem> {
-        let offset = u16::try_from(offset).map_err(|_| format!("relative register {offset}"))?;
-        self.registers(PhysReg(offset), class, u32::from(size))
+    /// The elements that `r<a0.x + n>` may reach: the whole file, as far as it can be named. (The size of the array that
+    /// the operand is meant to stay in does not bind the machine.)
+    pub fn relative(&mut self, class: RegClass) -> Result<Elements, Problem> {
+        self.registers(PhysReg(0), class, GENERAL)
     }
 
     /// Component `component` of a place that is not indirect.

@@ -168,27 +168,42 @@ fn versions_of_an_array() {
 fn an_index_outside_of_an_array() {
     for write in [false, true] {
         let mut code = Code::new();
+        let array = code.program.arrays.push(ArrayData { id: 1, class: RegClass::FULL, length: 60 });
+        let place = Place::Array(ArrayAccess { array, offset: 0, relative: true, value: None, base: None });
         let lane = code.lane();
         let lane = code.src(lane);
         let index = code.b().convert(Type::U32, Type::S16, RegClass::HALF, lane);
         let index = code.src(index);
-        code.instr(Opcode::Mov, &[to(RegClass::ADDRESS, PhysReg::A0_X.0)], &[index], moves(Type::S16));
-        let place = Place::Relative { offset: 8, size: 60 };
+        let address = code.b().convert(Type::S16, Type::S16, RegClass::ADDRESS, index);
+        let address = code.src(address);
         if write {
             let dst = Dst::new(place, RegClass::FULL, WriteMask::SCALAR);
-            code.instr(Opcode::Mov, &[dst], &[full(1)], moves(Type::U32));
-            code.end(&[from(RegClass::FULL, 8)]);
+            code.instr(Opcode::Mov, &[dst], &[full(1), address], moves(Type::U32));
+            code.end(&[]);
             expect_undefined(&code.run(), UndefinedReason::Address, 0xf << 60);
         } else {
-            for number in 0..64 {
-                code.instr(Opcode::Mov, &[to(RegClass::FULL, 8 + number)], &[full(number.into())], moves(Type::U32));
-            }
             let src = Src::reg(place, RegClass::FULL, WriteMask::SCALAR);
-            code.instr(Opcode::Mov, &[to(RegClass::FULL, 0)], &[src], moves(Type::U32));
-            code.end(&[from(RegClass::FULL, 0)]);
-            expect(&code.run(), 0, |lane| (lane < 60).then_some(lane));
+            let value = code.b().define(Opcode::Mov, RegClass::FULL, 1, &[src, address], moves(Type::U32));
+            let value = code.src(value);
+            code.end(&[value]);
+            expect(&code.run(), 0, |_| None);
         }
     }
+}
+
+/// Registers that are addressed indirectly are all of them.
+#[test]
+fn an_index_outside_of_the_registers() {
+    let mut code = Code::new();
+    let lane = code.lane();
+    let lane = code.src(lane);
+    let index = code.b().convert(Type::U32, Type::S16, RegClass::HALF, lane);
+    let index = code.src(index);
+    code.instr(Opcode::Mov, &[to(RegClass::ADDRESS, PhysReg::A0_X.0)], &[index], moves(Type::S16));
+    let dst = Dst::new(Place::Relative { offset: 160, size: 8 }, RegClass::FULL, WriteMask::SCALAR);
+    code.instr(Opcode::Mov, &[dst], &[full(1)], moves(Type::U32));
+    code.end(&[]);
+    expect_undefined(&code.run(), UndefinedReason::Address, u64::MAX << 32);
 }
 
 #[test]

@@ -6,6 +6,8 @@
 
 use ir3_compiler::ir3::Program;
 use ir3_compiler::ir3::text::{read, write};
+use ir3_compiler::ir3::validate::{Form, validate};
+use ir3_compiler::target::Target;
 use std::path::{Path, PathBuf};
 
 /// The logs' folder, if it is there.
@@ -53,6 +55,41 @@ fn sections(log: &str) -> impl Iterator<Item = (&str, &str)> {
         }
         (title.trim_end_matches(':'), &body[..end])
     })
+}
+
+/// What a program is after a pass of Mesa's.
+fn form(pass: &str) -> Form {
+    const BEFORE_ALLOCATION: [&str; 18] = [
+        "nir->ir3",
+        "ir3_remove_unreachable",
+        "ir3_array_to_ssa",
+        "ir3_lower_shared_phis",
+        "ir3_cf",
+        "ir3_cp",
+        "ir3_cse",
+        "ir3_dce",
+        "ir3_opt_predicates",
+        "ir3_shared_fold",
+        "ir3_create_alias_tex_regs",
+        "ir3_sched_add_deps",
+        "ir3_sched",
+        "ir3_cleanup_rpt",
+        "create_parallel_copies",
+        "shared register allocation",
+        "ir3_spill",
+        "ir3_group",
+    ];
+    match pass {
+        "register allocation" | "ir3_lower_spill" => Form::Registers,
+        _ if BEFORE_ALLOCATION.contains(&pass) => Form::Ssa,
+        _ => Form::Machine,
+    }
+}
+
+/// The GPU that a log is for: its folder's name up to a dash.
+fn target(file: &Path) -> Target {
+    let folder = file.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or("");
+    Target::by_name(folder.split('-').next().unwrap_or("")).unwrap_or_default()
 }
 
 /// A line of Mesa's, or of ours, without prefix, colours, and the numbers that are not kept.
@@ -107,6 +144,7 @@ fn sections_read_and_write() {
     let mut errors = Vec::new();
     let start = std::time::Instant::now();
     for file in &files {
+        let target = target(file);
         let log = String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned();
         for (title, text) in sections(&log) {
             let place = || format!("{} {title}", file.display());
@@ -121,6 +159,11 @@ fn sections_read_and_write() {
             };
             blocks += program.layout.len();
             instrs += program.instruction_count();
+            if let Err(violations) = validate(&program, &target, form(title)) {
+                for violation in violations {
+                    errors.push(format!("{}: {:?}: {violation}", place(), violation.rule));
+                }
+            }
             let written = write(&program);
             errors.extend(text_difference(text, &written).map(|difference| format!("{}: {difference}", place())));
             match read(&written) {
@@ -136,7 +179,7 @@ fn sections_read_and_write() {
         start.elapsed(),
         errors.len()
     );
-    for error in errors.iter().take(20) {
+    for error in errors.iter().take(std::env::var("IR3_ERRORS").ok().and_then(|n| n.parse().ok()).unwrap_or(20)) {
         println!("{error}");
     }
     assert!(errors.is_empty());

@@ -11,12 +11,14 @@
 pub mod access;
 mod builder;
 mod canonical;
+pub mod dominance;
 mod instr;
 pub mod legality;
 pub mod opcode;
 mod operand;
 mod program;
 pub mod text;
+pub mod validate;
 
 pub use builder::Builder;
 pub use instr::{

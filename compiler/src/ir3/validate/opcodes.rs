@@ -1,0 +1,483 @@
+//! Instructions: how many operands an opcode has, and which widths and register files go together.
+
+use super::operands::class_name;
+use super::{Checker, Form, Operand, Rule};
+use crate::ir3::{
+    Attrs, Category, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile,
+    RepeatLink, Src, SrcOperand, Type,
+};
+
+fn width(half: bool) -> String {
+    if half { "16 bits".into() } else { "32 bits".into() }
+}
+
+fn is_tied(src: &Src) -> bool {
+    src.flags.contains(OperandFlags::TIED)
+}
+
+/// The address register that something else is relative to: any but the first source.
+fn is_address(i: usize, src: &Src) -> bool {
+    i > 0 && src.class.file == RegFile::Address
+}
+
+/// What the scalar ALU reads.
+fn is_uniform(src: &Src) -> bool {
+    src.class.file == RegFile::Shared
+        || matches!(src.operand, SrcOperand::Const(_) | SrcOperand::ConstRelative(_) | SrcOperand::Immediate(_))
+}
+
+impl Checker<'_> {
+    /// Checks one instruction with all its operands.
+    pub(super) fn instr(&mut self, instr: Instr) {
+        let data = &self.program.instrs[instr];
+        for (i, dst) in data.dsts.iter().enumerate() {
+            self.dst(i, dst);
+        }
+        for (i, src) in data.srcs.iter().enumerate() {
+            self.src(data, i, src);
+        }
+        self.tied(data);
+        self.place.operand = None;
+        self.attributes(data);
+        if !self.counts(data) {
+            return;
+        }
+        self.form(data);
+        self.address(data);
+        self.repeat(instr, data);
+        self.scalar(data);
+        match data.opcode.category() {
+            Category::Flow | Category::Barrier => self.flow(data),
+            Category::Move => self.moves(data),
+            Category::Alu2 | Category::Sfu => self.alu(data),
+            Category::Alu3 => self.alu(data),
+            Category::Texture => self.texture(data),
+            Category::Memory => self.memory(data),
+            Category::Meta => self.meta(data),
+        }
+    }
+
+    fn attributes(&mut self, data: &InstrData) {
+        use Opcode::*;
+        let fits = match (&data.attrs, data.opcode) {
+            (Attrs::Move { .. }, op) => op.category() == Category::Move,
+            (Attrs::Compare(_), CmpsF | CmpsU | CmpsS | CmpvF | CmpvU | CmpvS) => true,
+            (_, CmpsF | CmpsU | CmpsS | CmpvF | CmpvU | CmpvS) => false,
+            (Attrs::Split { .. }, Split) => true,
+            (_, Split) => false,
+            (Attrs::Branch { .. }, op) => op.category() == Category::Flow,
+            (Attrs::Outputs(_), End | Chmask) => true,
+            (Attrs::Input(_), Input) => true,
+            (Attrs::Texture(_), TexPrefetch) => true,
+            (Attrs::Texture(_), op) => op.category() == Category::Texture,
+            (Attrs::Memory(_), op) => op.category() == Category::Memory,
+            (Attrs::Scan { .. }, ScanMacro | ScanClustersMacro) => true,
+            (Attrs::Shuffle { .. }, Shfl) => true,
+            (Attrs::PushConsts { .. }, PushConstsLoadMacro) => true,
+            (Attrs::Fence { .. }, op) => op.category() == Category::Barrier,
+            (Attrs::None, Mov) => false,
+            (Attrs::None, _) => true,
+            _ => false,
+        };
+        self.require(
+            fits,
+            Rule::Attributes,
+            || format!("attributes of {}", data.opcode),
+            || format!("{:?}", data.attrs),
+        );
+    }
+
+    /// Numbers of operands; true if they are right.
+    fn counts(&mut self, data: &InstrData) -> bool {
+        use Opcode::*;
+        let info = data.opcode.info();
+        let dsts = data.dsts.len();
+        let dsts_fit = match data.opcode {
+            ParallelCopy => dsts == data.srcs.len(),
+            ScanClustersMacro => (2..=4).contains(&dsts),
+            // Prefetches of descriptors write nothing.
+            Resinfo | Ldc => dsts <= 1,
+            op if op.category() == Category::Texture => dsts <= usize::from(info.dsts),
+            _ => dsts == usize::from(info.dsts),
+        };
+        let expected = || match data.opcode {
+            ParallelCopy => format!("{} destinations, one for each source", data.srcs.len()),
+            _ => format!("{} destinations", info.dsts),
+        };
+        let dsts_fit = self.require(dsts_fit, Rule::Destinations, expected, || format!("{dsts}"));
+        let srcs = data.srcs.len();
+        let most = if info.max_srcs == 255 { usize::MAX } else { usize::from(info.max_srcs) };
+        // Relative accesses add the address register, and writes to arrays the array's version before.
+        let added = data.srcs.iter().enumerate().filter(|&(i, src)| is_address(i, src) || is_tied(src)).count();
+        let srcs_fit = srcs >= usize::from(info.min_srcs) && srcs <= most.saturating_add(added);
+        let srcs_fit = self.require(
+            srcs_fit,
+            Rule::Sources,
+            || match (info.min_srcs, info.max_srcs) {
+                (least, 255) => format!("{least} sources or more"),
+                (least, most) if least == most => format!("{least} sources"),
+                (least, most) => format!("{least} to {most} sources"),
+            },
+            || format!("{srcs}"),
+        );
+        dsts_fit && srcs_fit
+    }
+
+    fn form(&mut self, data: &InstrData) {
+        let possible = match self.form {
+            Form::Ssa => true,
+            Form::Registers => true,
+            Form::Machine => !data.opcode.is_meta() || matches!(data.opcode, Opcode::Input | Opcode::TexPrefetch),
+        };
+        let form = self.form;
+        self.require(possible, Rule::Form, || format!("an instruction of {form}"), || format!("{}", data.opcode));
+    }
+
+    /// Relative accesses have `a0.x` among their sources, `.a1en` has `a1.x`, and nothing has both.
+    fn address(&mut self, data: &InstrData) {
+        let relative = |place: &Place| match place {
+            Place::Relative { .. } => true,
+            Place::Array(access) => access.relative,
+            _ => false,
+        };
+        let wants_a0 = data.dsts.iter().any(|dst| relative(&dst.place))
+            || data.srcs.iter().any(|src| match &src.operand {
+                SrcOperand::Place(place) => relative(place),
+                SrcOperand::ConstRelative(_) => true,
+                _ => false,
+            });
+        let registers = data.srcs.iter().filter(|src| src.class.file == RegFile::Address).count();
+        if wants_a0 {
+            let a0 = data.srcs.iter().any(|src| {
+                let reg = src.place().and_then(Place::reg);
+                src.class.file == RegFile::Address && reg.is_none_or(|reg| reg == PhysReg::A0_X)
+            });
+            self.require(a0, Rule::Address, || "a0.x among the sources".into(), || "none".into());
+        }
+        if data.flags.contains(InstrFlags::A1EN) {
+            let a1 = data.srcs.iter().any(|src| {
+                let reg = src.place().and_then(Place::reg);
+                src.class.file == RegFile::Address && reg.is_none_or(|reg| reg == PhysReg::A1_X)
+            });
+            self.require(a1, Rule::Address, || "a1.x among the sources".into(), || "none".into());
+        }
+        self.require(registers <= 1, Rule::Address, || "one address register".into(), || format!("{registers}"));
+    }
+
+    fn repeat(&mut self, instr: Instr, data: &InstrData) {
+        if data.repeat != 0 {
+            use Opcode::*;
+            let repeatable = match data.opcode.category() {
+                Category::Flow => data.opcode == Nop,
+                Category::Move => matches!(data.opcode, Mov | Swz | Movmsk),
+                Category::Alu2 => data.opcode != BaryF || self.target.has_rpt_bary_f,
+                Category::Alu3 => !matches!(data.opcode, Dp2acc | Dp4acc),
+                Category::Sfu => data.opcode != Rcp,
+                _ => false,
+            };
+            self.require(
+                repeatable && data.nop == 0,
+                Rule::Repeat,
+                || "an instruction that can be repeated, without (nop)".into(),
+                || format!("(rpt{})(nop{}){}", data.repeat, data.nop, data.opcode),
+            );
+        }
+        if let RepeatLink::After(previous) = data.link {
+            let block = self.place.block.map(|block| &self.program.blocks[block].instrs);
+            let here = block.is_some_and(|instrs| {
+                instrs.contains(&previous) && self.program.instrs[previous].link != RepeatLink::None
+            });
+            self.require(
+                here && previous != instr,
+                Rule::Repeat,
+                || "a repeat group within one block".into(),
+                || format!("{previous}"),
+            );
+        }
+    }
+
+    /// Operations with a shared result run on the scalar ALU, which reads what is the same in all lanes.
+    fn scalar(&mut self, data: &InstrData) {
+        use Opcode::*;
+        let shared = data.dsts.first().is_some_and(|dst| dst.class.file == RegFile::Shared);
+        let alu = matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3);
+        if !shared || !alu && data.opcode.category() != Category::Sfu {
+            return;
+        }
+        if data.opcode.category() != Category::Move {
+            self.place.operand = Some(Operand::Dst(0));
+            let target = self.target;
+            self.require(
+                target.has_scalar_alu,
+                Rule::File,
+                || format!("a general register, {target} having no scalar ALU"),
+                || "a shared one".into(),
+            );
+        }
+        let moves = matches!(
+            data.opcode,
+            Mov | BallotMacro | AnyMacro | AllMacro | ElectMacro | ReadCondMacro | ReadFirstMacro | ReadGetlastMacro
+        );
+        let never = matches!(data.opcode, Movmsk | ScanMacro | ScanClustersMacro);
+        let scalar =
+            self.target.has_scalar_alu && alu && !never && (!moves || data.srcs.first().is_some_and(is_uniform));
+        if !scalar {
+            self.place.operand = None;
+            return;
+        }
+        for (i, src) in data.srcs.iter().enumerate().filter(|&(i, src)| !is_address(i, src)) {
+            self.place.operand = Some(Operand::Src(i));
+            self.require(
+                is_uniform(src),
+                Rule::File,
+                || "a shared register, a constant or an immediate".into(),
+                || class_name(src.class),
+            );
+        }
+        self.place.operand = None;
+    }
+
+    fn src_width(&mut self, i: usize, src: &Src, half: bool) {
+        self.place.operand = Some(Operand::Src(i));
+        self.require(src.class.half == half, Rule::Width, || width(half), || width(src.class.half));
+    }
+
+    fn dst_width(&mut self, i: usize, dst: &Dst, half: bool) {
+        self.place.operand = Some(Operand::Dst(i));
+        self.require(dst.class.half == half, Rule::Width, || width(half), || width(dst.class.half));
+    }
+
+    fn file(&mut self, operand: Operand, class: RegClass, file: RegFile) {
+        self.place.operand = Some(operand);
+        self.require(
+            class.file == file,
+            Rule::File,
+            || class_name(RegClass { file, half: class.half }),
+            || class_name(class),
+        );
+    }
+
+    /// Branches and kills read predicates.
+    fn flow(&mut self, data: &InstrData) {
+        use Opcode::*;
+        if matches!(data.opcode, Br | Braa | Brao | Bany | Ball | Predt | Predf | Kill | Demote) {
+            for (i, src) in data.srcs.iter().enumerate() {
+                self.file(Operand::Src(i), src.class, RegFile::Predicate);
+            }
+        }
+        if let Attrs::Outputs(outputs) = &data.attrs {
+            self.place.operand = None;
+            self.require(
+                outputs.is_empty() || outputs.len() == data.srcs.len(),
+                Rule::Attributes,
+                || format!("{} outputs, one for each source", data.srcs.len()),
+                || format!("{}", outputs.len()),
+            );
+        }
+    }
+
+    fn moves(&mut self, data: &InstrData) {
+        use Opcode::*;
+        match data.opcode {
+            Mov | Swz | Gat | Sct => {
+                let Some((src_type, dst_type)) = data.move_types() else { return };
+                for (i, dst) in data.dsts.iter().enumerate() {
+                    self.dst_width(i, dst, dst_type.is_half());
+                }
+                for (i, src) in data.srcs.iter().enumerate() {
+                    if !is_tied(src) && !is_address(i, src) {
+                        self.src_width(i, src, src_type.is_half());
+                    }
+                }
+            }
+            Movmsk | BallotMacro => {
+                for (i, dst) in data.dsts.iter().enumerate() {
+                    self.dst_width(i, dst, false);
+                    let mask = dst.mask.0;
+                    self.require(
+                        mask & mask.wrapping_add(1) == 0,
+                        Rule::Components,
+                        || "components without a hole".into(),
+                        || format!("{mask:#x}"),
+                    );
+                }
+            }
+            ScanMacro => {
+                for i in [0, 1] {
+                    let (dst, src) = (data.dsts[i].class, data.srcs[0].class);
+                    self.place.operand = Some(Operand::Dst(i));
+                    self.require(dst == src, Rule::Width, || class_name(src), || class_name(dst));
+                }
+            }
+            ScanClustersMacro => {
+                let scanned = data.srcs[1].class;
+                for (i, dst) in data.dsts.iter().enumerate().skip(1) {
+                    self.place.operand = Some(Operand::Dst(i));
+                    self.require(dst.class == scanned, Rule::Width, || class_name(scanned), || class_name(dst.class));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// cat2, cat3 and cat4: sources of one width, which is in the name of some operations.
+    fn alu(&mut self, data: &InstrData) {
+        use Opcode::*;
+        let mut first = None;
+        for (i, src) in data.srcs.iter().enumerate().filter(|&(i, src)| !is_address(i, src) && !is_tied(src)) {
+            match first {
+                None => first = Some(src.class.half),
+                Some(half) => self.src_width(i, src, half),
+            }
+        }
+        let in_name = match data.opcode {
+            MadF16 | SelB16 | SelS16 | SelF16 | SadS16 => Some(true),
+            MadF32 | SelB32 | SelS32 | SelF32 | SadS32 | MadU24 | MadS24 => Some(false),
+            _ => None,
+        };
+        if let (Some(half), Some(src)) = (in_name, data.srcs.first()) {
+            self.src_width(0, src, half);
+        }
+        let of_result = match data.opcode {
+            Hrsq | Hlog2 | Hexp2 => Some(true),
+            Rsq | Log2 | Exp2 | MadU24 | MadS24 => Some(false),
+            _ => None,
+        };
+        if let (Some(half), Some(dst)) = (of_result, data.dsts.first()) {
+            self.dst_width(0, dst, half);
+        }
+    }
+
+    fn texture(&mut self, data: &InstrData) {
+        if let (Some(ty), Some(dst)) = (data.texture().and_then(|texture| texture.ty), data.dsts.first()) {
+            self.dst_width(0, dst, ty.is_half());
+        }
+        let s2en = data.flags.contains(InstrFlags::S2EN);
+        if let (true, Some(src)) = (s2en, data.srcs.first()) {
+            // Texture and sampler: two numbers, or a bindless descriptor.
+            self.src_width(0, src, !data.flags.contains(InstrFlags::BINDLESS));
+        }
+        let mut before: Option<bool> = None;
+        for (i, src) in data.srcs.iter().enumerate().skip(usize::from(s2en)) {
+            if is_tied(src) || is_address(i, src) {
+                continue;
+            }
+            if let Some(half) = before {
+                self.src_width(i, src, half);
+            }
+            before = Some(src.class.half);
+        }
+    }
+
+    /// Addresses, offsets and sizes are 32 bits wide; data is as wide as its type, where that is known.
+    fn memory(&mut self, data: &InstrData) {
+        use Opcode::*;
+        let ty = data.memory().and_then(|memory| memory.ty);
+        let (full, of_type): (&[usize], Option<usize>) = match data.opcode {
+            Stg => (&[0, 1, 3], Some(2)),
+            StgA => (&[0, 2, 3, 5], Some(4)),
+            Stl | Stp | Stlw | SpillMacro => (&[0, 2], Some(1)),
+            Stib => (&[0, 1], Some(3)),
+            Stc | Stsc => (&[0], Some(1)),
+            Ldp | ReloadMacro => (&[0, 1, 2], None),
+            Shfl => (&[1], Some(0)),
+            Getfiberid | Getspid | Getwid | Resinfo | Resfmt | LdgK | PushConstsLoadMacro => (&[], None),
+            _ => (&[0, 1], None),
+        };
+        for &i in full {
+            if let Some(src) = data.srcs.get(i) {
+                self.src_width(i, src, false);
+            }
+        }
+        let ty = ty.or(match data.attrs {
+            Attrs::Shuffle { ty, .. } => Some(ty),
+            _ => None,
+        });
+        if let Some(ty) = ty.filter(|&ty| ty != Type::U64) {
+            if let Some((i, src)) = of_type.and_then(|i| Some((i, data.srcs.get(i)?))) {
+                self.src_width(i, src, ty.is_half());
+            }
+            if let Some(dst) = data.dsts.first() {
+                self.dst_width(0, dst, ty.is_half());
+            }
+        }
+        if let (Ldc, Some(dst)) = (data.opcode, data.dsts.first()) {
+            let shared = dst.class.file == RegFile::Shared;
+            self.place.operand = Some(Operand::Dst(0));
+            self.require(
+                shared == data.flags.contains(InstrFlags::UNIFORM),
+                Rule::File,
+                || "a shared register for .u, and no other".into(),
+                || class_name(dst.class),
+            );
+        }
+    }
+
+    fn meta(&mut self, data: &InstrData) {
+        use Opcode::*;
+        match data.opcode {
+            ParallelCopy => {
+                for (i, (dst, src)) in data.dsts.iter().zip(&data.srcs).enumerate() {
+                    self.src_width(i, src, dst.class.half);
+                    self.same_file(i, dst.class, src);
+                    self.components(i, src, dst.mask.span());
+                }
+            }
+            Phi => {
+                let dst = &data.dsts[0];
+                for (i, src) in data.srcs.iter().enumerate() {
+                    self.src_width(i, src, dst.class.half);
+                    self.same_file(i, dst.class, src);
+                    self.components(i, src, dst.mask.span());
+                }
+            }
+            Collect => {
+                let dst = &data.dsts[0];
+                let count = data.srcs.len() as u32;
+                self.require(
+                    count == dst.mask.span(),
+                    Rule::Components,
+                    || format!("{} sources, one for each component", dst.mask.span()),
+                    || format!("{count}"),
+                );
+                for (i, src) in data.srcs.iter().enumerate() {
+                    self.src_width(i, src, dst.class.half);
+                    self.same_file(i, dst.class, src);
+                    self.components(i, src, 1);
+                }
+            }
+            Split => {
+                let (dst, Some(src)) = (&data.dsts[0], data.srcs.first()) else { return };
+                self.src_width(0, src, dst.class.half);
+                self.same_file(0, dst.class, src);
+                if let Attrs::Split { offset } = data.attrs {
+                    let end = u32::from(offset) + dst.mask.span();
+                    self.require(
+                        end <= src.mask.span(),
+                        Rule::Components,
+                        || format!("a component below {}", src.mask.span()),
+                        || format!("component {offset}"),
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Copies stay in their file; constants and immediates become moves.
+    fn same_file(&mut self, i: usize, dst: RegClass, src: &Src) {
+        if matches!(src.operand, SrcOperand::Place(_) | SrcOperand::Undef) {
+            self.file(Operand::Src(i), src.class, dst.file);
+        }
+    }
+
+    fn components(&mut self, i: usize, src: &Src, count: u32) {
+        self.place.operand = Some(Operand::Src(i));
+        self.require(
+            src.mask.span() == count,
+            Rule::Components,
+            || format!("{count} components"),
+            || format!("{:#x}", src.mask.0),
+        );
+    }
+}

@@ -1,0 +1,260 @@
+//! Control flow: blocks, edges, the order of instructions, dominance.
+
+use super::{Checker, Operand, Place, Rule};
+use crate::ir3::dominance::{Dominators, EdgeKind};
+use crate::ir3::validate::Form;
+use crate::ir3::{Attrs, Block, BlockData, Instr, Opcode, RegFile, Src, SrcOperand, Value};
+use cranelift_entity::SecondaryMap;
+
+impl Checker<'_> {
+    /// Checks blocks and their lists; true if dominance can be computed from them.
+    pub(super) fn control_flow(&mut self) -> bool {
+        let program = self.program;
+        let mut sound = true;
+        if program.layout.is_empty() {
+            self.violation(Rule::Layout, "a block", "none");
+            return false;
+        }
+        let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
+        for &block in &program.layout {
+            self.place = Place { block: Some(block), ..Place::default() };
+            let exists = program.blocks.get(block).is_some();
+            let first = !std::mem::replace(&mut seen[block], true);
+            sound &= self.require(exists, Rule::Layout, || "a block of the program".into(), || "none".into());
+            sound &= self.require(
+                first,
+                Rule::Layout,
+                || "each block once in the layout".into(),
+                || "it a second time".into(),
+            );
+        }
+        if !sound {
+            return false;
+        }
+        let physical = program.layout.iter().any(|&block| !program.blocks[block].physical_successors.is_empty());
+        for &block in &program.layout {
+            self.place = Place { block: Some(block), ..Place::default() };
+            sound &= self.edges(block, &seen, EdgeKind::Logical, Rule::LogicalEdges);
+            sound &= self.edges(block, &seen, EdgeKind::Physical, Rule::PhysicalEdges);
+            let data = &program.blocks[block];
+            if let [None, Some(_)] = data.successors {
+                self.violation(Rule::LogicalEdges, "a first successor before the second", "the second alone");
+            }
+            for successor in data.successors().filter(|_| physical) {
+                self.require(
+                    data.physical_successors.contains(&successor),
+                    Rule::PhysicalEdges,
+                    || format!("the successor {successor} as a physical one"),
+                    || "it missing".into(),
+                );
+            }
+        }
+        let entry = program.entry();
+        self.place = Place { block: Some(entry), ..Place::default() };
+        if !program.blocks[entry].predecessors.is_empty() {
+            self.violation(Rule::Layout, "an entry without predecessors", "predecessors");
+        }
+        self.instr_places() && sound
+    }
+
+    /// Checks one kind of edges of a block in both directions.
+    fn edges(&mut self, block: Block, known: &SecondaryMap<Block, bool>, kind: EdgeKind, rule: Rule) -> bool {
+        let program = self.program;
+        let data = &program.blocks[block];
+        let successors = |data: &BlockData| {
+            let mut list: smallvec::SmallVec<[Block; 4]> = Default::default();
+            kind.each_successor(data, |b| list.push(b));
+            list
+        };
+        let count = |list: &[Block], b: Block| list.iter().filter(|&&other| other == b).count();
+        let mut sound = true;
+        let mine = successors(data);
+        for &successor in &mine {
+            let there = known[successor]
+                && count(kind.predecessors(&program.blocks[successor]), block) == count(&mine, successor);
+            sound &= self.require(
+                there,
+                rule,
+                || format!("this block among the predecessors of {successor} as often as that among its successors"),
+                || "another number".into(),
+            );
+        }
+        for &predecessor in kind.predecessors(data) {
+            let there = known[predecessor]
+                && count(&successors(&program.blocks[predecessor]), block)
+                    == count(kind.predecessors(data), predecessor);
+            sound &= self.require(
+                there,
+                rule,
+                || format!("this block among the successors of {predecessor} as often as that among its predecessors"),
+                || "another number".into(),
+            );
+        }
+        sound
+    }
+
+    /// Each instruction stands in one place, and phis and terminators in theirs.
+    fn instr_places(&mut self) -> bool {
+        let program = self.program;
+        let mut sound = true;
+        let mut seen: SecondaryMap<Instr, bool> = SecondaryMap::new();
+        for &block in &program.layout {
+            let data = &program.blocks[block];
+            self.place = Place { block: Some(block), ..Place::default() };
+            let mut phis_end = false;
+            for &instr in &data.instrs {
+                self.place.instr = Some(instr);
+                let once = program.instrs.get(instr).is_some() && !std::mem::replace(&mut seen[instr], true);
+                sound &= self.require(
+                    once,
+                    Rule::InstrOnce,
+                    || "each instruction of the program in one place".into(),
+                    || format!("{instr} again, or unknown"),
+                );
+                if !once {
+                    continue;
+                }
+                if program.instrs[instr].opcode != Opcode::Phi {
+                    phis_end = true;
+                } else if phis_end {
+                    self.violation(Rule::PhisFirst, "phis before other instructions", "a phi behind one");
+                }
+            }
+            self.place.instr = None;
+            if sound {
+                self.terminators(data);
+            }
+        }
+        sound
+    }
+
+    fn terminators(&mut self, data: &BlockData) {
+        use Opcode::*;
+        let program = self.program;
+        let opcode = |instr: Instr| program.instrs[instr].opcode;
+        if self.form == Form::Machine {
+            // Jumps are explicit: what leaves a block early says where it goes. A block may fall through.
+            for (i, &instr) in data.instrs.iter().enumerate() {
+                let rest = &data.instrs[i + 1..];
+                let explicit = matches!(program.instrs[instr].attrs, Attrs::Branch { target: Some(_) });
+                let ends = |&other: &Instr| opcode(other).is_terminator() || opcode(other) == Nop;
+                if opcode(instr).is_terminator() && !explicit && !rest.iter().all(ends) {
+                    self.place.instr = Some(instr);
+                    self.violation(Rule::Terminator, "nothing behind a terminator without a target", "instructions");
+                    self.place.instr = None;
+                }
+            }
+            return;
+        }
+        let last = data.instrs.last().map(|&instr| opcode(instr));
+        for &instr in data.instrs.iter().rev().skip(1) {
+            if opcode(instr).is_terminator() {
+                self.place.instr = Some(instr);
+                self.violation(Rule::Terminator, "terminators last", "an instruction behind one");
+                self.place.instr = None;
+            }
+        }
+        let fits = match (data.successors().count(), last) {
+            (0, Some(End | Chmask | Ret)) => true,
+            // An unreachable block may have lost everything.
+            (0, last) => data.predecessors.is_empty() && last.is_none_or(|op| !op.is_terminator()),
+            (1, Some(Jump | Predt | Predf)) => true,
+            (2, Some(Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps | Predt | Predf)) => true,
+            _ => false,
+        };
+        if !fits {
+            let expected = ["`end`", "a jump", "a conditional branch"][data.successors().count().min(2)];
+            let found = last.map_or("nothing".to_owned(), |op| format!("`{op}`"));
+            self.violation(Rule::Terminator, format!("{expected} at the end of the block"), found);
+        }
+    }
+
+    /// Checks that definitions dominate uses. Shared registers are written whatever lanes are active, so for them the
+    /// edges that count are the physical ones.
+    pub(super) fn uses(&mut self) {
+        let program = self.program;
+        let logical = Dominators::new(program, EdgeKind::Logical);
+        let has_physical = program.layout.iter().any(|&block| !program.blocks[block].physical_successors.is_empty());
+        let physical = has_physical.then(|| Dominators::new(program, EdgeKind::Physical));
+        let positions = Positions::of(self);
+        for &block in &program.layout {
+            let data = &program.blocks[block];
+            if !logical.is_reachable(block) {
+                continue;
+            }
+            for (at, &instr) in data.instrs.iter().enumerate() {
+                self.place = Place { block: Some(block), instr: Some(instr), operand: None };
+                let phi = program.instrs[instr].opcode == Opcode::Phi;
+                let srcs = &program.instrs[instr].srcs;
+                if phi && srcs.len() != data.predecessors.len() {
+                    self.violation(
+                        Rule::PhiSources,
+                        format!("{} sources, one for each predecessor", data.predecessors.len()),
+                        format!("{}", srcs.len()),
+                    );
+                    continue;
+                }
+                for (i, src) in srcs.iter().enumerate() {
+                    let Some(value) = src.value() else { continue };
+                    self.place.operand = Some(Operand::Src(i));
+                    // A phi reads at the end of the predecessor.
+                    let (block, at) = if phi { (data.predecessors[i], usize::MAX) } else { (block, at) };
+                    let physical = physical.as_ref().filter(|_| src.class.file == RegFile::Shared && !phi);
+                    self.use_of(value, src, block, at, &positions, physical.unwrap_or(&logical), &logical);
+                }
+                self.place.operand = None;
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a use is its place, its value, and what is known of both")]
+    fn use_of(
+        &mut self,
+        value: Value,
+        src: &Src,
+        block: Block,
+        at: usize,
+        positions: &Positions,
+        dominators: &Dominators,
+        logical: &Dominators,
+    ) {
+        debug_assert!(!matches!(src.operand, SrcOperand::Undef));
+        let Some((def_block, def_at)) = positions.of_value(self, value) else {
+            self.violation(Rule::Defined, "a value that an instruction of the code defines", format!("{value}"));
+            return;
+        };
+        if !logical.is_reachable(block) {
+            return;
+        }
+        let dominated = if def_block == block { def_at < at } else { dominators.dominates(def_block, block) };
+        if !dominated {
+            self.violation(
+                Rule::Dominance,
+                "a definition on every way here",
+                format!("{value}, which {def_block} defines"),
+            );
+        }
+    }
+}
+
+/// Where each instruction stands.
+struct Positions(SecondaryMap<Instr, Option<(Block, u32)>>);
+
+impl Positions {
+    fn of(checker: &Checker) -> Self {
+        let program = checker.program;
+        let mut positions = SecondaryMap::with_capacity(program.instrs.len());
+        for &block in &program.layout {
+            for (i, &instr) in program.blocks[block].instrs.iter().enumerate() {
+                positions[instr] = Some((block, i as u32));
+            }
+        }
+        Self(positions)
+    }
+
+    /// Where a value is defined, if it is.
+    fn of_value(&self, checker: &Checker, value: Value) -> Option<(Block, usize)> {
+        let instr = checker.program.values.get(value)?.instr;
+        self.0[instr].map(|(block, at)| (block, at as usize))
+    }
+}

@@ -120,7 +120,8 @@ fn ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic, op: AtomicOp) -> Result<()
     let handle = memory::handle(ctx, buffer, access)?;
     if ctx.target.generation < Generation::A6xx {
         let operand = operand(ctx, intrinsic, AtomicFamily::OldResource, op, 2)?;
-        let (location, bytes) = memory::old_element(ctx, buffer, byte_offset, offset, 0, 4)?;
+        let bytes = memory::old_bytes(ctx, buffer, byte_offset, 0)?;
+        let location = Location::Element(ctx.scalar(offset, 0), 0);
         finish(ctx, intrinsic, build::old_atomic(handle, bytes, location, &operand), false);
     } else {
         let operand = operand(ctx, intrinsic, AtomicFamily::Resource, op, 2)?;

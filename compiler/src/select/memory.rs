@@ -1,11 +1,12 @@
 //! Memory: uniform and storage buffers, shared, global and scratch memory.
 //!
-//! Accesses of more than four components, and stores of components with holes between them, become several accesses. An
+//! Accesses of more than four elements, and stores of elements with holes between them, become several accesses; 64 bits are two elements. An
 //! offset that does not fit into the instruction is added to the address before.
 
 use super::SelectError;
 use super::context::{Context, Values};
 use crate::ir3::access::build::{self, Elements, Handle, Location, TextureHandle};
+use crate::ir3::access::ssbo_offset_unit;
 use crate::ir3::{
     AddressSpace, Attrs, Condition, Instr, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, Src, Type, Value,
     WriteMask,
@@ -104,13 +105,14 @@ pub(super) fn push_effect(ctx: &mut Context<'_>, data: InstrData) -> Instr {
     instr
 }
 
-/// Type of an element of `bits` bits; of 64 bits nothing is loaded or stored at once.
-fn element_type(ctx: &Context<'_>, bits: u8) -> Result<Type, SelectError> {
+/// How the components of a nir value are loaded and stored: type of an element, elements a component. 64 bits are two elements.
+fn elements_of(ctx: &Context<'_>, bits: u8) -> Result<(Type, u8), SelectError> {
     match bits {
-        8 => Ok(Type::U8),
-        16 => Ok(Type::U16),
-        32 => Ok(Type::U32),
-        _ => Err(ctx.unsupported(format!("{bits}-bit elements have to be lowered first"))),
+        8 => Ok((Type::U8, 1)),
+        16 => Ok((Type::U16, 1)),
+        32 => Ok((Type::U32, 1)),
+        64 => Ok((Type::U32, 2)),
+        _ => Err(ctx.unsupported(format!("memory has no elements of {bits} bits"))),
     }
 }
 
@@ -123,19 +125,44 @@ pub(super) fn add(ctx: &mut Context<'_>, src: Src, constant: i32) -> Src {
     ctx.alu_src(Opcode::AddU, RegClass::FULL, &[src, constant])
 }
 
-/// An offset as a register and an immediate below `limit` (a power of two) and not negative. Constants leave as much of themselves in the
-/// immediate as fits, so that neighbours share the register.
-fn split_offset(ctx: &mut Context<'_>, def: nir::Def, base: i32, limit: i32) -> (Src, i32) {
-    if let Some(constant) = ctx.constant(def, 0) {
-        let sum = (constant as u32).wrapping_add_signed(base);
-        let low = sum & (limit as u32 - 1);
-        return (ctx.immediate(sum - low, false), low as i32);
-    }
-    let src = ctx.scalar(def, 0);
-    if (0..limit).contains(&base) { (src, base) } else { (add(ctx, src, base), 0) }
+/// An offset: what is in a register, and what is added.
+#[derive(Clone, Copy)]
+struct Offset {
+    register: Option<Src>,
+    constant: i32,
 }
 
-/// Runs of at most four components of a write mask: first component, number.
+/// The offset of an SSBO access of `bits` bits, in elements; 64 bits are two elements, and nir counts half ones of them.
+fn ssbo_offset(ctx: &mut Context<'_>, def: nir::Def, base: i32, bits: u8) -> Offset {
+    if let Some(constant) = ctx.constant(def, 0) {
+        let sum = (constant as u32).wrapping_add_signed(base);
+        let elements = if bits == 64 { sum >> 1 } else { sum };
+        return Offset { register: None, constant: elements as i32 };
+    }
+    let src = ctx.scalar(def, 0);
+    if bits != 64 {
+        return Offset { register: Some(src), constant: base };
+    }
+    let src = add(ctx, src, base);
+    let words = ctx.alu_src(Opcode::ShrB, RegClass::FULL, &[src, Src::immediate(1, false)]);
+    Offset { register: Some(words), constant: 0 }
+}
+
+/// An offset `first` elements further on, as a register and an immediate below `limit` (a power of two) and not negative. Constants leave
+/// as much of themselves in the immediate as fits, so that neighbours share the register.
+fn split_offset(ctx: &mut Context<'_>, offset: Offset, first: u8, limit: i32) -> (Src, i32) {
+    let constant = offset.constant.wrapping_add(first.into());
+    match offset.register {
+        None => {
+            let low = constant & (limit - 1);
+            (ctx.immediate((constant - low) as u32, false), low)
+        }
+        Some(src) if (0..limit).contains(&constant) => (src, constant),
+        Some(src) => (add(ctx, src, constant), 0),
+    }
+}
+
+/// Runs of a mask of at most `longest` elements: first element, number.
 fn runs(mask: u32, components: u8, longest: u8) -> impl Iterator<Item = (u8, u8)> {
     let mut next = 0;
     std::iter::from_fn(move || {
@@ -158,24 +185,18 @@ fn write_mask(intrinsic: &Intrinsic) -> u32 {
     }
 }
 
-/// Some components of a nir value, put together.
-fn collect_run(ctx: &mut Context<'_>, def: nir::Def, first: u8, count: u8) -> Src {
-    let srcs: Vec<Src> = (first..first + count).map(|component| ctx.scalar(def, component)).collect();
-    ctx.collect(&srcs)
-}
-
-/// A load in runs of at most `longest` components.
+/// A load in runs of at most `longest` elements; `one` makes the access to a run, given its first element.
 fn load_runs(
     ctx: &mut Context<'_>,
     def: nir::Def,
     longest: u8,
     mut one: impl FnMut(&mut Context<'_>, u8, Elements) -> Result<InstrData, SelectError>,
 ) -> Result<(), SelectError> {
-    let (bits, components) = (ctx.bits(def), ctx.components(def));
-    let ty = element_type(ctx, bits)?;
+    let bits = ctx.bits(def);
+    let (ty, each) = elements_of(ctx, bits)?;
     let class = ctx.class(bits);
     let mut values = Values::new();
-    for (first, count) in runs(u32::MAX, components, longest) {
+    for (first, count) in runs(u32::MAX, ctx.components(def) * each, longest) {
         let data = one(ctx, first, Elements { ty, components: count })?;
         values.extend(push_load(ctx, data, class, count));
     }
@@ -183,7 +204,7 @@ fn load_runs(
     Ok(())
 }
 
-/// A store in runs of at most `longest` components.
+/// A store in runs of at most `longest` elements.
 fn store_runs(
     ctx: &mut Context<'_>,
     value: nir::Def,
@@ -191,10 +212,15 @@ fn store_runs(
     longest: u8,
     mut one: impl FnMut(&mut Context<'_>, u8, Src, Elements) -> Result<InstrData, SelectError>,
 ) -> Result<(), SelectError> {
-    let (bits, components) = (ctx.bits(value), ctx.components(value));
-    let ty = element_type(ctx, bits)?;
-    for (first, count) in runs(mask, components, longest) {
-        let src = collect_run(ctx, value, first, count);
+    let (ty, each) = elements_of(ctx, ctx.bits(value))?;
+    let words = ctx.vector(value);
+    let mask = match each {
+        1 => mask,
+        _ => (0..16).filter(|i| mask >> i & 1 != 0).fold(0, |wide, i| wide | 3 << (2 * i)),
+    };
+    for (first, count) in runs(mask, words.len() as u8, longest) {
+        let run = usize::from(first)..usize::from(first + count);
+        let src = ctx.collect(&words[run]);
         let data = one(ctx, first, src, Elements { ty, components: count })?;
         push_effect(ctx, data);
     }
@@ -217,28 +243,27 @@ pub(super) fn check_ssbo(ctx: &Context<'_>, bits: u8) -> Result<u8, SelectError>
 }
 
 /// The location of an SSBO access from a6xx on.
-fn element(ctx: &mut Context<'_>, offset: nir::Def, base: i32) -> Location {
+fn element(ctx: &mut Context<'_>, offset: Offset, first: u8) -> Location {
     let limit = if ctx.target.has_ssbo_imm_offsets { 1 << 7 } else { 1 };
-    let (src, immediate) = split_offset(ctx, offset, base, limit);
+    let (src, immediate) = split_offset(ctx, offset, first, limit);
     Location::Element(src, immediate as u32)
 }
 
-/// The operands of an SSBO access below a6xx: element offset and byte offset (a full address, in two registers where the GPU has 64-bit
-/// addresses). On a4xx the byte offset counts from the start of memory.
-pub(super) fn old_element(
+/// The byte offset of an SSBO access below a6xx, as the machine wants it: `extra` bytes behind nir's.
+pub(super) fn old_bytes(
     ctx: &mut Context<'_>,
     buffer: nir::Def,
     byte_offset: nir::Def,
-    offset: nir::Def,
-    base: i32,
-    size: i32,
-) -> Result<(Location, Src), SelectError> {
-    let element = ctx.scalar(offset, 0);
-    let element = add(ctx, element, base);
+    extra: i32,
+) -> Result<Src, SelectError> {
     let bytes = ctx.scalar(byte_offset, 0);
-    let bytes = add(ctx, bytes, base.wrapping_mul(size));
-    let bytes = old_address(ctx, buffer, bytes)?;
-    Ok((Location::Element(element, 0), bytes))
+    let bytes = add(ctx, bytes, extra);
+    old_address(ctx, buffer, bytes)
+}
+
+/// Bytes behind nir's byte offset at which element `first` of an SSBO access is.
+fn extra_bytes(base: i32, bits: u8, first: u8, ty: Type) -> i32 {
+    base.wrapping_mul(ssbo_offset_unit(bits).into()).wrapping_add(i32::from(first) * i32::from(ty.bits() / 8))
 }
 
 /// A byte offset in an SSBO as a4xx and a5xx want it.
@@ -261,32 +286,33 @@ pub(super) fn old_constant(ctx: &Context<'_>, buffer: nir::Def, first: u32, word
 
 fn load_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     let Some(def) = intrinsic.def else { return Ok(()) };
-    let (buffer, byte_offset, offset) = (intrinsic.srcs[0], intrinsic.srcs[1], intrinsic.srcs[2]);
+    let (buffer, byte_offset) = (intrinsic.srcs[0], intrinsic.srcs[1]);
     let base = intrinsic.indices.base();
     let access = intrinsic.indices.access();
-    let longest = check_ssbo(ctx, ctx.bits(def))?;
+    let bits = ctx.bits(def);
+    let longest = check_ssbo(ctx, bits)?;
+    let offset = ssbo_offset(ctx, intrinsic.srcs[2], base, bits);
     if ctx.target.generation < Generation::A6xx {
         return load_runs(ctx, def, longest, |ctx, first, elements| {
-            let size = i32::from(elements.ty.bits() / 8);
             let handle = handle(ctx, buffer, access)?;
-            let (location, bytes) =
-                old_element(ctx, buffer, byte_offset, offset, base.wrapping_add(i32::from(first)), size)?;
+            let location = Location::Element(split_offset(ctx, offset, first, 1).0, 0);
+            let bytes = old_bytes(ctx, buffer, byte_offset, extra_bytes(base, bits, first, elements.ty))?;
             Ok(build::old_load(Opcode::Ldgb, handle, bytes, location, elements))
         });
     }
     // What nobody writes can be read through the texture unit's cache, if the descriptor is there too: the sets of
     // bindless resources have both; where SSBOs have numbers, textures have others.
     let (set, index) = bindless(ctx, buffer);
-    let texture = access.contains(Access::REORDERABLE) && ctx.target.has_isam_ssbo && ctx.bits(def) != 8;
+    let texture = access.contains(Access::REORDERABLE) && ctx.target.has_isam_ssbo && bits != 8;
     if let (true, Some(set)) = (texture, set)
-        && (ctx.components(def) == 1 || ctx.target.has_isam_v)
+        && (ctx.target.has_isam_v || (ctx.components(def) == 1 && bits != 64))
     {
         let set = set_field(ctx, Some(set))?;
         let nonuniform = access.contains(Access::NON_UNIFORM);
         return load_runs(ctx, def, longest, |ctx, first, elements| {
             let vector = ctx.target.has_isam_v;
             let limit = if vector { 1 << 8 } else { 1 };
-            let (mut address, immediate) = split_offset(ctx, offset, base.wrapping_add(i32::from(first)), limit);
+            let (mut address, immediate) = split_offset(ctx, offset, first, limit);
             if !vector {
                 let zero = ctx.immediate(0, false);
                 address = ctx.collect(&[address, zero]);
@@ -299,7 +325,7 @@ fn load_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectE
     }
     load_runs(ctx, def, longest, |ctx, first, elements| {
         let handle = handle(ctx, buffer, access)?;
-        let location = element(ctx, offset, base.wrapping_add(i32::from(first)));
+        let location = element(ctx, offset, first);
         Ok(build::ldib(handle, location, elements))
     })
 }
@@ -326,18 +352,18 @@ fn store_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), Select
     };
     let base = intrinsic.indices.base();
     let access = intrinsic.indices.access();
-    let mask = write_mask(intrinsic);
-    let longest = check_ssbo(ctx, ctx.bits(value))?;
+    let bits = ctx.bits(value);
+    let longest = check_ssbo(ctx, bits)?;
+    let offset = ssbo_offset(ctx, offset, base, bits);
     let old = ctx.target.generation < Generation::A6xx;
-    store_runs(ctx, value, mask, longest, |ctx, first, data, elements| {
+    store_runs(ctx, value, write_mask(intrinsic), longest, |ctx, first, data, elements| {
         let handle = handle(ctx, buffer, access)?;
-        let base = base.wrapping_add(i32::from(first));
         if old {
-            let size = i32::from(elements.ty.bits() / 8);
-            let (location, bytes) = old_element(ctx, buffer, byte_offset, offset, base, size)?;
+            let location = Location::Element(split_offset(ctx, offset, first, 1).0, 0);
+            let bytes = old_bytes(ctx, buffer, byte_offset, extra_bytes(base, bits, first, elements.ty))?;
             Ok(build::old_store(Opcode::Stgb, handle, bytes, location, data, elements))
         } else {
-            let location = element(ctx, offset, base);
+            let location = element(ctx, offset, first);
             Ok(build::stib(handle, location, data, elements))
         }
     })
@@ -376,6 +402,7 @@ fn load_ubo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectEr
     if (u32::from(component) + u32::from(ctx.components(def))) * u32::from(ctx.bits(def)) > 128 {
         return Err(ctx.unsupported("it reads more than one vec4"));
     }
+    let component = if ctx.bits(def) == 64 { component * 2 } else { component };
     load_runs(ctx, def, MAX_ELEMENTS, |ctx, first, elements| {
         let handle = handle(ctx, buffer, access)?;
         let vec4 = ctx.scalar(offset, 0);
@@ -416,8 +443,7 @@ fn store_local(ctx: &mut Context<'_>, intrinsic: &Intrinsic, space: AddressSpace
     check_local(ctx, space)?;
     let (value, address) = (intrinsic.srcs[0], intrinsic.srcs[1]);
     let base = intrinsic.indices.base();
-    let mask = write_mask(intrinsic);
-    store_runs(ctx, value, mask, MAX_ELEMENTS, |ctx, first, data, elements| {
+    store_runs(ctx, value, write_mask(intrinsic), MAX_ELEMENTS, |ctx, first, data, elements| {
         let offset = base.wrapping_add(i32::from(first) * i32::from(elements.ty.bits() / 8));
         let (src, offset) = local_address(ctx, address, offset);
         Ok(build::local_store(space, src, offset, data, elements))

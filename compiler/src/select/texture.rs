@@ -24,7 +24,10 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, tex: &'a Tex) -> Result<(), Select
         TexOp::TexPrefetch => match prefetch(ctx, tex)? {
             true => Ok(()),
             // What does not come from varyings as they are cannot be sampled ahead of time.
-            false => sample(ctx, tex, Opcode::Sam),
+            false => {
+                let opcode = opcode(ctx, tex)?;
+                sample(ctx, tex, opcode)
+            }
         },
         _ => {
             let opcode = opcode(ctx, tex)?;
@@ -58,8 +61,8 @@ fn check(ctx: &Context<'_>, tex: &Tex) -> Result<(), SelectError> {
 fn opcode(ctx: &Context<'_>, tex: &Tex) -> Result<Opcode, SelectError> {
     let has_lod = tex.src(TexSrcKind::Lod).is_some();
     Ok(match tex.op {
-        TexOp::Tex if has_lod => Opcode::Saml,
-        TexOp::Tex => Opcode::Sam,
+        TexOp::Tex | TexOp::TexPrefetch if has_lod => Opcode::Saml,
+        TexOp::Tex | TexOp::TexPrefetch => Opcode::Sam,
         TexOp::Txb => Opcode::Samb,
         TexOp::Txl => Opcode::Saml,
         TexOp::Txd => Opcode::Samgq,
@@ -385,7 +388,9 @@ fn varying(ctx: &Context<'_>, coord: nir::Def) -> Option<u16> {
 
 /// Translates a texture instruction that may be issued before the program starts; gives whether it can be.
 fn prefetch(ctx: &mut Context<'_>, tex: &Tex) -> Result<bool, SelectError> {
-    if !ctx.target.has_fs_tex_prefetch {
+    use TexSrcKind as S;
+    let plain = tex.srcs.iter().all(|(kind, _)| matches!(kind, S::Coord | S::TextureHandle | S::SamplerHandle));
+    if !ctx.target.has_fs_tex_prefetch || !plain {
         return Ok(false);
     }
     let coord = tex.src(TexSrcKind::Coord).filter(|&coord| ctx.components(coord) == 2 && ctx.bits(coord) == 32);

@@ -78,7 +78,7 @@ fn random_programs_under_pressure() {
     let mut fitted = 0;
     for seed in 1..200u64 {
         let target = &targets()[(seed % 3) as usize];
-        let profile = Profile { pressure: 60 + (seed % 90) as usize, size: 300, ..Profile::default() };
+        let profile = Profile { pressure: 60 + (seed % 90) as usize, size: 300 };
         let program = random_program(seed, target, profile);
         let mut prepared = program.clone();
         prepare::run(&mut prepared).unwrap();

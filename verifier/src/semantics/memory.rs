@@ -3,7 +3,9 @@
 //! Every address means something: a word beyond the end of its array is mapped into it by a hash, so that high address
 //! bits matter and no access is out of bounds. Each word has a stamp; a word whose stamp is not the current run's has
 //! its initial contents, which are a function of the environment. So a reset is one addition, and a run pays only for
-//! the words that it touches. Written words are listed, and they are what [`Memory::written`] compares.
+//! the words that it touches. Written words are marked in a bitmap, in whose order [`Memory::written`] lists them.
+
+use smallvec::SmallVec;
 
 use super::env::{Env, hash};
 use super::float;
@@ -175,11 +177,11 @@ pub struct Words {
     value: Vec<u32>,
     /// A bit for each byte that is poison.
     poison: Vec<u8>,
-    /// The run in which the word was last touched, times two, plus one if it was written.
+    /// The run in which the word was last touched.
     stamp: Vec<u32>,
-    /// The words written in this run.
-    written: Vec<u32>,
-    /// Twice the number of the current run; 0 before the first.
+    /// A bit for each word that was written in this run.
+    written: Vec<u64>,
+    /// The number of the current run.
     run: u32,
 }
 
@@ -187,16 +189,16 @@ impl Words {
     /// An array of `words` words, none of them touched.
     pub fn new(words: u32) -> Words {
         let n = words as usize;
-        Words { value: vec![0; n], poison: vec![0; n], stamp: vec![0; n], written: Vec::new(), run: 2 }
+        Words { value: vec![0; n], poison: vec![0; n], stamp: vec![0; n], written: vec![0; n.div_ceil(64)], run: 1 }
     }
 
     /// Forgets everything.
     pub fn reset(&mut self) {
-        self.written.clear();
-        self.run = self.run.wrapping_add(2);
+        self.written.fill(0);
+        self.run = self.run.wrapping_add(1);
         if self.run == 0 {
             self.stamp.fill(0);
-            self.run = 2;
+            self.run = 1;
         }
     }
 
@@ -214,7 +216,7 @@ impl Words {
     #[inline]
     pub fn read(&mut self, index: u32, initial: impl FnOnce() -> (u32, u8)) -> (u32, u8) {
         let i = index as usize;
-        if self.stamp[i] & !1 != self.run {
+        if self.stamp[i] != self.run {
             (self.value[i], self.poison[i]) = initial();
             self.stamp[i] = self.run;
         }
@@ -225,12 +227,16 @@ impl Words {
     #[inline]
     pub fn write(&mut self, index: u32, value: u32, poison: u8) {
         let i = index as usize;
-        if self.stamp[i] != self.run | 1 {
-            self.stamp[i] = self.run | 1;
-            self.written.push(index);
-        }
+        self.stamp[i] = self.run;
+        self.written[i / 64] |= 1 << (i % 64);
         self.value[i] = value;
         self.poison[i] = poison;
+    }
+
+    /// The words that were written, in order.
+    fn written(&self) -> impl Iterator<Item = u32> + '_ {
+        let words = self.written.iter().enumerate().filter(|(_, bits)| **bits != 0);
+        words.flat_map(|(i, &bits)| super::env::lanes(bits).map(move |bit| (i * 64 + bit) as u32))
     }
 }
 
@@ -347,6 +353,10 @@ impl Memory {
         for lane in super::env::lanes(lanes) {
             let address = address(lane);
             let word = array.word(lane, address);
+            if bits == 32 {
+                array.words.write(word, data[lane], if poison >> lane & 1 != 0 { WHOLE } else { 0 });
+                continue;
+            }
             let (old, old_poison) = array.read(env, word);
             let (shift, mask, bytes) = part(address, bits);
             let value = old & !(mask << shift) | (data[lane] & mask) << shift;
@@ -387,9 +397,12 @@ impl Memory {
 
     /// The observable words that the run wrote, ordered by space, binding and word.
     pub fn written(&self, env: &Env) -> Vec<WrittenWord> {
+        let live = &self.arrays[..self.live];
+        let mut order: SmallVec<[&Array; 16]> = live.iter().filter(|array| array.space != Space::Scratch).collect();
+        order.sort_unstable_by_key(|array| (array.space, array.binding));
         let mut out = Vec::new();
-        for array in self.arrays[..self.live].iter().filter(|array| array.space != Space::Scratch) {
-            out.extend(array.words.written.iter().map(|&word| WrittenWord {
+        for array in order {
+            out.extend(array.words.written().map(|word| WrittenWord {
                 space: array.space,
                 binding: array.binding,
                 word,
@@ -398,7 +411,6 @@ impl Memory {
                 initial: env.memory_word(array.space, array.binding, word),
             }));
         }
-        out.sort_unstable_by_key(|w| (w.space, w.binding, w.word));
         out
     }
 }

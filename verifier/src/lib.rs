@@ -1,6 +1,8 @@
 //! Engines that compare two snapshots of a program.
 
+pub mod check;
 pub mod generate;
 pub mod interp;
 pub mod mesa;
+pub mod report;
 pub mod semantics;

@@ -4,8 +4,8 @@
 //! final form of nir has it.
 
 use ir3_compiler::nir::{
-    Access, AluSrc, AluType, AtomicOp, BaseType, Def, ImageDim, Index, InterpMode, IntrinsicOp, IoSemantics, Op, Stage,
-    TexOp, TexSrcKind,
+    Access, AluSrc, AluType, AtomicOp, BaseType, Def, Format, ImageDim, Index, InterpMode, IntrinsicOp, IoSemantics,
+    Op, Stage, TexOp, TexSrcKind,
 };
 
 use super::Generator;
@@ -66,18 +66,24 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     pub(super) fn memory(&mut self) {
+        let features = self.features;
         match self.c.below(16) {
+            13 if features.ubos => self.load_ubo(),
+            14 => self.load_const(),
+            15 if features.global => self.global(),
+            _ if !features.compute => self.load_const(),
             0..=3 => self.load_ssbo(),
             4..=6 => self.store_ssbo(),
             7 => self.ssbo_atomic(),
             8 | 9 if self.b.shader().stage == Stage::Compute => self.load_shared(),
             10 | 11 if self.b.shader().stage == Stage::Compute => self.store_shared(),
             12 if self.b.shader().stage == Stage::Compute => self.shared_atomic(),
-            13 => self.load_ubo(),
-            14 => self.load_const(),
-            15 => self.global(),
             _ => self.load_ssbo(),
         }
+    }
+
+    fn storage_bits(&mut self) -> u8 {
+        if self.features.storage_16bit && self.c.chance(u32::from(self.weights.half) * 2) { 16 } else { 32 }
     }
 
     fn ssbo_offsets(&mut self, bits: u8) -> (Def, Def, Def) {
@@ -89,7 +95,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn load_ssbo(&mut self) {
-        let bits = if self.c.chance(u32::from(self.weights.half) * 2) { 16 } else { 32 };
+        let bits = self.storage_bits();
         let (buffer, bytes, element) = self.ssbo_offsets(bits);
         let n = 1 + self.c.below(4) as u8;
         let align = Index::AlignMul(u32::from(bits) / 8);
@@ -98,7 +104,7 @@ impl<C: Choices> Generator<'_, C> {
     }
 
     fn store_ssbo(&mut self) {
-        let bits = if self.c.chance(u32::from(self.weights.half) * 2) { 16 } else { 32 };
+        let bits = self.storage_bits();
         let (data, n) = self.data(bits);
         self.store_ssbo_value(data, n, bits);
     }
@@ -218,24 +224,25 @@ impl<C: Choices> Generator<'_, C> {
         let (x, y) = (self.element(16), self.element(16));
         let coord = self.b.vec(&[x, y, zero, zero]);
         let dim = Index::ImageDim(ImageDim::Dim2D);
+        let format = Index::Format(Format::R32Uint);
         match self.c.below(3) {
             0 => {
                 let data: Vec<Def> = (0..4).map(|_| self.value(32)).collect();
                 let data = self.b.vec(&data);
                 let ty = Index::SrcType(AluType::UINT32);
-                self.b.intrinsic(IntrinsicOp::ImageStore, 4, 32, &[image, coord, zero, data, zero], [dim, ty]);
+                self.b.intrinsic(IntrinsicOp::ImageStore, 4, 32, &[image, coord, zero, data, zero], [dim, format, ty]);
             }
             1 => {
                 let data = self.value(32);
                 let op = Index::AtomicOp(self.c.pick(ATOMICS));
-                let format = Index::Format(ir3_compiler::nir::Format::R32Uint);
                 let srcs = [image, coord, zero, data];
                 let def = self.b.intrinsic(IntrinsicOp::ImageAtomic, 1, 32, &srcs, [dim, format, op]);
                 self.result(def);
             }
             _ => {
                 let ty = Index::DestType(AluType::UINT32);
-                let def = self.b.intrinsic(IntrinsicOp::ImageLoad, 4, 32, &[image, coord, zero, zero], [dim, ty]);
+                let def =
+                    self.b.intrinsic(IntrinsicOp::ImageLoad, 4, 32, &[image, coord, zero, zero], [dim, format, ty]);
                 self.result(def);
             }
         }
@@ -254,7 +261,8 @@ impl<C: Choices> Generator<'_, C> {
         match op {
             TexOp::Txl => srcs.push((TexSrcKind::Lod, self.value(32))),
             TexOp::Txb => srcs.push((TexSrcKind::Bias, self.value(32))),
-            TexOp::Txf => srcs.push((TexSrcKind::Lod, self.element(4))),
+            TexOp::Txf if self.features.fetch_levels => srcs.push((TexSrcKind::Lod, self.element(4))),
+            TexOp::Txf => srcs.push((TexSrcKind::Lod, self.b.constant(32, 0))),
             TexOp::Txd => {
                 for kind in [TexSrcKind::Ddx, TexSrcKind::Ddy] {
                     let (a, b) = (self.value(32), self.value(32));

@@ -12,12 +12,14 @@ mod choices;
 mod control;
 mod effects;
 mod expression;
+mod features;
 mod pool;
 mod profile;
 
 use ir3_compiler::nir::{Builder, Def, Shader, Stage};
 
 pub use choices::{Bytes, Choices, Seeded};
+pub use features::Features;
 pub use profile::Profile;
 
 use control::LoopFrame;
@@ -38,6 +40,7 @@ struct Generator<'a, C> {
     b: Builder,
     pool: Pool,
     weights: Weights,
+    features: Features,
     loops: Vec<LoopFrame>,
     /// Instructions after which the program comes to its end.
     limit: u32,
@@ -50,30 +53,32 @@ struct Generator<'a, C> {
 /// Instructions beyond which no program grows, whatever its source says.
 const MAX_INSTRUCTIONS: u32 = 2000;
 
-/// The program of a seed: the same on every machine.
-pub fn from_seed(seed: u64, profile: Profile) -> Generated {
-    generate(&mut Seeded::new(seed), profile)
+/// The program of a seed, for a GPU with these features: the same on every machine.
+pub fn from_seed(seed: u64, profile: Profile, features: Features) -> Generated {
+    generate(&mut Seeded::new(seed), profile, features)
 }
 
 /// The program of a byte string. Any bytes make a program; the first chooses the profile where none is given.
-pub fn from_bytes(bytes: &[u8], profile: Option<Profile>) -> Generated {
+pub fn from_bytes(bytes: &[u8], profile: Option<Profile>, features: Features) -> Generated {
     let mut c = Bytes::new(bytes);
     let profile = profile.unwrap_or_else(|| c.pick(&Profile::ALL));
-    generate(&mut c, profile)
+    generate(&mut c, profile, features)
 }
 
 /// A proptest strategy for programs of a profile. Shrinking shortens and zeroes the bytes behind a program.
-pub fn strategy(profile: Profile) -> impl proptest::strategy::Strategy<Value = Generated> {
+pub fn strategy(profile: Profile, features: Features) -> impl proptest::strategy::Strategy<Value = Generated> {
     use proptest::prelude::*;
-    prop::collection::vec(any::<u8>(), 0..1200).prop_map(move |bytes| from_bytes(&bytes, Some(profile)))
+    prop::collection::vec(any::<u8>(), 0..1200).prop_map(move |bytes| from_bytes(&bytes, Some(profile), features))
 }
 
 /// Grows one program.
-pub fn generate<C: Choices>(c: &mut C, profile: Profile) -> Generated {
+pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> Generated {
     let weights = profile.weights();
     let stage = match (profile, c.below(8)) {
         (Profile::Textures, 0..=4) | (_, 0 | 1) => Stage::Fragment,
         (_, 2) => Stage::Vertex,
+        (_, 3 | 4) if !features.compute => Stage::Vertex,
+        _ if !features.compute => Stage::Fragment,
         _ => Stage::Compute,
     };
     let limit = c.size().min(MAX_INSTRUCTIONS);
@@ -82,6 +87,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile) -> Generated {
         b: Builder::new(stage),
         pool: Pool::default(),
         weights,
+        features,
         loops: Vec::new(),
         limit,
         undefined_values: 0,
@@ -193,7 +199,7 @@ impl<C: Choices> Generator<'_, C> {
             }
             12 => self.memory(),
             13 => self.array(),
-            14 if self.b.shader().stage == Stage::Compute => self.image(),
+            14 if self.features.images && self.b.shader().stage == Stage::Compute => self.image(),
             15 => self.texture(),
             16 => self.subgroup(),
             17 if self.c.chance(8) => self.kill(),
@@ -213,19 +219,20 @@ mod tests {
     #[test]
     fn a_seed_gives_one_program() {
         for profile in Profile::ALL {
-            assert_eq!(from_seed(7, profile).shader, from_seed(7, profile).shader);
+            assert_eq!(from_seed(7, profile, Features::ALL).shader, from_seed(7, profile, Features::ALL).shader);
         }
     }
 
     #[test]
     fn no_bytes_make_a_program() {
-        let empty = from_bytes(&[], None);
+        let empty = from_bytes(&[], None, Features::ALL);
         assert!(empty.shader.instruction_count() > 0);
     }
 
     #[test]
     fn programs_grow_to_their_size() {
-        let sizes: Vec<_> = (0..200).map(|s| from_seed(s, Profile::Mixed).shader.instruction_count()).collect();
+        let sizes: Vec<_> =
+            (0..200).map(|s| from_seed(s, Profile::Mixed, Features::ALL).shader.instruction_count()).collect();
         let mean = sizes.iter().sum::<usize>() / sizes.len();
         assert!((60..400).contains(&mean), "mean size {mean}");
     }

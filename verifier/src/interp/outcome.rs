@@ -209,6 +209,13 @@ pub enum Difference {
         /// In which lanes.
         lanes: u64,
     },
+    /// The source ends, the target was given many times the instructions and did not.
+    Endless {
+        /// Instructions that the source executed.
+        expected: u64,
+        /// Instructions that the target executed before it was given up.
+        actual: u64,
+    },
 }
 
 impl fmt::Display for Difference {
@@ -237,6 +244,12 @@ impl fmt::Display for Difference {
             }
             Difference::Undefined { reason, origin, lanes } => {
                 write!(f, "the target has no meaning: {reason}, at {origin}, in lanes {lanes:#018x}")
+            }
+            Difference::Endless { expected, actual } => {
+                write!(
+                    f,
+                    "the target does not end: the source did after {expected} instructions, the target not after {actual}"
+                )
             }
         }
     }

@@ -92,7 +92,15 @@ pub enum InputError {
         /// What was expected.
         expected: String,
     },
-    /// A text that its language's reader or validator does not accept.
+    /// A program that is well written and breaks a rule of its language.
+    #[error("{place}: {problem}")]
+    Invalid {
+        /// Where.
+        place: Place,
+        /// Which rule, with what was found and what was expected.
+        problem: String,
+    },
+    /// A text that its language's reader does not accept.
     #[error("{place}: found {found}, expected {expected}")]
     Syntax {
         /// Where.

@@ -1,3 +1,117 @@
-//! The command line.
+//! `ir3-equiv`: the command line. One file a subcommand.
 
-fn main() {}
+mod check;
+mod compile;
+mod fuzz;
+mod generate;
+mod output;
+mod run;
+mod verify;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ir3_compiler::target::Target;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Checks that a shader compiler's passes keep what a program means.
+#[derive(Parser)]
+#[command(version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Output for people or for machines (one JSON object a line).
+    #[arg(long, value_enum, default_value = "human", global = true)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Human,
+    Json,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compiles programs with every stage and compares every boundary.
+    Verify(verify::Verify),
+    /// Does the same with random programs.
+    Fuzz(fuzz::Fuzz),
+    /// Compares two texts, of the same language or of different ones.
+    Check(check::Check),
+    /// Prints a program after a stage.
+    Compile(compile::Compile),
+    /// Runs a program and prints what can be observed.
+    Run(run::Run),
+    /// Prints a random program.
+    Generate(generate::Generate),
+}
+
+/// The GPU, for every subcommand that compiles.
+#[derive(Args, Clone)]
+struct Gpu {
+    /// The GPU to compile for, by name (a306 … a750) or number.
+    #[arg(long = "gpu", value_name = "GPU", default_value = "a660", value_parser = parse_gpu)]
+    target: Target,
+}
+
+fn parse_gpu(name: &str) -> Result<Target, String> {
+    Target::by_name(name).map_err(|error| error.to_string())
+}
+
+/// How a run of the program ended, as an exit code.
+enum Exit {
+    /// All passed.
+    Passed,
+    /// Something was refuted.
+    Refuted,
+    /// Less was reached than `--require` asked for.
+    Unmet,
+    /// An input or the usage was bad.
+    Bad,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Passed => 0,
+            Exit::Refuted => 1,
+            Exit::Bad => 2,
+            Exit::Unmet => 3,
+        })
+    }
+}
+
+/// An error that ends the program: its text goes to standard error.
+type Failure = Box<dyn std::error::Error>;
+
+/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
+fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let handler = Arc::clone(&flag);
+    ctrlc::set_handler(move || {
+        if handler.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })?;
+    Ok(flag)
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match &cli.command {
+        Command::Verify(command) => command.run(cli.format),
+        Command::Fuzz(command) => command.run(cli.format),
+        Command::Check(command) => command.run(cli.format),
+        Command::Compile(command) => command.run(),
+        Command::Run(command) => command.run(cli.format),
+        Command::Generate(command) => command.run(),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            output::error(&*error);
+            Exit::Bad.into()
+        }
+    }
+}

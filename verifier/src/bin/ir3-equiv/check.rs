@@ -1,0 +1,71 @@
+//! `check`: two texts against each other.
+
+use crate::{Exit, Failure, Format, Gpu, output};
+use clap::Args;
+use ir3_verifier::check::campaign::env_seeds;
+use ir3_verifier::check::{self, Summary, compare_snapshots};
+use ir3_verifier::report::{self, Named};
+use ir3_verifier::semantics::env::Env;
+use std::path::{Path, PathBuf};
+
+/// Options of `check`.
+#[derive(Args)]
+pub struct Check {
+    /// The program before: nir, ir3, or a Mesa log with one final-form nir.
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+    /// The program after.
+    #[arg(value_name = "AFTER")]
+    after: PathBuf,
+    /// Environments, 64 lanes each.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    runs: u32,
+    /// Seed of the environments.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    /// This environment, as JSON, instead of `--runs` and `--seed`.
+    #[arg(long, value_name = "FILE")]
+    env: Option<PathBuf>,
+    #[command(flatten)]
+    gpu: Gpu,
+}
+
+fn one(path: &Path) -> Result<Named, Failure> {
+    let mut programs = report::load(path)?;
+    match (programs.pop(), programs.len()) {
+        (Some(program), 0) => Ok(program),
+        (_, more) => Err(format!("{}: found {} programs, expected one", path.display(), more + 1).into()),
+    }
+}
+
+impl Check {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let (before, after) = (one(&self.before)?, one(&self.after)?);
+        let envs = match &self.env {
+            Some(path) => vec![crate::run::read_env(path)?],
+            None => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),
+        };
+        let (verdict, time) = compare_snapshots(&before.program, &after.program, &self.gpu.target, &envs);
+        let mut summary = Summary { programs: 1, seconds: time.as_secs_f64(), ..Summary::default() };
+        summary.count(&verdict);
+        let row = check::Check {
+            program: format!("{} → {}", before.name, after.name),
+            gpu: self.gpu.target.name.to_owned(),
+            stage: "check".to_owned(),
+            engine: "interpreter",
+            verdict: verdict.name(),
+            lanes: verdict.lanes(),
+            seconds: time.as_secs_f64(),
+            reason: verdict.reason(),
+        };
+        output::heading(format, 60);
+        output::check(format, 60, &row);
+        output::summary(format, &summary);
+        Ok(match row.verdict {
+            "refuted" => Exit::Refuted,
+            "tested" => Exit::Passed,
+            _ => Exit::Unmet,
+        })
+    }
+}

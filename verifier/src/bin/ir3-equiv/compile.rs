@@ -1,0 +1,59 @@
+//! `compile`: a program after a stage, as text.
+
+use crate::{Exit, Failure, Gpu, output};
+use clap::Args;
+use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_verifier::check::Snapshot;
+use ir3_verifier::report;
+use std::path::PathBuf;
+
+/// Options of `compile`.
+#[derive(Args)]
+pub struct Compile {
+    /// A nir text, or a Mesa log, whose final-form nir is used.
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// The stage whose result is printed: `nir` (what was read) or one of the compiler's.
+    #[arg(long, value_name = "STAGE", default_value = "lower-copies", value_parser = parse_stage)]
+    emit: Emit,
+    #[command(flatten)]
+    gpu: Gpu,
+}
+
+#[derive(Clone, Copy)]
+enum Emit {
+    Nir,
+    Stage(Stage),
+}
+
+fn parse_stage(name: &str) -> Result<Emit, String> {
+    if name == "nir" {
+        return Ok(Emit::Nir);
+    }
+    Stage::from_name(name).map(Emit::Stage).ok_or_else(|| {
+        let known: Vec<_> = Stage::ALL.iter().map(|stage| stage.name()).collect();
+        format!("found the stage `{name}`, expected one of nir, {}", known.join(", "))
+    })
+}
+
+impl Compile {
+    /// Runs the subcommand.
+    pub fn run(&self) -> Result<Exit, Failure> {
+        for named in report::load(&self.path)? {
+            let Snapshot::Nir(shader) = &named.program else {
+                return Err(format!("{}: found an ir3 program, expected nir", named.name).into());
+            };
+            let text = match self.emit {
+                Emit::Nir => report::print(&named.program),
+                Emit::Stage(last) => {
+                    let options = Options { last, ..Options::default() };
+                    let program = pipeline::compile(shader, &self.gpu.target, &options, &mut |_, _| {})
+                        .map_err(|error| format!("{}: {error}", named.name))?;
+                    report::print(&Snapshot::Ir3(Box::new(program)))
+                }
+            };
+            output::text(&text);
+        }
+        Ok(Exit::Passed)
+    }
+}

@@ -1,0 +1,130 @@
+//! `verify`: programs from files, every boundary.
+
+use crate::{Exit, Failure, Format, Gpu, interrupt_flag, output};
+use clap::{Args, ValueEnum};
+use ir3_compiler::pipeline::Options;
+use ir3_verifier::check::campaign::env_seeds;
+use ir3_verifier::check::{Check, Checker, Snapshot, Summary, Verdict};
+use ir3_verifier::mesa::input::{self, InputError};
+use ir3_verifier::report::{self, Origin};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+/// Options of `verify`.
+#[derive(Args)]
+pub struct Verify {
+    /// Files (.nir, Mesa logs, whose final-form nir is used) or folders of them.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    gpu: Gpu,
+    /// Environments that each program is run on, 64 lanes each.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    runs: u32,
+    /// Seed of the environments.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    /// Exactly this environment, as a report of a failure names it, instead of `--runs` and `--seed`.
+    #[arg(long, value_name = "SEED")]
+    env_seed: Option<u64>,
+    /// Fail (exit code 3) unless every boundary of every program reached this.
+    #[arg(long, value_enum, value_name = "VERDICT")]
+    require: Option<Required>,
+    /// Print only rows that are no pass, and the summary.
+    #[arg(long)]
+    quiet: bool,
+    /// Folder for what is written of a refutation.
+    #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
+    failures: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Required {
+    /// Run and agreed.
+    Tested,
+    /// Shown for all inputs. No engine of this version proves anything yet.
+    Proved,
+}
+
+const WIDTH: usize = 60;
+
+impl Verify {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let interrupted = interrupt_flag()?;
+        let files = input::collect_paths(&self.paths)?;
+        let mut checker = Checker::new(self.gpu.target, Options::default());
+        let mut summary = Summary::default();
+        let mut bad = 0;
+        let seeds = match self.env_seed {
+            Some(seed) => vec![seed],
+            None => env_seeds(self.seed, self.runs.max(1)),
+        };
+        output::heading(format, WIDTH);
+        'files: for path in &files {
+            let programs = match report::load(path) {
+                Ok(programs) => programs,
+                // A folder may hold texts of ours that have no nir; a file that was named must.
+                Err(InputError::NoNir { .. }) if !self.paths.contains(path) => continue,
+                Err(error) => {
+                    bad += 1;
+                    output::error(&error);
+                    continue;
+                }
+            };
+            for named in programs {
+                if interrupted.load(Ordering::Relaxed) {
+                    summary.interrupted = true;
+                    break 'files;
+                }
+                let Snapshot::Nir(shader) = &named.program else {
+                    bad += 1;
+                    eprintln!(
+                        "ir3-equiv: {}: found an ir3 program, expected nir (two ir3 programs are compared with `check`)",
+                        named.name
+                    );
+                    continue;
+                };
+                let result = checker.program(shader, &seeds);
+                summary.programs += 1;
+                summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
+                for (stage, verdict, time) in &result.boundaries {
+                    summary.count(verdict);
+                    if self.quiet && matches!(verdict, Verdict::Tested { .. }) {
+                        continue;
+                    }
+                    let check = Check {
+                        program: named.name.clone(),
+                        gpu: self.gpu.target.name.to_owned(),
+                        stage: stage.name().to_owned(),
+                        engine: "interpreter",
+                        verdict: verdict.name(),
+                        lanes: verdict.lanes(),
+                        seconds: time.as_secs_f64(),
+                        reason: verdict.reason(),
+                    };
+                    output::check(format, WIDTH, &check);
+                }
+                if let Some(refutation) = result.refutation() {
+                    let origin = Origin { name: named.name.clone(), seed: None, profile: None };
+                    let folder = report::write_failure(&self.failures, &origin, &self.gpu.target, shader, refutation)?;
+                    if format == Format::Human {
+                        output::line(&format!("  written to {}", folder.display()));
+                    }
+                }
+            }
+        }
+        output::summary(format, &summary);
+        Ok(if summary.refuted > 0 {
+            Exit::Refuted
+        } else if bad > 0 {
+            Exit::Bad
+        } else {
+            match self.require {
+                Some(Required::Tested) if summary.unknown > 0 || summary.checks == 0 => Exit::Unmet,
+                Some(Required::Proved) if summary.checks == 0 || summary.unknown + summary.tested > 0 => Exit::Unmet,
+                _ => Exit::Passed,
+            }
+        })
+    }
+}

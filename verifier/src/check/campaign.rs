@@ -1,0 +1,193 @@
+//! Many random programs, in parallel.
+//!
+//! Program `i` of a campaign is a function of the campaign's seed and `i` alone, whatever the number of threads, so
+//! that any of them can be made again. Threads take the next number from a counter; results are only added up, so a
+//! campaign's counts do not depend on who did what. A failure is handed out the moment that it is found.
+
+use super::{Checker, ProgramReport, Summary};
+use crate::generate::{self, Features, Generated, Profile};
+use cpu_time::ThreadTime;
+use ir3_compiler::pipeline::Options;
+use ir3_compiler::target::Target;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// The GPU.
+    pub target: Target,
+    /// Seed of the campaign.
+    pub seed: u64,
+    /// The profiles, taken in turn.
+    pub profiles: Vec<Profile>,
+    /// Stop after so many programs.
+    pub programs: Option<u64>,
+    /// Stop after so long.
+    pub time: Option<Duration>,
+    /// Threads.
+    pub jobs: usize,
+    /// Environments for each program.
+    pub runs: u32,
+    /// Go on after a refutation.
+    pub keep_going: bool,
+}
+
+/// What a campaign has counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Verdicts.
+    pub summary: Summary,
+    /// Programs that the compiler refused or that were not valid.
+    pub rejected: u64,
+    /// Runs of source programs.
+    pub runs: u64,
+    /// … that had no meaning.
+    pub vacuous_runs: u64,
+    /// … that used up their fuel.
+    pub unfinished_runs: u64,
+    /// Instructions of the generated programs.
+    pub instructions: u64,
+    /// CPU time in the generator.
+    pub generate: Duration,
+    /// CPU time in the compiler.
+    pub compile: Duration,
+    /// CPU time in the interpreters.
+    pub run: Duration,
+}
+
+impl Counts {
+    /// CPU time of the whole loop.
+    pub fn total(&self) -> Duration {
+        self.generate + self.compile + self.run
+    }
+
+    fn count(&mut self, instructions: usize, generate: Duration, report: &ProgramReport) {
+        self.summary.programs += 1;
+        self.instructions += instructions as u64;
+        self.generate += generate;
+        self.compile += report.times.compile;
+        self.run += report.times.run;
+        let source = &report.source;
+        self.runs += u64::from(source.finished + source.vacuous + source.out_of_fuel);
+        self.vacuous_runs += u64::from(source.vacuous);
+        self.unfinished_runs += u64::from(source.out_of_fuel);
+        self.rejected += u64::from(report.refusal.is_some());
+        for (_, verdict, _) in &report.boundaries {
+            self.summary.count(verdict);
+        }
+        self.summary.seconds = self.total().as_secs_f64();
+    }
+
+    fn add(&mut self, other: &Self) {
+        let (a, b) = (&mut self.summary, &other.summary);
+        a.programs += b.programs;
+        a.checks += b.checks;
+        a.tested += b.tested;
+        a.refuted += b.refuted;
+        a.unknown += b.unknown;
+        a.vacuous += b.vacuous;
+        a.out_of_fuel += b.out_of_fuel;
+        a.needs_spilling += b.needs_spilling;
+        a.unsupported += b.unsupported;
+        a.lanes += b.lanes;
+        a.seconds += b.seconds;
+        self.rejected += other.rejected;
+        self.runs += other.runs;
+        self.vacuous_runs += other.vacuous_runs;
+        self.unfinished_runs += other.unfinished_runs;
+        self.instructions += other.instructions;
+        self.generate += other.generate;
+        self.compile += other.compile;
+        self.run += other.run;
+    }
+}
+
+/// A program that the campaign has something to say about.
+pub struct Finding<'a> {
+    /// Its number in the campaign.
+    pub number: u64,
+    /// Its profile.
+    pub profile: Profile,
+    /// The seed that makes it.
+    pub seed: u64,
+    /// The program.
+    pub generated: &'a Generated,
+    /// What was found.
+    pub report: &'a ProgramReport,
+}
+
+/// The seed of program `number` of a campaign (SplitMix64).
+pub fn program_seed(campaign: u64, number: u64) -> u64 {
+    let mut z = campaign.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The environments' seeds of a program.
+pub fn env_seeds(program: u64, runs: u32) -> Vec<u64> {
+    (0..u64::from(runs)).map(|i| program_seed(program ^ 0x656e_7673, i)).collect()
+}
+
+impl Campaign {
+    /// Runs it. `found` is called for each refuted or refused program as soon as there is one, `progress` now and then; both from
+    /// worker threads, one at a time. `interrupted` stops it early.
+    pub fn run(
+        &self,
+        interrupted: &AtomicBool,
+        found: &mut (dyn FnMut(&Finding<'_>) + Send),
+        progress: &mut (dyn FnMut(&Counts) + Send),
+    ) -> Counts {
+        let next = AtomicU64::new(0);
+        let stop = AtomicBool::new(false);
+        let start = Instant::now();
+        let shared = Mutex::new((Counts::default(), found, progress));
+        let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.max(1) {
+                scope.spawn(|| {
+                    let mut checker = Checker::new(self.target, Options::default());
+                    let mut local = Counts::default();
+                    let mut last = Instant::now();
+                    let features = Features::of(&self.target);
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        let over = self.programs.is_some_and(|n| number >= n)
+                            || self.time.is_some_and(|t| start.elapsed() >= t)
+                            || interrupted.load(Ordering::Relaxed)
+                            || stop.load(Ordering::Relaxed);
+                        if over {
+                            break;
+                        }
+                        let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
+                        let seed = program_seed(self.seed, number);
+                        let cpu = ThreadTime::now();
+                        let generated = generate::from_seed(seed, profile, features);
+                        let elapsed = cpu.elapsed();
+                        let report = checker.program(&generated.shader, &env_seeds(seed, self.runs));
+                        local.count(generated.shader.instruction_count(), elapsed, &report);
+                        if report.refutation().is_some() || report.refusal.is_some() {
+                            (lock().1)(&Finding { number, profile, seed, generated: &generated, report: &report });
+                            if report.refutation().is_some() && !self.keep_going {
+                                stop.store(true, Ordering::Relaxed);
+                            }
+                        }
+                        if last.elapsed() > Duration::from_millis(100) {
+                            last = Instant::now();
+                            let mut shared = lock();
+                            shared.0.add(&std::mem::take(&mut local));
+                            let (counts, _, progress) = &mut *shared;
+                            progress(counts);
+                        }
+                    }
+                    lock().0.add(&local);
+                });
+            }
+        });
+        let (mut counts, ..) = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        counts.summary.interrupted = interrupted.load(Ordering::Relaxed);
+        counts
+    }
+}

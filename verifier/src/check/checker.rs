@@ -1,0 +1,346 @@
+//! The interpreter engine on one compilation.
+
+use super::{Unknown, Verdict};
+use crate::interp::{self, Compared, Difference, End, Outcome, Scratch};
+use crate::semantics::LANES;
+use crate::semantics::env::Env;
+use cpu_time::ThreadTime;
+use ir3_compiler::pipeline::{self, CompileError, ErrorKind, Options, Stage};
+use ir3_compiler::{ir3, nir, target::Target};
+use std::time::Duration;
+
+/// A program on one side of a boundary.
+#[derive(Clone, Debug)]
+pub enum Snapshot {
+    /// The source.
+    Nir(Box<nir::Shader>),
+    /// The program after a stage.
+    Ir3(Box<ir3::Program>),
+}
+
+/// Two sides that differ, and the input on which they do.
+#[derive(Clone, Debug)]
+pub struct Refutation {
+    /// The stage that made the second side from the first, or `check`.
+    pub stage: &'static str,
+    /// The program before the stage.
+    pub before: Snapshot,
+    /// The program after it.
+    pub after: Snapshot,
+    /// The environment of the run.
+    pub env: Env,
+    /// The first difference.
+    pub difference: Difference,
+}
+
+/// How the runs of the source ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SourceRuns {
+    /// Runs that came to their end.
+    pub finished: u32,
+    /// Runs without a meaning.
+    pub vacuous: u32,
+    /// Runs that used up their fuel.
+    pub out_of_fuel: u32,
+}
+
+/// CPU time of the parts of a check.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// Compiling.
+    pub compile: Duration,
+    /// Running and comparing.
+    pub run: Duration,
+}
+
+/// Everything about one program.
+#[derive(Clone, Debug)]
+pub struct ProgramReport {
+    /// One verdict for each stage that ran, or would have run next, with the time of the comparison.
+    pub boundaries: Vec<(Stage, Verdict, Duration)>,
+    /// The runs of the source.
+    pub source: SourceRuns,
+    /// Why the compiler stopped, if it did.
+    pub refusal: Option<CompileError>,
+    /// CPU time.
+    pub times: Times,
+}
+
+impl ProgramReport {
+    /// The first refutation.
+    pub fn refutation(&self) -> Option<&Refutation> {
+        self.boundaries.iter().find_map(|(_, verdict, _)| match verdict {
+            Verdict::Refuted(refutation) => Some(&**refutation),
+            _ => None,
+        })
+    }
+}
+
+/// A change that a test makes to a program behind a stage, to see that it is found.
+pub type Plant<'a> = &'a mut dyn FnMut(Stage, &mut ir3::Program);
+
+/// Runs programs and their compilations side by side. Keeps its buffers between programs.
+pub struct Checker {
+    target: Target,
+    options: Options,
+    fuel: u64,
+    scratch: Scratch,
+}
+
+/// Instructions of a wave after which a source run is given up.
+pub const DEFAULT_FUEL: u64 = 200_000;
+
+/// A target may execute this many instructions for each one of its source, and [`FUEL_SLACK`] more. No stage comes near
+/// that, so a target that uses it up does not end.
+const FUEL_FACTOR: u64 = 64;
+const FUEL_SLACK: u64 = 10_000;
+
+impl Checker {
+    /// A checker for one GPU.
+    pub fn new(target: Target, options: Options) -> Self {
+        Self { target, options, fuel: DEFAULT_FUEL, scratch: Scratch::default() }
+    }
+
+    /// With another limit for source runs.
+    pub fn with_fuel(mut self, fuel: u64) -> Self {
+        self.fuel = fuel;
+        self
+    }
+
+    /// The GPU.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Compiles `shader` and compares each boundary on the environments of `seeds`.
+    pub fn program(&mut self, shader: &nir::Shader, seeds: &[u64]) -> ProgramReport {
+        self.program_with(shader, seeds, None)
+    }
+
+    /// The same, with a change planted behind stages.
+    pub fn program_with(&mut self, shader: &nir::Shader, seeds: &[u64], mut plant: Option<Plant<'_>>) -> ProgramReport {
+        let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
+        let mut report = ProgramReport {
+            boundaries: Vec::with_capacity(Stage::ALL.len()),
+            source: SourceRuns::default(),
+            refusal: None,
+            times: Times::default(),
+        };
+        let start = ThreadTime::now();
+        let mut previous = match self.run_nir(shader, &envs) {
+            Ok(outcomes) => outcomes,
+            Err(reason) => {
+                report.boundaries.push((
+                    Stage::Select,
+                    Verdict::Unknown(Unknown::Unsupported(reason.to_string())),
+                    start.elapsed(),
+                ));
+                return report;
+            }
+        };
+        let (source, vacuous) = source_runs(&previous);
+        report.source = source;
+        report.times.run += start.elapsed();
+
+        let start = ThreadTime::now();
+        let mut program = match pipeline::select(shader, &self.target) {
+            Ok(program) => program,
+            Err(error) => {
+                report.times.compile += start.elapsed();
+                return refused(report, error);
+            }
+        };
+        report.times.compile += start.elapsed();
+        let options = self.options;
+        for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
+            let start = ThreadTime::now();
+            let result = pipeline::run_stage(stage, &mut program, &self.target);
+            report.times.compile += start.elapsed();
+            if let Err(error) = result {
+                return refused(report, error);
+            }
+            if let Some(plant) = &mut plant {
+                plant(stage, &mut program);
+            }
+            let start = ThreadTime::now();
+            let verdict = match self.compare(&program, &envs, &mut previous, &vacuous) {
+                Ok(verdict) => verdict,
+                Err((env, difference)) => Verdict::Refuted(Box::new(Refutation {
+                    stage: stage.name(),
+                    before: self.before(shader, stage, plant.take()),
+                    after: Snapshot::Ir3(Box::new(program.clone())),
+                    env: envs[env].clone(),
+                    difference,
+                })),
+            };
+            let elapsed = start.elapsed();
+            report.times.run += elapsed;
+            let refuted = matches!(verdict, Verdict::Refuted(_));
+            report.boundaries.push((stage, verdict, elapsed));
+            if refuted {
+                break;
+            }
+        }
+        report
+    }
+
+    fn run_nir(&mut self, shader: &nir::Shader, envs: &[Env]) -> Result<Vec<Outcome>, interp::Unsupported> {
+        let decoded = interp::nir::Decoded::new(shader)?;
+        Ok(envs.iter().map(|env| decoded.run(env, self.fuel, &mut self.scratch)).collect())
+    }
+
+    /// Runs `program` on each environment and compares with the outcomes of the other side, which it replaces by its
+    /// own: the next stage is held to what this one left defined. The error is the number of the environment and how
+    /// the sides differ there.
+    fn compare(
+        &mut self,
+        program: &ir3::Program,
+        envs: &[Env],
+        previous: &mut [Outcome],
+        vacuous: &str,
+    ) -> Result<Verdict, (usize, Difference)> {
+        match interp::ir3::Decoded::new(program, &self.target) {
+            Ok(decoded) => compare_runs(envs, previous, vacuous, |env, fuel| decoded.run(env, fuel, &mut self.scratch)),
+            Err(error) => Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string()))),
+        }
+    }
+    /// The program in front of `stage`, made again: passes change a program in place, and nothing is copied on the way
+    /// that all is well.
+    fn before(&self, shader: &nir::Shader, stage: Stage, mut plant: Option<Plant<'_>>) -> Snapshot {
+        let source = || Snapshot::Nir(Box::new(shader.clone()));
+        if stage == Stage::Select {
+            return source();
+        }
+        let Ok(mut program) = pipeline::select(shader, &self.target) else { return source() };
+        for earlier in Stage::ALL.into_iter().filter(|&s| s < stage && self.options.runs(s)) {
+            if pipeline::run_stage(earlier, &mut program, &self.target).is_err() {
+                return source();
+            }
+            if let Some(plant) = &mut plant {
+                plant(earlier, &mut program);
+            }
+        }
+        Snapshot::Ir3(Box::new(program))
+    }
+}
+
+/// Runs the target on each environment and compares with the source's outcomes, which are replaced by the target's.
+fn compare_runs(
+    envs: &[Env],
+    previous: &mut [Outcome],
+    vacuous: &str,
+    mut run: impl FnMut(&Env, u64) -> Outcome,
+) -> Result<Verdict, (usize, Difference)> {
+    let mut lanes = 0;
+    for (i, (env, source)) in envs.iter().zip(previous.iter_mut()).enumerate() {
+        if !matches!(source.end, End::Finished) {
+            continue;
+        }
+        let fuel = source.executed * FUEL_FACTOR + FUEL_SLACK;
+        let target = run(env, fuel);
+        match source.compare(&target) {
+            Err(difference) => return Err((i, difference)),
+            Ok(Compared::Same) => lanes += LANES as u64,
+            Ok(Compared::OutOfFuel) => {
+                return Err((i, Difference::Endless { expected: source.executed, actual: target.executed }));
+            }
+            Ok(Compared::Vacuous) => {}
+        }
+        *source = target;
+    }
+    Ok(match lanes {
+        0 if previous.iter().any(|o| matches!(o.end, End::Undefined { .. })) => {
+            Verdict::Unknown(Unknown::Vacuous(vacuous.to_owned()))
+        }
+        0 => Verdict::Unknown(Unknown::OutOfFuel),
+        _ => Verdict::Tested { lanes },
+    })
+}
+
+/// Runs a program of either language.
+///
+/// # Errors
+/// When the interpreter does not support an operation.
+pub fn run_snapshot(
+    program: &Snapshot,
+    target: &Target,
+    env: &Env,
+    fuel: u64,
+    scratch: &mut Scratch,
+) -> Result<Outcome, interp::Unsupported> {
+    Ok(match program {
+        Snapshot::Nir(shader) => interp::nir::Decoded::new(shader)?.run(env, fuel, scratch),
+        Snapshot::Ir3(program) => interp::ir3::Decoded::new(program, target)?.run(env, fuel, scratch),
+    })
+}
+
+/// Compares two programs of any languages on the given environments.
+pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, envs: &[Env]) -> (Verdict, Duration) {
+    let start = ThreadTime::now();
+    let verdict = try_compare(before, after, target, envs)
+        .unwrap_or_else(|error| Verdict::Unknown(Unknown::Unsupported(error.to_string())));
+    (verdict, start.elapsed())
+}
+
+fn try_compare(
+    before: &Snapshot,
+    after: &Snapshot,
+    target: &Target,
+    envs: &[Env],
+) -> Result<Verdict, interp::Unsupported> {
+    let mut scratch = Scratch::default();
+    let mut outcomes = Vec::with_capacity(envs.len());
+    for env in envs {
+        outcomes.push(run_snapshot(before, target, env, DEFAULT_FUEL, &mut scratch)?);
+    }
+    let (_, vacuous) = source_runs(&outcomes);
+    let mut run: Box<dyn FnMut(&Env, u64) -> Outcome> = match after {
+        Snapshot::Nir(shader) => {
+            let decoded = interp::nir::Decoded::new(shader)?;
+            Box::new(move |env, fuel| decoded.run(env, fuel, &mut scratch))
+        }
+        Snapshot::Ir3(program) => {
+            let decoded = interp::ir3::Decoded::new(program, target)?;
+            Box::new(move |env, fuel| decoded.run(env, fuel, &mut scratch))
+        }
+    };
+    Ok(compare_runs(envs, &mut outcomes, &vacuous, &mut run).unwrap_or_else(|(i, difference)| {
+        Verdict::Refuted(Box::new(Refutation {
+            stage: "check",
+            before: before.clone(),
+            after: after.clone(),
+            env: envs[i].clone(),
+            difference,
+        }))
+    }))
+}
+
+/// Counts how runs of a source ended, and says why the last one without a meaning has none.
+fn source_runs(outcomes: &[Outcome]) -> (SourceRuns, String) {
+    let mut runs = SourceRuns::default();
+    let mut vacuous = String::new();
+    for outcome in outcomes {
+        match &outcome.end {
+            End::Finished => runs.finished += 1,
+            End::OutOfFuel => runs.out_of_fuel += 1,
+            End::Undefined { reason, origin, .. } => {
+                runs.vacuous += 1;
+                vacuous = format!("{reason}, at {origin}");
+            }
+        }
+    }
+    (runs, vacuous)
+}
+
+/// The report of a program that the compiler did not take to its end.
+fn refused(mut report: ProgramReport, error: CompileError) -> ProgramReport {
+    let why = error.reason.clone();
+    let unknown = match error.kind {
+        ErrorKind::NeedsSpilling => Unknown::NeedsSpilling(why),
+        ErrorKind::Unsupported => Unknown::Unsupported(why),
+        ErrorKind::Internal => Unknown::Refused(why),
+    };
+    report.boundaries.push((error.stage, Verdict::Unknown(unknown), Duration::ZERO));
+    report.refusal = Some(error);
+    report
+}

@@ -1,0 +1,18 @@
+//! Comparing the two sides of a boundary.
+//!
+//! One sentence is all there is to verification: *compare two snapshots*. The interpreter engine runs both on the same
+//! environments and compares what can be observed. [`Checker`] does that for every boundary of one compilation:
+//! the program after each stage against the program before it, so that a difference names its stage.
+//! [`campaign`] does it for many random programs.
+
+pub mod campaign;
+mod checker;
+mod one;
+mod verdict;
+
+pub use checker::{
+    Checker, DEFAULT_FUEL, Plant, ProgramReport, Refutation, Snapshot, SourceRuns, Times, compare_snapshots,
+    run_snapshot,
+};
+pub use one::fuzz_one;
+pub use verdict::{Check, Summary, Unknown, Verdict};

@@ -1,0 +1,39 @@
+//! What a program may use, by GPU: the generator makes nothing that a generation does not have.
+
+use ir3_compiler::target::{Generation, Target};
+
+/// Features that not every GPU has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Features {
+    /// Compute shaders, storage buffers, shared memory.
+    pub compute: bool,
+    /// Storage of 16-bit elements.
+    pub storage_16bit: bool,
+    /// Storage images.
+    pub images: bool,
+    /// Uniform buffers that an instruction reads.
+    pub ubos: bool,
+    /// Memory at 64-bit addresses.
+    pub global: bool,
+    /// Texel fetches of any level.
+    pub fetch_levels: bool,
+}
+
+impl Features {
+    /// Everything.
+    pub const ALL: Self =
+        Self { compute: true, storage_16bit: true, images: true, ubos: true, global: true, fetch_levels: true };
+
+    /// What a GPU has.
+    pub fn of(target: &Target) -> Self {
+        let a6xx = target.generation >= Generation::A6xx;
+        Self {
+            compute: target.generation > Generation::A3xx,
+            storage_16bit: target.storage_16bit,
+            images: target.generation > Generation::A3xx,
+            ubos: a6xx,
+            global: a6xx,
+            fetch_levels: !target.unminify_coords,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What is kept of a refutation: a folder that can be read, run again, and attached to a report.
+//!
+//! The folder is written under a temporary name and then renamed, so that a half-written one is never taken for a
+//! finding.
+
+mod programs;
+
+pub use programs::{Named, load, print};
+
+use crate::check::Refutation;
+use crate::generate::Profile;
+use ir3_compiler::{nir, target::Target};
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where a program came from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// What to call it.
+    pub name: String,
+    /// The seed that makes it, if it is a random one.
+    pub seed: Option<u64>,
+    /// The profile that the seed was used with.
+    pub profile: Option<Profile>,
+}
+
+/// A failure that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: the counterexample cannot be written: {cause}", path = path.display())]
+pub struct WriteError {
+    path: PathBuf,
+    cause: io::Error,
+}
+
+/// Writes the folder of a refutation below `root`, and returns its path. A folder of the same name is replaced.
+///
+/// # Errors
+/// When the file system refuses.
+pub fn write_failure(
+    root: &Path,
+    origin: &Origin,
+    target: &Target,
+    source: &nir::Shader,
+    refutation: &Refutation,
+) -> Result<PathBuf, WriteError> {
+    let name: String = format!("{}-{}-{}", refutation.stage, target.name, origin.name)
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' })
+        .collect();
+    // Names come from paths; the end of a long one tells more than its beginning.
+    let name = &name[name.len().saturating_sub(160)..];
+    let folder = root.join(name);
+    let partial = root.join(format!(".{name}.partial"));
+    let write = || -> io::Result<()> {
+        if partial.exists() {
+            fs::remove_dir_all(&partial)?;
+        }
+        fs::create_dir_all(&partial)?;
+        fs::write(partial.join("program.nir"), nir::text::write(source))?;
+        fs::write(
+            partial.join(format!("before.{}", programs::extension(&refutation.before))),
+            print(&refutation.before),
+        )?;
+        fs::write(partial.join("after.ir3"), print(&refutation.after))?;
+        fs::write(partial.join("env.json"), serde_json::to_string_pretty(&refutation.env)?)?;
+        fs::write(partial.join("README.md"), readme(&folder, origin, target, refutation))?;
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::rename(&partial, &folder)
+    };
+    match write() {
+        Ok(()) => Ok(folder.clone()),
+        Err(cause) => Err(WriteError { path: folder.clone(), cause }),
+    }
+}
+
+fn readme(folder: &Path, origin: &Origin, target: &Target, refutation: &Refutation) -> String {
+    let mut text = String::new();
+    let stage = refutation.stage;
+    let _ = writeln!(text, "# {stage} changes what a program means\n");
+    let _ = writeln!(text, "- GPU: {}\n- stage: `{stage}`\n- difference: {}", target.name, refutation.difference);
+    let _ = match (origin.seed, origin.profile) {
+        (Some(seed), Some(profile)) => {
+            writeln!(
+                text,
+                "- program: generated, `ir3-equiv generate --profile {profile} --seed {seed} --gpu {}`",
+                target.name
+            )
+        }
+        _ => writeln!(text, "- program: {}", origin.name),
+    };
+    let _ = writeln!(text, "- ir3-equiv {}\n", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(text, "To see it again:\n");
+    let _ = writeln!(
+        text,
+        "    ir3-equiv verify {}/program.nir --gpu {} --env-seed {}\n",
+        folder.display(),
+        target.name,
+        refutation.env.seed
+    );
+    let _ = writeln!(
+        text,
+        "`before.*` and `after.ir3` are the two sides of the stage, `env.json` is the input on which they differ, \
+         `program.nir` is the source."
+    );
+    text
+}

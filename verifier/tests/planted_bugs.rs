@@ -1,0 +1,125 @@
+//! Bugs planted behind a stage must be refuted at that stage, and nowhere else.
+
+use ir3_compiler::ir3::{Dst, Instr, Mods, Opcode, Place, Program, RegFile};
+use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::target::Target;
+use ir3_verifier::check::campaign::{env_seeds, program_seed};
+use ir3_verifier::check::{Checker, Verdict};
+use ir3_verifier::generate::{self, Features, Profile};
+
+/// The `n`-th of the instructions that `wanted` likes, counted around.
+fn nth(program: &Program, n: u64, wanted: impl Fn(&Program, Instr) -> bool) -> Option<Instr> {
+    let candidates: Vec<Instr> = program.iter_instrs().map(|(_, i)| i).filter(|&i| wanted(program, i)).collect();
+    (!candidates.is_empty()).then(|| candidates[(n % candidates.len() as u64) as usize])
+}
+
+/// Plants `bug` behind `stage` in random programs. At least a quarter of those where there was something to change
+/// must be refuted (a change need not matter to what a program does), all of them at `stage`.
+fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
+    let mut checker = Checker::new(Target::default(), Options::default());
+    let (mut changed, mut refuted) = (0, 0);
+    for number in 0..60 {
+        let seed = program_seed(0xb06, number);
+        let generated = generate::from_seed(seed, profile, Features::ALL);
+        let mut planted = false;
+        let report = checker.program_with(
+            &generated.shader,
+            &env_seeds(seed, 1),
+            Some(&mut |at, program| {
+                if at == stage {
+                    planted = bug(program, seed);
+                }
+            }),
+        );
+        changed += u32::from(planted);
+        for (at, verdict, _) in &report.boundaries {
+            if matches!(verdict, Verdict::Refuted(_)) {
+                assert!(planted, "seed {seed}: refuted at {at} with nothing planted");
+                assert_eq!(*at, stage, "seed {seed}: refuted at the wrong stage");
+                refuted += 1;
+            }
+        }
+    }
+    println!("{stage}: {changed} programs changed, {refuted} refuted");
+    assert!(changed >= 10, "only {changed} programs had something to change");
+    assert!(refuted * 4 >= changed, "only {refuted} of {changed} were refuted");
+}
+
+#[test]
+fn swapped_sources_after_allocation() {
+    planted(Stage::RegisterAllocation, Profile::Alu, |program, n| {
+        let instr = nth(program, n, |p, i| {
+            let data = &p.instrs[i];
+            matches!(
+                data.opcode,
+                Opcode::SubU | Opcode::ShlB | Opcode::ShrB | Opcode::AshrB | Opcode::CmpsS | Opcode::CmpsU
+            ) && data.srcs.len() == 2
+                && data.srcs[0].operand != data.srcs[1].operand
+        });
+        let Some(instr) = instr else { return false };
+        program.instrs[instr].srcs.swap(0, 1);
+        true
+    });
+}
+
+#[test]
+fn dropped_copy() {
+    planted(Stage::LowerCopies, Profile::Loops, |program, n| {
+        let instr = nth(program, n, |p, i| p.instrs[i].opcode == Opcode::Mov);
+        let Some(instr) = instr else { return false };
+        for block in program.layout.clone() {
+            program.blocks[block].instrs.retain(|&i| i != instr);
+        }
+        true
+    });
+}
+
+#[test]
+fn wrong_phi_operand() {
+    planted(Stage::DeadCode, Profile::Branchy, |program, n| {
+        let instr = nth(program, n, |p, i| {
+            let data = &p.instrs[i];
+            data.opcode == Opcode::Phi && data.srcs.len() == 2 && data.srcs[0].operand != data.srcs[1].operand
+        });
+        let Some(instr) = instr else { return false };
+        program.instrs[instr].srcs.swap(0, 1);
+        true
+    });
+}
+
+#[test]
+fn clobbered_live_register() {
+    planted(Stage::RegisterAllocation, Profile::Pressure, |program, n| {
+        // Let an operation write the register that the one before it wrote.
+        let scalar = |dst: &Dst| dst.class.file == RegFile::General && !dst.class.half && dst.mask.span() == 1;
+        let mut pairs = Vec::new();
+        for &block in &program.layout {
+            for pair in program.blocks[block].instrs.windows(2) {
+                let [a, b] = [pair[0], pair[1]].map(|i| &program.instrs[i]);
+                if let ([x], [y]) = (&a.dsts[..], &b.dsts[..])
+                    && scalar(x)
+                    && scalar(y)
+                    && !a.opcode.is_meta()
+                    && !b.opcode.is_meta()
+                    && x.place != y.place
+                    && matches!((x.place, y.place), (Place::Reg(_), Place::Reg(_)))
+                {
+                    pairs.push((pair[0], pair[1]));
+                }
+            }
+        }
+        let Some(&(a, b)) = pairs.get((n % pairs.len().max(1) as u64) as usize) else { return false };
+        program.instrs[b].dsts[0].place = program.instrs[a].dsts[0].place;
+        true
+    });
+}
+
+#[test]
+fn inverted_branch() {
+    planted(Stage::CopyPropagation, Profile::Branchy, |program, n| {
+        let instr = nth(program, n, |p, i| p.instrs[i].opcode == Opcode::Br);
+        let Some(instr) = instr else { return false };
+        program.instrs[instr].srcs[0].mods ^= Mods::NOT;
+        true
+    });
+}

@@ -1,11 +1,12 @@
-//! Every real shader compiles, and after each stage every memory and texture access says what it does, and the program's text reads
+//! Every real shader compiles, and after each stage the program is valid, every memory and texture access says what it does, and the program's text reads
 //! back to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{self, access::Access};
-use ir3_compiler::pipeline::{self, Options};
+use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::{nir, target::Target};
 
 /// `../shared` of the workspace, or where `IR3_SHARED` says.
@@ -61,6 +62,14 @@ fn every_real_shader_compiles() {
                             Ok(access) => accesses += usize::from(access.is_some()),
                             Err(unknown) => fail(format!("{stage}: {unknown}")),
                         }
+                    }
+                    let form = match stage {
+                        Stage::Select | Stage::CopyPropagation | Stage::DeadCode => Form::Ssa,
+                        Stage::RegisterAllocation => Form::Registers,
+                        Stage::LowerCopies => Form::Machine,
+                    };
+                    for violation in validate(program, &target, form).err().unwrap_or_default() {
+                        fail(format!("{stage}: {:?}: {violation}", violation.rule));
                     }
                     match ir3::text::read(&ir3::text::write(program)) {
                         Ok(read) if Some(&read) == program.canonical().as_ref() => {}

@@ -55,7 +55,8 @@ fn check(stage: Stage, program: &Program, name: &str) {
         let data = &program.instrs[instr];
         if stage >= Stage::RegisterAllocation {
             assert_ne!(data.opcode, Opcode::Phi, "{name}: {stage}");
-            let places = data.dsts.iter().map(|dst| dst.place).chain(data.srcs.iter().filter_map(|s| s.place().copied()));
+            let places =
+                data.dsts.iter().map(|dst| dst.place).chain(data.srcs.iter().filter_map(|s| s.place().copied()));
             for place in places {
                 assert!(
                     matches!(place, Place::Reg(_) | Place::Relative { .. }),

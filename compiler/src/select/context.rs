@@ -2,9 +2,10 @@
 
 use super::SelectError;
 use super::outputs::Outputs;
+use crate::ir3::legality::valid_source;
 use crate::ir3::{
-    Array, Attrs, Block, Builder, Condition, InputKind, Instr, InstrData, Opcode, PhysReg, Place, Program, RegClass,
-    Round, ShaderStage, Src, SrcOperand, SystemValue, Type, Value, WriteMask,
+    Array, Attrs, Block, Builder, Category, Condition, InputKind, Instr, InstrData, Opcode, PhysReg, Place, Program,
+    RegClass, Round, ShaderStage, Src, SrcOperand, SystemValue, Type, Value, WriteMask,
 };
 use crate::nir;
 use crate::target::Target;
@@ -305,8 +306,18 @@ impl<'a> Context<'a> {
         Builder::new(&mut self.program, self.block)
     }
 
-    /// Appends an instruction as it is.
-    pub fn push(&mut self, data: InstrData) -> Instr {
+    /// Appends an instruction. An immediate that a memory or texture instruction cannot encode where it stands goes through a register.
+    pub fn push(&mut self, mut data: InstrData) -> Instr {
+        if matches!(data.opcode.category(), Category::Memory | Category::Texture) {
+            for slot in 0..data.srcs.len() {
+                let src = data.srcs[slot];
+                if let SrcOperand::Immediate(bits) = src.operand
+                    && !valid_source(self.target, &self.program, &data, slot, &src)
+                {
+                    data.srcs[slot].operand = self.immediate(bits, src.class.half).operand;
+                }
+            }
+        }
         self.builder().push(data)
     }
 

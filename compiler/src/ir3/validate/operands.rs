@@ -172,12 +172,12 @@ impl Checker<'_> {
             Place::Relative { offset, size } => {
                 self.relative_offset(*offset);
                 self.require(self.form != Form::Ssa, Rule::Form, || "an array".into(), || "a relative register".into());
-                let end = i32::from(*offset) + i32::from(*size);
+                // The size is the array's, and the offset may be anywhere in it.
                 self.require(
-                    *offset >= 0 && end <= 48 * 4,
+                    *offset < 48 * 4 && *size <= 48 * 4,
                     Rule::RegisterFile,
                     || "an array in the general registers".into(),
-                    || format!("{size} elements from {offset} on"),
+                    || format!("{size} elements about {offset}"),
                 );
             }
         }

@@ -10,10 +10,8 @@ use ir3_verifier::semantics::env::Env;
 
 /// The real logs: of `IR3_SHARED`, or beside the workspace.
 fn train() -> Option<PathBuf> {
-    let shared = std::env::var_os("IR3_SHARED").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
-        PathBuf::from,
-    );
+    let shared = std::env::var_os("IR3_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
     let train = shared.join("mesa/train");
     train.is_dir().then_some(train)
 }
@@ -58,7 +56,7 @@ fn every_final_form_runs() {
                 let outcome = decoded.run(&env, 100_000, &mut scratch);
                 running += before.elapsed();
                 instructions += outcome.executed;
-                assert_eq!(outcome.compare(&outcome).is_ok(), true, "{}", path.display());
+                assert!(outcome.compare(&outcome).is_ok(), "{}", path.display());
                 let again = decoded.run(&env, 100_000, &mut scratch);
                 assert_eq!(outcome, again, "{}: two runs differ", path.display());
                 let name = match &outcome.end {

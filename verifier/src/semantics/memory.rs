@@ -7,6 +7,8 @@
 
 use smallvec::SmallVec;
 
+use super::concrete::Concrete;
+use super::domain::{Domain, Format};
 use super::env::{Env, hash};
 use super::float;
 use super::values::{Binding, Row};
@@ -143,6 +145,55 @@ impl Atomic {
             Atomic::Fmax => float::max32(old, data),
             Atomic::FcompareExchange => {
                 if f32::from_bits(old) == f32::from_bits(compare) {
+                    data
+                } else {
+                    old
+                }
+            }
+            Atomic::IncrementWrap => {
+                if old >= data {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            Atomic::DecrementWrap => {
+                if old == 0 || old > data {
+                    data
+                } else {
+                    old - 1
+                }
+            }
+        }
+    }
+
+    /// The new contents of a double word. Floats of 64 bits are those of Rust.
+    pub fn apply_wide(self, old: u64, data: u64, compare: u64) -> u64 {
+        let d = &mut Concrete;
+        let f64_ = Format::F64;
+        match self {
+            Atomic::Add => old.wrapping_add(data),
+            Atomic::Sub => old.wrapping_sub(data),
+            Atomic::Smin => (old as i64).min(data as i64) as u64,
+            Atomic::Umin => old.min(data),
+            Atomic::Smax => (old as i64).max(data as i64) as u64,
+            Atomic::Umax => old.max(data),
+            Atomic::And => old & data,
+            Atomic::Or => old | data,
+            Atomic::Xor => old ^ data,
+            Atomic::Exchange => data,
+            Atomic::CompareExchange => {
+                if old == compare {
+                    data
+                } else {
+                    old
+                }
+            }
+            Atomic::Fadd => d.fadd(f64_, old, data),
+            Atomic::Fmin => float::fmin(d, f64_, old, data),
+            Atomic::Fmax => float::fmax(d, f64_, old, data),
+            Atomic::FcompareExchange => {
+                if f64::from_bits(old) == f64::from_bits(compare) {
                     data
                 } else {
                     old
@@ -390,6 +441,41 @@ impl Memory {
             let bad = operand || old_poison != 0 && op != Atomic::Exchange;
             array.words.write(word, new, if bad { WHOLE } else { 0 });
             dst[lane] = old;
+            poisoned |= u64::from(old_poison != 0) << lane;
+        }
+        poisoned
+    }
+
+    /// [`atomic`](Memory::atomic) on 64 bits: the word at the address is the low one, the word four bytes on the high one.
+    #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
+    pub fn atomic_wide(
+        &mut self,
+        env: &Env,
+        array: ArrayIndex,
+        op: Atomic,
+        lanes: u64,
+        address: impl Fn(usize) -> u64,
+        data: [&Row; 2],
+        compare: [&Row; 2],
+        poison: u64,
+        dst: [&mut Row; 2],
+    ) -> u64 {
+        let array = &mut self.arrays[array.0];
+        let mut poisoned = 0;
+        let both = |rows: [&Row; 2], lane: usize| u64::from(rows[0][lane]) | u64::from(rows[1][lane]) << 32;
+        let [dst_low, dst_high] = dst;
+        for lane in super::env::lanes(lanes) {
+            let address = address(lane);
+            let words = [address, address.wrapping_add(4)].map(|address| array.word(lane, address));
+            let [(low, low_poison), (high, high_poison)] = words.map(|word| array.read(env, word));
+            let old_poison = low_poison | high_poison;
+            let old = u64::from(low) | u64::from(high) << 32;
+            let new = op.apply_wide(old, both(data, lane), both(compare, lane));
+            let bad = poison >> lane & 1 != 0 || old_poison != 0 && op != Atomic::Exchange;
+            let poison = if bad { WHOLE } else { 0 };
+            array.words.write(words[0], new as u32, poison);
+            array.words.write(words[1], (new >> 32) as u32, poison);
+            (dst_low[lane], dst_high[lane]) = (low, high);
             poisoned |= u64::from(old_poison != 0) << lane;
         }
         poisoned

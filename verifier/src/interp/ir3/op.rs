@@ -402,8 +402,8 @@ pub(super) struct Memory {
     pub ty: Type,
     /// Stored elements, or the operand of an atomic.
     pub data: Vec<Read>,
-    /// What an atomic compares with.
-    pub compare: Option<Read>,
+    /// What an atomic compares with; two words of 64 bits.
+    pub compare: Vec<Read>,
     /// Elements that are loaded, and where to.
     pub results: Vec<(u32, Write)>,
     /// For messages.

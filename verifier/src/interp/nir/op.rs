@@ -47,11 +47,11 @@ pub(super) struct Access {
 pub(super) enum Action {
     Load,
     Store,
-    /// The rows are one, of the result.
+    /// The rows are those of the result; data and comparand have a low and a high word, for 64 bits.
     Atomic {
         op: Atomic,
-        data: R,
-        compare: R,
+        data: [R; 2],
+        compare: [R; 2],
     },
     /// The size of a buffer or image.
     Size,

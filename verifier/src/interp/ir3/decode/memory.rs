@@ -59,7 +59,7 @@ impl Decoder<'_> {
         if access.action == MemoryAction::Prefetch {
             return Ok(());
         }
-        if access.ty == Type::U64 {
+        if access.ty == Type::U64 && !matches!(access.action, MemoryAction::Atomic(_)) {
             return Err("64-bit elements".to_owned());
         }
         let resource = match access.binding {
@@ -90,8 +90,8 @@ impl Decoder<'_> {
             None => Vec::new(),
         };
         let compare = match access.compare {
-            Some(slice) => Some(self.slice(data, slice)?),
-            None => None,
+            Some(slice) => self.slices(data, slice)?,
+            None => Vec::new(),
         };
         let mut results = if data.dsts.is_empty() { Vec::new() } else { self.results(data)? };
         let mut kept = Vec::new();
@@ -99,7 +99,7 @@ impl Decoder<'_> {
             && let Some(stored) = access.data
         {
             // The old value replaces what the tied vector holds first; the rest of it stays.
-            for (k, write) in results.split_off(results.len().min(1)) {
+            for (k, write) in results.split_off(results.len().min(if access.ty == Type::U64 { 2 } else { 1 })) {
                 kept.push((self.source(data, usize::from(stored.src), k)?, write));
             }
             self.tied(data)?;

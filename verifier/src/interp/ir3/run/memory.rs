@@ -7,10 +7,10 @@ use crate::semantics::env::lanes;
 use crate::semantics::memory::{Atomic, Space, image_cell};
 use crate::semantics::texture::TextureAnswer;
 use crate::semantics::{Binding, LANES, Row, splat};
-use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::access::{
     AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, binding_identity, linear_address,
 };
+use ir3_compiler::ir3::{AddressSpace, Type};
 
 /// Where an access goes in each lane.
 struct Target {
@@ -50,8 +50,8 @@ impl Wave<'_> {
         poison |= undefined;
         let writes = !matches!(access.action, MemoryAction::Load);
         let mut mask = self.active.mask;
-        if writes && access.space != AddressSpace::Scratch {
-            // What helper lanes write does not count.
+        if writes && !matches!(access.space, AddressSpace::Scratch | AddressSpace::Const) {
+            // What helper lanes write to memory that others see does not count.
             mask &= !self.helpers;
         }
         if writes && poison & mask != 0 {
@@ -207,24 +207,27 @@ impl Wave<'_> {
 
     fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &Target, identities: &Row, mask: u64) {
         let Some(space) = memory_space(access.space) else { return };
-        let (mut data, mut compare) = ([0; LANES], [0; LANES]);
+        // A low and a high word each; the high ones are there for 64 bits only.
+        let wide = access.ty == Type::U64;
+        let [mut data, mut compare, mut result] = [[[0; LANES]; 2]; 3];
         let mut poison = 0;
-        if let Some(read) = access.data.first() {
-            poison |= self.storage.fetch(read, &mut data);
+        for (row, read) in data.iter_mut().zip(&access.data).chain(compare.iter_mut().zip(&access.compare)) {
+            poison |= self.storage.fetch(read, row);
         }
-        if let Some(read) = &access.compare {
-            poison |= self.storage.fetch(read, &mut compare);
-        }
-        let mut row = [0; LANES];
         let mut undefined = self.active.mask & !mask;
         for (binding, group) in groups(identities, mask) {
             let array = self.memory.array(space, binding);
             let address = |lane: usize| target.address(access.space, lane, 0, access.ty.bits() / 8);
-            undefined |=
-                self.memory.atomic(self.env, array, atomic(op), group, address, &data, &compare, poison, &mut row);
+            let [low, high] = &mut result;
+            undefined |= if wide {
+                let (data, compare) = (data.each_ref(), compare.each_ref());
+                self.memory.atomic_wide(self.env, array, atomic(op), group, address, data, compare, poison, [low, high])
+            } else {
+                self.memory.atomic(self.env, array, atomic(op), group, address, &data[0], &compare[0], poison, low)
+            };
         }
-        if let [(_, write), ..] = access.results[..] {
-            self.storage.write(write, &row, undefined, &self.active);
+        for (&(_, write), row) in access.results.iter().zip(&result) {
+            self.storage.write(write, row, undefined, &self.active);
         }
     }
 

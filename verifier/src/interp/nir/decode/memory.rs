@@ -120,8 +120,9 @@ impl Decoder<'_> {
     /// Sources: those of the place, but an SSBO's offset, which is last; the comparand if there is one; the data.
     pub(super) fn atomic(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
         let def = result(intrinsic)?;
-        if self.bits(def) != 32 {
-            return Err(format!("{} bits", self.bits(def)));
+        let bits = self.bits(def);
+        if bits != 32 && (bits != 64 || space == AddressSpace::Image) {
+            return Err(format!("{bits} bits"));
         }
         let op = Self::atomic_op(intrinsic.indices.atomic_op());
         let srcs = &intrinsic.srcs;
@@ -134,15 +135,17 @@ impl Decoder<'_> {
             AddressSpace::Ssbo => [srcs[0], srcs[1], srcs[srcs.len() - 1]].into_iter().collect(),
             _ => srcs[..first.min(2)].iter().copied().collect(),
         };
-        let (binding, place) = self.place(intrinsic, space, &place, 32)?;
+        let (binding, place) = self.place(intrinsic, space, &place, bits)?;
         // nir has the comparand first.
         let (compare, data) = if op.compares() { (first, first + 1) } else { (first, first) };
         let (&compare, &data) = srcs.get(compare).zip(srcs.get(data)).ok_or("too few sources")?;
-        let action = Action::Atomic { op, data: self.scalar(data)?, compare: self.scalar(compare)? };
+        // Both words of 64 bits; the one word twice otherwise.
+        let words = |rows: &Rows| [rows[0], rows[rows.len() - 1]];
+        let action = Action::Atomic { op, data: words(self.read(data)?), compare: words(self.read(compare)?) };
         let dst = self.define(def);
-        let rows = [(0, dst)].into_iter().collect();
+        let rows = (0..self.width(def)).map(|i| (i, dst + i)).collect();
         let origin = self.origin();
-        self.push_access(Access { action, space, binding, place, bits: 32, rows, origin });
+        self.push_access(Access { action, space, binding, place, bits, rows, origin });
         Ok(())
     }
 

@@ -153,18 +153,23 @@ impl Wave<'_> {
             }
             Action::Atomic { op, data, compare } => {
                 let Some(space) = space(access.space) else { return Ok(()) };
-                let operands = self.poison[data as usize] | self.poison[compare as usize];
-                let (data, compare) = (&self.rows[data as usize], &self.rows[compare as usize]);
-                let mut row = [0; LANES];
+                let operands = data.iter().chain(&compare).fold(0, |poison, &row| poison | self.poison[row as usize]);
+                let [data, compare] = [data, compare].map(|words| words.map(|row| &self.rows[row as usize]));
+                let (mut row, mut high) = ([0; LANES], [0; LANES]);
                 let mut undefined = self.active & !visible;
                 for (binding, group) in groups(identities, visible) {
                     let array = self.memory.array(space, binding);
                     let address = |lane| target.address(lane, 0);
-                    undefined |=
-                        self.memory.atomic(self.env, array, op, group, address, data, compare, operands, &mut row);
+                    let (memory, env) = (&mut *self.memory, self.env);
+                    undefined |= if access.bits == 64 {
+                        let dst = [&mut row, &mut high];
+                        memory.atomic_wide(env, array, op, group, address, data, compare, operands, dst)
+                    } else {
+                        memory.atomic(env, array, op, group, address, data[0], compare[0], operands, &mut row)
+                    };
                 }
-                if let [(_, dst)] = access.rows[..] {
-                    self.write(dst, &row, undefined);
+                for (&(_, dst), row) in access.rows.iter().zip([&row, &high]) {
+                    self.write(dst, row, undefined);
                 }
                 Ok(())
             }

@@ -23,9 +23,15 @@ pub const CONST_WORDS: u32 = 2048;
 pub fn hash(words: &[u64]) -> u64 {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for &word in words {
-        state = finish((state ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd));
+        state = mix(state, word);
     }
     state
+}
+
+/// One more word for a hash that has been begun.
+#[inline]
+pub fn mix(state: u64, word: u64) -> u64 {
+    finish((state ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd))
 }
 
 #[inline]

@@ -7,7 +7,7 @@
 use ir3_compiler::ir3::Type;
 use ir3_compiler::ir3::access::{TextureKind, TextureRequest};
 
-use super::env::{Env, hash, nice_float};
+use super::env::{Env, hash, mix, nice_float};
 use super::float;
 
 /// The answer to a [`TextureRequest`]: a fixed function of the request and of the seed.
@@ -21,7 +21,15 @@ impl TextureAnswer {
     /// Asks.
     #[inline]
     pub fn new(env: &Env, request: &TextureRequest) -> TextureAnswer {
-        let state = request.words().fold(env.seed ^ 0x7465_7874, |state, word| hash(&[state, word.into()]));
+        let sampler = request.sampler.map_or(u64::MAX, u64::from);
+        let head = u64::from(request.kind.number()) << 32 | u64::from(request.texture);
+        let mut state = hash(&[env.seed ^ 0x7465_7874, head, sampler, request.present.0.into()]);
+        // What is present has been told, so the others need not be.
+        let mut rest = request.present.0;
+        while rest != 0 {
+            state = mix(state, request.operands[rest.trailing_zeros() as usize].into());
+            rest &= rest - 1;
+        }
         TextureAnswer { kind: request.kind, state }
     }
 
@@ -30,7 +38,7 @@ impl TextureAnswer {
     /// levels that would be sampled (in 256ths) are integers whatever the type.
     #[inline]
     pub fn component(&self, component: u32, ty: Type) -> u32 {
-        let word = |component: u32| hash(&[self.state, component.into()]);
+        let word = |component: u32| mix(self.state, component.into());
         match self.kind {
             // The machine has the number of layers in component 3, nir in component 2.
             TextureKind::Size | TextureKind::BufferSize => 1 << ((word(component.min(2)) >> 20) % 9),

@@ -17,6 +17,10 @@ use ir3_compiler::ir3::{
     ShaderStage, Src, SrcOperand, WriteMask,
 };
 use ir3_compiler::target::Target;
+use smallvec::SmallVec;
+
+/// Moves in the making.
+type Moves = SmallVec<[(Read, Write); 4]>;
 
 /// What decoding an instruction results in.
 type Result<T = ()> = std::result::Result<T, Problem>;
@@ -47,6 +51,10 @@ pub(super) fn decode(program: &Program, target: &Target) -> std::result::Result<
         instr: Instr::from_u32(0),
         out: Decoded::empty(program),
     };
+    let instructions = program.instruction_count();
+    decoder.out.ops.reserve(instructions);
+    decoder.out.copies.reserve(instructions / 4);
+    decoder.out.blocks.reserve(program.layout.len());
     for &block in &program.layout {
         decoder.block(block).map_err(|problem| decoder.unsupported(block, problem))?;
     }
@@ -91,6 +99,11 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// Remembers the name of an instruction that may have no meaning.
+    fn site(&mut self, data: &InstrData) {
+        self.out.sites.push((self.instr, data.opcode.name()));
+    }
+
     fn push(&mut self, op: Op) {
         self.out.ops.push(op);
     }
@@ -101,6 +114,7 @@ impl Decoder<'_> {
             // Phis are copies on the edges into their block.
             Phi | Nop | Prede | Shpe | Setrm => Ok(()),
             Kill | Demote => {
+                self.site(data);
                 let predicate = self.source(data, 0, 0)?;
                 let op = if data.opcode == Kill { Op::Kill } else { Op::Demote };
                 self.push(op(predicate, self.instr));
@@ -108,7 +122,7 @@ impl Decoder<'_> {
             }
             Input => self.input(data),
             Collect => {
-                let mut pairs = Vec::new();
+                let mut pairs = Moves::new();
                 let dst = self.dst(data, 0)?;
                 for (i, src) in data.srcs.iter().enumerate() {
                     let src = Read::plain(self.slots.loc(src, 0, ConstWidth::Truncated)?);
@@ -120,7 +134,7 @@ impl Decoder<'_> {
                 let Attrs::Split { offset } = data.attrs else { return Err("no component".to_owned()) };
                 let dst = self.dst(data, 0)?;
                 let src = self.src(data, 0)?;
-                let mut pairs = Vec::new();
+                let mut pairs = Moves::new();
                 for k in components(dst.mask) {
                     let src = self.slots.loc(src, u32::from(offset) + k, ConstWidth::Truncated)?;
                     pairs.push((Read::plain(src), self.slots.write(dst, k)?));
@@ -131,7 +145,7 @@ impl Decoder<'_> {
                 if data.dsts.len() != data.srcs.len() {
                     return Err("as many destinations as sources".to_owned());
                 }
-                let mut pairs = Vec::new();
+                let mut pairs = Moves::new();
                 for (dst, src) in data.dsts.iter().zip(&data.srcs) {
                     self.whole_copy(dst, src, &mut pairs)?;
                 }
@@ -147,7 +161,10 @@ impl Decoder<'_> {
             Bar | Fence | Sleep | Icinv | Dccln | Dcinv | Dcflu | Ccinv | Lock | Unlock | Tcinv => Ok(()),
             op => match op.category() {
                 Category::Alu2 | Category::Alu3 | Category::Sfu => self.alu(data),
-                Category::Memory => self.memory(data),
+                Category::Memory => {
+                    self.site(data);
+                    self.memory(data)
+                }
                 Category::Texture => self.texture(data),
                 _ => Err("not executed by this interpreter".to_owned()),
             },
@@ -237,6 +254,7 @@ impl Decoder<'_> {
                 let index = self.index(data)?;
                 let temporary = self.scratch_slot();
                 let offset = offset + component as i32;
+                self.site(data);
                 let from = Read::plain(temporary);
                 let scatter = Op::Scatter { array, offset, index, from, instr: self.instr };
                 Ok((Write { loc: temporary, shared: false }, Some(scatter)))
@@ -259,7 +277,7 @@ impl Decoder<'_> {
         if from.is_some_and(|from| from.slot == to.slot) {
             return Ok(());
         }
-        let mut pairs = Vec::new();
+        let mut pairs = Moves::new();
         for k in 0..to.length {
             let src = from.map_or_else(|| self.slots.undefined(), |from| from.loc(k));
             pairs.push((Read::plain(src), Write { loc: to.loc(k), shared: false }));
@@ -268,7 +286,7 @@ impl Decoder<'_> {
     }
 
     /// The moves of a phi or of a parallel copy: whole vectors, whole arrays.
-    fn whole_copy(&mut self, dst: &Dst, src: &Src, pairs: &mut Vec<(Read, Write)>) -> Result {
+    fn whole_copy(&mut self, dst: &Dst, src: &Src, pairs: &mut Moves) -> Result {
         if let Place::Array(to) = &dst.place {
             let Some(to) = self.slots.array(to, dst.class)? else { return Ok(()) };
             let from = match src.place() {
@@ -290,7 +308,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn copies_op(&mut self, pairs: Vec<(Read, Write)>) -> Result {
+    fn copies_op(&mut self, pairs: Moves) -> Result {
         if let [(read, write)] = pairs[..] {
             self.push(Op::Copy(read, write));
         } else if !pairs.is_empty() {
@@ -301,7 +319,7 @@ impl Decoder<'_> {
     }
 
     /// Records moves that happen at once.
-    fn copies(&mut self, pairs: Vec<(Read, Write)>) -> Copies {
+    fn copies(&mut self, pairs: Moves) -> Copies {
         let staged = pairs
             .iter()
             .enumerate()

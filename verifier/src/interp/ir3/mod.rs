@@ -30,7 +30,7 @@ mod tests;
 
 use super::{Outcome, Scratch, Unsupported};
 use crate::semantics::env::{Env, Launch};
-use ir3_compiler::ir3::{DriverParam, InputKind, Output, Program};
+use ir3_compiler::ir3::{DriverParam, InputKind, Instr, Output, Program};
 use ir3_compiler::target::Target;
 use op::{Block, ConstWidth, Op};
 use storage::{Read, Write};
@@ -39,8 +39,8 @@ use storage::{Read, Write};
 #[derive(Clone, Debug)]
 pub struct Decoded {
     ops: Vec<Op>,
-    /// The name of each instruction's operation, for messages.
-    names: Vec<&'static str>,
+    /// The names of the instructions that may have no meaning, for messages.
+    sites: Vec<(Instr, &'static str)>,
     blocks: Vec<Block>,
     copies: Vec<(Read, Write)>,
     /// Rows that moves need where all are read before one is written: two a move.
@@ -85,7 +85,7 @@ impl Decoded {
         let size = program.workgroup_size.unwrap_or([64, 1, 1]).map(u32::from);
         Self {
             ops: Vec::new(),
-            names: program.instrs.values().map(|data| data.opcode.name()).collect(),
+            sites: Vec::new(),
             blocks: Vec::new(),
             copies: Vec::new(),
             stage: 0,

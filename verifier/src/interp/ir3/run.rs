@@ -26,7 +26,7 @@ struct Wave<'a> {
     memory: &'a mut Memory,
     consts: &'a mut ConstFile,
     /// Operands that are not in a slot as they are, and results on their way there.
-    buffers: Box<[Row; 4]>,
+    buffers: &'a mut [Row; 4],
     /// Moves that are read before any is written.
     stage: Vec<Row>,
     outputs: Outputs,
@@ -41,6 +41,7 @@ pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch
     let mut pending = std::mem::take(&mut scratch.masks);
     pending.resize(program.blocks.len(), 0);
     let storage = Storage { words: std::mem::take(&mut scratch.rows), poison: std::mem::take(&mut scratch.poison) };
+    let mut buffers = [[0; LANES]; 4];
     let mut wave = Wave {
         program,
         env,
@@ -51,7 +52,7 @@ pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch
         killed: 0,
         memory: &mut scratch.memory,
         consts: &mut scratch.consts,
-        buffers: Box::new([[0; LANES]; 4]),
+        buffers: &mut buffers,
         stage: std::mem::take(&mut scratch.temporaries),
         outputs: Outputs::default(),
     };
@@ -210,7 +211,8 @@ impl Wave<'_> {
     }
 
     fn undefined(&self, reason: UndefinedReason, instr: Instr, lanes: u64) -> End {
-        let operation = self.program.names.get(instr.index()).copied().unwrap_or("end of block");
+        let site = self.program.sites.iter().find(|&&(at, _)| at == instr);
+        let operation = site.map_or("an instruction", |&(_, name)| name);
         End::Undefined { reason, origin: Origin { operation, instr: instr.index() as u32, line: 0 }, lanes }
     }
 

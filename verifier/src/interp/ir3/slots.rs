@@ -44,7 +44,7 @@ impl<'a> Slots<'a> {
             program,
             merged,
             count: 0,
-            values: SecondaryMap::new(),
+            values: SecondaryMap::with_capacity(program.values.len()),
             arrays: SecondaryMap::new(),
             unversioned: unversioned_arrays(program),
             general: None,
@@ -283,6 +283,10 @@ pub(super) fn modifier(data: &InstrData, i: usize) -> Result<Modifier, Problem> 
 
 /// Arrays none of whose reads names a version: `array_to_ssa` has not run.
 fn unversioned_arrays(program: &Program) -> SecondaryMap<Array, bool> {
+    let mut unversioned = SecondaryMap::new();
+    if program.arrays.is_empty() {
+        return unversioned;
+    }
     let mut read = SecondaryMap::<Array, bool>::new();
     let mut versioned = SecondaryMap::<Array, bool>::new();
     for (_, instr) in program.iter_instrs() {
@@ -301,7 +305,6 @@ fn unversioned_arrays(program: &Program) -> SecondaryMap<Array, bool> {
             }
         }
     }
-    let mut unversioned = SecondaryMap::new();
     for array in program.arrays.keys() {
         unversioned[array] = read[array] && !versioned[array];
     }

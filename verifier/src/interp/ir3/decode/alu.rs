@@ -1,6 +1,6 @@
 //! Arithmetic and moves.
 
-use super::{Decoder, Result, components, narrowed};
+use super::{Decoder, Moves, Result, components, narrowed};
 use crate::interp::ir3::op::Op;
 use crate::interp::ir3::storage::{Loc, Modifier, Read, Write};
 use crate::semantics::Kernel;
@@ -107,7 +107,7 @@ impl Decoder<'_> {
             _ if !plain => Err("a conversion of several registers at once".to_owned()),
             // (rptN) of these counts their moves.
             Opcode::Swz => {
-                let mut pairs = Vec::new();
+                let mut pairs = Moves::new();
                 for i in 0..2 {
                     let dst = self.dst(data, i)?;
                     let src = self.slots.plain(self.src(data, i)?, 0)?;
@@ -117,7 +117,7 @@ impl Decoder<'_> {
             }
             Opcode::Gat => {
                 let dst = self.dst(data, 0)?;
-                let mut pairs = Vec::new();
+                let mut pairs = Moves::new();
                 for (k, src) in data.srcs.iter().enumerate() {
                     pairs.push((self.slots.plain(src, 0)?, self.slots.write(dst, k as u32)?));
                 }
@@ -125,7 +125,7 @@ impl Decoder<'_> {
             }
             _ => {
                 let src = self.src(data, 0)?;
-                let mut pairs = Vec::new();
+                let mut pairs = Moves::new();
                 for (k, dst) in data.dsts.iter().enumerate() {
                     pairs.push((self.slots.plain(src, k as u32)?, self.slots.write(dst, 0)?));
                 }

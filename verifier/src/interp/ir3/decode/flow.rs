@@ -1,6 +1,6 @@
 //! Terminators and the moves on edges.
 
-use super::{Decoder, Result};
+use super::{Decoder, Moves, Result};
 use crate::interp::ir3::op::{Condition, Edge, Terminator};
 use crate::interp::ir3::storage::{Modifier, Read};
 use ir3_compiler::ir3::{Attrs, Block, Instr, InstrData, Opcode};
@@ -37,6 +37,7 @@ impl Decoder<'_> {
         match (condition, successors) {
             (None, [Some(to), None]) => Ok(Terminator::Jump(self.edge(block, to, 0)?)),
             (Some(condition), [Some(yes), Some(no)]) => {
+                self.site(data);
                 let yes = self.edge(block, yes, 0)?;
                 let no = self.edge(block, no, 1)?;
                 Ok(Terminator::Branch(condition, yes, no, instr))
@@ -73,7 +74,7 @@ impl Decoder<'_> {
         if position == u32::MAX {
             return Err("a successor that is not in the layout".to_owned());
         }
-        let mut pairs = Vec::new();
+        let mut pairs = Moves::new();
         let both = self.program.blocks[from].successors == [Some(to), Some(to)];
         let mut indices = target.predecessors.iter().enumerate().filter(|&(_, &p)| p == from).map(|(i, _)| i);
         let first = indices.next();

@@ -1,6 +1,6 @@
 //! Memory and textures, through the views of [`ir3::access`](ir3_compiler::ir3::access).
 
-use super::{Decoder, Result};
+use super::{Decoder, Moves, Result};
 use crate::interp::ir3::op::{self, Op, Place};
 use crate::interp::ir3::storage::{Loc, Read};
 use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
@@ -94,7 +94,7 @@ impl Decoder<'_> {
             None => Vec::new(),
         };
         let mut results = if data.dsts.is_empty() { Vec::new() } else { self.results(data)? };
-        let mut kept = Vec::new();
+        let mut kept = Moves::new();
         if let MemoryAction::Atomic(_) = access.action
             && let Some(stored) = access.data
         {

@@ -93,7 +93,10 @@ pub(super) struct Remarks {
 }
 
 /// The entries of a comment, as key, value and the value's place; the value of a bare flag is empty.
-fn entries<'a>(cursor: &mut Cursor<'a>, mut each: impl FnMut(&'a str, Cursor<'a>, usize) -> Parsed<()>) -> Parsed<()> {
+fn entries<'a>(
+    cursor: &mut Cursor<'a>,
+    mut each: impl FnMut(&'a str, usize, Cursor<'a>, usize) -> Parsed<()>,
+) -> Parsed<()> {
     loop {
         cursor.skip_spaces();
         if cursor.eat("}") {
@@ -108,7 +111,7 @@ fn entries<'a>(cursor: &mut Cursor<'a>, mut each: impl FnMut(&'a str, Cursor<'a>
         let value_at = cursor.pos();
         let value = cursor.until(&[',', '}']);
         // The value is read by a cursor of its own, so that no value runs into the next entry.
-        each(key, Cursor::new(value), if value.is_empty() { at } else { value_at })?;
+        each(key, at, Cursor::new(value), if value.is_empty() { at } else { value_at })?;
         if !cursor.eat(",") && cursor.peek() != b'}' {
             return fail(cursor.pos(), "`,` or `}`");
         }
@@ -160,11 +163,11 @@ fn constant(value: &mut Cursor) -> Parsed<u16> {
 /// Reads the comment behind an instruction, the cursor being behind its `// {`.
 pub(super) fn read_instr_comment(cursor: &mut Cursor, instr: &mut InstrData) -> Parsed<Remarks> {
     let mut remarks = Remarks::default();
-    entries(cursor, |key, mut value, at| {
+    entries(cursor, |key, key_at, mut value, at| {
         let read = instr_entry(key, &mut value, instr, &mut remarks);
         match read {
             Ok(true) if value.at_end() => Ok(()),
-            Ok(false) => fail(at, format!("an attribute of {}, not {key}", instr.opcode)),
+            Ok(false) => fail(key_at, format!("an attribute of {}, not {key}", instr.opcode)),
             Ok(true) => fail(at + value.pos(), "`,` or `}`"),
             Err(mut failure) => {
                 failure.at += at;
@@ -367,7 +370,7 @@ pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: 
 
 /// Reads a comment about the whole program, the cursor being behind its `// {`.
 pub(super) fn read_program_comment(cursor: &mut Cursor, program: &mut Program) -> Parsed<()> {
-    entries(cursor, |key, mut value, at| {
+    entries(cursor, |key, _, mut value, at| {
         let result = program_entry(key, &mut value, program)
             .and_then(|()| if value.at_end() { Ok(()) } else { fail(value.pos(), "`,` or `}`") });
         result.map_err(|mut failure| {

@@ -45,7 +45,7 @@ impl Failure {
     /// With the line's number and its text as it was before prefix and colours were taken off.
     pub(super) fn located(&self, line: usize, original: &str, bare: &str) -> ParseError {
         let rest = bare.get(self.at..).unwrap_or("");
-        let end = rest.find([' ', '\t', ',']).filter(|&end| end > 0).unwrap_or(rest.len()).min(rest.len());
+        let end = rest.find([' ', '\t', ',', '}']).filter(|&end| end > 0).unwrap_or(rest.len()).min(rest.len());
         let token: String = rest[..end].chars().take(60).collect();
         let found = if rest.is_empty() { "the end of the line".to_owned() } else { format!("`{token}`") };
         ParseError {

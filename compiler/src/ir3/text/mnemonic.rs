@@ -73,6 +73,11 @@ pub(super) fn prints_texture(opcode: Opcode) -> bool {
     opcode.category() == Category::Texture && opcode != Opcode::Tcinv
 }
 
+/// Fine derivatives, which are done in two steps; their `.p` is the second.
+fn is_paired(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Dsxpp1 | Opcode::Dsypp1)
+}
+
 /// Quad operations, which go through the texture unit without a texture.
 pub(super) fn is_texture_shuffle(opcode: Opcode) -> bool {
     use Opcode::*;
@@ -153,7 +158,7 @@ impl Mnemonic {
             self.attrs = Attrs::Shuffle { mode, ty };
             return true;
         }
-        if matches!(self.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1) && suffix == "p" {
+        if is_paired(self.opcode) && suffix == "p" {
             self.flags |= InstrFlags::PAIR;
             return true;
         }
@@ -230,12 +235,12 @@ pub(super) fn write_mnemonic(out: &mut String, instr: &InstrData) {
     }
     if matches!(instr.opcode.category(), Category::Texture | Category::Memory) {
         for (flag, name) in SUFFIXES {
-            if flags.contains(flag) {
+            if flags.contains(flag) && (flag != InstrFlags::PROJ || !is_paired(instr.opcode)) {
                 out.push_str(name);
             }
         }
     }
-    if flags.contains(InstrFlags::PAIR) && matches!(instr.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1) {
+    if flags.contains(InstrFlags::PAIR) && is_paired(instr.opcode) {
         out.push_str(".p");
     }
     if let Some(memory) = instr.memory() {
@@ -282,7 +287,7 @@ pub(super) fn printed_flags(instr: &InstrData) -> InstrFlags {
             flags |= InstrFlags::BINDLESS;
         }
     }
-    if matches!(instr.opcode, Opcode::Dsxpp1 | Opcode::Dsypp1) {
+    if is_paired(instr.opcode) {
         flags |= InstrFlags::PAIR;
         // Their `.p` is the other one.
         flags -= InstrFlags::PROJ;

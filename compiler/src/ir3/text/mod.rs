@@ -50,3 +50,6 @@ pub use cursor::ParseError;
 pub(in crate::ir3) use mnemonic::default_attrs;
 pub use reader::read;
 pub use writer::write;
+
+#[cfg(test)]
+mod tests;

@@ -232,7 +232,8 @@ fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureO
     operands.ddy = vector(ctx, S::Ddy);
     operands.offset = vector(ctx, S::Offset);
     if opcode == Opcode::Isaml && operands.level.is_none() {
-        operands.level = Some(ctx.immediate(0, false));
+        let half = operands.offset.first().unwrap_or(&operands.coords[0]).class.half;
+        operands.level = Some(ctx.immediate(0, half));
     }
     match opcode {
         Opcode::Samb | Opcode::Saml if operands.level.is_none() => Err(ctx.unsupported("it has no level")),

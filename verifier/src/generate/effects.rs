@@ -25,6 +25,9 @@ const ATOMICS: &[AtomicOp] = &[
 
 const BUFFERS: usize = 3;
 
+/// Vectors of four that leave as they are.
+const PLAIN_OUTPUTS: usize = 3;
+
 fn wrmask(components: u8) -> Index {
     Index::WriteMask((1 << components) - 1)
 }
@@ -405,14 +408,14 @@ impl<C: Choices> Generator<'_, C> {
         // A few values leave as they are, in vectors of four; the rest is mixed.
         let (plain, rest): (Vec<_>, Vec<_>) = unread.into_iter().partition(|v| v.1 == 32 && v.2 == 1);
         let mut slot = 0;
-        for four in plain.chunks(4).take(8) {
+        for four in plain.chunks(4).take(PLAIN_OUTPUTS) {
             let scalars: Vec<Def> = four.iter().map(|v| v.0).collect();
             let n = scalars.len() as u8;
             let data = self.b.vec(&scalars);
             self.output(data, n, slot, zero, compute);
             slot += 1;
         }
-        let rest: Vec<_> = rest.into_iter().chain(plain.into_iter().skip(32)).collect();
+        let rest: Vec<_> = rest.into_iter().chain(plain.into_iter().skip(4 * PLAIN_OUTPUTS)).collect();
         let folded = self.fold(&rest).unwrap_or_else(|| self.value(32));
         self.output(folded, 1, slot, zero, compute);
     }

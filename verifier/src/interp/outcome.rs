@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::semantics::env::lanes;
+use crate::semantics::env::{Env, lanes};
 use crate::semantics::memory::{Space, WrittenWord};
 use crate::semantics::{ALL_LANES, Binding, Row};
 
@@ -139,6 +139,8 @@ pub struct Outcome {
     pub outputs: Outputs,
     /// The words of memory that it wrote, ordered by space, binding and word.
     pub memory: Vec<WrittenWord>,
+    /// The environment, which tells what words hold that were not written.
+    pub env: Env,
     /// The lanes that were killed or demoted.
     pub killed: u64,
     /// The helper lanes, from the start or since they were demoted.
@@ -321,7 +323,11 @@ impl Outcome {
         let (mut a, mut b) = (self.memory.iter().peekable(), target.memory.iter().peekable());
         loop {
             // A word that only one side wrote has its initial contents on the other.
-            let unwritten = |word: &WrittenWord| WrittenWord { value: word.initial, poison: 0, ..*word };
+            let unwritten = |word: &WrittenWord| WrittenWord {
+                value: self.env.memory_word(word.space, word.binding, word.word),
+                poison: 0,
+                ..*word
+            };
             let (expected, actual) = match (a.peek(), b.peek()) {
                 (None, None) => return Ok(()),
                 (Some(&x), Some(&y)) if key(x) == key(y) => {

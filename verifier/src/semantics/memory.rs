@@ -312,8 +312,6 @@ pub struct WrittenWord {
     pub value: u32,
     /// A bit for each byte that is poison.
     pub poison: u8,
-    /// The contents before the run.
-    pub initial: u32,
 }
 
 /// Which array an access goes to.
@@ -482,7 +480,7 @@ impl Memory {
     }
 
     /// The observable words that the run wrote, ordered by space, binding and word.
-    pub fn written(&self, env: &Env) -> Vec<WrittenWord> {
+    pub fn written(&self) -> Vec<WrittenWord> {
         let live = &self.arrays[..self.live];
         let mut order: SmallVec<[&Array; 16]> = live.iter().filter(|array| array.space != Space::Scratch).collect();
         order.sort_unstable_by_key(|array| (array.space, array.binding));
@@ -494,7 +492,6 @@ impl Memory {
                 word,
                 value: array.words.value[word as usize],
                 poison: array.words.poison[word as usize],
-                initial: env.memory_word(array.space, array.binding, word),
             }));
         }
         out

@@ -64,8 +64,8 @@ pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch
     scratch.poison = storage.poison;
     scratch.temporaries = stage;
     scratch.masks = pending;
-    let memory = scratch.memory.written(env);
-    Outcome { end, outputs, memory, killed, helpers, lanes: ALL_LANES, executed }
+    let memory = scratch.memory.written();
+    Outcome { end, outputs, memory, env: env.clone(), killed, helpers, lanes: ALL_LANES, executed }
 }
 
 impl Wave<'_> {

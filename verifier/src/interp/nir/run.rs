@@ -59,8 +59,8 @@ pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch
     let mut executed = 0;
     let end = wave.execute(fuel, &mut executed).err().unwrap_or(End::Finished);
     let Wave { helpers, killed, outputs, .. } = wave;
-    let memory = scratch.memory.written(env);
-    Outcome { end, outputs, memory, killed, helpers, lanes: ALL_LANES, executed }
+    let memory = scratch.memory.written();
+    Outcome { end, outputs, memory, env: env.clone(), killed, helpers, lanes: ALL_LANES, executed }
 }
 
 /// The lanes where a row is not 0.

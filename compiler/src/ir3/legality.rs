@@ -233,8 +233,8 @@ fn valid_for_move(target: &Target, instr: &InstrData, slot: usize, kind: Kind) -
 
 fn valid_for_alu2(instr: &InstrData, slot: usize, kind: Kind) -> bool {
     let scalar = shared_dst(instr.dsts.first());
-    // The barycentrics of flat.b are not looked at.
-    if instr.opcode == Opcode::FlatB && slot == 1 && kind.immediate {
+    // The barycentrics of flat.b are not looked at, so an immediate there is none beside another.
+    if instr.opcode == Opcode::FlatB && slot <= 1 && kind.immediate {
         return true;
     }
     if scalar && !kind.uniform() {

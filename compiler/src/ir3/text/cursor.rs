@@ -76,7 +76,8 @@ fn original_column(original: &str, bare: &str, at: usize) -> usize {
         }
         wanted -= 1;
     }
-    column
+    // A colour code that does not end takes the rest of the line.
+    column.min(original.chars().count() + 1)
 }
 
 const ESCAPE: char = '\x1b';

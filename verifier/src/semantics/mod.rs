@@ -27,3 +27,6 @@ pub mod texture;
 mod values;
 
 pub use values::{ALL_LANES, Binding, Kernel, LANES, Row, Select, splat};
+
+#[cfg(test)]
+mod tests;

@@ -73,11 +73,7 @@ impl Decoder<'_> {
             },
             _ => kind,
         };
-        let value = match intrinsic.srcs.first() {
-            Some(&value) => Some(value),
-            None => None,
-        };
-        self.lane_op(intrinsic, kind, value)
+        self.lane_op(intrinsic, kind, intrinsic.srcs.first().copied())
     }
 
     fn push_lanes(&mut self, kind: LaneKind, rows: SmallVec<[(R, R); 4]>) {

@@ -10,7 +10,7 @@
 //! together two places of a value, [`edges`](super::edges) moves it, along with the phis.
 
 use super::Error;
-use super::file::{File, UNITS, Units};
+use super::file::{UNITS, Units};
 use super::liveness::{Liveness, Pressure, members, pressure, units};
 use super::parallel_copy::reg_of;
 use super::vectors::{Groups, Parts};
@@ -19,7 +19,7 @@ use crate::ir3::{
     SrcOperand, Value, WriteMask, opcode::Latency,
 };
 use crate::target::Target;
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Whether a destination is written while sources are still to be read.
 pub fn is_early(data: &InstrData, dst: &Dst) -> bool {
@@ -57,7 +57,10 @@ pub struct Assigner<'a> {
     pub liveness: Liveness,
     parts: Parts,
     groups: Groups,
-    pub files: [File; 3],
+    /// Units that are taken, by live values and arrays.
+    taken: [Units; 3],
+    /// What is live here.
+    live: Vec<u64>,
     /// Units of arrays.
     reserved: [Units; 3],
     /// Units in front of which arrays of halves stand, and behind which arrays of full registers.
@@ -96,7 +99,8 @@ impl<'a> Assigner<'a> {
             target,
             parts,
             groups,
-            files: [File::new(), File::new(), File::new()],
+            taken: [Units::default(); 3],
+            live: Vec::new(),
             reserved: [Units::default(); 3],
             bounds: [(0, 384), (0, 192), (0, 64)],
             array_base: SecondaryMap::new(),
@@ -170,9 +174,7 @@ impl<'a> Assigner<'a> {
     }
 
     fn run_block(&mut self, block: Block, from: Option<Block>) -> Result<(), Error> {
-        for (file, &reserved) in self.files.iter_mut().zip(&self.reserved) {
-            file.reset(reserved);
-        }
+        self.taken = self.reserved;
         if let Some(from) = from {
             for &(value, at) in &self.end[from] {
                 if self.liveness.is_live_in(block, value) {
@@ -185,8 +187,10 @@ impl<'a> Assigner<'a> {
             let data = &self.program.values[value];
             let (file, _) = self.file_of(data.class);
             let len = units(self.program, value) as u16;
-            self.files[file].place(value, self.place[value], len);
+            self.taken[file].insert(self.place[value], len);
         }
+        self.live.clear();
+        self.live.extend_from_slice(self.liveness.live_in(block));
         let list = std::mem::take(&mut self.program.blocks[block].instrs);
         self.out.clear();
         self.out.reserve(list.len() + 4);
@@ -302,7 +306,8 @@ impl<'a> Assigner<'a> {
     fn commit(&mut self) {
         for &value in &self.killed {
             let (file, _) = self.file_of(self.program.values[value].class);
-            self.files[file].free(self.place[value], units(self.program, value) as u16);
+            self.taken[file].remove(self.place[value], units(self.program, value) as u16);
+            self.live[value.index() / 64] &= !(1 << (value.index() % 64));
         }
         for wanted in &self.wanted {
             let value = wanted.value;
@@ -310,7 +315,8 @@ impl<'a> Assigner<'a> {
             self.place[value] = wanted.at;
             if self.parts.of(value).is_empty() {
                 if self.liveness.is_used(value) {
-                    self.files[wanted.file].place(value, wanted.at, wanted.len);
+                    self.taken[wanted.file].insert(wanted.at, wanted.len);
+                    self.live[value.index() / 64] |= 1 << (value.index() % 64);
                 }
                 continue;
             }
@@ -320,7 +326,8 @@ impl<'a> Assigner<'a> {
                 self.home[part] = at;
                 self.place[part] = at;
                 if self.liveness.is_used(part) {
-                    self.files[wanted.file].place(part, at, unit);
+                    self.taken[wanted.file].insert(at, unit);
+                    self.live[part.index() / 64] |= 1 << (part.index() % 64);
                 }
             }
         }
@@ -329,7 +336,7 @@ impl<'a> Assigner<'a> {
     /// Finds a place for everything that is wanted; moves what is live if there is no other way, and returns the
     /// parallel copy that does so.
     fn place_wanted(&mut self) -> Result<Option<Instr>, Error> {
-        let mut before = [FULL, HALF, SHARED].map(|file| self.files[file].taken);
+        let mut before = self.taken;
         let mut after = before;
         for &value in &self.killed {
             let (file, _) = self.file_of(self.program.values[value].class);
@@ -403,7 +410,9 @@ impl<'a> Assigner<'a> {
             // Lanes that wait elsewhere would not find a shared value that was moved.
             return Err(Error::NeedsSpilling { needed: 33, available: 32, file: "shared" });
         }
-        let live: Vec<Value> = self.files[file].values().collect();
+        let is_here = |&value: &Value| self.file_of(self.program.values[value].class).0 == file;
+        let mut live: Vec<Value> = members(&self.live).filter(is_here).collect();
+        live.sort_unstable_by_key(|&value| self.place[value]);
         let (low, high) = self.bounds[file];
         let first_moved = moved.len();
         super::repack::run(self.program, file, (low, high), &live, &self.killed, &mut self.wanted, moved)?;
@@ -417,10 +426,10 @@ impl<'a> Assigner<'a> {
             }
         }
         for &(value, _) in &moved[first_moved..] {
-            self.files[file].free(self.place[value], units(self.program, value) as u16);
+            self.taken[file].remove(self.place[value], units(self.program, value) as u16);
         }
         for (value, at) in &mut moved[first_moved..] {
-            self.files[file].place(*value, *at, units(self.program, *value) as u16);
+            self.taken[file].insert(*at, units(self.program, *value) as u16);
             self.away.push(*value);
             // The pair becomes the old place.
             std::mem::swap(&mut self.place[*value], at);

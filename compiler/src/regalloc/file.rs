@@ -1,7 +1,4 @@
-//! One register file while registers are handed out: which units are taken, and by whom.
-
-use crate::ir3::Value;
-use cranelift_entity::packed_option::PackedOption;
+//! The units of one register file that are taken.
 
 /// Units of the largest file.
 pub const UNITS: u16 = 384;
@@ -80,45 +77,6 @@ impl Units {
             }
         }
         None
-    }
-}
-
-/// A register file.
-#[derive(Clone)]
-pub struct File {
-    /// Units that hold a live value, or are reserved.
-    pub taken: Units,
-    /// The value that starts at each unit.
-    owner: Box<[PackedOption<Value>; UNITS as usize]>,
-}
-
-impl File {
-    /// An empty file.
-    pub fn new() -> Self {
-        Self { taken: Units::default(), owner: Box::new([None.into(); UNITS as usize]) }
-    }
-
-    /// Empties the file but for what is reserved.
-    pub fn reset(&mut self, reserved: Units) {
-        self.taken = reserved;
-        self.owner.fill(None.into());
-    }
-
-    /// Puts a value in place.
-    pub fn place(&mut self, value: Value, start: u16, len: u16) {
-        self.taken.insert(start, len);
-        self.owner[usize::from(start)] = value.into();
-    }
-
-    /// Takes a value away.
-    pub fn free(&mut self, start: u16, len: u16) {
-        self.taken.remove(start, len);
-        self.owner[usize::from(start)] = None.into();
-    }
-
-    /// The values in the file, by their place.
-    pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
-        self.owner.iter().filter_map(|owner| owner.expand())
     }
 }
 

@@ -4,21 +4,20 @@
 //! 1. `prepare`: the control-flow graph is put into shape (unreachable blocks go, critical edges get a block of their
 //!    own), tied sources are copied;
 //! 2. `special`: predicates and address registers, of which there are few, by computing values again;
-//! 3. `assign`: general and shared registers in one walk over the blocks, which rests on [`dominance`], `liveness`,
-//!    `vectors` (what stands together) and `file` (what is free); `repack` where a file has become too scattered;
+//! 3. `assign`: general and shared registers in one walk over the blocks, which rests on `liveness`, `vectors` (what stands
+//!    together) and `file` (what is free); `repack` where a file has become too scattered;
 //! 4. `edges`: phis and values that moved become parallel copies at the ends of predecessors.
 //!
 //! [`lower_copies`] is a stage of its own: it turns the parallel copies, collects and splits into machine
 //! instructions with `parallel_copy`.
 
-use crate::ir3::{Instr, Program};
+use crate::ir3::dominance::{EdgeKind, postorder};
+use crate::ir3::{Block, Instr, Program};
 use crate::target::Target;
 use assign::Assigner;
 use cranelift_entity::SecondaryMap;
-use dominance::Dominance;
 
 mod assign;
-pub mod dominance;
 mod edges;
 mod file;
 mod liveness;
@@ -83,21 +82,22 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
     edges::run(&mut assigner)
 }
 
-/// The order in which blocks are visited: that of the code, if each block stands behind its dominator and one of its
-/// predecessors there, which is so in all that selection makes.
-fn order(program: &Program) -> Vec<crate::ir3::Block> {
-    let dominance = Dominance::new(program);
-    let mut seen = SecondaryMap::new();
+/// The order in which blocks are visited: that of the code, if each block stands behind one of its predecessors there,
+/// which is so in all that selection makes. It then stands behind its dominator too: that dominates the predecessor, or
+/// is it, and so is in front of it by induction.
+fn order(program: &Program) -> Vec<Block> {
+    let mut seen = SecondaryMap::<Block, bool>::with_capacity(program.blocks.len());
     let fits = program.layout.iter().all(|&block| {
+        let fits = block == program.entry() || program.blocks[block].predecessors.iter().any(|&pred| seen[pred]);
         seen[block] = true;
-        match dominance.idom(block) {
-            Some(idom) => {
-                seen[idom] && program.blocks[block].predecessors.iter().any(|&pred| seen[pred] && pred != block)
-            }
-            None => block == program.entry(),
-        }
+        fits
     });
-    if fits { program.layout.clone() } else { dominance.reverse_postorder }
+    if fits {
+        return program.layout.clone();
+    }
+    let mut order = postorder(program, EdgeKind::Logical);
+    order.reverse();
+    order
 }
 
 #[cfg(test)]

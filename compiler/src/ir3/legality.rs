@@ -147,9 +147,9 @@ pub fn valid_source(target: &Target, program: &Program, instr: &InstrData, slot:
     if kind.immediate && !src.mods.is_empty() && !takes_flut_immediates(instr.opcode) {
         return false;
     }
-    if kind.relative
-        && (target.generation < Generation::A6xx || instr.dsts.first().is_some_and(|dst| is_relative(&dst.place)))
-    {
+    // Below a6xx only moves read relative to the address register.
+    let reads_relative = target.generation >= Generation::A6xx || instr.opcode == Opcode::Mov;
+    if kind.relative && (!reads_relative || instr.dsts.first().is_some_and(|dst| is_relative(&dst.place))) {
         return false;
     }
     match instr.opcode.category() {

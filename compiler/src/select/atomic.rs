@@ -60,12 +60,15 @@ fn operand(
     if wide && old {
         return Err(ctx.unsupported("64-bit atomics are on buffers and global memory only, from a6xx on"));
     }
-    let (value, compare) = if op == AtomicOp::Cmpxchg {
-        let compare = ctx.vector(intrinsic.srcs[first]);
-        (ctx.vector(intrinsic.srcs[first + 1]), compare)
-    } else {
-        (ctx.vector(intrinsic.srcs[first]), Srcs::new())
+    // The result says how wide the atomic is: Mesa's lowering of 64-bit atomics on shared memory leaves data of 64 bits,
+    // of which the low word counts.
+    let mut words = |src: usize| {
+        let mut words = ctx.vector(intrinsic.srcs[src]);
+        words.truncate(if wide { 2 } else { 1 });
+        words
     };
+    let (value, compare) =
+        if op == AtomicOp::Cmpxchg { (words(first + 1), words(first)) } else { (words(first), Srcs::new()) };
     let zero = ctx.immediate(0, false);
     let order = build::atomic_data_order(family, &value, &compare, zero);
     Ok(AtomicOperand { op, data: ctx.collect(&order), wide })

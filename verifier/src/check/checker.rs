@@ -282,6 +282,9 @@ pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, e
     (verdict, start.elapsed())
 }
 
+/// Runs a decoded program with so much fuel.
+type Runner<'a> = Box<dyn FnMut(&Env, u64) -> Outcome + 'a>;
+
 fn try_compare(
     before: &Snapshot,
     after: &Snapshot,
@@ -294,7 +297,7 @@ fn try_compare(
         outcomes.push(run_snapshot(before, target, env, DEFAULT_FUEL, &mut scratch)?);
     }
     let (_, vacuous) = source_runs(&outcomes);
-    let mut run: Box<dyn FnMut(&Env, u64) -> Outcome> = match after {
+    let mut run: Runner<'_> = match after {
         Snapshot::Nir(shader) => {
             let decoded = interp::nir::Decoded::new(shader)?;
             Box::new(move |env, fuel| decoded.run(env, fuel, &mut scratch))

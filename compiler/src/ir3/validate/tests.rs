@@ -34,10 +34,13 @@ fn the_sample_is_valid() {
     assert_eq!(check(&read(SAMPLE).unwrap(), Form::Ssa), []);
 }
 
+/// What stands in the sample, what is put there, and the error: rule, serial number, operand, start of the message.
+type Case = (&'static str, &'static str, Rule, u32, Option<Operand>, &'static str);
+
 #[test]
 fn errors_in_the_text_are_found() {
     use Operand::{Dst, Src};
-    let cases: &[(&str, &str, Rule, u32, Option<Operand>, &str)] = &[
+    let cases: &[Case] = &[
         ("physical pred: block2, block3", "physical pred: block2", Rule::PhysicalEdges, 0, None, "block3: "),
         ("\t/* succs: block2, block3 (div) */", "\t/* succs: block2 */", Rule::LogicalEdges, 0, None, "block3: "),
         ("phi ssa_15, ssa_10, ssa_13", "phi ssa_15, ssa_10", Rule::PhiSources, 15, None, "expected 2 sources"),

@@ -3,7 +3,7 @@
 use crate::{Exit, Failure, Format, Gpu, interrupt_flag, output};
 use clap::{Args, ValueEnum};
 use ir3_compiler::pipeline::Options;
-use ir3_verifier::check::campaign::env_seeds;
+use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{Check, Checker, Snapshot, Summary, Verdict};
 use ir3_verifier::mesa::input::{self, InputError};
 use ir3_verifier::report::{self, Origin};
@@ -48,6 +48,9 @@ enum Required {
 
 const WIDTH: usize = 60;
 
+/// How often a program is given other environments when all its runs were vacuous or used up their fuel.
+const RETRIES: u64 = 16;
+
 impl Verify {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
@@ -85,7 +88,14 @@ impl Verify {
                     );
                     continue;
                 };
-                let result = checker.program(shader, &seeds);
+                let mut result = checker.program(shader, &seeds);
+                // Other environments may give the program a meaning, or shorter loops.
+                for retry in 1..=RETRIES {
+                    if result.source.finished > 0 || result.refusal.is_some() || self.env_seed.is_some() {
+                        break;
+                    }
+                    result = checker.program(shader, &env_seeds(program_seed(self.seed, retry), self.runs.max(1)));
+                }
                 summary.programs += 1;
                 summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
                 for (stage, verdict, time) in &result.boundaries {

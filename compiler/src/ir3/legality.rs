@@ -7,9 +7,7 @@
 //! hardware (the *FLUT*). In this crate such an immediate is the float's own bits; only the text and the encoding
 //! know the index.
 
-use super::{
-    Attrs, Category, Dst, InstrData, InstrFlags, Mods, Opcode, Place, Program, RegFile, Src, SrcOperand, Type,
-};
+use super::{Attrs, Category, Dst, InstrData, InstrFlags, Mods, Opcode, Place, RegFile, Src, SrcOperand, Type};
 use crate::target::{Generation, Target};
 
 /// The floats that float operations can take as an immediate, as binary32 and binary16, by their index:
@@ -122,8 +120,7 @@ fn shared_dst(dst: Option<&Dst>) -> bool {
 ///
 /// Two things are the caller's to know: a relative source adds the address register as a source, whose definition
 /// must be in the block of `instr`, and an instruction has one address register only.
-pub fn valid_source(target: &Target, program: &Program, instr: &InstrData, slot: usize, src: &Src) -> bool {
-    let _ = program;
+pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) -> bool {
     let kind = Kind::of(src);
     match src.operand {
         SrcOperand::Immediate(bits) if !valid_immediate(instr.opcode, bits, src.class.half) => return false,
@@ -321,7 +318,7 @@ mod tests {
     }
 
     fn valid(instr: &InstrData, slot: usize, src: Src) -> bool {
-        valid_source(&Target::default(), &Program::default(), instr, slot, &src)
+        valid_source(&Target::default(), instr, slot, &src)
     }
 
     const R: RegClass = RegClass::FULL;
@@ -402,7 +399,7 @@ mod tests {
         let src = Src::new(SrcOperand::ConstRelative(4), R, WriteMask::SCALAR);
         assert!(valid(&add, 0, src));
         let old = Target::by_name("a540").unwrap();
-        assert!(!valid_source(&old, &Program::default(), &add, 0, &src));
+        assert!(!valid_source(&old, &add, 0, &src));
         let mut mov = instr(Opcode::Mov, R, &[reg(R)]);
         mov.dsts[0].place = Place::Relative { offset: 0, size: 4 };
         assert!(!valid(&mov, 0, src) && valid(&mov, 0, Src::constant(0, false)));
@@ -414,7 +411,7 @@ mod tests {
         mov.attrs = Attrs::Move { src: Type::F32, dst: Type::S32, round: Default::default() };
         assert!(!valid(&mov, 0, reg(R)) && valid(&mov, 0, reg(S)) && valid(&mov, 0, Src::constant(0, false)));
         let old = Target::by_name("a630").unwrap();
-        assert!(!valid_source(&old, &Program::default(), &mov, 0, &reg(S)));
+        assert!(!valid_source(&old, &mov, 0, &reg(S)));
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Pass<'_> {
                 Src { flags: src.flags, mods, ..from }
             }
         };
-        if valid_source(self.target, self.program, data, slot, &new) {
+        if valid_source(self.target, data, slot, &new) {
             self.program.instrs[instr].srcs[slot] = new;
             return true;
         }
@@ -133,7 +133,7 @@ impl Pass<'_> {
         data.srcs[slot] = new;
         data.srcs.swap(0, 1);
         let data = &self.program.instrs[instr];
-        let valid = [0, 1].iter().all(|&k| valid_source(self.target, self.program, data, k, &data.srcs[k]));
+        let valid = [0, 1].iter().all(|&k| valid_source(self.target, data, k, &data.srcs[k]));
         let data = &mut self.program.instrs[instr];
         if valid {
             if let Attrs::Compare(condition) = &mut data.attrs {

@@ -312,7 +312,7 @@ impl<'a> Context<'a> {
             for slot in 0..data.srcs.len() {
                 let src = data.srcs[slot];
                 if let SrcOperand::Immediate(bits) = src.operand
-                    && !valid_source(self.target, &self.program, &data, slot, &src)
+                    && !valid_source(self.target, &data, slot, &src)
                 {
                     data.srcs[slot].operand = self.immediate(bits, src.class.half).operand;
                 }

@@ -79,14 +79,14 @@ impl Checker<'_> {
             }
             SrcOperand::Undef => {}
         }
-        let (target, program) = (self.target, self.program);
+        let target = self.target;
         // A tied source is encoded as the destination. What has to become an immediate may still be a value.
         let exempt = src.flags.contains(OperandFlags::TIED)
             || self.form == Form::Ssa
                 && instr.flags.contains(InstrFlags::VECTOR)
                 && matches!(src.operand, SrcOperand::Place(Place::Value(_)));
         self.require(
-            exempt || valid_source(target, program, instr, i, src),
+            exempt || valid_source(target, instr, i, src),
             Rule::Encoding,
             || format!("a source that {} can encode beside its others", instr.opcode),
             || format!("{:?}", src.operand),

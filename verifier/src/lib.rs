@@ -4,5 +4,6 @@ pub mod check;
 pub mod generate;
 pub mod interp;
 pub mod mesa;
+pub mod reduce;
 pub mod report;
 pub mod semantics;

@@ -118,8 +118,13 @@ impl Checker {
     }
 
     /// The same, with a change planted behind stages.
-    pub fn program_with(&mut self, shader: &nir::Shader, seeds: &[u64], mut plant: Option<Plant<'_>>) -> ProgramReport {
+    pub fn program_with(&mut self, shader: &nir::Shader, seeds: &[u64], plant: Option<Plant<'_>>) -> ProgramReport {
         let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
+        self.program_in(shader, &envs, plant)
+    }
+
+    /// The same, in given environments.
+    pub fn program_in(&mut self, shader: &nir::Shader, envs: &[Env], mut plant: Option<Plant<'_>>) -> ProgramReport {
         let mut report = ProgramReport {
             boundaries: Vec::with_capacity(Stage::ALL.len()),
             source: SourceRuns::default(),
@@ -127,7 +132,7 @@ impl Checker {
             times: Times::default(),
         };
         let start = ThreadTime::now();
-        let mut previous = match self.run_nir(shader, &envs) {
+        let mut previous = match self.run_nir(shader, envs) {
             Ok(outcomes) => outcomes,
             Err(reason) => {
                 report.boundaries.push((
@@ -163,7 +168,7 @@ impl Checker {
                 plant(stage, &mut program);
             }
             let start = ThreadTime::now();
-            let verdict = match self.compare(&program, &envs, &mut previous, &vacuous) {
+            let verdict = match self.compare(&program, envs, &mut previous, &vacuous) {
                 Ok(verdict) => verdict,
                 Err((env, difference)) => Verdict::Refuted(Box::new(Refutation {
                     stage: stage.name(),

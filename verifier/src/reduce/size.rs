@@ -1,0 +1,116 @@
+//! How large a program is.
+//!
+//! A step is taken only when it makes the program smaller, so reduction ends and never gives back more than it got.
+//! Size is compared field by field, in the order in which people care.
+
+use ir3_compiler::nir::{CfNode, Index, InstrData, Op, Shader};
+
+/// The size of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size {
+    /// Instructions, ifs and loops.
+    pub instructions: u32,
+    /// … that are neither constants nor moves nor control flow.
+    pub work: u32,
+    /// Operands that are not constants.
+    pub operands: u32,
+    /// Components times bits, over all values; and sources of textures.
+    pub bits: u32,
+    /// How far the constants are from 0.
+    pub constants: u32,
+    /// Indices that are not 0, flags, lines of the header, variables.
+    pub attributes: u32,
+}
+
+impl Size {
+    /// The size of a program.
+    pub fn of(shader: &Shader) -> Self {
+        let function = &shader.entry;
+        let mut size = Self { instructions: 0, work: 0, operands: 0, bits: 0, constants: 0, attributes: 0 };
+        for (_, instr) in function.instrs_in_order() {
+            let data = &function.instrs[instr];
+            size.instructions += 1;
+            data.for_each_src(|src| size.operands += u32::from(function.as_const(src).is_none()));
+            if let Some(def) = data.def() {
+                let def = &function.defs[def];
+                size.bits += u32::from(def.num_components) * u32::from(def.bit_size);
+                size.attributes += u32::from(def.divergent.is_some());
+            }
+            match data {
+                InstrData::Const { values, .. } => {
+                    size.constants += values.iter().map(|&value| complexity(value)).sum::<u32>();
+                }
+                InstrData::Alu(alu) => {
+                    size.work += if alu.op == Op::Mov { 0 } else { 1 };
+                    size.attributes +=
+                        [alu.exact, alu.no_signed_wrap, alu.no_unsigned_wrap].map(u32::from).iter().sum::<u32>();
+                    // Components that are read from elsewhere than their own place.
+                    size.attributes += alu.srcs.iter().map(|src| u32::from(src.swizzle[0] != 0)).sum::<u32>();
+                }
+                InstrData::Intrinsic(intrinsic) => {
+                    size.work += 1;
+                    size.attributes += intrinsic.indices.0.iter().map(index).sum::<u32>();
+                    size.attributes += u32::from(intrinsic.variable.is_some());
+                }
+                InstrData::Tex(tex) => {
+                    size.work += 1;
+                    size.bits += 8 * tex.srcs.len() as u32;
+                    size.attributes += u32::from(tex.texture_index != 0)
+                        + u32::from(tex.sampler_index != 0)
+                        + u32::from(tex.component != 0)
+                        + u32::from(tex.gather_offsets.is_some())
+                        + u32::from(tex.texture_non_uniform)
+                        + u32::from(tex.sampler_non_uniform)
+                        + u32::from(tex.sparse)
+                        + u32::from(tex.implicit_lod);
+                }
+                InstrData::Undef { .. } | InstrData::Jump(_) => {}
+                InstrData::Phi { .. } => size.work += 1,
+            }
+        }
+        size.instructions += nodes(&function.body);
+        let info = &shader.info;
+        size.attributes += shader.variables.len() as u32 + function.variables.len() as u32 + info.other.len() as u32;
+        size.attributes += u32::from(info.divergence_analysis_run)
+            + [info.num_textures, info.num_ubos, info.num_ssbos, info.num_images, info.shared_size]
+                .map(|n| u32::from(n != 0))
+                .iter()
+                .sum::<u32>()
+            + [info.inputs, info.outputs, info.uniforms, info.scratch_size]
+                .map(|n| u32::from(n != 0))
+                .iter()
+                .sum::<u32>();
+        size
+    }
+}
+
+/// How far a constant is from 0: nothing, 1, a power of two, a float without a fraction to speak of, anything.
+fn complexity(value: u64) -> u32 {
+    match value {
+        0 => 0,
+        1 => 1,
+        _ if value.is_power_of_two() => 2,
+        0x3c00 | 0x3f80_0000 => 2,
+        _ => 2 + value.count_ones() + (64 - value.leading_zeros()) / 8,
+    }
+}
+
+/// The length of an index: 0 where it says nothing.
+fn index(index: &Index) -> u32 {
+    match index {
+        Index::WriteMask(mask) => mask.count_ones(),
+        Index::Base(0) | Index::Component(0) | Index::AlignOffset(0) | Index::RangeBase(0) => 0,
+        Index::NumArrayElems(elements) => 1 + (32 - elements.leading_zeros()),
+        _ => u32::from(*index != Index::default_of(index.kind())),
+    }
+}
+
+fn nodes(list: &[CfNode]) -> u32 {
+    list.iter()
+        .map(|node| match node {
+            CfNode::Block(_) => 0,
+            CfNode::If(node) => 1 + nodes(&node.then) + nodes(&node.otherwise),
+            CfNode::Loop(node) => 1 + nodes(&node.body) + nodes(node.continuing.as_deref().unwrap_or_default()),
+        })
+        .sum()
+}

@@ -1,0 +1,240 @@
+//! Bugs planted behind stages are reduced to programs that anyone can read, and stay the same bugs.
+
+use std::sync::Arc;
+
+use cpu_time::ThreadTime;
+use ir3_compiler::ir3::{Instr, Mods, Opcode, Program, SrcOperand};
+use ir3_compiler::nir::{Shader, text, validate};
+use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::target::Target;
+use ir3_verifier::check::campaign::{env_seeds, program_seed};
+use ir3_verifier::generate::{self, Features, Profile};
+use ir3_verifier::reduce::oracle::SharedPlant;
+use ir3_verifier::reduce::{self, Failure, Oracle, Reduced, Size};
+use ir3_verifier::semantics::env::Env;
+
+/// The first instruction that `wanted` likes.
+fn first(program: &Program, wanted: impl Fn(&Program, Instr) -> bool) -> Option<Instr> {
+    program.iter_instrs().map(|(_, i)| i).find(|&i| wanted(program, i))
+}
+
+fn plant(stage: Stage, bug: impl Fn(&mut Program) + Send + Sync + 'static) -> SharedPlant {
+    Arc::new(move |at, program| {
+        if at == stage {
+            bug(program);
+        }
+    })
+}
+
+/// The first random program that fails with the bug, and knows how.
+fn failing(target: Target, profile: Profile, plant: Option<&SharedPlant>) -> (Shader, Oracle) {
+    for number in 0..200 {
+        let seed = program_seed(0x5eed, number);
+        let shader = generate::from_seed(seed, profile, Features::ALL).shader;
+        let envs: Vec<Env> = env_seeds(seed, 1).into_iter().map(Env::from_seed).collect();
+        if let Some(oracle) = Oracle::find(target, Options::default(), &shader, &envs, plant.cloned())
+            && shader.instruction_count() >= 60
+        {
+            return (shader, oracle);
+        }
+    }
+    panic!("no program of 200 fails");
+}
+
+fn with_jobs(shader: &Shader, oracle: &Oracle, jobs: usize) -> Reduced {
+    let mut oracles: Vec<Oracle> = (0..jobs).map(|_| oracle.fork()).collect();
+    let mut same: Vec<_> = oracles.iter_mut().map(|oracle| |shader: &Shader| oracle.same(shader)).collect();
+    reduce::run_parallel(shader, &mut same, &reduce::Options::default(), &mut |_| true).expect("no file is written")
+}
+
+/// Reduces a bug: at most 20 instructions are left, it fails in the same way, and neither threads nor chance matter.
+fn reduces(name: &str, profile: Profile, plant: Option<&SharedPlant>, expected: impl Fn(&Failure) -> bool) -> Shader {
+    let (shader, oracle) = failing(Target::default(), profile, plant);
+    reduces_from(name, &shader, &oracle, expected)
+}
+
+fn reduces_from(name: &str, shader: &Shader, oracle: &Oracle, expected: impl Fn(&Failure) -> bool) -> Shader {
+    assert!(expected(oracle.failure()), "{name}: {}", oracle.failure());
+    let start = ThreadTime::now();
+    let reduced = with_jobs(shader, oracle, 1);
+    println!(
+        "{name}: {} instructions to {}, {} candidates, {:.1} s of CPU time: {}\n{}",
+        shader.instruction_count(),
+        reduced.shader.instruction_count(),
+        reduced.progress.candidates,
+        start.elapsed().as_secs_f64(),
+        oracle.failure(),
+        text::write(&reduced.shader)
+    );
+    assert!(reduced.reproduced && reduced.minimal, "{name}");
+    assert_eq!(validate(&reduced.shader), Ok(()), "{name}");
+    assert!(oracle.fork().same(&reduced.shader), "{name}: another failure");
+    assert!(Size::of(&reduced.shader) < Size::of(shader), "{name}");
+    assert!(reduced.shader.instruction_count() <= 20, "{name}");
+    // What is written is read back as the same program, and fails in the same way.
+    let read = text::read(&text::write(&reduced.shader)).expect("our own text");
+    assert!(oracle.fork().same(&read), "{name}: the text does not fail");
+    assert_eq!(with_jobs(shader, oracle, 2).shader, reduced.shader, "{name}: two threads give something else");
+    reduced.shader
+}
+
+fn refuted_at(stage: Stage) -> impl Fn(&Failure) -> bool {
+    move |failure| matches!(failure, Failure::Refuted { stage: at, .. } if *at == stage)
+}
+
+#[test]
+fn swapped_sources() {
+    let bug = plant(Stage::RegisterAllocation, |program| {
+        let instr = first(program, |p, i| {
+            let data = &p.instrs[i];
+            matches!(data.opcode, Opcode::SubU | Opcode::ShlB | Opcode::ShrB | Opcode::AshrB)
+                && data.srcs.len() == 2
+                && data.srcs[0].operand != data.srcs[1].operand
+        });
+        if let Some(instr) = instr {
+            program.instrs[instr].srcs.swap(0, 1);
+        }
+    });
+    reduces("swapped sources", Profile::Alu, Some(&bug), refuted_at(Stage::RegisterAllocation));
+}
+
+#[test]
+fn a_dropped_copy() {
+    let bug = plant(Stage::LowerCopies, |program| {
+        if let Some(instr) = first(program, |p, i| p.instrs[i].opcode == Opcode::Mov) {
+            for block in program.layout.clone() {
+                program.blocks[block].instrs.retain(|&i| i != instr);
+            }
+        }
+    });
+    reduces("a dropped copy", Profile::Loops, Some(&bug), refuted_at(Stage::LowerCopies));
+}
+
+#[test]
+fn a_wrong_phi_operand() {
+    let bug = plant(Stage::DeadCode, |program| {
+        let instr = first(program, |p, i| {
+            let data = &p.instrs[i];
+            data.opcode == Opcode::Phi && data.srcs.len() == 2 && data.srcs[0].operand != data.srcs[1].operand
+        });
+        if let Some(instr) = instr {
+            program.instrs[instr].srcs.swap(0, 1);
+        }
+    });
+    reduces("a wrong phi operand", Profile::Branchy, Some(&bug), refuted_at(Stage::DeadCode));
+}
+
+#[test]
+fn an_inverted_branch() {
+    let bug = plant(Stage::CopyPropagation, |program| {
+        if let Some(instr) = first(program, |p, i| p.instrs[i].opcode == Opcode::Br) {
+            program.instrs[instr].srcs[0].mods ^= Mods::NOT;
+        }
+    });
+    reduces("an inverted branch", Profile::Branchy, Some(&bug), refuted_at(Stage::CopyPropagation));
+}
+
+#[test]
+fn a_wrong_constant() {
+    let bug = plant(Stage::Select, |program| {
+        let immediate = |p: &Program, i: Instr| {
+            let data = &p.instrs[i];
+            data.opcode == Opcode::Mov && matches!(data.srcs[0].operand, SrcOperand::Immediate(value) if value > 1)
+        };
+        if let Some(instr) = first(program, immediate)
+            && let SrcOperand::Immediate(value) = &mut program.instrs[instr].srcs[0].operand
+        {
+            *value ^= 1;
+        }
+    });
+    reduces("a wrong constant", Profile::Mixed, Some(&bug), refuted_at(Stage::Select));
+}
+
+#[test]
+fn a_lost_store() {
+    let bug = plant(Stage::DeadCode, |program| {
+        let store = |p: &Program, i: Instr| p.instrs[i].opcode == Opcode::Stib;
+        if let Some(instr) = first(program, store) {
+            for block in program.layout.clone() {
+                program.blocks[block].instrs.retain(|&i| i != instr);
+            }
+        }
+    });
+    reduces("a lost store", Profile::Memory, Some(&bug), refuted_at(Stage::DeadCode));
+}
+
+#[test]
+fn a_crash() {
+    let bug = plant(Stage::CopyPropagation, |program| {
+        let multiplies = program.iter_instrs().filter(|&(_, i)| program.instrs[i].opcode == Opcode::MulF).count();
+        assert!(multiplies < 2, "planted");
+    });
+    let panics = |failure: &Failure| matches!(failure, Failure::Panic { place } if place.contains("reduce.rs"));
+    let small = reduces("a crash", Profile::Mixed, Some(&bug), panics);
+    assert!(small.instruction_count() <= 8);
+}
+
+#[test]
+fn a_refusal() {
+    // This GPU has no storage buffers that instructions of a660 programs use.
+    let target = Target::by_name("a306").expect("a GPU");
+    let (shader, oracle) = failing(target, Profile::Memory, None);
+    let small = reduces_from("a refusal", &shader, &oracle, |failure| matches!(failure, Failure::Refused { .. }));
+    assert!(small.instruction_count() <= 6);
+}
+
+#[test]
+fn an_interrupted_reduction_goes_on() {
+    let bug = plant(Stage::CopyPropagation, |program| {
+        let adds = program.iter_instrs().filter(|&(_, i)| program.instrs[i].opcode == Opcode::AddU).count();
+        assert!(adds < 2, "planted");
+    });
+    let (shader, oracle) = failing(Target::default(), Profile::Mixed, Some(&bug));
+    let folder = std::env::temp_dir().join(format!("ir3-equiv-reduce-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let options = reduce::Options { checkpoint: Some(folder.join("checkpoint.json")), ..Default::default() };
+    let mut oracle = oracle.fork();
+    // Stopped after each step that was taken, again and again; each time it goes on from where it was.
+    let mut last = Size::of(&shader);
+    for round in 0.. {
+        let mut taken = 0;
+        let result = reduce::run(&shader, &mut |shader| oracle.same(shader), &options, &mut |progress| {
+            taken = progress.taken;
+            progress.taken < 3
+        });
+        let result = result.expect("the temporary folder can be written");
+        assert!(result.reproduced && Size::of(&result.shader) <= last);
+        last = Size::of(&result.shader);
+        if result.minimal {
+            assert!(round > 1, "it was not interrupted");
+            assert!(taken == 0 || taken < 3);
+            assert!(result.shader.instruction_count() <= 8, "{}", text::write(&result.shader));
+            break;
+        }
+    }
+    // A checkpoint of another program counts for nothing.
+    let other = generate::from_seed(1, Profile::Mixed, Features::ALL).shader;
+    let result = reduce::run(&other, &mut |_| true, &options, &mut |_| true).expect("a checkpoint can be read");
+    assert!(result.minimal && result.shader.instruction_count() == 0);
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}
+
+#[test]
+fn an_input_gets_simpler() {
+    let bug = plant(Stage::CopyPropagation, |program| {
+        if let Some(instr) = first(program, |p, i| p.instrs[i].opcode == Opcode::Br) {
+            program.instrs[instr].srcs[0].mods ^= Mods::NOT;
+        }
+    });
+    let (shader, oracle) = failing(Target::default(), Profile::Branchy, Some(&bug));
+    let small = with_jobs(&shader, &oracle, 1).shader;
+    let mut oracle = oracle.fork();
+    let env = oracle.envs()[0].clone();
+    let simple = reduce::environment::run(&env, &small, &mut |env| {
+        oracle.set_envs(vec![env.clone()]);
+        oracle.same(&small)
+    });
+    oracle.set_envs(vec![simple.clone()]);
+    assert!(oracle.same(&small));
+    assert_eq!(Env::from_json(&simple.to_json()).ok(), Some(simple));
+}

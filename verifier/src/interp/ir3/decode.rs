@@ -81,9 +81,18 @@ impl Decoder<'_> {
         let start = self.out.ops.len() as u32;
         let data = &self.program.blocks[block];
         let mut terminator = None;
-        for &instr in &data.instrs {
+        let mut skip = 0;
+        for (i, &instr) in data.instrs.iter().enumerate() {
             self.instr = instr;
             let op = self.program.instrs[instr].opcode;
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            if op == Opcode::XorB && self.exchange(&data.instrs[i..])? {
+                skip = 2;
+                continue;
+            }
             if terminator.is_some() {
                 return Err("more than one terminator in a block".to_owned());
             }
@@ -169,6 +178,37 @@ impl Decoder<'_> {
                 _ => Err("not executed by this interpreter".to_owned()),
             },
         }
+    }
+
+    /// Three `xor.b` that exchange two registers, as targets without `swz` do it. Bits that mean nothing come through
+    /// an exchange as they are, so it is one, and not three operations on poison.
+    fn exchange(&mut self, instrs: &[Instr]) -> Result<bool> {
+        let [first, second, third, ..] = instrs else { return Ok(false) };
+        let [first, second, third] = [first, second, third].map(|&instr| &self.program.instrs[instr]);
+        let (Some(a), Some(b)) = (first.dsts.first(), second.dsts.first()) else { return Ok(false) };
+        let is_step = |data: &InstrData, dst: &Dst| {
+            let reads = |dst: &Dst| {
+                data.srcs
+                    .iter()
+                    .any(|src| src.place() == Some(&dst.place) && src.class == dst.class && src.mods.is_empty())
+            };
+            data.opcode == Opcode::XorB
+                && data.repeat == 0
+                && matches!(data.dsts[..], [ref found] if found.place == dst.place && found.class == dst.class)
+                && matches!(dst.place, Place::Reg(_))
+                && dst.mask == WriteMask::SCALAR
+                && dst.class.file != RegFile::Predicate
+                && data.srcs.len() == 2
+                && reads(a)
+                && reads(b)
+        };
+        if a.place == b.place || !(is_step(first, a) && is_step(second, b) && is_step(third, a)) {
+            return Ok(false);
+        }
+        let (to_a, to_b) = (self.slots.write(a, 0)?, self.slots.write(b, 0)?);
+        let pairs = [(Read::plain(to_b.loc), to_a), (Read::plain(to_a.loc), to_b)];
+        self.copies_op(pairs.into_iter().collect())?;
+        Ok(true)
     }
 
     fn dst<'d>(&self, data: &'d InstrData, i: usize) -> Result<&'d Dst> {

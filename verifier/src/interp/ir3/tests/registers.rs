@@ -46,6 +46,23 @@ fn a_swap() {
     expect(&outcome, 1, |_| Some(5));
 }
 
+/// Targets without `swz` exchange with three `xor.b`; one side may be undefined.
+#[test]
+fn an_exchange_of_something_and_nothing() {
+    let mut code = Code::new();
+    code.instr(Opcode::Mov, &[to(RegClass::FULL, 0)], &[full(5)], moves(Type::U32));
+    let [x, y] = [0, 1].map(|number| from(RegClass::FULL, number));
+    for number in [0, 1, 0] {
+        code.instr(Opcode::XorB, &[to(RegClass::FULL, number)], &[x, y], Attrs::None);
+    }
+    code.instr(Opcode::XorB, &[to(RegClass::FULL, 2)], &[x, y], Attrs::None);
+    code.end(&[x, y, from(RegClass::FULL, 2)]);
+    let outcome = code.run_on("a420", &Env::from_seed(1));
+    expect(&outcome, 0, |_| None);
+    expect(&outcome, 1, |_| Some(5));
+    expect(&outcome, 2, |_| None);
+}
+
 #[test]
 fn gather_and_scatter() {
     let mut code = Code::new();

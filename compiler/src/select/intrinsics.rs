@@ -96,7 +96,12 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         | ShuffleXor
         | ShuffleUpUniformIr3
         | ShuffleDownUniformIr3
-        | ShuffleXorUniformIr3 => subgroups::emit(ctx, intrinsic),
+        | ShuffleXorUniformIr3
+        | VoteIeq
+        | VoteFeq
+        | InverseBallot
+        | FirstInvocation
+        | LastInvocation => subgroups::emit(ctx, intrinsic),
 
         Demote => kill(ctx, Opcode::Demote, None),
         DemoteIf => kill(ctx, Opcode::Demote, Some(intrinsic)),

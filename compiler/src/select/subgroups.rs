@@ -3,8 +3,8 @@
 use super::SelectError;
 use super::context::{Context, words_per_component};
 use crate::ir3::{
-    Attrs, Condition, InstrData, Opcode, OperandFlags, RegClass, Round, Src, SystemValue, TextureAttrs, Type, Value,
-    WriteMask,
+    Attrs, Condition, InstrData, Opcode, OperandFlags, RegClass, Round, ShuffleMode, Src, SystemValue, TextureAttrs,
+    Type, Value, WriteMask,
 };
 use crate::nir::{Def, Intrinsic, IntrinsicOp, Op};
 
@@ -61,6 +61,18 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
         QuadSwapHorizontal => quad(ctx, def, src(0), Opcode::QuadShuffleHoriz, None),
         QuadSwapVertical => quad(ctx, def, src(0), Opcode::QuadShuffleVert, None),
         QuadSwapDiagonal => quad(ctx, def, src(0), Opcode::QuadShuffleDiag, None),
+        Rotate
+        | ShuffleUpUniformIr3
+        | ShuffleDownUniformIr3
+        | ShuffleXorUniformIr3
+        | ShuffleUp
+        | ShuffleDown
+        | ShuffleXor => shuffle(ctx, intrinsic, def),
+        VoteIeq => vote_equal(ctx, def, src(0), Opcode::CmpsS),
+        VoteFeq => vote_equal(ctx, def, src(0), Opcode::CmpsF),
+        InverseBallot => inverse_ballot(ctx, def, src(0)),
+        FirstInvocation => lane_number(ctx, def, Opcode::ReadFirstMacro),
+        LastInvocation => lane_number(ctx, def, Opcode::ReadGetlastMacro),
         Reduce | InclusiveScan | ExclusiveScan => scan(ctx, intrinsic, def),
         ReduceClustersIr3 | InclusiveScanClustersIr3 | ExclusiveScanClustersIr3 => scan_clusters(ctx, intrinsic, def),
         _ => Err(ctx.unsupported("not supported")),
@@ -171,6 +183,88 @@ fn broadcast_active(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> R
         attrs.cluster = Some(cluster);
     }
     ctx.set(def, 0, value);
+    Ok(())
+}
+
+/// Reads the lane at a distance that is the same in all lanes.
+fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
+    use IntrinsicOp::*;
+    let mode = match intrinsic.op {
+        ShuffleUpUniformIr3 => ShuffleMode::RotateUp,
+        ShuffleDownUniformIr3 | Rotate => ShuffleMode::RotateDown,
+        ShuffleUp => ShuffleMode::Up,
+        ShuffleDown => ShuffleMode::Down,
+        _ => ShuffleMode::Xor,
+    };
+    let distance = intrinsic.srcs[1];
+    let by_name = matches!(intrinsic.op, Rotate | ShuffleUpUniformIr3 | ShuffleDownUniformIr3 | ShuffleXorUniformIr3);
+    let is_uniform =
+        by_name || ctx.constant(distance, 0).is_some() || ctx.function.defs[distance].divergent == Some(false);
+    let size = intrinsic.indices.cluster_size();
+    if !ctx.target.has_shfl || !is_uniform || (size != 0 && size < 64) {
+        return Err(ctx.unsupported("the machine has no such shuffle"));
+    }
+    let distance = ctx.scalar(distance, 0);
+    let distance = ctx.widened(distance);
+    let words = ctx.vector(intrinsic.srcs[0]);
+    for (index, &word) in words.iter().enumerate() {
+        let attrs = Attrs::Shuffle { mode, ty: type_of(word.class, false) };
+        let result = ctx.builder().define(Opcode::Shfl, word.class, 1, &[word, distance], attrs);
+        ctx.define_word(def, index, result);
+    }
+    Ok(())
+}
+
+/// Whether a value is the same in all lanes: whether all have what the first has.
+fn vote_equal(ctx: &mut Context<'_>, def: Def, value: Def, compare: Opcode) -> Result<(), SelectError> {
+    if ctx.bits(value) == 64 && compare == Opcode::CmpsF {
+        return Err(ctx.unsupported("floats of 64 bits"));
+    }
+    let words = ctx.vector(value);
+    let mut all: Option<Src> = None;
+    for &word in &words {
+        let first = ctx.lane_macro(Opcode::ReadFirstMacro, word.class, &[word]);
+        let first = ctx.src(first);
+        let same = ctx.compare_src(compare, Condition::Eq, first, word);
+        all = Some(match all {
+            Some(all) => ctx.bin(Opcode::AndB, all, same),
+            None => same,
+        });
+    }
+    let Some(all) = all else { return Ok(()) };
+    let predicate = ctx.predicate_of(all);
+    let class = ctx.bool_class();
+    let result = ctx.lane_macro(Opcode::AllMacro, class, &[predicate]);
+    ctx.set(def, 0, result);
+    Ok(())
+}
+
+/// The bit of a mask that stands for this lane.
+fn inverse_ballot(ctx: &mut Context<'_>, def: Def, mask: Def) -> Result<(), SelectError> {
+    if ctx.bits(mask) < 32 {
+        return Err(ctx.unsupported("a mask of less than 32 bits"));
+    }
+    let lane = ctx.system_value(SystemValue::SubgroupInvocation, RegClass::FULL, 1);
+    let lane = ctx.src(lane);
+    let words = ctx.vector(mask);
+    let zero = ctx.immediate(0, false);
+    let low = words[0];
+    let high = words.get(1).copied().unwrap_or(zero);
+    let in_high = ctx.bin(Opcode::AndB, lane, Src::immediate(32, false));
+    let word = ctx.select(in_high, high, low);
+    let bit = ctx.bin(Opcode::ShrB, word, lane);
+    let bit = ctx.bin(Opcode::AndB, bit, Src::immediate(1, false));
+    let result = ctx.compare(Opcode::CmpsS, Condition::Ne, bit, Src::immediate(0, false));
+    ctx.set(def, 0, result);
+    Ok(())
+}
+
+/// The number of the first or the last active lane.
+fn lane_number(ctx: &mut Context<'_>, def: Def, opcode: Opcode) -> Result<(), SelectError> {
+    let lane = ctx.system_value(SystemValue::SubgroupInvocation, RegClass::FULL, 1);
+    let lane = ctx.src(lane);
+    let result = ctx.lane_macro(opcode, RegClass::FULL, &[lane]);
+    ctx.set(def, 0, result);
     Ok(())
 }
 

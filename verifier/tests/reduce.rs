@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cpu_time::ThreadTime;
 use ir3_compiler::ir3::{Instr, Mods, Opcode, Program, SrcOperand};
-use ir3_compiler::nir::{Shader, text, validate};
+use ir3_compiler::nir::{self, Builder, Shader, text, validate};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
@@ -237,4 +237,60 @@ fn an_input_gets_simpler() {
     oracle.set_envs(vec![simple.clone()]);
     assert!(oracle.same(&small));
     assert_eq!(Env::from_json(&simple.to_json()).ok(), Some(simple));
+}
+
+fn ir3_equiv(arguments: &[&str]) -> (bool, String) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_ir3-equiv")).args(arguments).output();
+    let output = output.expect("the program of this package");
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (output.status.success(), text)
+}
+
+#[test]
+fn the_command_line_takes_programs_folders_and_artifacts() {
+    let folder = std::env::temp_dir().join(format!("ir3-equiv-reduce-cli-{}", std::process::id()));
+    let bundle = folder.join("bundle");
+    std::fs::create_dir_all(&bundle).expect("a temporary folder");
+    let write = |path: &std::path::Path, bytes: &[u8]| std::fs::write(path, bytes).expect("the folder can be written");
+    // On this GPU most programs of the generator are refused.
+    let target = Target::by_name("a306").expect("a GPU");
+    let (shader, _) = failing(target, Profile::Memory, None);
+    let nir = folder.join("program.nir");
+    write(&nir, text::write(&shader).as_bytes());
+    write(&bundle.join("program.nir"), text::write(&shader).as_bytes());
+    write(&bundle.join("env.json"), Env::from_seed(7).to_json().as_bytes());
+    write(&bundle.join("README.md"), b"# A failure\n\n- GPU: a306\n");
+    let artifact = folder.join("crash-0123");
+    let bytes = (1..100u32).map(|salt| (0..600).map(|i: u32| (i * i * salt + 7 * i) as u8).collect::<Vec<u8>>());
+    let refused = |bytes: &Vec<u8>| {
+        let shader = generate::from_bytes(bytes, None, Features::ALL).shader;
+        let oracle = Oracle::find(target, Options::default(), &shader, &[Env::from_seed(bytes.len() as u64)], None);
+        oracle.is_some_and(|oracle| matches!(oracle.failure(), Failure::Refused { .. }))
+    };
+    write(&artifact, &bytes.into_iter().find(refused).expect("bytes of a program that is refused"));
+
+    let path = |path: &std::path::Path| path.to_str().expect("a path in UTF-8").to_owned();
+    for (arguments, result) in [
+        (vec![path(&nir), "--gpu".into(), "a306".into()], folder.join("program.reduced.nir")),
+        (vec![path(&bundle)], bundle.join("reduced.nir")),
+        (
+            vec![path(&artifact), "--gpu".into(), "a306".into(), "--jobs".into(), "1".into()],
+            folder.join("crash-0123.reduced.nir"),
+        ),
+    ] {
+        let arguments: Vec<&str> = std::iter::once("reduce").chain(arguments.iter().map(String::as_str)).collect();
+        let (success, output) = ir3_equiv(&arguments);
+        assert!(success, "{arguments:?}: {output}");
+        assert!(output.contains("refuses: ") && output.contains("to see it again: "), "{output}");
+        let reduced = std::fs::read_to_string(&result).expect("the result");
+        let reduced = text::read(&reduced).expect("a program");
+        assert!(reduced.instruction_count() <= 6, "{}", text::write(&reduced));
+    }
+    // What passes cannot be reduced.
+    write(&nir, text::write(&Builder::new(nir::Stage::Compute).finish()).as_bytes());
+    let (success, output) = ir3_equiv(&["reduce", &path(&nir)]);
+    assert!(!success && output.contains("expected one that fails"), "{output}");
+    let (success, output) = ir3_equiv(&["reduce", &path(&folder.join("nothing"))]);
+    assert!(!success && output.contains("found no such file"), "{output}");
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
 }

@@ -9,6 +9,7 @@ pub use programs::{Named, load, print};
 
 use crate::check::Refutation;
 use crate::generate::Profile;
+use crate::semantics::env::Env;
 use ir3_compiler::{nir, target::Target};
 use std::fmt::Write as _;
 use std::fs;
@@ -94,13 +95,13 @@ fn readme(folder: &Path, origin: &Origin, target: &Target, refutation: &Refutati
     };
     let _ = writeln!(text, "- ir3-equiv {}\n", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(text, "To see it again:\n");
-    let _ = writeln!(
-        text,
-        "    ir3-equiv verify {}/program.nir --gpu {} --env-seed {}\n",
-        folder.display(),
-        target.name,
-        refutation.env.seed
-    );
+    let (seed, folder) = (refutation.env.seed, folder.display());
+    let input = if refutation.env == Env::from_seed(seed) {
+        format!("--env-seed {seed}")
+    } else {
+        format!("--env {folder}/env.json")
+    };
+    let _ = writeln!(text, "    ir3-equiv verify {folder}/program.nir --gpu {} {input}\n", target.name);
     let _ = writeln!(
         text,
         "`before.*` and `after.ir3` are the two sides of the stage, `env.json` is the input on which they differ, \

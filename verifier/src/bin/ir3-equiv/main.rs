@@ -5,6 +5,7 @@ mod compile;
 mod fuzz;
 mod generate;
 mod output;
+mod reduce;
 mod run;
 mod verify;
 
@@ -45,6 +46,8 @@ enum Command {
     Run(run::Run),
     /// Prints a random program.
     Generate(generate::Generate),
+    /// Makes a program that fails smaller, while it fails in the same way.
+    Reduce(reduce::Reduce),
 }
 
 /// The GPU, for every subcommand that compiles.
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
         Command::Compile(command) => command.run(),
         Command::Run(command) => command.run(cli.format),
         Command::Generate(command) => command.run(),
+        Command::Reduce(command) => command.run(cli.format),
     };
     match result {
         Ok(exit) => exit.into(),

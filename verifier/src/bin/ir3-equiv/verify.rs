@@ -27,6 +27,9 @@ pub struct Verify {
     /// Exactly this environment, as a report of a failure names it, instead of `--runs` and `--seed`.
     #[arg(long, value_name = "SEED")]
     env_seed: Option<u64>,
+    /// Exactly this environment, as JSON, as `reduce` writes it.
+    #[arg(long, value_name = "FILE", conflicts_with = "env_seed")]
+    env: Option<PathBuf>,
     /// Fail (exit code 3) unless every boundary of every program reached this.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
@@ -63,6 +66,7 @@ impl Verify {
             Some(seed) => vec![seed],
             None => env_seeds(self.seed, self.runs.max(1)),
         };
+        let env = self.env.as_ref().map(crate::run::read_env).transpose()?;
         output::heading(format, WIDTH);
         'files: for path in &files {
             let programs = match report::load(path) {
@@ -88,10 +92,14 @@ impl Verify {
                     );
                     continue;
                 };
-                let mut result = checker.program(shader, &seeds);
+                let mut result = match &env {
+                    Some(env) => checker.program_in(shader, std::slice::from_ref(env), None),
+                    None => checker.program(shader, &seeds),
+                };
                 // Other environments may give the program a meaning, or shorter loops.
                 for retry in 1..=RETRIES {
-                    if result.source.finished > 0 || result.refusal.is_some() || self.env_seed.is_some() {
+                    let given = self.env_seed.is_some() || env.is_some();
+                    if result.source.finished > 0 || result.refusal.is_some() || given {
                         break;
                     }
                     result = checker.program(shader, &env_seeds(program_seed(self.seed, retry), self.runs.max(1)));

@@ -10,15 +10,16 @@
 //! together two places of a value, [`edges`](super::edges) moves it, along with the phis.
 
 use super::Error;
-use super::file::{UNITS, Units};
+use super::file::Units;
 use super::liveness::{Liveness, Pressure, members, pressure, units};
 use super::parallel_copy::reg_of;
+use super::repack::Room;
 use super::vectors::{Groups, Parts};
 use crate::ir3::{
     ArrayAccess, Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Src,
     SrcOperand, Value, WriteMask, opcode::Latency,
 };
-use crate::target::Target;
+use crate::target::{RegisterFiles, Target};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Whether a destination is written while sources are still to be read.
@@ -53,7 +54,9 @@ pub struct Wanted {
 /// The state of the walk.
 pub struct Assigner<'a> {
     pub program: &'a mut Program,
-    pub target: &'a Target,
+    merged: bool,
+    /// Units that there are.
+    limits: RegisterFiles,
     pub liveness: Liveness,
     parts: Parts,
     groups: Groups,
@@ -84,7 +87,7 @@ pub struct Assigner<'a> {
 
 impl<'a> Assigner<'a> {
     /// Prepares the walk.
-    pub fn new(program: &'a mut Program, target: &'a Target) -> Result<Self, Error> {
+    pub fn new(program: &'a mut Program, target: &Target, limits: RegisterFiles) -> Result<Self, Error> {
         let parts = Parts::new(program);
         let liveness = Liveness::new(program, &parts.origin);
         let entry = program.entry();
@@ -96,13 +99,14 @@ impl<'a> Assigner<'a> {
         liveness.mark_kills(program);
         let groups = Groups::new(program, &parts, &liveness);
         let mut this = Self {
-            target,
+            merged: target.merged_regs,
+            limits,
             parts,
             groups,
             taken: [Units::default(); 3],
             live: Vec::new(),
             reserved: [Units::default(); 3],
-            bounds: [(0, 384), (0, 192), (0, 64)],
+            bounds: [limits.full, limits.half, limits.shared].map(|units| (0, units as u16)),
             array_base: SecondaryMap::new(),
             floor: 0,
             home: SecondaryMap::with_capacity(program.values.len()),
@@ -117,38 +121,42 @@ impl<'a> Assigner<'a> {
             program,
         };
         this.reserve_arrays()?;
-        if target.merged_regs {
+        if this.merged {
             let Pressure { half, .. } = pressure(this.program, &this.liveness, |value| this.parts.of(value));
-            this.floor = (this.bounds[FULL].0 + half.min(192) as u16).next_multiple_of(2).min(192);
+            let halves = u32::from(this.bounds[FULL].0) + half;
+            this.floor = halves.min(limits.half).next_multiple_of(2) as u16;
         }
         Ok(this)
     }
 
     /// The file of a class, and how many units of it the class reaches.
     pub fn file_of(&self, class: RegClass) -> (usize, u16) {
-        match (class.file, class.half) {
-            (RegFile::Shared, true) => (SHARED, 32),
-            (RegFile::Shared, false) => (SHARED, 64),
-            (_, true) if self.target.merged_regs => (FULL, 192),
-            (_, true) => (HALF, 192),
-            (_, false) => (FULL, UNITS),
-        }
+        let RegisterFiles { full, half, shared, shared_half } = self.limits;
+        let (file, reach) = match (class.file, class.half) {
+            (RegFile::Shared, true) => (SHARED, shared_half),
+            (RegFile::Shared, false) => (SHARED, shared),
+            (_, true) if self.merged => (FULL, half.min(full)),
+            (_, true) => (HALF, half),
+            (_, false) => (FULL, full),
+        };
+        (file, reach as u16)
     }
 
     /// Arrays of halves stand at the bottom, arrays of full registers at the top, all the time.
     fn reserve_arrays(&mut self) -> Result<(), Error> {
         for array in self.program.arrays.keys() {
             let data = &self.program.arrays[array];
-            let (class, len) = (data.class, data.length * data.class.component_units());
+            let (class, len) = (data.class, u32::from(data.length) * u32::from(data.class.component_units()));
             if class.file != RegFile::General {
                 return Err(Error::Malformed { what: format!("{array} is not in general registers") });
             }
-            let (file, _) = self.file_of(class);
+            let (file, reach) = self.file_of(class);
             let (low, high) = &mut self.bounds[file];
-            let limit = if class.half { 192 } else { UNITS };
-            if *high < *low + len || class.half && *low + len > limit {
-                return Err(Error::spilling(u32::from(*low + UNITS - *high + len), limit, class.half));
+            let room = if class.half { reach.min(*high) } else { *high } - *low;
+            if len > u32::from(room) {
+                return Err(Error::spilling(u32::from(reach - room) + len, reach, class.half));
             }
+            let len = len as u16;
             let base = if class.half {
                 *low += len;
                 *low - len
@@ -414,8 +422,10 @@ impl<'a> Assigner<'a> {
         let mut live: Vec<Value> = members(&self.live).filter(is_here).collect();
         live.sort_unstable_by_key(|&value| self.place[value]);
         let (low, high) = self.bounds[file];
+        let (full, half) = (self.file_of(RegClass::FULL).1, self.file_of(RegClass::HALF).1);
+        let room = Room { low, high, full, half };
         let first_moved = moved.len();
-        super::repack::run(self.program, file, (low, high), &live, &self.killed, &mut self.wanted, moved)?;
+        super::repack::run(self.program, file, room, &live, &self.killed, &mut self.wanted, moved)?;
         // Only what really moves.
         let mut i = first_moved;
         while let Some(&(value, at)) = moved.get(i) {

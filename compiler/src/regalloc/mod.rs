@@ -13,7 +13,7 @@
 
 use crate::ir3::dominance::{EdgeKind, postorder};
 use crate::ir3::{Block, Instr, Program};
-use crate::target::Target;
+use crate::target::{RegisterFiles, Target};
 use assign::Assigner;
 use cranelift_entity::SecondaryMap;
 
@@ -74,10 +74,15 @@ impl Error {
 
 /// Assigns registers to every value of a program in SSA form.
 pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
+    run_within(program, target, target.register_files())
+}
+
+/// The same with smaller register files than the target has.
+pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles) -> Result<(), Error> {
     prepare::run(program)?;
     special::run(program, target)?;
     let order = order(program);
-    let mut assigner = Assigner::new(program, target)?;
+    let mut assigner = Assigner::new(program, target, limits)?;
     assigner.run(&order)?;
     edges::run(&mut assigner)
 }

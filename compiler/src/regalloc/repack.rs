@@ -15,12 +15,25 @@ use super::assign::Wanted;
 use super::liveness::units;
 use crate::ir3::{Program, Value};
 
+/// The room that there is in a file, in units.
+#[derive(Clone, Copy)]
+pub struct Room {
+    /// Arrays stand in front of this.
+    pub low: u16,
+    /// And from here on.
+    pub high: u16,
+    /// All full registers.
+    pub full: u16,
+    /// What halves reach.
+    pub half: u16,
+}
+
 /// Chooses a place for each of `live` (added to `moved`, whether it changes or not) and for everything `wanted` in
-/// file `file`, between the units `low` and `high`. Places of tied results are not set.
+/// file `file`. Places of tied results are not set.
 pub fn run(
     program: &Program,
     file: usize,
-    (low, high): (u16, u16),
+    Room { low, high, full: all, half: reach }: Room,
     live: &[Value],
     killed: &[Value],
     wanted: &mut [Wanted],
@@ -46,15 +59,17 @@ pub fn run(
     let (dying_full, new_full) = (sum_live(false, true), sum_wanted(wanted, false, false));
     let middle_end = (even(dying_half_end) + dying_full).max(even(new_half_end) + new_full);
     let full = middle_end + sum_wanted(wanted, false, true);
-    let end = full + sum_live(false, false);
-
     let half_end = dying_half_end.max(new_half_end);
-    if half_end > 192 {
-        return Err(Error::spilling(half_end, 192, true));
+    let living_full = sum_live(false, false);
+    // An odd number of halves costs a unit only where full registers follow.
+    let end = if full + living_full > even(half_end) { full + living_full } else { half_end };
+
+    if half_end > u32::from(reach) && half_end > u32::from(low) {
+        return Err(Error::spilling(half_end, reach, true));
     }
     if end > u32::from(high) {
-        let available = if file == super::assign::SHARED { 64 } else { super::file::UNITS };
-        return Err(Error::spilling(end + u32::from(available) - u32::from(high), available, false));
+        // The file of halves, where it is one, has been looked at.
+        return Err(Error::spilling(end + u32::from(all) - u32::from(high), all, false));
     }
 
     // Where the next one of each kind goes.

@@ -16,6 +16,10 @@ fn targets() -> [Target; 3] {
 
 /// Runs the stages on a program and compares after each one. Whether it fitted.
 fn check(before: &Program, target: &Target, opt: bool, seed: u64) -> Result<(), Error> {
+    check_within(before, target, target.register_files(), opt, seed)
+}
+
+fn check_within(before: &Program, target: &Target, limits: RegisterFiles, opt: bool, seed: u64) -> Result<(), Error> {
     let expected = run_program(before, target, seed);
     let mut program = before.clone();
     if opt {
@@ -25,7 +29,7 @@ fn check(before: &Program, target: &Target, opt: bool, seed: u64) -> Result<(), 
             assert!(actual.refines(&expected), "{stage}, seed {seed}: {actual:?}\n{expected:?}");
         }
     }
-    run(&mut program, target)?;
+    run_within(&mut program, target, limits)?;
     let actual = run_program(&program, target, seed);
     assert!(actual.refines(&expected), "registers, seed {seed}:\n{actual:?}\n{expected:?}\n{}", dump(before, &program));
     lower_copies::run(&mut program, target)?;
@@ -72,30 +76,61 @@ fn random_programs() {
     assert_eq!(refused, 0);
 }
 
-/// Programs near the limit: refused only if they do not fit, and right if not refused.
+/// Registers that a program needs, if values could be moved at will.
+fn needed(program: &Program, target: &Target) -> RegisterFiles {
+    let mut program = program.clone();
+    prepare::run(&mut program).unwrap();
+    special::run(&mut program, target).unwrap();
+    let parts = vectors::Parts::new(&mut program);
+    let liveness = liveness::Liveness::new(&program, &parts.origin);
+    liveness.mark_kills(&mut program);
+    let pressure = liveness::pressure(&program, &liveness, |value| parts.of(value));
+    // The arrays of random programs.
+    let (half, full) = (pressure.half + 8, pressure.full + 16);
+    let full = if target.merged_regs { full + half } else { full };
+    RegisterFiles { full: full.next_multiple_of(2), half, ..target.register_files() }
+}
+
+/// Programs in files that are just large enough: nothing is refused, and all is right after values had to move.
+#[test]
+fn random_programs_that_just_fit() {
+    let mut copies = 0;
+    for seed in 1..1500u64 {
+        let target = &targets()[(seed % 3) as usize];
+        let profile = Profile { pressure: 4 + (seed % 60) as usize, size: 20 + (seed % 80) as usize };
+        let program = random_program(seed, target, profile);
+        let limits = needed(&program, target);
+        if limits.full > 384 || limits.half > 192 {
+            continue;
+        }
+        if let Err(error) = check_within(&program, target, limits, false, seed) {
+            panic!("seed {seed}: {error} within {limits:?}");
+        }
+        let mut roomy = program.clone();
+        let mut tight = program.clone();
+        run(&mut roomy, target).unwrap();
+        run_within(&mut tight, target, limits).unwrap();
+        copies += tight.instruction_count() - roomy.instruction_count().min(tight.instruction_count());
+    }
+    assert!(copies > 100, "{copies}: nothing had to move");
+}
+
+/// Large programs near the limits of the machine: refused only if they do not fit.
 #[test]
 fn random_programs_under_pressure() {
     let mut fitted = 0;
-    for seed in 1..200u64 {
+    for seed in 1..100u64 {
         let target = &targets()[(seed % 3) as usize];
         let profile = Profile { pressure: 60 + (seed % 90) as usize, size: 300 };
         let program = random_program(seed, target, profile);
-        let mut prepared = program.clone();
-        prepare::run(&mut prepared).unwrap();
-        special::run(&mut prepared, target).unwrap();
-        let parts = vectors::Parts::new(&mut prepared);
-        let liveness = liveness::Liveness::new(&prepared, &parts.origin);
-        liveness.mark_kills(&mut prepared);
-        let pressure = liveness::pressure(&prepared, &liveness, |value| parts.of(value));
-        let arrays = if target.merged_regs { 24 } else { 16 };
-        let full = if target.merged_regs { pressure.full + pressure.half } else { pressure.full };
-        let fits = full + arrays + 2 <= 384 && pressure.half + arrays <= 192;
+        let needed = needed(&program, target);
+        let fits = needed.full <= 384 && needed.half <= 192;
         match check(&program, target, false, seed) {
             Ok(()) => fitted += 1,
-            Err(error) => assert!(!fits, "seed {seed}: {error}, but {pressure:?}"),
+            Err(error) => assert!(!fits, "seed {seed}: {error}, but {needed:?}"),
         }
     }
-    assert!(fitted > 60, "{fitted}");
+    assert!(fitted > 30, "{fitted}");
 }
 
 #[test]

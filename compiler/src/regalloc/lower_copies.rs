@@ -1,7 +1,7 @@
 //! Parallel copies, collects and splits become moves and swaps.
 //!
 //! All three are the same thing once registers are known: several registers are read, then several are written. The
-//! order of the moves is the matter of [`parallel_copy`](super::parallel_copy).
+//! order of the moves is the matter of `parallel_copy`.
 
 use super::Error;
 use super::parallel_copy::Sequencer;

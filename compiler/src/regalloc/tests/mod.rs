@@ -65,7 +65,7 @@ fn dump(before: &Program, after: &Program) -> String {
 #[test]
 fn random_programs() {
     let mut refused = 0;
-    for seed in 1..1500u64 {
+    for seed in 1..1000u64 {
         let target = &targets()[(seed % 3) as usize];
         let profile = Profile { pressure: 4 + (seed % 40) as usize, ..Profile::default() };
         let program = random_program(seed, target, profile);

@@ -1,0 +1,68 @@
+//! Random programs in register files that are just large enough, so that values have to be moved to make room, on 64
+//! lanes that part and meet. (In files of the machine's size that hardly happens.)
+
+use ir3_compiler::pipeline::{Stage, run_stage, select};
+use ir3_compiler::regalloc::{self, Error};
+use ir3_compiler::target::{RegisterFiles, Target};
+use ir3_verifier::generate::{Features, Profile, from_seed};
+use ir3_verifier::interp::{self, End, Scratch};
+use ir3_verifier::semantics::env::Env;
+
+const FUEL: u64 = 20_000;
+
+#[test]
+fn programs_survive_small_register_files() {
+    let mut scratch = Scratch::new();
+    let (mut compared, mut moves) = (0, 0);
+    for seed in 0..400u64 {
+        let gpu = ["a660", "a540", "a330", "a750"][seed as usize % 4];
+        let target = Target::by_name(gpu).unwrap();
+        let profile = Profile::ALL[seed as usize / 4 % Profile::ALL.len()];
+        let generated = from_seed(seed, profile, Features::of(&target));
+        let Ok(mut program) = select(&generated.shader, &target) else { continue };
+        for stage in [Stage::CopyPropagation, Stage::DeadCode] {
+            run_stage(stage, &mut program, &target).unwrap();
+        }
+        let source = interp::nir::Decoded::new(&generated.shader).unwrap();
+        let env = Env::from_seed(seed);
+        let expected = source.run(&env, FUEL, &mut scratch);
+        if expected.end != End::Finished {
+            continue;
+        }
+        // Start with next to nothing, and grow by what is said to be missing.
+        let mut limits = RegisterFiles { full: 4, half: 2, ..target.register_files() };
+        let mut allocated = loop {
+            let mut attempt = program.clone();
+            match regalloc::run_within(&mut attempt, &target, limits) {
+                Ok(()) => break attempt,
+                Err(Error::NeedsSpilling { needed, file: "half", .. }) if needed > limits.half => limits.half = needed,
+                Err(Error::NeedsSpilling { needed, file: "full", .. }) if 2 * needed > limits.full => {
+                    limits.full = 2 * needed;
+                }
+                Err(error) => panic!("{gpu}, seed {seed}: {error} with {limits:?}"),
+            }
+            if target.merged_regs {
+                limits.full = limits.full.max(limits.half.next_multiple_of(2));
+            }
+            assert!(limits.full <= 384 && limits.half <= 192);
+        };
+        for lowered in [false, true] {
+            if lowered {
+                regalloc::lower_copies::run(&mut allocated, &target).unwrap();
+            }
+            let decoded = interp::ir3::Decoded::new(&allocated, &target).unwrap();
+            let actual = decoded.run(&env, 4 * FUEL, &mut scratch);
+            if let Some(difference) = expected.first_difference(&actual) {
+                panic!("{gpu}, {}, seed {seed}, lowered {lowered}: {difference} with {limits:?}", profile.name());
+            }
+        }
+        let mut roomy = program;
+        for stage in [Stage::RegisterAllocation, Stage::LowerCopies] {
+            run_stage(stage, &mut roomy, &target).unwrap();
+        }
+        moves += allocated.instruction_count().saturating_sub(roomy.instruction_count());
+        compared += 1;
+    }
+    println!("{compared} programs, {moves} moves to make room");
+    assert!(compared > 300 && moves > 1000);
+}

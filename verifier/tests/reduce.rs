@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use cpu_time::ThreadTime;
-use ir3_compiler::ir3::{Instr, Mods, Opcode, Program, SrcOperand};
+use ir3_compiler::ir3::{
+    Attrs, Block, Condition, Dst, Instr, Mods, Opcode, PhysReg, Place, Program, RegFile, SrcOperand,
+};
 use ir3_compiler::nir::{self, Builder, Shader, text, validate};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
@@ -237,6 +239,145 @@ fn an_input_gets_simpler() {
     oracle.set_envs(vec![simple.clone()]);
     assert!(oracle.same(&small));
     assert_eq!(Env::from_json(&simple.to_json()).ok(), Some(simple));
+}
+
+/// Pairs of instructions that follow each other in a block, in order.
+fn pairs(program: &Program) -> impl Iterator<Item = (Block, usize, Instr, Instr)> + '_ {
+    program.layout.iter().flat_map(|&block| {
+        let instrs = &program.blocks[block].instrs;
+        instrs.windows(2).enumerate().map(move |(at, pair)| (block, at, pair[0], pair[1]))
+    })
+}
+
+/// The one register that an instruction writes, if it is a general one of that width.
+fn written(program: &Program, instr: Instr, half: bool) -> Option<PhysReg> {
+    let data = &program.instrs[instr];
+    match &data.dsts[..] {
+        [Dst { place: Place::Reg(reg), class, mask, .. }]
+            if class.file == RegFile::General && class.half == half && mask.span() == 1 && !data.opcode.is_meta() =>
+        {
+            Some(*reg)
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn a_wrong_condition() {
+    let bug = plant(Stage::Select, |program| {
+        let compare = |p: &Program, i: Instr| matches!(p.instrs[i].attrs, Attrs::Compare(Condition::Lt));
+        if let Some(instr) = first(program, compare) {
+            program.instrs[instr].attrs = Attrs::Compare(Condition::Le);
+        }
+    });
+    reduces("a wrong condition", Profile::Predicates, Some(&bug), refuted_at(Stage::Select));
+}
+
+#[test]
+fn a_wrong_component() {
+    let bug = plant(Stage::Select, |program| {
+        let split = |p: &Program, i: Instr| matches!(p.instrs[i].attrs, Attrs::Split { offset: 1.. });
+        if let Some(instr) = first(program, split)
+            && let Attrs::Split { offset } = &mut program.instrs[instr].attrs
+        {
+            *offset -= 1;
+        }
+    });
+    reduces("a wrong component", Profile::Vectors, Some(&bug), refuted_at(Stage::Select));
+}
+
+#[test]
+fn a_live_range_that_ends_too_early() {
+    let bug = plant(Stage::RegisterAllocation, |program| {
+        let pair = pairs(program).find_map(|(_, _, a, b)| {
+            let (x, y) = (written(program, a, false)?, written(program, b, false)?);
+            (x != y).then_some((b, x))
+        });
+        if let Some((instr, reg)) = pair {
+            program.instrs[instr].dsts[0].place = Place::Reg(reg);
+        }
+    });
+    reduces("a live range that ends too early", Profile::Pressure, Some(&bug), refuted_at(Stage::RegisterAllocation));
+}
+
+#[test]
+fn a_half_register_over_a_full_one() {
+    let bug = plant(Stage::RegisterAllocation, |program| {
+        let pair = pairs(program).find_map(|(_, _, a, b)| {
+            let (full, half) = (written(program, a, false)?, written(program, b, true)?);
+            (full.0 * 2 < 192 && half.0 != full.0 * 2).then_some((b, PhysReg(full.0 * 2)))
+        });
+        if let Some((instr, reg)) = pair {
+            program.instrs[instr].dsts[0].place = Place::Reg(reg);
+        }
+    });
+    reduces("a half register over a full one", Profile::Half, Some(&bug), refuted_at(Stage::RegisterAllocation));
+}
+
+#[test]
+fn copies_in_the_wrong_order() {
+    let bug = plant(Stage::LowerCopies, |program| {
+        let pair = pairs(program).find(|&(_, _, a, b)| {
+            let mov = |i: Instr| program.instrs[i].opcode == Opcode::Mov;
+            let read = program.instrs[a].srcs.first().and_then(|src| src.place()?.reg());
+            mov(a) && mov(b) && read.is_some() && read == written(program, b, false)
+        });
+        if let Some((block, at, ..)) = pair {
+            program.blocks[block].instrs.swap(at, at + 1);
+        }
+    });
+    reduces("copies in the wrong order", Profile::Loops, Some(&bug), refuted_at(Stage::LowerCopies));
+}
+
+#[test]
+fn a_store_moved_over_a_load() {
+    let bug = plant(Stage::DeadCode, |program| {
+        for block in program.layout.clone() {
+            let opcode = |i: Instr| program.instrs[i].opcode;
+            let instrs = &program.blocks[block].instrs;
+            let Some(store) = instrs.iter().position(|&i| opcode(i) == Opcode::Stib) else { continue };
+            let Some(load) = instrs[store..].iter().position(|&i| opcode(i) == Opcode::Ldib) else { continue };
+            let instrs = &mut program.blocks[block].instrs;
+            let moved = instrs.remove(store);
+            instrs.insert(store + load, moved);
+            return;
+        }
+    });
+    reduces("a store moved over a load", Profile::Memory, Some(&bug), refuted_at(Stage::DeadCode));
+}
+
+/// A bug that hits another instruction in each program, so that it moves while the program gets smaller.
+#[test]
+fn bugs_that_move() {
+    let mut sizes = Vec::new();
+    let start = ThreadTime::now();
+    for (number, profile) in (0..).zip(Profile::ALL) {
+        for stage in [Stage::Select, Stage::RegisterAllocation, Stage::LowerCopies] {
+            let bug = plant(stage, move |program| {
+                let wanted = |&(_, i): &(Block, Instr)| {
+                    let data = &program.instrs[i];
+                    !data.opcode.is_meta() && data.srcs.len() == 2 && data.srcs[0] != data.srcs[1]
+                };
+                let all: Vec<Instr> = program.iter_instrs().filter(wanted).map(|(_, i)| i).collect();
+                if let Some(&instr) = all.get((all.len() * 7 + number) % all.len().max(1) / 2) {
+                    program.instrs[instr].srcs.swap(0, 1);
+                }
+            });
+            let (shader, oracle) = failing(Target::default(), profile, Some(&bug));
+            let reduced = with_jobs(&shader, &oracle, 1);
+            assert!(reduced.minimal && oracle.fork().same(&reduced.shader), "{profile} {stage}");
+            let count = reduced.shader.instruction_count();
+            println!("{profile} {stage}: {} to {count}, {}", shader.instruction_count(), oracle.failure());
+            assert!(count <= 20, "{profile} {stage}: {}", text::write(&reduced.shader));
+            sizes.push(count);
+            // No step is left.
+            let again = with_jobs(&reduced.shader, &oracle, 1);
+            assert_eq!((again.progress.taken, again.shader), (0, reduced.shader), "{profile} {stage}");
+        }
+    }
+    sizes.sort_unstable();
+    println!("{sizes:?}, {:.1} s of CPU time", start.elapsed().as_secs_f64());
+    assert!(sizes[sizes.len() / 2] <= 10);
 }
 
 fn ir3_equiv(arguments: &[&str]) -> (bool, String) {

@@ -2,7 +2,7 @@
 //!
 //! One walk over the tree of control flow, in source order, one nir instruction at a time; nothing is matched across
 //! instructions, since copy propagation and dead-code elimination run behind. The room has one file for each kind of
-//! nir instruction; all of them work on one [`Context`], which knows for every component of a nir value which ir3
+//! nir instruction; all of them work on one `Context`, which knows for every component of a nir value which ir3
 //! value it is.
 //!
 //! How nir's values are kept:

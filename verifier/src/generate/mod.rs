@@ -1,7 +1,7 @@
 //! Programs from nowhere: random nir that is well-formed by construction.
 //!
-//! A program is grown from its beginning to its end. Every instruction takes its sources from the [`pool`] of values
-//! that dominate it; scopes nest with control flow; loops count ([`control`]). What nobody has read by the end of a
+//! A program is grown from its beginning to its end. Every instruction takes its sources from the `pool` of values
+//! that dominate it; scopes nest with control flow; loops count (`control`). What nobody has read by the end of a
 //! scope is mixed into the value that leaves it, and by the end of the program into its outputs, so that nearly all of
 //! a program matters to what it computes.
 //!

@@ -1,7 +1,7 @@
 //! Making a program that fails smaller, while it fails in the same way.
 //!
 //! The reducer works on programs, never on bytes. [`run`] gets a nir program and a question, "does this one fail in the
-//! same way?", and tries [steps](steps): it drops effects, ifs, loops and instructions, replaces values by constants and
+//! same way?", and tries steps: it drops effects, ifs, loops and instructions, replaces values by constants and
 //! by other values, takes components and bits away. A candidate is smaller by [`Size`], valid by nir's own rules, and
 //! only then is the question asked. It begins with many steps at once, halves their number as long as nothing works, and
 //! ends when no single step of any kind makes the program smaller: the result is 1-minimal for the steps that it knows.

@@ -6,7 +6,7 @@
 //! - [`nir_alu`] and [`ir3_alu`] are the tables from the operations of the two languages to those definitions, as
 //!   [`Kernel`]s: loops over the 64 lanes of a [`Row`], monomorphised around one definition. They are looked up once,
 //!   when a program is decoded.
-//! - [`env`], [`memory`] and [`texture`] are the world around a program: everything in it follows from one seed.
+//! - [`mod@env`], [`memory`] and [`texture`] are the world around a program: everything in it follows from one seed.
 //!
 //! A value component of up to 32 bits is a [`Row`], zero-extended in each lane; a component of 64 bits is two rows, the
 //! low half first. Poison (a value that means nothing) is not in the rows: interpreters keep a mask of lanes beside

@@ -1,8 +1,8 @@
 //! The interpreter of ir3: programs in SSA form, with registers, and in between.
 //!
-//! A program is decoded into flat arrays ([`Op`](op::Op)); what an operand names (a component of a value, a register,
+//! A program is decoded into flat arrays (`Op`); what an operand names (a component of a value, a register,
 //! half of one, an array element, an immediate, a word of the constant file) becomes a slot of 64 lanes
-//! ([`storage`]), so the loop that runs a program is the same for all forms:
+//! (`storage`), so the loop that runs a program is the same for all forms:
 //!
 //! - SSA values and values whose register has been chosen (`ssa_5(r61.x)`) have slots of their own: as long as an
 //!   operand names a value, the value decides. An operand that is a register is that register. So a register

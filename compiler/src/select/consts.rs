@@ -28,29 +28,22 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
         return Err(ctx.unsupported(format!("a constant of {bits} bits")));
     }
     let words = i64::from(ctx.components(def)) * words_per_component(bits) as i64;
-    let mut base = i64::from(intrinsic.indices.base());
-    let mut address = None;
-    match ctx.constant(offset, 0) {
-        Some(constant) => base += i64::from(constant as i32),
-        None => {
-            let offset = ctx.scalar(offset, 0);
-            address = Some(ctx.address(offset));
-        }
-    }
+    let constant = ctx.constant(offset, 0);
+    let mut base = i64::from(intrinsic.indices.base()) + constant.map_or(0, |offset| i64::from(offset as i32));
     if base < 0 || base + words > i64::from(WORDS) {
         return Err(ctx.unsupported("the word is outside of the constant file"));
     }
-    // The relative form reaches 512 words on.
-    if let Some(old) = address
-        && base + words > 512
-    {
-        let _ = old;
-        let offset = ctx.scalar(offset, 0);
-        let offset = ctx.widened(offset);
-        let far = ctx.immediate(base as u32, false);
-        let sum = ctx.bin(Opcode::AddU, offset, far);
-        address = Some(ctx.address(sum));
-        base = 0;
+    let mut address = None;
+    if constant.is_none() {
+        let mut offset = ctx.scalar(offset, 0);
+        // The relative form reaches 512 words on.
+        if base + words > 512 {
+            let far = ctx.immediate(base as u32, false);
+            offset = ctx.widened(offset);
+            offset = ctx.bin(Opcode::AddU, offset, far);
+            base = 0;
+        }
+        address = Some(ctx.address(offset));
     }
     for word in 0..words {
         let operand = match address {

@@ -229,15 +229,19 @@ fn an_input_gets_simpler() {
         }
     });
     let (shader, oracle) = failing(Target::default(), Profile::Branchy, Some(&bug));
-    let small = with_jobs(&shader, &oracle, 1).shader;
+    let alone = with_jobs(&shader, &oracle, 1).shader;
+    let whole = |jobs| {
+        let mut oracle = oracle.fork();
+        reduce::whole::run(&shader, &mut oracle, jobs, &reduce::Options::default(), &mut |_| true).expect("no file")
+    };
+    let result = whole(1);
+    let simple = result.env.clone().expect("a refutation has an input");
     let mut oracle = oracle.fork();
-    let env = oracle.envs()[0].clone();
-    let simple = reduce::environment::run(&env, &small, &mut |env| {
-        oracle.set_envs(vec![env.clone()]);
-        oracle.same(&small)
-    });
     oracle.set_envs(vec![simple.clone()]);
-    assert!(oracle.same(&small));
+    assert!(result.reduced.minimal && oracle.same(&result.reduced.shader));
+    assert!(Size::of(&result.reduced.shader) <= Size::of(&alone));
+    let other = whole(2);
+    assert_eq!((other.env.as_ref(), &other.reduced.shader), (Some(&simple), &result.reduced.shader));
     assert_eq!(Env::from_json(&simple.to_json()).ok(), Some(simple));
 }
 

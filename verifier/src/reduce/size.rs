@@ -3,7 +3,7 @@
 //! A step is taken only when it makes the program smaller, so reduction ends and never gives back more than it got.
 //! Size is compared field by field, in the order in which people care.
 
-use ir3_compiler::nir::{CfNode, Index, InstrData, Op, Shader};
+use ir3_compiler::nir::{CfNode, Def, Index, InstrData, Op, Shader};
 
 /// The size of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,7 +14,7 @@ pub struct Size {
     pub work: u32,
     /// Operands that are not constants.
     pub operands: u32,
-    /// Components times bits, over all values; and sources of textures.
+    /// Components times bits, over all values, and over all operands that are read whole.
     pub bits: u32,
     /// How far the constants are from 0.
     pub constants: u32,
@@ -30,10 +30,18 @@ impl Size {
         for (_, instr) in function.instrs_in_order() {
             let data = &function.instrs[instr];
             size.instructions += 1;
-            data.for_each_src(|src| size.operands += u32::from(function.as_const(src).is_none()));
-            if let Some(def) = data.def() {
+            let bits = |def: Def| {
                 let def = &function.defs[def];
-                size.bits += u32::from(def.num_components) * u32::from(def.bit_size);
+                u32::from(def.num_components) * u32::from(def.bit_size)
+            };
+            let whole = !matches!(data, InstrData::Alu(_) | InstrData::Phi { .. });
+            data.for_each_src(|src| {
+                size.operands += u32::from(function.as_const(src).is_none());
+                size.bits += if whole { bits(src) } else { 0 };
+            });
+            if let Some(def) = data.def() {
+                size.bits += bits(def);
+                let def = &function.defs[def];
                 size.attributes += u32::from(def.divergent.is_some());
             }
             match data {
@@ -54,7 +62,6 @@ impl Size {
                 }
                 InstrData::Tex(tex) => {
                     size.work += 1;
-                    size.bits += 8 * tex.srcs.len() as u32;
                     size.attributes += u32::from(tex.texture_index != 0)
                         + u32::from(tex.sampler_index != 0)
                         + u32::from(tex.component != 0)

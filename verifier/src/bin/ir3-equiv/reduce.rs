@@ -11,6 +11,7 @@ use ir3_verifier::check::Snapshot;
 use ir3_verifier::check::campaign::env_seeds;
 use ir3_verifier::generate::{self, Features};
 use ir3_verifier::mesa::input::{InputError, InputKind};
+use ir3_verifier::reduce::whole::{self, Whole};
 use ir3_verifier::reduce::{self, Oracle, Progress};
 use ir3_verifier::report;
 use ir3_verifier::semantics::env::Env;
@@ -82,7 +83,7 @@ impl Reduce {
         let interrupted = interrupt_flag()?;
         let start = Instant::now();
         let case = self.case()?;
-        let Some(oracle) = Oracle::find(case.target, Options::default(), &case.shader, &case.envs, None) else {
+        let Some(mut oracle) = Oracle::find(case.target, Options::default(), &case.shader, &case.envs, None) else {
             let (path, gpu) = (self.path.display(), case.target.name);
             let tried = case.envs.len();
             return Err(format!(
@@ -91,8 +92,6 @@ impl Reduce {
             .into());
         };
         let jobs = self.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
-        let mut oracles: Vec<Oracle> = (0..jobs).map(|_| oracle.fork()).collect();
-        let mut same: Vec<_> = oracles.iter_mut().map(|oracle| |shader: &Shader| oracle.same(shader)).collect();
         let bar = ProgressBar::new_spinner();
         bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}, {msg}")?);
         bar.enable_steady_tick(Duration::from_millis(200));
@@ -103,17 +102,8 @@ impl Reduce {
             bar.set_message(format!("{} instructions, {candidates} candidates, {kind}", size.instructions));
             !interrupted.load(Ordering::Relaxed)
         };
-        let reduced = reduce::run_parallel(&case.shader, &mut same, &options, &mut progress)?;
+        let Whole { reduced, env } = whole::run(&case.shader, &mut oracle, jobs, &options, &mut progress)?;
         bar.finish_and_clear();
-
-        // A refutation has an input, which gets simpler as well.
-        let mut asked = oracle.fork();
-        let env = oracle.envs().first().map(|env| {
-            reduce::environment::run(env, &reduced.shader, &mut |env| {
-                asked.set_envs(vec![env.clone()]);
-                asked.same(&reduced.shader)
-            })
-        });
         replace(&case.output, &text::write(&reduced.shader))?;
         let env_path = env.as_ref().map(|_| beside(&case.output, "env.json"));
         if let (Some(path), Some(env)) = (&env_path, &env) {

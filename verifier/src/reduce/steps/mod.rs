@@ -53,6 +53,7 @@ pub(super) static KINDS: &[Kind] = &[
     Kind { name: "operands to other values", list: operands::to_values, together: false },
     Kind { name: "results to moves", list: operands::moves, together: true },
     Kind { name: "fewer components", list: vectors::narrow, together: false },
+    Kind { name: "stores of one component", list: vectors::scalars, together: true },
     Kind { name: "fewer components written", list: vectors::write_masks, together: true },
     Kind { name: "narrower widths", list: widths::narrow_list, together: false },
     Kind { name: "equal constants", list: constants::unify, together: true },

@@ -9,7 +9,7 @@ use ir3_compiler::nir::{Index, Intrinsic};
 use smallvec::SmallVec;
 
 use super::{Step, Steps, boxed};
-use crate::reduce::edit::{Edit, View, vec_op};
+use crate::reduce::edit::{Edit, Shape, View, vec_op};
 
 /// The values that must have as many components as `seed`, if all of them can be narrowed.
 fn class(edit: &Edit, seed: Def) -> Option<Vec<Def>> {
@@ -192,6 +192,47 @@ impl Step for Mask {
         intrinsic.indices.set(Index::WriteMask(new));
         true
     }
+}
+
+/// What an instruction without a result reads as a vector becomes one component of 0.
+struct Scalar {
+    instr: Instr,
+    index: usize,
+}
+
+impl Step for Scalar {
+    fn apply(&self, edit: &mut Edit) -> bool {
+        let Some(InstrData::Intrinsic(intrinsic)) = edit.get(self.instr) else { return false };
+        let shape = edit.shape(intrinsic.srcs[self.index]);
+        if shape.components == 1 {
+            return false;
+        }
+        let zero = edit.splat(Shape { components: 1, ..shape }, 0);
+        let InstrData::Intrinsic(intrinsic) = &mut edit.function_mut().instrs[self.instr] else { return false };
+        intrinsic.srcs[self.index] = zero;
+        if intrinsic.indices.get(IndexKind::WriteMask).is_some() {
+            intrinsic.indices.set(Index::WriteMask(1));
+        }
+        true
+    }
+}
+
+/// Stores write one component of 0.
+pub(super) fn scalars(view: &View<'_>) -> Steps {
+    let mut steps = Vec::new();
+    for &(_, instr) in &view.order {
+        let InstrData::Intrinsic(intrinsic) = &view.function().instrs[instr] else { continue };
+        let info = intrinsic.op.info();
+        let vectors = info.srcs.iter().enumerate().filter(|(_, kind)| **kind == Components::Vector);
+        let mut vectors = vectors.map(|(index, _)| index);
+        // With several of them, all would have to change.
+        if let (None, Some(index), None) = (info.dest, vectors.next(), vectors.next())
+            && view.shape(intrinsic.srcs[index]).components > 1
+        {
+            steps.push(Scalar { instr, index });
+        }
+    }
+    boxed(steps)
 }
 
 /// Stores write fewer components.

@@ -86,10 +86,7 @@ impl Reduce {
         let Some(mut oracle) = Oracle::find(case.target, Options::default(), &case.shader, &case.envs, None) else {
             let (path, gpu) = (self.path.display(), case.target.name);
             let tried = case.envs.len();
-            return Err(format!(
-                "{path}: found a program that passes on {gpu} in {tried} environments, expected one that fails"
-            )
-            .into());
+            return Err(format!("{path}: found no failure on {gpu} in {tried} environments, expected one").into());
         };
         let jobs = self.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
         let bar = ProgressBar::new_spinner();

@@ -206,7 +206,10 @@ impl<'a> Assigner<'a> {
         self.place_phis(&list[..phis])?;
         // Whatever has been moved up to here is at its new place when the block starts.
         self.note_places(block, true);
-        for &instr in &list[phis..] {
+        let inputs = list[phis..].iter().take_while(|&&i| self.program.instrs[i].opcode == Opcode::Input).count();
+        let (inputs, rest) = list[phis..].split_at(inputs);
+        self.run_inputs(inputs)?;
+        for &instr in rest {
             self.run_instr(instr)?;
         }
         // The phis stay until the edges are done.
@@ -255,6 +258,28 @@ impl<'a> Assigner<'a> {
         // The edges bring everything to wherever it is to be, so a new order costs no instruction here.
         self.place_wanted()?;
         self.commit();
+        Ok(())
+    }
+
+    /// Inputs are all there before the first instruction: each has its registers for itself, components that nobody
+    /// reads included.
+    fn run_inputs(&mut self, inputs: &[Instr]) -> Result<(), Error> {
+        self.wanted.clear();
+        self.killed.clear();
+        for &input in inputs {
+            for k in 0..self.program.instrs[input].dsts.len() {
+                self.want(input, k)?;
+            }
+        }
+        if !self.wanted.is_empty() {
+            // Nothing is live yet, so there is nothing to move.
+            self.place_wanted()?;
+        }
+        self.commit();
+        for &input in inputs {
+            self.rewrite_destinations(input)?;
+            self.out.push(input);
+        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use crate::check::Snapshot;
 use crate::mesa::input::{InputError, InputKind, Place, Source};
 use crate::mesa::log::Log;
-use ir3_compiler::{ir3, nir};
+use ir3_compiler::{ir3, nir, target::Target};
 use std::path::Path;
 
 /// A program with the name that reports use.
@@ -19,7 +19,7 @@ pub struct Named {
 ///
 /// # Errors
 /// When the file cannot be read, or is not such a text; with the place.
-pub fn load(path: &Path) -> Result<Vec<Named>, InputError> {
+pub fn load(path: &Path, target: &Target) -> Result<Vec<Named>, InputError> {
     let source = Source::read(path)?;
     let name = path.display().to_string();
     match source.kind {
@@ -28,7 +28,7 @@ pub fn load(path: &Path) -> Result<Vec<Named>, InputError> {
             Ok(vec![Named { name, program }])
         }
         InputKind::Ir3 => {
-            let program = Snapshot::Ir3(Box::new(read_ir3(path, &source.text, 0)?));
+            let program = Snapshot::Ir3(Box::new(read_ir3(path, &source.text, target)?));
             Ok(vec![Named { name, program }])
         }
         InputKind::Log => {
@@ -64,12 +64,22 @@ fn read_nir(path: &Path, text: &str, skipped: u32) -> Result<nir::Shader, InputE
     Ok(shader)
 }
 
-fn read_ir3(path: &Path, text: &str, skipped: u32) -> Result<ir3::Program, InputError> {
+/// Reads and validates ir3.
+fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<ir3::Program, InputError> {
     let program = ir3::text::read(text).map_err(|error| InputError::Syntax {
-        place: Place { path: path.to_owned(), line: error.line as u32 + skipped, column: error.column as u32 },
+        place: Place { path: path.to_owned(), line: error.line as u32, column: error.column as u32 },
         found: error.found.clone(),
         expected: error.expected.clone(),
     })?;
+    if let Err(violations) = ir3::validate::validate(&program, target, ir3::validate::Form::of(&program))
+        && let Some(violation) = violations.first()
+    {
+        // The text numbers its instructions, so the number leads back to the line.
+        let serial = violation.instr.map(|instr| format!("{:04}:", program.serials[instr]));
+        let line = serial.and_then(|serial| text.lines().position(|line| line.contains(&serial)));
+        let place = Place { path: path.to_owned(), line: line.map_or(1, |line| line as u32 + 1), column: 1 };
+        return Err(InputError::Invalid { place, problem: violation.to_string() });
+    }
     Ok(program)
 }
 

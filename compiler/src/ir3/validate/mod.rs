@@ -14,7 +14,7 @@ mod structure;
 #[cfg(test)]
 mod tests;
 
-use super::{Block, Instr, Opcode, Program};
+use super::{Block, Instr, InstrData, Opcode, Program};
 use crate::target::Target;
 use std::fmt;
 
@@ -28,6 +28,21 @@ pub enum Form {
     Registers,
     /// Nothing but machine instructions, inputs aside. Branches may say where they go, and two may end a block.
     Machine,
+}
+
+impl Form {
+    /// The form that a program is in, as its operands tell.
+    pub fn of(program: &Program) -> Self {
+        let all = || program.iter_instrs().map(|(_, instr)| &program.instrs[instr]);
+        let in_ssa = |data: &InstrData| {
+            data.dsts.iter().any(|dst| dst.value().is_some()) || data.srcs.iter().any(|src| src.value().is_some())
+        };
+        if all().any(in_ssa) {
+            return Self::Ssa;
+        }
+        let vectors = [Opcode::Phi, Opcode::Collect, Opcode::Split, Opcode::ParallelCopy];
+        if all().any(|data| vectors.contains(&data.opcode)) { Self::Registers } else { Self::Machine }
+    }
 }
 
 impl fmt::Display for Form {

@@ -2,6 +2,7 @@
 
 use crate::{Exit, Failure, Format, Gpu, output};
 use clap::Args;
+use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::env_seeds;
 use ir3_verifier::check::{self, Summary, compare_snapshots};
 use ir3_verifier::report::{self, Named};
@@ -30,8 +31,8 @@ pub struct Check {
     gpu: Gpu,
 }
 
-fn one(path: &Path) -> Result<Named, Failure> {
-    let mut programs = report::load(path)?;
+fn one(path: &Path, target: &Target) -> Result<Named, Failure> {
+    let mut programs = report::load(path, target)?;
     match (programs.pop(), programs.len()) {
         (Some(program), 0) => Ok(program),
         (_, more) => Err(format!("{}: found {} programs, expected one", path.display(), more + 1).into()),
@@ -41,7 +42,7 @@ fn one(path: &Path) -> Result<Named, Failure> {
 impl Check {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let (before, after) = (one(&self.before)?, one(&self.after)?);
+        let (before, after) = (one(&self.before, &self.gpu.target)?, one(&self.after, &self.gpu.target)?);
         let envs = match &self.env {
             Some(path) => vec![crate::run::read_env(path)?],
             None => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),

@@ -39,7 +39,7 @@ fn parse_stage(name: &str) -> Result<Emit, String> {
 impl Compile {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<Exit, Failure> {
-        for named in report::load(&self.path)? {
+        for named in report::load(&self.path, &self.gpu.target)? {
             let Snapshot::Nir(shader) = &named.program else {
                 return Err(format!("{}: found an ir3 program, expected nir", named.name).into());
             };

@@ -68,7 +68,7 @@ impl Run {
             None => Env::from_seed(self.seed),
         };
         let mut scratch = Scratch::default();
-        for named in report::load(&self.path)? {
+        for named in report::load(&self.path, &self.gpu.target)? {
             let outcome = run_snapshot(&named.program, &self.gpu.target, &env, self.fuel, &mut scratch)
                 .map_err(|error| format!("{}: {error}", named.name))?;
             print(format, &named.name, &outcome);

@@ -69,7 +69,7 @@ impl Verify {
         let env = self.env.as_ref().map(crate::run::read_env).transpose()?;
         output::heading(format, WIDTH);
         'files: for path in &files {
-            let programs = match report::load(path) {
+            let programs = match report::load(path, &self.gpu.target) {
                 Ok(programs) => programs,
                 // A folder may hold texts of ours that have no nir; a file that was named must.
                 Err(InputError::NoNir { .. }) if !self.paths.contains(path) => continue,
@@ -102,6 +102,7 @@ impl Verify {
                     if result.source.finished > 0 || result.refusal.is_some() || given {
                         break;
                     }
+                    summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
                     result = checker.program(shader, &env_seeds(program_seed(self.seed, retry), self.runs.max(1)));
                 }
                 summary.programs += 1;

@@ -378,7 +378,13 @@ impl Decoder<'_> {
         for k in components(dst.mask) {
             let write = self.slots.write(dst, k)?;
             let input = self.out.inputs.len() as u32;
-            self.out.inputs.push(Input { kind, component: k, half: dst.class.half, dst: write });
+            let mut clash = false;
+            for other in &mut self.out.inputs {
+                let overlaps = other.dst.loc.overlaps(write.loc);
+                other.clash |= overlaps;
+                clash |= overlaps;
+            }
+            self.out.inputs.push(Input { kind, component: k, half: dst.class.half, dst: write, clash });
             self.push(Op::Input(input));
         }
         Ok(())

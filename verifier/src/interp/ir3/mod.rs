@@ -64,6 +64,8 @@ struct Input {
     component: u32,
     half: bool,
     dst: Write,
+    /// Another input has the same register. All inputs are there when the program starts, so neither is.
+    clash: bool,
 }
 
 impl Decoded {

@@ -278,7 +278,7 @@ impl Wave<'_> {
             }
             Op::Copies(copies) => self.copies(copies),
             Op::Input(input) => {
-                let Input { kind, component, half, dst } = self.program.inputs[*input as usize];
+                let Input { kind, component, half, dst, clash } = self.program.inputs[*input as usize];
                 match kind {
                     InputKind::System(value) => self.env.system_value(self.program.launch, value, component, out),
                     InputKind::Attribute { base, component: first } => {
@@ -288,7 +288,7 @@ impl Wave<'_> {
                 if half {
                     out.iter_mut().for_each(|word| *word &= 0xffff);
                 }
-                storage.write(dst, out, 0, active);
+                storage.write(dst, out, if clash { ALL_LANES } else { 0 }, active);
             }
             Op::Gather { array, offset, index, to } => {
                 let undefined = storage.fetch(index, a);

@@ -176,3 +176,17 @@ fn a_register_outside_of_its_file_is_refused() {
     code.end(&[]);
     assert!(code.refused().contains("r48.x"));
 }
+
+#[test]
+fn inputs_in_the_same_register_are_both_undefined() {
+    for (second, defined) in [(PhysReg(1), true), (PhysReg(0), false)] {
+        let mut code = Code::new();
+        for (at, value) in [(PhysReg(0), SystemValue::SubgroupInvocation), (second, SystemValue::SubgroupSize)] {
+            let dst = Dst::new(Place::Reg(at), RegClass::FULL, WriteMask::SCALAR);
+            code.instr(Opcode::Input, &[dst], &[], Attrs::Input(Some(InputKind::System(value))));
+        }
+        code.end(&[Src::reg(Place::Reg(PhysReg(0)), RegClass::FULL, WriteMask::SCALAR)]);
+        let outcome = code.run();
+        assert_eq!(outcome.outputs.rows()[0].poison == 0, defined);
+    }
+}

@@ -230,11 +230,27 @@ pub fn pressure<'a>(program: &Program, liveness: &Liveness, parts: impl Fn(Value
             *max = Pressure { half: max.half.max(now.half), full: max.full.max(now.full) };
         };
         note(&mut max, &now);
-        for &instr in &program.blocks[block].instrs {
+        let instrs = &program.blocks[block].instrs;
+        // Inputs are all there before the first instruction, components that nobody reads included.
+        let first = instrs.iter().position(|&i| program.instrs[i].opcode != Opcode::Phi).unwrap_or(instrs.len());
+        let inputs = instrs[first..].iter().take_while(|&&i| program.instrs[i].opcode == Opcode::Input).count();
+        let inputs = &instrs[first..first + inputs];
+        let mut together = now;
+        for &input in inputs {
+            defined(program, input).for_each(|value| together.add(program, value));
+        }
+        note(&mut max, &together);
+        for &instr in instrs {
             step(program, liveness, instr, &parts, &mut now, &mut |now| note(&mut max, now));
         }
     }
     max
+}
+
+/// The general values that an instruction defines.
+fn defined(program: &Program, instr: Instr) -> impl Iterator<Item = Value> + '_ {
+    let values = program.instrs[instr].dsts.iter().filter_map(|dst| dst.value());
+    values.filter(|&value| program.values[value].class.file == RegFile::General)
 }
 
 fn step<'a>(
@@ -255,13 +271,12 @@ fn step<'a>(
     if !early {
         killed().for_each(|value| now.remove(program, value));
     }
-    let defined = || data.dsts.iter().filter_map(|dst| dst.value()).filter(is_general);
-    defined().for_each(|value| now.add(program, value));
+    defined(program, instr).for_each(|value| now.add(program, value));
     note(now);
     if early {
         killed().for_each(|value| now.remove(program, value));
     }
-    for value in defined() {
+    for value in defined(program, instr) {
         let parts = parts(value);
         if !parts.is_empty() || !liveness.is_used(value) {
             now.remove(program, value);

@@ -158,7 +158,7 @@ impl Reduce {
 
 /// The one nir program of a file.
 fn program(path: &Path) -> Result<Shader, Failure> {
-    let mut programs = report::load(path)?;
+    let mut programs = report::load(path, &Target::default())?;
     match (programs.pop().map(|named| named.program), programs.len()) {
         (Some(Snapshot::Nir(shader)), 0) => Ok(*shader),
         (Some(Snapshot::Ir3(_)), _) => Err(format!("{}: found an ir3 program, expected nir", path.display()).into()),

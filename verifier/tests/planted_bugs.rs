@@ -115,6 +115,18 @@ fn clobbered_live_register() {
 }
 
 #[test]
+fn a_crash_is_a_verdict_and_not_the_end() {
+    let shader = generate::from_seed(1, Profile::Mixed, Features::ALL).shader;
+    let mut checker = Checker::new(Target::default(), Options::default());
+    let mut crash = |stage: Stage, _: &mut Program| assert!(stage != Stage::RegisterAllocation, "planted");
+    let report = checker.program_caught(&shader, &[1], Some(&mut crash));
+    assert_eq!(report.crash(), Some((Stage::RegisterAllocation, "planted")));
+    // The checker can go on.
+    let report = checker.program(&shader, &[1]);
+    assert!(report.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })));
+}
+
+#[test]
 fn inverted_branch() {
     planted(Stage::CopyPropagation, Profile::Branchy, |program, n| {
         let instr = nth(program, n, |p, i| p.instrs[i].opcode == Opcode::Br);

@@ -91,6 +91,7 @@ impl Counts {
         a.out_of_fuel += b.out_of_fuel;
         a.needs_spilling += b.needs_spilling;
         a.unsupported += b.unsupported;
+        a.crashed += b.crashed;
         a.lanes += b.lanes;
         a.seconds += b.seconds;
         self.rejected += other.rejected;
@@ -132,7 +133,7 @@ pub fn env_seeds(program: u64, runs: u32) -> Vec<u64> {
 }
 
 impl Campaign {
-    /// Runs it. `found` is called for each refuted or refused program as soon as there is one, `progress` now and then; both from
+    /// Runs it. `found` is called for each refuted, crashing or refused program as soon as there is one, `progress` now and then; both from
     /// worker threads, one at a time. `interrupted` stops it early.
     pub fn run(
         &self,
@@ -168,9 +169,10 @@ impl Campaign {
                         let elapsed = cpu.elapsed();
                         let report = checker.program(&generated.shader, &env_seeds(seed, self.runs));
                         local.count(generated.shader.instruction_count(), elapsed, &report);
-                        if report.refutation().is_some() || report.refusal.is_some() {
+                        let failed = report.refutation().is_some() || report.crash().is_some();
+                        if failed || report.refusal.is_some() {
                             (lock().1)(&Finding { number, profile, seed, generated: &generated, report: &report });
-                            if report.refutation().is_some() && !self.keep_going {
+                            if failed && !self.keep_going {
                                 stop.store(true, Ordering::Relaxed);
                             }
                         }

@@ -7,6 +7,7 @@ use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::{self, CompileError, ErrorKind, Options, Stage};
 use ir3_compiler::{ir3, nir, target::Target};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// A program on one side of a boundary.
@@ -54,7 +55,7 @@ pub struct Times {
 }
 
 /// Everything about one program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ProgramReport {
     /// One verdict for each stage that ran, or would have run next, with the time of the comparison.
     pub boundaries: Vec<(Stage, Verdict, Duration)>,
@@ -74,6 +75,14 @@ impl ProgramReport {
             _ => None,
         })
     }
+
+    /// The stage in which the compiler or an engine panicked, and the message.
+    pub fn crash(&self) -> Option<(Stage, &str)> {
+        self.boundaries.iter().find_map(|(stage, verdict, _)| match verdict {
+            Verdict::Unknown(Unknown::Crashed(message)) => Some((*stage, &**message)),
+            _ => None,
+        })
+    }
 }
 
 /// A change that a test makes to a program behind a stage, to see that it is found.
@@ -85,6 +94,8 @@ pub struct Checker {
     options: Options,
     fuel: u64,
     scratch: Scratch,
+    /// The stage that is at work.
+    stage: Stage,
 }
 
 /// Instructions of a wave after which a source run is given up.
@@ -98,7 +109,7 @@ const FUEL_SLACK: u64 = 10_000;
 impl Checker {
     /// A checker for one GPU.
     pub fn new(target: Target, options: Options) -> Self {
-        Self { target, options, fuel: DEFAULT_FUEL, scratch: Scratch::default() }
+        Self { target, options, fuel: DEFAULT_FUEL, scratch: Scratch::default(), stage: Stage::Select }
     }
 
     /// With another limit for source runs.
@@ -113,11 +124,28 @@ impl Checker {
     }
 
     /// Compiles `shader` and compares each boundary on the environments of `seeds`.
+    ///
+    /// A panic on the way is caught, and is the verdict of the stage that it happened in: a run over many programs must
+    /// not be lost with one of them.
     pub fn program(&mut self, shader: &nir::Shader, seeds: &[u64]) -> ProgramReport {
-        self.program_with(shader, seeds, None)
+        self.program_caught(shader, seeds, None)
     }
 
     /// The same, with a change planted behind stages.
+    pub fn program_caught(&mut self, shader: &nir::Shader, seeds: &[u64], plant: Option<Plant<'_>>) -> ProgramReport {
+        let checked = catch_unwind(AssertUnwindSafe(|| self.program_with(shader, seeds, plant)));
+        checked.unwrap_or_else(|panic| {
+            // Whatever the buffers hold now, nobody is to see it.
+            self.scratch = Scratch::default();
+            let message = panic.downcast_ref::<String>().cloned();
+            let message = message.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
+            let message = message.unwrap_or_else(|| "a panic without a message".to_owned());
+            let verdict = Verdict::Unknown(Unknown::Crashed(message));
+            ProgramReport { boundaries: vec![(self.stage, verdict, Duration::ZERO)], ..ProgramReport::default() }
+        })
+    }
+
+    /// The same, and panics go on to the caller.
     pub fn program_with(&mut self, shader: &nir::Shader, seeds: &[u64], plant: Option<Plant<'_>>) -> ProgramReport {
         let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
         self.program_in(shader, &envs, plant)
@@ -125,12 +153,8 @@ impl Checker {
 
     /// The same, in given environments.
     pub fn program_in(&mut self, shader: &nir::Shader, envs: &[Env], mut plant: Option<Plant<'_>>) -> ProgramReport {
-        let mut report = ProgramReport {
-            boundaries: Vec::with_capacity(Stage::ALL.len()),
-            source: SourceRuns::default(),
-            refusal: None,
-            times: Times::default(),
-        };
+        let mut report = ProgramReport { boundaries: Vec::with_capacity(Stage::ALL.len()), ..ProgramReport::default() };
+        self.stage = Stage::Select;
         let start = ThreadTime::now();
         let mut previous = match self.run_nir(shader, envs) {
             Ok(outcomes) => outcomes,
@@ -158,6 +182,7 @@ impl Checker {
         report.times.compile += start.elapsed();
         let options = self.options;
         for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
+            self.stage = stage;
             let start = ThreadTime::now();
             let result = pipeline::run_stage(stage, &mut program, &self.target);
             report.times.compile += start.elapsed();

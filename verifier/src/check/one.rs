@@ -17,7 +17,8 @@ thread_local! {
 /// When a boundary is refuted, with the stage, the difference, and the program.
 pub fn fuzz_one(bytes: &[u8]) -> bool {
     let generated = generate::from_bytes(bytes, None, Features::ALL);
-    let report = CHECKER.with_borrow_mut(|checker| checker.program(&generated.shader, &[bytes.len() as u64]));
+    let report =
+        CHECKER.with_borrow_mut(|checker| checker.program_with(&generated.shader, &[bytes.len() as u64], None));
     for (stage, verdict, _) in &report.boundaries {
         if let Verdict::Refuted(refutation) = verdict {
             let text = ir3_compiler::nir::text::write(&generated.shader);

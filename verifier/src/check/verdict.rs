@@ -17,6 +17,8 @@ pub enum Unknown {
     Refused(String),
     /// The program does not fit in the registers.
     NeedsSpilling(String),
+    /// The compiler (or an engine) panicked, with this message.
+    Crashed(String),
 }
 
 impl fmt::Display for Unknown {
@@ -27,6 +29,7 @@ impl fmt::Display for Unknown {
             Self::Unsupported(what) => write!(f, "unsupported: {what}"),
             Self::Refused(why) => write!(f, "refused: {why}"),
             Self::NeedsSpilling(why) => write!(f, "needs spilling: {why}"),
+            Self::Crashed(message) => write!(f, "crashed: {message}"),
         }
     }
 }
@@ -124,6 +127,8 @@ pub struct Summary {
     pub needs_spilling: u64,
     /// Programs that were refused for something that is not supported, by the compiler or by the engine.
     pub unsupported: u64,
+    /// Programs on which the compiler or an engine panicked: a failure like a refutation.
+    pub crashed: u64,
     /// Lanes that agreed, over all checks.
     pub lanes: u64,
     /// CPU seconds.
@@ -149,6 +154,7 @@ impl Summary {
                     Unknown::OutOfFuel => self.out_of_fuel += 1,
                     Unknown::NeedsSpilling(_) => self.needs_spilling += 1,
                     Unknown::Unsupported(_) | Unknown::Refused(_) => self.unsupported += 1,
+                    Unknown::Crashed(_) => self.crashed += 1,
                 }
             }
         }
@@ -167,6 +173,7 @@ impl fmt::Display for Summary {
             (self.out_of_fuel, "out of fuel"),
             (self.needs_spilling, "need spilling"),
             (self.unsupported, "unsupported"),
+            (self.crashed, "crashed"),
         ];
         let reasons: Vec<_> = reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.0, r.1)).collect();
         if !reasons.is_empty() {

@@ -7,9 +7,10 @@ mod programs;
 
 pub use programs::{Named, load, print};
 
-use crate::check::Refutation;
+use crate::check::{Refutation, Snapshot};
 use crate::generate::Profile;
 use crate::semantics::env::Env;
+use ir3_compiler::pipeline::Stage;
 use ir3_compiler::{nir, target::Target};
 use std::fmt::Write as _;
 use std::fs;
@@ -46,7 +47,64 @@ pub fn write_failure(
     source: &nir::Shader,
     refutation: &Refutation,
 ) -> Result<PathBuf, WriteError> {
-    let name: String = format!("{}-{}-{}", refutation.stage, target.name, origin.name)
+    write_folder(root, &format!("{}-{}-{}", refutation.stage, target.name, origin.name), |folder| {
+        Ok(vec![
+            ("program.nir", nir::text::write(source)),
+            (
+                if matches!(refutation.before, Snapshot::Nir(_)) { "before.nir" } else { "before.ir3" },
+                print(&refutation.before),
+            ),
+            ("after.ir3", print(&refutation.after)),
+            ("env.json", serde_json::to_string_pretty(&refutation.env)?),
+            ("README.md", readme(folder, origin, target, refutation)),
+        ])
+    })
+}
+
+/// Writes the folder of a program on which the compiler or an engine panicked.
+///
+/// # Errors
+/// When the file system refuses.
+pub fn write_crash(
+    root: &Path,
+    origin: &Origin,
+    target: &Target,
+    source: &nir::Shader,
+    stage: Stage,
+    message: &str,
+) -> Result<PathBuf, WriteError> {
+    write_folder(root, &format!("crash-{stage}-{}-{}", target.name, origin.name), |folder| {
+        let readme = format!(
+            "# {stage} panics\n\n- GPU: {}\n- stage: `{stage}`\n- message: {message}\n- program: {}\n- ir3-equiv {}\n\n\
+             To see it again:\n\n    ir3-equiv verify {}/program.nir --gpu {}\n",
+            target.name,
+            origin.name,
+            env!("CARGO_PKG_VERSION"),
+            folder.display(),
+            target.name
+        );
+        Ok(vec![("program.nir", nir::text::write(source)), ("README.md", readme)])
+    })
+}
+
+/// The command that shows a refutation again, with its folder written.
+pub fn command(folder: &Path, target: &Target, refutation: &Refutation) -> String {
+    let (seed, folder) = (refutation.env.seed, folder.display());
+    let input = if refutation.env == Env::from_seed(seed) {
+        format!("--env-seed {seed}")
+    } else {
+        format!("--env {folder}/env.json")
+    };
+    format!("ir3-equiv verify {folder}/program.nir --gpu {} {input}", target.name)
+}
+
+/// Writes files into a folder of a name made of `title`, all of them or none.
+fn write_folder(
+    root: &Path,
+    title: &str,
+    files: impl FnOnce(&Path) -> io::Result<Vec<(&'static str, String)>>,
+) -> Result<PathBuf, WriteError> {
+    let name: String = title
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' })
         .collect();
@@ -59,14 +117,9 @@ pub fn write_failure(
             fs::remove_dir_all(&partial)?;
         }
         fs::create_dir_all(&partial)?;
-        fs::write(partial.join("program.nir"), nir::text::write(source))?;
-        fs::write(
-            partial.join(format!("before.{}", programs::extension(&refutation.before))),
-            print(&refutation.before),
-        )?;
-        fs::write(partial.join("after.ir3"), print(&refutation.after))?;
-        fs::write(partial.join("env.json"), serde_json::to_string_pretty(&refutation.env)?)?;
-        fs::write(partial.join("README.md"), readme(&folder, origin, target, refutation))?;
+        for (file, text) in files(&folder)? {
+            fs::write(partial.join(file), text)?;
+        }
         if folder.exists() {
             fs::remove_dir_all(&folder)?;
         }
@@ -95,13 +148,7 @@ fn readme(folder: &Path, origin: &Origin, target: &Target, refutation: &Refutati
     };
     let _ = writeln!(text, "- ir3-equiv {}\n", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(text, "To see it again:\n");
-    let (seed, folder) = (refutation.env.seed, folder.display());
-    let input = if refutation.env == Env::from_seed(seed) {
-        format!("--env-seed {seed}")
-    } else {
-        format!("--env {folder}/env.json")
-    };
-    let _ = writeln!(text, "    ir3-equiv verify {folder}/program.nir --gpu {} {input}\n", target.name);
+    let _ = writeln!(text, "    {}\n", command(folder, target, refutation));
     let _ = writeln!(
         text,
         "`before.*` and `after.ir3` are the two sides of the stage, `env.json` is the input on which they differ, \

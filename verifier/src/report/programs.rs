@@ -90,11 +90,3 @@ pub fn print(program: &Snapshot) -> String {
         Snapshot::Ir3(program) => ir3::text::write(program),
     }
 }
-
-/// The file extension of a program's language.
-pub(super) const fn extension(program: &Snapshot) -> &'static str {
-    match program {
-        Snapshot::Nir(_) => "nir",
-        Snapshot::Ir3(_) => "ir3",
-    }
-}

@@ -114,12 +114,12 @@ impl Fuzz {
         let mut refusals: BTreeMap<String, u64> = BTreeMap::new();
         let mut write_errors = Vec::new();
         let mut found = |finding: &Finding<'_>| {
+            let origin = Origin {
+                name: format!("{}-{}", finding.profile, finding.seed),
+                seed: Some(finding.seed),
+                profile: Some(finding.profile),
+            };
             if let Some(refutation) = finding.report.refutation() {
-                let origin = Origin {
-                    name: format!("{}-{}", finding.profile, finding.seed),
-                    seed: Some(finding.seed),
-                    profile: Some(finding.profile),
-                };
                 let written = report::write_failure(
                     &self.failures,
                     &origin,
@@ -131,6 +131,29 @@ impl Fuzz {
                     output::line(&format!(
                         "refuted: program {} ({}, seed {}), stage {}: {}",
                         finding.number, finding.profile, finding.seed, refutation.stage, refutation.difference
+                    ));
+                    match written {
+                        Ok(folder) => {
+                            output::line(&format!("  written to {}", folder.display()));
+                            let command = report::command(&folder, &self.gpu.target, refutation);
+                            output::line(&format!("  see it again: {command}"));
+                        }
+                        Err(error) => write_errors.push(error),
+                    }
+                });
+            } else if let Some((stage, message)) = finding.report.crash() {
+                let written = report::write_crash(
+                    &self.failures,
+                    &origin,
+                    &self.gpu.target,
+                    &finding.generated.shader,
+                    stage,
+                    message,
+                );
+                bar.suspend(|| {
+                    output::line(&format!(
+                        "crashed: program {} ({}, seed {}), stage {stage}: {message}",
+                        finding.number, finding.profile, finding.seed
                     ));
                     match written {
                         Ok(folder) => output::line(&format!("  written to {}", folder.display())),
@@ -183,7 +206,7 @@ impl Fuzz {
         if let Some(error) = write_errors.into_iter().next() {
             return Err(error.into());
         }
-        Ok(if counts.summary.refuted > 0 { Exit::Refuted } else { Exit::Passed })
+        Ok(if counts.summary.refuted + counts.summary.crashed > 0 { Exit::Refuted } else { Exit::Passed })
     }
 }
 

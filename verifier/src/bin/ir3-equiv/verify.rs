@@ -124,17 +124,24 @@ impl Verify {
                     };
                     output::check(format, WIDTH, &check);
                 }
-                if let Some(refutation) = result.refutation() {
-                    let origin = Origin { name: named.name.clone(), seed: None, profile: None };
-                    let folder = report::write_failure(&self.failures, &origin, &self.gpu.target, shader, refutation)?;
-                    if format == Format::Human {
-                        output::line(&format!("  written to {}", folder.display()));
+                let origin = Origin { name: named.name.clone(), seed: None, profile: None };
+                let target = &self.gpu.target;
+                let written = match (result.refutation(), result.crash()) {
+                    (Some(refutation), _) => {
+                        Some(report::write_failure(&self.failures, &origin, target, shader, refutation)?)
                     }
+                    (None, Some((stage, message))) => {
+                        Some(report::write_crash(&self.failures, &origin, target, shader, stage, message)?)
+                    }
+                    (None, None) => None,
+                };
+                if let (Some(folder), Format::Human) = (written, format) {
+                    output::line(&format!("  written to {}", folder.display()));
                 }
             }
         }
         output::summary(format, &summary);
-        Ok(if summary.refuted > 0 {
+        Ok(if summary.refuted + summary.crashed > 0 {
             Exit::Refuted
         } else if bad > 0 {
             Exit::Bad

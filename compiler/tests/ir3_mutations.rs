@@ -1,11 +1,18 @@
 //! Damaged text is refused with an error, or reads as a program that is written and read back the same; nothing
 //! panics. The sections of Mesa's logs are damaged where there are logs, the reader's own sample otherwise.
 
+mod common {
+    pub mod files;
+    pub mod logs;
+    pub mod passes;
+}
+
+use common::logs::{logs, text};
+use common::passes::passes;
 use ir3_compiler::ir3::text::{read, write};
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::target::Target;
 use proptest::prelude::*;
-use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 const SAMPLE: &str = include_str!("../src/ir3/text/sample.ir3");
@@ -13,24 +20,18 @@ const SAMPLE: &str = include_str!("../src/ir3/text/sample.ir3");
 /// Short sections of all kinds, without prefixes.
 static SECTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut sections = vec![SAMPLE.to_owned()];
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
-    let shared = std::env::var_os("IR3_SHARED").map_or(beside, PathBuf::from);
-    for gpu in ["a420", "a660", "a750-spillall"] {
-        let folder = std::fs::read_dir(shared.join("mesa/train").join(gpu));
-        let mut logs: Vec<PathBuf> = folder.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let folders = logs();
+    for mut logs in ["a420", "a660", "a750-spillall"].iter().filter_map(|&folder| folders.get(folder)).cloned() {
         logs.sort_by_key(|log| (log.metadata().map_or(0, |data| data.len()), log.clone()));
         for log in logs.iter().take(logs.len() / 2).step_by(6) {
-            let Ok(text) = std::fs::read(log) else { continue };
-            let text = String::from_utf8_lossy(&text);
-            for section in text.split("MESA: info: AFTER: ").skip(1).step_by(3) {
-                let lines = section.lines().skip(1).map_while(|line| line.strip_prefix("MESA: info: "));
-                let lines = lines.take_while(|line| line.starts_with(['\t', '}', 'b', '(']));
-                sections.push(lines.flat_map(|line| [line, "\n"]).collect());
+            for (_, section) in passes(&text(log)).step_by(3) {
+                let lines = section.split_inclusive('\n').filter_map(|line| line.strip_prefix("MESA: info: "));
+                sections.push(lines.collect());
             }
         }
     }
     if sections.len() == 1 {
-        println!("skipped: ../shared is absent; only the sample is damaged");
+        println!("only the sample is damaged");
     }
     sections
 });

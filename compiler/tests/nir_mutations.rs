@@ -1,9 +1,15 @@
 //! Broken texts: the reader and the validator answer, and never panic. What still reads also writes and reads again.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod common {
+    pub mod files;
+    pub mod final_forms;
+    pub mod logs;
+}
+
 use std::sync::LazyLock;
 
+use common::final_forms::final_forms;
+use common::logs::{logs, text};
 use ir3_compiler::nir;
 use proptest::prelude::*;
 
@@ -13,23 +19,15 @@ const SAMPLE: &str = include_str!("everything.nir");
 /// Final-form sections of a few real logs, if they are there, and the sample.
 static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut texts = vec![SAMPLE.to_owned()];
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
-    let shared = std::env::var_os("IR3_SHARED").map_or(beside, PathBuf::from);
-    if !shared.is_dir() {
-        println!("../shared is absent: only the sample is mutated");
-    }
-    for gpu in ["a320", "a540", "a660", "a750"] {
-        let entries = fs::read_dir(shared.join("mesa/train").join(gpu)).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
+    let folders = logs();
+    for paths in ["a320", "a540", "a660", "a750"].iter().filter_map(|&folder| folders.get(folder)) {
         for path in paths.iter().step_by(7) {
-            let log = String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
-            let lines = log.lines().skip_while(|line| !line.contains("NIR (final form)")).skip(1);
-            let section: Vec<&str> = lines.take_while(|line| !line.contains("AFTER: ")).collect();
-            if (10..400).contains(&section.len()) {
-                texts.push(section.join("\n"));
-            }
+            let first = final_forms(&text(path)).into_iter().next();
+            texts.extend(first.filter(|section| (10..400).contains(&section.lines().count())));
         }
+    }
+    if texts.len() == 1 {
+        println!("only the sample is mutated");
     }
     texts
 });

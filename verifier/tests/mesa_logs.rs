@@ -1,32 +1,19 @@
 //! Cutting the real logs of `../shared/mesa` into sections, and what happens to damaged ones.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
-use ir3_verifier::mesa::input::collect_paths;
 use ir3_verifier::mesa::{Log, SectionKind, Source};
 use proptest::prelude::*;
 
-/// The real logs: of `IR3_SHARED`, or beside the workspace.
-fn logs() -> Option<&'static [PathBuf]> {
-    static LOGS: OnceLock<Option<Vec<PathBuf>>> = OnceLock::new();
-    let find = || {
-        let shared = std::env::var_os("IR3_SHARED")
-            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-        let folder = shared.join("mesa/train");
-        if !folder.is_dir() {
-            println!("skipped: ../shared is absent");
-            return None;
-        }
-        Some(collect_paths(&[folder]).expect("the folder of logs can be walked"))
-    };
-    LOGS.get_or_init(find).as_deref()
-}
+static LOGS: LazyLock<Option<Vec<PathBuf>>> = LazyLock::new(common::logs);
 
 #[test]
 fn every_real_log_falls_into_sections() {
-    let Some(paths) = logs() else { return };
+    let Some(paths) = &*LOGS else { return };
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for path in paths {
         let source = Source::read(path).unwrap();
@@ -74,7 +61,7 @@ proptest! {
     #[test]
     fn damaged_logs_never_panic(which in any::<prop::sample::Index>(), edits in prop::collection::vec(
         (any::<prop::sample::Index>(), 0u8..3, any::<u8>()), 1..8)) {
-        let mut bytes = match logs() {
+        let mut bytes = match &*LOGS {
             Some(paths) => std::fs::read(which.get(paths)).unwrap(),
             None => SMALL.as_bytes().to_vec(),
         };

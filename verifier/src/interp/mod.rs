@@ -10,9 +10,30 @@ mod outcome;
 
 pub use outcome::{Compared, Difference, End, Origin, Outcome, OutputRow, Outputs, UndefinedReason, Unsupported};
 
-use crate::semantics::Row;
 use crate::semantics::env::{CONST_WORDS, Env};
 use crate::semantics::memory::{Memory, Words};
+use crate::semantics::{Binding, Row};
+
+/// The lanes by the resource that they access, in the order of their first lanes. Without identities all access the same one.
+fn groups(identities: Option<&Row>, mask: u64) -> impl Iterator<Item = (Binding, u64)> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let Some(identities) = identities else {
+            return Some((Binding::NONE, std::mem::take(&mut rest)));
+        };
+        let identity = identities[rest.trailing_zeros() as usize];
+        let mut group = 0;
+        for (lane, &other) in identities.iter().enumerate() {
+            group |= u64::from(other == identity) << lane;
+        }
+        group &= rest;
+        rest &= !group;
+        Some((Binding::bound(identity), group))
+    })
+}
 
 /// Buffers that runs use and leave behind for the next run, of any program.
 #[derive(Debug, Default)]

@@ -203,27 +203,18 @@ fn narrow_directed(f: Format, rounding: Rounding, x: f64) -> u64 {
     sign | if outwards { above } else { below }
 }
 
-/// To an integral value.
-#[inline(always)]
-fn integral32(rounding: Rounding, x: f32) -> f32 {
-    match rounding {
-        Rounding::Even => x.round_ties_even(),
-        Rounding::Away => x.round(),
-        Rounding::Zero => x.trunc(),
-        Rounding::Up => x.ceil(),
-        Rounding::Down => x.floor(),
-    }
-}
-
-#[inline(always)]
-fn integral64(rounding: Rounding, x: f64) -> f64 {
-    match rounding {
-        Rounding::Even => x.round_ties_even(),
-        Rounding::Away => x.round(),
-        Rounding::Zero => x.trunc(),
-        Rounding::Up => x.ceil(),
-        Rounding::Down => x.floor(),
-    }
+/// To an integral value, of Rust's type for the format.
+macro_rules! integral {
+    ($rounding:expr, $x:expr) => {{
+        let x = $x;
+        match $rounding {
+            Rounding::Even => x.round_ties_even(),
+            Rounding::Away => x.round(),
+            Rounding::Zero => x.trunc(),
+            Rounding::Up => x.ceil(),
+            Rounding::Down => x.floor(),
+        }
+    }};
 }
 
 #[inline(always)]
@@ -399,9 +390,9 @@ impl Domain for Concrete {
     #[inline(always)]
     fn fround(&mut self, f: Format, rounding: Rounding, a: u64) -> u64 {
         match f {
-            Format::F16 => from_half(integral32(rounding, half(a))),
-            Format::F32 => bits32(integral32(rounding, single(a))),
-            Format::F64 => bits64(integral64(rounding, double(a))),
+            Format::F16 => from_half(integral!(rounding, half(a))),
+            Format::F32 => bits32(integral!(rounding, single(a))),
+            Format::F64 => bits64(integral!(rounding, double(a))),
         }
     }
     #[inline(always)]
@@ -428,7 +419,7 @@ impl Domain for Concrete {
     fn float_to_int(&mut self, from: Format, w: u32, sign: bool, rounding: Rounding, a: u64) -> u64 {
         // A cast truncates and saturates, and takes NaN to 0.
         let x = widen(from, a);
-        let x = if matches!(rounding, Rounding::Zero) { x } else { integral64(rounding, x) };
+        let x = if matches!(rounding, Rounding::Zero) { x } else { integral!(rounding, x) };
         if sign {
             let (low, high) = (-1i64 << (w - 1), (mask(w) >> 1) as i64);
             (x as i64).clamp(low, high) as u64 & mask(w)

@@ -315,24 +315,6 @@ pub fn f16_to_f32(bits: u32) -> u32 {
     concrete::bits32(concrete::f16_to_f32(bits)) as u32
 }
 
-/// Addition of binary32.
-#[inline]
-pub fn add32(a: u32, b: u32) -> u32 {
-    Concrete.fadd(Format::F32, a.into(), b.into()) as u32
-}
-
-/// Minimum of binary32.
-#[inline]
-pub fn min32(a: u32, b: u32) -> u32 {
-    fmin(&mut Concrete, Format::F32, a.into(), b.into()) as u32
-}
-
-/// Maximum of binary32.
-#[inline]
-pub fn max32(a: u32, b: u32) -> u32 {
-    fmax(&mut Concrete, Format::F32, a.into(), b.into()) as u32
-}
-
 /// Subtraction of binary32.
 #[inline]
 pub fn sub32(a: u32, b: u32) -> u32 {

@@ -227,6 +227,37 @@ fn function_kernel(opcode: Opcode, half: (bool, bool)) -> Option<Kernel> {
 }
 
 fn bit_kernel(opcode: Opcode, half: (bool, bool)) -> Option<Kernel> {
+    /// The second source shifted by the first, combined with the third.
+    macro_rules! shifted {
+        ($shift:ident, $combine:ident) => {
+            bits!(
+                half,
+                W,
+                ternary | d,
+                a,
+                b,
+                c | {
+                    let x = integer::$shift(d, W, b, W, a);
+                    d.$combine(W, x, c)
+                }
+            )
+        };
+    }
+    /// The distance of the first bit from the top, -1 if there is none.
+    macro_rules! leading {
+        ($find:ident) => {
+            widths!(
+                half,
+                O,
+                W,
+                unary | d,
+                a | {
+                    let count = integer::$find(d, W, a);
+                    integer::resize_signed(d, W, O, count)
+                }
+            )
+        };
+    }
     Some(match opcode {
         Opcode::AndB => bits!(half, W, binary | d, a, b | d.and(W, a, b)),
         Opcode::OrB => bits!(half, W, binary | d, a, b | d.or(W, a, b)),
@@ -234,26 +265,8 @@ fn bit_kernel(opcode: Opcode, half: (bool, bool)) -> Option<Kernel> {
         Opcode::NotB => bits!(half, W, unary | d, a | d.not(W, a)),
         Opcode::BfrevB => bits!(half, W, unary | d, a | d.reverse(W, a)),
         Opcode::CbitsB => bits!(half, W, unary | d, a | d.popcount(W, a)),
-        Opcode::ClzB => widths!(
-            half,
-            O,
-            W,
-            unary | d,
-            a | {
-                let count = integer::ufind_msb_rev(d, W, a);
-                integer::resize_signed(d, W, O, count)
-            }
-        ),
-        Opcode::ClzS => widths!(
-            half,
-            O,
-            W,
-            unary | d,
-            a | {
-                let count = integer::ifind_msb_rev(d, W, a);
-                integer::resize_signed(d, W, O, count)
-            }
-        ),
+        Opcode::ClzB => leading!(ufind_msb_rev),
+        Opcode::ClzS => leading!(ifind_msb_rev),
         Opcode::ShlB => bits!(half, W, binary | d, a, b | integer::ishl(d, W, a, W, b)),
         Opcode::ShrB => bits!(half, W, binary | d, a, b | integer::ushr(d, W, a, W, b)),
         Opcode::AshrB => bits!(half, W, binary | d, a, b | integer::ishr(d, W, a, W, b)),
@@ -267,51 +280,10 @@ fn bit_kernel(opcode: Opcode, half: (bool, bool)) -> Option<Kernel> {
                 integer::low(d, W, 1, false, shifted)
             }
         ),
-        // Shift and combine: count, what is shifted, third operand.
-        Opcode::Shrm => bits!(
-            half,
-            W,
-            ternary | d,
-            a,
-            b,
-            c | {
-                let x = integer::ushr(d, W, b, W, a);
-                d.and(W, x, c)
-            }
-        ),
-        Opcode::Shlm => bits!(
-            half,
-            W,
-            ternary | d,
-            a,
-            b,
-            c | {
-                let x = integer::ishl(d, W, b, W, a);
-                d.and(W, x, c)
-            }
-        ),
-        Opcode::Shrg => bits!(
-            half,
-            W,
-            ternary | d,
-            a,
-            b,
-            c | {
-                let x = integer::ushr(d, W, b, W, a);
-                d.or(W, x, c)
-            }
-        ),
-        Opcode::Shlg => bits!(
-            half,
-            W,
-            ternary | d,
-            a,
-            b,
-            c | {
-                let x = integer::ishl(d, W, b, W, a);
-                d.or(W, x, c)
-            }
-        ),
+        Opcode::Shrm => shifted!(ushr, and),
+        Opcode::Shlm => shifted!(ishl, and),
+        Opcode::Shrg => shifted!(ushr, or),
+        Opcode::Shlg => shifted!(ishl, or),
         Opcode::Andg => bits!(
             half,
             W,

@@ -5,12 +5,14 @@
 //! its initial contents, which are a function of the environment. So a reset is one addition, and a run pays only for
 //! the words that it touches. Written words are marked in a bitmap, in whose order [`Memory::written`] lists them.
 
+use ir3_compiler::ir3::AddressSpace;
 use smallvec::SmallVec;
 
 use super::concrete::Concrete;
 use super::domain::{Domain, Format};
 use super::env::{Env, hash};
 use super::float;
+use super::integer;
 use super::values::{Binding, Row};
 
 /// A kind of memory.
@@ -38,6 +40,18 @@ impl Space {
             Space::Image => IMAGE_CELLS * 4,
             Space::Scratch => SCRATCH_WORDS * 64,
         }
+    }
+
+    /// The memory that an address space is; uniform buffers and the constant file are none.
+    pub const fn of(space: AddressSpace) -> Option<Space> {
+        Some(match space {
+            AddressSpace::Ssbo => Space::Ssbo,
+            AddressSpace::Image => Space::Image,
+            AddressSpace::Shared => Space::Shared,
+            AddressSpace::Global => Space::Global,
+            AddressSpace::Scratch => Space::Scratch,
+            AddressSpace::Ubo | AddressSpace::Const => return None,
+        })
     }
 
     /// The name that people know.
@@ -121,98 +135,39 @@ impl Atomic {
     /// The new contents of a word.
     #[inline]
     pub fn apply(self, old: u32, data: u32, compare: u32) -> u32 {
-        let signed = |word: u32| word as i32;
-        match self {
-            Atomic::Add => old.wrapping_add(data),
-            Atomic::Sub => old.wrapping_sub(data),
-            Atomic::Smin => signed(old).min(signed(data)) as u32,
-            Atomic::Umin => old.min(data),
-            Atomic::Smax => signed(old).max(signed(data)) as u32,
-            Atomic::Umax => old.max(data),
-            Atomic::And => old & data,
-            Atomic::Or => old | data,
-            Atomic::Xor => old ^ data,
-            Atomic::Exchange => data,
-            Atomic::CompareExchange => {
-                if old == compare {
-                    data
-                } else {
-                    old
-                }
-            }
-            Atomic::Fadd => float::add32(old, data),
-            Atomic::Fmin => float::min32(old, data),
-            Atomic::Fmax => float::max32(old, data),
-            Atomic::FcompareExchange => {
-                if f32::from_bits(old) == f32::from_bits(compare) {
-                    data
-                } else {
-                    old
-                }
-            }
-            Atomic::IncrementWrap => {
-                if old >= data {
-                    0
-                } else {
-                    old + 1
-                }
-            }
-            Atomic::DecrementWrap => {
-                if old == 0 || old > data {
-                    data
-                } else {
-                    old - 1
-                }
-            }
-        }
+        self.replace(Format::F32, old.into(), data.into(), compare.into()) as u32
     }
 
     /// The new contents of a double word. Floats of 64 bits are those of Rust.
     pub fn apply_wide(self, old: u64, data: u64, compare: u64) -> u64 {
-        let d = &mut Concrete;
-        let f64_ = Format::F64;
+        self.replace(Format::F64, old, data, compare)
+    }
+
+    /// The new contents of a word that is as wide as a float of the format.
+    #[inline(always)]
+    fn replace(self, f: Format, old: u64, data: u64, compare: u64) -> u64 {
+        let (d, w) = (&mut Concrete, f.width());
         match self {
-            Atomic::Add => old.wrapping_add(data),
-            Atomic::Sub => old.wrapping_sub(data),
-            Atomic::Smin => (old as i64).min(data as i64) as u64,
+            Atomic::Add => d.add(w, old, data),
+            Atomic::Sub => d.sub(w, old, data),
+            Atomic::Smin => integer::imin(d, w, old, data),
             Atomic::Umin => old.min(data),
-            Atomic::Smax => (old as i64).max(data as i64) as u64,
+            Atomic::Smax => integer::imax(d, w, old, data),
             Atomic::Umax => old.max(data),
             Atomic::And => old & data,
             Atomic::Or => old | data,
             Atomic::Xor => old ^ data,
             Atomic::Exchange => data,
-            Atomic::CompareExchange => {
-                if old == compare {
-                    data
-                } else {
-                    old
-                }
-            }
-            Atomic::Fadd => d.fadd(f64_, old, data),
-            Atomic::Fmin => float::fmin(d, f64_, old, data),
-            Atomic::Fmax => float::fmax(d, f64_, old, data),
+            Atomic::CompareExchange => d.ite(w, u64::from(old == compare), data, old),
+            Atomic::Fadd => d.fadd(f, old, data),
+            Atomic::Fmin => float::fmin(d, f, old, data),
+            Atomic::Fmax => float::fmax(d, f, old, data),
             Atomic::FcompareExchange => {
-                if f64::from_bits(old) == f64::from_bits(compare) {
-                    data
-                } else {
-                    old
-                }
+                let equal = d.feq(f, old, compare);
+                d.ite(w, equal, data, old)
             }
-            Atomic::IncrementWrap => {
-                if old >= data {
-                    0
-                } else {
-                    old + 1
-                }
-            }
-            Atomic::DecrementWrap => {
-                if old == 0 || old > data {
-                    data
-                } else {
-                    old - 1
-                }
-            }
+            Atomic::IncrementWrap => d.ite(w, u64::from(old >= data), 0, old.wrapping_add(1)),
+            Atomic::DecrementWrap => d.ite(w, u64::from(old == 0 || old > data), data, old.wrapping_sub(1)),
         }
     }
 

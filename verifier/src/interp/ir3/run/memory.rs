@@ -1,8 +1,8 @@
 //! Memory and textures.
 
 use super::{Step, Wave, converted};
-use crate::interp::UndefinedReason;
 use crate::interp::ir3::op::{Memory, Number, Place, Resource};
+use crate::interp::{UndefinedReason, groups};
 use crate::semantics::env::lanes;
 use crate::semantics::memory::{Atomic, Space, image_cell};
 use crate::semantics::texture::TextureAnswer;
@@ -141,9 +141,9 @@ impl Wave<'_> {
         for &(component, write) in &access.results {
             let mut row = [0; LANES];
             let mut undefined = poison;
-            for (binding, group) in groups(identities, there) {
+            for (binding, group) in groups(Some(identities), there) {
                 let address = |lane: usize| target.address(access.space, lane, component, bits / 8);
-                let Some(space) = memory_space(access.space) else {
+                let Some(space) = Space::of(access.space) else {
                     self.load_uniform(binding, group, address, &mut row);
                     continue;
                 };
@@ -171,13 +171,13 @@ impl Wave<'_> {
     }
 
     fn store(&mut self, access: &Memory, target: &Target, identities: &Row, mask: u64) {
-        let Some(space) = memory_space(access.space) else { return };
+        let Some(space) = Space::of(access.space) else { return };
         let bits = access.ty.bits();
         let width = if space == Space::Image { 32 } else { bits };
         for (component, read) in access.data.iter().enumerate() {
             let mut row = [0; LANES];
             let poison = self.storage.fetch(read, &mut row);
-            for (binding, group) in groups(identities, mask) {
+            for (binding, group) in groups(Some(identities), mask) {
                 let array = self.memory.array(space, binding);
                 let address = |lane: usize| target.address(access.space, lane, component as u32, bits / 8);
                 self.memory.store(self.env, array, width, group, address, &row, poison);
@@ -206,7 +206,7 @@ impl Wave<'_> {
     }
 
     fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &Target, identities: &Row, mask: u64) {
-        let Some(space) = memory_space(access.space) else { return };
+        let Some(space) = Space::of(access.space) else { return };
         // A low and a high word each; the high ones are there for 64 bits only.
         let wide = access.ty == Type::U64;
         let [mut data, mut compare, mut result] = [[[0; LANES]; 2]; 3];
@@ -215,7 +215,7 @@ impl Wave<'_> {
             poison |= self.storage.fetch(read, row);
         }
         let mut undefined = self.active.mask & !mask;
-        for (binding, group) in groups(identities, mask) {
+        for (binding, group) in groups(Some(identities), mask) {
             let array = self.memory.array(space, binding);
             let address = |lane: usize| target.address(access.space, lane, 0, access.ty.bits() / 8);
             let [low, high] = &mut result;
@@ -234,7 +234,7 @@ impl Wave<'_> {
     fn size(&mut self, access: &Memory, identities: &Row, poison: u64) {
         for &(component, write) in &access.results {
             let mut row = [0; LANES];
-            for (binding, group) in groups(identities, self.active.mask) {
+            for (binding, group) in groups(Some(identities), self.active.mask) {
                 let size = if access.space == AddressSpace::Image {
                     self.env.resource_property(binding, component, 0)
                 } else {
@@ -289,36 +289,6 @@ impl Wave<'_> {
             self.storage.write(write, &answers[component as usize & 3], poison, &self.active);
         }
     }
-}
-
-/// The lanes by the resource that they access, in the order of their first lanes.
-fn groups(identities: &Row, lanes: u64) -> impl Iterator<Item = (Binding, u64)> + use<'_> {
-    let mut rest = lanes;
-    std::iter::from_fn(move || {
-        if rest == 0 {
-            return None;
-        }
-        let identity = identities[rest.trailing_zeros() as usize];
-        let mut group = 0;
-        for (lane, &other) in identities.iter().enumerate() {
-            group |= u64::from(other == identity) << lane;
-        }
-        group &= rest;
-        rest &= !group;
-        Some((Binding::bound(identity), group))
-    })
-}
-
-/// The memory that a space is; uniform buffers and the constant file are none.
-fn memory_space(space: AddressSpace) -> Option<Space> {
-    Some(match space {
-        AddressSpace::Ssbo => Space::Ssbo,
-        AddressSpace::Image => Space::Image,
-        AddressSpace::Shared => Space::Shared,
-        AddressSpace::Global => Space::Global,
-        AddressSpace::Scratch => Space::Scratch,
-        AddressSpace::Ubo | AddressSpace::Const => return None,
-    })
 }
 
 fn atomic(op: AtomicOp) -> Atomic {

@@ -4,12 +4,12 @@ use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::access::{TextureRequest, linear_address};
 
 use super::{Step, Wave};
-use crate::interp::UndefinedReason;
 use crate::interp::nir::op::{Access, Action, Number, Operand, Place, Texture};
+use crate::interp::{UndefinedReason, groups};
 use crate::semantics::env::lanes;
 use crate::semantics::memory::{Space, image_cell};
 use crate::semantics::texture::TextureAnswer;
-use crate::semantics::{Binding, LANES, Row, float};
+use crate::semantics::{LANES, Row, float};
 
 /// Where an access goes in each lane.
 struct Target<'a> {
@@ -43,39 +43,6 @@ impl Target<'_> {
             _ => self.access.bits.min(32),
         }
     }
-}
-
-/// The memory that a space is; uniform buffers and the constant file are none.
-fn space(space: AddressSpace) -> Option<Space> {
-    Some(match space {
-        AddressSpace::Ssbo => Space::Ssbo,
-        AddressSpace::Image => Space::Image,
-        AddressSpace::Shared => Space::Shared,
-        AddressSpace::Global => Space::Global,
-        AddressSpace::Scratch => Space::Scratch,
-        AddressSpace::Ubo | AddressSpace::Const => return None,
-    })
-}
-
-/// The lanes by the resource that they access, in the order of their first lanes.
-fn groups(identities: Option<&Row>, mask: u64) -> impl Iterator<Item = (Binding, u64)> {
-    let mut rest = mask;
-    std::iter::from_fn(move || {
-        if rest == 0 {
-            return None;
-        }
-        let Some(identities) = identities else {
-            return Some((Binding::NONE, std::mem::take(&mut rest)));
-        };
-        let identity = identities[rest.trailing_zeros() as usize];
-        let mut group = 0;
-        for (lane, &other) in identities.iter().enumerate() {
-            group |= u64::from(other == identity) << lane;
-        }
-        group &= rest;
-        rest &= !group;
-        Some((Binding::bound(identity), group))
-    })
 }
 
 impl Wave<'_> {
@@ -119,7 +86,7 @@ impl Wave<'_> {
                     let (mut row, mut undefined) = ([0; LANES], poison);
                     for (binding, group) in groups(identities, there) {
                         let address = |lane| target.address(lane, number);
-                        match space(access.space) {
+                        match Space::of(access.space) {
                             Some(space) => {
                                 let array = self.memory.array(space, binding);
                                 let width = target.width();
@@ -140,7 +107,7 @@ impl Wave<'_> {
                 Ok(())
             }
             Action::Store => {
-                let Some(space) = space(access.space) else { return Ok(()) };
+                let Some(space) = Space::of(access.space) else { return Ok(()) };
                 for &(number, src) in &access.rows {
                     let (row, poison) = (&self.rows[src as usize], self.poison[src as usize]);
                     for (binding, group) in groups(identities, visible) {
@@ -152,7 +119,7 @@ impl Wave<'_> {
                 Ok(())
             }
             Action::Atomic { op, data, compare } => {
-                let Some(space) = space(access.space) else { return Ok(()) };
+                let Some(space) = Space::of(access.space) else { return Ok(()) };
                 let operands = data.iter().chain(&compare).fold(0, |poison, &row| poison | self.poison[row as usize]);
                 let [data, compare] = [data, compare].map(|words| words.map(|row| &self.rows[row as usize]));
                 let (mut row, mut high) = ([0; LANES], [0; LANES]);

@@ -28,14 +28,20 @@ fn plant(stage: Stage, bug: impl Fn(&mut Program) + Send + Sync + 'static) -> Sh
     })
 }
 
-/// The first random program that fails with the bug, and knows how.
-fn failing(target: Target, profile: Profile, plant: Option<&SharedPlant>) -> (Shader, Oracle) {
+/// The first random program that fails with the bug as it should (a bug may also leave a program that is not valid).
+fn failing(
+    target: Target,
+    profile: Profile,
+    plant: Option<&SharedPlant>,
+    expected: impl Fn(&Failure) -> bool,
+) -> (Shader, Oracle) {
     for number in 0..200 {
         let seed = program_seed(0x5eed, number);
         let shader = generate::from_seed(seed, profile, Features::ALL).shader;
         let envs: Vec<Env> = env_seeds(seed, 1).into_iter().map(Env::from_seed).collect();
         if let Some(oracle) = Oracle::find(target, Options::default(), &shader, &envs, plant.cloned())
             && shader.instruction_count() >= 60
+            && expected(oracle.failure())
         {
             return (shader, oracle);
         }
@@ -51,7 +57,7 @@ fn with_jobs(shader: &Shader, oracle: &Oracle, jobs: usize) -> Reduced {
 
 /// Reduces a bug: at most 20 instructions are left, it fails in the same way, and neither threads nor chance matter.
 fn reduces(name: &str, profile: Profile, plant: Option<&SharedPlant>, expected: impl Fn(&Failure) -> bool) -> Shader {
-    let (shader, oracle) = failing(Target::default(), profile, plant);
+    let (shader, oracle) = failing(Target::default(), profile, plant, &expected);
     reduces_from(name, &shader, &oracle, expected)
 }
 
@@ -180,7 +186,7 @@ fn a_crash() {
 fn a_refusal() {
     // This GPU has no storage buffers that instructions of a660 programs use.
     let target = Target::by_name("a306").expect("a GPU");
-    let (shader, oracle) = failing(target, Profile::Memory, None);
+    let (shader, oracle) = failing(target, Profile::Memory, None, |_| true);
     let small = reduces_from("a refusal", &shader, &oracle, |failure| matches!(failure, Failure::Refused { .. }));
     assert!(small.instruction_count() <= 6);
 }
@@ -191,7 +197,7 @@ fn an_interrupted_reduction_goes_on() {
         let adds = program.iter_instrs().filter(|&(_, i)| program.instrs[i].opcode == Opcode::AddU).count();
         assert!(adds < 2, "planted");
     });
-    let (shader, oracle) = failing(Target::default(), Profile::Mixed, Some(&bug));
+    let (shader, oracle) = failing(Target::default(), Profile::Mixed, Some(&bug), |_| true);
     let folder = std::env::temp_dir().join(format!("ir3-equiv-reduce-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     let options = reduce::Options { checkpoint: Some(folder.join("checkpoint.json")), ..Default::default() };
@@ -228,7 +234,7 @@ fn an_input_gets_simpler() {
             program.instrs[instr].srcs[0].mods ^= Mods::NOT;
         }
     });
-    let (shader, oracle) = failing(Target::default(), Profile::Branchy, Some(&bug));
+    let (shader, oracle) = failing(Target::default(), Profile::Branchy, Some(&bug), |_| true);
     let alone = with_jobs(&shader, &oracle, 1).shader;
     let whole = |jobs| {
         let mut oracle = oracle.fork();
@@ -367,7 +373,7 @@ fn bugs_that_move() {
                     program.instrs[instr].srcs.swap(0, 1);
                 }
             });
-            let (shader, oracle) = failing(Target::default(), profile, Some(&bug));
+            let (shader, oracle) = failing(Target::default(), profile, Some(&bug), |_| true);
             let reduced = with_jobs(&shader, &oracle, 1);
             assert!(reduced.minimal && oracle.fork().same(&reduced.shader), "{profile} {stage}");
             let count = reduced.shader.instruction_count();
@@ -399,7 +405,7 @@ fn the_command_line_takes_programs_folders_and_artifacts() {
     let write = |path: &std::path::Path, bytes: &[u8]| std::fs::write(path, bytes).expect("the folder can be written");
     // On this GPU most programs of the generator are refused.
     let target = Target::by_name("a306").expect("a GPU");
-    let (shader, _) = failing(target, Profile::Memory, None);
+    let (shader, _) = failing(target, Profile::Memory, None, |_| true);
     let nir = folder.join("program.nir");
     write(&nir, text::write(&shader).as_bytes());
     write(&bundle.join("program.nir"), text::write(&shader).as_bytes());

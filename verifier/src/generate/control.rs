@@ -7,6 +7,7 @@
 use ir3_compiler::nir::{Block, Def, JumpKind, Op};
 
 use super::Generator;
+use super::WITNESSED_PHIS;
 use super::choices::Choices;
 
 /// A loop that is being built.
@@ -76,7 +77,7 @@ impl<C: Choices> Generator<'_, C> {
                 self.b.set_phi_src(phi, *block, values[i]);
             }
             self.b.set_phi_src(phi, otherwise.0, otherwise.1[i]);
-            self.define(phi);
+            self.define_seen(phi, WITNESSED_PHIS);
         }
     }
 
@@ -181,7 +182,7 @@ impl<C: Choices> Generator<'_, C> {
             phis.push((phi, bits, 1));
         }
         for &(phi, ..) in &phis {
-            self.define(phi);
+            self.define_seen(phi, WITNESSED_PHIS);
         }
         let next = self.b.alu(Op::Iadd, &[counter, one]);
         self.define(next);
@@ -216,7 +217,7 @@ impl<C: Choices> Generator<'_, C> {
                 for (block, value) in sources {
                     self.b.set_phi_src(phi, block, value);
                 }
-                self.define(phi);
+                self.define_seen(phi, WITNESSED_PHIS);
             }
         }
         if self.c.chance(80) {

@@ -23,7 +23,10 @@ const ATOMICS: &[AtomicOp] = &[
     AtomicOp::Xchg,
 ];
 
-const BUFFERS: usize = 3;
+const BUFFERS: usize = 2;
+
+/// Elements of a buffer that are accessed: few, so that the order of accesses matters.
+const ELEMENTS: u64 = 16;
 
 /// Vectors of four that leave as they are.
 const PLAIN_OUTPUTS: usize = 3;
@@ -92,7 +95,7 @@ impl<C: Choices> Generator<'_, C> {
     fn ssbo_offsets(&mut self, bits: u8) -> (Def, Def, Def) {
         let n = self.c.below(BUFFERS) as u64;
         let buffer = self.b.constant(32, n);
-        let element = self.element(64);
+        let element = self.element(ELEMENTS);
         let bytes = self.binary(Op::Ishl, element, if bits == 16 { 1 } else { 2 });
         (buffer, bytes, element)
     }
@@ -322,13 +325,14 @@ impl<C: Choices> Generator<'_, C> {
         self.result(def);
     }
 
-    /// `terminate_if` in fragment shaders, rarely.
+    /// `terminate_if` or `demote_if` in fragment shaders, rarely.
     pub(super) fn kill(&mut self) {
         if self.b.shader().stage != Stage::Fragment || self.killed {
             return;
         }
         let condition = self.value(1);
-        self.b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[condition], []);
+        let op = if self.c.chance(100) { IntrinsicOp::DemoteIf } else { IntrinsicOp::TerminateIf };
+        self.b.intrinsic(op, 0, 0, &[condition], []);
         self.killed = true;
     }
 
@@ -350,6 +354,12 @@ impl<C: Choices> Generator<'_, C> {
                 }
                 let id = self.b.intrinsic(IntrinsicOp::LoadVertexId, 1, 32, &[], []);
                 self.result(id);
+                if self.c.chance(80) {
+                    let instance = self.b.intrinsic(IntrinsicOp::LoadInstanceId, 1, 32, &[], []);
+                    self.result(instance);
+                    let draw = self.b.intrinsic(IntrinsicOp::LoadDrawId, 1, 32, &[], []);
+                    self.result(draw);
+                }
             }
             Stage::Fragment => {
                 let mode = [Index::InterpMode(InterpMode::Smooth)];
@@ -376,6 +386,10 @@ impl<C: Choices> Generator<'_, C> {
                 self.split(id, 1);
                 let group = self.b.intrinsic(IntrinsicOp::LoadWorkgroupId, 3, 32, &[], []);
                 self.split(group, 1);
+                if self.c.chance(80) {
+                    let groups = self.b.intrinsic(IntrinsicOp::LoadNumWorkgroups, 3, 32, &[], []);
+                    self.split(groups, 3);
+                }
             }
         }
         let base = [Index::Base(4 * self.c.below(16) as i32)];

@@ -53,6 +53,12 @@ struct Generator<'a, C> {
 /// Instructions beyond which no program grows, whatever its source says.
 const MAX_INSTRUCTIONS: u32 = 2000;
 
+/// How many of 256 values are observed whatever else becomes of them.
+const WITNESSED: u32 = 48;
+
+/// The same of phis, on which all hangs that an arm or a loop has computed.
+const WITNESSED_PHIS: u32 = 128;
+
 /// The program of a seed, for a GPU with these features: the same on every machine.
 pub fn from_seed(seed: u64, profile: Profile, features: Features) -> Generated {
     generate(&mut Seeded::new(seed), profile, features)
@@ -113,7 +119,24 @@ impl<C: Choices> Generator<'_, C> {
 
     /// A value comes into being.
     fn define(&mut self, def: Def) {
+        self.define_seen(def, WITNESSED);
+    }
+
+    /// The same. With a chance it is added to the witness, a sum that leaves the scope: most operations that read a
+    /// value forget some of it (a comparison, a product with 0, a NaN), and what they forget would not be seen.
+    fn define_seen(&mut self, def: Def, of_256: u32) {
         self.pool.add(&self.b, def);
+        if self.c.chance(of_256) {
+            let data = &self.b.function().defs[def];
+            let value = (def, data.bit_size, data.num_components);
+            let sum = match self.pool.witness() {
+                Some(witness) => self.fold(&[(witness, 32, 1), value]),
+                None => self.fold(&[value]),
+            };
+            if let Some(sum) = sum {
+                self.pool.set_witness(sum);
+            }
+        }
     }
 
     /// Values that stay alive until the outputs.
@@ -202,7 +225,7 @@ impl<C: Choices> Generator<'_, C> {
             14 if self.features.images && self.b.shader().stage == Stage::Compute => self.image(),
             15 => self.texture(),
             16 => self.subgroup(),
-            17 if self.c.chance(8) => self.kill(),
+            17 if self.c.chance(20) => self.kill(),
             17 => self.branch(budget),
             18 => self.repeat(budget),
             _ => {

@@ -22,6 +22,8 @@ pub(super) struct Pool {
     vectors: Vec<Vector>,
     /// By definition: has it been read?
     used: Vec<bool>,
+    /// The sum of the values of this scope and those around it that are observed whatever else becomes of them.
+    witness: Option<Def>,
 }
 
 /// How long each list was when a scope began; the default is the outermost scope.
@@ -29,6 +31,7 @@ pub(super) struct Pool {
 pub(super) struct Mark {
     scalars: [usize; 5],
     vectors: usize,
+    witness: Option<Def>,
 }
 
 /// The widths, in the order of the lists.
@@ -57,7 +60,11 @@ impl Pool {
 
     /// A scope begins.
     pub fn mark(&self) -> Mark {
-        Mark { scalars: std::array::from_fn(|i| self.scalars[i].len()), vectors: self.vectors.len() }
+        Mark {
+            scalars: std::array::from_fn(|i| self.scalars[i].len()),
+            vectors: self.vectors.len(),
+            witness: self.witness,
+        }
     }
 
     /// A scope ends.
@@ -66,6 +73,17 @@ impl Pool {
             list.truncate(len);
         }
         self.vectors.truncate(mark.vectors);
+        self.witness = mark.witness;
+    }
+
+    /// The witness; see [`Generator::define`](super::Generator::define).
+    pub fn witness(&self) -> Option<Def> {
+        self.witness
+    }
+
+    /// Another value takes part in the witness.
+    pub fn set_witness(&mut self, def: Def) {
+        self.witness = Some(def);
     }
 
     /// Notes that a value is read.
@@ -136,9 +154,12 @@ impl Pool {
         self.scalar(c, bits).map(|def| AluSrc::scalar(def, 0))
     }
 
-    /// The unread values of the scopes since `mark`, at most `limit` of them, and notes them as read.
+    /// The unread values of the scopes since `mark` with their witness, at most `limit` of them, and notes them as read.
     pub fn take_unread(&mut self, mark: Mark, limit: usize) -> Vec<(Def, u8, u8)> {
         let mut out = Vec::new();
+        if self.witness != mark.witness {
+            out.extend(self.witness.map(|witness| (witness, 32, 1)));
+        }
         for (list, &bits) in WIDTHS.iter().enumerate() {
             for i in mark.scalars[list]..self.scalars[list].len() {
                 let def = self.scalars[list][i];

@@ -394,13 +394,13 @@ impl<'a> Reader<'a> {
         let indexed = matches!(self.instr.opcode, Opcode::LdgA | Opcode::StgA);
         let (index, scale, (offset, index2), data) = if indexed {
             let (shift, in_register) = self.immediate(2)?;
-            if in_register.is_some() {
+            if in_register.is_some() || !(0..4).contains(&shift) {
                 return Err(self.unknown("the shift of its index"));
             }
             // The index is in words on a6xx and in bytes on a7xx: the text does not say which.
             let unit = self.attrs.index_unit.ok_or_else(|| self.unknown("the unit of its index"))?;
             let (words, index2) = self.immediate(3)?;
-            (Some(self.scalar(1)?), unit << shift, (words * 4, index2), 4)
+            (Some(self.scalar(1)?), unit << shift, (words.wrapping_mul(4), index2), 4)
         } else {
             (None, 1, self.immediate(1)?, 2)
         };

@@ -133,6 +133,9 @@ impl Decoder<'_> {
             Collect => {
                 let mut pairs = Moves::new();
                 let dst = self.dst(data, 0)?;
+                if dst.mask != WriteMask::first(data.srcs.len() as u32) {
+                    return Err("as many components as sources".to_owned());
+                }
                 for (i, src) in data.srcs.iter().enumerate() {
                     let src = Read::plain(self.slots.loc(src, 0, ConstWidth::Truncated)?);
                     pairs.push((src, self.slots.write(dst, i as u32)?));

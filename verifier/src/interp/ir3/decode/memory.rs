@@ -94,6 +94,15 @@ impl Decoder<'_> {
             None => Vec::new(),
         };
         let mut results = if data.dsts.is_empty() { Vec::new() } else { self.results(data)? };
+        // The machine goes by the number in the instruction: it would read or write registers that no operand names.
+        let sound = match access.action {
+            MemoryAction::Load => results.len() == usize::from(access.components),
+            MemoryAction::Store => stored.len() == usize::from(access.components),
+            _ => true,
+        };
+        if !sound {
+            return Err(format!("{} elements in other than as many registers", access.components));
+        }
         let mut kept = Moves::new();
         if let MemoryAction::Atomic(_) = access.action
             && let Some(stored) = access.data

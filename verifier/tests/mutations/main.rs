@@ -1,0 +1,259 @@
+//! How much of what is done to a program is seen: random single mutations behind each stage, by kind.
+//!
+//! A mutant is run beside the program that it was made from, as the checker does at a boundary. Some of the valid
+//! ones go through the whole checker besides, which must say the same of their stage and nothing of any other. Not all
+//! mutants can be refuted (a change may not matter to what the program does), so each kind has a share that must be.
+//!
+//! `IR3_MUTATIONS=<n>` multiplies the number of programs; `IR3_MUTATIONS_SHOW=<kind>` prints the survivors of a kind.
+
+mod kinds;
+
+use ir3_compiler::ir3::text::write;
+use ir3_compiler::ir3::validate::{Form, validate};
+use ir3_compiler::ir3::{Instr, Program};
+use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::target::Target;
+use ir3_verifier::check::campaign::{env_seeds, program_seed};
+use ir3_verifier::check::{Checker, Verdict};
+use ir3_verifier::generate::{self, Features, Profile};
+use ir3_verifier::interp::{Compared, Difference, End, Outcome, Scratch, ir3};
+use ir3_verifier::semantics::env::Env;
+use kinds::{Change, KINDS, Site};
+use std::collections::HashSet;
+
+/// Environments of each program.
+const RUNS: u32 = 3;
+/// Environments in which survivors are run again.
+const MORE_RUNS: u32 = 24;
+
+/// What became of mutants.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    applied: u32,
+    /// Refuted by the interpreter.
+    refuted: u32,
+    /// Of no meaning to the interpreter, or not valid.
+    refused: u32,
+    /// Survivors that the validator does not let pass.
+    invalid: u32,
+    /// Survivors that are refuted in other environments.
+    later: u32,
+}
+
+impl Count {
+    fn add(&mut self, other: &Count) {
+        self.applied += other.applied;
+        self.refuted += other.refuted;
+        self.refused += other.refused;
+        self.invalid += other.invalid;
+        self.later += other.later;
+    }
+
+    fn survived(&self) -> u32 {
+        self.applied - self.refuted - self.refused
+    }
+}
+
+/// The instructions that matter to something: all in registers, those with an effect and what they need in SSA form.
+fn live(program: &Program) -> HashSet<Instr> {
+    let mut live = HashSet::new();
+    let mut work: Vec<Instr> = Vec::new();
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        let root = data.dsts.iter().all(|dst| dst.value().is_none()) || data.opcode.has_side_effect();
+        if root {
+            work.push(instr);
+        }
+    }
+    while let Some(instr) = work.pop() {
+        if live.insert(instr) {
+            work.extend(
+                program.instrs[instr].srcs.iter().filter_map(|src| src.value()).map(|v| program.values[v].instr),
+            );
+        }
+    }
+    live
+}
+
+/// Applies `change` to one of the instructions that it is for.
+fn mutate(program: &mut Program, live: &HashSet<Instr>, random: u64, change: Change) -> bool {
+    let mut sites = Vec::new();
+    for &block in &program.layout {
+        for (index, &instr) in program.blocks[block].instrs.iter().enumerate() {
+            if live.contains(&instr) {
+                sites.push(Site { block, index, instr, random });
+            }
+        }
+    }
+    let start = random as usize % sites.len().max(1);
+    (0..sites.len()).any(|i| change(program, &sites[(start + i) % sites.len()]))
+}
+
+/// The lines in which two programs differ.
+fn changed_lines(before: &Program, after: &Program) -> String {
+    let (before, after) = (write(before), write(after));
+    let mut out = String::new();
+    let (a, b): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let front = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let back = a[front..].iter().rev().zip(b[front..].iter().rev()).take_while(|(x, y)| x == y).count();
+    for line in &a[front..a.len() - back] {
+        out += &format!("  - {}\n", line.trim());
+    }
+    for line in &b[front..b.len() - back] {
+        out += &format!("  + {}\n", line.trim());
+    }
+    out
+}
+
+/// Runs of one program, in some environments.
+fn outcomes(program: &ir3::Decoded, envs: &[Env], fuel: &[u64], scratch: &mut Scratch) -> Vec<Outcome> {
+    envs.iter().zip(fuel).map(|(env, &fuel)| program.run(env, fuel, scratch)).collect()
+}
+
+/// The first difference that counts: those that the checker reports.
+fn difference(source: &Outcome, target: &Outcome) -> Option<Difference> {
+    match source.compare(target) {
+        Err(difference) => Some(difference),
+        Ok(Compared::OutOfFuel) => Some(Difference::Endless { expected: source.executed, actual: target.executed }),
+        Ok(Compared::Same | Compared::Vacuous) => None,
+    }
+}
+
+/// A program behind a stage, and its runs.
+struct Behind<'a> {
+    program: &'a Program,
+    envs: &'a [Env],
+    outcomes: Vec<Outcome>,
+}
+
+impl Behind<'_> {
+    /// Fuel for the runs of a mutant, as the checker gives it.
+    fn fuel(&self) -> Vec<u64> {
+        self.outcomes.iter().map(|outcome| outcome.executed * 64 + 10_000).collect()
+    }
+
+    /// The first difference of a mutant in the environments of `range`.
+    fn refute(
+        &self,
+        mutant: &ir3::Decoded,
+        range: std::ops::Range<usize>,
+        scratch: &mut Scratch,
+    ) -> Option<Difference> {
+        let fuel = self.fuel();
+        range.filter(|&i| matches!(self.outcomes[i].end, End::Finished)).find_map(|i| {
+            let target = mutant.run(&self.envs[i], fuel[i], scratch);
+            difference(&self.outcomes[i], &target)
+        })
+    }
+}
+
+#[test]
+fn mutations_are_seen() {
+    let times: u64 = std::env::var("IR3_MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let show = std::env::var("IR3_MUTATIONS_SHOW").ok();
+    let target = Target::default();
+    let mut checker = Checker::new(target, Options::default());
+    let mut scratch = Scratch::new();
+    let mut table = vec![[Count::default(); Stage::ALL.len()]; KINDS.len()];
+    let mut through_checker = 0;
+    for number in 0..times * 10 * Profile::ALL.len() as u64 {
+        let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
+        let seed = program_seed(0x3707a7e, number);
+        let shader = generate::from_seed(seed, profile, Features::ALL).shader;
+        let seeds = env_seeds(seed, if show.is_some() { MORE_RUNS } else { RUNS });
+        let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
+        let Ok(mut program) = pipeline::select(&shader, &target) else { continue };
+        for (s, stage) in Stage::ALL.into_iter().enumerate() {
+            if pipeline::run_stage(stage, &mut program, &target).is_err() {
+                break;
+            }
+            let Ok(decoded) = ir3::Decoded::new(&program, &target) else { break };
+            let outcomes = outcomes(&decoded, &envs, &vec![100_000; envs.len()], &mut scratch);
+            if !outcomes[..RUNS as usize].iter().any(|outcome| matches!(outcome.end, End::Finished)) {
+                break;
+            }
+            let behind = Behind { program: &program, envs: &envs, outcomes };
+            let live = live(&program);
+            let form = Form::of(&program);
+            for (k, kind) in KINDS.iter().enumerate() {
+                let random = program_seed(seed, (s * KINDS.len() + k) as u64);
+                let mut mutant = program.clone();
+                if !mutate(&mut mutant, &live, random, kind.change) || mutant == program {
+                    continue;
+                }
+                let count = &mut table[k][s];
+                count.applied += 1;
+                let valid = validate(&mutant, &target, form).is_ok();
+                let refuted = match ir3::Decoded::new(&mutant, &target) {
+                    Err(_) => {
+                        count.refused += 1;
+                        continue;
+                    }
+                    Ok(mutant) => {
+                        let difference = behind.refute(&mutant, 0..RUNS as usize, &mut scratch);
+                        if difference.is_none()
+                            && behind.refute(&mutant, RUNS as usize..envs.len(), &mut scratch).is_some()
+                        {
+                            count.later += 1;
+                        }
+                        difference.is_some()
+                    }
+                };
+                count.refuted += u32::from(refuted);
+                if !refuted {
+                    count.invalid += u32::from(!valid);
+                    if show.as_deref() == Some(kind.name) {
+                        let note = if valid { "" } else { " (not valid)" };
+                        println!("{number} {profile} {stage}{note}\n{}", changed_lines(behind.program, &mutant));
+                    }
+                }
+                // All of the checker, now and then.
+                if valid && show.is_none() && random.is_multiple_of(32) {
+                    through_checker += 1;
+                    let report = checker.program_with(
+                        &shader,
+                        &seeds,
+                        Some(&mut |at, program| {
+                            if at == stage {
+                                program.clone_from(&mutant);
+                            }
+                        }),
+                    );
+                    for (at, verdict, _) in &report.boundaries {
+                        let found = matches!(verdict, Verdict::Refuted(_));
+                        assert!(
+                            found == (refuted && *at == stage),
+                            "{}, program {number}, planted at {stage}: {verdict} at {at}\n{}",
+                            kind.name,
+                            changed_lines(&program, &mutant)
+                        );
+                    }
+                }
+            }
+        }
+    }
+    println!("refuted/refused/survived by stage; of the survivors: not valid, refuted in {MORE_RUNS} environments");
+    let mut weak = Vec::new();
+    for (kind, row) in KINDS.iter().zip(&table) {
+        let mut all = Count::default();
+        row.iter().for_each(|count| all.add(count));
+        let cells: Vec<String> =
+            row.iter().map(|c| format!("{:>11}", format!("{}/{}/{}", c.refuted, c.refused, c.survived()))).collect();
+        let seen = all.refuted + all.refused;
+        let rate = 100 * seen / all.applied.max(1);
+        println!(
+            "{:<20}{} | {:>4} of {:>4} = {rate:>3} %, {:>3}, {:>3}",
+            kind.name,
+            cells.join(""),
+            seen,
+            all.applied,
+            all.invalid,
+            all.later
+        );
+        if rate < kind.least {
+            weak.push(format!("{}: {rate} % instead of {} %", kind.name, kind.least));
+        }
+    }
+    println!("{through_checker} mutants went through the checker");
+    assert!(weak.is_empty(), "kinds that are seen less often than they should be: {weak:#?}");
+}

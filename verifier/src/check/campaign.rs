@@ -81,19 +81,7 @@ impl Counts {
     }
 
     fn add(&mut self, other: &Self) {
-        let (a, b) = (&mut self.summary, &other.summary);
-        a.programs += b.programs;
-        a.checks += b.checks;
-        a.tested += b.tested;
-        a.refuted += b.refuted;
-        a.unknown += b.unknown;
-        a.vacuous += b.vacuous;
-        a.out_of_fuel += b.out_of_fuel;
-        a.needs_spilling += b.needs_spilling;
-        a.unsupported += b.unsupported;
-        a.crashed += b.crashed;
-        a.lanes += b.lanes;
-        a.seconds += b.seconds;
+        self.summary.add(&other.summary);
         self.rejected += other.rejected;
         self.runs += other.runs;
         self.vacuous_runs += other.vacuous_runs;

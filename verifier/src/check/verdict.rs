@@ -159,6 +159,23 @@ impl Summary {
             }
         }
     }
+
+    /// Adds the counts of another part of the same run.
+    pub fn add(&mut self, other: &Self) {
+        self.programs += other.programs;
+        self.checks += other.checks;
+        self.tested += other.tested;
+        self.refuted += other.refuted;
+        self.unknown += other.unknown;
+        self.vacuous += other.vacuous;
+        self.out_of_fuel += other.out_of_fuel;
+        self.needs_spilling += other.needs_spilling;
+        self.unsupported += other.unsupported;
+        self.crashed += other.crashed;
+        self.lanes += other.lanes;
+        self.seconds += other.seconds;
+        self.interrupted |= other.interrupted;
+    }
 }
 
 impl fmt::Display for Summary {

@@ -11,7 +11,7 @@ use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::reduce::oracle::SharedPlant;
+use ir3_verifier::plants::SharedPlant;
 use ir3_verifier::reduce::{self, Failure, Oracle, Reduced, Size};
 use ir3_verifier::semantics::env::Env;
 

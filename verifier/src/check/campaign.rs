@@ -6,6 +6,7 @@
 
 use super::{Checker, ProgramReport, Summary};
 use crate::generate::{self, Features, Generated, Profile};
+use crate::plants::Plant;
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
@@ -32,6 +33,8 @@ pub struct Campaign {
     pub runs: u32,
     /// Go on after a refutation.
     pub keep_going: bool,
+    /// A bug behind the backend, to see it found.
+    pub plant: Option<&'static Plant>,
 }
 
 /// What a campaign has counted.
@@ -155,7 +158,9 @@ impl Campaign {
                         let cpu = ThreadTime::now();
                         let generated = generate::from_seed(seed, profile, features);
                         let elapsed = cpu.elapsed();
-                        let report = checker.program(&generated.shader, &env_seeds(seed, self.runs));
+                        let mut change = self.plant.map(Plant::change);
+                        let change = change.as_mut().map(|change| change as super::Plant<'_>);
+                        let report = checker.program_caught(&generated.shader, &env_seeds(seed, self.runs), change);
                         local.count(generated.shader.instruction_count(), elapsed, &report);
                         let failed = report.refutation().is_some() || report.crash().is_some();
                         if failed || report.refusal.is_some() {

@@ -133,7 +133,13 @@ impl Checker {
 
     /// The same, with a change planted behind stages.
     pub fn program_caught(&mut self, shader: &nir::Shader, seeds: &[u64], plant: Option<Plant<'_>>) -> ProgramReport {
-        let checked = catch_unwind(AssertUnwindSafe(|| self.program_with(shader, seeds, plant)));
+        let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
+        self.program_in_caught(shader, &envs, plant)
+    }
+
+    /// The same, in given environments.
+    pub fn program_in_caught(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
+        let checked = catch_unwind(AssertUnwindSafe(|| self.program_in(shader, envs, plant)));
         checked.unwrap_or_else(|panic| {
             // Whatever the buffers hold now, nobody is to see it.
             self.scratch = Scratch::default();

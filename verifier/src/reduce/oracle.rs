@@ -8,7 +8,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Once};
+use std::sync::Once;
 
 use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
@@ -16,6 +16,7 @@ use ir3_compiler::{ir3, nir};
 
 use crate::check::{Checker, DEFAULT_FUEL, ProgramReport, Refutation, Unknown, Verdict};
 use crate::interp::{self, Difference, Scratch};
+use crate::plants::SharedPlant;
 use crate::semantics::env::Env;
 
 /// What kind of difference a refutation shows.
@@ -156,9 +157,6 @@ fn without_numbers(text: &str) -> String {
 fn ends_with_word(text: &str, word: &str) -> bool {
     text.strip_suffix(word).is_some_and(|rest| !rest.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
 }
-
-/// A change behind stages, for tests: a bug.
-pub type SharedPlant = Arc<dyn Fn(Stage, &mut ir3::Program) + Send + Sync>;
 
 /// Knows one failure, and says whether a program has it.
 pub struct Oracle {

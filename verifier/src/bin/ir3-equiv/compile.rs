@@ -1,9 +1,10 @@
 //! `compile`: a program after a stage, as text.
 
-use crate::{Exit, Failure, Gpu, output};
+use crate::{Exit, Failure, Gpu, Planted, output};
 use clap::Args;
-use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_verifier::check::Snapshot;
+use ir3_verifier::plants;
 use ir3_verifier::report;
 use std::path::PathBuf;
 
@@ -18,6 +19,8 @@ pub struct Compile {
     emit: Emit,
     #[command(flatten)]
     gpu: Gpu,
+    #[command(flatten)]
+    planted: Planted,
 }
 
 #[derive(Clone, Copy)]
@@ -47,7 +50,7 @@ impl Compile {
                 Emit::Nir => report::print(&named.program),
                 Emit::Stage(last) => {
                     let options = Options { last, ..Options::default() };
-                    let program = pipeline::compile(shader, &self.gpu.target, &options, &mut |_, _| {})
+                    let program = plants::compile(shader, &self.gpu.target, &options, self.planted.plant)
                         .map_err(|error| format!("{}: {error}", named.name))?;
                     report::print(&Snapshot::Ir3(Box::new(program)))
                 }

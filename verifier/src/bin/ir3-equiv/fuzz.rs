@@ -1,6 +1,6 @@
 //! `fuzz`: random programs.
 
-use crate::{Exit, Failure, Format, Gpu, interrupt_flag, output};
+use crate::{Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::check::Verdict;
@@ -41,6 +41,8 @@ pub struct Fuzz {
     /// Folder for what is written of a refutation.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
+    #[command(flatten)]
+    planted: Planted,
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {
@@ -102,6 +104,7 @@ impl Fuzz {
             jobs,
             runs: self.runs.max(1),
             keep_going: self.keep_going,
+            plant: self.planted.plant,
         };
         let bar = match campaign.programs {
             Some(n) => ProgressBar::new(n),

@@ -9,8 +9,10 @@ mod reduce;
 mod run;
 mod verify;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ir3_compiler::target::Target;
+use ir3_verifier::plants::{self, Plant};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,6 +62,20 @@ struct Gpu {
 
 fn parse_gpu(name: &str) -> Result<Target, String> {
     Target::by_name(name).map_err(|error| error.to_string())
+}
+
+/// A bug on purpose, for every subcommand that compiles.
+#[derive(Args, Clone)]
+struct Planted {
+    /// Plants a bug behind a stage of the backend, to see what comes of it.
+    #[arg(long, value_name = "BUG", value_parser = plant_names(), help_heading = "Testing ir3-equiv itself")]
+    plant: Option<&'static Plant>,
+}
+
+/// The planted bugs by their names, which the help lists.
+fn plant_names() -> impl TypedValueParser<Value = &'static Plant> {
+    let names = plants::ALL.iter().map(|plant| PossibleValue::new(plant.name).help(plant.description));
+    PossibleValuesParser::new(names).try_map(|name| plants::by_name(&name).ok_or("found no such bug"))
 }
 
 /// How a run of the program ended, as an exit code.

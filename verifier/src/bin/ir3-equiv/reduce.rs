@@ -1,7 +1,7 @@
 //! `reduce`: a program that fails, as small as it gets.
 
 use crate::run::read_env;
-use crate::{Exit, Failure, Format, interrupt_flag, output, parse_gpu};
+use crate::{Exit, Failure, Format, Planted, interrupt_flag, output, parse_gpu};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::{Shader, text};
@@ -11,6 +11,7 @@ use ir3_verifier::check::Snapshot;
 use ir3_verifier::check::campaign::env_seeds;
 use ir3_verifier::generate::{self, Features};
 use ir3_verifier::mesa::input::{InputError, InputKind};
+use ir3_verifier::plants::Plant;
 use ir3_verifier::reduce::whole::{self, Whole};
 use ir3_verifier::reduce::{self, Oracle, Progress};
 use ir3_verifier::report;
@@ -50,6 +51,8 @@ pub struct Reduce {
     /// `.reduced.nir` at its end, unless given.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    planted: Planted,
 }
 
 /// What there is to reduce.
@@ -75,6 +78,8 @@ struct Report<'a> {
     minimal: bool,
     output: String,
     env: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plant: Option<&'static str>,
 }
 
 impl Reduce {
@@ -83,7 +88,8 @@ impl Reduce {
         let interrupted = interrupt_flag()?;
         let start = Instant::now();
         let case = self.case()?;
-        let Some(mut oracle) = Oracle::find(case.target, Options::default(), &case.shader, &case.envs, None) else {
+        let plant = self.planted.plant.map(Plant::shared);
+        let Some(mut oracle) = Oracle::find(case.target, Options::default(), &case.shader, &case.envs, plant) else {
             let (path, gpu) = (self.path.display(), case.target.name);
             let tried = case.envs.len();
             return Err(format!("{path}: found no failure on {gpu} in {tried} environments, expected one").into());
@@ -122,6 +128,7 @@ impl Reduce {
             minimal: reduced.minimal,
             output: case.output.display().to_string(),
             env: env_path.map(|path| path.display().to_string()),
+            plant: self.planted.plant.map(|plant| plant.name),
         };
         print(format, &report);
         Ok(if reduced.minimal { Exit::Passed } else { Exit::Unmet })
@@ -215,5 +222,6 @@ fn print(format: Format, report: &Report<'_>) {
     }
     output::line(&format!("  written to {}", report.output));
     let env = report.env.as_ref().map_or(String::new(), |env| format!(" --env {env}"));
-    output::line(&format!("  to see it again: ir3-equiv verify {} --gpu {}{env}", report.output, report.gpu));
+    let plant = report.plant.map_or(String::new(), |plant| format!(" --plant {plant}"));
+    output::line(&format!("  to see it again: ir3-equiv verify {} --gpu {}{env}{plant}", report.output, report.gpu));
 }

@@ -1,12 +1,15 @@
 //! `verify`: programs from files, every boundary.
 
-use crate::{Exit, Failure, Format, Gpu, interrupt_flag, output};
+use crate::{Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::{Args, ValueEnum};
+use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::check::{Check, Checker, Snapshot, Summary, Verdict};
+use ir3_verifier::check::{self, Check, Checker, ProgramReport, Snapshot, Summary, Verdict};
 use ir3_verifier::mesa::input::{self, InputError};
+use ir3_verifier::plants::Plant;
 use ir3_verifier::report::{self, Origin};
+use ir3_verifier::semantics::env::Env;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -39,6 +42,8 @@ pub struct Verify {
     /// Folder for what is written of a refutation.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
+    #[command(flatten)]
+    planted: Planted,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -55,6 +60,12 @@ const WIDTH: usize = 60;
 const RETRIES: u64 = 16;
 
 impl Verify {
+    /// Checks one program.
+    fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> ProgramReport {
+        let mut change = self.planted.plant.map(Plant::change);
+        checker.program_in_caught(shader, envs, change.as_mut().map(|change| change as check::Plant<'_>))
+    }
+
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt_flag()?;
@@ -92,10 +103,11 @@ impl Verify {
                     );
                     continue;
                 };
-                let mut result = match &env {
-                    Some(env) => checker.program_in(shader, std::slice::from_ref(env), None),
-                    None => checker.program(shader, &seeds),
+                let envs = match &env {
+                    Some(env) => vec![env.clone()],
+                    None => seeds.iter().map(|&seed| Env::from_seed(seed)).collect(),
                 };
+                let mut result = self.check(&mut checker, shader, &envs);
                 // Other environments may give the program a meaning, or shorter loops.
                 for retry in 1..=RETRIES {
                     let given = self.env_seed.is_some() || env.is_some();
@@ -103,7 +115,9 @@ impl Verify {
                         break;
                     }
                     summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
-                    result = checker.program(shader, &env_seeds(program_seed(self.seed, retry), self.runs.max(1)));
+                    let seeds = env_seeds(program_seed(self.seed, retry), self.runs.max(1));
+                    let envs: Vec<Env> = seeds.into_iter().map(Env::from_seed).collect();
+                    result = self.check(&mut checker, shader, &envs);
                 }
                 summary.programs += 1;
                 summary.seconds += (result.times.compile + result.times.run).as_secs_f64();

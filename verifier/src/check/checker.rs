@@ -118,6 +118,11 @@ impl Checker {
         self
     }
 
+    /// The stage that is at work, or was last: where a panic was.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
     /// The GPU.
     pub fn target(&self) -> &Target {
         &self.target
@@ -240,9 +245,10 @@ impl Checker {
             Err(error) => Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string()))),
         }
     }
+
     /// The program in front of `stage`, made again: passes change a program in place, and nothing is copied on the way
     /// that all is well.
-    fn before(&self, shader: &nir::Shader, stage: Stage, mut plant: Option<Plant<'_>>) -> Snapshot {
+    pub fn before(&self, shader: &nir::Shader, stage: Stage, mut plant: Option<Plant<'_>>) -> Snapshot {
         let source = || Snapshot::Nir(Box::new(shader.clone()));
         if stage == Stage::Select {
             return source();

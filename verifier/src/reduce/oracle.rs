@@ -46,6 +46,14 @@ impl DifferenceKind {
         }
     }
 
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Output, Self::Memory, Self::Killed, Self::Undefined, Self::Endless];
+
+    /// The kind of a name as [`DifferenceKind::name`] gives it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// What to call it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -262,7 +270,7 @@ impl Oracle {
     fn observe(&mut self, shader: &nir::Shader) -> Option<(Failure, Option<Env>)> {
         match self.report(shader) {
             Ok(report) => Some((Failure::of(&report)?, report.refutation().map(|refutation| refutation.env.clone()))),
-            Err(place) => {
+            Err(Panicked { place, .. }) => {
                 // What it was doing is half done.
                 self.checker = Checker::new(self.target, self.options).with_fuel(self.fuel);
                 Some((Failure::Panic { place }, None))
@@ -270,7 +278,7 @@ impl Oracle {
         }
     }
 
-    fn report(&mut self, shader: &nir::Shader) -> Result<ProgramReport, String> {
+    fn report(&mut self, shader: &nir::Shader) -> Result<ProgramReport, Panicked> {
         let plant = self.plant.clone();
         let mut plant = plant.map(|plant| move |stage: Stage, program: &mut ir3::Program| plant(stage, program));
         let (checker, envs) = (&mut self.checker, &self.envs);
@@ -281,19 +289,30 @@ impl Oracle {
     }
 }
 
-thread_local! {
-    static CATCHING: Cell<bool> = const { Cell::new(false) };
-    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+/// A panic that was caught.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Panicked {
+    /// File, line and column.
+    pub place: String,
+    /// What it said.
+    pub message: String,
 }
 
-/// Runs something that may panic. The error is where it did; nothing is printed.
-fn catch<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+thread_local! {
+    static CATCHING: Cell<bool> = const { Cell::new(false) };
+    static PANICKED: RefCell<Option<Panicked>> = const { RefCell::new(None) };
+}
+
+/// Runs something that may panic. The error is where it did, and its message; nothing is printed.
+pub(crate) fn catch<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             if CATCHING.get() {
-                PLACE.set(info.location().map(ToString::to_string));
+                let place = info.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
+                let message = info.payload_as_str().unwrap_or("a panic without a message").to_owned();
+                PANICKED.set(Some(Panicked { place, message }));
             } else {
                 previous(info);
             }
@@ -302,7 +321,10 @@ fn catch<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     let outer = CATCHING.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(run));
     CATCHING.set(outer);
-    result.map_err(|_| PLACE.take().unwrap_or_else(|| "an unknown place".to_owned()))
+    result.map_err(|_| {
+        let unknown = || Panicked { place: "an unknown place".to_owned(), message: String::new() };
+        PANICKED.take().unwrap_or_else(unknown)
+    })
 }
 
 #[cfg(test)]
@@ -324,8 +346,8 @@ mod tests {
 
     #[test]
     fn a_panic_has_a_place() {
-        let place = catch(|| panic!("on purpose")).unwrap_err();
-        assert!(place.contains("oracle.rs:"), "{place}");
+        let Panicked { place, message } = catch(|| panic!("on purpose")).unwrap_err();
+        assert!(place.contains("oracle.rs:") && message == "on purpose", "{place}: {message}");
         assert_eq!(catch(|| 5), Ok(5));
     }
 }

@@ -1,0 +1,146 @@
+//! What is seen when a case is run.
+
+use super::{Case, Symptom, UnknownPlant, resolve};
+use crate::check::{Checker, ProgramReport, Snapshot, Unknown, Verdict};
+use crate::interp::Difference;
+use crate::reduce::Failure;
+use crate::reduce::oracle::{Panicked, catch};
+use crate::semantics::env::Env;
+use ir3_compiler::ir3;
+use ir3_compiler::pipeline::Stage;
+use serde::{Deserialize, Serialize};
+
+/// The verdict of an engine at a boundary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineVerdict {
+    /// The engine.
+    pub engine: String,
+    /// The stage behind which the boundary is.
+    pub stage: String,
+    /// `tested`, `refuted` or `unknown`.
+    pub verdict: String,
+    /// Lanes that agreed.
+    #[serde(default)]
+    pub lanes: u64,
+    /// Why it is not a pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Everything that one run of a case shows.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    /// How it fails; `None` where it does not, as it was compiled and run just now.
+    pub symptom: Option<Symptom>,
+    /// The program in front of the stage that fails.
+    pub before: Option<Snapshot>,
+    /// The program behind it, where there is one.
+    pub after: Option<Snapshot>,
+    /// Where they differ.
+    pub difference: Option<Difference>,
+    /// Where the compiler panicked.
+    pub panic: Option<String>,
+    /// The verdicts of all engines at all boundaries.
+    pub verdicts: Vec<EngineVerdict>,
+}
+
+impl Evidence {
+    /// Compiles and runs a case.
+    ///
+    /// # Errors
+    /// When there is no such planted bug.
+    pub fn of(case: &Case) -> Result<Self, UnknownPlant> {
+        let shared = resolve(case.plant.as_deref())?;
+        let plant = || {
+            let shared = shared.clone();
+            shared.map(|plant| move |stage: Stage, program: &mut ir3::Program| plant(stage, program))
+        };
+        let envs: Vec<Env> = case.env.iter().cloned().collect();
+        let mut checker = Checker::new(case.target, case.options);
+        let mut planted = plant();
+        let report = catch(|| {
+            let plant = planted.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
+            checker.program_in(&case.program, &envs, plant)
+        });
+        let mut evidence = match report {
+            Ok(report) => Self::of_report(&report),
+            Err(panicked) => Self::of_panic(checker.stage(), panicked),
+        };
+        // Refusals and panics have a program that went in, too.
+        if evidence.before.is_none()
+            && let Some(symptom) = &evidence.symptom
+        {
+            let mut planted = plant();
+            let plant = planted.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
+            evidence.before = catch(|| checker.before(&case.program, symptom.stage, plant)).ok();
+        }
+        Ok(evidence)
+    }
+
+    /// The file of the program in front of the stage.
+    pub fn before_name(&self) -> &'static str {
+        match self.before {
+            Some(Snapshot::Ir3(_)) => "before.ir3",
+            Some(Snapshot::Nir(_)) | None => "before.nir",
+        }
+    }
+
+    fn of_report(report: &ProgramReport) -> Self {
+        let verdicts = report.boundaries.iter().map(|(stage, verdict, _)| EngineVerdict {
+            engine: "interpreter".to_owned(),
+            stage: stage.name().to_owned(),
+            verdict: verdict.name().to_owned(),
+            lanes: verdict.lanes(),
+            reason: verdict.reason(),
+        });
+        let refutation = report.refutation();
+        let symptom = Failure::of(report).map(|failure| {
+            let (stage, message) = match &failure {
+                Failure::Refuted { stage, .. } => {
+                    (*stage, refutation.map(|refutation| refutation.difference.to_string()).unwrap_or_default())
+                }
+                Failure::Refused { stage, .. } => {
+                    (*stage, report.refusal.as_ref().map(|error| error.reason.clone()).unwrap_or_default())
+                }
+                Failure::Unsupported { stage, .. } => (*stage, unsupported(report).unwrap_or_default()),
+                // A report knows of no panic's place.
+                Failure::Panic { place } => (Stage::Select, place.clone()),
+            };
+            Symptom { failure, stage, message }
+        });
+        Self {
+            symptom,
+            before: refutation.map(|refutation| refutation.before.clone()),
+            after: refutation.map(|refutation| refutation.after.clone()),
+            difference: refutation.map(|refutation| refutation.difference.clone()),
+            panic: None,
+            verdicts: verdicts.collect(),
+        }
+    }
+
+    fn of_panic(stage: Stage, Panicked { place, message }: Panicked) -> Self {
+        let verdict = EngineVerdict {
+            engine: "interpreter".to_owned(),
+            stage: stage.name().to_owned(),
+            verdict: "unknown".to_owned(),
+            lanes: 0,
+            reason: Some(format!("crashed at {place}: {message}")),
+        };
+        Self {
+            symptom: Some(Symptom { failure: Failure::Panic { place: place.clone() }, stage, message }),
+            before: None,
+            after: None,
+            difference: None,
+            panic: Some(place),
+            verdicts: vec![verdict],
+        }
+    }
+}
+
+/// What the interpreter does not support, in full.
+fn unsupported(report: &ProgramReport) -> Option<String> {
+    report.boundaries.iter().find_map(|(_, verdict, _)| match verdict {
+        Verdict::Unknown(Unknown::Unsupported(reason)) => Some(reason.clone()),
+        _ => None,
+    })
+}

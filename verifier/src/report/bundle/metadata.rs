@@ -1,0 +1,286 @@
+//! `bundle.json`, and reading a folder.
+
+use super::evidence::EngineVerdict;
+use super::{Case, Evidence, Origin, Original, Symptom, folder};
+use crate::check::Snapshot;
+use crate::mesa::input::InputError;
+use crate::reduce::Failure;
+use crate::reduce::oracle::DifferenceKind;
+use crate::semantics::env::Env;
+use ir3_compiler::nir::Shader;
+use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
+use ir3_compiler::target::Target;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The version of the format. Readers refuse others.
+pub const FORMAT: u32 = 1;
+
+/// A folder that is not a bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// There is no such folder.
+    #[error("{path}: found no such folder, expected a bundle", path = path.display())]
+    Missing {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file is not there.
+    #[error("{path}: found no such file, expected {expected}", path = path.display())]
+    NoFile {
+        /// The file.
+        path: PathBuf,
+        /// What should be in it.
+        expected: &'static str,
+    },
+    /// A file cannot be read.
+    #[error("{path}: {cause}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file is not JSON, or not of the right shape.
+    #[error("{path}:{line}:{column}: {cause}", path = path.display(), line = cause.line(), column = cause.column())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: serde_json::Error,
+    },
+    /// A field has a value that means nothing.
+    #[error("{path}: found {field} `{found}`, expected {expected}", path = path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        found: String,
+        /// What it should be.
+        expected: String,
+    },
+    /// A program cannot be read.
+    #[error(transparent)]
+    Program(#[from] InputError),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Metadata {
+    format: u32,
+    version: String,
+    gpu: String,
+    options: SavedOptions,
+    plant: Option<String>,
+    failure: SavedFailure,
+    stage: String,
+    message: String,
+    origin: SavedOrigin,
+    instructions: u32,
+    original_instructions: u32,
+    minimal: bool,
+    #[serde(default)]
+    verdicts: Vec<EngineVerdict>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedOptions {
+    copy_propagation: bool,
+    dead_code: bool,
+    last: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum SavedFailure {
+    Refuted { stage: String, difference: String },
+    Refused { stage: String, why: String, reason: String },
+    Unsupported { stage: String, reason: String },
+    Panic { place: String },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SavedOrigin {
+    File(String),
+    Seed { seed: u64, profile: String },
+    Artifact(String),
+}
+
+impl SavedOptions {
+    fn of(options: &Options) -> Self {
+        // A new option must be kept, too.
+        let Options { copy_propagation, dead_code, last } = *options;
+        Self { copy_propagation, dead_code, last: last.name().to_owned() }
+    }
+}
+
+/// The names of the reasons for a refusal.
+const REFUSALS: [(ErrorKind, &str); 3] = [
+    (ErrorKind::Unsupported, "unsupported"),
+    (ErrorKind::NeedsSpilling, "needs-spilling"),
+    (ErrorKind::Internal, "internal"),
+];
+
+impl SavedFailure {
+    fn of(failure: &Failure) -> Self {
+        let name = |stage: Stage| stage.name().to_owned();
+        match failure {
+            Failure::Refuted { stage, difference } => {
+                Self::Refuted { stage: name(*stage), difference: difference.name().to_owned() }
+            }
+            Failure::Refused { stage, kind, reason } => {
+                let why = REFUSALS.iter().find(|(other, _)| other == kind).map_or("internal", |(_, name)| name);
+                Self::Refused { stage: name(*stage), why: why.to_owned(), reason: reason.clone() }
+            }
+            Failure::Unsupported { stage, reason } => Self::Unsupported { stage: name(*stage), reason: reason.clone() },
+            Failure::Panic { place } => Self::Panic { place: place.clone() },
+        }
+    }
+}
+
+/// The text of `bundle.json`.
+pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
+    let Case { program, target, options, plant, origin, symptom, original, minimal, .. } = case;
+    let instructions = |shader: &Shader| shader.instruction_count() as u32;
+    let metadata = Metadata {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        gpu: target.name.to_owned(),
+        options: SavedOptions::of(options),
+        plant: plant.clone(),
+        failure: SavedFailure::of(&symptom.failure),
+        stage: symptom.stage.name().to_owned(),
+        message: symptom.message.clone(),
+        origin: match origin {
+            Origin::File(path) => SavedOrigin::File(path.clone()),
+            Origin::Seed { seed, profile } => SavedOrigin::Seed { seed: *seed, profile: profile.to_string() },
+            Origin::Artifact(path) => SavedOrigin::Artifact(path.clone()),
+        },
+        instructions: instructions(program),
+        original_instructions: instructions(original.as_ref().map_or(program, |original| &original.program)),
+        minimal: *minimal,
+        verdicts: evidence.verdicts.clone(),
+    };
+    serde_json::to_string_pretty(&metadata).expect("strings and numbers are JSON") + "\n"
+}
+
+/// Reads the folder of a case.
+///
+/// # Errors
+/// When it is not there, or not a bundle; with the file and what was expected in it.
+pub fn read(path: &Path) -> Result<Case, ReadError> {
+    // A replacement in two steps may have been killed between them.
+    let _ = folder::recover(path);
+    if !path.is_dir() {
+        return Err(ReadError::Missing { path: path.to_owned() });
+    }
+    let file = path.join("bundle.json");
+    let text = content(&file, "what a bundle is about")?;
+    let json = |cause| ReadError::Json { path: file.clone(), cause };
+    // The format first: another one may have other fields.
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    let Format { format } = serde_json::from_str(&text).map_err(json)?;
+    let in_file = Fields { file: &file };
+    if format != FORMAT {
+        return Err(in_file.bad("format", &format.to_string(), &FORMAT.to_string()));
+    }
+    let metadata: Metadata = serde_json::from_str(&text).map_err(json)?;
+    let target = Target::by_name(&metadata.gpu).map_err(|_| in_file.bad("gpu", &metadata.gpu, "a GPU such as a660"))?;
+    let SavedOptions { copy_propagation, dead_code, last } = metadata.options;
+    let options = Options { copy_propagation, dead_code, last: in_file.stage("last", &last)? };
+    let symptom = Symptom {
+        failure: in_file.failure(metadata.failure)?,
+        stage: in_file.stage("stage", &metadata.stage)?,
+        message: metadata.message,
+    };
+    let origin = match metadata.origin {
+        SavedOrigin::File(path) => Origin::File(path),
+        SavedOrigin::Artifact(path) => Origin::Artifact(path),
+        SavedOrigin::Seed { seed, profile } => {
+            let profile = profile.parse().map_err(|expected: String| in_file.bad("profile", &profile, &expected))?;
+            Origin::Seed { seed, profile }
+        }
+    };
+    let program = program(&path.join("program.nir"), "the program")?;
+    let env = env(&path.join("env.json"))?;
+    let folder = path.join("original");
+    let original = if folder.is_dir() {
+        let program = self::program(&folder.join("program.nir"), "the program before it was reduced")?;
+        Some(Original { program, env: self::env(&folder.join("env.json"))? })
+    } else {
+        None
+    };
+    let Metadata { plant, minimal, .. } = metadata;
+    Ok(Case { program, target, options, plant, env, origin, symptom, original, minimal })
+}
+
+/// The fields of a file, for errors.
+struct Fields<'a> {
+    file: &'a Path,
+}
+
+impl Fields<'_> {
+    fn bad(&self, field: &'static str, found: &str, expected: &str) -> ReadError {
+        ReadError::Field { path: self.file.to_owned(), field, found: found.to_owned(), expected: expected.to_owned() }
+    }
+
+    fn stage(&self, field: &'static str, name: &str) -> Result<Stage, ReadError> {
+        let known = || Stage::ALL.map(Stage::name).join(", ");
+        Stage::from_name(name).ok_or_else(|| self.bad(field, name, &format!("one of {}", known())))
+    }
+
+    fn failure(&self, saved: SavedFailure) -> Result<Failure, ReadError> {
+        Ok(match saved {
+            SavedFailure::Refuted { stage, difference } => {
+                let known = || DifferenceKind::ALL.map(DifferenceKind::name).join(", ");
+                let difference = DifferenceKind::from_name(&difference)
+                    .ok_or_else(|| self.bad("difference", &difference, &format!("one of {}", known())))?;
+                Failure::Refuted { stage: self.stage("stage", &stage)?, difference }
+            }
+            SavedFailure::Refused { stage, why, reason } => {
+                let kind = REFUSALS.iter().find(|(_, name)| *name == why);
+                let known = || REFUSALS.map(|(_, name)| name).join(", ");
+                let (kind, _) = kind.ok_or_else(|| self.bad("why", &why, &format!("one of {}", known())))?;
+                Failure::Refused { stage: self.stage("stage", &stage)?, kind: *kind, reason }
+            }
+            SavedFailure::Unsupported { stage, reason } => {
+                Failure::Unsupported { stage: self.stage("stage", &stage)?, reason }
+            }
+            SavedFailure::Panic { place } => Failure::Panic { place },
+        })
+    }
+}
+
+fn content(path: &Path, expected: &'static str) -> Result<String, ReadError> {
+    fs::read_to_string(path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => ReadError::NoFile { path: path.to_owned(), expected },
+        _ => ReadError::Io { path: path.to_owned(), cause },
+    })
+}
+
+fn program(path: &Path, expected: &'static str) -> Result<Shader, ReadError> {
+    content(path, expected)?;
+    let mut programs = crate::report::load(path, &Target::default())?;
+    match programs.pop().map(|named| named.program) {
+        Some(Snapshot::Nir(shader)) => Ok(*shader),
+        _ => Err(ReadError::NoFile { path: path.to_owned(), expected }),
+    }
+}
+
+/// The input, where there is one.
+fn env(path: &Path) -> Result<Option<Env>, ReadError> {
+    let text = match content(path, "an input") {
+        Ok(text) => text,
+        Err(ReadError::NoFile { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Env::from_json(&text).map(Some).map_err(|cause| ReadError::Json { path: path.to_owned(), cause })
+}

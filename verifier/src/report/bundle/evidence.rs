@@ -1,12 +1,12 @@
 //! What is seen when a case is run.
 
-use super::{Case, Symptom, UnknownPlant, resolve};
-use crate::check::{Checker, ProgramReport, Snapshot, Unknown, Verdict};
+use super::{Case, Symptom};
+use crate::check::{self, Checker, ProgramReport, Snapshot, Unknown, Verdict};
 use crate::interp::Difference;
+use crate::plants::Plant;
 use crate::reduce::Failure;
 use crate::reduce::oracle::{Panicked, catch};
 use crate::semantics::env::Env;
-use ir3_compiler::ir3;
 use ir3_compiler::pipeline::Stage;
 use serde::{Deserialize, Serialize};
 
@@ -46,21 +46,12 @@ pub struct Evidence {
 
 impl Evidence {
     /// Compiles and runs a case.
-    ///
-    /// # Errors
-    /// When there is no such planted bug.
-    pub fn of(case: &Case) -> Result<Self, UnknownPlant> {
-        let shared = resolve(case.plant.as_deref())?;
-        let plant = || {
-            let shared = shared.clone();
-            shared.map(|plant| move |stage: Stage, program: &mut ir3::Program| plant(stage, program))
-        };
+    pub fn of(case: &Case) -> Self {
         let envs: Vec<Env> = case.env.iter().cloned().collect();
         let mut checker = Checker::new(case.target, case.options);
-        let mut planted = plant();
         let report = catch(|| {
-            let plant = planted.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
-            checker.program_in(&case.program, &envs, plant)
+            let mut change = case.plant.map(Plant::change);
+            checker.program_in(&case.program, &envs, change.as_mut().map(|change| change as check::Plant<'_>))
         });
         let mut evidence = match report {
             Ok(report) => Self::of_report(&report),
@@ -70,11 +61,14 @@ impl Evidence {
         if evidence.before.is_none()
             && let Some(symptom) = &evidence.symptom
         {
-            let mut planted = plant();
-            let plant = planted.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
-            evidence.before = catch(|| checker.before(&case.program, symptom.stage, plant)).ok();
+            let before = catch(|| {
+                let mut change = case.plant.map(Plant::change);
+                let change = change.as_mut().map(|change| change as check::Plant<'_>);
+                checker.before(&case.program, symptom.stage, change)
+            });
+            evidence.before = before.ok();
         }
-        Ok(evidence)
+        evidence
     }
 
     /// The file of the program in front of the stage.

@@ -4,6 +4,7 @@ use super::evidence::EngineVerdict;
 use super::{Case, Evidence, Origin, Original, Symptom, folder};
 use crate::check::Snapshot;
 use crate::mesa::input::InputError;
+use crate::plants::{self, Plant};
 use crate::reduce::Failure;
 use crate::reduce::oracle::DifferenceKind;
 use crate::semantics::env::Env;
@@ -152,7 +153,7 @@ pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         gpu: target.name.to_owned(),
         options: SavedOptions::of(options),
-        plant: plant.clone(),
+        plant: plant.map(|plant| plant.name.to_owned()),
         failure: SavedFailure::of(&symptom.failure),
         stage: symptom.stage.name().to_owned(),
         message: symptom.message.clone(),
@@ -218,7 +219,8 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
     } else {
         None
     };
-    let Metadata { plant, minimal, .. } = metadata;
+    let plant = metadata.plant.as_deref().map(|name| in_file.plant(name)).transpose()?;
+    let minimal = metadata.minimal;
     Ok(Case { program, target, options, plant, env, origin, symptom, original, minimal })
 }
 
@@ -235,6 +237,11 @@ impl Fields<'_> {
     fn stage(&self, field: &'static str, name: &str) -> Result<Stage, ReadError> {
         let known = || Stage::ALL.map(Stage::name).join(", ");
         Stage::from_name(name).ok_or_else(|| self.bad(field, name, &format!("one of {}", known())))
+    }
+
+    fn plant(&self, name: &str) -> Result<&'static Plant, ReadError> {
+        let known = || plants::ALL.iter().map(|plant| plant.name).collect::<Vec<_>>().join(", ");
+        plants::by_name(name).ok_or_else(|| self.bad("plant", name, &format!("one of {}", known())))
     }
 
     fn failure(&self, saved: SavedFailure) -> Result<Failure, ReadError> {

@@ -29,7 +29,7 @@ pub use metadata::{FORMAT, ReadError, read};
 pub use reduction::{ReduceError, Reduction, reduce};
 
 use crate::generate::Profile;
-use crate::reduce::oracle::SharedPlant;
+use crate::plants::Plant;
 use crate::reduce::{Failure, Oracle};
 use crate::semantics::env::Env;
 use ir3_compiler::nir::{self, Shader};
@@ -93,8 +93,8 @@ pub struct Case {
     pub target: Target,
     /// What it is compiled with.
     pub options: Options,
-    /// The name of the bug that is planted into the compiler, for failures that are made on purpose.
-    pub plant: Option<String>,
+    /// The bug that is planted into the compiler, for failures that are made on purpose.
+    pub plant: Option<&'static Plant>,
     /// The input, where the failure needs one.
     pub env: Option<Env>,
     /// Where the program came from.
@@ -107,52 +107,32 @@ pub struct Case {
     pub minimal: bool,
 }
 
-/// A planted bug of a name that this version does not have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("found the planted bug `{found}`, expected one that this version of ir3-equiv knows")]
-pub struct UnknownPlant {
-    /// The name.
-    pub found: String,
-}
-
-/// The planted bug of a name.
-pub(crate) fn resolve(plant: Option<&str>) -> Result<Option<SharedPlant>, UnknownPlant> {
-    match plant {
-        None => Ok(None),
-        Some(name) => Err(UnknownPlant { found: name.to_owned() }),
-    }
-}
-
 impl Case {
     /// Finds out how a program fails in some environments. `None` where it does not.
-    ///
-    /// # Errors
-    /// When there is no planted bug of that name.
     pub fn find(
         program: Shader,
         target: Target,
         options: Options,
-        plant: Option<&str>,
+        plant: Option<&'static Plant>,
         envs: &[Env],
         origin: Origin,
-    ) -> Result<Option<Self>, UnknownPlant> {
-        let Some(mut oracle) = Oracle::find(target, options, &program, envs, resolve(plant)?) else { return Ok(None) };
+    ) -> Option<Self> {
+        let mut oracle = Oracle::find(target, options, &program, envs, plant.map(Plant::shared))?;
         let program = as_read(program, &mut oracle);
         let env = oracle.envs().first().cloned();
-        let plant = plant.map(str::to_owned);
         // What the oracle knows is enough to fill in the rest by running it once more.
         let symptom = Symptom { failure: oracle.failure().clone(), stage: Stage::Select, message: String::new() };
         let mut case = Self { program, target, options, plant, env, origin, symptom, original: None, minimal: false };
-        if let Some(symptom) = Evidence::of(&case)?.symptom {
+        if let Some(symptom) = Evidence::of(&case).symptom {
             case.symptom = symptom;
         }
-        Ok(Some(case))
+        Some(case)
     }
 
     /// The name of its folder: a function of what it was before it was reduced.
     pub fn folder_name(&self) -> String {
         let Symptom { failure, stage, .. } = &self.symptom;
-        let plant = self.plant.as_deref().map(|plant| format!("{plant}-")).unwrap_or_default();
+        let plant = self.plant.map(|plant| format!("{}-", plant.name)).unwrap_or_default();
         let origin = self.origin.to_string();
         // Names come from paths; the end of a long one tells more than its beginning.
         let skip = origin.chars().count().saturating_sub(80);
@@ -165,12 +145,9 @@ impl Case {
     }
 
     /// An oracle that knows this failure. `None` where the program does not fail any more.
-    ///
-    /// # Errors
-    /// When there is no such planted bug.
-    pub fn oracle(&self) -> Result<Option<Oracle>, UnknownPlant> {
+    pub fn oracle(&self) -> Option<Oracle> {
         let envs: Vec<Env> = self.env.iter().cloned().collect();
-        Ok(Oracle::find(self.target, self.options, &self.program, &envs, resolve(self.plant.as_deref())?))
+        Oracle::find(self.target, self.options, &self.program, &envs, self.plant.map(Plant::shared))
     }
 }
 
@@ -200,18 +177,10 @@ fn fnv(text: &str) -> u64 {
 
 /// A bundle that could not be written.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
-    /// The file system refuses.
-    #[error("{path}: the bundle cannot be written: {cause}", path = path.display())]
-    Io {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// The case names a planted bug that there is not.
-    #[error(transparent)]
-    Plant(#[from] UnknownPlant),
+#[error("{path}: the bundle cannot be written: {cause}", path = path.display())]
+pub struct WriteError {
+    path: PathBuf,
+    cause: io::Error,
 }
 
 /// Writes the folder of a case below `root`, all of it or nothing, and returns its path.
@@ -220,7 +189,7 @@ pub enum WriteError {
 /// reduced: that is worth more.
 ///
 /// # Errors
-/// When the file system refuses, or there is no such planted bug.
+/// When the file system refuses.
 pub fn write(root: &Path, case: &Case) -> Result<PathBuf, WriteError> {
     let path = root.join(case.folder_name());
     let same = |original: &Original| nir::text::write(&original.program) == nir::text::write(&case.program);
@@ -237,11 +206,10 @@ pub fn write(root: &Path, case: &Case) -> Result<PathBuf, WriteError> {
 /// Writes the folder of a case at a path, all of it or nothing. Whatever folder is there is replaced.
 ///
 /// # Errors
-/// When the file system refuses, or there is no such planted bug.
+/// When the file system refuses.
 pub fn write_to(path: &Path, case: &Case) -> Result<(), WriteError> {
-    let evidence = Evidence::of(case)?;
-    let files = files(case, &evidence);
-    folder::write(path, &files).map_err(|cause| WriteError::Io { path: path.to_owned(), cause })
+    let files = files(case, &Evidence::of(case));
+    folder::write(path, &files).map_err(|cause| WriteError { path: path.to_owned(), cause })
 }
 
 /// The files of a folder, by name.

@@ -4,6 +4,7 @@
 //! after each one; the sink may look, copy or compare, and the pipeline itself copies nothing. A stage alone is
 //! [`run_stage`] (or the pass's own `run`); [`select`] is the first one, which has another input.
 
+pub use crate::regalloc::RegisterLimit;
 use crate::target::Target;
 use crate::{ir3, nir, opt, regalloc};
 use std::fmt;
@@ -17,16 +18,30 @@ pub enum Stage {
     CopyPropagation,
     /// Removal of what nobody reads.
     DeadCode,
+    /// Registers for predicates and addresses; critical edges get blocks of their own. Otherwise still SSA.
+    Predicates,
+    /// Values that find no register go to memory and come back.
+    Spill,
     /// Physical registers; phis become parallel copies.
     RegisterAllocation,
+    /// Spills and reloads become accesses to scratch memory.
+    LowerSpills,
     /// Parallel copies, collects and splits become moves and swaps.
     LowerCopies,
 }
 
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Self; 5] =
-        [Self::Select, Self::CopyPropagation, Self::DeadCode, Self::RegisterAllocation, Self::LowerCopies];
+    pub const ALL: [Self; 8] = [
+        Self::Select,
+        Self::CopyPropagation,
+        Self::DeadCode,
+        Self::Predicates,
+        Self::Spill,
+        Self::RegisterAllocation,
+        Self::LowerSpills,
+        Self::LowerCopies,
+    ];
 
     /// The name that the command line and the reports use.
     pub const fn name(self) -> &'static str {
@@ -34,7 +49,10 @@ impl Stage {
             Self::Select => "select",
             Self::CopyPropagation => "copy-propagation",
             Self::DeadCode => "dead-code",
+            Self::Predicates => "predicates",
+            Self::Spill => "spill",
             Self::RegisterAllocation => "register-allocation",
+            Self::LowerSpills => "lower-spills",
             Self::LowerCopies => "lower-copies",
         }
     }
@@ -60,11 +78,13 @@ pub struct Options {
     pub dead_code: bool,
     /// The last stage that runs.
     pub last: Stage,
+    /// How many registers the program may take.
+    pub registers: RegisterLimit,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { copy_propagation: true, dead_code: true, last: Stage::LowerCopies }
+        Self { copy_propagation: true, dead_code: true, last: Stage::LowerCopies, registers: RegisterLimit::Target }
     }
 }
 
@@ -75,7 +95,7 @@ impl Options {
             && match stage {
                 Stage::CopyPropagation => self.copy_propagation,
                 Stage::DeadCode => self.dead_code,
-                Stage::Select | Stage::RegisterAllocation | Stage::LowerCopies => true,
+                _ => true,
             }
     }
 }
@@ -103,14 +123,14 @@ pub struct CompileError {
     pub reason: String,
 }
 
-impl From<regalloc::Error> for CompileError {
-    fn from(error: regalloc::Error) -> Self {
+impl CompileError {
+    fn of_registers(stage: Stage, error: regalloc::Error) -> Self {
         let kind = match &error {
             regalloc::Error::NeedsSpilling { .. } => ErrorKind::NeedsSpilling,
             regalloc::Error::Unsupported { .. } => ErrorKind::Unsupported,
             regalloc::Error::Malformed { .. } => ErrorKind::Internal,
         };
-        Self { stage: Stage::RegisterAllocation, kind, reason: error.to_string() }
+        Self { stage, kind, reason: error.to_string() }
     }
 }
 
@@ -123,17 +143,47 @@ pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, Com
     })
 }
 
+/// What a stage has done to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing: it had no more than a shared reference to it.
+    Nothing,
+    /// Something, perhaps.
+    Something,
+}
+
 /// Runs one stage on a program. [`Stage::Select`], which makes the program, does nothing here.
-pub fn run_stage(stage: Stage, program: &mut ir3::Program, target: &Target) -> Result<(), CompileError> {
+pub fn run_stage(
+    stage: Stage,
+    program: &mut ir3::Program,
+    target: &Target,
+    options: &Options,
+) -> Result<Change, CompileError> {
+    if is_idle(stage, program) {
+        return Ok(Change::Nothing);
+    }
+    let of_registers = |error| CompileError::of_registers(stage, error);
     match stage {
-        Stage::Select => {}
+        Stage::Select | Stage::Spill | Stage::LowerSpills => {}
         Stage::CopyPropagation => opt::copy_propagation::run(program, target),
         Stage::DeadCode => opt::dead_code::run(program),
-        Stage::RegisterAllocation => regalloc::run(program, target)?,
-        Stage::LowerCopies => regalloc::lower_copies::run(program, target)
-            .map_err(|error| CompileError { stage, ..CompileError::from(error) })?,
+        Stage::Predicates => regalloc::predicates(program, target).map_err(of_registers)?,
+        Stage::RegisterAllocation => {
+            regalloc::run_within(program, target, options.registers.files(target)).map_err(of_registers)?;
+        }
+        Stage::LowerCopies => regalloc::lower_copies::run(program, target).map_err(of_registers)?,
     }
-    Ok(())
+    Ok(Change::Something)
+}
+
+/// Whether a stage has nothing to do. This sees the program through a shared reference, so that whoever compares
+/// boundaries may rely on it: the program behind an idle stage is the one in front of it.
+fn is_idle(stage: Stage, program: &ir3::Program) -> bool {
+    match stage {
+        Stage::Select | Stage::Spill | Stage::LowerSpills => true,
+        Stage::Predicates => !regalloc::has_predicates(program),
+        Stage::CopyPropagation | Stage::DeadCode | Stage::RegisterAllocation | Stage::LowerCopies => false,
+    }
 }
 
 /// Compiles a shader, and shows each stage's result to `sink`.
@@ -157,7 +207,7 @@ pub fn compile_selected(
     sink: &mut dyn FnMut(Stage, &ir3::Program),
 ) -> Result<(), CompileError> {
     for stage in Stage::ALL.into_iter().filter(|&stage| stage != Stage::Select && options.runs(stage)) {
-        run_stage(stage, program, target)?;
+        run_stage(stage, program, target, options)?;
         sink(stage, program);
     }
     Ok(())

@@ -53,9 +53,9 @@ fn check(stage: Stage, program: &Program, target: &Target, fail: &mut impl FnMut
         }
     }
     let form = match stage {
-        Stage::Select | Stage::CopyPropagation | Stage::DeadCode => Form::Ssa,
-        Stage::RegisterAllocation => Form::Registers,
         Stage::LowerCopies => Form::Machine,
+        stage if stage >= Stage::RegisterAllocation => Form::Registers,
+        _ => Form::Ssa,
     };
     for violation in validate(program, target, form).err().unwrap_or_default() {
         fail(format!("{:?}: {violation}", violation.rule));
@@ -72,8 +72,8 @@ fn check(stage: Stage, program: &Program, target: &Target, fail: &mut impl FnMut
 struct Tally {
     compiled: usize,
     accesses: usize,
-    instructions: [usize; 5],
-    times: [Duration; 5],
+    instructions: [usize; Stage::ALL.len()],
+    times: [Duration; Stage::ALL.len()],
     refused: BTreeMap<String, Vec<String>>,
     internal: usize,
     /// Programs that are not what they must be after a stage.

@@ -1,7 +1,7 @@
 //! Random programs in register files that are just large enough, so that values have to be moved to make room, on 64
 //! lanes that part and meet. (In files of the machine's size that hardly happens.)
 
-use ir3_compiler::pipeline::{Stage, run_stage, select};
+use ir3_compiler::pipeline::{Options, Stage, run_stage, select};
 use ir3_compiler::regalloc::{self, Error};
 use ir3_compiler::target::{RegisterFiles, Target};
 use ir3_verifier::generate::{Features, Profile, from_seed};
@@ -20,8 +20,8 @@ fn programs_survive_small_register_files() {
         let profile = Profile::ALL[seed as usize / 4 % Profile::ALL.len()];
         let generated = from_seed(seed, profile, Features::of(&target));
         let Ok(mut program) = select(&generated.shader, &target) else { continue };
-        for stage in [Stage::CopyPropagation, Stage::DeadCode] {
-            run_stage(stage, &mut program, &target).unwrap();
+        for stage in [Stage::CopyPropagation, Stage::DeadCode, Stage::Predicates] {
+            run_stage(stage, &mut program, &target, &Options::default()).unwrap();
         }
         let source = interp::nir::Decoded::new(&generated.shader).unwrap();
         let env = Env::from_seed(seed);
@@ -58,7 +58,7 @@ fn programs_survive_small_register_files() {
         }
         let mut roomy = program;
         for stage in [Stage::RegisterAllocation, Stage::LowerCopies] {
-            run_stage(stage, &mut roomy, &target).unwrap();
+            run_stage(stage, &mut roomy, &target, &Options::default()).unwrap();
         }
         moves += allocated.instruction_count().saturating_sub(roomy.instruction_count());
         compared += 1;

@@ -1,6 +1,6 @@
 //! Registers: from SSA values to physical registers, and from parallel copies to moves.
 //!
-//! The way of a program through this room, in [`run`]:
+//! The way of a program through this room; [`predicates`] is 1 and 2, [`run_within`] is 3 and 4:
 //! 1. `prepare`: the control-flow graph is put into shape (unreachable blocks go, critical edges get a block of their
 //!    own), tied sources are copied;
 //! 2. `special`: predicates and address registers, of which there are few, by computing values again;
@@ -16,10 +16,12 @@ use crate::ir3::{Block, Instr, Program};
 use crate::target::{RegisterFiles, Target};
 use assign::Assigner;
 use cranelift_entity::SecondaryMap;
+pub use limit::RegisterLimit;
 
 mod assign;
 mod edges;
 mod file;
+mod limit;
 mod liveness;
 pub mod lower_copies;
 mod parallel_copy;
@@ -72,15 +74,20 @@ impl Error {
     }
 }
 
-/// Assigns registers to every value of a program in SSA form.
-pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
-    run_within(program, target, target.register_files())
+/// Puts the control flow into the shape that the other functions of this room ask for, and assigns registers to
+/// predicates and addresses. All other values stay.
+pub fn predicates(program: &mut Program, target: &Target) -> Result<(), Error> {
+    prepare::run(program)?;
+    special::run(program, target)
 }
 
-/// The same with smaller register files than the target has.
+/// Whether [`predicates`] has anything to do.
+pub fn has_predicates(program: &Program) -> bool {
+    prepare::is_needed(program) || special::is_needed(program)
+}
+
+/// Assigns registers to every other value of a program in SSA form that [`predicates`] has been run on.
 pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles) -> Result<(), Error> {
-    prepare::run(program)?;
-    special::run(program, target)?;
     let order = order(program);
     let mut assigner = Assigner::new(program, target, limits)?;
     assigner.run(&order)?;

@@ -16,6 +16,13 @@ use crate::ir3::{
 };
 use cranelift_entity::SecondaryMap;
 
+/// Whether the program may not be in shape yet: one block without tied sources is.
+pub fn is_needed(program: &Program) -> bool {
+    let sound = program.layout.len() == 1 && program.blocks[program.entry()].predecessors.is_empty();
+    let is_tied = |instr| program.instrs[instr].srcs.iter().any(|src| src.flags.contains(OperandFlags::TIED));
+    !sound || program.iter_instrs().any(|(_, instr)| is_tied(instr))
+}
+
 /// Puts the program into shape.
 pub fn run(program: &mut Program) -> Result<(), Error> {
     if program.layout.is_empty() {

@@ -21,6 +21,11 @@ const SLOTS: usize = 6;
 const A0: usize = 4;
 const A1: usize = 5;
 
+/// Whether there is a predicate or address operand.
+pub fn is_needed(program: &Program) -> bool {
+    program.layout.iter().any(|&block| has_special_operands(program, block))
+}
+
 /// Gives each predicate and address operand its register.
 pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
     let mut pass = Pass {

@@ -8,7 +8,7 @@ use super::{Checker, ProgramReport, Summary};
 use crate::generate::{self, Features, Generated, Profile};
 use crate::plants::Plant;
 use cpu_time::ThreadTime;
-use ir3_compiler::pipeline::Options;
+use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,6 +23,8 @@ pub struct Campaign {
     pub seed: u64,
     /// The profiles, taken in turn.
     pub profiles: Vec<Profile>,
+    /// How many registers the programs may take; drawn for each one, from the fewest to all, if `None`.
+    pub registers: Option<RegisterLimit>,
     /// Stop after so many programs.
     pub programs: Option<u64>,
     /// Stop after so long.
@@ -104,6 +106,8 @@ pub struct Finding<'a> {
     pub profile: Profile,
     /// The seed that makes it.
     pub seed: u64,
+    /// How many registers it was given.
+    pub registers: RegisterLimit,
     /// The program.
     pub generated: &'a Generated,
     /// What was found.
@@ -121,6 +125,21 @@ pub fn program_seed(campaign: u64, number: u64) -> u64 {
 /// The environments' seeds of a program.
 pub fn env_seeds(program: u64, runs: u32) -> Vec<u64> {
     (0..u64::from(runs)).map(|i| program_seed(program ^ 0x656e_7673, i)).collect()
+}
+
+/// How many registers a program of this seed is given where a campaign draws them: from as few as it can do with to as
+/// many as there are, small numbers more often than large ones.
+pub fn program_registers(program: u64) -> RegisterLimit {
+    let drawn = program_seed(program ^ 0x7265_6773, 0);
+    match drawn % 8 {
+        0 | 1 => RegisterLimit::Minimum(0),
+        7 => RegisterLimit::Target,
+        // 1 to 3, 4 to 7, … 64 to 127 more.
+        _ => {
+            let scale = 1 << (drawn >> 8 & 7).max(1);
+            RegisterLimit::Minimum((scale + (drawn >> 16) % scale) as u16 - 1)
+        }
+    }
 }
 
 impl Campaign {
@@ -158,13 +177,22 @@ impl Campaign {
                         let cpu = ThreadTime::now();
                         let generated = generate::from_seed(seed, profile, features);
                         let elapsed = cpu.elapsed();
+                        let registers = self.registers.unwrap_or_else(|| program_registers(seed));
+                        checker.set_registers(registers);
                         let mut change = self.plant.map(Plant::change);
                         let change = change.as_mut().map(|change| change as super::Plant<'_>);
                         let report = checker.program_caught(&generated.shader, &env_seeds(seed, self.runs), change);
                         local.count(generated.shader.instruction_count(), elapsed, &report);
                         let failed = report.refutation().is_some() || report.crash().is_some();
                         if failed || report.refusal.is_some() {
-                            (lock().1)(&Finding { number, profile, seed, generated: &generated, report: &report });
+                            (lock().1)(&Finding {
+                                number,
+                                profile,
+                                seed,
+                                registers,
+                                generated: &generated,
+                                report: &report,
+                            });
                             if failed && !self.keep_going {
                                 stop.store(true, Ordering::Relaxed);
                             }

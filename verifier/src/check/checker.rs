@@ -5,7 +5,7 @@ use crate::interp::{self, Compared, Difference, End, Outcome, Scratch};
 use crate::semantics::LANES;
 use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
-use ir3_compiler::pipeline::{self, CompileError, ErrorKind, Options, Stage};
+use ir3_compiler::pipeline::{self, Change, CompileError, ErrorKind, Options, RegisterLimit, Stage};
 use ir3_compiler::{ir3, nir, target::Target};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -123,6 +123,11 @@ impl Checker {
         self.stage
     }
 
+    /// From now on, compiles for so many registers.
+    pub fn set_registers(&mut self, registers: RegisterLimit) {
+        self.options.registers = registers;
+    }
+
     /// The GPU.
     pub fn target(&self) -> &Target {
         &self.target
@@ -195,10 +200,16 @@ impl Checker {
         for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
             self.stage = stage;
             let start = ThreadTime::now();
-            let result = pipeline::run_stage(stage, &mut program, &self.target);
+            let result = pipeline::run_stage(stage, &mut program, &self.target, &options);
             report.times.compile += start.elapsed();
-            if let Err(error) = result {
-                return refused(report, error);
+            let change = match result {
+                Ok(change) => change,
+                Err(error) => return refused(report, error),
+            };
+            // The same program has the same outcomes. (A plant may have changed it behind the stage.)
+            if let (Change::Nothing, None, Some((_, verdict, _))) = (change, &plant, report.boundaries.last()) {
+                report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
+                continue;
             }
             if let Some(plant) = &mut plant {
                 plant(stage, &mut program);
@@ -255,7 +266,7 @@ impl Checker {
         }
         let Ok(mut program) = pipeline::select(shader, &self.target) else { return source() };
         for earlier in Stage::ALL.into_iter().filter(|&s| s < stage && self.options.runs(s)) {
-            if pipeline::run_stage(earlier, &mut program, &self.target).is_err() {
+            if pipeline::run_stage(earlier, &mut program, &self.target, &self.options).is_err() {
                 return source();
             }
             if let Some(plant) = &mut plant {

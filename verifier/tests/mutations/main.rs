@@ -164,7 +164,7 @@ fn mutations_are_seen() {
         let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
         let Ok(mut program) = pipeline::select(&shader, &target) else { continue };
         for (s, stage) in Stage::ALL.into_iter().enumerate() {
-            if pipeline::run_stage(stage, &mut program, &target).is_err() {
+            if pipeline::run_stage(stage, &mut program, &target, &Options::default()).is_err() {
                 break;
             }
             let Ok(decoded) = ir3::Decoded::new(&program, &target) else { break };

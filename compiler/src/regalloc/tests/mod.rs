@@ -6,9 +6,15 @@ mod random;
 
 use super::*;
 use crate::ir3::{Attrs, BlockData, Builder, Opcode, Place, RegClass, Src};
-use crate::pipeline::{Stage, run_stage};
+use crate::pipeline::{Options, Stage, run_stage};
 use machine::run_program;
 use random::{Profile, random_program};
+
+/// From SSA to registers, in files of the target's size.
+fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
+    predicates(program, target)?;
+    run_within(program, target, target.register_files())
+}
 
 fn targets() -> [Target; 3] {
     ["a660", "a540", "a330"].map(|name| Target::by_name(name).unwrap())
@@ -24,11 +30,14 @@ fn check_within(before: &Program, target: &Target, limits: RegisterFiles, opt: b
     let mut program = before.clone();
     if opt {
         for stage in [Stage::CopyPropagation, Stage::DeadCode] {
-            run_stage(stage, &mut program, target).unwrap();
+            run_stage(stage, &mut program, target, &Options::default()).unwrap();
             let actual = run_program(&program, target, seed);
             assert!(actual.refines(&expected), "{stage}, seed {seed}: {actual:?}\n{expected:?}");
         }
     }
+    predicates(&mut program, target)?;
+    let actual = run_program(&program, target, seed);
+    assert!(actual.refines(&expected), "predicates, seed {seed}: {actual:?}\n{expected:?}");
     run_within(&mut program, target, limits)?;
     let actual = run_program(&program, target, seed);
     assert!(actual.refines(&expected), "registers, seed {seed}:\n{actual:?}\n{expected:?}\n{}", dump(before, &program));
@@ -109,6 +118,7 @@ fn random_programs_that_just_fit() {
         let mut roomy = program.clone();
         let mut tight = program.clone();
         run(&mut roomy, target).unwrap();
+        predicates(&mut tight, target).unwrap();
         run_within(&mut tight, target, limits).unwrap();
         copies += tight.instruction_count() - roomy.instruction_count().min(tight.instruction_count());
     }
@@ -146,7 +156,7 @@ fn too_many_values_are_refused() {
     let end = b.effect(Opcode::End, &srcs);
     let mut fits = program.clone();
     fits.instrs[end].srcs.pop();
-    run_stage(Stage::DeadCode, &mut fits, &target).unwrap();
+    run_stage(Stage::DeadCode, &mut fits, &target, &Options::default()).unwrap();
     run(&mut fits, &target).unwrap();
     let error = run(&mut program, &target).unwrap_err();
     assert_eq!(error.to_string(), "needs spilling: 193 of 192 full registers");

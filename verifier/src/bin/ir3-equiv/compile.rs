@@ -1,6 +1,6 @@
 //! `compile`: a program after a stage, as text.
 
-use crate::{Exit, Failure, Gpu, Planted, output};
+use crate::{Compiler, Exit, Failure, Gpu, Planted, output};
 use clap::Args;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_verifier::check::Snapshot;
@@ -21,6 +21,8 @@ pub struct Compile {
     gpu: Gpu,
     #[command(flatten)]
     planted: Planted,
+    #[command(flatten)]
+    compiler: Compiler,
 }
 
 #[derive(Clone, Copy)]
@@ -49,7 +51,7 @@ impl Compile {
             let text = match self.emit {
                 Emit::Nir => report::print(&named.program),
                 Emit::Stage(last) => {
-                    let options = Options { last, ..Options::default() };
+                    let options = Options { last, ..self.compiler.options() };
                     let program = plants::compile(shader, &self.gpu.target, &options, self.planted.plant)
                         .map_err(|error| format!("{}: {error}", named.name))?;
                     report::print(&Snapshot::Ir3(Box::new(program)))

@@ -3,6 +3,7 @@
 use crate::{Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use ir3_compiler::pipeline::RegisterLimit;
 use ir3_verifier::check::Verdict;
 use ir3_verifier::check::campaign::{Campaign, Counts, Finding};
 use ir3_verifier::generate::Profile;
@@ -29,6 +30,10 @@ pub struct Fuzz {
     profile: Vec<Profile>,
     #[command(flatten)]
     gpu: Gpu,
+    /// Registers that a program may take: full general registers, 4 to a vec4; `min`: as few as it can do with;
+    /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all.
+    #[arg(long, value_name = "LIMIT", default_value = "target", hide_default_value = true, value_parser = parse_registers)]
+    max_registers: Registers,
     /// Threads; one for each processor unless given.
     #[arg(long, value_name = "J")]
     jobs: Option<usize>,
@@ -43,6 +48,20 @@ pub struct Fuzz {
     failures: PathBuf,
     #[command(flatten)]
     planted: Planted,
+}
+
+/// A limit, or one drawn for each program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Registers {
+    Fixed(RegisterLimit),
+    Random,
+}
+
+fn parse_registers(text: &str) -> Result<Registers, String> {
+    if text == "random" {
+        return Ok(Registers::Random);
+    }
+    text.parse().map(Registers::Fixed).map_err(|error| format!("{error}, or `random`"))
 }
 
 fn parse_time(text: &str) -> Result<Duration, String> {
@@ -99,6 +118,10 @@ impl Fuzz {
             target: self.gpu.target,
             seed: self.seed,
             profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
+            registers: match self.max_registers {
+                Registers::Fixed(limit) => Some(limit),
+                Registers::Random => None,
+            },
             programs: if self.time.is_none() { Some(self.programs.unwrap_or(1000)) } else { self.programs },
             time: self.time,
             jobs,

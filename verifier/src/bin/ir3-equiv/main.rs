@@ -11,6 +11,7 @@ mod verify;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
 use ir3_verifier::plants::{self, Plant};
 use std::process::ExitCode;
@@ -58,6 +59,21 @@ struct Gpu {
     /// The GPU to compile for, by name (a306 … a750) or number.
     #[arg(long = "gpu", value_name = "GPU", default_value = "a660", value_parser = parse_gpu)]
     target: Target,
+}
+
+/// How to compile, for every subcommand that does.
+#[derive(Args, Clone)]
+struct Compiler {
+    /// Registers that a program may take: full general registers, 4 to a vec4, or `min`: as few as it can do
+    /// with, or `min+N`: N more than that.
+    #[arg(long, value_name = "LIMIT", default_value = "target", hide_default_value = true)]
+    max_registers: RegisterLimit,
+}
+
+impl Compiler {
+    fn options(&self) -> Options {
+        Options { registers: self.max_registers, ..Options::default() }
+    }
 }
 
 fn parse_gpu(name: &str) -> Result<Target, String> {

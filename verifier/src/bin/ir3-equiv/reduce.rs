@@ -1,11 +1,10 @@
 //! `reduce`: a program that fails, as small as it gets.
 
 use crate::run::read_env;
-use crate::{Exit, Failure, Format, Planted, interrupt_flag, output, parse_gpu};
+use crate::{Compiler, Exit, Failure, Format, Planted, interrupt_flag, output, parse_gpu};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::{Shader, text};
-use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::Snapshot;
 use ir3_verifier::check::campaign::env_seeds;
@@ -44,6 +43,8 @@ pub struct Reduce {
     /// Seed of those environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    compiler: Compiler,
     /// Threads; one for each processor unless given. The result does not depend on it.
     #[arg(long, value_name = "J")]
     jobs: Option<usize>,
@@ -89,7 +90,8 @@ impl Reduce {
         let start = Instant::now();
         let case = self.case()?;
         let plant = self.planted.plant.map(Plant::shared);
-        let Some(mut oracle) = Oracle::find(case.target, Options::default(), &case.shader, &case.envs, plant) else {
+        let Some(mut oracle) = Oracle::find(case.target, self.compiler.options(), &case.shader, &case.envs, plant)
+        else {
             let (path, gpu) = (self.path.display(), case.target.name);
             let tried = case.envs.len();
             return Err(format!("{path}: found no failure on {gpu} in {tried} environments, expected one").into());

@@ -1,9 +1,8 @@
 //! `verify`: programs from files, every boundary.
 
-use crate::{Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
+use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::{Args, ValueEnum};
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::Options;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{self, Check, Checker, ProgramReport, Snapshot, Summary, Verdict};
 use ir3_verifier::mesa::input::{self, InputError};
@@ -21,6 +20,8 @@ pub struct Verify {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     gpu: Gpu,
+    #[command(flatten)]
+    compiler: Compiler,
     /// Environments that each program is run on, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 2)]
     runs: u32,
@@ -70,7 +71,7 @@ impl Verify {
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt_flag()?;
         let files = input::collect_paths(&self.paths)?;
-        let mut checker = Checker::new(self.gpu.target, Options::default());
+        let mut checker = Checker::new(self.gpu.target, self.compiler.options());
         let mut summary = Summary::default();
         let mut bad = 0;
         let seeds = match self.env_seed {

@@ -1,0 +1,88 @@
+//! How many registers a program may take.
+
+use crate::target::{RegisterFiles, Target};
+use std::fmt;
+use std::str::FromStr;
+
+/// How many registers a program may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RegisterLimit {
+    /// As many as the target has.
+    #[default]
+    Target,
+    /// So many full general registers, counted by components: 4 are one vec4. Where half registers have a file of
+    /// their own, as many of these.
+    Registers(u16),
+    /// As few as the program can do with (whatever one instruction does not need in a register is in memory), and so
+    /// many more, counted as above.
+    Minimum(u16),
+}
+
+impl RegisterLimit {
+    /// The files that the program may use. What the least is only the program knows; this gives the target's for it.
+    pub fn files(self, target: &Target) -> RegisterFiles {
+        let all = target.register_files();
+        let Self::Registers(count) = self else { return all };
+        let full = (2 * u32::from(count)).min(all.full);
+        let half = if target.merged_regs { full } else { u32::from(count) };
+        RegisterFiles { full, half: half.min(all.half), ..all }
+    }
+}
+
+impl fmt::Display for RegisterLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Target => f.write_str("target"),
+            Self::Registers(count) => write!(f, "{count}"),
+            Self::Minimum(0) => f.write_str("min"),
+            Self::Minimum(more) => write!(f, "min+{more}"),
+        }
+    }
+}
+
+impl FromStr for RegisterLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let limit = match (text, text.strip_prefix("min+")) {
+            ("target", _) => Some(Self::Target),
+            ("min", _) => Some(Self::Minimum(0)),
+            (_, Some(more)) => more.parse().ok().map(Self::Minimum),
+            _ => text.parse().ok().map(Self::Registers),
+        };
+        limit.ok_or_else(|| format!("found `{text}`, expected a number, `min`, or `min+` and a number"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_counted_in_full_registers() {
+        let [a660, a540] = ["a660", "a540"].map(|name| Target::by_name(name).unwrap());
+        let files = |target, limit: RegisterLimit| {
+            let files = limit.files(target);
+            (files.full, files.half)
+        };
+        assert_eq!(files(&a660, RegisterLimit::Registers(10)), (20, 20));
+        assert_eq!(files(&a660, RegisterLimit::Registers(150)), (300, 192));
+        assert_eq!(files(&a540, RegisterLimit::Registers(10)), (20, 10));
+        assert_eq!(files(&a540, RegisterLimit::Registers(1000)), (384, 192));
+        assert_eq!(files(&a660, RegisterLimit::Target), (384, 192));
+    }
+
+    #[test]
+    fn limits_are_read_as_they_are_written() {
+        for limit in
+            [RegisterLimit::Target, RegisterLimit::Registers(24), RegisterLimit::Minimum(0), RegisterLimit::Minimum(3)]
+        {
+            assert_eq!(limit.to_string().parse(), Ok(limit));
+        }
+        assert!(
+            "max".parse::<RegisterLimit>().is_err()
+                && "min+".parse::<RegisterLimit>().is_err()
+                && "-1".parse::<RegisterLimit>().is_err()
+        );
+    }
+}

@@ -165,7 +165,7 @@ pub fn compile(
 ) -> Result<ir3::Program, CompileError> {
     let mut program = pipeline::select(shader, target)?;
     for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
-        pipeline::run_stage(stage, &mut program, target)?;
+        pipeline::run_stage(stage, &mut program, target, options)?;
         if let Some(plant) = plant {
             plant.apply(stage, &mut program);
         }

@@ -9,7 +9,7 @@ use crate::reduce::Failure;
 use crate::reduce::oracle::DifferenceKind;
 use crate::semantics::env::Env;
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
+use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -93,6 +93,8 @@ struct SavedOptions {
     copy_propagation: bool,
     dead_code: bool,
     last: String,
+    #[serde(default = "SavedOptions::all_registers")]
+    registers: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -115,8 +117,13 @@ enum SavedOrigin {
 impl SavedOptions {
     fn of(options: &Options) -> Self {
         // A new option must be kept, too.
-        let Options { copy_propagation, dead_code, last } = *options;
-        Self { copy_propagation, dead_code, last: last.name().to_owned() }
+        let Options { copy_propagation, dead_code, last, registers } = *options;
+        Self { copy_propagation, dead_code, last: last.name().to_owned(), registers: registers.to_string() }
+    }
+
+    /// What a bundle without the field was made with.
+    fn all_registers() -> String {
+        RegisterLimit::Target.to_string()
     }
 }
 
@@ -195,8 +202,10 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
     }
     let metadata: Metadata = serde_json::from_str(&text).map_err(json)?;
     let target = Target::by_name(&metadata.gpu).map_err(|_| in_file.bad("gpu", &metadata.gpu, "a GPU such as a660"))?;
-    let SavedOptions { copy_propagation, dead_code, last } = metadata.options;
-    let options = Options { copy_propagation, dead_code, last: in_file.stage("last", &last)? };
+    let SavedOptions { copy_propagation, dead_code, last, registers } = metadata.options;
+    let registers =
+        registers.parse().map_err(|_| in_file.bad("registers", &registers, "a number, `min`, `min+N` or `target`"))?;
+    let options = Options { copy_propagation, dead_code, last: in_file.stage("last", &last)?, registers };
     let symptom = Symptom {
         failure: in_file.failure(metadata.failure)?,
         stage: in_file.stage("stage", &metadata.stage)?,

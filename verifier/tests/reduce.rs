@@ -13,6 +13,7 @@ use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::generate::{self, Features, Profile};
 use ir3_verifier::plants::SharedPlant;
 use ir3_verifier::reduce::{self, Failure, Oracle, Reduced, Size};
+use ir3_verifier::report::bundle::{self, Case, Origin};
 use ir3_verifier::semantics::env::Env;
 
 /// The first instruction that `wanted` likes.
@@ -401,16 +402,16 @@ fn ir3_equiv(arguments: &[&str]) -> (bool, String) {
 fn the_command_line_takes_programs_folders_and_artifacts() {
     let folder = std::env::temp_dir().join(format!("ir3-equiv-reduce-cli-{}", std::process::id()));
     let bundle = folder.join("bundle");
-    std::fs::create_dir_all(&bundle).expect("a temporary folder");
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
     let write = |path: &std::path::Path, bytes: &[u8]| std::fs::write(path, bytes).expect("the folder can be written");
     // On this GPU most programs of the generator are refused.
     let target = Target::by_name("a306").expect("a GPU");
     let (shader, _) = failing(target, Profile::Memory, None, |_| true);
     let nir = folder.join("program.nir");
     write(&nir, text::write(&shader).as_bytes());
-    write(&bundle.join("program.nir"), text::write(&shader).as_bytes());
-    write(&bundle.join("env.json"), Env::from_seed(7).to_json().as_bytes());
-    write(&bundle.join("README.md"), b"# A failure\n\n- GPU: a306\n");
+    let envs = [Env::from_seed(7)];
+    let case = Case::find(shader, target, Options::default(), None, &envs, Origin::File("some/program.nir".to_owned()));
+    bundle::write_at(&bundle, &case.expect("it fails")).expect("a folder");
     let artifact = folder.join("crash-0123");
     let bytes = (1..100u32).map(|salt| (0..600).map(|i: u32| (i * i * salt + 7 * i) as u8).collect::<Vec<u8>>());
     let refused = |bytes: &Vec<u8>| {
@@ -422,20 +423,25 @@ fn the_command_line_takes_programs_folders_and_artifacts() {
 
     let path = |path: &std::path::Path| path.to_str().expect("a path in UTF-8").to_owned();
     for (arguments, result) in [
-        (vec![path(&nir), "--gpu".into(), "a306".into()], folder.join("program.reduced.nir")),
-        (vec![path(&bundle)], bundle.join("reduced.nir")),
+        (vec![path(&nir), "--gpu".into(), "a306".into()], folder.join("program.bundle")),
+        (vec![path(&bundle)], bundle.clone()),
         (
             vec![path(&artifact), "--gpu".into(), "a306".into(), "--jobs".into(), "1".into()],
-            folder.join("crash-0123.reduced.nir"),
+            folder.join("crash-0123.bundle"),
         ),
     ] {
         let arguments: Vec<&str> = std::iter::once("reduce").chain(arguments.iter().map(String::as_str)).collect();
         let (success, output) = ir3_equiv(&arguments);
         assert!(success, "{arguments:?}: {output}");
         assert!(output.contains("refuses: ") && output.contains("to see it again: "), "{output}");
-        let reduced = std::fs::read_to_string(&result).expect("the result");
-        let reduced = text::read(&reduced).expect("a program");
-        assert!(reduced.instruction_count() <= 6, "{}", text::write(&reduced));
+        let reduced = bundle::read(&result).expect("the result");
+        assert!(reduced.minimal && reduced.original.is_some());
+        assert!(reduced.program.instruction_count() <= 6, "{}", text::write(&reduced.program));
+        // It is seen again, and goes on from where it is.
+        let (success, output) = ir3_equiv(&["verify", &path(&result)]);
+        assert!(!success && output.contains("it fails as its bundle says"), "{output}");
+        let (success, output) = ir3_equiv(&arguments);
+        assert!(success && output.contains(", 0 steps, "), "{output}");
     }
     // What passes cannot be reduced.
     write(&nir, text::write(&Builder::new(nir::Stage::Compute).finish()).as_bytes());

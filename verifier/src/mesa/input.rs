@@ -212,8 +212,17 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), InputError> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(|cause| unreadable(folder, cause))?;
     entries.sort_by_key(fs::DirEntry::file_name);
+    // Of a bundle, only its program is one to be compiled.
+    if entries.iter().any(|entry| entry.file_name() == "bundle.json") {
+        files.extend(entries.iter().filter(|entry| entry.file_name() == "program.nir").map(fs::DirEntry::path));
+        return Ok(());
+    }
     for entry in entries {
         let path = entry.path();
+        // What is half-written, and what tools keep for themselves.
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
         // A link to a folder is not followed: it may lead back here.
         if entry.file_type().map_err(|cause| unreadable(&path, cause))?.is_dir() {
             walk(&path, files)?;

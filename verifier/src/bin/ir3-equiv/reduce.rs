@@ -1,19 +1,19 @@
-//! `reduce`: a program that fails, as small as it gets.
+//! `reduce`: a failure as a bundle, as small as it gets.
 
 use crate::run::read_env;
 use crate::{Compiler, Exit, Failure, Format, Planted, interrupt_flag, output, parse_gpu};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_compiler::nir::{Shader, text};
+use ir3_compiler::nir::Shader;
+use ir3_compiler::pipeline::RegisterLimit;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::Snapshot;
 use ir3_verifier::check::campaign::env_seeds;
 use ir3_verifier::generate::{self, Features};
 use ir3_verifier::mesa::input::{InputError, InputKind};
-use ir3_verifier::plants::Plant;
-use ir3_verifier::reduce::whole::{self, Whole};
-use ir3_verifier::reduce::{self, Oracle, Progress};
+use ir3_verifier::reduce::Progress;
 use ir3_verifier::report;
+use ir3_verifier::report::bundle::{self, Case, Origin, Reduction};
 use ir3_verifier::semantics::env::Env;
 use serde::Serialize;
 use std::fs;
@@ -24,14 +24,14 @@ use std::time::{Duration, Instant};
 /// Options of `reduce`.
 #[derive(Args)]
 pub struct Reduce {
-    /// A program (.nir, or a Mesa log with one final-form nir), the folder of a refutation, or the bytes that a fuzz
-    /// target failed on.
+    /// A bundle, which is reduced in its place; or a program (.nir, or a Mesa log with one final-form nir), or the bytes
+    /// that a fuzz target failed on, of which a bundle is made first.
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// The GPU to compile for; that of the folder, or a660, unless given.
+    /// The GPU to compile for, unless PATH is a bundle; a660 unless given.
     #[arg(long, value_name = "GPU", value_parser = parse_gpu)]
     gpu: Option<Target>,
-    /// The environment in which the program fails, as JSON; that of the folder unless given.
+    /// The environment in which the program fails, as JSON, unless PATH is a bundle.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["env_seed", "seed", "runs"])]
     env: Option<PathBuf>,
     /// The seed of the environment in which it fails.
@@ -48,27 +48,18 @@ pub struct Reduce {
     /// Threads; one for each processor unless given. The result does not depend on it.
     #[arg(long, value_name = "J")]
     jobs: Option<usize>,
-    /// The file for the result; its environment is put beside it. `reduced.nir` in the folder, or PATH with
-    /// `.reduced.nir` at its end, unless given.
-    #[arg(long, short, value_name = "FILE")]
+    /// The folder of the bundle; PATH with `.bundle` at its end, unless given.
+    #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
     #[command(flatten)]
     planted: Planted,
 }
 
-/// What there is to reduce.
-struct Case {
-    shader: Shader,
-    target: Target,
-    envs: Vec<Env>,
-    output: PathBuf,
-}
-
 /// The result, as JSON.
 #[derive(Serialize)]
-struct Report<'a> {
+struct Report {
     program: String,
-    gpu: &'a str,
+    gpu: &'static str,
     failure: String,
     instructions_before: usize,
     instructions: usize,
@@ -77,8 +68,8 @@ struct Report<'a> {
     seconds: f64,
     /// Whether no step that is known makes it smaller.
     minimal: bool,
+    /// The bundle.
     output: String,
-    env: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plant: Option<&'static str>,
 }
@@ -88,80 +79,78 @@ impl Reduce {
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt_flag()?;
         let start = Instant::now();
-        let case = self.case()?;
-        let plant = self.planted.plant.map(Plant::shared);
-        let Some(mut oracle) = Oracle::find(case.target, self.compiler.options(), &case.shader, &case.envs, plant)
-        else {
-            let (path, gpu) = (self.path.display(), case.target.name);
-            let tried = case.envs.len();
-            return Err(format!("{path}: found no failure on {gpu} in {tried} environments, expected one").into());
-        };
+        let folder = self.bundle()?;
         let jobs = self.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
         let bar = ProgressBar::new_spinner();
         bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}, {msg}")?);
         bar.enable_steady_tick(Duration::from_millis(200));
-        let checkpoint = beside(&case.output, "checkpoint.json");
-        let options = reduce::Options { checkpoint: Some(checkpoint.clone()), ..reduce::Options::default() };
         let mut progress = |progress: &Progress| {
             let Progress { size, candidates, kind, .. } = progress;
             bar.set_message(format!("{} instructions, {candidates} candidates, {kind}", size.instructions));
             !interrupted.load(Ordering::Relaxed)
         };
-        let Whole { reduced, env } = whole::run(&case.shader, &mut oracle, jobs, &options, &mut progress)?;
+        let reduction = bundle::reduce(&folder, jobs, &mut progress);
         bar.finish_and_clear();
-        replace(&case.output, &text::write(&reduced.shader))?;
-        let env_path = env.as_ref().map(|_| beside(&case.output, "env.json"));
-        if let (Some(path), Some(env)) = (&env_path, &env) {
-            replace(path, &env.to_json())?;
-        }
-        if reduced.minimal {
-            // There is none where no step was taken.
-            let _ = fs::remove_file(&checkpoint);
-        }
+        let Reduction { case, before, progress } = reduction?;
         let report = Report {
             program: self.path.display().to_string(),
             gpu: case.target.name,
-            failure: oracle.failure().to_string(),
-            instructions_before: case.shader.instruction_count(),
-            instructions: reduced.shader.instruction_count(),
-            candidates: reduced.progress.candidates,
-            steps: reduced.progress.taken,
+            failure: case.symptom.failure.to_string(),
+            instructions_before: before,
+            instructions: case.program.instruction_count(),
+            candidates: progress.candidates,
+            steps: progress.taken,
             seconds: start.elapsed().as_secs_f64(),
-            minimal: reduced.minimal,
-            output: case.output.display().to_string(),
-            env: env_path.map(|path| path.display().to_string()),
-            plant: self.planted.plant.map(|plant| plant.name),
+            minimal: case.minimal,
+            output: folder.display().to_string(),
+            plant: case.plant.map(|plant| plant.name),
         };
         print(format, &report);
-        Ok(if reduced.minimal { Exit::Passed } else { Exit::Unmet })
+        Ok(if case.minimal { Exit::Passed } else { Exit::Unmet })
     }
 
-    /// Reads what is to be reduced.
-    fn case(&self) -> Result<Case, Failure> {
-        let folder = self.path.is_dir();
-        let path = if folder { self.path.join("program.nir") } else { self.path.clone() };
-        let artifact = !folder && is_artifact(&path)?;
-        let shader = if artifact {
-            let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            generate::from_bytes(&bytes, None, Features::ALL).shader
+    /// The folder of the bundle: the one that is there, or one that is made now.
+    fn bundle(&self) -> Result<PathBuf, Failure> {
+        if self.path.is_dir() {
+            let given = [
+                ("--gpu", self.gpu.is_some()),
+                ("--env", self.env.is_some()),
+                ("--env-seed", self.env_seed.is_some()),
+                ("--max-registers", self.compiler.max_registers != RegisterLimit::default()),
+                ("--output", self.output.is_some()),
+                ("--plant", self.planted.plant.is_some()),
+            ];
+            if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+                return Err(format!("found {option} with a bundle, expected none: a bundle has its own").into());
+            }
+            return Ok(self.path.clone());
+        }
+        let path = &self.path;
+        let artifact = is_artifact(path)?;
+        let (shader, origin) = if artifact {
+            let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            (generate::from_bytes(&bytes, None, Features::ALL).shader, Origin::Artifact(path.display().to_string()))
         } else {
-            program(&path)?
+            (program(path)?, Origin::File(path.display().to_string()))
         };
-        let named = if folder { gpu_of(&self.path)? } else { None };
-        let saved = self.path.join("env.json");
         let envs = match (&self.env, self.env_seed) {
             (Some(path), _) => vec![read_env(path)?],
             (None, Some(seed)) => vec![Env::from_seed(seed)],
-            (None, None) if folder && saved.exists() => vec![read_env(&saved)?],
             // As the fuzz target has it.
-            (None, None) if artifact => vec![Env::from_seed(fs::metadata(&path)?.len())],
+            (None, None) if artifact => vec![Env::from_seed(fs::metadata(path)?.len())],
             (None, None) => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),
         };
-        let output = self.output.clone().unwrap_or_else(|| match (folder, path.file_stem()) {
-            (false, Some(stem)) => path.with_file_name(format!("{}.reduced.nir", stem.to_string_lossy())),
-            _ => path.with_file_name("reduced.nir"),
+        let (target, plant) = (self.gpu.unwrap_or_default(), self.planted.plant);
+        let case = Case::find(shader, target, self.compiler.options(), plant, &envs, origin).ok_or_else(|| {
+            let (path, tried) = (path.display(), envs.len());
+            format!("{path}: found no failure on {} in {tried} environments, expected one", target.name)
+        })?;
+        let folder = self.output.clone().unwrap_or_else(|| {
+            let stem = path.file_stem().map_or_else(|| "program".into(), |stem| stem.to_string_lossy());
+            path.with_file_name(format!("{stem}.bundle"))
         });
-        Ok(Case { shader, target: self.gpu.or(named).unwrap_or_default(), envs, output })
+        bundle::write_at(&folder, &case)?;
+        Ok(folder)
     }
 }
 
@@ -190,40 +179,18 @@ fn is_artifact(path: &Path) -> Result<bool, Failure> {
     Ok(std::str::from_utf8(&bytes).ok().and_then(InputKind::of_text).is_none())
 }
 
-/// The GPU that the README of a refutation's folder names.
-fn gpu_of(folder: &Path) -> Result<Option<Target>, Failure> {
-    let Ok(readme) = fs::read_to_string(folder.join("README.md")) else { return Ok(None) };
-    let name = readme.lines().find_map(|line| line.strip_prefix("- GPU: "));
-    Ok(name.map(|name| parse_gpu(name.trim())).transpose()?)
-}
-
-/// The file of the same name with another ending.
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    path.with_extension(ending)
-}
-
-/// Writes a file, all of it or nothing.
-fn replace(path: &Path, content: &str) -> Result<(), Failure> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let written = fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
-    written.map_err(|error| format!("{}: {error}", path.display()).into())
-}
-
-fn print(format: Format, report: &Report<'_>) {
+fn print(format: Format, report: &Report) {
     if format == Format::Json {
         return output::json(report);
     }
-    let Report { failure, instructions_before, instructions, candidates, steps, seconds, .. } = report;
+    let Report { failure, instructions_before, instructions, candidates, steps, seconds, output, .. } = report;
     output::line(failure);
     output::line(&format!(
         "{instructions_before} instructions to {instructions}; {candidates} candidates, {steps} steps, {seconds:.1} s"
     ));
     if !report.minimal {
-        output::line("not at its end: run it again to go on");
+        output::line(&format!("not at its end; to go on: ir3-equiv reduce {output}"));
     }
-    output::line(&format!("  written to {}", report.output));
-    let env = report.env.as_ref().map_or(String::new(), |env| format!(" --env {env}"));
-    let plant = report.plant.map_or(String::new(), |plant| format!(" --plant {plant}"));
-    output::line(&format!("  to see it again: ir3-equiv verify {} --gpu {}{env}{plant}", report.output, report.gpu));
+    output::line(&format!("  written to {output}"));
+    output::line(&format!("  to see it again: ir3-equiv verify {output}"));
 }

@@ -3,19 +3,24 @@
 use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::{Args, ValueEnum};
 use ir3_compiler::nir::Shader;
+use ir3_compiler::pipeline::Options;
+use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{self, Check, Checker, ProgramReport, Snapshot, Summary, Verdict};
 use ir3_verifier::mesa::input::{self, InputError};
 use ir3_verifier::plants::Plant;
-use ir3_verifier::report::{self, Origin};
+use ir3_verifier::reduce;
+use ir3_verifier::report::bundle::{self, Case, Origin};
+use ir3_verifier::report::{self, Named};
 use ir3_verifier::semantics::env::Env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 /// Options of `verify`.
 #[derive(Args)]
 pub struct Verify {
-    /// Files (.nir, Mesa logs, whose final-form nir is used) or folders of them.
+    /// Files (.nir, Mesa logs, whose final-form nir is used), folders of them, or bundles, which bring their GPU, their
+    /// options and their input.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -60,65 +65,123 @@ const WIDTH: usize = 60;
 /// How often a program is given other environments when all its runs were vacuous or used up their fuel.
 const RETRIES: u64 = 16;
 
+/// A program to check, and how.
+struct Job {
+    name: String,
+    shader: Shader,
+    target: Target,
+    options: Options,
+    plant: Option<&'static Plant>,
+    /// The inputs that are given; otherwise they are chosen.
+    envs: Option<Vec<Env>>,
+    /// How it failed when its bundle was written.
+    recorded: Option<reduce::Failure>,
+}
+
+impl Job {
+    fn check(&self, envs: &[Env]) -> ProgramReport {
+        let mut change = self.plant.map(Plant::change);
+        let change = change.as_mut().map(|change| change as check::Plant<'_>);
+        Checker::new(self.target, self.options).program_in_caught(&self.shader, envs, change)
+    }
+
+    /// Writes the bundle of a failure.
+    fn write(&self, root: &Path, envs: &[Env]) -> Result<PathBuf, Failure> {
+        let (shader, origin) = (self.shader.clone(), Origin::File(self.name.clone()));
+        let case = Case::find(shader, self.target, self.options, self.plant, envs, origin)
+            .ok_or_else(|| format!("{}: it failed, and when it was run again it did not", self.name))?;
+        Ok(bundle::write(root, &case)?)
+    }
+}
+
 impl Verify {
-    /// Checks one program.
-    fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> ProgramReport {
-        let mut change = self.planted.plant.map(Plant::change);
-        checker.program_in_caught(shader, envs, change.as_mut().map(|change| change as check::Plant<'_>))
+    /// The programs of a path, and how many of them cannot be checked.
+    fn jobs(&self, path: &Path, given: Option<&[Env]>) -> Result<(Vec<Job>, u64), Failure> {
+        if bundle::is_bundle(path) {
+            let Case { program, target, options, plant, env, symptom, .. } = bundle::read(path)?;
+            let job = Job {
+                name: path.display().to_string(),
+                shader: program,
+                target,
+                options,
+                plant: self.planted.plant.or(plant),
+                envs: given.map(<[Env]>::to_vec).or_else(|| env.map(|env| vec![env])),
+                recorded: Some(symptom.failure),
+            };
+            return Ok((vec![job], 0));
+        }
+        let (mut jobs, mut bad) = (Vec::new(), 0);
+        for Named { name, program } in report::load(path, &self.gpu.target)? {
+            let Snapshot::Nir(shader) = program else {
+                bad += 1;
+                eprintln!(
+                    "ir3-equiv: {name}: found an ir3 program, expected nir (two ir3 programs are compared with `check`)"
+                );
+                continue;
+            };
+            let (target, options, plant) = (self.gpu.target, self.compiler.options(), self.planted.plant);
+            let envs = given.map(<[Env]>::to_vec);
+            jobs.push(Job { name, shader: *shader, target, options, plant, envs, recorded: None });
+        }
+        Ok((jobs, bad))
+    }
+
+    /// The files that are named, and those of the folders that are. A bundle is one.
+    fn files(&self) -> Result<Vec<PathBuf>, InputError> {
+        let mut files = Vec::new();
+        for path in &self.paths {
+            match bundle::is_bundle(path) {
+                true => files.push(path.clone()),
+                false => files.extend(input::collect_paths(std::slice::from_ref(path))?),
+            }
+        }
+        Ok(files)
     }
 
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt_flag()?;
-        let files = input::collect_paths(&self.paths)?;
-        let mut checker = Checker::new(self.gpu.target, self.compiler.options());
         let mut summary = Summary::default();
-        let mut bad = 0;
-        let seeds = match self.env_seed {
-            Some(seed) => vec![seed],
-            None => env_seeds(self.seed, self.runs.max(1)),
+        let (mut bad, mut failed) = (0, false);
+        let given = match (&self.env, self.env_seed) {
+            (Some(path), _) => Some(vec![crate::run::read_env(path)?]),
+            (None, Some(seed)) => Some(vec![Env::from_seed(seed)]),
+            (None, None) => None,
         };
-        let env = self.env.as_ref().map(crate::run::read_env).transpose()?;
+        let files = self.files()?;
         output::heading(format, WIDTH);
         'files: for path in &files {
-            let programs = match report::load(path, &self.gpu.target) {
-                Ok(programs) => programs,
+            let (jobs, others) = match self.jobs(path, given.as_deref()) {
+                Ok(jobs) => jobs,
                 // A folder may hold texts of ours that have no nir; a file that was named must.
-                Err(InputError::NoNir { .. }) if !self.paths.contains(path) => continue,
+                Err(error)
+                    if matches!(error.downcast_ref(), Some(InputError::NoNir { .. })) && !self.paths.contains(path) =>
+                {
+                    continue;
+                }
                 Err(error) => {
                     bad += 1;
-                    output::error(&error);
+                    output::error(&*error);
                     continue;
                 }
             };
-            for named in programs {
+            bad += others;
+            for job in jobs {
                 if interrupted.load(Ordering::Relaxed) {
                     summary.interrupted = true;
                     break 'files;
                 }
-                let Snapshot::Nir(shader) = &named.program else {
-                    bad += 1;
-                    eprintln!(
-                        "ir3-equiv: {}: found an ir3 program, expected nir (two ir3 programs are compared with `check`)",
-                        named.name
-                    );
-                    continue;
-                };
-                let envs = match &env {
-                    Some(env) => vec![env.clone()],
-                    None => seeds.iter().map(|&seed| Env::from_seed(seed)).collect(),
-                };
-                let mut result = self.check(&mut checker, shader, &envs);
+                let chosen = |seed: u64| env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
+                let mut envs: Vec<Env> = job.envs.clone().unwrap_or_else(|| chosen(self.seed));
+                let mut result = job.check(&envs);
                 // Other environments may give the program a meaning, or shorter loops.
                 for retry in 1..=RETRIES {
-                    let given = self.env_seed.is_some() || env.is_some();
-                    if result.source.finished > 0 || result.refusal.is_some() || given {
+                    if result.source.finished > 0 || result.refusal.is_some() || job.envs.is_some() {
                         break;
                     }
                     summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
-                    let seeds = env_seeds(program_seed(self.seed, retry), self.runs.max(1));
-                    let envs: Vec<Env> = seeds.into_iter().map(Env::from_seed).collect();
-                    result = self.check(&mut checker, shader, &envs);
+                    envs = chosen(program_seed(self.seed, retry));
+                    result = job.check(&envs);
                 }
                 summary.programs += 1;
                 summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
@@ -128,8 +191,8 @@ impl Verify {
                         continue;
                     }
                     let check = Check {
-                        program: named.name.clone(),
-                        gpu: self.gpu.target.name.to_owned(),
+                        program: job.name.clone(),
+                        gpu: job.target.name.to_owned(),
                         stage: stage.name().to_owned(),
                         engine: "interpreter",
                         verdict: verdict.name(),
@@ -139,24 +202,35 @@ impl Verify {
                     };
                     output::check(format, WIDTH, &check);
                 }
-                let origin = Origin { name: named.name.clone(), seed: None, profile: None };
-                let target = &self.gpu.target;
-                let written = match (result.refutation(), result.crash()) {
-                    (Some(refutation), _) => {
-                        Some(report::write_failure(&self.failures, &origin, target, shader, refutation)?)
+                if let Some(recorded) = &job.recorded {
+                    let found = Case::find(
+                        job.shader.clone(),
+                        job.target,
+                        job.options,
+                        job.plant,
+                        &envs,
+                        Origin::File(job.name.clone()),
+                    );
+                    let found = found.map(|case| case.symptom.failure);
+                    failed |= found.is_some();
+                    if format == Format::Human {
+                        output::line(&match found {
+                            Some(found) if found == *recorded => "  it fails as its bundle says".to_owned(),
+                            Some(found) => format!("  it fails, but its bundle says: {recorded}; found: {found}"),
+                            None => format!("  it does not fail any more; its bundle says: {recorded}"),
+                        });
                     }
-                    (None, Some((stage, message))) => {
-                        Some(report::write_crash(&self.failures, &origin, target, shader, stage, message)?)
+                } else if result.refutation().is_some() || result.crash().is_some() {
+                    let folder = job.write(&self.failures, &envs)?;
+                    if format == Format::Human {
+                        output::line(&format!("  written to {}", folder.display()));
+                        output::line(&format!("  see it again: ir3-equiv verify {}", folder.display()));
                     }
-                    (None, None) => None,
-                };
-                if let (Some(folder), Format::Human) = (written, format) {
-                    output::line(&format!("  written to {}", folder.display()));
                 }
             }
         }
         output::summary(format, &summary);
-        Ok(if summary.refuted + summary.crashed > 0 {
+        Ok(if failed || summary.refuted + summary.crashed > 0 {
             Exit::Refuted
         } else if bad > 0 {
             Exit::Bad

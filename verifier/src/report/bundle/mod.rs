@@ -24,7 +24,7 @@ mod readme;
 mod reduction;
 
 pub use evidence::Evidence;
-pub use folder::{clean, list};
+pub use folder::{clean, is_bundle, list};
 pub use metadata::{FORMAT, ReadError, read};
 pub use reduction::{ReduceError, Reduction, reduce};
 
@@ -183,33 +183,47 @@ pub struct WriteError {
     cause: io::Error,
 }
 
-/// Writes the folder of a case below `root`, all of it or nothing, and returns its path.
-///
-/// The name is a function of the case. A folder of that name is replaced, unless it is the same case and has been
-/// reduced: that is worth more.
+/// Writes the folder of a case below `root`, all of it or nothing, and returns its path. The name is a function of the
+/// case.
 ///
 /// # Errors
 /// When the file system refuses.
 pub fn write(root: &Path, case: &Case) -> Result<PathBuf, WriteError> {
     let path = root.join(case.folder_name());
-    let same = |original: &Original| nir::text::write(&original.program) == nir::text::write(&case.program);
-    if case.original.is_none()
-        && let Ok(there) = read(&path)
-        && there.original.as_ref().is_some_and(same)
-    {
-        return Ok(path);
-    }
-    write_to(&path, case)?;
+    write_at(&path, case)?;
     Ok(path)
 }
 
-/// Writes the folder of a case at a path, all of it or nothing. Whatever folder is there is replaced.
+/// Writes the folder of a case at a path, all of it or nothing. A bundle that is there is replaced, unless it is of the
+/// same case and has been reduced: that is worth more.
 ///
 /// # Errors
-/// When the file system refuses.
-pub fn write_to(path: &Path, case: &Case) -> Result<(), WriteError> {
+/// When the file system refuses, or something else than a bundle is there.
+pub fn write_at(path: &Path, case: &Case) -> Result<(), WriteError> {
+    let same = |there: &Case| {
+        let texts = [there.original.as_ref().map(|original| &original.program), Some(&case.program)];
+        let [original, program] = texts.map(|program| program.map(nir::text::write));
+        original == program && (there.target, there.options, there.plant) == (case.target, case.options, case.plant)
+    };
+    if case.original.is_none() && read(path).is_ok_and(|there| same(&there)) {
+        return Ok(());
+    }
+    if path.exists() && !is_bundle(path) && !is_empty(path) {
+        let cause = io::Error::new(io::ErrorKind::AlreadyExists, "found something else there, expected nothing");
+        return Err(WriteError { path: path.to_owned(), cause });
+    }
+    replace(path, case)
+}
+
+/// Writes the folder of a case at a path, whatever is there.
+fn replace(path: &Path, case: &Case) -> Result<(), WriteError> {
     let files = files(case, &Evidence::of(case));
     folder::write(path, &files).map_err(|cause| WriteError { path: path.to_owned(), cause })
+}
+
+/// Whether a path is that of a folder with nothing in it.
+fn is_empty(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The files of a folder, by name.

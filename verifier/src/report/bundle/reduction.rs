@@ -1,6 +1,6 @@
 //! A bundle made smaller, in its place.
 
-use super::{Case, Original, ReadError, WriteError, folder, read, write_to};
+use super::{Case, Original, ReadError, WriteError, folder, read, replace};
 use crate::reduce::whole::{self, Whole};
 use crate::reduce::{CheckpointError, Failure, Options, Progress};
 use std::fs;
@@ -82,7 +82,7 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
         smaller.symptom = symptom;
     }
     if smaller != case {
-        write_to(path, &smaller)?;
+        replace(path, &smaller)?;
     }
     // There is none where no step was taken; and what it says is in the folder now.
     let _ = fs::remove_file(&checkpoint);

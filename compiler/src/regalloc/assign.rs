@@ -11,9 +11,9 @@
 
 use super::Error;
 use super::file::Units;
-use super::liveness::{Liveness, Pressure, members, pressure, units};
 use super::parallel_copy::reg_of;
 use super::repack::Room;
+use super::simple_liveness::{Liveness, Pressure, members, pressure, units};
 use super::vectors::{Groups, Parts};
 use crate::ir3::{
     ArrayAccess, Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Src,

@@ -19,15 +19,21 @@ use cranelift_entity::SecondaryMap;
 pub use limit::RegisterLimit;
 
 mod assign;
+mod conventional;
 mod edges;
 mod file;
+pub mod forest;
 mod limit;
-mod liveness;
+pub mod liveness;
 pub mod lower_copies;
+pub mod merge_sets;
 mod parallel_copy;
 mod prepare;
+pub mod pressure;
 mod repack;
+mod simple_liveness;
 mod special;
+pub mod step;
 mod vectors;
 
 /// Why registers cannot be assigned.

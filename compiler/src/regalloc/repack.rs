@@ -12,7 +12,7 @@
 
 use super::Error;
 use super::assign::Wanted;
-use super::liveness::units;
+use super::simple_liveness::units;
 use crate::ir3::{Program, Value};
 
 /// The room that there is in a file, in units.

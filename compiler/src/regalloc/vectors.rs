@@ -8,7 +8,7 @@
 //! sources of a collect in their places of the vector. Values that are bound by wishes form a group, with an offset
 //! for each member. A group says nothing of interference; the allocator follows it where the place is free.
 
-use super::liveness::{Liveness, units};
+use super::simple_liveness::{Liveness, units};
 use crate::ir3::{Attrs, Instr, Opcode, OperandFlags, Place, Program, RegFile, SrcOperand, Value};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};

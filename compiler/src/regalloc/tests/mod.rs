@@ -2,6 +2,7 @@
 //! function of its operands: two runs agree only if each operand was the right one.
 
 mod machine;
+mod merging;
 mod random;
 
 use super::*;
@@ -91,9 +92,9 @@ fn needed(program: &Program, target: &Target) -> RegisterFiles {
     prepare::run(&mut program).unwrap();
     special::run(&mut program, target).unwrap();
     let parts = vectors::Parts::new(&mut program);
-    let liveness = liveness::Liveness::new(&program, &parts.origin);
+    let liveness = simple_liveness::Liveness::new(&program, &parts.origin);
     liveness.mark_kills(&mut program);
-    let pressure = liveness::pressure(&program, &liveness, |value| parts.of(value));
+    let pressure = simple_liveness::pressure(&program, &liveness, |value| parts.of(value));
     // The arrays of random programs.
     let (half, full) = (pressure.half + 8, pressure.full + 16);
     let full = if target.merged_regs { full + half } else { full };

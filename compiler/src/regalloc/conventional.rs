@@ -1,0 +1,205 @@
+//! Conventional SSA form: a phi and its sources can be one variable.
+//!
+//! - Each source of a phi becomes a value of its own, that a parallel copy at the end of the predecessor defines and
+//!   nobody else reads. Edges that matter end in blocks with one successor, so nothing lies between such a copy and
+//!   the phi; in front of it the phi is at most read by it. So no two of a phi and its sources are ever live at once.
+//! - A split stands right behind the definition of its vector. It costs nothing there, and from then on each part lives
+//!   as long as it is read itself.
+//! - Inputs are all there before the first instruction, so they stand in front of it.
+//!
+//! A program that is in this form stays as it is, so the form can be asked for at any time.
+
+use super::Error;
+use crate::ir3::{
+    Attrs, Block, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Src, SrcOperand, Value,
+    ValueData,
+};
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+
+/// Puts a program whose critical edges are split into conventional form.
+pub fn run(program: &mut Program) -> Result<(), Error> {
+    hoist_inputs(program);
+    hoist_splits(program);
+    copy_phi_sources(program)
+}
+
+fn hoist_inputs(program: &mut Program) {
+    let entry = program.entry();
+    let instrs = &program.instrs;
+    let rank = |instr: &Instr| match instrs[*instr].opcode {
+        Opcode::Phi => 0u8,
+        Opcode::Input => 1,
+        _ => 2,
+    };
+    let list = &mut program.blocks[entry].instrs;
+    if !list.is_sorted_by_key(rank) {
+        list.sort_by_key(rank);
+    }
+}
+
+/// The vector that a split takes apart, if both are general values of one class.
+fn split_source(program: &Program, instr: Instr) -> Option<Value> {
+    let data = &program.instrs[instr];
+    let Attrs::Split { offset } = data.attrs else { return None };
+    let (dst, src) = (data.dsts.first()?, data.srcs.first()?);
+    let (Place::Value(_), Some(&Place::Value(vector))) = (dst.place, src.place()) else { return None };
+    let info = &program.values[vector];
+    let fits = data.opcode == Opcode::Split
+        && dst.class == info.class
+        && src.class == info.class
+        && info.class.file == RegFile::General
+        && offset < info.components
+        && dst.mask.span() == 1;
+    fits.then_some(vector)
+}
+
+fn hoist_splits(program: &mut Program) {
+    // The splits of each vector as a list: the last one, and for each the one before it.
+    let mut last: SecondaryMap<Value, PackedOption<Instr>> = SecondaryMap::new();
+    let mut before: SecondaryMap<Instr, PackedOption<Instr>> = SecondaryMap::new();
+    let mut is_split: SecondaryMap<Instr, bool> = SecondaryMap::new();
+    let mut any = false;
+    for (_, instr) in program.iter_instrs() {
+        if program.instrs[instr].opcode == Opcode::Split
+            && let Some(vector) = split_source(program, instr)
+        {
+            before[instr] = last[vector];
+            last[vector] = instr.into();
+            is_split[instr] = true;
+            any = true;
+        }
+    }
+    if !any {
+        return;
+    }
+    let mut out = Vec::new();
+    let mut waiting: Vec<Value> = Vec::new();
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        out.clear();
+        for &instr in &program.blocks[block].instrs {
+            if is_split[instr] {
+                continue;
+            }
+            let data = &program.instrs[instr];
+            if !matches!(data.opcode, Opcode::Phi | Opcode::Input) {
+                emit_splits(program, &last, &before, &mut waiting, &mut out);
+            }
+            out.push(instr);
+            waiting.extend(data.dsts.iter().filter_map(|dst| dst.value()));
+            if !matches!(data.opcode, Opcode::Phi | Opcode::Input) {
+                emit_splits(program, &last, &before, &mut waiting, &mut out);
+            }
+        }
+        emit_splits(program, &last, &before, &mut waiting, &mut out);
+        if program.blocks[block].instrs != out {
+            program.blocks[block].instrs.clone_from(&out);
+        }
+    }
+}
+
+/// Emits the splits of the waiting values, and the splits of these.
+fn emit_splits(
+    program: &Program,
+    last: &SecondaryMap<Value, PackedOption<Instr>>,
+    before: &SecondaryMap<Instr, PackedOption<Instr>>,
+    waiting: &mut Vec<Value>,
+    out: &mut Vec<Instr>,
+) {
+    let mut i = 0;
+    while let Some(&vector) = waiting.get(i) {
+        i += 1;
+        let first = out.len();
+        let mut next = last[vector];
+        while let Some(split) = next.expand() {
+            out.push(split);
+            waiting.extend(program.instrs[split].dsts.iter().filter_map(|dst| dst.value()));
+            next = before[split];
+        }
+        out[first..].reverse();
+    }
+    waiting.clear();
+}
+
+fn copy_phi_sources(program: &mut Program) -> Result<(), Error> {
+    let has_phis = |program: &Program, block: Block| {
+        program.blocks[block].instrs.first().is_some_and(|&i| program.instrs[i].opcode == Opcode::Phi)
+    };
+    if !program.layout.iter().any(|&block| has_phis(program, block)) {
+        return Ok(());
+    }
+    let mut readers: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(program.values.len());
+    for (_, instr) in program.iter_instrs() {
+        for value in program.instrs[instr].srcs.iter().filter_map(|src| src.value()) {
+            readers[value] += 1;
+        }
+    }
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        if !has_phis(program, block) {
+            continue;
+        }
+        for k in 0..program.blocks[block].predecessors.len() {
+            copy_edge(program, block, k, &readers)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the allocator places values of an operand.
+fn is_placed(dst: &Dst) -> bool {
+    matches!(dst.class.file, RegFile::General | RegFile::Shared) && matches!(dst.place, Place::Value(_))
+}
+
+/// Copies the sources of all phis of `block` that come from predecessor `k`, unless all are copies already.
+fn copy_edge(program: &mut Program, block: Block, k: usize, readers: &SecondaryMap<Value, u32>) -> Result<(), Error> {
+    let pred = program.blocks[block].predecessors[k];
+    let list = &program.blocks[pred].instrs;
+    let behind = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
+    let at = list.len() - behind;
+    let last = list[..at].last().copied().filter(|&i| program.instrs[i].opcode == Opcode::ParallelCopy);
+    let phis = program.blocks[block].instrs.iter().copied();
+    let phis = || phis.clone().take_while(|&i| program.instrs[i].opcode == Opcode::Phi);
+    let mut all_private = true;
+    for phi in phis() {
+        let data = &program.instrs[phi];
+        let (Some(dst), Some(src)) = (data.dsts.first(), data.srcs.get(k)) else {
+            return Err(Error::unsupported(program, phi, "a phi without a source for each predecessor"));
+        };
+        if !is_placed(dst) {
+            continue;
+        }
+        if src.class != dst.class || src.value().is_some_and(|value| program.values[value].class != dst.class) {
+            return Err(Error::unsupported(program, phi, "a source of another class"));
+        }
+        all_private &= match src.operand {
+            SrcOperand::Undef => true,
+            SrcOperand::Place(Place::Value(value)) => readers[value] == 1 && last == Some(program.values[value].instr),
+            _ => false,
+        };
+    }
+    if all_private {
+        return Ok(());
+    }
+    let phis: Vec<Instr> = phis().collect();
+    let copy = program.instrs.push(InstrData::new(Opcode::ParallelCopy));
+    for phi in phis {
+        let dst = program.instrs[phi].dsts[0];
+        let mut src = program.instrs[phi].srcs[k];
+        if !is_placed(&dst) || src.operand == SrcOperand::Undef {
+            continue;
+        }
+        src.flags = OperandFlags::empty();
+        src.mask = dst.mask;
+        let components = dst.mask.span() as u16;
+        let dst_index = program.instrs[copy].dsts.len() as u8;
+        let data = ValueData { instr: copy, dst: dst_index, class: dst.class, components, array: None };
+        let value = program.values.push(data);
+        program.instrs[copy].srcs.push(src);
+        program.instrs[copy].dsts.push(Dst::new(Place::Value(value), dst.class, dst.mask));
+        program.instrs[phi].srcs[k] = Src::reg(Place::Value(value), dst.class, dst.mask);
+    }
+    program.blocks[pred].instrs.insert(at, copy);
+    Ok(())
+}

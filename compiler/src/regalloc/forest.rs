@@ -1,0 +1,224 @@
+//! What is live at a point: vectors, and the pieces of them that have names of their own.
+//!
+//! By the rule of [merge sets](super::merge_sets) the live values of a set form a forest, in which a value's ancestors are
+//! those whose interval contains its own. Only the *roots* need registers. A root that dies leaves its pieces
+//! where they are, as roots.
+
+use super::liveness::Liveness;
+use super::merge_sets::MergeSets;
+use crate::ir3::{Program, RegClass, RegFile, Value};
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use smallvec::SmallVec;
+
+/// A few values.
+pub type Values = SmallVec<[Value; 8]>;
+
+/// Units of full and half registers, general and shared ones, by [`kind`].
+pub type Sums = [u32; 4];
+
+/// Full general registers.
+pub const FULL: usize = 0;
+/// Half general registers.
+pub const HALF: usize = 1;
+/// Full shared registers.
+pub const SHARED: usize = 2;
+/// Half shared registers.
+pub const SHARED_HALF: usize = 3;
+
+/// Which of the sums a class is counted in.
+pub const fn kind(class: RegClass) -> usize {
+    match (class.file, class.half) {
+        (RegFile::Shared, false) => SHARED,
+        (RegFile::Shared, true) => SHARED_HALF,
+        (_, false) => FULL,
+        (_, true) => HALF,
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Node {
+    /// The set's other live members.
+    next: PackedOption<Value>,
+    prev: PackedOption<Value>,
+    /// Position in the list of all that is live, plus one; 0 where it is not.
+    position: u32,
+    is_root: bool,
+}
+
+/// The live values.
+pub struct Forest {
+    nodes: SecondaryMap<Value, Node>,
+    /// A live member of each set.
+    heads: Vec<PackedOption<Value>>,
+    live: Vec<Value>,
+    /// Units of all roots.
+    pub sums: Sums,
+}
+
+impl Forest {
+    /// Nothing is live.
+    pub fn new(program: &Program, sets: &MergeSets) -> Self {
+        let mut nodes = SecondaryMap::with_capacity(program.values.len());
+        nodes.resize(program.values.len());
+        Self { nodes, heads: vec![None.into(); sets.set_count()], live: Vec::new(), sums: Sums::default() }
+    }
+
+    /// All live values.
+    pub fn live(&self) -> &[Value] {
+        &self.live
+    }
+
+    /// Whether a value is live.
+    pub fn is_live(&self, value: Value) -> bool {
+        self.nodes[value].position != 0
+    }
+
+    /// Whether a value is live and in no other one.
+    pub fn is_root(&self, value: Value) -> bool {
+        self.nodes[value].is_root
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self, sets: &MergeSets) {
+        for value in std::mem::take(&mut self.live) {
+            self.heads[sets.set_of(value)] = None.into();
+            self.nodes[value] = Node::default();
+        }
+        self.sums = Sums::default();
+    }
+
+    /// The live members of a set.
+    fn members(&self, set: usize) -> impl Iterator<Item = Value> + '_ {
+        let mut at = self.heads[set];
+        std::iter::from_fn(move || {
+            let value = at.expand()?;
+            at = self.nodes[value].next;
+            Some(value)
+        })
+    }
+
+    /// A live value that contains the interval of `value`, other than itself; the widest one.
+    pub fn container(&self, sets: &MergeSets, value: Value) -> Option<Value> {
+        let interval = sets.interval(value);
+        let contains = |&other: &Value| other != value && sets.interval(other).contains(interval);
+        // A root, if there is one: no other is wider.
+        let mut found = None;
+        for other in self.members(sets.set_of(value)).filter(contains) {
+            if self.nodes[other].is_root {
+                return Some(other);
+            }
+            found = Some(other);
+        }
+        found
+    }
+
+    /// The live values within the interval of `value`, other than itself.
+    pub fn within<'a>(&'a self, sets: &'a MergeSets, value: Value) -> impl Iterator<Item = Value> + 'a {
+        let interval = sets.interval(value);
+        self.members(sets.set_of(value)).filter(move |&other| other != value && interval.contains(sets.interval(other)))
+    }
+
+    /// Units of a value, and where they are counted.
+    fn count(program: &Program, liveness: &Liveness, value: Value) -> (usize, u32) {
+        (kind(program.values[value].class), u32::from(liveness.units(value)))
+    }
+
+    /// Adds a value; the roots that it takes in go to `absorbed`. Whether it is a root.
+    pub fn insert(
+        &mut self,
+        program: &Program,
+        liveness: &Liveness,
+        sets: &MergeSets,
+        value: Value,
+        absorbed: &mut Values,
+    ) -> bool {
+        absorbed.clear();
+        if self.is_live(value) {
+            return self.nodes[value].is_root;
+        }
+        let set = sets.set_of(value);
+        let is_root = self.heads[set].is_none() || self.container(sets, value).is_none();
+        if is_root {
+            if self.heads[set].is_some() {
+                absorbed.extend(self.within(sets, value).filter(|&other| self.nodes[other].is_root));
+                for &other in absorbed.iter() {
+                    self.nodes[other].is_root = false;
+                    let (kind, units) = Self::count(program, liveness, other);
+                    self.sums[kind] -= units;
+                }
+            }
+            let (kind, units) = Self::count(program, liveness, value);
+            self.sums[kind] += units;
+        }
+        self.live.push(value);
+        let next = std::mem::replace(&mut self.heads[set], value.into());
+        if let Some(next) = next.expand() {
+            self.nodes[next].prev = value.into();
+        }
+        self.nodes[value] = Node { next, prev: None.into(), position: self.live.len() as u32, is_root };
+        is_root
+    }
+
+    /// Removes a value; what becomes a root by that goes to `exposed`. Whether it was a root.
+    pub fn remove(
+        &mut self,
+        program: &Program,
+        liveness: &Liveness,
+        sets: &MergeSets,
+        value: Value,
+        exposed: &mut Values,
+    ) -> bool {
+        exposed.clear();
+        let node = self.nodes[value];
+        if node.position == 0 {
+            return false;
+        }
+        let set = sets.set_of(value);
+        match node.prev.expand() {
+            Some(prev) => self.nodes[prev].next = node.next,
+            None => self.heads[set] = node.next,
+        }
+        if let Some(next) = node.next.expand() {
+            self.nodes[next].prev = node.prev;
+        }
+        self.nodes[value] = Node::default();
+        self.live.swap_remove(node.position as usize - 1);
+        if let Some(&moved) = self.live.get(node.position as usize - 1) {
+            self.nodes[moved].position = node.position;
+        }
+        if !node.is_root {
+            return false;
+        }
+        let (kind, units) = Self::count(program, liveness, value);
+        self.sums[kind] -= units;
+        if self.heads[set].is_some() {
+            exposed.extend(self.within(sets, value));
+            // The wide ones first: what lies in one of them is no root.
+            exposed.sort_unstable_by_key(|&other| (std::cmp::Reverse(sets.interval(other).len()), other.index()));
+            let mut n = 0;
+            for i in 0..exposed.len() {
+                let other = exposed[i];
+                let interval = sets.interval(other);
+                if exposed[..n].iter().any(|&root| sets.interval(root).contains(interval)) {
+                    continue;
+                }
+                exposed[n] = other;
+                n += 1;
+                self.nodes[other].is_root = true;
+                let (kind, units) = Self::count(program, liveness, other);
+                self.sums[kind] += units;
+            }
+            exposed.truncate(n);
+        }
+        true
+    }
+
+    /// The root that a live value lies in.
+    pub fn root_of(&self, sets: &MergeSets, value: Value) -> Value {
+        if self.nodes[value].is_root {
+            return value;
+        }
+        self.container(sets, value).unwrap_or(value)
+    }
+}

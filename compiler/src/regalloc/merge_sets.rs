@@ -1,0 +1,419 @@
+//! Merge sets: which values would be one variable, and which pieces of one.
+//!
+//! Copies that disappear when both ends stand in one place bind values together: a phi and its sources, a vector and
+//! its parts, a copy and what it copies, a result and the operand that it is tied to. A *merge set* is a set of values
+//! with an offset for each, in units, such that
+//!
+//! > two members whose units overlap and that are live at the same time hold the same there, and one lies in the other.
+//!
+//! So the members that are live at a point form a forest: vectors, and in them the pieces that have names of their own. A
+//! piece needs no register but the one that it has in the vector. In `vec4 bar = texture(…) + baz` the four parts of the
+//! texture's result and the four of bar are one set of four registers: `bar.x` begins where the texture's `x` has ended.
+//!
+//! Sets start with one value each and are merged greedily (after Boissinot and others, "Revisiting Out-of-SSA
+//! Translation for Correctness, Code Quality, and Efficiency"), phis first, then everything in the order of the program. Whether
+//! two may merge is asked of their segments of liveness: those of a set are kept sorted, the smaller set is looked up in the
+//! larger one, and its segments are put in from the back, where they mostly belong. Where looking would take long
+//! (hundreds of overlapping segments), the answer is no.
+//!
+//! In the end every set takes a stretch of one global numbering of units, and each value an interval of it. Then "is a
+//! piece of" is containment of intervals.
+
+use super::liveness::{Liveness, Segment};
+use crate::ir3::{Attrs, InstrData, Opcode, OperandFlags, Program, RegFile, RepeatLink, Value};
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+/// Widest set, in units: no vector of the machine is wider, and a wider gap is seldom there.
+const WIDEST: i32 = 64;
+
+/// Steps of a search for overlapping segments, after which it is given up.
+const PATIENCE: u32 = 400;
+
+/// An interval of the global numbering of units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Interval {
+    /// First unit.
+    pub start: u32,
+    /// First unit behind.
+    pub end: u32,
+}
+
+impl Interval {
+    /// Whether `other` lies in it (or is it).
+    pub const fn contains(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+
+    /// Whether they have a unit in common.
+    pub const fn overlaps(self, other: Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+
+    /// Number of units.
+    pub const fn len(self) -> u16 {
+        (self.end - self.start) as u16
+    }
+}
+
+/// The merge sets of a program.
+pub struct MergeSets {
+    intervals: SecondaryMap<Value, Interval>,
+    /// Set of each value.
+    set: SecondaryMap<Value, u32>,
+    /// Units of each set.
+    sets: Vec<Interval>,
+    /// For each value, where its components start in `origins`.
+    components: SecondaryMap<Value, u32>,
+    /// The component that each component is a copy of: copies, splits and collects looked through.
+    origins: Vec<u32>,
+}
+
+impl MergeSets {
+    /// The merge sets of a program in conventional form.
+    pub fn new(program: &Program, liveness: &Liveness) -> Self {
+        let mut this = Self {
+            intervals: SecondaryMap::with_capacity(program.values.len()),
+            set: SecondaryMap::with_capacity(program.values.len()),
+            sets: Vec::with_capacity(program.values.len()),
+            components: SecondaryMap::with_capacity(program.values.len()),
+            origins: Vec::new(),
+        };
+        this.intervals.resize(program.values.len());
+        this.set.resize(program.values.len());
+        this.find_origins(program, liveness);
+        let mut merging = Merging {
+            program,
+            liveness,
+            values: &this,
+            set: vec![NONE; program.values.len()],
+            at: vec![0; program.values.len()],
+            sets: Vec::new(),
+        };
+        merging.run();
+        let Merging { set, at, sets, .. } = merging;
+        this.number(liveness, &set, &at, &sets);
+        this
+    }
+
+    /// The units of a value in the global numbering.
+    pub fn interval(&self, value: Value) -> Interval {
+        self.intervals[value]
+    }
+
+    /// The number of the value's set.
+    pub fn set_of(&self, value: Value) -> usize {
+        self.set[value] as usize
+    }
+
+    /// The units of a set.
+    pub fn set_interval(&self, set: usize) -> Interval {
+        self.sets[set]
+    }
+
+    /// Number of sets.
+    pub fn set_count(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Whether `piece`, which lies in `whole`, is a copy of what `whole` has there.
+    pub fn is_copy_of_piece(&self, program: &Program, whole: Value, piece: Value) -> bool {
+        let unit = u32::from(program.values[whole].class.component_units());
+        let offset = (self.intervals[piece].start - self.intervals[whole].start) / unit;
+        self.is_equal(program, whole, offset, piece)
+    }
+
+    /// Whether `piece` is a copy of `whole` from component `offset` on.
+    fn is_equal(&self, program: &Program, whole: Value, offset: u32, piece: Value) -> bool {
+        let n = program.values[piece].components as usize;
+        let a = (self.components[whole] + offset) as usize;
+        let b = self.components[piece] as usize;
+        self.origins[a..a + n] == self.origins[b..b + n]
+    }
+
+    /// In the order of the numbering definitions come before their uses.
+    fn find_origins(&mut self, program: &Program, liveness: &Liveness) {
+        self.components.resize(program.values.len());
+        let mut total = 0u32;
+        for (value, data) in program.values.iter() {
+            self.components[value] = total;
+            total += u32::from(data.components);
+        }
+        self.origins.extend(0..total);
+        let is_same = |a: Value, b: Value| {
+            program.values[a].class == program.values[b].class && liveness.units(a) != 0 && liveness.units(b) != 0
+        };
+        for &block in &liveness.order {
+            for &instr in &program.blocks[block].instrs {
+                let data = &program.instrs[instr];
+                let offset = match (data.opcode, &data.attrs) {
+                    (Opcode::Split, Attrs::Split { offset }) => u32::from(*offset),
+                    (Opcode::ParallelCopy | Opcode::Collect, _) => 0,
+                    _ => continue,
+                };
+                for (k, src) in data.srcs.iter().enumerate() {
+                    let (n, component) = if data.opcode == Opcode::Collect { (0, k as u32) } else { (k, 0) };
+                    let (Some(dst), Some(src)) = (data.dsts.get(n).and_then(|dst| dst.value()), src.value()) else {
+                        continue;
+                    };
+                    if !is_same(dst, src) {
+                        continue;
+                    }
+                    let wanted = if data.opcode == Opcode::Collect { 1 } else { program.values[dst].components };
+                    let there = u32::from(program.values[src].components).saturating_sub(offset);
+                    let room = u32::from(program.values[dst].components).saturating_sub(component);
+                    for c in 0..u32::from(wanted).min(there).min(room) {
+                        self.origins[(self.components[dst] + component + c) as usize] =
+                            self.origins[(self.components[src] + offset + c) as usize];
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives each set its units of the global numbering, in the order of the values.
+    fn number(&mut self, liveness: &Liveness, set: &[u32], at: &[i32], sets: &[Set]) {
+        let mut number = vec![NONE; sets.len()];
+        let mut next = 0u32;
+        for (i, (&old, &at)) in set.iter().zip(at).enumerate() {
+            let value = Value::new(i);
+            let units = u32::from(liveness.units(value));
+            if units == 0 {
+                continue;
+            }
+            let low = sets.get(old as usize).map_or(at, |set| set.low);
+            let mut is_new = true;
+            if let Some(number) = number.get_mut(old as usize) {
+                is_new = *number == NONE;
+                if is_new {
+                    *number = self.sets.len() as u32;
+                }
+                self.set[value] = *number;
+            } else {
+                self.set[value] = self.sets.len() as u32;
+            }
+            if is_new {
+                let len = sets.get(old as usize).map_or(units, |set| (set.high - set.low) as u32);
+                self.sets.push(Interval { start: next, end: next + len });
+                // Full registers start at even units.
+                next += len.next_multiple_of(2);
+            }
+            let start = self.sets[self.set[value] as usize].start + (at - low) as u32;
+            self.intervals[value] = Interval { start, end: start + units };
+        }
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A segment of a member's liveness.
+#[derive(Clone, Copy)]
+struct Member {
+    live: Segment,
+    value: Value,
+}
+
+/// A set that is still growing.
+struct Set {
+    /// Segments of all members, by their starts.
+    members: Vec<Member>,
+    /// The longest one.
+    longest: u32,
+    /// First unit and first unit behind, as offsets are counted.
+    low: i32,
+    high: i32,
+}
+
+struct Merging<'a> {
+    program: &'a Program,
+    liveness: &'a Liveness,
+    values: &'a MergeSets,
+    set: Vec<u32>,
+    /// Offset in the set.
+    at: Vec<i32>,
+    sets: Vec<Set>,
+}
+
+impl Merging<'_> {
+    fn run(&mut self) {
+        let program = self.program;
+        for &block in &self.liveness.order {
+            for &instr in &program.blocks[block].instrs {
+                let data = &program.instrs[instr];
+                if data.opcode != Opcode::Phi {
+                    break;
+                }
+                let Some(dst) = data.dsts.first().and_then(|dst| dst.value()) else { continue };
+                for src in data.srcs.iter().filter_map(|src| src.value()) {
+                    self.merge(dst, src, 0);
+                }
+            }
+        }
+        for &block in &self.liveness.order {
+            for &instr in &program.blocks[block].instrs {
+                self.merge_operands(&program.instrs[instr]);
+            }
+        }
+    }
+
+    fn merge_operands(&mut self, data: &InstrData) {
+        let Some(dst) = data.dsts.first() else { return };
+        let Some(value) = dst.value().filter(|_| dst.class.file == RegFile::General) else { return };
+        let unit = i32::from(dst.class.component_units());
+        match (data.opcode, &data.attrs) {
+            (Opcode::Split, Attrs::Split { offset }) => {
+                if let Some(vector) = data.srcs.first().and_then(|src| src.value()) {
+                    self.merge(vector, value, i32::from(*offset) * unit);
+                }
+            }
+            (Opcode::Collect, _) => {
+                for (k, src) in data.srcs.iter().enumerate() {
+                    if let Some(src) = src.value() {
+                        self.merge(value, src, k as i32 * unit);
+                    }
+                }
+            }
+            (Opcode::ParallelCopy, _) => {
+                for (dst, src) in data.dsts.iter().zip(&data.srcs) {
+                    if let (Some(dst), Some(src), RegFile::General) = (dst.value(), src.value(), dst.class.file) {
+                        self.merge(src, dst, 0);
+                    }
+                }
+            }
+            _ => {
+                if let Some(src) = tied_source(data, 0).and_then(|k| data.srcs[k].value()) {
+                    self.merge(src, value, 0);
+                }
+                if let RepeatLink::After(before) = data.link {
+                    self.merge_repeated(data, &self.program.instrs[before]);
+                }
+            }
+        }
+    }
+
+    /// Operands of an instruction that may become one with the one before it.
+    fn merge_repeated(&mut self, data: &InstrData, before: &InstrData) {
+        let pairs = (data.dsts.iter().zip(&before.dsts).map(|(new, old)| (old.value(), new.value(), new.class)))
+            .chain(data.srcs.iter().zip(&before.srcs).map(|(new, old)| (old.value(), new.value(), new.class)));
+        for (old, new, class) in pairs {
+            if let (Some(old), Some(new), RegFile::General) = (old, new, class.file)
+                && old != new
+            {
+                self.merge(old, new, i32::from(class.component_units()));
+            }
+        }
+    }
+
+    /// Merges the sets of two values so that `b` starts `shift` units behind the start of `a`, if they allow it.
+    fn merge(&mut self, a: Value, b: Value, shift: i32) {
+        let is_placed = |value: Value| self.liveness.units(value) != 0;
+        if !is_placed(a) || !is_placed(b) || self.program.values[a].class != self.program.values[b].class || a == b {
+            return;
+        }
+        let (set_a, set_b) = (self.set_of(a), self.set_of(b));
+        if set_a == set_b {
+            return;
+        }
+        let (at_a, at_b) = (self.at[a.index()], self.at[b.index()]);
+        // Where the origin of the other set stands, seen from the larger one.
+        let (large, small, shift) = if self.sets[set_a].members.len() >= self.sets[set_b].members.len() {
+            (set_a, set_b, at_a + shift - at_b)
+        } else {
+            (set_b, set_a, at_b - shift - at_a)
+        };
+        let low = self.sets[large].low.min(self.sets[small].low + shift);
+        let high = self.sets[large].high.max(self.sets[small].high + shift);
+        if high - low > WIDEST || self.interfere(large, small, shift) {
+            return;
+        }
+        let moved = std::mem::take(&mut self.sets[small].members);
+        let longest = self.sets[small].longest;
+        for member in &moved {
+            let i = member.value.index();
+            if self.set[i] != large as u32 {
+                self.set[i] = large as u32;
+                self.at[i] += shift;
+            }
+        }
+        let set = &mut self.sets[large];
+        set.low = low;
+        set.high = high;
+        set.longest = set.longest.max(longest);
+        for member in moved {
+            let behind = set.members.iter().rev().take_while(|other| other.live.start > member.live.start).count();
+            set.members.insert(set.members.len() - behind, member);
+        }
+    }
+
+    /// The set of a value, which may be a new one.
+    fn set_of(&mut self, value: Value) -> usize {
+        let set = &mut self.set[value.index()];
+        if *set == NONE {
+            *set = self.sets.len() as u32;
+            let live = self.liveness.segments(value);
+            self.sets.push(Set {
+                members: live.iter().map(|&live| Member { live, value }).collect(),
+                longest: live.iter().map(|live| live.end - live.start).max().unwrap_or(0),
+                low: 0,
+                high: i32::from(self.liveness.units(value)),
+            });
+        }
+        self.set[value.index()] as usize
+    }
+
+    /// Whether two sets interfere if the origin of `small` stands at `shift` of `large`.
+    fn interfere(&self, large: usize, small: usize, shift: i32) -> bool {
+        let mut patience = PATIENCE;
+        let set = &self.sets[large];
+        for member in &self.sets[small].members {
+            let behind = set.members.partition_point(|other| other.live.start < member.live.end);
+            for other in set.members[..behind].iter().rev() {
+                if other.live.start + set.longest <= member.live.start {
+                    break;
+                }
+                patience -= 1;
+                if patience == 0 {
+                    return true;
+                }
+                if other.live.end > member.live.start
+                    && self.conflict(
+                        other.value,
+                        self.at[other.value.index()],
+                        member.value,
+                        self.at[member.value.index()] + shift,
+                    )
+                {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether two values that are live at the same time cannot stand at these units.
+    fn conflict(&self, a: Value, at_a: i32, b: Value, at_b: i32) -> bool {
+        let (len_a, len_b) = (i32::from(self.liveness.units(a)), i32::from(self.liveness.units(b)));
+        if at_a + len_a <= at_b || at_b + len_b <= at_a {
+            return false;
+        }
+        let unit = i32::from(self.program.values[a].class.component_units());
+        let (whole, piece, offset) = if at_a <= at_b && at_b + len_b <= at_a + len_a {
+            (a, b, at_b - at_a)
+        } else if at_b <= at_a && at_a + len_a <= at_b + len_b {
+            (b, a, at_a - at_b)
+        } else {
+            return true;
+        };
+        !self.values.is_equal(self.program, whole, (offset / unit) as u32, piece)
+    }
+}
+
+/// The source that destination `k` is tied to.
+pub fn tied_source(data: &InstrData, k: usize) -> Option<usize> {
+    let is_tied = |flags: OperandFlags| flags.contains(OperandFlags::TIED);
+    if !is_tied(data.dsts.get(k)?.flags) {
+        return None;
+    }
+    let nth = data.dsts[..k].iter().filter(|dst| is_tied(dst.flags)).count();
+    let mut tied = data.srcs.iter().enumerate().filter(|(_, src)| is_tied(src.flags));
+    tied.nth(nth).map(|(k, _)| k)
+}

@@ -1,0 +1,217 @@
+//! How many registers a program needs, known before any is assigned.
+//!
+//! All values that are live at a point have registers at it, each root of the [forest](super::forest) its own. What an
+//! instruction needs beyond that is known from the instruction alone ([`Step`]), so the greatest
+//! sum over all points is what the program needs, and the assigner gets by with it: it can put all registers in
+//! any order in front of an instruction with a parallel copy, and there is an order without gaps (see
+//! `assign/compact.rs`).
+//!
+//! Units are half registers. Where the halves are the front of the full file (`merged_regs`), a number of halves takes
+//! the next even number of units, and `full` counts them in. Arrays are there all the time.
+
+use super::forest::{self, FULL, Forest, HALF, SHARED, SHARED_HALF, Sums, Values};
+use super::liveness::Liveness;
+use super::merge_sets::MergeSets;
+use super::step::{Manner, Step};
+use super::{Error, conventional};
+use crate::ir3::{Block, Instr, Opcode, Program, RegFile, Value};
+use crate::target::{RegisterFiles, Target};
+
+/// Registers that are needed, in units of a half register.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Pressure {
+    /// The full file; where half registers are the front of it, these are counted in.
+    pub full: u32,
+    /// Half registers.
+    pub half: u32,
+    /// The shared file, its half registers counted in.
+    pub shared: u32,
+    /// Half registers of the shared file.
+    pub shared_half: u32,
+}
+
+impl Pressure {
+    fn of(sums: &Sums, arrays: &Sums, merged: bool) -> Self {
+        let half = sums[HALF] + arrays[HALF];
+        let halves = if merged { half.next_multiple_of(2) } else { 0 };
+        Self {
+            full: sums[FULL] + arrays[FULL] + halves,
+            half,
+            shared: sums[SHARED] + sums[SHARED_HALF].next_multiple_of(2),
+            shared_half: sums[SHARED_HALF],
+        }
+    }
+
+    /// The greater of both, field by field.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            full: self.full.max(other.full),
+            half: self.half.max(other.half),
+            shared: self.shared.max(other.shared),
+            shared_half: self.shared_half.max(other.shared_half),
+        }
+    }
+
+    /// Whether a program that needs this much can be assigned registers within `files`. For the shared file, whose
+    /// values cannot be moved, it is a necessary condition only.
+    pub fn fits(&self, files: &RegisterFiles) -> bool {
+        self.full <= files.full
+            && self.half <= files.half
+            && self.shared <= files.shared
+            && self.shared_half <= files.shared_half
+    }
+
+    /// The error for what does not fit.
+    pub(super) fn excess(&self, files: &RegisterFiles) -> Option<Error> {
+        if self.half > files.half {
+            Some(Error::NeedsSpilling { needed: self.half, available: files.half, file: "half" })
+        } else if self.full > files.full {
+            Some(Error::NeedsSpilling { needed: self.full.div_ceil(2), available: files.full / 2, file: "full" })
+        } else if self.shared > files.shared || self.shared_half > files.shared_half {
+            let needed = self.shared.max(2 * self.shared_half).div_ceil(2);
+            Some(Error::NeedsSpilling { needed, available: files.shared / 2, file: "shared" })
+        } else {
+            None
+        }
+    }
+}
+
+/// A place in a program at which registers are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Point {
+    /// Where a block starts: its phis have been written, and nothing else was done. In the first block, the inputs
+    /// have been written.
+    Start(Block),
+    /// Where an instruction reads: what is live in front of it, and what it writes early.
+    Read(Instr),
+    /// Where it writes: what lives on, and all of its results, those that nobody reads too.
+    Write(Instr),
+    /// Behind it.
+    After(Instr),
+}
+
+/// What there is to know of a program before registers are assigned.
+pub struct Analysis {
+    /// Where values are live, and in which order blocks are visited.
+    pub liveness: Liveness,
+    /// Which values are pieces of which.
+    pub sets: MergeSets,
+    merged: bool,
+    /// Units of arrays.
+    pub(super) arrays: Sums,
+}
+
+impl Analysis {
+    /// Puts a program into [conventional form](super::conventional) and computes everything. The program has been
+    /// through [`prepare`](super::prepare) and [`special`](super::special).
+    pub fn new(program: &mut Program, target: &Target) -> Result<Self, Error> {
+        conventional::run(program)?;
+        let order = super::order(program);
+        let liveness = Liveness::new(program, order)?;
+        let sets = MergeSets::new(program, &liveness);
+        let mut arrays = Sums::default();
+        for (array, data) in program.arrays.iter() {
+            if data.class.file != RegFile::General {
+                return Err(Error::Malformed { what: format!("{array} is not in general registers") });
+            }
+            arrays[forest::kind(data.class)] += u32::from(data.length) * u32::from(data.class.component_units());
+        }
+        Ok(Self { liveness, sets, merged: target.merged_regs, arrays })
+    }
+
+    /// The most that the program needs at any point.
+    pub fn max_pressure(&self, program: &Program) -> Pressure {
+        let mut max = Pressure::default();
+        self.walk(program, &mut |_, _, pressure| max = max.max(pressure));
+        max
+    }
+
+    /// Walks over the program and shows what is needed at each point, and what is live there (at [`Point::Read`] and
+    /// [`Point::Write`]: in front of the instruction).
+    pub fn walk(&self, program: &Program, visit: &mut dyn FnMut(Point, &Forest, Pressure)) {
+        let mut forest = Forest::new(program, &self.sets);
+        let mut step = Step::new(program);
+        for &block in &self.liveness.order {
+            self.walk_block(program, block, &mut forest, &mut step, visit);
+        }
+    }
+
+    /// Makes the values live that are so at the start of a block.
+    pub fn enter(&self, program: &Program, block: Block, forest: &mut Forest) {
+        forest.clear(&self.sets);
+        let mut changed = Values::new();
+        for value in self.liveness.live_in(block) {
+            forest.insert(program, &self.liveness, &self.sets, value, &mut changed);
+        }
+    }
+
+    fn walk_block(
+        &self,
+        program: &Program,
+        block: Block,
+        forest: &mut Forest,
+        step: &mut Step,
+        visit: &mut dyn FnMut(Point, &Forest, Pressure),
+    ) {
+        self.enter(program, block, forest);
+        let list = &program.blocks[block].instrs;
+        let is_start = |instr: &&Instr| matches!(program.instrs[**instr].opcode, Opcode::Phi | Opcode::Input);
+        let (start, rest) = list.split_at(list.iter().take_while(is_start).count());
+        step.read_definitions(program, &self.liveness, start);
+        let mut sums = forest.sums;
+        step.results.retain(|result| is_kept(program, &self.liveness, result.value));
+        step.results.iter().for_each(|result| self.count(program, &mut sums, result.value));
+        visit(Point::Start(block), forest, Pressure::of(&sums, &self.arrays, self.merged));
+        self.advance(program, step, forest);
+        for &instr in rest {
+            step.read(program, &self.liveness, &self.sets, forest, instr);
+            if !step.is_copy {
+                let mut sums = forest.sums;
+                for result in &step.results {
+                    if matches!(result.manner, Manner::Early | Manner::Copied(_)) {
+                        self.count(program, &mut sums, result.value);
+                    }
+                }
+                visit(Point::Read(instr), forest, Pressure::of(&sums, &self.arrays, self.merged));
+                for result in &step.results {
+                    if result.manner == Manner::Late {
+                        self.count(program, &mut sums, result.value);
+                    }
+                }
+                for &value in &step.dying {
+                    sums[forest::kind(program.values[value].class)] -= u32::from(self.liveness.units(value));
+                }
+                visit(Point::Write(instr), forest, Pressure::of(&sums, &self.arrays, self.merged));
+            }
+            self.advance(program, step, forest);
+            visit(Point::After(instr), forest, Pressure::of(&forest.sums, &self.arrays, self.merged));
+        }
+    }
+
+    fn count(&self, program: &Program, sums: &mut Sums, value: Value) {
+        sums[forest::kind(program.values[value].class)] += u32::from(self.liveness.units(value));
+    }
+
+    /// Makes the step's changes to what is live.
+    pub fn advance(&self, program: &Program, step: &Step, forest: &mut Forest) {
+        let mut changed = Values::new();
+        // Pieces first: they are where they are by what may die here.
+        for result in step.results.iter().filter(|result| matches!(result.manner, Manner::Piece(_))) {
+            forest.insert(program, &self.liveness, &self.sets, result.value, &mut changed);
+        }
+        for &value in &step.killed {
+            forest.remove(program, &self.liveness, &self.sets, value, &mut changed);
+        }
+        for result in &step.results {
+            if !matches!(result.manner, Manner::Piece(_) | Manner::Dropped) && self.liveness.is_used(result.value) {
+                forest.insert(program, &self.liveness, &self.sets, result.value, &mut changed);
+            }
+        }
+    }
+}
+
+/// Whether a value that is there at the start of a block needs a place: a phi that nobody reads does not.
+pub(super) fn is_kept(program: &Program, liveness: &Liveness, value: Value) -> bool {
+    liveness.is_used(value) || program.instrs[program.values[value].instr].opcode != Opcode::Phi
+}

@@ -1,0 +1,171 @@
+//! What one instruction does to the set of live values; the same for counting registers and for choosing them.
+//!
+//! An instruction that computes something reads its sources, and then writes its results. A result may take the place of
+//! a root that dies here, with all that lies in it. A root of which a piece lives on stays where it is until the
+//! instruction is done.
+//!
+//! Copies (parallel copies, collects and splits) are otherwise. They only say which values there are from now on: all
+//! moves that one of them needs, together with moves of values that are in the way, are one parallel copy. So it does
+//! not matter how registers before and after lie to each other, and a result whose registers are there already, as
+//! a piece of something that lives on, needs none.
+
+use super::forest::{Forest, Values};
+use super::liveness::{Liveness, is_early};
+use super::merge_sets::{MergeSets, tied_source};
+use crate::ir3::{Instr, Opcode, OperandFlags, Program, Value};
+use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
+
+/// How a result comes by its registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// Written when all sources have been read.
+    Late,
+    /// Written while sources are still to be read.
+    Early,
+    /// Takes the registers of this root, which dies.
+    InPlace(Value),
+    /// Tied to a source that has to be copied to the result's registers first.
+    Copied(Value),
+    /// A copy that is there already, as a piece of this live value.
+    Piece(Value),
+    /// A copy that nobody reads.
+    Dropped,
+}
+
+/// A result.
+#[derive(Clone, Copy, Debug)]
+pub struct Result {
+    /// The value.
+    pub value: Value,
+    /// How it comes by its registers.
+    pub manner: Manner,
+    /// Which destination it is.
+    pub dst: u16,
+}
+
+/// One instruction, or all phis or all inputs of a block.
+#[derive(Default)]
+pub struct Step {
+    /// It only copies.
+    pub is_copy: bool,
+    /// Values that are read for the last time.
+    pub killed: Values,
+    /// Roots that die with all that lies in them, but those that a result takes in place.
+    pub dying: Values,
+    /// What is defined.
+    pub results: SmallVec<[Result; 4]>,
+    /// When a value was killed last: the number of the step.
+    killed_at: SecondaryMap<Value, u32>,
+    number: u32,
+}
+
+impl Step {
+    /// For the values of a program.
+    pub fn new(program: &Program) -> Self {
+        let mut this = Self::default();
+        this.killed_at.resize(program.values.len());
+        this
+    }
+
+    fn start(&mut self) {
+        self.number += 1;
+        self.killed.clear();
+        self.dying.clear();
+        self.results.clear();
+        self.is_copy = false;
+    }
+
+    /// Several instructions that read nothing here, and write all at once: phis, inputs.
+    pub fn read_definitions(&mut self, program: &Program, liveness: &Liveness, instrs: &[Instr]) {
+        self.start();
+        for &instr in instrs {
+            for dst in &program.instrs[instr].dsts {
+                if let Some(value) = dst.value().filter(|&value| liveness.units(value) != 0) {
+                    self.results.push(Result { value, manner: Manner::Late, dst: 0 });
+                }
+            }
+        }
+    }
+
+    /// Looks at an instruction that is neither phi nor input.
+    pub fn read(&mut self, program: &Program, liveness: &Liveness, sets: &MergeSets, forest: &Forest, instr: Instr) {
+        self.start();
+        let data = &program.instrs[instr];
+        self.is_copy = matches!(data.opcode, Opcode::ParallelCopy | Opcode::Collect | Opcode::Split);
+        for src in data.srcs.iter().filter(|src| src.flags.contains(OperandFlags::FIRST_KILL)) {
+            if let Some(value) = src.value().filter(|&value| liveness.units(value) != 0) {
+                self.killed.push(value);
+                self.killed_at[value] = self.number;
+            }
+        }
+        if !self.is_copy {
+            self.find_dying(sets, forest);
+        }
+        for (k, dst) in data.dsts.iter().enumerate() {
+            let Some(value) = dst.value().filter(|&value| liveness.units(value) != 0) else { continue };
+            let manner = if self.is_copy {
+                self.copy_manner(program, liveness, sets, forest, value)
+            } else if let Some(src) = tied_source(data, k).and_then(|k| data.srcs[k].value()) {
+                self.tied_manner(liveness, sets, forest, value, src)
+            } else if is_early(data, dst) {
+                Manner::Early
+            } else {
+                Manner::Late
+            };
+            self.results.push(Result { value, manner, dst: k as u16 });
+        }
+    }
+
+    fn is_killed(&self, value: Value) -> bool {
+        self.killed_at[value] == self.number
+    }
+
+    fn find_dying(&mut self, sets: &MergeSets, forest: &Forest) {
+        for i in 0..self.killed.len() {
+            let value = self.killed[i];
+            if forest.is_root(value) && forest.within(sets, value).all(|other| self.is_killed(other)) {
+                self.dying.push(value);
+            }
+        }
+    }
+
+    fn copy_manner(
+        &self,
+        program: &Program,
+        liveness: &Liveness,
+        sets: &MergeSets,
+        forest: &Forest,
+        value: Value,
+    ) -> Manner {
+        if !liveness.is_used(value) {
+            return Manner::Dropped;
+        }
+        match forest.container(sets, value) {
+            // What lives on holds the same, by the rule of merge sets. What dies may be something else.
+            Some(whole) if !self.is_killed(whole) || sets.is_copy_of_piece(program, whole, value) => {
+                Manner::Piece(whole)
+            }
+            _ => Manner::Late,
+        }
+    }
+
+    fn tied_manner(
+        &mut self,
+        liveness: &Liveness,
+        sets: &MergeSets,
+        forest: &Forest,
+        value: Value,
+        src: Value,
+    ) -> Manner {
+        let root = forest.root_of(sets, src);
+        let same = sets.interval(root).start == sets.interval(src).start
+            && liveness.units(root) == liveness.units(value)
+            && liveness.units(src) == liveness.units(value);
+        if let (true, Some(i)) = (same, self.dying.iter().position(|&dying| dying == root)) {
+            self.dying.remove(i);
+            return Manner::InPlace(root);
+        }
+        Manner::Copied(src)
+    }
+}

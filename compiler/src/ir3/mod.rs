@@ -17,6 +17,7 @@ pub mod legality;
 pub mod opcode;
 mod operand;
 mod program;
+pub mod reconvergence;
 pub mod text;
 pub mod validate;
 

@@ -1,0 +1,348 @@
+//! Where lanes wait for each other: physical edges and reconvergence points.
+//!
+//! A wave always runs the waiting lanes of the block that is earliest in the code, all of them together. So when lanes
+//! part at a branch, the later of its two successors waits while the earlier one runs, and the wave goes there as soon
+//! as its running lanes are about to step over it. That step is no edge of the program, for no lane takes it, but a
+//! register that all lanes share lives along it: it is a *physical* edge.
+//!
+//! For each block A let `W(A)` be the blocks where lanes may wait while A runs. All of them stand behind A, for A was
+//! the earliest. The sets are the least ones such that
+//!
+//! - where the wave goes from A to its successor C, whatever waits behind C goes on to wait: `W(C) ⊇ W(A) ∩ >C`; if
+//!   lanes may part at the end of A, its other successor waits too;
+//! - where a successor of A is behind some T of `W(A)`, the wave may go from A to T (a physical edge), and the
+//!   successors of A wait: `W(T) ⊇ (W(A) ∪ succ(A)) ∩ >T`. A block without successors steps over everything.
+//!
+//! A block where lanes may wait is a *reconvergence point*: only there lanes come together that took different edges,
+//! and only there may lanes have waited while other lanes ran a block that they had run before.
+//!
+//! A wave whose last lane ends in the middle of a block goes to a waiting block without one of these edges. Registers
+//! do not mind: what is live in the waiting block is live all the way around it.
+
+use super::{Block, BlockData, Opcode, Program};
+use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
+
+/// The blocks where lanes may wait while another one runs.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// Position in the layout plus one; 0 for a block that is not in it.
+    position: SecondaryMap<Block, u32>,
+    /// For each position the later positions where lanes may wait, in order.
+    sets: Vec<SmallVec<[u32; 4]>>,
+    /// The positions where lanes may wait at all.
+    points: Vec<bool>,
+}
+
+/// Whether lanes may part at the end of a block; what is not known counts as if they might.
+pub fn may_diverge(program: &Program, block: Block) -> bool {
+    let data = &program.blocks[block];
+    if data.successors().count() < 2 {
+        return false;
+    }
+    let terminators = data.instrs.iter().rev().map(|&instr| program.instrs[instr].opcode);
+    let parts = terminators.take_while(|opcode| opcode.is_terminator()).any(parts_lanes);
+    parts || data.divergent.unwrap_or(true)
+}
+
+/// Terminators that choose one lane.
+fn parts_lanes(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Getone | Opcode::Getlast)
+}
+
+impl Waiting {
+    /// Computes the sets, where `diverges` says at which blocks' ends lanes may part.
+    pub fn new(program: &Program, diverges: impl Fn(Block) -> bool) -> Self {
+        let count = program.layout.len();
+        let mut this = Self {
+            position: SecondaryMap::with_capacity(program.blocks.len()),
+            sets: vec![SmallVec::new(); count],
+            points: vec![false; count],
+        };
+        for (i, &block) in program.layout.iter().enumerate() {
+            this.position[block] = i as u32 + 1;
+        }
+        // In the order of the code, as the wave runs; what changed behind it has its turn in the same round.
+        let mut dirty = vec![true; count];
+        let mut again = count > 0;
+        let mut pending: SmallVec<[u32; 8]> = SmallVec::new();
+        while again {
+            again = false;
+            for at in 0..count {
+                if !std::mem::replace(&mut dirty[at], false) {
+                    continue;
+                }
+                let block = program.layout[at];
+                let steps = this.successors(&program.blocks[block]);
+                let parts = steps.len() > 1 && diverges(block);
+                let waiting = this.sets[at].clone();
+                let mut flow = |this: &mut Self, to: u32, pending: &[u32]| {
+                    if this.add(to, pending) {
+                        dirty[to as usize] = true;
+                        again |= to as usize <= at;
+                    }
+                };
+                for &to in &steps {
+                    pending.clear();
+                    pending.extend_from_slice(&waiting);
+                    if parts {
+                        pending.extend(steps.iter().copied().filter(|&other| other != to));
+                    }
+                    flow(&mut this, to, &pending);
+                }
+                pending.clear();
+                pending.extend_from_slice(&waiting);
+                pending.extend_from_slice(&steps);
+                for &to in waiting.iter().filter(|&&to| steps_over(&steps, to)) {
+                    flow(&mut this, to, &pending);
+                }
+            }
+        }
+        for set in &this.sets {
+            set.iter().for_each(|&at| this.points[at as usize] = true);
+        }
+        this
+    }
+
+    /// The positions of a block's logical successors.
+    fn successors(&self, data: &BlockData) -> SmallVec<[u32; 2]> {
+        data.successors().filter_map(|next| self.position[next].checked_sub(1)).collect()
+    }
+
+    /// Adds what is behind `at` to the set of `at`; whether that changed it.
+    fn add(&mut self, at: u32, pending: &[u32]) -> bool {
+        let set = &mut self.sets[at as usize];
+        let before = set.len();
+        for &other in pending.iter().filter(|&&other| other > at) {
+            if let Err(slot) = set.binary_search(&other) {
+                set.insert(slot, other);
+            }
+        }
+        set.len() != before
+    }
+
+    /// Whether lanes may wait at `block` while others run elsewhere.
+    pub fn is_point(&self, block: Block) -> bool {
+        self.position[block].checked_sub(1).is_some_and(|at| self.points[at as usize])
+    }
+
+    /// Whether lanes may wait, while `running` runs, at a block that is not behind `until`. Such lanes may have run
+    /// `running` before, and what they read in `until` of what was defined there is of that earlier time.
+    pub fn waits_between(&self, running: Block, until: Block) -> bool {
+        let (Some(at), Some(until)) = (self.position[running].checked_sub(1), self.position[until].checked_sub(1))
+        else {
+            return true;
+        };
+        self.sets[at as usize].first().is_some_and(|&first| first <= until)
+    }
+
+    /// The blocks where lanes may wait while `block` runs, in the order of the code.
+    pub fn while_running<'a>(&'a self, program: &'a Program, block: Block) -> impl Iterator<Item = Block> + 'a {
+        let set = self.position[block].checked_sub(1).map_or(&[][..], |at| &self.sets[at as usize]);
+        set.iter().map(|&at| program.layout[at as usize])
+    }
+}
+
+/// Whether going on to one of `steps`, or ending, leads past a block.
+fn steps_over(steps: &[u32], block: u32) -> bool {
+    steps.is_empty() || steps.iter().any(|&to| to > block)
+}
+
+/// Gives a program its physical edges, and marks its reconvergence points. What it had of both is forgotten.
+pub fn run(program: &mut Program) {
+    let waiting = Waiting::new(program, |block| may_diverge(program, block));
+    for position in 0..program.layout.len() {
+        let data = &mut program.blocks[program.layout[position]];
+        data.physical_successors.clear();
+        data.physical_predecessors.clear();
+    }
+    for (position, set) in waiting.sets.iter().enumerate() {
+        let block = program.layout[position];
+        let steps = waiting.successors(&program.blocks[block]);
+        let waits = set.iter().filter(|&&to| steps_over(&steps, to) && !steps.contains(&to));
+        let mut edges = steps.clone();
+        edges.extend(waits.copied());
+        for to in edges {
+            let to = program.layout[to as usize];
+            program.blocks[block].physical_successors.push(to);
+            program.blocks[to].physical_predecessors.push(block);
+        }
+        program.blocks[block].reconvergence_point = waiting.points[position];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir3::InstrData;
+
+    /// A program of blocks in layout order: the successors of each, and whether lanes part at its end.
+    fn graph(blocks: &[(&[usize], bool)]) -> Program {
+        let mut program = Program::default();
+        program.layout = blocks.iter().map(|_| program.blocks.push(BlockData::default())).collect();
+        for (i, &(successors, divergent)) in blocks.iter().enumerate() {
+            let from = program.layout[i];
+            for (slot, &to) in successors.iter().enumerate() {
+                program.add_edge(from, slot, program.layout[to]);
+            }
+            if successors.len() > 1 {
+                program.blocks[from].divergent = Some(divergent);
+            }
+        }
+        run(&mut program);
+        program
+    }
+
+    fn physical(program: &Program) -> Vec<Vec<usize>> {
+        let number = |block: &Block| program.layout.iter().position(|b| b == block).unwrap();
+        let edges = |block: &Block| {
+            let mut list: Vec<usize> = program.blocks[*block].physical_successors.iter().map(number).collect();
+            list.sort_unstable();
+            list
+        };
+        for &block in &program.layout {
+            for next in &program.blocks[block].physical_successors {
+                assert!(program.blocks[*next].physical_predecessors.contains(&block));
+            }
+        }
+        program.layout.iter().map(edges).collect()
+    }
+
+    fn points(program: &Program) -> Vec<usize> {
+        (0..program.layout.len()).filter(|&i| program.blocks[program.layout[i]].reconvergence_point).collect()
+    }
+
+    #[test]
+    fn if_and_else() {
+        let program = graph(&[(&[1, 2], true), (&[3], false), (&[3], false), (&[], false)]);
+        assert_eq!(physical(&program), [vec![1, 2], vec![2, 3], vec![3], vec![]]);
+        assert_eq!(points(&program), [2, 3]);
+        let program = graph(&[(&[1, 2], false), (&[3], false), (&[3], false), (&[], false)]);
+        assert_eq!(physical(&program), [vec![1, 2], vec![3], vec![3], vec![]]);
+        assert_eq!(points(&program), [0; 0]);
+    }
+
+    /// `loop { if uniform { if divergent { break } } }`: lanes wait at the exit while the others go on.
+    #[test]
+    fn a_loop_that_lanes_leave_one_by_one() {
+        let program = graph(&[
+            (&[1], false),
+            (&[2, 4], false),
+            (&[3, 4], true),
+            (&[5], false),
+            (&[1], false),
+            (&[], false),
+        ]);
+        // The break in 3 steps over 4, where the others wait; nobody is at the exit before all are.
+        assert_eq!(physical(&program), [vec![1], vec![2, 4], vec![3, 4], vec![4, 5], vec![1], vec![]]);
+        assert_eq!(points(&program), [4, 5]);
+        let waiting = Waiting::new(&program, |block| may_diverge(&program, block));
+        let [one, five] = [1, 5].map(|i| program.layout[i]);
+        assert!(waiting.waits_between(one, five));
+        assert!(!waiting.waits_between(one, program.layout[4]) || waiting.is_point(program.layout[4]));
+        assert_eq!(waiting.while_running(&program, one).collect::<Vec<_>>(), [five]);
+    }
+
+    /// `loop { if a { continue }  if b { break } }` with the continue block last, and a block after a uniform break
+    /// that lanes which wait at the exit of the inner loop see run.
+    #[test]
+    fn continues_wait_for_the_end_of_the_loop() {
+        let program = graph(&[
+            (&[1], false),
+            (&[4, 2], true),
+            (&[5, 3], true),
+            (&[4], false),
+            (&[1], false),
+            (&[], false),
+        ]);
+        assert_eq!(physical(&program), [vec![1], vec![2, 4], vec![3, 4, 5], vec![4], vec![1], vec![]]);
+        assert_eq!(points(&program), [4, 5]);
+    }
+
+    /// The end of one arm steps over the other.
+    #[test]
+    fn an_arm_that_ends() {
+        let program = graph(&[(&[1, 2], true), (&[], false), (&[], false)]);
+        assert_eq!(physical(&program), [vec![1, 2], vec![2], vec![]]);
+    }
+
+    /// Two loops, the inner one inside an arm: its back edge keeps the other arm waiting.
+    #[test]
+    fn a_loop_in_an_arm() {
+        let program = graph(&[
+            (&[1, 4], true),
+            (&[2], false),
+            (&[1, 3], false),
+            (&[5], false),
+            (&[5], false),
+            (&[], false),
+        ]);
+        assert_eq!(physical(&program), [vec![1, 4], vec![2], vec![1, 3], vec![4, 5], vec![5], vec![]]);
+        assert_eq!(points(&program), [4, 5]);
+    }
+
+    /// Lanes part at a terminator that chooses one of them, whatever is said of the block.
+    #[test]
+    fn one_lane_is_chosen() {
+        let mut program = graph(&[(&[1, 2], false), (&[2], false), (&[], false)]);
+        assert_eq!(points(&program), [0; 0]);
+        let getone = program.instrs.push(InstrData::new(Opcode::Getone));
+        let entry = program.entry();
+        program.blocks[entry].instrs.push(getone);
+        run(&mut program);
+        assert_eq!(points(&program), [2]);
+    }
+
+    /// Every walk of a wave over random graphs, lanes deciding at random, takes physical edges only; and every lane that
+    /// waits does so where the sets say.
+    #[test]
+    fn waves_walk_on_physical_edges() {
+        let mut state = 1u64;
+        let mut random = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % n
+        };
+        let (mut steps, mut waits) = (0, 0);
+        for _ in 0..3000 {
+            let count = 3 + random(8);
+            let mut shape: Vec<(Vec<usize>, bool)> = Vec::new();
+            for i in 0..count {
+                let mut next: Vec<usize> = Vec::new();
+                for _ in 0..1 + random(2) {
+                    let to = if random(3) > 0 { (i + 1 + random(3)).min(count - 1) } else { 1 + random(count - 1) };
+                    if i + 1 < count && !next.contains(&to) {
+                        next.push(to);
+                    }
+                }
+                shape.push((next, random(2) == 0));
+            }
+            let list: Vec<(&[usize], bool)> = shape.iter().map(|(next, divergent)| (&next[..], *divergent)).collect();
+            let program = graph(&list);
+            let edges = physical(&program);
+            let waiting = Waiting::new(&program, |block| may_diverge(&program, block));
+            for _ in 0..4 {
+                let mut lanes = vec![0usize; 4];
+                for _ in 0..60 {
+                    let Some(&at) = lanes.iter().filter(|&&at| at < count).min() else { break };
+                    for &lane in lanes.iter().filter(|&&lane| lane > at && lane < count) {
+                        waits += 1;
+                        let there = program.layout[lane];
+                        assert!(waiting.while_running(&program, program.layout[at]).any(|block| block == there));
+                    }
+                    let (next, divergent) = &shape[at];
+                    let together = random(2);
+                    for lane in &mut lanes {
+                        if *lane == at {
+                            let choice = if *divergent { random(2) } else { together };
+                            *lane = if next.is_empty() { count } else { next[choice % next.len()] };
+                        }
+                    }
+                    let Some(&to) = lanes.iter().filter(|&&at| at < count).min() else { break };
+                    steps += 1;
+                    assert!(edges[at].contains(&to), "{at} to {to}: {shape:?}");
+                }
+            }
+        }
+        assert!(steps > 50_000 && waits > 20_000, "{steps} steps, {waits} waits");
+    }
+}

@@ -19,6 +19,7 @@ mod operand;
 mod program;
 pub mod reconvergence;
 pub mod text;
+pub mod uniformity;
 pub mod validate;
 
 pub use builder::Builder;

@@ -2,3 +2,4 @@
 
 pub mod copy_propagation;
 pub mod dead_code;
+pub mod scalar_alu;

@@ -1,0 +1,290 @@
+//! Which values are the same in all lanes that run together, and at which branches lanes may part.
+//!
+//! A value is *uniform* if, whenever its definition runs, all lanes that run it get the same bits. That is so for an
+//! operation that computes each lane for itself from sources that are uniform there. Two things make a difference
+//! without any operation:
+//!
+//! - a phi in a block where lanes come together that took different edges: any reconvergence point
+//!   ([`Waiting::is_point`]);
+//! - a read in a block U of a value of block B, if lanes may have waited between them while others ran B again: then the
+//!   lanes in U have what B gave them at different times ([`Waiting::waits_between`]). So a value can be uniform, and yet
+//!   a read of it is not.
+//!
+//! Everything counts as uniform until shown otherwise, and a branch on a uniform predicate does not part lanes; each
+//! branch that does adds reconvergence points, until nothing changes.
+
+use super::reconvergence::Waiting;
+use super::{Attrs, Block, Category, InputKind, Instr, InstrData, Opcode, Place, Program, SrcOperand, SystemValue, Value};
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+
+/// What is known of the values and branches of a program.
+pub struct Uniformity {
+    divergent: SecondaryMap<Value, bool>,
+    def_block: SecondaryMap<Value, PackedOption<Block>>,
+    parts: SecondaryMap<Block, bool>,
+    waiting: Waiting,
+}
+
+impl Uniformity {
+    /// Analyses a program in SSA form. What the program says of its branches is not looked at.
+    pub fn new(program: &Program) -> Self {
+        let mut def_block = SecondaryMap::with_capacity(program.values.len());
+        for (block, instr) in program.iter_instrs() {
+            for value in program.instrs[instr].dsts.iter().filter_map(|dst| dst.value()) {
+                def_block[value] = block.into();
+            }
+        }
+        let mut this = Self {
+            divergent: SecondaryMap::with_capacity(program.values.len()),
+            def_block,
+            parts: SecondaryMap::with_capacity(program.blocks.len()),
+            waiting: Waiting::new(program, |_| false),
+        };
+        loop {
+            while this.values(program) {}
+            if !this.branches(program) {
+                return this;
+            }
+            this.waiting = Waiting::new(program, |block| this.parts[block]);
+        }
+    }
+
+    /// Whether all lanes that run the definition of `value` together get the same.
+    pub fn is_uniform(&self, value: Value) -> bool {
+        !self.divergent[value]
+    }
+
+    /// Whether all lanes that read `value` together in `block` (or at its end) find the same.
+    pub fn is_uniform_at(&self, value: Value, block: Block) -> bool {
+        self.is_uniform(value) && self.is_current_at(value, block)
+    }
+
+    /// Whether all lanes that read `value` together in `block` have it from the same run of its definition: the last one
+    /// that there was.
+    pub fn is_current_at(&self, value: Value, block: Block) -> bool {
+        self.def_block[value].expand().is_some_and(|def| def == block || !self.waiting.waits_between(def, block))
+    }
+
+    /// Whether lanes may part at the end of `block`.
+    pub fn parts_lanes(&self, block: Block) -> bool {
+        self.parts[block]
+    }
+
+    /// Where lanes wait.
+    pub fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// One round over all values; whether one more is divergent.
+    fn values(&mut self, program: &Program) -> bool {
+        let mut changed = false;
+        for (block, instr) in program.iter_instrs() {
+            let data = &program.instrs[instr];
+            for (k, dst) in data.dsts.iter().enumerate() {
+                let Some(value) = dst.value().filter(|&value| !self.divergent[value]) else { continue };
+                if !self.computes_uniform(program, block, instr, k) {
+                    self.divergent[value] = true;
+                    changed = true;
+                }
+            }
+        }
+        changed
+    }
+
+    fn computes_uniform(&self, program: &Program, block: Block, instr: Instr, k: usize) -> bool {
+        let data = &program.instrs[instr];
+        let arrays = |place: Option<&Place>| matches!(place, Some(Place::Array(_) | Place::Relative { .. }));
+        if data.dsts.iter().any(|dst| arrays(Some(&dst.place))) || data.srcs.iter().any(|src| arrays(src.place())) {
+            return false;
+        }
+        let srcs_are = |block: Block| data.srcs.iter().all(|src| self.src_is_uniform(&src.operand, block));
+        match result(data, k) {
+            Outcome::Divergent => false,
+            Outcome::Uniform => true,
+            Outcome::OfSources => srcs_are(block),
+            // What is copied beside it does not matter.
+            Outcome::OfSource => data.srcs.get(k).is_some_and(|src| self.src_is_uniform(&src.operand, block)),
+            Outcome::Phi => {
+                let preds = &program.blocks[block].predecessors;
+                let together = preds.len() < 2 || !self.waiting.is_point(block);
+                let reads = data.srcs.iter().zip(preds);
+                together && reads.into_iter().all(|(src, &pred)| self.src_is_uniform(&src.operand, pred))
+            }
+        }
+    }
+
+    fn src_is_uniform(&self, operand: &SrcOperand, block: Block) -> bool {
+        match operand {
+            SrcOperand::Const(_) | SrcOperand::ConstRelative(_) | SrcOperand::Immediate(_) | SrcOperand::Undef => true,
+            // A register says nothing of what it holds.
+            SrcOperand::Place(place) => place.value().is_some_and(|value| self.is_uniform_at(value, block)),
+        }
+    }
+
+    /// One round over all branches; whether one more parts lanes.
+    fn branches(&mut self, program: &Program) -> bool {
+        let mut changed = false;
+        for &block in &program.layout {
+            let data = &program.blocks[block];
+            if self.parts[block] || data.successors().count() < 2 {
+                continue;
+            }
+            let terminators = data.instrs.iter().rev().map(|&instr| &program.instrs[instr]);
+            let uniform = terminators.take_while(|data| data.opcode.is_terminator()).all(|data| match data.opcode {
+                Opcode::Jump | Opcode::Shps | Opcode::Bany | Opcode::Ball => true,
+                Opcode::Br | Opcode::Braa | Opcode::Brao => {
+                    data.srcs.iter().all(|src| self.src_is_uniform(&src.operand, block))
+                }
+                _ => false,
+            });
+            if !uniform {
+                self.parts[block] = true;
+                changed = true;
+            }
+        }
+        changed
+    }
+}
+
+/// What a result depends on.
+enum Outcome {
+    /// The lane.
+    Divergent,
+    /// Nothing that differs between lanes.
+    Uniform,
+    /// All sources, lane by lane.
+    OfSources,
+    /// The source of the same number.
+    OfSource,
+    /// The edge that was taken.
+    Phi,
+}
+
+/// What destination `k` of an instruction depends on.
+fn result(data: &InstrData, k: usize) -> Outcome {
+    use Opcode::*;
+    match data.opcode {
+        Phi => Outcome::Phi,
+        Collect | Split => Outcome::OfSources,
+        ParallelCopy => Outcome::OfSource,
+        Input => match data.attrs {
+            Attrs::Input(Some(InputKind::System(value))) if is_uniform_system_value(value) => Outcome::Uniform,
+            _ => Outcome::Divergent,
+        },
+        Movmsk | BallotMacro | AnyMacro | AllMacro | ReadCondMacro | ReadFirstMacro | ReadGetlastMacro => {
+            Outcome::Uniform
+        }
+        // The reduction.
+        ScanMacro if k == 2 => Outcome::Uniform,
+        ScanClustersMacro if k == 0 => Outcome::Uniform,
+        Mov | Movp => Outcome::OfSources,
+        // A uniform buffer does not change.
+        Ldc => Outcome::OfSources,
+        BaryF | FlatB => Outcome::Divergent,
+        opcode if matches!(opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu) => Outcome::OfSources,
+        _ => Outcome::Divergent,
+    }
+}
+
+fn is_uniform_system_value(value: SystemValue) -> bool {
+    use SystemValue::*;
+    matches!(
+        value,
+        WorkgroupId
+            | BaseWorkgroupId
+            | NumWorkgroups
+            | WorkgroupSize
+            | SubgroupSize
+            | SubgroupId
+            | BaseVertex
+            | BaseInstance
+            | DrawId
+            | IsIndexedDraw
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir3::{BlockData, Builder, Condition, RegClass, Src};
+
+    const R: RegClass = RegClass::FULL;
+
+    /// `count` blocks in their order.
+    fn blocks(count: usize) -> (Program, Vec<Block>) {
+        let mut program = Program::default();
+        let blocks: Vec<Block> = (0..count).map(|_| program.blocks.push(BlockData::default())).collect();
+        program.layout.clone_from(&blocks);
+        (program, blocks)
+    }
+
+    fn input(b: &mut Builder, value: SystemValue) -> Src {
+        let value = b.define(Opcode::Input, R, 1, &[], Attrs::Input(Some(InputKind::System(value))));
+        b.src(value)
+    }
+
+    fn branch(b: &mut Builder, x: Src) {
+        let p = b.compare(Opcode::CmpsU, Condition::Lt, RegClass::PREDICATE, x, Src::immediate(3, false));
+        let p = b.src(p);
+        b.effect(Opcode::Br, &[p]);
+    }
+
+    /// A phi of two constants is uniform behind a uniform branch only.
+    #[test]
+    fn a_phi_is_as_uniform_as_its_branch() {
+        for (system, uniform) in [(SystemValue::WorkgroupId, true), (SystemValue::SubgroupInvocation, false)] {
+            let (mut program, blocks) = blocks(4);
+            for (from, slot, to) in [(0, 0, 1), (0, 1, 2), (1, 0, 3), (2, 0, 3)] {
+                program.add_edge(blocks[from], slot, blocks[to]);
+            }
+            let mut b = Builder::new(&mut program, blocks[0]);
+            let x = input(&mut b, system);
+            branch(&mut b, x);
+            b.block = blocks[3];
+            let phi = b.define(Opcode::Phi, R, 1, &[Src::immediate(1, false), Src::immediate(2, false)], Attrs::None);
+            let y = b.src(phi);
+            let sum = b.alu(Opcode::AddU, R, &[y, y]);
+            let lane = b.alu(Opcode::AddU, R, &[y, x]);
+            let first = b.define(Opcode::ReadFirstMacro, R, 1, &[x], Attrs::None);
+            let found = Uniformity::new(&program);
+            assert_eq!(found.is_uniform(phi), uniform);
+            assert_eq!(found.is_uniform(sum), uniform);
+            assert_eq!(found.is_uniform(lane), uniform);
+            assert!(found.is_uniform(first));
+            assert_eq!(found.parts_lanes(blocks[0]), !uniform);
+        }
+    }
+
+    /// The counter of a loop that lanes leave one by one is uniform inside, and not behind the loop.
+    #[test]
+    fn lanes_leave_a_loop_at_different_times() {
+        for (system, uniform) in [(SystemValue::WorkgroupId, true), (SystemValue::SubgroupInvocation, false)] {
+            let (mut program, blocks) = blocks(4);
+            // 0 → 1; 1 → 3 | 2; 2 → 1.
+            for (from, slot, to) in [(0, 0, 1), (1, 0, 3), (1, 1, 2), (2, 0, 1)] {
+                program.add_edge(blocks[from], slot, blocks[to]);
+            }
+            let mut b = Builder::new(&mut program, blocks[0]);
+            let x = input(&mut b, system);
+            b.block = blocks[1];
+            let i = b.define(Opcode::Phi, R, 1, &[Src::immediate(0, false)], Attrs::None);
+            let i_src = b.src(i);
+            let y = b.alu(Opcode::AddU, R, &[x, i_src]);
+            let y = b.src(y);
+            branch(&mut b, y);
+            b.block = blocks[2];
+            let next = b.alu(Opcode::AddU, R, &[i_src, Src::immediate(1, false)]);
+            let next_src = b.src(next);
+            b.block = blocks[3];
+            let after = b.alu(Opcode::AddU, R, &[i_src, i_src]);
+            let phi = program.values[i].instr;
+            program.instrs[phi].srcs.push(next_src);
+            let found = Uniformity::new(&program);
+            assert!(found.is_uniform(i) && found.is_uniform(next));
+            assert!(found.is_uniform_at(i, blocks[2]));
+            assert_eq!(found.is_uniform_at(i, blocks[3]), uniform);
+            assert_eq!(found.is_uniform(after), uniform);
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! Uniform values go to shared registers, and what computes them to the scalar ALU.
+//!
+//! A shared register holds one value for the whole wave, and the scalar ALU computes one, whatever lanes are active. So
+//! an operation can go there if its sources are the same in all lanes that run it, and the result may be read only where
+//! the last run of its definition is the one that all readers mean ([`Uniformity`] answers both).
+//!
+//! Results of operations whose sources are all uniform become shared, and phis of such values where no lanes come together
+//! that took different edges. On every GPU with shared registers, what is born uniform does: the workgroup's number, lane
+//! masks, values read out of one lane.
+//!
+//! Shared and general registers meet in moves, one a value, right behind its definition:
+//! - an instruction that stays as it was reads a general copy of a shared value (copy propagation gives it the shared
+//!   register itself, where its encoding has a place for one and the value is current there);
+//! - a scalar operation that reads a uniform value of a general register reads a shared copy of it. Constants are moved
+//!   once more instead.
+//!
+//! An operation stays where it is if nobody gains: if its result would only be copied back.
+
+use crate::ir3::legality::valid_source;
+use crate::ir3::reconvergence;
+use crate::ir3::uniformity::Uniformity;
+use crate::ir3::{
+    Attrs, Block, Category, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Place, Program, RegClass, RegFile,
+    Round, Src, SrcOperand, SystemValue, Type, Value, ValueData, WriteMask,
+};
+use crate::target::Target;
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+
+/// Moves uniform computation to the scalar ALU, and gives the program its physical edges.
+pub fn run(program: &mut Program, target: &Target) {
+    let uniformity = Uniformity::new(program);
+    for &block in &program.layout {
+        let data = &mut program.blocks[block];
+        if data.successors().count() > 1 {
+            data.divergent = Some(uniformity.parts_lanes(block));
+        }
+    }
+    if target.has_shared_regfile {
+        let chosen = Choice::new(program, target, &uniformity).chosen;
+        Rewrite::new(program, &uniformity, chosen).run();
+    }
+    reconvergence::run(program);
+}
+
+const fn shared(class: RegClass) -> RegClass {
+    RegClass { file: RegFile::Shared, half: class.half }
+}
+
+/// Whether an instruction moves an immediate or a word of the constant file into a register.
+fn is_constant_move(data: &InstrData) -> bool {
+    let bits = matches!(data.attrs, Attrs::Move { src, dst, .. } if src == dst);
+    let constant = matches!(data.srcs[..], [Src { operand: SrcOperand::Immediate(_) | SrcOperand::Const(_), .. }]);
+    data.opcode == Opcode::Mov && bits && constant && data.flags.is_empty() && data.srcs[0].mods.is_empty()
+}
+
+/// Which values become shared.
+struct Choice<'a> {
+    program: &'a Program,
+    target: &'a Target,
+    uniformity: &'a Uniformity,
+    chosen: SecondaryMap<Value, bool>,
+}
+
+impl<'a> Choice<'a> {
+    fn new(program: &'a Program, target: &'a Target, uniformity: &'a Uniformity) -> Self {
+        let mut this =
+            Self { program, target, uniformity, chosen: SecondaryMap::with_capacity(program.values.len()) };
+        this.propose();
+        while this.withdraw() {}
+        this.withdraw_useless();
+        // An operation that stays may leave a half register to another one that would have been shared.
+        while this.withdraw() {}
+        this
+    }
+
+    /// The only result of an instruction, if it is a general register that is the same in all lanes.
+    fn uniform_result(&self, data: &InstrData) -> Option<Value> {
+        let [Dst { place: Place::Value(value), class, flags, .. }] = data.dsts[..] else { return None };
+        let plain = class.file == RegFile::General && !flags.intersects(OperandFlags::TIED | OperandFlags::EARLY_CLOBBER);
+        (plain && self.uniformity.is_uniform(value)).then_some(value)
+    }
+
+    /// Chooses all values whose instructions could be scalar, if their sources are.
+    fn propose(&mut self) {
+        for (block, instr) in self.program.iter_instrs() {
+            let data = &self.program.instrs[instr];
+            let Some(value) = self.uniform_result(data) else { continue };
+            self.chosen[value] = match data.opcode {
+                Opcode::Input => {
+                    matches!(data.attrs, Attrs::Input(Some(InputKind::System(SystemValue::WorkgroupId))))
+                }
+                Opcode::BallotMacro | Opcode::ReadFirstMacro | Opcode::ReadCondMacro | Opcode::ReadGetlastMacro => {
+                    !data.dsts[0].class.half
+                }
+                Opcode::Split => true,
+                _ if !self.target.has_scalar_alu => false,
+                Opcode::Phi => self.program.values[value].components == 1,
+                _ => !is_constant_move(data) && self.could_be_scalar(block, data),
+            };
+        }
+    }
+
+    /// Whether the scalar ALU has the operation, its sources being shared.
+    fn could_be_scalar(&self, block: Block, data: &InstrData) -> bool {
+        use Opcode::*;
+        let known = match data.opcode {
+            Mov => matches!(data.attrs, Attrs::Move { src, dst, .. } if has_scalar_move(src) && has_scalar_move(dst)),
+            BaryF | FlatB | Setrm | Shb | Msad | Dp2acc | Dp4acc | Wmm | WmmAccu => false,
+            opcode => matches!(opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu),
+        };
+        if !known || !(data.flags - InstrFlags::SAT).is_empty() || data.dsts[0].mask != WriteMask::SCALAR {
+            return false;
+        }
+        let mut scalar = data.clone();
+        scalar.dsts[0].class = shared(scalar.dsts[0].class);
+        for src in &mut scalar.srcs {
+            match src.operand {
+                SrcOperand::Place(Place::Value(value)) => {
+                    if src.class.file != RegFile::General
+                        || src.mask != WriteMask::SCALAR
+                        || !self.uniformity.is_uniform_at(value, block)
+                    {
+                        return false;
+                    }
+                    src.class = shared(src.class);
+                }
+                SrcOperand::Const(_) | SrcOperand::Immediate(_) => {}
+                _ => return false,
+            }
+            if src.flags.contains(OperandFlags::TIED) {
+                return false;
+            }
+        }
+        (0..scalar.srcs.len()).all(|slot| valid_source(self.target, &scalar, slot, &scalar.srcs[slot]))
+    }
+
+    /// One round over what is chosen; whether something was withdrawn because its sources are not to be had.
+    fn withdraw(&mut self) -> bool {
+        let mut changed = false;
+        let vectors = self.vectors_read_whole();
+        for (_, instr) in self.program.iter_instrs() {
+            let data = &self.program.instrs[instr];
+            let Some(value) = data.dsts.first().and_then(|dst| dst.value()).filter(|&value| self.chosen[value]) else {
+                continue;
+            };
+            let keep = match data.opcode {
+                Opcode::Input | Opcode::BallotMacro => !vectors[value],
+                Opcode::ReadFirstMacro | Opcode::ReadCondMacro | Opcode::ReadGetlastMacro => true,
+                Opcode::Split => data.srcs[0].value().is_some_and(|vector| self.chosen[vector]),
+                Opcode::Phi => data.srcs.iter().all(|src| match src.operand {
+                    SrcOperand::Place(Place::Value(value)) => self.chosen[value] || self.is_constant(value),
+                    SrcOperand::Immediate(_) | SrcOperand::Const(_) => true,
+                    _ => false,
+                }),
+                // The machine has a bug with moves of 16 bits from general to shared registers.
+                _ => data.srcs.iter().filter_map(|src| src.value()).all(|value| {
+                    self.chosen[value] || self.is_constant(value) || !self.program.values[value].class.half
+                }),
+            };
+            if !keep {
+                self.chosen[value] = false;
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    fn is_constant(&self, value: Value) -> bool {
+        is_constant_move(&self.program.instrs[self.program.values[value].instr])
+    }
+
+    /// Vectors that are read by something that is no split.
+    fn vectors_read_whole(&self) -> SecondaryMap<Value, bool> {
+        let mut whole = SecondaryMap::new();
+        for (_, instr) in self.program.iter_instrs() {
+            let data = &self.program.instrs[instr];
+            if data.opcode == Opcode::Split {
+                continue;
+            }
+            for value in data.srcs.iter().filter_map(|src| src.value()) {
+                whole[value] |= self.program.values[value].components > 1;
+            }
+        }
+        whole
+    }
+
+    /// Withdraws what would only be copied back, from the last to the first.
+    fn withdraw_useless(&mut self) {
+        let mut useful: SecondaryMap<Value, bool> = SecondaryMap::with_capacity(self.program.values.len());
+        let phis = self.program.iter_instrs().map(|(_, instr)| &self.program.instrs[instr]);
+        for data in phis.filter(|data| data.opcode == Opcode::Phi) {
+            data.srcs.iter().filter_map(|src| src.value()).for_each(|value| useful[value] = true);
+        }
+        for position in (0..self.program.layout.len()).rev() {
+            let block = &self.program.blocks[self.program.layout[position]];
+            for &instr in block.instrs.iter().rev() {
+                let data = &self.program.instrs[instr];
+                let result = data.dsts.first().and_then(|dst| dst.value());
+                if let Some(value) = result.filter(|&value| self.chosen[value])
+                    && matches!(data.opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu | Category::Move)
+                    && !is_lane_macro(data.opcode)
+                {
+                    let sources = data.srcs.iter().filter_map(|src| src.value());
+                    let count = sources.filter(|&value| self.chosen[value]).count();
+                    // The vector ALU reads one shared register at most, special functions none.
+                    let stays = count == 0 || count == 1 && data.opcode.category() != Category::Sfu;
+                    if stays && !useful[value] {
+                        self.chosen[value] = false;
+                    }
+                }
+                let scalar = result.is_some_and(|value| self.chosen[value]);
+                let reads_shared = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3)
+                    && !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB);
+                if scalar || reads_shared {
+                    for src in &data.srcs {
+                        if let Some(value) = src.value() {
+                            useful[value] = true;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_lane_macro(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(opcode, BallotMacro | ReadFirstMacro | ReadCondMacro | ReadGetlastMacro)
+}
+
+fn has_scalar_move(ty: Type) -> bool {
+    !matches!(ty, Type::U8 | Type::U8In32 | Type::U64)
+}
+
+struct Rewrite<'a> {
+    program: &'a mut Program,
+    uniformity: &'a Uniformity,
+    chosen: SecondaryMap<Value, bool>,
+    /// The copy of a value in the other kind of register.
+    copies: SecondaryMap<Value, PackedOption<Value>>,
+    /// What is put behind an instruction.
+    behind: SecondaryMap<Instr, Vec<Instr>>,
+}
+
+impl<'a> Rewrite<'a> {
+    fn new(program: &'a mut Program, uniformity: &'a Uniformity, chosen: SecondaryMap<Value, bool>) -> Self {
+        Self { program, uniformity, chosen, copies: SecondaryMap::new(), behind: SecondaryMap::new() }
+    }
+
+    fn run(mut self) {
+        let list: Vec<(Block, Instr)> = self.program.iter_instrs().collect();
+        for &(_, instr) in &list {
+            if let Some(value) = self.chosen_result(instr) {
+                let class = shared(self.program.values[value].class);
+                self.program.values[value].class = class;
+                self.program.instrs[instr].dsts[0].class = class;
+            }
+        }
+        for &(block, instr) in &list {
+            self.sources(block, instr);
+        }
+        for position in 0..self.program.layout.len() {
+            self.insert(self.program.layout[position]);
+        }
+    }
+
+    fn chosen_result(&self, instr: Instr) -> Option<Value> {
+        let value = self.program.instrs[instr].dsts.first()?.value()?;
+        self.chosen[value].then_some(value)
+    }
+
+    /// Whether sources of the instruction come from shared registers: those of macros come from lanes.
+    fn is_scalar(&self, instr: Instr) -> bool {
+        self.chosen_result(instr).is_some() && !is_lane_macro(self.program.instrs[instr].opcode)
+    }
+
+    fn sources(&mut self, block: Block, instr: Instr) {
+        let scalar = self.is_scalar(instr);
+        for k in 0..self.program.instrs[instr].srcs.len() {
+            let data = &self.program.instrs[instr];
+            let src = data.srcs[k];
+            let Some(value) = src.value() else { continue };
+            let read = match (scalar, self.chosen[value]) {
+                (false, false) => continue,
+                (true, true) => {
+                    let at = if data.opcode == Opcode::Phi { self.program.blocks[block].predecessors[k] } else { block };
+                    debug_assert!(self.uniformity.is_current_at(value, at), "{value} in {at}");
+                    value
+                }
+                _ => self.copy(value),
+            };
+            let class = self.program.values[read].class;
+            let src = &mut self.program.instrs[instr].srcs[k];
+            src.operand = SrcOperand::Place(Place::Value(read));
+            src.class = class;
+        }
+    }
+
+    /// The copy of a value in the other kind of register, right behind its definition.
+    fn copy(&mut self, value: Value) -> Value {
+        if let Some(copy) = self.copies[value].expand() {
+            return copy;
+        }
+        let def = self.program.values[value].instr;
+        let from = self.program.values[value].class;
+        let file = if from.file == RegFile::Shared { RegFile::General } else { RegFile::Shared };
+        let class = RegClass { file, half: from.half };
+        let mut data = InstrData::new(Opcode::Mov);
+        let constant = is_constant_move(&self.program.instrs[def]);
+        if constant {
+            data.srcs.push(self.program.instrs[def].srcs[0]);
+            data.attrs = self.program.instrs[def].attrs.clone();
+        } else {
+            let ty = if from.half { Type::U16 } else { Type::U32 };
+            data.srcs.push(Src::reg(Place::Value(value), from, WriteMask::SCALAR));
+            data.attrs = Attrs::Move { src: ty, dst: ty, round: Round::Default };
+        }
+        let instr = self.program.instrs.push(data);
+        let copy = self.program.values.push(ValueData { instr, dst: 0, class, components: 1, array: None });
+        self.program.instrs[instr].dsts.push(Dst::new(Place::Value(copy), class, WriteMask::SCALAR));
+        self.copies[value] = copy.into();
+        self.behind[def].push(instr);
+        copy
+    }
+
+    /// Puts the copies into the code: those of phis and inputs behind all of these.
+    fn insert(&mut self, block: Block) {
+        let list = &self.program.blocks[block].instrs;
+        if list.iter().all(|&instr| self.behind[instr].is_empty()) {
+            return;
+        }
+        let mut out = Vec::with_capacity(list.len() + 8);
+        let mut deferred = Vec::new();
+        for &instr in list {
+            if matches!(self.program.instrs[instr].opcode, Opcode::Phi | Opcode::Input) {
+                out.push(instr);
+                deferred.append(&mut self.behind[instr]);
+                continue;
+            }
+            out.append(&mut deferred);
+            out.push(instr);
+            out.append(&mut self.behind[instr]);
+        }
+        self.program.blocks[block].instrs = out;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir3::BlockData;
+    use crate::ir3::Builder;
+    use crate::ir3::validate::{Form, validate};
+
+    const R: RegClass = RegClass::FULL;
+
+    fn gpu(name: &str) -> Target {
+        Target::by_name(name).expect("a GPU")
+    }
+
+    fn program() -> (Program, Block) {
+        let mut program = Program::default();
+        let block = program.blocks.push(BlockData::default());
+        program.layout.push(block);
+        (program, block)
+    }
+
+    fn input(b: &mut Builder, value: SystemValue) -> Src {
+        let value = b.define(Opcode::Input, R, 1, &[], Attrs::Input(Some(InputKind::System(value))));
+        b.src(value)
+    }
+
+    fn opcodes(program: &Program) -> Vec<(Opcode, RegFile)> {
+        let files = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]);
+        files.filter_map(|data| Some((data.opcode, data.dsts.first()?.class.file))).collect()
+    }
+
+    #[test]
+    fn uniform_arithmetic_is_scalar_where_there_is_a_scalar_alu() {
+        use RegFile::{General, Shared};
+        for (name, scalar) in [("a660", true), ("a630", false)] {
+            let (mut program, block) = program();
+            let mut b = Builder::new(&mut program, block);
+            let group = input(&mut b, SystemValue::WorkgroupId);
+            let lane = input(&mut b, SystemValue::SubgroupInvocation);
+            let twice = b.alu(Opcode::AddU, R, &[group, group]);
+            let twice = b.src(twice);
+            let mixed = b.alu(Opcode::AddU, R, &[twice, lane]);
+            let mixed = b.src(mixed);
+            b.effect(Opcode::End, &[mixed]);
+            run(&mut program, &gpu(name));
+            validate(&program, &gpu(name), Form::Ssa).unwrap();
+            let found = opcodes(&program);
+            let expected = if scalar {
+                vec![
+                    (Opcode::Input, Shared),
+                    (Opcode::Input, General),
+                    (Opcode::AddU, Shared),
+                    (Opcode::Mov, General),
+                    (Opcode::AddU, General),
+                ]
+            } else {
+                vec![
+                    (Opcode::Input, Shared),
+                    (Opcode::Input, General),
+                    (Opcode::Mov, General),
+                    (Opcode::AddU, General),
+                    (Opcode::AddU, General),
+                ]
+            };
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+
+    /// What would only be copied back stays; what has two shared sources does not.
+    #[test]
+    fn nobody_gains_from_a_copy_there_and_back() {
+        let (mut program, block) = program();
+        let mut b = Builder::new(&mut program, block);
+        let group = input(&mut b, SystemValue::WorkgroupId);
+        let one = b.alu(Opcode::AddU, R, &[group, Src::immediate(1, false)]);
+        let two = b.alu(Opcode::AddU, R, &[group, group]);
+        let (one, two) = (b.src(one), b.src(two));
+        b.effect(Opcode::End, &[one, two]);
+        run(&mut program, &gpu("a660"));
+        validate(&program, &gpu("a660"), Form::Ssa).unwrap();
+        let file = |src: &Src| program.values[src.value().unwrap()].class.file;
+        assert_eq!((file(&one), file(&two)), (RegFile::General, RegFile::Shared));
+    }
+}

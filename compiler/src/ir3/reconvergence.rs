@@ -225,14 +225,8 @@ mod tests {
     /// `loop { if uniform { if divergent { break } } }`: lanes wait at the exit while the others go on.
     #[test]
     fn a_loop_that_lanes_leave_one_by_one() {
-        let program = graph(&[
-            (&[1], false),
-            (&[2, 4], false),
-            (&[3, 4], true),
-            (&[5], false),
-            (&[1], false),
-            (&[], false),
-        ]);
+        let program =
+            graph(&[(&[1], false), (&[2, 4], false), (&[3, 4], true), (&[5], false), (&[1], false), (&[], false)]);
         // The break in 3 steps over 4, where the others wait; nobody is at the exit before all are.
         assert_eq!(physical(&program), [vec![1], vec![2, 4], vec![3, 4], vec![4, 5], vec![1], vec![]]);
         assert_eq!(points(&program), [4, 5]);
@@ -247,14 +241,8 @@ mod tests {
     /// that lanes which wait at the exit of the inner loop see run.
     #[test]
     fn continues_wait_for_the_end_of_the_loop() {
-        let program = graph(&[
-            (&[1], false),
-            (&[4, 2], true),
-            (&[5, 3], true),
-            (&[4], false),
-            (&[1], false),
-            (&[], false),
-        ]);
+        let program =
+            graph(&[(&[1], false), (&[4, 2], true), (&[5, 3], true), (&[4], false), (&[1], false), (&[], false)]);
         assert_eq!(physical(&program), [vec![1], vec![2, 4], vec![3, 4, 5], vec![4], vec![1], vec![]]);
         assert_eq!(points(&program), [4, 5]);
     }
@@ -269,14 +257,8 @@ mod tests {
     /// Two loops, the inner one inside an arm: its back edge keeps the other arm waiting.
     #[test]
     fn a_loop_in_an_arm() {
-        let program = graph(&[
-            (&[1, 4], true),
-            (&[2], false),
-            (&[1, 3], false),
-            (&[5], false),
-            (&[5], false),
-            (&[], false),
-        ]);
+        let program =
+            graph(&[(&[1, 4], true), (&[2], false), (&[1, 3], false), (&[5], false), (&[5], false), (&[], false)]);
         assert_eq!(physical(&program), [vec![1, 4], vec![2], vec![1, 3], vec![4, 5], vec![5], vec![]]);
         assert_eq!(points(&program), [4, 5]);
     }

@@ -14,7 +14,9 @@
 //! branch that does adds reconvergence points, until nothing changes.
 
 use super::reconvergence::Waiting;
-use super::{Attrs, Block, Category, InputKind, Instr, InstrData, Opcode, Place, Program, SrcOperand, SystemValue, Value};
+use super::{
+    Attrs, Block, Category, InputKind, Instr, InstrData, Opcode, Place, Program, SrcOperand, SystemValue, Value,
+};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 

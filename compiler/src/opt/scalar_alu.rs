@@ -20,8 +20,8 @@ use crate::ir3::legality::valid_source;
 use crate::ir3::reconvergence;
 use crate::ir3::uniformity::Uniformity;
 use crate::ir3::{
-    Attrs, Block, Category, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Place, Program, RegClass, RegFile,
-    Round, Src, SrcOperand, SystemValue, Type, Value, ValueData, WriteMask,
+    Attrs, Block, Category, Dst, InputKind, Instr, InstrData, InstrFlags, Opcode, OperandFlags, Place, Program,
+    RegClass, RegFile, Round, Src, SrcOperand, SystemValue, Type, Value, ValueData, WriteMask,
 };
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
@@ -64,8 +64,7 @@ struct Choice<'a> {
 
 impl<'a> Choice<'a> {
     fn new(program: &'a Program, target: &'a Target, uniformity: &'a Uniformity) -> Self {
-        let mut this =
-            Self { program, target, uniformity, chosen: SecondaryMap::with_capacity(program.values.len()) };
+        let mut this = Self { program, target, uniformity, chosen: SecondaryMap::with_capacity(program.values.len()) };
         this.propose();
         while this.withdraw() {}
         this.withdraw_useless();
@@ -77,7 +76,8 @@ impl<'a> Choice<'a> {
     /// The only result of an instruction, if it is a general register that is the same in all lanes.
     fn uniform_result(&self, data: &InstrData) -> Option<Value> {
         let [Dst { place: Place::Value(value), class, flags, .. }] = data.dsts[..] else { return None };
-        let plain = class.file == RegFile::General && !flags.intersects(OperandFlags::TIED | OperandFlags::EARLY_CLOBBER);
+        let plain =
+            class.file == RegFile::General && !flags.intersects(OperandFlags::TIED | OperandFlags::EARLY_CLOBBER);
         (plain && self.uniformity.is_uniform(value)).then_some(value)
     }
 
@@ -198,7 +198,10 @@ impl<'a> Choice<'a> {
                 let data = &self.program.instrs[instr];
                 let result = data.dsts.first().and_then(|dst| dst.value());
                 if let Some(value) = result.filter(|&value| self.chosen[value])
-                    && matches!(data.opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu | Category::Move)
+                    && matches!(
+                        data.opcode.category(),
+                        Category::Alu2 | Category::Alu3 | Category::Sfu | Category::Move
+                    )
                     && !is_lane_macro(data.opcode)
                 {
                     let sources = data.srcs.iter().filter_map(|src| src.value());
@@ -284,7 +287,8 @@ impl<'a> Rewrite<'a> {
             let read = match (scalar, self.chosen[value]) {
                 (false, false) => continue,
                 (true, true) => {
-                    let at = if data.opcode == Opcode::Phi { self.program.blocks[block].predecessors[k] } else { block };
+                    let at =
+                        if data.opcode == Opcode::Phi { self.program.blocks[block].predecessors[k] } else { block };
                     debug_assert!(self.uniformity.is_current_at(value, at), "{value} in {at}");
                     value
                 }

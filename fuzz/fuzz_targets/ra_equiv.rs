@@ -1,9 +1,10 @@
-//! Bytes to nir, nir to registers, every boundary compared. The logic is `ir3_verifier::check::fuzz_one`.
+//! Bytes to nir, nir to registers, every boundary compared. The logic is `ir3_verifier::check::fuzz`.
 
 #![no_main]
 
+use ir3_verifier::check::fuzz::{ProgramInput, ra_equiv, settle};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
-fuzz_target!(|bytes: &[u8]| -> Corpus {
-    if ir3_verifier::check::fuzz_one(bytes) { Corpus::Keep } else { Corpus::Reject }
+fuzz_target!(|input: ProgramInput| -> Corpus {
+    if settle(ra_equiv(&input), &input) { Corpus::Keep } else { Corpus::Reject }
 });

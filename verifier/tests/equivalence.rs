@@ -2,7 +2,7 @@
 
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
-use ir3_verifier::check::{Checker, Verdict, fuzz_one};
+use ir3_verifier::check::{Checker, Verdict, fuzz};
 use ir3_verifier::generate::{self, Features, Profile};
 use proptest::prelude::*;
 
@@ -29,6 +29,6 @@ proptest! {
 
     #[test]
     fn the_fuzz_target_passes(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-        fuzz_one(&bytes);
+        fuzz::settle(fuzz::ra_equiv(&fuzz::ProgramInput::from_bytes(&bytes)), &bytes);
     }
 }

@@ -112,6 +112,17 @@ impl Checker {
         Self { target, options, fuel: DEFAULT_FUEL, scratch: Scratch::default(), stage: Stage::Select }
     }
 
+    /// The same buffers for another GPU or with other options.
+    pub fn retarget(&mut self, target: Target, options: Options) {
+        self.target = target;
+        self.options = options;
+    }
+
+    /// The buffers, for a run outside a comparison.
+    pub(super) fn scratch(&mut self) -> &mut Scratch {
+        &mut self.scratch
+    }
+
     /// With another limit for source runs.
     pub fn with_fuel(mut self, fuel: u64) -> Self {
         self.fuel = fuel;

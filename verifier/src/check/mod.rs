@@ -3,16 +3,15 @@
 //! One sentence is all there is to verification: *compare two snapshots*. The interpreter engine runs both on the same
 //! environments and compares what can be observed. [`Checker`] does that for every boundary of one compilation:
 //! the program after each stage against the program before it, so that a difference names its stage.
-//! [`campaign`] does it for many random programs.
+//! [`campaign`] does it for many random programs, [`fuzz`] for one input of a fuzzer.
 
 pub mod campaign;
 mod checker;
-mod one;
+pub mod fuzz;
 mod verdict;
 
 pub use checker::{
     Checker, DEFAULT_FUEL, Plant, ProgramReport, Refutation, Snapshot, SourceRuns, Times, compare_snapshots,
     run_snapshot,
 };
-pub use one::fuzz_one;
 pub use verdict::{Check, Summary, Unknown, Verdict};

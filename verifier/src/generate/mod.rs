@@ -6,10 +6,11 @@
 //! a program matters to what it computes.
 //!
 //! Decisions come from [`Choices`]: bytes of a fuzzer, or a ChaCha stream of a seed. Both run the same code, and a
-//! proptest strategy is the byte version ([`strategy`]).
+//! proptest strategy is the byte version ([`strategy`]). [`copies`] makes parallel copies without a program around them.
 
 mod choices;
 mod control;
+mod copies;
 mod effects;
 mod expression;
 mod features;
@@ -19,6 +20,7 @@ mod profile;
 use ir3_compiler::nir::{Builder, Def, Shader, Stage};
 
 pub use choices::{Bytes, Choices, Seeded};
+pub use copies::copies;
 pub use features::Features;
 pub use profile::Profile;
 

@@ -9,7 +9,7 @@ use ir3_compiler::pipeline::RegisterLimit;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::Snapshot;
 use ir3_verifier::check::campaign::env_seeds;
-use ir3_verifier::generate::{self, Features};
+use ir3_verifier::check::fuzz::ProgramInput;
 use ir3_verifier::mesa::input::{InputError, InputKind};
 use ir3_verifier::reduce::Progress;
 use ir3_verifier::report;
@@ -28,7 +28,7 @@ pub struct Reduce {
     /// that a fuzz target failed on, of which a bundle is made first.
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// The GPU to compile for, unless PATH is a bundle; a660 unless given.
+    /// The GPU to compile for, unless PATH is a bundle; that of a fuzz target's bytes, else a660, unless given.
     #[arg(long, value_name = "GPU", value_parser = parse_gpu)]
     gpu: Option<Target>,
     /// The environment in which the program fails, as JSON, unless PATH is a bundle.
@@ -126,21 +126,21 @@ impl Reduce {
             return Ok(self.path.clone());
         }
         let path = &self.path;
-        let artifact = is_artifact(path)?;
-        let (shader, origin) = if artifact {
+        let (shader, origin, input) = if is_artifact(path)? {
             let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            (generate::from_bytes(&bytes, None, Features::ALL).shader, Origin::Artifact(path.display().to_string()))
+            let input = ProgramInput::from_bytes(&bytes);
+            (input.shader.clone(), Origin::Artifact(path.display().to_string()), Some(input))
         } else {
-            (program(path)?, Origin::File(path.display().to_string()))
+            (program(path)?, Origin::File(path.display().to_string()), None)
         };
-        let envs = match (&self.env, self.env_seed) {
-            (Some(path), _) => vec![read_env(path)?],
-            (None, Some(seed)) => vec![Env::from_seed(seed)],
-            // As the fuzz target has it.
-            (None, None) if artifact => vec![Env::from_seed(fs::metadata(path)?.len())],
-            (None, None) => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),
+        let envs = match (&self.env, self.env_seed, &input) {
+            (Some(path), ..) => vec![read_env(path)?],
+            (None, Some(seed), _) => vec![Env::from_seed(seed)],
+            (None, None, Some(input)) => vec![input.env()],
+            (None, None, None) => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),
         };
-        let (target, plant) = (self.gpu.unwrap_or_default(), self.planted.plant);
+        let named = input.as_ref().map(|input| input.target);
+        let (target, plant) = (self.gpu.or(named).unwrap_or_default(), self.planted.plant);
         let case = Case::find(shader, target, self.compiler.options(), plant, &envs, origin).ok_or_else(|| {
             let (path, tried) = (path.display(), envs.len());
             format!("{path}: found no failure on {} in {tried} environments, expected one", target.name)

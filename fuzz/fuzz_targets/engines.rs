@@ -1,0 +1,10 @@
+//! Bytes to nir, and what all engines say of it. The logic is `ir3_verifier::check::fuzz`.
+
+#![no_main]
+
+use ir3_verifier::check::fuzz::{ProgramInput, engines, settle};
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+fuzz_target!(|input: ProgramInput| -> Corpus {
+    if settle(engines(&input), &input) { Corpus::Keep } else { Corpus::Reject }
+});

@@ -1,0 +1,10 @@
+//! Bytes as a text, for every reader. The logic is `ir3_verifier::check::fuzz`.
+
+#![no_main]
+
+use ir3_verifier::check::fuzz::{TextInput, readers, settle};
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+fuzz_target!(|input: TextInput| -> Corpus {
+    if settle(readers(&input), &input) { Corpus::Keep } else { Corpus::Reject }
+});

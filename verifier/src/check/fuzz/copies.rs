@@ -8,7 +8,7 @@ use crate::semantics::env::Env;
 use arbitrary::{Arbitrary, Unstructured};
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Program, text};
-use ir3_compiler::pipeline::{self, Stage};
+use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
 use std::fmt;
 
@@ -58,7 +58,7 @@ pub fn parallel_copy(input: &CopyInput) -> Result<bool, Failure> {
 pub fn parallel_copy_with(input: &CopyInput, plant: &mut dyn FnMut(&mut Program)) -> Result<bool, Failure> {
     let stage = Stage::LowerCopies;
     let mut after = input.program.clone();
-    pipeline::run_stage(stage, &mut after, &input.target)
+    pipeline::run_stage(stage, &mut after, &input.target, &Options::default())
         .map_err(|error| Failure::new(format_args!("{stage} refuses"), error))?;
     plant(&mut after);
     if let Err(violations) = validate(&after, &input.target, Form::Machine)

@@ -9,4 +9,5 @@ pub mod opt;
 pub mod pipeline;
 pub mod regalloc;
 pub mod select;
+pub mod stats;
 pub mod target;

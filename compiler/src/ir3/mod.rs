@@ -11,6 +11,7 @@
 pub mod access;
 mod builder;
 mod canonical;
+mod code_order;
 pub mod dominance;
 mod instr;
 pub mod legality;
@@ -21,8 +22,10 @@ pub mod reconvergence;
 pub mod text;
 pub mod uniformity;
 pub mod validate;
+mod workload;
 
 pub use builder::Builder;
+pub use code_order::CodeOrder;
 pub use instr::{
     AddressSpace, Attrs, Condition, InputKind, InstrData, InstrFlags, MemoryAttrs, RepeatLink, Round, ShuffleMode,
     SystemValue, TextureAttrs, Type,
@@ -34,3 +37,4 @@ pub use operand::{
 pub use program::{
     Array, ArrayData, Block, BlockData, ConstLayout, DriverParam, Instr, Output, Program, ShaderStage, Value, ValueData,
 };
+pub use workload::{branchstack, workload};

@@ -132,6 +132,8 @@ pub struct Program {
     pub stage: Option<ShaderStage>,
     /// Workgroup size of a compute shader.
     pub workgroup_size: Option<[u16; 3]>,
+    /// Memory of a workgroup, in bytes.
+    pub shared_size: u32,
     /// All blocks.
     pub blocks: PrimaryMap<Block, BlockData>,
     /// Blocks in the order of the code; the first is the entry.

@@ -9,7 +9,9 @@
 
 pub mod input;
 pub mod log;
+pub mod statistics;
 pub mod strip;
 
 pub use input::{InputError, InputKind, Place, Source};
 pub use log::{Log, Section, SectionKind};
+pub use statistics::{Statistics, Waves};

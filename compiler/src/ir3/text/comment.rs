@@ -396,6 +396,7 @@ fn program_entry(key: &str, value: &mut Cursor, program: &mut Program) -> Parsed
             }
             program.workgroup_size = Some(size);
         }
+        "shared" => program.shared_size = value.number("a size in bytes")?,
         "output" => {
             let (base, component) = number_and_component(value)?;
             program.outputs.push(Output { base, component: component as u8 });
@@ -427,6 +428,9 @@ pub(super) fn write_program_comment(out: &mut String, program: &Program) {
     }
     if let Some([x, y, z]) = program.workgroup_size {
         let _ = writeln!(out, "// {{workgroup={x}x{y}x{z}}}");
+    }
+    if program.shared_size != 0 {
+        let _ = writeln!(out, "// {{shared={}}}", program.shared_size);
     }
     for output in &program.outputs {
         let _ = writeln!(out, "// {{output={}.{}}}", output.base, component(u16::from(output.component)));

@@ -1,0 +1,117 @@
+//! What of a program, besides its registers, limits how many waves of it run at a time.
+
+use super::{Block, Category, CodeOrder, Latency, Opcode, Program, ShaderStage};
+use crate::target::occupancy::{WorkKind, Workload};
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+
+/// How a program is run. Nothing is known of an API's wishes.
+#[must_use]
+pub fn workload(program: &Program) -> Workload {
+    let kind = match program.stage {
+        Some(ShaderStage::Compute) => WorkKind::Compute {
+            threads: program.workgroup_size.map(|size| size.iter().map(|&n| u32::from(n)).product()),
+            shared_size: program.shared_size,
+            barrier: program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::Bar),
+        },
+        Some(ShaderStage::Fragment) => WorkKind::Fragment,
+        _ => WorkKind::Geometry,
+    };
+    Workload::new(kind).with_branchstack(branchstack(program))
+}
+
+/// How many places there are, at most, at which lanes wait for others at the same time.
+///
+/// Lanes that part at a branch meet again at the later of its two successors; until the wave gets there, that place is on
+/// the stack. A jump from in between to behind that place makes its lanes wait too, at its own target. A branch back from
+/// in between makes the first lanes wait all through the loop. Blocks that only jump onwards are gone by then. A `kill`
+/// and a macro become branches of their own.
+///
+/// Mesa says the same of its own programs but for some with nested loops, where it counts one more.
+#[must_use]
+pub fn branchstack(program: &Program) -> u32 {
+    let order = CodeOrder::new(program);
+    // For each block at which lanes meet, the first block from which on some wait there. It only ever falls, so that the
+    // walk is repeated until it stays.
+    let mut since = vec![u32::MAX; program.layout.len()];
+    loop {
+        let (most, changed) = walk(program, &order, &mut since);
+        if !changed {
+            return most + later_branches(program);
+        }
+    }
+}
+
+/// What instructions that become branches later add.
+fn later_branches(program: &Program) -> u32 {
+    let (mut kills, mut macros) = (0, 0);
+    for (_, instr) in program.iter_instrs() {
+        match program.instrs[instr].opcode {
+            Opcode::Kill => kills = 1,
+            Opcode::ScanMacro | Opcode::ScanClustersMacro => macros = 3,
+            opcode if opcode.info().latency == Latency::Macro && opcode.category() == Category::Move => {
+                macros = macros.max(1);
+            }
+            _ => {}
+        }
+    }
+    kills + macros
+}
+
+/// Walks over the code once; says how many places lanes waited at, at most, and whether `since` has changed for blocks that
+/// the walk had passed.
+fn walk(program: &Program, order: &CodeOrder, since: &mut [u32]) -> (u32, bool) {
+    let mut starts: Vec<(u32, u32)> =
+        (0..).zip(&*since).filter(|&(_, &first)| first != u32::MAX).map(|(meet, &first)| (first, meet)).collect();
+    starts.sort_unstable_by(|a, b| b.cmp(a));
+    let mut waiting = BTreeSet::new();
+    let (mut most, mut changed) = (0, false);
+    for (position, &block) in (0..).zip(&program.layout) {
+        while let Some((_, meet)) = starts.pop_if(|(first, _)| *first <= position) {
+            waiting.insert(meet);
+        }
+        waiting.remove(&position);
+        if order.is_empty(block) {
+            continue;
+        }
+        let successors: SmallVec<[u32; 2]> =
+            program.blocks[block].successors().map(|to| order.place(order.landing(to))).collect();
+        let mut wait = |meet: u32| {
+            let first = &mut since[meet as usize];
+            *first = (*first).min(position);
+            waiting.insert(meet);
+        };
+        if parts(program, block)
+            && let Some(later) = successors.iter().copied().max()
+            && later > position
+        {
+            wait(later);
+        }
+        for to in successors {
+            if to > position && waiting.first().is_some_and(|&meet| meet < to) {
+                since[to as usize] = since[to as usize].min(position);
+                waiting.insert(to);
+            } else if to <= position {
+                for &meet in &waiting {
+                    changed |= to < since[meet as usize];
+                    since[meet as usize] = since[meet as usize].min(to);
+                }
+            }
+        }
+        most = most.max(waiting.len() as u32);
+    }
+    (most, changed)
+}
+
+/// Whether lanes may part at the end of a block.
+fn parts(program: &Program, block: Block) -> bool {
+    let data = &program.blocks[block];
+    matches!(data.successors, [Some(_), Some(_)])
+        && data.divergent != Some(false)
+        && data.instrs.iter().any(|&instr| {
+            let opcode = program.instrs[instr].opcode;
+            opcode.is_terminator()
+                && opcode.category() == Category::Flow
+                && !matches!(opcode, Opcode::Predt | Opcode::Predf)
+        })
+}

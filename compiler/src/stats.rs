@@ -1,0 +1,190 @@
+//! What a program costs, counted as Mesa counts it.
+//!
+//! The figures are those of the lines that freedreno prints behind a shader (`; FRAG prog 1/1: 5 instr, …`), so that the
+//! two compilers can be put side by side. What Mesa counts, as its logs show:
+//! - an instruction with `(rptN)` is N + 1 instructions, `(nopN)` is N nops; what is no instruction of the machine
+//!   (`_meta:…`) is none, but its registers count;
+//! - what runs before the draw, from `shps` to `shpe`, is counted apart, though its registers count too;
+//! - `mov` is a cat1 move that keeps the type, `cov` one that changes it; `swz`, which swaps, is neither, but
+//!   two instructions;
+//! - `full` and `half` are vec4 of general registers; where the files are merged, half registers count as full;
+//! - `stp` and `ldp` are components of private memory, not instructions.
+//!
+//! A program that has not been legalized yet has no nops, and its jumps stand for what they may become: a jump to what
+//! comes next in the code anyway is not counted, and a branch of which neither side comes next counts twice. A macro
+//! counts as one instruction.
+
+use crate::ir3::{
+    ArrayAccess, Attrs, Block, Category, CodeOrder, InstrData, Opcode, Place, Program, RegClass, RegFile, SrcOperand,
+    WriteMask,
+};
+use crate::target::Target;
+
+/// The figures. See the module's text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Instructions, nops among them, without the preamble.
+    pub instructions: u32,
+    /// Nops.
+    pub nops: u32,
+    /// Moves.
+    pub mov: u32,
+    /// Conversions.
+    pub cov: u32,
+    /// Full registers, in vec4.
+    pub full: u32,
+    /// Half registers, in vec4, where they are a file of their own.
+    pub half: u32,
+    /// Components stored to private memory.
+    pub stp: u32,
+    /// Components loaded from private memory.
+    pub ldp: u32,
+    /// Instructions by their category, cat0 (with the nops) to cat7.
+    pub categories: [u32; 8],
+    /// Instructions of the preamble, its nops among them.
+    pub preamble: u32,
+}
+
+impl Stats {
+    /// Instructions that do something.
+    #[must_use]
+    pub const fn non_nops(&self) -> u32 {
+        self.instructions - self.nops
+    }
+
+    /// The figures of a program, in SSA form (then without registers) or with registers.
+    #[must_use]
+    pub fn of(program: &Program, target: &Target) -> Self {
+        let mut stats = Self::default();
+        let explicit_jumps = is_legalized(program);
+        let order = CodeOrder::new(program);
+        let mut in_preamble = false;
+        for (position, &block) in program.layout.iter().enumerate() {
+            for &instr in &program.blocks[block].instrs {
+                let data = &program.instrs[instr];
+                stats.count_registers(data, target);
+                let opcode = data.opcode;
+                if opcode.is_meta() {
+                    continue;
+                }
+                in_preamble |= matches!(opcode, Opcode::Shps | Opcode::ShpsMacro);
+                let count = match explicit_jumps || !opcode.is_terminator() {
+                    // A swap is two moves, which legalized programs say by a repetition.
+                    _ if opcode == Opcode::Swz => 2,
+                    true => 1 + u32::from(data.repeat),
+                    false => jumps(program, &order, position, opcode),
+                };
+                stats.count(data, count, in_preamble);
+                in_preamble &= opcode != Opcode::Shpe;
+            }
+        }
+        stats
+    }
+
+    fn count(&mut self, data: &InstrData, count: u32, in_preamble: bool) {
+        if in_preamble {
+            self.preamble += count + u32::from(data.nop);
+            return;
+        }
+        self.instructions += count + u32::from(data.nop);
+        self.categories[0] += u32::from(data.nop);
+        self.nops += u32::from(data.nop);
+        match data.opcode {
+            Opcode::Nop => self.nops += count,
+            Opcode::Mov => match data.move_types() {
+                Some((src, dst)) if src != dst => self.cov += count,
+                _ => self.mov += count,
+            },
+            Opcode::Stp | Opcode::SpillMacro => self.stp += components(data),
+            Opcode::Ldp | Opcode::ReloadMacro => self.ldp += components(data),
+            _ => {}
+        }
+        if let Some(category) = number(data.opcode.category()) {
+            self.categories[category] += count;
+        }
+    }
+
+    fn count_registers(&mut self, data: &InstrData, target: &Target) {
+        for dst in &data.dsts {
+            self.count_register(dst.class, &dst.place, dst.mask, target);
+        }
+        for src in &data.srcs {
+            if let SrcOperand::Place(place) = &src.operand {
+                self.count_register(src.class, place, src.mask, target);
+            }
+        }
+    }
+
+    fn count_register(&mut self, class: RegClass, place: &Place, mask: WriteMask, target: &Target) {
+        // The mask of an operand that advances with repetitions has all of its registers.
+        let span = mask.span().max(1) - 1;
+        let last = match *place {
+            Place::Relative { offset, size } => (i32::from(offset) + i32::from(size)).max(1) as u32 - 1,
+            Place::Array(ArrayAccess { base: Some(base), offset, .. }) => {
+                (i32::from(base.0) + i32::from(offset)).max(0) as u32 + span
+            }
+            _ => match place.reg() {
+                Some(reg) => u32::from(reg.0) + span,
+                None => return,
+            },
+        };
+        // Beyond r47 are the shared and the special registers, and `r63.x`, which is none.
+        if class.file != RegFile::General || last / 4 >= 48 {
+            return;
+        }
+        match (class.half, target.merged_regs) {
+            (false, _) => self.full = self.full.max(last / 4 + 1),
+            (true, true) => self.full = self.full.max(last / 8 + 1),
+            (true, false) => self.half = self.half.max(last / 4 + 1),
+        }
+    }
+}
+
+/// Components of an access to private memory. Mesa's texts have them as the last source only.
+fn components(data: &InstrData) -> u32 {
+    let known = data.memory().and_then(|memory| memory.components).map(u32::from);
+    known.unwrap_or_else(|| match data.srcs.last().map(|src| src.operand) {
+        Some(SrcOperand::Immediate(n)) => n,
+        _ => 1,
+    })
+}
+
+const fn number(category: Category) -> Option<usize> {
+    Some(match category {
+        Category::Flow => 0,
+        Category::Move => 1,
+        Category::Alu2 => 2,
+        Category::Alu3 => 3,
+        Category::Sfu => 4,
+        Category::Texture => 5,
+        Category::Memory => 6,
+        Category::Barrier => 7,
+        Category::Meta => return None,
+    })
+}
+
+/// Whether jumps are explicit.
+fn is_legalized(program: &Program) -> bool {
+    program.iter_instrs().any(|(_, instr)| matches!(program.instrs[instr].attrs, Attrs::Branch { target: Some(_) }))
+}
+
+/// How many instructions a terminator becomes.
+fn jumps(program: &Program, order: &CodeOrder, position: usize, opcode: Opcode) -> u32 {
+    let block = program.layout[position];
+    if order.is_empty(block) {
+        return 0;
+    }
+    let next = program.layout[position + 1..].iter().copied().find(|&block| !order.is_empty(block));
+    let falls_through = |successor: Block| Some(order.landing(successor)) == next;
+    match (opcode, program.blocks[block].successors) {
+        (Opcode::Jump, [Some(only), None]) => u32::from(!falls_through(only)),
+        // These jump to the second, and to nothing else.
+        (Opcode::Getone | Opcode::Getlast | Opcode::Shps, [Some(first), Some(_)]) => {
+            1 + u32::from(!falls_through(first))
+        }
+        (Opcode::Br | Opcode::Braa | Opcode::Brao | Opcode::Bany | Opcode::Ball, [Some(first), Some(second)]) => {
+            1 + u32::from(!falls_through(first) && !falls_through(second))
+        }
+        _ => 1,
+    }
+}

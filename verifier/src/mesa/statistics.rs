@@ -1,0 +1,133 @@
+//! What Mesa says that a program costs.
+//!
+//! Behind the code of each variant stand lines like `; FRAG prog 1/1: 5 instr, 0 nops, 5 non-nops, 4 mov, 0 cov, 32 dwords`,
+//! and behind the last variant's one about the waves: `; gpu gen 6, …, branchstack 1, …, max_waves 16`.
+
+use super::{Log, SectionKind};
+
+/// The figures of one variant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// The stage as the line has it: `VERT`, `BVERT`, `FRAG`, `CL` …
+    pub stage: String,
+    figures: Vec<(String, u64)>,
+    /// What the line about waves says, if there is one for this variant.
+    pub waves: Option<Waves>,
+}
+
+/// The line about waves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waves {
+    /// The wave has the double width.
+    pub double: bool,
+    /// Shared memory of the workgroup, in bytes.
+    pub shared_size: u32,
+    /// How deep divergent branches nest.
+    pub branchstack: u32,
+    /// Waves at a time.
+    pub max_waves: u32,
+}
+
+impl Statistics {
+    /// A figure by its name in the line, as `non-nops` or `(ss)`; those of the preamble are `preamble` (for `7 preamble
+    /// instr`).
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.figures.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
+    }
+
+    fn add(&mut self, list: &str) {
+        for item in list.split(", ") {
+            let mut words = item.split_whitespace();
+            let (Some(value), Some(name)) = (words.next(), words.next()) else { continue };
+            if let (Ok(value), None) = (value.parse(), self.get(name)) {
+                self.figures.push((name.to_owned(), value));
+            }
+        }
+    }
+}
+
+impl Log {
+    /// The statistics of the variants, in their order; those of the second listing at the end of a log, which repeats one of
+    /// them, only give the line about waves.
+    #[must_use]
+    pub fn statistics(&self) -> Vec<Statistics> {
+        let mut all: Vec<Statistics> = Vec::new();
+        // The variant that the lines are about, by its place in `all`.
+        let mut current = None;
+        for line in self.sections.iter().flat_map(|section| match section.kind {
+            SectionKind::Statistics => section.text.lines(),
+            _ => "".lines(),
+        }) {
+            let Some(line) = line.strip_prefix("; ") else { continue };
+            if let Some((stage, list)) = line.split_once(": ").and_then(|(head, list)| {
+                let (stage, rest) = head.split_once(' ')?;
+                rest.starts_with("prog ").then_some((stage, list))
+            }) {
+                let at = all.iter().position(|its| its.stage == stage).unwrap_or_else(|| {
+                    all.push(Statistics { stage: stage.to_owned(), ..Statistics::default() });
+                    all.len() - 1
+                });
+                all[at].add(list);
+                current = Some(at);
+            } else if let Some(at) = current {
+                if line.contains(" preamble instr") {
+                    all[at].add(line);
+                } else if line.starts_with("gpu gen ") {
+                    all[at].waves = Some(waves(line));
+                }
+            }
+        }
+        all
+    }
+}
+
+fn waves(line: &str) -> Waves {
+    let get = |name: &str| {
+        let value = line.split(", ").find_map(|item| item.strip_prefix(name)?.strip_prefix(' '));
+        value.and_then(|value| value.parse().ok()).unwrap_or(0)
+    };
+    Waves {
+        double: get("double_threadsize") == 1,
+        shared_size: get("shared_size"),
+        branchstack: get("branchstack"),
+        max_waves: get("max_waves"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const LOG: &str = "\
+MESA: info: Native code for unnamed VERT shader (null) with sha1 00:
+MESA: info: end
+MESA: info: ; VERT: outputs: r0.x
+MESA: info: ; VERT prog 1/1: 20 instr, 0 nops, 20 non-nops, 1 mov, 0 cov, 64 dwords
+MESA: info: ; VERT prog 1/1: 0 last-baryf, 0 last-helper, 2 half, 5 full, 12 constlen
+MESA: info: ; VERT prog 1/1: 0 sstall, 3 (ss), 0 systall, 0 (sy), 0 loops
+MESA: info: ; 7 preamble instr, 0 early-preamble
+MESA: info: Native code for unnamed BVERT shader (null) with sha1 01:
+MESA: info: ; BVERT: outputs: r0.x
+MESA: info: ; BVERT prog 1/2: 18 instr, 0 nops, 18 non-nops, 1 mov, 0 cov, 64 dwords
+Native code for unnamed VERT shader (null) with sha1 00:
+; VERT: outputs: r0.x
+; VERT prog 1/1: 20 instr, 0 nops, 20 non-nops, 1 mov, 0 cov, 64 dwords
+; gpu gen 6, mergedregs 1, double_threadsize 1, constlen 12, shared_size 8192, branchstack 3, size 256 bytes, max_waves 14
+; hex listing: index[hi_lo] disasm
+";
+
+    #[test]
+    fn figures_are_read() {
+        let log = Log::read(Path::new("x.log"), LOG).unwrap();
+        let [vert, bvert] = &log.statistics()[..] else { panic!() };
+        assert_eq!((vert.stage.as_str(), bvert.stage.as_str()), ("VERT", "BVERT"));
+        let names = ["instr", "non-nops", "mov", "half", "full", "(ss)", "preamble", "none"];
+        let expected = [Some(20), Some(20), Some(1), Some(2), Some(5), Some(3), Some(7), None];
+        assert_eq!(names.map(|name| vert.get(name)), expected);
+        assert_eq!((bvert.get("instr"), bvert.get("full"), bvert.waves), (Some(18), None, None));
+        let waves = Waves { double: true, shared_size: 8192, branchstack: 3, max_waves: 14 };
+        assert_eq!(vert.waves, Some(waves));
+    }
+}

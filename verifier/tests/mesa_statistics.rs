@@ -1,0 +1,125 @@
+//! Our counting and our rules of occupancy against Mesa's own statistics, on Mesa's own final programs.
+
+mod common;
+
+use ir3_compiler::ir3::branchstack;
+use ir3_compiler::ir3::text::read;
+use ir3_compiler::stats::Stats;
+use ir3_compiler::target::occupancy::{WorkKind, Workload};
+use ir3_compiler::target::{Generation, Target};
+use ir3_verifier::mesa::{Log, SectionKind, Source, Statistics};
+use std::path::Path;
+
+fn target(path: &Path) -> Target {
+    let folder = path.parent().and_then(Path::file_name).unwrap().to_str().unwrap();
+    Target::by_name(folder.split('-').next().unwrap()).unwrap()
+}
+
+/// What Mesa says, in the form of ours; private memory is not in the line.
+fn said(statistics: &Statistics, ours: &Stats) -> Stats {
+    let get = |name: &str| statistics.get(name).unwrap_or(0) as u32;
+    Stats {
+        instructions: get("instr"),
+        nops: get("nops"),
+        mov: get("mov"),
+        cov: get("cov"),
+        full: get("full"),
+        half: get("half"),
+        stp: ours.stp,
+        ldp: ours.ldp,
+        categories: ["cat0", "cat1", "cat2", "cat3", "cat4", "cat5", "cat6", "cat7"].map(get),
+        preamble: get("preamble"),
+    }
+}
+
+#[test]
+fn final_programs_cost_what_mesa_says() {
+    let Some(paths) = common::logs() else { return };
+    let (mut variants, mut errors) = (0, Vec::new());
+    for path in &paths {
+        let source = Source::read(path).unwrap();
+        let log = Log::read(path, &source.text).unwrap();
+        let is_final = |kind: &SectionKind| matches!(kind, SectionKind::Ir3After { pass } if pass == "ir3_legalize");
+        let programs = log.sections.iter().filter(|section| is_final(&section.kind));
+        let statistics = log.statistics();
+        assert_eq!(programs.clone().count(), statistics.len(), "{}", path.display());
+        for (section, statistics) in programs.zip(&statistics) {
+            let target = target(path);
+            let mut ours = Stats::of(&read(&section.text).unwrap(), &target);
+            variants += 1;
+            // The last thing that Mesa does with a compute shader of a7xx is to put `lock` and `unlock` around it.
+            if target.generation == Generation::A7xx && statistics.stage == "CL" {
+                ours.instructions += 2;
+                ours.categories[7] += 2;
+            }
+            let said = said(statistics, &ours);
+            if ours != said {
+                errors.push(format!("{} {}:\n  {ours:?}\n  {said:?}", path.display(), statistics.stage));
+            }
+        }
+    }
+    println!("{variants} programs, {} counted otherwise", errors.len());
+    for error in errors.iter().take(20) {
+        println!("{error}");
+    }
+    assert!(errors.is_empty());
+}
+
+#[test]
+fn waves_are_those_that_mesa_says() {
+    let Some(paths) = common::logs() else { return };
+    let mut checked = 0;
+    for path in &paths {
+        let source = Source::read(path).unwrap();
+        let log = Log::read(path, &source.text).unwrap();
+        let size = log.sections.iter().flat_map(|s| s.text.lines()).find_map(|l| l.strip_prefix("workgroup_size: "));
+        let threads = size.map(|size| size.split(", ").map(|n| n.parse::<u32>().unwrap()).product());
+        for statistics in log.statistics() {
+            let Some(said) = statistics.waves else { continue };
+            let kind = match statistics.stage.as_str() {
+                "FRAG" => WorkKind::Fragment,
+                "CL" => WorkKind::Compute { threads, shared_size: said.shared_size, barrier: false },
+                _ => WorkKind::Geometry,
+            };
+            let work = Workload::new(kind).with_branchstack(said.branchstack);
+            let full = statistics.get("full").unwrap() as u32;
+            let target = target(path);
+            let ours = target.occupancy(&work, full);
+            assert_eq!((ours.double, ours.waves), (said.double, said.max_waves), "{}: {work:?}", path.display());
+            // Mesa never uses registers that cost a wave which fewer would leave.
+            assert!(target.registers_without_loss(&work, full) >= full);
+            checked += 1;
+        }
+    }
+    println!("{checked} programs");
+    assert!(checked > 600, "only {checked}");
+}
+
+#[test]
+fn the_stack_of_branches_is_as_deep_as_mesa_says() {
+    let Some(paths) = common::logs() else { return };
+    let (mut same, mut fewer) = (0, 0);
+    for path in &paths {
+        let source = Source::read(path).unwrap();
+        let log = Log::read(path, &source.text).unwrap();
+        let is_final = |kind: &SectionKind| matches!(kind, SectionKind::Ir3After { pass } if pass == "ir3_legalize");
+        let programs = log.sections.iter().filter(|section| is_final(&section.kind));
+        for (section, statistics) in programs.zip(&log.statistics()) {
+            let Some(said) = statistics.waves else { continue };
+            let ours = branchstack(&read(&section.text).unwrap());
+            // Nested loops; and what macros add, which are gone from the final program.
+            assert!(
+                ours <= said.branchstack && said.branchstack <= ours + 2,
+                "{}: {ours} for {said:?}",
+                path.display()
+            );
+            if ours == said.branchstack {
+                same += 1;
+            } else {
+                fewer += 1;
+            }
+        }
+    }
+    println!("{same} as deep, {fewer} less");
+    assert!(fewer * 100 <= same, "{same} as deep, {fewer} less");
+}

@@ -13,6 +13,7 @@ mod registers;
 mod ssa;
 #[cfg(test)]
 mod tests;
+pub mod trial;
 
 use std::fmt;
 use std::sync::Arc;

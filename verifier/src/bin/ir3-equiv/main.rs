@@ -5,6 +5,7 @@ mod compile;
 mod fuzz;
 mod generate;
 mod output;
+mod planted_bugs;
 mod reduce;
 mod run;
 mod verify;
@@ -51,6 +52,9 @@ enum Command {
     Generate(generate::Generate),
     /// Makes a program that fails smaller, while it fails in the same way.
     Reduce(reduce::Reduce),
+    /// Prints how soon each planted bug is found, and what is left of the program.
+    #[command(hide = true)]
+    PlantedBugs(planted_bugs::PlantedBugs),
 }
 
 /// The GPU, for every subcommand that compiles.
@@ -142,6 +146,7 @@ fn main() -> ExitCode {
         Command::Run(command) => command.run(cli.format),
         Command::Generate(command) => command.run(),
         Command::Reduce(command) => command.run(cli.format),
+        Command::PlantedBugs(command) => command.run(cli.format),
     };
     match result {
         Ok(exit) => exit.into(),

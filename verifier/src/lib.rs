@@ -4,6 +4,7 @@ pub mod check;
 pub mod generate;
 pub mod interp;
 pub mod mesa;
+mod panics;
 pub mod plants;
 pub mod reduce;
 pub mod report;

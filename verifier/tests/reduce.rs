@@ -1,17 +1,16 @@
 //! Bugs planted behind stages are reduced to programs that anyone can read, and stay the same bugs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cpu_time::ThreadTime;
-use ir3_compiler::ir3::{
-    Attrs, Block, Condition, Dst, Instr, Mods, Opcode, PhysReg, Place, Program, RegFile, SrcOperand,
-};
+use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Shader, text, validate};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::plants::SharedPlant;
+use ir3_verifier::plants::{self, Plant, SharedPlant, trial};
 use ir3_verifier::reduce::{self, Failure, Oracle, Reduced, Size};
 use ir3_verifier::report::bundle::{self, Case, Origin};
 use ir3_verifier::semantics::env::Env;
@@ -107,80 +106,33 @@ fn swapped_sources() {
     reduces("swapped sources", Profile::Alu, Some(&bug), refuted_at(Stage::RegisterAllocation));
 }
 
-#[test]
-fn a_dropped_copy() {
-    let bug = plant(Stage::LowerCopies, |program| {
-        if let Some(instr) = first(program, |p, i| p.instrs[i].opcode == Opcode::Mov) {
-            for block in program.layout.clone() {
-                program.blocks[block].instrs.retain(|&i| i != instr);
-            }
-        }
-    });
-    reduces("a dropped copy", Profile::Loops, Some(&bug), refuted_at(Stage::LowerCopies));
+fn planted(name: &str) -> &'static Plant {
+    plants::by_name(name).expect("a planted bug")
 }
 
+/// Each planted bug is found by a campaign over all profiles, and reduced.
 #[test]
-fn a_wrong_phi_operand() {
-    let bug = plant(Stage::DeadCode, |program| {
-        let instr = first(program, |p, i| {
-            let data = &p.instrs[i];
-            data.opcode == Opcode::Phi && data.srcs.len() == 2 && data.srcs[0].operand != data.srcs[1].operand
-        });
-        if let Some(instr) = instr {
-            program.instrs[instr].srcs.swap(0, 1);
-        }
-    });
-    reduces("a wrong phi operand", Profile::Branchy, Some(&bug), refuted_at(Stage::DeadCode));
-}
-
-#[test]
-fn an_inverted_branch() {
-    let bug = plant(Stage::CopyPropagation, |program| {
-        if let Some(instr) = first(program, |p, i| p.instrs[i].opcode == Opcode::Br) {
-            program.instrs[instr].srcs[0].mods ^= Mods::NOT;
-        }
-    });
-    reduces("an inverted branch", Profile::Branchy, Some(&bug), refuted_at(Stage::CopyPropagation));
-}
-
-#[test]
-fn a_wrong_constant() {
-    let bug = plant(Stage::Select, |program| {
-        let immediate = |p: &Program, i: Instr| {
-            let data = &p.instrs[i];
-            data.opcode == Opcode::Mov && matches!(data.srcs[0].operand, SrcOperand::Immediate(value) if value > 1)
+fn planted_bugs() {
+    let start = ThreadTime::now();
+    let mut sizes = Vec::new();
+    for plant in &plants::ALL {
+        // Small programs say little.
+        let found = trial::find(plant, Target::default(), 1, 24, Duration::from_secs(60));
+        let found = found.iter().find(|found| found.shader.instruction_count() >= 60).expect("it is found");
+        let oracle =
+            Oracle::find(Target::default(), Options::default(), &found.shader, &found.envs, Some(plant.shared()));
+        let oracle = oracle.expect("what was found fails");
+        let at_its_stage = |failure: &Failure| match failure {
+            Failure::Refuted { stage, .. } => *stage == plant.stage,
+            Failure::Panic { place } => plant.name == "crash" && place.contains("plants"),
+            _ => false,
         };
-        if let Some(instr) = first(program, immediate)
-            && let SrcOperand::Immediate(value) = &mut program.instrs[instr].srcs[0].operand
-        {
-            *value ^= 1;
-        }
-    });
-    reduces("a wrong constant", Profile::Mixed, Some(&bug), refuted_at(Stage::Select));
-}
-
-#[test]
-fn a_lost_store() {
-    let bug = plant(Stage::DeadCode, |program| {
-        let store = |p: &Program, i: Instr| p.instrs[i].opcode == Opcode::Stib;
-        if let Some(instr) = first(program, store) {
-            for block in program.layout.clone() {
-                program.blocks[block].instrs.retain(|&i| i != instr);
-            }
-        }
-    });
-    reduces("a lost store", Profile::Memory, Some(&bug), refuted_at(Stage::DeadCode));
-}
-
-#[test]
-fn a_crash() {
-    let bug = plant(Stage::CopyPropagation, |program| {
-        let multiplies = program.iter_instrs().filter(|&(_, i)| program.instrs[i].opcode == Opcode::MulF).count();
-        assert!(multiplies < 2, "planted");
-    });
-    let panics = |failure: &Failure| matches!(failure, Failure::Panic { place } if place.contains("reduce.rs"));
-    let small = reduces("a crash", Profile::Mixed, Some(&bug), panics);
-    assert!(small.instruction_count() <= 8);
+        let small = reduces_from(plant.name, &found.shader, &oracle, at_its_stage);
+        sizes.push(small.instruction_count());
+    }
+    sizes.sort_unstable();
+    println!("{sizes:?}, {:.1} s of CPU time", start.elapsed().as_secs_f64());
+    assert!(sizes[sizes.len() / 2] <= 10);
 }
 
 #[test]
@@ -230,11 +182,7 @@ fn an_interrupted_reduction_goes_on() {
 
 #[test]
 fn an_input_gets_simpler() {
-    let bug = plant(Stage::CopyPropagation, |program| {
-        if let Some(instr) = first(program, |p, i| p.instrs[i].opcode == Opcode::Br) {
-            program.instrs[instr].srcs[0].mods ^= Mods::NOT;
-        }
-    });
+    let bug = planted("inverted-branch").shared();
     let (shader, oracle) = failing(Target::default(), Profile::Branchy, Some(&bug), |_| true);
     let alone = with_jobs(&shader, &oracle, 1).shader;
     let whole = |jobs| {
@@ -250,111 +198,6 @@ fn an_input_gets_simpler() {
     let other = whole(2);
     assert_eq!((other.env.as_ref(), &other.reduced.shader), (Some(&simple), &result.reduced.shader));
     assert_eq!(Env::from_json(&simple.to_json()).ok(), Some(simple));
-}
-
-/// Pairs of instructions that follow each other in a block, in order.
-fn pairs(program: &Program) -> impl Iterator<Item = (Block, usize, Instr, Instr)> + '_ {
-    program.layout.iter().flat_map(|&block| {
-        let instrs = &program.blocks[block].instrs;
-        instrs.windows(2).enumerate().map(move |(at, pair)| (block, at, pair[0], pair[1]))
-    })
-}
-
-/// The one register that an instruction writes, if it is a general one of that width.
-fn written(program: &Program, instr: Instr, half: bool) -> Option<PhysReg> {
-    let data = &program.instrs[instr];
-    match &data.dsts[..] {
-        [Dst { place: Place::Reg(reg), class, mask, .. }]
-            if class.file == RegFile::General && class.half == half && mask.span() == 1 && !data.opcode.is_meta() =>
-        {
-            Some(*reg)
-        }
-        _ => None,
-    }
-}
-
-#[test]
-fn a_wrong_condition() {
-    let bug = plant(Stage::Select, |program| {
-        let compare = |p: &Program, i: Instr| matches!(p.instrs[i].attrs, Attrs::Compare(Condition::Lt));
-        if let Some(instr) = first(program, compare) {
-            program.instrs[instr].attrs = Attrs::Compare(Condition::Le);
-        }
-    });
-    reduces("a wrong condition", Profile::Predicates, Some(&bug), refuted_at(Stage::Select));
-}
-
-#[test]
-fn a_wrong_component() {
-    let bug = plant(Stage::Select, |program| {
-        let split = |p: &Program, i: Instr| matches!(p.instrs[i].attrs, Attrs::Split { offset: 1.. });
-        if let Some(instr) = first(program, split)
-            && let Attrs::Split { offset } = &mut program.instrs[instr].attrs
-        {
-            *offset -= 1;
-        }
-    });
-    reduces("a wrong component", Profile::Vectors, Some(&bug), refuted_at(Stage::Select));
-}
-
-#[test]
-fn a_live_range_that_ends_too_early() {
-    let bug = plant(Stage::RegisterAllocation, |program| {
-        let pair = pairs(program).find_map(|(_, _, a, b)| {
-            let (x, y) = (written(program, a, false)?, written(program, b, false)?);
-            (x != y).then_some((b, x))
-        });
-        if let Some((instr, reg)) = pair {
-            program.instrs[instr].dsts[0].place = Place::Reg(reg);
-        }
-    });
-    reduces("a live range that ends too early", Profile::Pressure, Some(&bug), refuted_at(Stage::RegisterAllocation));
-}
-
-#[test]
-fn a_half_register_over_a_full_one() {
-    let bug = plant(Stage::RegisterAllocation, |program| {
-        let pair = pairs(program).find_map(|(_, _, a, b)| {
-            let (full, half) = (written(program, a, false)?, written(program, b, true)?);
-            (full.0 * 2 < 192 && half.0 != full.0 * 2).then_some((b, PhysReg(full.0 * 2)))
-        });
-        if let Some((instr, reg)) = pair {
-            program.instrs[instr].dsts[0].place = Place::Reg(reg);
-        }
-    });
-    reduces("a half register over a full one", Profile::Half, Some(&bug), refuted_at(Stage::RegisterAllocation));
-}
-
-#[test]
-fn copies_in_the_wrong_order() {
-    let bug = plant(Stage::LowerCopies, |program| {
-        let pair = pairs(program).find(|&(_, _, a, b)| {
-            let mov = |i: Instr| program.instrs[i].opcode == Opcode::Mov;
-            let read = program.instrs[a].srcs.first().and_then(|src| src.place()?.reg());
-            mov(a) && mov(b) && read.is_some() && read == written(program, b, false)
-        });
-        if let Some((block, at, ..)) = pair {
-            program.blocks[block].instrs.swap(at, at + 1);
-        }
-    });
-    reduces("copies in the wrong order", Profile::Loops, Some(&bug), refuted_at(Stage::LowerCopies));
-}
-
-#[test]
-fn a_store_moved_over_a_load() {
-    let bug = plant(Stage::DeadCode, |program| {
-        for block in program.layout.clone() {
-            let opcode = |i: Instr| program.instrs[i].opcode;
-            let instrs = &program.blocks[block].instrs;
-            let Some(store) = instrs.iter().position(|&i| opcode(i) == Opcode::Stib) else { continue };
-            let Some(load) = instrs[store..].iter().position(|&i| opcode(i) == Opcode::Ldib) else { continue };
-            let instrs = &mut program.blocks[block].instrs;
-            let moved = instrs.remove(store);
-            instrs.insert(store + load, moved);
-            return;
-        }
-    });
-    reduces("a store moved over a load", Profile::Memory, Some(&bug), refuted_at(Stage::DeadCode));
 }
 
 /// A bug that hits another instruction in each program, so that it moves while the program gets smaller.

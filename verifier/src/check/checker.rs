@@ -2,12 +2,12 @@
 
 use super::{Unknown, Verdict};
 use crate::interp::{self, Compared, Difference, End, Outcome, Scratch};
+use crate::panics::{Panicked, catch};
 use crate::semantics::LANES;
 use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::{self, Change, CompileError, ErrorKind, Options, RegisterLimit, Stage};
 use ir3_compiler::{ir3, nir, target::Target};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// A program on one side of a boundary.
@@ -160,13 +160,10 @@ impl Checker {
 
     /// The same, in given environments.
     pub fn program_in_caught(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
-        let checked = catch_unwind(AssertUnwindSafe(|| self.program_in(shader, envs, plant)));
-        checked.unwrap_or_else(|panic| {
+        let checked = catch(|| self.program_in(shader, envs, plant));
+        checked.unwrap_or_else(|Panicked { message, .. }| {
             // Whatever the buffers hold now, nobody is to see it.
             self.scratch = Scratch::default();
-            let message = panic.downcast_ref::<String>().cloned();
-            let message = message.or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()));
-            let message = message.unwrap_or_else(|| "a panic without a message".to_owned());
             let verdict = Verdict::Unknown(Unknown::Crashed(message));
             ProgramReport { boundaries: vec![(self.stage, verdict, Duration::ZERO)], ..ProgramReport::default() }
         })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cpu_time::ThreadTime;
 use ir3_compiler::nir::{Shader, text};
-use ir3_compiler::pipeline::Options;
+use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
 
 use super::Plant;
@@ -45,6 +45,7 @@ pub fn find(plant: &'static Plant, target: Target, seed: u64, programs: usize, l
         jobs: 1,
         runs: 1,
         keep_going: true,
+        registers: Some(RegisterLimit::Target),
         plant: Some(plant),
     };
     let over = AtomicBool::new(false);

@@ -5,10 +5,7 @@
 //! differs, in which lane, by how much, is of no account: that changes with every step. A reduction that goes by this
 //! cannot drift from one bug to another of another stage or kind.
 
-use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::Once;
 
 use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
@@ -16,6 +13,7 @@ use ir3_compiler::{ir3, nir};
 
 use crate::check::{Checker, DEFAULT_FUEL, ProgramReport, Refutation, Unknown, Verdict};
 use crate::interp::{self, Difference, Scratch};
+use crate::panics::{Panicked, catch};
 use crate::plants::SharedPlant;
 use crate::semantics::env::Env;
 
@@ -289,44 +287,6 @@ impl Oracle {
     }
 }
 
-/// A panic that was caught.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Panicked {
-    /// File, line and column.
-    pub place: String,
-    /// What it said.
-    pub message: String,
-}
-
-thread_local! {
-    static CATCHING: Cell<bool> = const { Cell::new(false) };
-    static PANICKED: RefCell<Option<Panicked>> = const { RefCell::new(None) };
-}
-
-/// Runs something that may panic. The error is where it did, and its message; nothing is printed.
-pub(crate) fn catch<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if CATCHING.get() {
-                let place = info.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
-                let message = info.payload_as_str().unwrap_or("a panic without a message").to_owned();
-                PANICKED.set(Some(Panicked { place, message }));
-            } else {
-                previous(info);
-            }
-        }));
-    });
-    let outer = CATCHING.replace(true);
-    let result = panic::catch_unwind(AssertUnwindSafe(run));
-    CATCHING.set(outer);
-    result.map_err(|_| {
-        let unknown = || Panicked { place: "an unknown place".to_owned(), message: String::new() };
-        PANICKED.take().unwrap_or_else(unknown)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -342,12 +302,5 @@ mod tests {
     fn places_do_not_count() {
         let reasons = ["line 12: iadd: no such width", "instr3: iadd: no such width", "iadd: no such width"];
         assert!(reasons.iter().all(|reason| without_place(reason) == "iadd: no such width"));
-    }
-
-    #[test]
-    fn a_panic_has_a_place() {
-        let Panicked { place, message } = catch(|| panic!("on purpose")).unwrap_err();
-        assert!(place.contains("oracle.rs:") && message == "on purpose", "{place}: {message}");
-        assert_eq!(catch(|| 5), Ok(5));
     }
 }

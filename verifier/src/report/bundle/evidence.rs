@@ -3,9 +3,9 @@
 use super::{Case, Symptom};
 use crate::check::{self, Checker, ProgramReport, Snapshot, Unknown, Verdict};
 use crate::interp::Difference;
+use crate::panics::{Panicked, catch};
 use crate::plants::Plant;
 use crate::reduce::Failure;
-use crate::reduce::oracle::{Panicked, catch};
 use crate::semantics::env::Env;
 use ir3_compiler::pipeline::Stage;
 use serde::{Deserialize, Serialize};

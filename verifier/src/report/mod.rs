@@ -3,6 +3,7 @@
 //! The folder is written under a temporary name and then renamed, so that a half-written one is never taken for a
 //! finding.
 
+pub mod beside_mesa;
 pub mod bundle;
 mod programs;
 

@@ -8,6 +8,7 @@ mod output;
 mod planted_bugs;
 mod reduce;
 mod run;
+mod stats;
 mod verify;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -55,6 +56,8 @@ enum Command {
     /// Prints how soon each planted bug is found, and what is left of the program.
     #[command(hide = true)]
     PlantedBugs(planted_bugs::PlantedBugs),
+    /// Prints what programs cost, alone or beside Mesa's.
+    Stats(stats::StatsCommand),
 }
 
 /// The GPU, for every subcommand that compiles.
@@ -147,6 +150,7 @@ fn main() -> ExitCode {
         Command::Generate(command) => command.run(),
         Command::Reduce(command) => command.run(cli.format),
         Command::PlantedBugs(command) => command.run(cli.format),
+        Command::Stats(command) => command.run(cli.format),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -1,0 +1,130 @@
+//! `stats`: what programs cost, alone or beside Mesa's.
+
+use crate::{Exit, Failure, Format, Gpu, output};
+use clap::Args;
+use ir3_compiler::ir3::{Program, ShaderStage, workload};
+use ir3_compiler::pipeline::{self, Options};
+use ir3_compiler::stats::Stats;
+use ir3_compiler::target::Target;
+use ir3_verifier::check::Snapshot;
+use ir3_verifier::mesa::input::{self, InputError};
+use ir3_verifier::report;
+use ir3_verifier::report::beside_mesa::{Figures, Table, Totals};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Options of `stats`.
+#[derive(Args)]
+pub struct StatsCommand {
+    /// Files (.nir, .ir3, Mesa logs, whose final-form nir is used) or folders of them.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The paths are Mesa logs: compile their nir and put our figures beside Mesa's own.
+    #[arg(long)]
+    beside_mesa: bool,
+    #[command(flatten)]
+    gpu: Gpu,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    program: &'a str,
+    #[serde(flatten)]
+    figures: Figures,
+}
+
+#[derive(Serialize)]
+struct Refused<'a> {
+    program: &'a str,
+    refused: String,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    summary: Totals,
+}
+
+impl StatsCommand {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let files = input::collect_paths(&self.paths)?;
+        if self.beside_mesa { self.beside_mesa(&files, format) } else { self.alone(&files, format) }
+    }
+
+    fn beside_mesa(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
+        let mut table = Table::default();
+        for path in files {
+            table.add(path, &self.gpu.target, &Options::default())?;
+        }
+        match format {
+            Format::Human => output::text(&table.to_string()),
+            Format::Json => {
+                table.rows.iter().for_each(output::json);
+                output::json(&Summary { summary: table.totals() });
+            }
+        }
+        Ok(Exit::Passed)
+    }
+
+    fn alone(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
+        let target = &self.gpu.target;
+        let mut exit = Exit::Passed;
+        for path in files {
+            let programs = match report::load(path, target) {
+                Ok(programs) => programs,
+                Err(InputError::NoNir { .. }) if !self.paths.contains(path) => continue,
+                Err(error) => {
+                    output::error(&error);
+                    exit = Exit::Bad;
+                    continue;
+                }
+            };
+            for named in programs {
+                let compiled = match &named.program {
+                    Snapshot::Nir(shader) => pipeline::compile(shader, target, &Options::default(), &mut |_, _| {}),
+                    Snapshot::Ir3(program) => Ok((**program).clone()),
+                };
+                match (compiled, format) {
+                    (Ok(program), Format::Human) => output::line(&line(&named.name, &program, target)),
+                    (Ok(program), Format::Json) => {
+                        output::json(&Line { program: &named.name, figures: Figures::of(&program, target) });
+                    }
+                    (Err(error), Format::Human) => output::line(&format!("{}: refused: {error}", named.name)),
+                    (Err(error), Format::Json) => {
+                        output::json(&Refused { program: &named.name, refused: error.to_string() });
+                    }
+                }
+            }
+        }
+        Ok(exit)
+    }
+}
+
+/// The line that freedreno prints for shader-db, without the figures that only a legalized program has.
+fn line(name: &str, program: &Program, target: &Target) -> String {
+    let stats = Stats::of(program, target);
+    let waves = target.occupancy(&workload(program), stats.full).waves;
+    let stage = match program.stage {
+        Some(ShaderStage::Vertex) => "VERT",
+        Some(ShaderStage::TessControl) => "TCS",
+        Some(ShaderStage::TessEval) => "TES",
+        Some(ShaderStage::Geometry) => "GEOM",
+        Some(ShaderStage::Fragment) => "FRAG",
+        Some(ShaderStage::Compute) => "CL",
+        None => "unknown",
+    };
+    let mut line = format!(
+        "{name} - {stage} shader: {} inst, {} nops, {} non-nops, {} mov, {} cov, {} half, {} full",
+        stats.instructions,
+        stats.nops,
+        stats.non_nops(),
+        stats.mov,
+        stats.cov,
+        stats.half,
+        stats.full
+    );
+    for (category, count) in stats.categories.iter().enumerate() {
+        line += &format!(", {count} cat{category}");
+    }
+    line + &format!(", {} stp, {} ldp, {waves} waves, {} preamble inst", stats.stp, stats.ldp, stats.preamble)
+}

@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::program::gpu;
+use super::stats;
 use crate::check::{Snapshot, Verdict, compare_snapshots};
 use crate::generate::{self, Bytes, Choices};
 use crate::semantics::env::Env;
@@ -32,7 +33,10 @@ impl CopyInput {
 
 impl<'a> Arbitrary<'a> for CopyInput {
     fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        Ok(Self::from_bytes(u.bytes(u.len())?))
+        let bytes = u.bytes(u.len())?;
+        let input = Self::from_bytes(bytes);
+        stats::count(bytes.len(), input.program.instruction_count());
+        Ok(input)
     }
 }
 

@@ -16,6 +16,7 @@ mod copies;
 mod engines;
 mod program;
 mod readers;
+mod stats;
 
 pub use compiled::{ra_equiv, ra_equiv_with, select, select_with};
 pub use copies::{CopyInput, parallel_copy, parallel_copy_with};

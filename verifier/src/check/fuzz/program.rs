@@ -1,5 +1,6 @@
 //! Bytes to a program, the GPU that it is compiled for, and the environment that it runs in.
 
+use super::stats;
 use crate::check::Checker;
 use crate::generate::{self, Features};
 use crate::semantics::env::{Env, hash, mix};
@@ -54,6 +55,26 @@ impl ProgramInput {
         Self { shader, target, env_seed }
     }
 
+    /// The shortest input of a seed whose program has at least so many instructions: what a fuzzer starts from. It is
+    /// a function of its arguments alone. `None` where none of some thousand bytes has as many.
+    pub fn seeded(seed: u64, instructions: usize) -> Option<Vec<u8>> {
+        let bytes: Vec<u8> = (0..512).flat_map(|i| hash(&[0x0062_7974_6573, seed, i]).to_le_bytes()).collect();
+        let large = |length: usize| Self::from_bytes(&bytes[..length]).shader.instruction_count() >= instructions;
+        let (mut short, mut long) = (0, 64);
+        while !large(long) {
+            short = long;
+            long *= 2;
+            if long > bytes.len() {
+                return None;
+            }
+        }
+        while long - short > 1 {
+            let middle = usize::midpoint(short, long);
+            if large(middle) { long = middle } else { short = middle }
+        }
+        Some(bytes[..long].to_vec())
+    }
+
     /// The environment.
     pub fn env(&self) -> Env {
         Env::from_seed(self.env_seed)
@@ -62,7 +83,10 @@ impl ProgramInput {
 
 impl<'a> Arbitrary<'a> for ProgramInput {
     fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        Ok(Self::from_bytes(u.bytes(u.len())?))
+        let bytes = u.bytes(u.len())?;
+        let input = Self::from_bytes(bytes);
+        stats::count(bytes.len(), input.shader.instruction_count());
+        Ok(input)
     }
 }
 
@@ -113,6 +137,18 @@ mod tests {
         other[0] += 1;
         assert_ne!(ProgramInput::from_bytes(&other).target, one.target);
         assert_eq!(ProgramInput::from_bytes(&[]).target, Target::default());
+    }
+
+    #[test]
+    fn seeds_are_as_large_as_asked_for() {
+        let mut bytes = 0;
+        for seed in 0..40 {
+            let input = ProgramInput::seeded(seed, 100).unwrap();
+            assert!((100..400).contains(&ProgramInput::from_bytes(&input).shader.instruction_count()));
+            assert_eq!(ProgramInput::seeded(seed, 100).as_ref(), Some(&input));
+            bytes += input.len();
+        }
+        assert!((4000..20_000).contains(&bytes), "{bytes} bytes");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! is refused is refused at a place within the text and with a reason; what is accepted and valid comes out of the
 //! writer as a text that reads to the same program again.
 
-use super::Failure;
+use super::{Failure, stats};
 use crate::mesa::input::{InputError, Place, Source};
 use crate::mesa::log::Log;
 use crate::semantics::env::Env;
@@ -25,7 +25,9 @@ pub struct TextInput {
 
 impl<'a> Arbitrary<'a> for TextInput {
     fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        Ok(Self { bytes: u.bytes(u.len())?.to_vec() })
+        let bytes = u.bytes(u.len())?.to_vec();
+        stats::count(bytes.len(), 0);
+        Ok(Self { bytes })
     }
 }
 

@@ -9,3 +9,4 @@ pub mod plants;
 pub mod reduce;
 pub mod report;
 pub mod semantics;
+pub mod triage;

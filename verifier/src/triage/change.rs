@@ -9,7 +9,7 @@ use std::fmt;
 use ir3_compiler::ir3::{Category, Instr, InstrData, Opcode, Program, RegClass, RegFile};
 use ir3_compiler::target::Target;
 
-use super::contents::{Operands, Root, is_copy, operands};
+use super::contents::{Operands, Root, is_copy, loses_copy, operands};
 
 /// Something that differs; what says more comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +18,8 @@ pub(super) enum Change {
     Missing(Sort),
     /// Instructions with effects, or that see them, have changed places.
     Order,
+    /// A copy into a register is gone.
+    CopyLost,
     /// An instruction does something else.
     Operation(Sort),
     /// It takes the same operand in another way.
@@ -64,6 +66,7 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(sort) => write!(f, "{sort} lost"),
+            Self::CopyLost => f.write_str("a copy lost"),
             Self::Order => f.write_str("effects in another order"),
             Self::Operation(sort) => write!(f, "{sort} does something else"),
             Self::Modifier(sort) => write!(f, "{sort} with another modifier"),
@@ -171,6 +174,9 @@ pub(super) fn all(before: &Program, after: &Program, target: &Target) -> BTreeSe
         };
         if touches(before, &here) != touches(after, &there) {
             changes.insert(Change::Order);
+        }
+        if loses_copy(before, after, block, target) {
+            changes.insert(Change::CopyLost);
         }
     }
     changes

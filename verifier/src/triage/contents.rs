@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use ir3_compiler::ir3::{
-    Attrs, Block, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value,
+    Attrs, Block, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value,
 };
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashMap;
@@ -63,7 +63,7 @@ struct Holding {
 }
 
 /// The least thing that is written: half a component of a value, or a half register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Unit {
     Value(Value, u16, bool),
     Register { file: RegFile, halves: bool, number: u16 },
@@ -85,6 +85,52 @@ pub(super) fn is_copy(data: &InstrData) -> bool {
     }
 }
 
+/// A component of a destination, and the component of a source that goes there.
+type Move<'a> = (&'a Dst, u16, &'a Src, u16);
+
+/// What an instruction moves that is a copy but no phi.
+fn moves(data: &InstrData) -> SmallVec<[Move<'_>; 4]> {
+    let mut moves = SmallVec::new();
+    match (data.opcode, &data.attrs, data.dsts.first(), data.srcs.first()) {
+        (Opcode::Phi, ..) => {}
+        (Opcode::Collect, _, Some(dst), _) => {
+            moves.extend(data.srcs.iter().enumerate().map(|(k, src)| (dst, k as u16, src, 0)));
+        }
+        (_, Attrs::Split { offset }, Some(dst), Some(src)) => moves.push((dst, 0, src, *offset)),
+        _ => {
+            for (dst, src) in data.dsts.iter().zip(&data.srcs) {
+                let components = (0..dst.mask.span()).filter(|&k| dst.mask.contains(k)).map(|k| k as u16);
+                moves.extend(components.map(|k| (dst, k, src, k)));
+            }
+        }
+    }
+    moves
+}
+
+/// Whether `after` leaves out a register that a copy in this block of `before` gives something else than it has: its
+/// number says nothing of what the register should hold, but a copy there must be.
+pub(super) fn loses_copy(before: &Program, after: &Program, block: Block, target: &Target) -> bool {
+    let merged = target.merged_regs;
+    let register = |unit: &Unit| matches!(unit, Unit::Register { .. });
+    let instrs = |program: &'_ Program| -> Vec<Instr> {
+        program.blocks.get(block).map(|data| data.instrs.clone()).unwrap_or_default()
+    };
+    let mut written: BTreeSet<Unit> = BTreeSet::new();
+    for instr in instrs(after) {
+        for dst in &after.instrs[instr].dsts {
+            for k in 0..dst.mask.span() as u16 {
+                written.extend(units(merged, &dst.place, dst.class, k).into_iter().map(|(unit, _)| unit));
+            }
+        }
+    }
+    let copies = instrs(before).into_iter().map(|instr| &before.instrs[instr]).filter(|data| is_copy(data));
+    copies.flat_map(|data| moves(data)).any(|(dst, k, src, from)| {
+        let read = src.place().map(|place| units(merged, place, src.class, from)).unwrap_or_default();
+        let given = units(merged, &dst.place, dst.class, k);
+        given != read && given.iter().any(|(unit, _)| register(unit) && !written.contains(unit))
+    })
+}
+
 /// Goes through a program.
 pub(super) fn operands(program: &Program, target: &Target) -> Operands {
     let flow = Flow { program, merged: target.merged_regs };
@@ -95,9 +141,11 @@ pub(super) fn operands(program: &Program, target: &Target) -> Operands {
         for &instr in &program.blocks[block].instrs {
             let data = &program.instrs[instr];
             if data.opcode == Opcode::Phi {
-                let read = data.srcs.iter().zip(&program.blocks[block].predecessors).map(|(src, pred)| {
-                    ends.get(pred).map_or_else(Vec::new, |end| flow.read_all(end, src))
-                });
+                let read = data
+                    .srcs
+                    .iter()
+                    .zip(&program.blocks[block].predecessors)
+                    .map(|(src, pred)| ends.get(pred).map_or_else(Vec::new, |end| flow.read_all(end, src)));
                 operands.0.insert(instr, read.collect());
             } else if !is_copy(data) {
                 operands.0.insert(instr, data.srcs.iter().map(|src| flow.read_all(&state, src)).collect());
@@ -178,40 +226,21 @@ impl Flow<'_> {
             return;
         }
         // All are read before one is written.
-        let mut moves: SmallVec<[_; 4]> = SmallVec::new();
-        match (data.opcode, &data.attrs) {
-            (Opcode::Collect, _) => {
-                if let Some(dst) = data.dsts.first() {
-                    let srcs = data.srcs.iter().enumerate();
-                    moves.extend(srcs.map(|(k, src)| (dst, k as u16, self.read(state, src, 0))));
-                }
-            }
-            (_, Attrs::Split { offset }) => {
-                if let (Some(dst), Some(src)) = (data.dsts.first(), data.srcs.first()) {
-                    moves.push((dst, 0, self.read(state, src, *offset)));
-                }
-            }
-            _ => {
-                for (dst, src) in data.dsts.iter().zip(&data.srcs) {
-                    for component in (0..dst.mask.span()).filter(|&k| dst.mask.contains(k)).map(|k| k as u16) {
-                        moves.push((dst, component, self.read(state, src, component)));
-                    }
-                }
-            }
-        }
+        let moves = moves(data).into_iter().map(|(dst, k, src, from)| (dst, k, self.read(state, src, from)));
+        let moves: SmallVec<[_; 4]> = moves.collect();
         for (dst, component, contents) in moves {
             self.copy(state, &dst.place, dst.class, component, contents.as_ref());
         }
     }
 
     fn write(&self, state: &mut State, place: &Place, class: RegClass, component: u16, root: Root) {
-        for (unit, part) in self.units(place, class, component) {
+        for (unit, part) in units(self.merged, place, class, component) {
             state.insert(unit, BTreeSet::from([Holding { root, part }]));
         }
     }
 
     fn copy(&self, state: &mut State, place: &Place, class: RegClass, component: u16, contents: Option<&Contents>) {
-        for (unit, part) in self.units(place, class, component) {
+        for (unit, part) in units(self.merged, place, class, component) {
             match contents {
                 Some(contents) => {
                     state.insert(unit, contents.iter().map(|&root| Holding { root, part }).collect());
@@ -236,7 +265,7 @@ impl Flow<'_> {
             SrcOperand::ConstRelative(_) => return None,
             SrcOperand::Place(place) => place,
         };
-        let units = self.units(place, src.class, component);
+        let units = units(self.merged, place, src.class, component);
         let nothing = BTreeSet::from([Holding { root: Root::Undefined, part: Part::Whole }]);
         let held = |unit: &Unit| state.get(unit).unwrap_or(&nothing);
         match &units[..] {
@@ -259,31 +288,28 @@ impl Flow<'_> {
             }
         }
     }
+}
 
-    /// The units of a component of a place, with the part that each holds; none where the place is indirect.
-    fn units(&self, place: &Place, class: RegClass, component: u16) -> SmallVec<[(Unit, Part); 2]> {
-        let parts: &[Part] = if class.half || class.file == RegFile::Predicate {
-            &[Part::Whole]
-        } else {
-            &[Part::Low, Part::High]
-        };
-        let unit = |part: Part| match *place {
-            Place::Value(value) | Place::Assigned(value, _) => Some(Unit::Value(value, component, part == Part::High)),
-            Place::Reg(reg) => {
-                let number = reg.0 + component;
-                // Where the file is one, a full register is two half registers.
-                let halves = class.half && !self.merged;
-                let number = match part {
-                    Part::Whole => number,
-                    Part::Low => number * 2,
-                    Part::High => number * 2 + 1,
-                };
-                Some(Unit::Register { file: class.file, halves, number })
-            }
-            Place::Array(_) | Place::Relative { .. } => None,
-        };
-        parts.iter().filter_map(|&part| Some((unit(part)?, part))).collect()
-    }
+/// The units of a component of a place, with the part that each holds; none where the place is indirect.
+fn units(merged: bool, place: &Place, class: RegClass, component: u16) -> SmallVec<[(Unit, Part); 2]> {
+    let parts: &[Part] =
+        if class.half || class.file == RegFile::Predicate { &[Part::Whole] } else { &[Part::Low, Part::High] };
+    let unit = |part: Part| match *place {
+        Place::Value(value) | Place::Assigned(value, _) => Some(Unit::Value(value, component, part == Part::High)),
+        Place::Reg(reg) => {
+            let number = reg.0 + component;
+            // Where the file is one, a full register is two half registers.
+            let halves = class.half && !merged;
+            let number = match part {
+                Part::Whole => number,
+                Part::Low => number * 2,
+                Part::High => number * 2 + 1,
+            };
+            Some(Unit::Register { file: class.file, halves, number })
+        }
+        Place::Array(_) | Place::Relative { .. } => None,
+    };
+    parts.iter().filter_map(|&part| Some((unit(part)?, part))).collect()
 }
 
 /// What a unit holds, if it is the part that is read.

@@ -35,15 +35,13 @@ impl Shape {
         Self(match failure {
             Failure::Refused { reason, .. } | Failure::Unsupported { reason, .. } => reason.clone(),
             Failure::Panic { place, .. } => place.clone(),
-            Failure::Refuted { .. } => {
-                match refutation.map(|refutation| (&refutation.before, &refutation.after)) {
-                    Some((Snapshot::Ir3(before), Snapshot::Ir3(after))) => {
-                        let change = change::between(before, after, target);
-                        change.map_or_else(|| unseen(shader).to_owned(), |change| change.to_string())
-                    }
-                    _ => core(shader),
+            Failure::Refuted { .. } => match refutation.map(|refutation| (&refutation.before, &refutation.after)) {
+                Some((Snapshot::Ir3(before), Snapshot::Ir3(after))) => {
+                    let change = change::between(before, after, target);
+                    change.map_or_else(|| unseen(shader).to_owned(), |change| change.to_string())
                 }
-            }
+                _ => core(shader),
+            },
         })
     }
 

@@ -140,11 +140,6 @@ impl Width {
     }
 }
 
-/// What differs most tellingly, if anything is found.
-pub(super) fn between(before: &Program, after: &Program, target: &Target) -> Option<Change> {
-    all(before, after, target).into_iter().next()
-}
-
 /// All that differs.
 pub(super) fn all(before: &Program, after: &Program, target: &Target) -> BTreeSet<Change> {
     let (old, new) = (operands(before, target), operands(after, target));

@@ -14,7 +14,7 @@ use ir3_compiler::target::Target;
 use serde::Serialize;
 
 use super::change;
-use crate::check::{Refutation, Snapshot};
+use crate::check::Snapshot;
 use crate::reduce::Failure;
 
 /// The shape of a reduced failure, in words.
@@ -29,30 +29,31 @@ impl fmt::Display for Shape {
 }
 
 impl Shape {
-    /// The shape of a program that fails. `refutation` is that of this program, where it is refuted; its two sides must
-    /// be as the compiler left them, not read from texts, which number instructions anew.
-    pub fn of(failure: &Failure, shader: &Shader, refutation: Option<&Refutation>, target: &Target) -> Self {
-        Self(match failure {
-            Failure::Refused { reason, .. } | Failure::Unsupported { reason, .. } => reason.clone(),
-            Failure::Panic { place, .. } => place.clone(),
-            Failure::Refuted { .. } => match refutation.map(|refutation| (&refutation.before, &refutation.after)) {
-                Some((Snapshot::Ir3(before), Snapshot::Ir3(after))) => {
-                    let change = change::between(before, after, target);
-                    change.map_or_else(|| unseen(shader).to_owned(), |change| change.to_string())
-                }
-                _ => core(shader),
-            },
+    /// The shape of a program that fails. `sides` are what is in front of the stage and behind it, where the program is
+    /// refuted, as the compiler left them: what is read from texts has its instructions numbered anew.
+    pub fn of(failure: &Failure, shader: &Shader, sides: Option<(&Snapshot, &Snapshot)>, target: &Target) -> Self {
+        Self(match (failure, sides) {
+            (Failure::Refused { reason, .. } | Failure::Unsupported { reason, .. }, _) => reason.clone(),
+            (Failure::Panic { place, .. }, _) => place.clone(),
+            (Failure::Refuted { .. }, Some((Snapshot::Ir3(before), Snapshot::Ir3(after)))) => {
+                let change = change::all(before, after, target).into_iter().next();
+                change.map_or_else(|| unseen(shader).to_owned(), |change| change.to_string())
+            }
+            (Failure::Refuted { .. }, _) => core(shader),
         })
     }
 
-    /// All shapes that the two sides of a refutation show, without its program being reduced: more than one where it
-    /// fails for several reasons. None where only the reduced program tells.
-    pub fn candidates(refutation: &Refutation, target: &Target) -> BTreeSet<Self> {
-        match (&refutation.before, &refutation.after) {
-            (Snapshot::Ir3(before), Snapshot::Ir3(after)) => {
+    /// What a program that is not reduced shows: for a panic or a refusal its shape, for a refutation all that differs
+    /// between its sides, what says most first, and nothing behind selection. One of them is its shape once it is reduced,
+    /// as a rule.
+    pub fn candidates(failure: &Failure, sides: Option<(&Snapshot, &Snapshot)>, target: &Target) -> Vec<Self> {
+        match (failure, sides) {
+            (Failure::Refused { reason, .. } | Failure::Unsupported { reason, .. }, _) => vec![Self(reason.clone())],
+            (Failure::Panic { place, .. }, _) => vec![Self(place.clone())],
+            (Failure::Refuted { .. }, Some((Snapshot::Ir3(before), Snapshot::Ir3(after)))) => {
                 change::all(before, after, target).iter().map(|change| Self(change.to_string())).collect()
             }
-            _ => BTreeSet::new(),
+            (Failure::Refuted { .. }, _) => Vec::new(),
         }
     }
 }

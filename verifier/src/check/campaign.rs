@@ -2,7 +2,8 @@
 //!
 //! Program `i` of a campaign is a function of the campaign's seed and `i` alone, whatever the number of threads, so
 //! that any of them can be made again. Threads take the next number from a counter; results are only added up, so a
-//! campaign's counts do not depend on who did what. A failure is handed out the moment that it is found.
+//! campaign's counts do not depend on who did what. A failure is handed out the moment that it is found, before anything
+//! else happens.
 
 use super::{Checker, ProgramReport, Summary};
 use crate::generate::{self, Features, Generated, Profile};
@@ -33,8 +34,10 @@ pub struct Campaign {
     pub jobs: usize,
     /// Environments for each program.
     pub runs: u32,
-    /// Go on after a refutation.
+    /// Go on after a failure.
     pub keep_going: bool,
+    /// Programs that the compiler refuses are failures, as those are that are refuted or crash it.
+    pub refusals: bool,
     /// A bug behind the backend, to see it found.
     pub plant: Option<&'static Plant>,
 }
@@ -108,6 +111,10 @@ pub struct Finding<'a> {
     pub seed: u64,
     /// How many registers it was given.
     pub registers: RegisterLimit,
+    /// The bug that was planted.
+    pub plant: Option<&'static Plant>,
+    /// Whether it is a failure, and not just refused.
+    pub failed: bool,
     /// The program.
     pub generated: &'a Generated,
     /// What was found.
@@ -183,13 +190,17 @@ impl Campaign {
                         let change = change.as_mut().map(|change| change as super::Plant<'_>);
                         let report = checker.program_caught(&generated.shader, &env_seeds(seed, self.runs), change);
                         local.count(generated.shader.instruction_count(), elapsed, &report);
-                        let failed = report.refutation().is_some() || report.crash().is_some();
-                        if failed || report.refusal.is_some() {
+                        let refused = report.refusal.is_some();
+                        let wrong = report.refutation().is_some() || report.crash().is_some();
+                        let failed = wrong || refused && self.refusals;
+                        if failed || refused {
                             (lock().1)(&Finding {
                                 number,
                                 profile,
                                 seed,
                                 registers,
+                                plant: self.plant,
+                                failed,
                                 generated: &generated,
                                 report: &report,
                             });

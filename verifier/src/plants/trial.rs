@@ -45,6 +45,7 @@ pub fn find(plant: &'static Plant, target: Target, seed: u64, programs: usize, l
         jobs: 1,
         runs: 1,
         keep_going: true,
+        refusals: false,
         registers: Some(RegisterLimit::Target),
         plant: Some(plant),
     };

@@ -27,11 +27,11 @@ pub(super) enum Change {
     /// Its operands have changed places.
     Exchanged(Sort),
     /// An operand has parts of two values.
-    Torn(Width),
+    Torn(File),
     /// An operand has another value.
-    Another(Width),
+    Another(File),
     /// An operand has no value.
-    Nothing(Width),
+    Nothing(File),
     /// An instruction with an effect is there that was not.
     Added(Sort),
 }
@@ -53,11 +53,10 @@ pub(super) enum Sort {
     Other,
 }
 
-/// How wide an operand is.
+/// The file of an operand. How wide it is does not matter: most of what goes wrong does so with both widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Width {
-    Full,
-    Half,
+pub(super) enum File {
+    General,
     Predicate,
     Address,
 }
@@ -71,9 +70,9 @@ impl fmt::Display for Change {
             Self::Operation(sort) => write!(f, "{sort} does something else"),
             Self::Modifier(sort) => write!(f, "{sort} with another modifier"),
             Self::Exchanged(sort) => write!(f, "operands of {sort} exchanged"),
-            Self::Torn(width) => write!(f, "{width} operand has parts of two values"),
-            Self::Another(width) => write!(f, "{width} operand has another value"),
-            Self::Nothing(width) => write!(f, "{width} operand has no value"),
+            Self::Torn(file) => write!(f, "{file} has parts of two values"),
+            Self::Another(file) => write!(f, "{file} has another value"),
+            Self::Nothing(file) => write!(f, "{file} has no value"),
             Self::Added(sort) => write!(f, "{sort} added"),
         }
     }
@@ -98,11 +97,10 @@ impl fmt::Display for Sort {
     }
 }
 
-impl fmt::Display for Width {
+impl fmt::Display for File {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Full => "a full",
-            Self::Half => "a half",
+            Self::General => "an operand",
             Self::Predicate => "a predicate",
             Self::Address => "an address",
         })
@@ -129,13 +127,12 @@ impl Sort {
     }
 }
 
-impl Width {
+impl File {
     fn of(class: RegClass) -> Self {
         match class.file {
             RegFile::Predicate => Self::Predicate,
             RegFile::Address => Self::Address,
-            RegFile::General | RegFile::Shared if class.half => Self::Half,
-            RegFile::General | RegFile::Shared => Self::Full,
+            RegFile::General | RegFile::Shared => Self::General,
         }
     }
 }
@@ -222,17 +219,17 @@ fn instruction(
         return;
     }
     for n in wrong {
-        let width = Width::of(after.srcs[n].class);
+        let file = File::of(after.srcs[n].class);
         for (expected, actual) in expected[n].iter().zip(&actual[n]) {
             let unexpected = actual.difference(expected).map(|root| match root {
-                Root::Torn => Change::Torn(width),
-                Root::Undefined => Change::Nothing(width),
-                Root::Immediate(_) | Root::Const(_) | Root::Result(..) => Change::Another(width),
+                Root::Torn => Change::Torn(file),
+                Root::Undefined => Change::Nothing(file),
+                Root::Immediate(_) | Root::Const(_) | Root::Result(..) => Change::Another(file),
             });
             changes.extend(unexpected);
             if actual.is_subset(expected) && actual != expected {
                 // What should come over some paths does not.
-                changes.insert(Change::Another(width));
+                changes.insert(Change::Another(file));
             }
         }
     }

@@ -18,6 +18,8 @@ pub(super) struct Member {
     pub stage: Stage,
     pub failure: Failure,
     pub instructions: usize,
+    /// Instructions before it was reduced.
+    pub original: usize,
     pub minimal: bool,
     /// Its shape if it is minimal; all that may be its shape otherwise.
     pub shapes: Vec<Shape>,
@@ -82,6 +84,8 @@ pub struct Group {
     pub reduced: usize,
     /// Instructions of the smallest.
     pub instructions: usize,
+    /// … before it was reduced.
+    pub original: usize,
     /// The folder of the smallest.
     pub folder: PathBuf,
 }
@@ -122,6 +126,7 @@ fn group(stage: Stage, kind: Kind, shape: Option<Shape>, members: &[&Member]) ->
         count: members.len(),
         reduced: members.iter().filter(|member| member.minimal).count(),
         instructions: smallest.map_or(0, |member| member.instructions),
+        original: smallest.map_or(0, |member| member.original),
         folder: smallest.map(|member| member.path.clone()).unwrap_or_default(),
     }
 }

@@ -96,7 +96,7 @@ impl Triage {
 /// When a folder cannot be read.
 pub fn find(root: &Path) -> io::Result<(Vec<PathBuf>, Vec<Problem>)> {
     let (mut bundles, mut problems) = (Vec::new(), Vec::new());
-    if bundle::folder::is_bundle(root) {
+    if bundle::is_bundle(root) {
         return Ok((vec![root.to_owned()], problems));
     }
     walk(root, &mut bundles, &mut problems)?;
@@ -109,7 +109,7 @@ fn walk(folder: &Path, bundles: &mut Vec<PathBuf>, problems: &mut Vec<Problem>) 
     entries.sort();
     let hidden = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
     for path in entries.into_iter().filter(|path| path.is_dir() && !hidden(path)) {
-        if bundle::folder::is_bundle(&path) {
+        if bundle::is_bundle(&path) {
             bundles.push(path);
         } else if fs::read_dir(&path)?.any(|entry| entry.is_ok_and(|entry| entry.path().is_file())) {
             let error = "found no bundle.json, expected a bundle".into();
@@ -231,7 +231,7 @@ fn choose(all: &[Seen], limit: usize) -> Vec<usize> {
 
 /// What a bundle is for its group; nothing if it does not fail as it says.
 fn member(seen: &Seen) -> Option<Member> {
-    let Case { program, target, symptom, minimal, .. } = &seen.case;
+    let Case { program, target, symptom, minimal, original, .. } = &seen.case;
     let evidence = Evidence::of(&seen.case);
     if evidence.symptom.as_ref()?.failure != symptom.failure {
         return None;
@@ -246,6 +246,7 @@ fn member(seen: &Seen) -> Option<Member> {
         stage: symptom.stage,
         failure: symptom.failure.clone(),
         instructions: program.instruction_count(),
+        original: original.as_ref().map_or(program, |original| &original.program).instruction_count(),
         minimal: *minimal,
         shapes,
     })

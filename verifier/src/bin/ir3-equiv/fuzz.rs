@@ -1,16 +1,19 @@
 //! `fuzz`: random programs.
 
+use crate::triage::{self, Reducing};
 use crate::{Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_compiler::pipeline::RegisterLimit;
+use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_verifier::check::Verdict;
-use ir3_verifier::check::campaign::{Campaign, Counts, Finding};
+use ir3_verifier::check::campaign::{Campaign, Counts, Finding, env_seeds};
 use ir3_verifier::generate::Profile;
-use ir3_verifier::report::{self, Origin};
+use ir3_verifier::report::bundle::{self, Case, Origin};
+use ir3_verifier::semantics::env::Env;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Options of `fuzz`.
@@ -40,10 +43,15 @@ pub struct Fuzz {
     /// Environments that each program is run on, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 1)]
     runs: u32,
-    /// Go on after a refutation.
+    /// Go on after a failure, to the end; what is found is reduced then.
     #[arg(long)]
     keep_going: bool,
-    /// Folder for what is written of a refutation.
+    /// Programs that the compiler refuses are failures, too.
+    #[arg(long)]
+    refusals: bool,
+    #[command(flatten)]
+    reducing: Reducing,
+    /// Folder for the bundles of what is found.
     #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
     failures: PathBuf,
     #[command(flatten)]
@@ -64,7 +72,7 @@ fn parse_registers(text: &str) -> Result<Registers, String> {
     text.parse().map(Registers::Fixed).map_err(|error| format!("{error}, or `random`"))
 }
 
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
         "" | "s" => 1.0,
@@ -106,14 +114,50 @@ impl Rates {
     }
 }
 
+/// A failure that was found and written, as JSON.
+#[derive(Serialize)]
+struct Found<'a> {
+    number: u64,
+    profile: String,
+    seed: u64,
+    stage: &'static str,
+    failure: String,
+    message: &'a str,
+    folder: String,
+}
+
+#[derive(Serialize)]
+struct FoundLine<'a> {
+    found: Found<'a>,
+}
+
+/// Why there is no bundle of a failure.
+#[derive(Debug, thiserror::Error)]
+enum Lost {
+    /// It cannot be seen again.
+    #[error("{profile}, seed {seed}: it failed, and when it was run again it did not")]
+    Passed { profile: Profile, seed: u64 },
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] bundle::WriteError),
+}
+
+/// What a campaign has found so far.
+#[derive(Default)]
+struct Findings {
+    /// The bundles, in the order in which they were written.
+    bundles: Vec<PathBuf>,
+    /// Why programs were refused, where that is no failure.
+    refusals: BTreeMap<String, u64>,
+    /// Failures of which there is no bundle.
+    lost: Vec<Lost>,
+}
+
 impl Fuzz {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt_flag()?;
-        let jobs = match self.jobs {
-            Some(jobs) => jobs,
-            None => std::thread::available_parallelism().map_or(1, |n| n.get()),
-        };
+        let jobs = triage::jobs(self.jobs);
         let campaign = Campaign {
             target: self.gpu.target,
             seed: self.seed,
@@ -127,8 +171,33 @@ impl Fuzz {
             jobs,
             runs: self.runs.max(1),
             keep_going: self.keep_going,
+            refusals: self.refusals,
             plant: self.planted.plant,
         };
+        let (counts, findings) = self.campaign(&campaign, format, &interrupted)?;
+        print(format, &counts, &findings);
+        let mut failure = findings.lost.into_iter().next().map(Failure::from);
+        if !findings.bundles.is_empty() {
+            let triage = self.reducing.run(&findings.bundles, jobs, &interrupted)?;
+            triage::print(format, &triage, &self.failures);
+            failure = failure.or(triage.problems.into_iter().next().map(|problem| problem.error as Failure));
+        }
+        output::summary(format, &counts.summary);
+        let failed = !findings.bundles.is_empty() || counts.summary.refuted + counts.summary.crashed > 0;
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(if failed { Exit::Refuted } else { Exit::Passed }),
+        }
+    }
+
+    /// Runs the campaign. Whatever is found has a bundle before anything is said of it.
+    fn campaign(
+        &self,
+        campaign: &Campaign,
+        format: Format,
+        interrupted: &AtomicBool,
+    ) -> Result<(Counts, Findings), Failure> {
+        bundle::clean(&self.failures).map_err(|error| format!("{}: {error}", self.failures.display()))?;
         let bar = match campaign.programs {
             Some(n) => ProgressBar::new(n),
             None => ProgressBar::no_length(),
@@ -137,57 +206,23 @@ impl Fuzz {
             Some(_) => "{bar:30} {pos}/{len} programs, {elapsed}, {msg}",
             None => "{spinner} {pos} programs, {elapsed}, {msg}",
         })?);
-        let mut refusals: BTreeMap<String, u64> = BTreeMap::new();
-        let mut write_errors = Vec::new();
+        let mut findings = Findings::default();
         let mut found = |finding: &Finding<'_>| {
-            let origin = Origin {
-                name: format!("{}-{}", finding.profile, finding.seed),
-                seed: Some(finding.seed),
-                profile: Some(finding.profile),
-            };
-            if let Some(refutation) = finding.report.refutation() {
-                let written = report::write_failure(
-                    &self.failures,
-                    &origin,
-                    &self.gpu.target,
-                    &finding.generated.shader,
-                    refutation,
-                );
-                bar.suspend(|| {
-                    output::line(&format!(
-                        "refuted: program {} ({}, seed {}), stage {}: {}",
-                        finding.number, finding.profile, finding.seed, refutation.stage, refutation.difference
-                    ));
-                    match written {
-                        Ok(folder) => {
-                            output::line(&format!("  written to {}", folder.display()));
-                            let command = report::command(&folder, &self.gpu.target, refutation);
-                            output::line(&format!("  see it again: {command}"));
-                        }
-                        Err(error) => write_errors.push(error),
+            if finding.failed {
+                match self.keep(finding) {
+                    Ok((case, folder)) => {
+                        bar.suspend(|| announce(format, finding, &case, &folder));
+                        findings.bundles.push(folder);
                     }
-                });
-            } else if let Some((stage, message)) = finding.report.crash() {
-                let written = report::write_crash(
-                    &self.failures,
-                    &origin,
-                    &self.gpu.target,
-                    &finding.generated.shader,
-                    stage,
-                    message,
-                );
-                bar.suspend(|| {
-                    output::line(&format!(
-                        "crashed: program {} ({}, seed {}), stage {stage}: {message}",
-                        finding.number, finding.profile, finding.seed
-                    ));
-                    match written {
-                        Ok(folder) => output::line(&format!("  written to {}", folder.display())),
-                        Err(error) => write_errors.push(error),
+                    Err(error) => {
+                        bar.suspend(|| output::error(&error));
+                        findings.lost.push(error);
+                        // A disk that is full will not get emptier.
+                        interrupted.store(true, Ordering::Relaxed);
                     }
-                });
+                }
             } else if let Some((stage, Verdict::Unknown(why), _)) = finding.report.boundaries.last() {
-                *refusals.entry(format!("{stage}: {why}")).or_default() += 1;
+                *findings.refusals.entry(format!("{stage}: {why}")).or_default() += 1;
             }
         };
         let mut progress = |counts: &Counts| {
@@ -199,40 +234,80 @@ impl Fuzz {
                 rates.instructions_per_second / 1e3
             ));
         };
-        let counts = campaign.run(&interrupted, &mut found, &mut progress);
+        let counts = campaign.run(interrupted, &mut found, &mut progress);
         bar.finish_and_clear();
-        let rates = Rates::of(&counts);
-        match format {
-            Format::Json => output::json(&rates),
-            Format::Human => {
-                output::line(&format!(
-                    "{} programs of {} instructions; per CPU second: {:.0} programs, {:.0} k instructions \
-                     (generate {:.0} k, compile {:.0} k, run and compare {:.0} k)",
-                    counts.summary.programs,
-                    counts.instructions,
-                    rates.programs_per_second,
-                    rates.instructions_per_second / 1e3,
-                    rates.generate_instructions_per_second / 1e3,
-                    rates.compile_instructions_per_second / 1e3,
-                    rates.run_instructions_per_second / 1e3,
-                ));
-                output::line(&format!(
-                    "rejected {:.2} % of programs, vacuous {:.2} % and unfinished {:.2} % of {} runs",
-                    rates.rejected * 100.0,
-                    rates.vacuous * 100.0,
-                    rates.unfinished * 100.0,
-                    counts.runs
-                ));
-                for (why, n) in &refusals {
-                    output::line(&format!("  {n} × {why}"));
-                }
+        Ok((counts, findings))
+    }
+
+    /// Writes the bundle of a failure.
+    fn keep(&self, finding: &Finding<'_>) -> Result<(Case, PathBuf), Lost> {
+        let Finding { profile, seed, registers, plant, .. } = *finding;
+        let envs: Vec<Env> = env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
+        let options = Options { registers, ..Options::default() };
+        let origin = Origin::Seed { seed, profile };
+        let shader = finding.generated.shader.clone();
+        let case =
+            Case::find(shader, self.gpu.target, options, plant, &envs, origin).ok_or(Lost::Passed { profile, seed })?;
+        let folder = bundle::write(&self.failures, &case)?;
+        Ok((case, folder))
+    }
+}
+
+/// Says what was found, and where it is.
+fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::path::Path) {
+    let Finding { number, profile, seed, .. } = *finding;
+    let symptom = &case.symptom;
+    match format {
+        Format::Json => output::json(&FoundLine {
+            found: Found {
+                number,
+                profile: profile.to_string(),
+                seed,
+                stage: symptom.stage.name(),
+                failure: symptom.failure.to_string(),
+                message: &symptom.message,
+                folder: folder.display().to_string(),
+            },
+        }),
+        Format::Human => {
+            let kind = ir3_verifier::triage::Kind::of(&symptom.failure);
+            output::line(&format!(
+                "{kind}: program {number} ({profile}, seed {seed}), stage {}: {}",
+                symptom.stage, symptom.message
+            ));
+            output::line(&format!("  written to {}", folder.display()));
+        }
+    }
+}
+
+/// Prints what the campaign came to.
+fn print(format: Format, counts: &Counts, findings: &Findings) {
+    let rates = Rates::of(counts);
+    match format {
+        Format::Json => output::json(&rates),
+        Format::Human => {
+            output::line(&format!(
+                "{} programs of {} instructions; per CPU second: {:.0} programs, {:.0} k instructions \
+                 (generate {:.0} k, compile {:.0} k, run and compare {:.0} k)",
+                counts.summary.programs,
+                counts.instructions,
+                rates.programs_per_second,
+                rates.instructions_per_second / 1e3,
+                rates.generate_instructions_per_second / 1e3,
+                rates.compile_instructions_per_second / 1e3,
+                rates.run_instructions_per_second / 1e3,
+            ));
+            output::line(&format!(
+                "rejected {:.2} % of programs, vacuous {:.2} % and unfinished {:.2} % of {} runs",
+                rates.rejected * 100.0,
+                rates.vacuous * 100.0,
+                rates.unfinished * 100.0,
+                counts.runs
+            ));
+            for (why, n) in &findings.refusals {
+                output::line(&format!("  {n} × {why}"));
             }
         }
-        output::summary(format, &counts.summary);
-        if let Some(error) = write_errors.into_iter().next() {
-            return Err(error.into());
-        }
-        Ok(if counts.summary.refuted + counts.summary.crashed > 0 { Exit::Refuted } else { Exit::Passed })
     }
 }
 

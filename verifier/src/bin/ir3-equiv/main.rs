@@ -9,6 +9,7 @@ mod planted_bugs;
 mod reduce;
 mod run;
 mod stats;
+mod triage;
 mod verify;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -53,6 +54,8 @@ enum Command {
     Generate(generate::Generate),
     /// Makes a program that fails smaller, while it fails in the same way.
     Reduce(reduce::Reduce),
+    /// Puts failures together that are one bug, and reduces what has not been.
+    Triage(triage::Triage),
     /// Prints how soon each planted bug is found, and what is left of the program.
     #[command(hide = true)]
     PlantedBugs(planted_bugs::PlantedBugs),
@@ -149,6 +152,7 @@ fn main() -> ExitCode {
         Command::Run(command) => command.run(cli.format),
         Command::Generate(command) => command.run(),
         Command::Reduce(command) => command.run(cli.format),
+        Command::Triage(command) => command.run(cli.format),
         Command::PlantedBugs(command) => command.run(cli.format),
         Command::Stats(command) => command.run(cli.format),
     };

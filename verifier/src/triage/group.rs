@@ -130,3 +130,64 @@ fn group(stage: Stage, kind: Kind, shape: Option<Shape>, members: &[&Member]) ->
         folder: smallest.map(|member| member.path.clone()).unwrap_or_default(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reduce::oracle::DifferenceKind;
+
+    fn member(name: &str, failure: Failure, minimal: bool, shapes: &[&str]) -> Member {
+        Member {
+            path: name.into(),
+            stage: Stage::LowerCopies,
+            failure,
+            instructions: name.len(),
+            original: 100,
+            minimal,
+            shapes: shapes.iter().map(|&shape| Shape::from(shape)).collect(),
+        }
+    }
+
+    fn refuted(name: &str, difference: DifferenceKind, minimal: bool, shapes: &[&str]) -> Member {
+        member(name, Failure::Refuted { stage: Stage::LowerCopies, difference }, minimal, shapes)
+    }
+
+    #[test]
+    fn what_differs_in_the_end_does_not_matter() {
+        use DifferenceKind::{Memory, Output};
+        let groups = groups(vec![
+            refuted("abc", Output, true, &["lost"]),
+            refuted("ab", Memory, true, &["lost"]),
+            refuted("a", Memory, true, &["torn"]),
+        ]);
+        let [one, other] = &groups[..] else { panic!("{groups:?}") };
+        assert_eq!((one.count, one.reduced, one.instructions), (2, 2, 2));
+        assert_eq!(one.differences, BTreeSet::from(["memory".to_owned(), "output".to_owned()]));
+        assert_eq!((other.count, &other.folder), (1, &PathBuf::from("a")));
+    }
+
+    #[test]
+    fn who_was_not_reduced_is_counted_apart() {
+        use DifferenceKind::Output;
+        let groups = groups(vec![
+            refuted("reduced", Output, true, &["lost"]),
+            // The first of its shapes that a reduced one has.
+            refuted("x", Output, false, &["order", "lost"]),
+            // None of them.
+            refuted("y", Output, false, &["order"]),
+        ]);
+        let [one, other] = &groups[..] else { panic!("{groups:?}") };
+        assert_eq!((one.count, one.reduced, one.folder.as_path()), (2, 1, std::path::Path::new("reduced")));
+        assert_eq!((other.count, other.reduced, &other.shape), (1, 0, &None));
+    }
+
+    #[test]
+    fn a_crash_is_known_by_its_place() {
+        let crash =
+            |name, place: &str, minimal| member(name, Failure::Panic { place: place.to_owned() }, minimal, &[place]);
+        let groups = groups(vec![crash("a", "x.rs:1", false), crash("b", "x.rs:1", false), crash("c", "y.rs:1", true)]);
+        let counts: Vec<_> = groups.iter().map(|group| (group.count, group.reduced)).collect();
+        assert_eq!(counts, [(2, 0), (1, 1)]);
+        assert!(groups.iter().all(|group| group.shape.is_some()));
+    }
+}

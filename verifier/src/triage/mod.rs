@@ -15,8 +15,6 @@ mod change;
 mod contents;
 mod group;
 mod shape;
-#[cfg(test)]
-mod tests;
 
 pub use group::{Group, Kind};
 pub use shape::Shape;

@@ -28,6 +28,13 @@ impl fmt::Display for Shape {
     }
 }
 
+#[cfg(test)]
+impl From<&str> for Shape {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
 impl Shape {
     /// The shape of a program that fails. `sides` are what is in front of the stage and behind it, where the program is
     /// refuted, as the compiler left them: what is read from texts has its instructions numbered anew.

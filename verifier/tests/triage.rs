@@ -1,0 +1,249 @@
+//! The flow of `fuzz` and `triage`, and that one bug is one group.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// A folder that goes with its name.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ir3-equiv-triage-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn command(arguments: &str, folder: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
+    command.args(arguments.split_whitespace()).arg(folder).stdin(Stdio::null());
+    command
+}
+
+/// Runs the program with `folder` as its last argument: the exit code, standard output, standard error.
+fn run(arguments: &str, folder: &str) -> (Option<i32>, String, String) {
+    let output = command(arguments, folder).output().expect("our own program");
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    (output.status.code(), out, err)
+}
+
+/// The groups in the output of a run with `--format json`.
+fn groups(output: &str) -> Vec<Value> {
+    let lines = output.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
+    lines.filter_map(|line| line.get("group").cloned()).collect()
+}
+
+fn count(group: &Value) -> u64 {
+    group["count"].as_u64().expect("a number")
+}
+
+#[test]
+fn nothing_found_is_a_pass() {
+    let root = Temporary::new("pass");
+    let (code, out, err) = run("fuzz --programs 24 --failures", &root.path("found"));
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(!root.0.join("found").exists());
+    let (code, _, err) = run("triage", &root.path("found"));
+    assert_eq!(code, Some(2));
+    assert!(err.contains("found"), "{err}");
+}
+
+#[test]
+fn the_first_failure_ends_a_campaign_and_is_reduced() {
+    let root = Temporary::new("first");
+    let found = root.path("found");
+    let (code, out, err) = run("fuzz --jobs 1 --plant inverted-branch --failures", &found);
+    assert_eq!(code, Some(1), "{out}{err}");
+    let line = |start: &str| out.lines().filter_map(|line| line.strip_prefix(start)).collect::<Vec<_>>();
+    let written = line("  written to ");
+    assert_eq!(written.len(), 1, "{out}");
+    // The group, the size before and after, the folder, the command.
+    assert_eq!(line("copy-propagation, refuted (").len(), 1, "{out}");
+    let size = out.lines().find(|line| line.contains(" instructions to ")).expect("the sizes");
+    assert!(size.ends_with(&format!(", in {}", written[0])), "{size}");
+    let numbers: Vec<usize> =
+        size.split_whitespace().filter_map(|word| word.trim_end_matches(',').parse().ok()).collect();
+    assert!(matches!(numbers[..], [before, after] if after < before && after <= 10), "{size}");
+    let again = line("  see it again: ir3-equiv ");
+    let [again] = again[..] else { panic!("found {again:?}, expected one command") };
+    let (verify, folder) = again.split_once(' ').expect("a path");
+    let (code, out, err) = run(verify, folder);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(out.contains("it fails as its bundle says"), "{out}");
+
+    // The same without a reduction, which `triage` makes up for.
+    let found = root.path("unreduced");
+    let (code, out, _) = run("fuzz --jobs 1 --no-reduce --plant inverted-branch --failures", &found);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("instructions, not reduced, in "), "{out}");
+    let (code, out, _) = run("triage --no-reduce", &found);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("not reduced"), "{out}");
+    let (code, out, _) = run("triage", &found);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("copy-propagation, refuted (") && out.contains(" instructions to "), "{out}");
+}
+
+#[test]
+fn refusals_are_failures_when_asked() {
+    let root = Temporary::new("refusals");
+    // Most random programs have something that this GPU has not.
+    let (code, out, err) = run("fuzz --gpu a306 --programs 12 --failures", &root.path("none"));
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(!root.0.join("none").exists());
+    let (code, out, err) =
+        run("fuzz --gpu a306 --programs 12 --keep-going --refusals --format json --failures", &root.path("found"));
+    assert_eq!(code, Some(1), "{out}{err}");
+    let groups = groups(&out);
+    assert!(!groups.is_empty() && groups.iter().all(|group| group["kind"] == "refused"), "{out}");
+}
+
+#[test]
+fn the_result_does_not_depend_on_threads() {
+    let root = Temporary::new("threads");
+    let result = |jobs: u32, name: &str| {
+        let found = root.path(name);
+        let arguments =
+            format!("fuzz --keep-going --programs 48 --plant wrong-constant --jobs {jobs} --format json --failures");
+        let (code, out, err) = run(&arguments, &found);
+        assert_eq!(code, Some(1), "{out}{err}");
+        let groups = groups(&out);
+        let text: Vec<String> = groups.iter().map(|group| group.to_string().replace(&found, "")).collect();
+        assert!(groups.iter().map(count).sum::<u64>() > 5, "{out}");
+        assert!(groups.iter().all(|group| group["count"] == group["reduced"]), "{out}");
+        text
+    };
+    assert_eq!(result(1, "one"), result(2, "two"));
+}
+
+#[test]
+fn what_is_no_bundle_is_named() {
+    let root = Temporary::new("malformed");
+    let found = root.path("found");
+    let (code, out, err) =
+        run("fuzz --keep-going --no-reduce --programs 24 --plant inverted-branch --failures", &found);
+    assert_eq!(code, Some(1), "{out}{err}");
+    let bundles: Vec<PathBuf> =
+        out.lines().filter_map(|line| line.strip_prefix("  written to ")).map(PathBuf::from).collect();
+    let [gone, bad, ..] = &bundles[..] else { panic!("{out}") };
+    let edit = |path: &Path, from: &str, to: &str| {
+        let text = fs::read_to_string(path).expect("a file");
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replace(from, to)).expect("a file");
+    };
+    // Without the planted bug it passes: it is neither a failure nor a problem.
+    edit(&gone.join("bundle.json"), "\"inverted-branch\"", "null");
+    let (code, out, err) = run("triage --no-reduce", &found);
+    assert_eq!(code, Some(1), "{out}{err}");
+    assert!(out.contains(&format!("{}: does not fail any more", gone.display())), "{out}");
+    // What a killed process has left is removed and not spoken of.
+    let partial = Path::new(&found).join(".something.4194303.partial");
+    fs::create_dir_all(&partial).expect("a folder");
+    fs::write(partial.join("bundle.json"), "{").expect("a file");
+    edit(&bad.join("bundle.json"), "\"copy-propagation\"", "\"copy-prop\"");
+    let stranger = Path::new(&found).join("stranger");
+    fs::create_dir_all(&stranger).expect("a folder");
+    fs::write(stranger.join("notes.txt"), "nothing").expect("a file");
+    let (code, out, err) = run("triage --no-reduce", &found);
+    assert_eq!(code, Some(2), "{out}{err}");
+    assert!(err.contains(&bad.display().to_string()) && err.contains("copy-prop"), "{err}");
+    assert!(err.contains(&format!("{}: found no bundle.json", stranger.display())), "{err}");
+    assert!(!partial.exists() && !err.contains("partial") && !out.contains("partial"), "{out}{err}");
+    // The others are there all the same.
+    assert!(out.contains("copy-propagation"), "{out}");
+}
+
+/// Ctrl-C: what was found is kept, and `triage` goes on.
+#[test]
+#[cfg(unix)]
+fn an_interrupted_campaign_is_gone_on_with() {
+    let root = Temporary::new("interrupt");
+    let found = root.path("found");
+    let mut command = command("fuzz --keep-going --time 10m --jobs 2 --plant inverted-branch --failures", &found);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("our own program");
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut text = String::new();
+    while text.matches("  written to ").count() < 2 {
+        assert!(out.read_line(&mut text).expect("text") > 0, "{text}");
+    }
+    let kill = Command::new("kill").arg("-INT").arg(child.id().to_string()).status().expect("kill");
+    assert!(kill.success());
+    out.read_to_string(&mut text).expect("text");
+    assert_eq!(child.wait().expect("it is ours").code(), Some(1), "{text}");
+    assert!(text.contains("; interrupted") && text.contains("to go on: ir3-equiv triage "), "{text}");
+    let announced = text.lines().filter_map(|line| line.strip_prefix("  written to ")).count();
+    let (code, out, err) = run("triage --format json", &found);
+    assert_eq!(code, Some(1), "{out}{err}");
+    let groups = groups(&out);
+    assert_eq!(groups.iter().map(count).sum::<u64>(), announced as u64, "{out}");
+    assert!(groups.iter().all(|group| group["count"] == group["reduced"]), "{out}");
+}
+
+/// The groups of a bug, found in so many programs.
+fn groups_of(root: &Temporary, plant: &str, programs: u32) -> Vec<Value> {
+    let arguments = format!("fuzz --keep-going --format json --programs {programs} --plant {plant} --failures");
+    let (code, out, err) = run(&arguments, &root.path(plant));
+    assert_eq!(code, Some(1), "{plant}: {out}{err}");
+    let groups = groups(&out);
+    for group in &groups {
+        println!("{plant}: {} × {} {} {}", group["count"], group["stage"], group["differences"], group["shape"]);
+    }
+    groups
+}
+
+/// One bug shows up once, by and large; two bugs of one stage are not taken for one.
+#[test]
+fn a_bug_is_a_group_and_two_are_two() {
+    let root = Temporary::new("groups");
+    for (one, other, programs) in [
+        ("dropped-copy", "copy-cycle", 100),
+        ("live-range", "half-overlap", 60),
+        ("wrong-condition", "wrong-constant", 80),
+        ("lost-store", "inverted-branch", 24),
+    ] {
+        let main = |plant: &str| {
+            let groups = groups_of(&root, plant, programs);
+            let all: u64 = groups.iter().map(count).sum();
+            assert!(count(&groups[0]) * 2 > all, "{plant}: {groups:?}");
+            assert!(groups.len() <= 8, "{plant}: {groups:?}");
+            (groups[0]["stage"].clone(), groups[0]["shape"].clone())
+        };
+        assert_ne!(main(one), main(other), "{one} and {other}");
+    }
+    // All eight together.
+    let (code, out, err) = run("triage --format json", &root.path(""));
+    assert_eq!(code, Some(1), "{out}{err}");
+    for group in groups(&out) {
+        println!("together: {} × {} {}", group["count"], group["stage"], group["shape"]);
+    }
+}
+
+/// Of many that look alike a few are reduced, and the table says so.
+#[test]
+fn not_all_are_reduced_where_there_are_many() {
+    let root = Temporary::new("many");
+    let arguments = "fuzz --keep-going --format json --programs 48 --plant dropped-copy --reduce-limit 2 --failures";
+    let (code, out, err) = run(arguments, &root.path("found"));
+    assert_eq!(code, Some(1), "{out}{err}");
+    let groups = groups(&out);
+    let sum = |field: &str| groups.iter().map(|group| group[field].as_u64().expect("a number")).sum::<u64>();
+    assert!(sum("reduced") < sum("count") && sum("reduced") > 0, "{out}");
+    // Most of the others are told by what differs in them.
+    let unknown: u64 = groups.iter().filter(|group| group["shape"].is_null()).map(count).sum();
+    assert!(unknown * 4 < sum("count"), "{out}");
+}

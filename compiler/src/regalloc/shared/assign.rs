@@ -1,0 +1,305 @@
+//! One walk over the blocks: each definition gets the first gap, or victims are named.
+//!
+//! A definition is live only where its block dominates, so what is taken while the walk is there is all that it has to
+//! keep clear of. That holds along physical edges for values whose definition dominates along them; a value that lives
+//! into the first block does not, and is a victim at once.
+
+use super::super::{Error, order};
+use super::elements::{Elements, split_of};
+use super::liveness::Liveness;
+use crate::ir3::opcode::Latency;
+use crate::ir3::{Block, InstrData, Instr, Opcode, OperandFlags, Program, RegFile, SrcOperand, Value};
+use crate::target::RegisterFiles;
+use cranelift_entity::SecondaryMap;
+
+/// How the walk ended.
+pub enum Outcome {
+    /// The first unit of each component that is read.
+    Placed(Vec<Option<u8>>),
+    /// What has to go before another walk.
+    Victims(Vec<Value>),
+}
+
+/// Why a value may not be a victim: it serves one instruction only, in place of a victim. If it finds no room, the
+/// value given here goes in its stead, if there is one.
+pub type Kept = SecondaryMap<Value, Option<Option<Value>>>;
+
+struct Walk<'a> {
+    program: &'a Program,
+    elements: &'a Elements,
+    liveness: &'a Liveness,
+    limits: RegisterFiles,
+    kept: &'a Kept,
+    units: Vec<Option<u8>>,
+    /// Which component is in each unit.
+    taken: [Option<u32>; 64],
+    victims: Vec<Value>,
+    is_victim: SecondaryMap<Value, bool>,
+    /// What it costs to be a victim.
+    cost: SecondaryMap<Value, u32>,
+    /// The phi that reads a value.
+    phi_of: SecondaryMap<Value, Option<Value>>,
+}
+
+/// Places every shared value.
+pub fn run(
+    program: &Program,
+    elements: &Elements,
+    liveness: &Liveness,
+    limits: RegisterFiles,
+    kept: &Kept,
+) -> Result<Outcome, Error> {
+    let mut walk = Walk {
+        program,
+        elements,
+        liveness,
+        limits,
+        kept,
+        units: vec![None; elements.list.len()],
+        taken: [None; 64],
+        victims: Vec::new(),
+        is_victim: SecondaryMap::new(),
+        cost: SecondaryMap::new(),
+        phi_of: SecondaryMap::new(),
+    };
+    walk.weigh();
+    let early: Vec<u32> = liveness.live_in(program.entry()).collect();
+    for element in early {
+        let value = elements.list[element as usize].value;
+        if kept[value].is_some() {
+            return Err(Error::Malformed { what: format!("{value} is read where it is not defined") });
+        }
+        walk.sacrifice(value);
+    }
+    for block in order(program) {
+        walk.block(block)?;
+    }
+    Ok(if walk.victims.is_empty() { Outcome::Placed(walk.units) } else { Outcome::Victims(walk.victims) })
+}
+
+impl Walk<'_> {
+    /// Counts the reads that would need the value back in a shared register; in loops they count more.
+    fn weigh(&mut self) {
+        let depth = super::loop_depths(self.program);
+        for (block, instr) in self.program.iter_instrs() {
+            if split_of(self.program, instr).is_some() {
+                continue;
+            }
+            let data = &self.program.instrs[instr];
+            let scalar = data.dsts.first().is_some_and(|dst| dst.class.file == RegFile::Shared);
+            for src in data.srcs.iter().filter(|src| src.class.file == RegFile::Shared) {
+                let Some(value) = src.value().and_then(|value| self.root(value)) else { continue };
+                let each = if scalar { 4 } else { 1 };
+                self.cost[value] = self.cost[value].saturating_add(each << (3 * depth[block].min(6)));
+                if data.opcode == Opcode::Phi {
+                    self.phi_of[value] = data.dsts[0].value();
+                }
+            }
+        }
+    }
+
+    /// The value whose component `value` is.
+    fn root(&self, value: Value) -> Option<Value> {
+        self.elements.of(value).map(|(first, _)| self.elements.list[first as usize].value)
+    }
+
+    fn sacrifice(&mut self, value: Value) {
+        if !std::mem::replace(&mut self.is_victim[value], true) {
+            self.victims.push(value);
+        }
+        for unit in &mut self.taken {
+            if unit.is_some_and(|element| self.elements.list[element as usize].value == value) {
+                *unit = None;
+            }
+        }
+    }
+
+    fn block(&mut self, block: Block) -> Result<(), Error> {
+        self.taken = [None; 64];
+        let live: Vec<u32> = self.liveness.live_in(block).collect();
+        for element in live {
+            let value = self.elements.list[element as usize].value;
+            if self.is_victim[value] {
+                continue;
+            }
+            match self.units[element as usize] {
+                Some(unit) => self.occupy(element, unit),
+                // Its definition does not stand in front of this along physical edges.
+                None if self.kept[value].is_none() => self.sacrifice(value),
+                None if !self.victims.is_empty() => {}
+                None => return Err(Error::Malformed { what: format!("{value} is read where it is not defined") }),
+            }
+        }
+        let mut kills = self.liveness.kills(self.program, self.elements, block);
+        let list = &self.program.blocks[block].instrs;
+        let first = list.iter().position(|&i| self.program.instrs[i].opcode != Opcode::Phi).unwrap_or(list.len());
+        let inputs = list[first..].iter().take_while(|&&i| self.program.instrs[i].opcode == Opcode::Input).count();
+        // Phis are there at once, and so are inputs: what nobody reads of them is in the way until all are placed.
+        let mut unread = Vec::new();
+        for group in [&list[..first], &list[first..first + inputs]] {
+            for &instr in group {
+                self.define(instr, &mut unread)?;
+            }
+            self.release(&mut unread);
+        }
+        for &instr in &list[first + inputs..] {
+            if split_of(self.program, instr).is_some() {
+                continue;
+            }
+            let data = &self.program.instrs[instr];
+            let early = data.opcode.info().latency == Latency::Macro
+                || data.dsts.iter().any(|dst| dst.flags.contains(OperandFlags::EARLY_CLOBBER));
+            let mut killed = std::mem::take(&mut kills[instr]);
+            if early {
+                self.define(instr, &mut unread)?;
+                self.release(&mut killed);
+            } else {
+                self.release(&mut killed);
+                self.define(instr, &mut unread)?;
+            }
+            self.release(&mut unread);
+        }
+        Ok(())
+    }
+
+    fn occupy(&mut self, element: u32, unit: u8) {
+        let units = self.elements.list[element as usize].units;
+        self.taken[usize::from(unit)..][..usize::from(units)].fill(Some(element));
+    }
+
+    /// Frees the units of components.
+    fn release(&mut self, list: &mut Vec<u32>) {
+        for element in list.drain(..) {
+            for unit in &mut self.taken {
+                if *unit == Some(element) {
+                    *unit = None;
+                }
+            }
+        }
+    }
+
+    /// Places what an instruction defines; components that nobody reads are added to `unread`.
+    fn define(&mut self, instr: Instr, unread: &mut Vec<u32>) -> Result<(), Error> {
+        let data = &self.program.instrs[instr];
+        for dst in &data.dsts {
+            let Some(value) = dst.value().filter(|_| dst.class.file == RegFile::Shared) else { continue };
+            let range = self.elements.range(value);
+            let is_unread = |element: u32| !self.liveness.is_used(element);
+            if range.is_empty() || self.is_victim[value] || data.opcode == Opcode::Phi && is_unread(range.start) {
+                continue;
+            }
+            let step = dst.class.component_units() as u8;
+            let len = usize::from(step) * range.len();
+            let reach = if dst.class.half { self.limits.shared_half } else { self.limits.shared };
+            let reach = (reach as usize).min(self.taken.len());
+            let Some(unit) = self.find(data, value, len, usize::from(step), reach)? else { continue };
+            for (k, element) in range.enumerate() {
+                let at = unit + k as u8 * step;
+                self.units[element as usize] = Some(at);
+                self.occupy(element, at);
+                if !self.liveness.is_used(element) {
+                    unread.push(element);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The place for a value: where a phi wants it, else the first gap, else one that victims leave.
+    fn find(
+        &mut self,
+        data: &InstrData,
+        value: Value,
+        len: usize,
+        align: usize,
+        reach: usize,
+    ) -> Result<Option<u8>, Error> {
+        let is_free = |taken: &[Option<u32>; 64], at: usize| {
+            at + len <= reach && at % align == 0 && taken[at..at + len].iter().all(Option::is_none)
+        };
+        let wish = |walk: &Self| {
+            let of = |value: Value| walk.elements.of(value).and_then(|(first, _)| walk.units[first as usize]);
+            let mut wishes: Vec<usize> = walk.phi_of[value].and_then(of).map(usize::from).into_iter().collect();
+            if data.opcode == Opcode::Phi {
+                let srcs = data.srcs.iter().filter_map(|src| match src.operand {
+                    SrcOperand::Place(place) => place.value(),
+                    _ => None,
+                });
+                wishes.extend(srcs.filter_map(of).map(usize::from));
+            }
+            wishes.into_iter().find(|&at| is_free(&walk.taken, at))
+        };
+        if let Some(at) = wish(self) {
+            return Ok(Some(at as u8));
+        }
+        let starts = || (0..(reach + 1).saturating_sub(len)).step_by(align);
+        // Halves reach the lower half of the file only, so full registers are placed from above.
+        let gap = if align == 1 {
+            starts().find(|&at| is_free(&self.taken, at))
+        } else {
+            starts().rev().find(|&at| is_free(&self.taken, at))
+        };
+        if let Some(at) = gap {
+            return Ok(Some(at as u8));
+        }
+        self.make_room(value, len, starts(), reach)
+    }
+
+    /// Names the cheapest victims: those in one place, or the value itself.
+    fn make_room(
+        &mut self,
+        value: Value,
+        len: usize,
+        starts: impl Iterator<Item = usize>,
+        reach: usize,
+    ) -> Result<Option<u8>, Error> {
+        let mut best: Option<(u32, usize)> = None;
+        for at in starts {
+            let mut cost = 0u32;
+            let mut last = None;
+            let mut possible = true;
+            for &element in self.taken[at..at + len].iter().flatten() {
+                let other = self.elements.list[element as usize].value;
+                if last != Some(other) {
+                    possible &= self.may_go(other);
+                    cost = cost.saturating_add(self.cost[other] + 1);
+                    last = Some(other);
+                }
+            }
+            if possible && best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, at));
+            }
+        }
+        let own = match self.kept[value] {
+            None => self.may_go(value).then_some((self.cost[value] + 1, value)),
+            // In the stead of what it serves.
+            Some(Some(phi)) if !self.is_victim[phi] && self.may_go(phi) => Some((u32::MAX, phi)),
+            Some(_) => None,
+        };
+        match (best, own) {
+            (Some((cost, at)), own) if own.is_none_or(|(own, _)| cost < own) => {
+                let others: Vec<u32> = self.taken[at..at + len].iter().flatten().copied().collect();
+                for element in others {
+                    self.sacrifice(self.elements.list[element as usize].value);
+                }
+                Ok(Some(at as u8))
+            }
+            (_, Some((_, victim))) => {
+                self.sacrifice(victim);
+                Ok(None)
+            }
+            // Another round may do better: this one has victims already.
+            _ if !self.victims.is_empty() => Ok(None),
+            _ => Err(Error::NeedsSpilling {
+                needed: (reach / 2) as u32 + 1,
+                available: (reach / 2) as u32,
+                file: "shared",
+            }),
+        }
+    }
+
+    /// Whether a value may be a victim.
+    fn may_go(&self, value: Value) -> bool {
+        self.kept[value].is_none() && !self.elements.is_read_whole(value)
+    }
+}

@@ -1,0 +1,87 @@
+//! The components of shared values, numbered. Each is placed by itself, but those of a vector side by side.
+
+use super::is_value;
+use crate::ir3::{Attrs, Instr, Opcode, Place, Program, RegFile, Value};
+use cranelift_entity::SecondaryMap;
+
+/// One component of a shared value.
+#[derive(Clone, Copy, Debug)]
+pub struct Element {
+    /// The value.
+    pub value: Value,
+    /// Units that it takes.
+    pub units: u8,
+}
+
+/// All components of all shared values.
+pub struct Elements {
+    /// The components, those of a value in a row.
+    pub list: Vec<Element>,
+    /// First component plus one, and how many there are.
+    index: SecondaryMap<Value, (u32, u16)>,
+    /// Vectors that something reads that is no split.
+    whole: SecondaryMap<Value, bool>,
+}
+
+impl Elements {
+    /// Numbers the components; a split of a shared vector has no component of its own.
+    pub fn new(program: &Program) -> Self {
+        let index = SecondaryMap::with_capacity(program.values.len());
+        let mut this = Self { list: Vec::new(), index, whole: SecondaryMap::new() };
+        for (_, instr) in program.iter_instrs() {
+            let data = &program.instrs[instr];
+            if split_of(program, instr).is_some() {
+                continue;
+            }
+            for src in data.srcs.iter().filter(|src| src.class.file == RegFile::Shared) {
+                if let Some(value) = src.value().filter(|&value| program.values[value].components > 1) {
+                    this.whole[value] = true;
+                }
+            }
+            for dst in data.dsts.iter().filter(|dst| is_value(&dst.place, dst.class)) {
+                let Place::Value(value) = dst.place else { continue };
+                let count = program.values[value].components;
+                this.index[value] = (this.list.len() as u32 + 1, count);
+                let units = dst.class.component_units() as u8;
+                this.list.extend((0..count).map(|_| Element { value, units }));
+            }
+        }
+        // A split may stand in front of what it splits, if blocks are not in the order of dominance.
+        for (_, instr) in program.iter_instrs() {
+            if let Some((split, vector, offset)) = split_of(program, instr) {
+                let (first, count) = this.index[vector];
+                if first != 0 && offset < count {
+                    this.index[split] = (first + u32::from(offset), 1);
+                }
+            }
+        }
+        this
+    }
+
+    /// The components of a value: the first, and how many.
+    pub fn of(&self, value: Value) -> Option<(u32, u16)> {
+        let (first, count) = self.index[value];
+        Some((first.checked_sub(1)?, count))
+    }
+
+    /// Whether something reads the vector that is no split.
+    pub fn is_read_whole(&self, vector: Value) -> bool {
+        self.whole[vector]
+    }
+
+    /// The components that `value` is, by number.
+    pub fn range(&self, value: Value) -> std::ops::Range<u32> {
+        self.of(value).map_or(0..0, |(first, count)| first..first + u32::from(count))
+    }
+}
+
+/// The value, the vector and the component of a split of a shared vector.
+pub fn split_of(program: &Program, instr: Instr) -> Option<(Value, Value, u16)> {
+    let data = &program.instrs[instr];
+    let (Opcode::Split, Attrs::Split { offset }) = (data.opcode, &data.attrs) else { return None };
+    let (dst, src) = (data.dsts.first()?, data.srcs.first()?);
+    if !is_value(&dst.place, dst.class) || src.class != dst.class {
+        return None;
+    }
+    Some((dst.value()?, src.value()?, *offset))
+}

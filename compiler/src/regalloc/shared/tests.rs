@@ -1,0 +1,1 @@
+//! Programs in text, with few shared registers.

@@ -14,12 +14,16 @@ use std::fmt;
 pub enum Stage {
     /// nir to ir3 in SSA form.
     Select,
+    /// Uniform values go to shared registers, their computation to the scalar ALU.
+    ScalarAlu,
     /// Copies, modifiers, immediates and constants into the instructions that read them.
     CopyPropagation,
     /// Removal of what nobody reads.
     DeadCode,
     /// Registers for predicates and addresses; critical edges get blocks of their own. Otherwise still SSA.
     Predicates,
+    /// Registers for shared values; physical edges. General values are still in SSA form.
+    SharedRegisters,
     /// Values that find no register go to memory and come back.
     Spill,
     /// Physical registers; phis become parallel copies.
@@ -32,11 +36,13 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Select,
+        Self::ScalarAlu,
         Self::CopyPropagation,
         Self::DeadCode,
         Self::Predicates,
+        Self::SharedRegisters,
         Self::Spill,
         Self::RegisterAllocation,
         Self::LowerSpills,
@@ -47,9 +53,11 @@ impl Stage {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Select => "select",
+            Self::ScalarAlu => "scalar-alu",
             Self::CopyPropagation => "copy-propagation",
             Self::DeadCode => "dead-code",
             Self::Predicates => "predicates",
+            Self::SharedRegisters => "shared-registers",
             Self::Spill => "spill",
             Self::RegisterAllocation => "register-allocation",
             Self::LowerSpills => "lower-spills",
@@ -72,6 +80,8 @@ impl fmt::Display for Stage {
 /// What to compile with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// Compute uniform values with the scalar ALU, where the target has one.
+    pub scalar_alu: bool,
     /// Run copy propagation.
     pub copy_propagation: bool,
     /// Remove dead code.
@@ -84,7 +94,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { copy_propagation: true, dead_code: true, last: Stage::LowerCopies, registers: RegisterLimit::Target }
+        Self {
+            scalar_alu: true,
+            copy_propagation: true,
+            dead_code: true,
+            last: Stage::LowerCopies,
+            registers: RegisterLimit::Target,
+        }
     }
 }
 
@@ -93,6 +109,7 @@ impl Options {
     pub fn runs(&self, stage: Stage) -> bool {
         stage <= self.last
             && match stage {
+                Stage::ScalarAlu => self.scalar_alu,
                 Stage::CopyPropagation => self.copy_propagation,
                 Stage::DeadCode => self.dead_code,
                 _ => true,
@@ -159,15 +176,19 @@ pub fn run_stage(
     target: &Target,
     options: &Options,
 ) -> Result<Change, CompileError> {
-    if is_idle(stage, program) {
+    if is_idle(stage, program, target) {
         return Ok(Change::Nothing);
     }
     let of_registers = |error| CompileError::of_registers(stage, error);
     match stage {
         Stage::Select | Stage::Spill | Stage::LowerSpills => {}
+        Stage::ScalarAlu => opt::scalar_alu::run(program, target),
         Stage::CopyPropagation => opt::copy_propagation::run(program, target),
         Stage::DeadCode => opt::dead_code::run(program),
         Stage::Predicates => regalloc::predicates(program, target).map_err(of_registers)?,
+        Stage::SharedRegisters => {
+            regalloc::shared::run(program, target, options.registers.files(target)).map_err(of_registers)?;
+        }
         Stage::RegisterAllocation => {
             regalloc::run_within(program, target, options.registers.files(target)).map_err(of_registers)?;
         }
@@ -178,10 +199,12 @@ pub fn run_stage(
 
 /// Whether a stage has nothing to do. This sees the program through a shared reference, so that whoever compares
 /// boundaries may rely on it: the program behind an idle stage is the one in front of it.
-fn is_idle(stage: Stage, program: &ir3::Program) -> bool {
+fn is_idle(stage: Stage, program: &ir3::Program, target: &Target) -> bool {
     match stage {
         Stage::Select | Stage::Spill | Stage::LowerSpills => true,
+        Stage::ScalarAlu => !target.has_shared_regfile,
         Stage::Predicates => !regalloc::has_predicates(program),
+        Stage::SharedRegisters => !regalloc::shared::is_needed(program),
         Stage::CopyPropagation | Stage::DeadCode | Stage::RegisterAllocation | Stage::LowerCopies => false,
     }
 }

@@ -109,7 +109,11 @@ impl Uniformity {
             Outcome::OfSource => data.srcs.get(k).is_some_and(|src| self.src_is_uniform(&src.operand, block)),
             Outcome::Phi => {
                 let preds = &program.blocks[block].predecessors;
-                let together = preds.len() < 2 || !self.waiting.is_point(block);
+                if preds.len() == 1 {
+                    // Lanes that took the one edge may have waited for each other behind it.
+                    return srcs_are(block);
+                }
+                let together = !self.waiting.is_point(block);
                 let reads = data.srcs.iter().zip(preds);
                 together && reads.into_iter().all(|(src, &pred)| self.src_is_uniform(&src.operand, pred))
             }

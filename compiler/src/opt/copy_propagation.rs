@@ -16,24 +16,34 @@
 //! the old contents, so only copies that stand behind the last such write are looked through.
 
 use crate::ir3::legality::{allowed_mods, takes_flut_immediates, valid_source};
+use crate::ir3::reconvergence::{Waiting, may_diverge};
 use crate::ir3::{
-    Attrs, Condition, Instr, InstrData, Mods, Opcode, OperandFlags, Place, Program, RegFile, Round, Src, SrcOperand,
-    Type, Value,
+    Attrs, Block, Condition, Instr, InstrData, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Round,
+    Src, SrcOperand, Type, Value,
     opcode::{Latency, Numeric},
 };
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
-use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 
 /// Replaces operands by what was copied into them.
 pub fn run(program: &mut Program, target: &Target) {
     let writers = program.iter_instrs().filter(|&(_, instr)| writes_consts(program.instrs[instr].opcode)).count();
-    let mut pass =
-        Pass { target, program, vectors: SecondaryMap::new(), early: SecondaryMap::new(), writers_to_come: writers };
+    let shared = SharedValues::new(program);
+    let mut pass = Pass {
+        target,
+        program,
+        vectors: SecondaryMap::new(),
+        early: SecondaryMap::new(),
+        writers_to_come: writers,
+        shared,
+        block: Block::reserved_value(),
+    };
     for phis in [false, true] {
         for position in 0..pass.program.layout.len() {
             let block = pass.program.layout[position];
             let list = std::mem::take(&mut pass.program.blocks[block].instrs);
+            pass.block = block;
             for &instr in &list {
                 match (pass.program.instrs[instr].opcode == Opcode::Phi, phis) {
                     (false, false) | (true, true) => pass.run_instr(instr),
@@ -60,6 +70,47 @@ struct Pass<'a> {
     /// Moves in front of the last write to the constant file.
     early: SecondaryMap<Instr, bool>,
     writers_to_come: usize,
+    /// Where shared values are defined, if there are any.
+    shared: Option<SharedValues>,
+    /// The block whose turn it is.
+    block: Block,
+}
+
+/// What has to be known to read a shared value later than a copy of it was made.
+struct SharedValues {
+    def_block: SecondaryMap<Value, PackedOption<Block>>,
+    /// The blocks that read a predicate or an address, which may be computed again there.
+    special_uses: SecondaryMap<Value, Vec<Block>>,
+    waiting: Waiting,
+}
+
+impl SharedValues {
+    fn new(program: &Program) -> Option<Self> {
+        let is_shared = |class: RegClass| class.file == RegFile::Shared;
+        let defines = |&(_, instr): &(Block, Instr)| program.instrs[instr].dsts.iter().any(|dst| is_shared(dst.class));
+        program.iter_instrs().find(defines)?;
+        let mut def_block = SecondaryMap::with_capacity(program.values.len());
+        let mut special_uses: SecondaryMap<Value, Vec<Block>> = SecondaryMap::new();
+        for (block, instr) in program.iter_instrs() {
+            let data = &program.instrs[instr];
+            for value in data.dsts.iter().filter(|dst| is_shared(dst.class)).filter_map(|dst| dst.value()) {
+                def_block[value] = block.into();
+            }
+            for src in data.srcs.iter().filter(|src| matches!(src.class.file, RegFile::Predicate | RegFile::Address)) {
+                if let Some(value) = src.value() {
+                    special_uses[value].push(block);
+                }
+            }
+        }
+        let waiting = Waiting::new(program, |block| may_diverge(program, block));
+        Some(Self { def_block, special_uses, waiting })
+    }
+
+    /// Whether lanes that read `value` in `block` are sure to find what a copy at its definition has for them.
+    fn is_current(&self, value: Value, block: Block) -> bool {
+        let def = self.def_block[value].expand();
+        def.is_some_and(|def| def == block || !self.waiting.waits_between(def, block))
+    }
 }
 
 /// What a copy is a copy of, and how.
@@ -102,6 +153,9 @@ impl Pass<'_> {
                 if !is_register && (src.flags.contains(OperandFlags::TIED) || is_macro(data.opcode)) {
                     return false;
                 }
+                if from.class != src.class && is_register && !self.may_read_shared(instr, slot, from) {
+                    return false;
+                }
                 let Some(from) = with_reader_mods(data.opcode, from, src.mods) else { return false };
                 Src { flags: src.flags, ..from }
             }
@@ -121,6 +175,28 @@ impl Pass<'_> {
             return true;
         }
         self.step_swapped(instr, slot, new)
+    }
+
+    /// Whether source `slot` may read the shared register `from` instead of the general one that it was copied to.
+    fn may_read_shared(&self, instr: Instr, slot: usize, from: Src) -> bool {
+        let data = &self.program.instrs[instr];
+        let (Some(shared), Some(value)) = (&self.shared, from.value()) else { return false };
+        if from.class.file != RegFile::Shared
+            || data.srcs[slot].flags.contains(OperandFlags::TIED)
+            || is_macro(data.opcode)
+            || data.opcode.is_meta()
+            || !shared.is_current(value, self.block)
+        {
+            return false;
+        }
+        // A predicate is computed wherever it is read; an address is moved from general registers.
+        data.dsts.iter().all(|dst| match (dst.class.file, dst.value()) {
+            (RegFile::Predicate, Some(dst)) => {
+                shared.special_uses[dst].iter().all(|&block| shared.is_current(value, block))
+            }
+            (RegFile::Predicate | RegFile::Address, _) => false,
+            _ => true,
+        })
     }
 
     /// The same, with the first two sources exchanged.
@@ -155,7 +231,7 @@ impl Pass<'_> {
         let info = &self.program.values[value];
         let def = &self.program.instrs[info.instr];
         if info.class != reader.class
-            || info.class.file != RegFile::General
+            || !matches!(info.class.file, RegFile::General | RegFile::Shared)
             || info.components != 1
             || !def.flags.is_empty()
             || def.srcs.len() != 1
@@ -165,7 +241,10 @@ impl Pass<'_> {
         }
         let from = def.srcs[0];
         let is_value = matches!(from.operand, SrcOperand::Place(Place::Value(_)));
-        if from.class != info.class {
+        // Constants have no file; a shared register may be copied to a general one, and is looked through if the reader may.
+        let from_shared = info.class.file == RegFile::General && from.class.file == RegFile::Shared;
+        let fits = if is_value { from.class == info.class || from_shared } else { true };
+        if from.class.half != info.class.half || !fits {
             return None;
         }
         match def.opcode {
@@ -174,10 +253,11 @@ impl Pass<'_> {
                     SrcOperand::Immediate(_) => true,
                     // A half constant is converted as its reader's type wants it.
                     SrcOperand::Const(_) => !info.class.half && !self.early[info.instr],
-                    _ => is_value,
+                    _ => is_value && info.class.file == RegFile::General,
                 };
                 valid.then_some(Copied::Same(from))
             }
+            _ if from_shared || info.class.file == RegFile::Shared && is_value => None,
             Opcode::AbsnegF if is_value => Some(Copied::Modified(from, Numeric::Float)),
             Opcode::AbsnegS if is_value => Some(Copied::Modified(from, Numeric::Int)),
             _ => None,

@@ -20,8 +20,17 @@ pub enum RegisterLimit {
 
 impl RegisterLimit {
     /// The files that the program may use. What the least is only the program knows; this gives the target's for it.
+    ///
+    /// Of shared registers a program may take as many, but never fewer than the 4 that every program can do with.
     pub fn files(self, target: &Target) -> RegisterFiles {
-        let all = target.register_files();
+        let mut all = target.register_files();
+        let shared = match self {
+            Self::Target => all.shared,
+            Self::Registers(count) => (2 * u32::from(count)).max(8),
+            Self::Minimum(more) => 8 + 2 * u32::from(more),
+        };
+        all.shared = all.shared.min(shared);
+        all.shared_half = all.shared_half.min(shared);
         let Self::Registers(count) = self else { return all };
         let full = (2 * u32::from(count)).min(all.full);
         let half = if target.merged_regs { full } else { u32::from(count) };

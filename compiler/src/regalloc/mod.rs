@@ -32,7 +32,7 @@ mod prepare;
 pub mod pressure;
 mod repack;
 mod simple_liveness;
-mod shared;
+pub mod shared;
 mod special;
 pub mod step;
 mod vectors;

@@ -26,6 +26,8 @@ pub struct Campaign {
     pub profiles: Vec<Profile>,
     /// How many registers the programs may take; drawn for each one, from the fewest to all, if `None`.
     pub registers: Option<RegisterLimit>,
+    /// Which stages run.
+    pub options: Options,
     /// Stop after so many programs.
     pub programs: Option<u64>,
     /// Stop after so long.
@@ -166,7 +168,7 @@ impl Campaign {
         std::thread::scope(|scope| {
             for _ in 0..self.jobs.max(1) {
                 scope.spawn(|| {
-                    let mut checker = Checker::new(self.target, Options::default());
+                    let mut checker = Checker::new(self.target, self.options);
                     let mut local = Counts::default();
                     let mut last = Instant::now();
                     let features = Features::of(&self.target);

@@ -47,6 +47,7 @@ pub fn find(plant: &'static Plant, target: Target, seed: u64, programs: usize, l
         keep_going: true,
         refusals: false,
         registers: Some(RegisterLimit::Target),
+        options: Options::default(),
         plant: Some(plant),
     };
     let over = AtomicBool::new(false);

@@ -1,7 +1,7 @@
 //! `fuzz`: random programs.
 
 use crate::triage::{self, Reducing};
-use crate::{Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
+use crate::{Exit, Failure, Format, Gpu, Planted, Stages, interrupt_flag, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::pipeline::{Options, RegisterLimit};
@@ -37,6 +37,8 @@ pub struct Fuzz {
     /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all.
     #[arg(long, value_name = "LIMIT", default_value = "target", hide_default_value = true, value_parser = parse_registers)]
     max_registers: Registers,
+    #[command(flatten)]
+    stages: Stages,
     /// Threads; one for each processor unless given.
     #[arg(long, value_name = "J")]
     jobs: Option<usize>,
@@ -170,6 +172,7 @@ impl Fuzz {
             time: self.time,
             jobs,
             runs: self.runs.max(1),
+            options: self.stages.options(),
             keep_going: self.keep_going,
             refusals: self.refusals,
             plant: self.planted.plant,
@@ -243,7 +246,7 @@ impl Fuzz {
     fn keep(&self, finding: &Finding<'_>) -> Result<(Case, PathBuf), Lost> {
         let Finding { profile, seed, registers, plant, .. } = *finding;
         let envs: Vec<Env> = env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
-        let options = Options { registers, ..Options::default() };
+        let options = Options { registers, ..self.stages.options() };
         let origin = Origin::Seed { seed, profile };
         let shader = finding.generated.shader.clone();
         let case =

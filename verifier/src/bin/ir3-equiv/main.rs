@@ -14,7 +14,7 @@ mod verify;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ir3_compiler::pipeline::{Options, RegisterLimit};
+use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::plants::{self, Plant};
 use std::process::ExitCode;
@@ -78,11 +78,36 @@ struct Compiler {
     /// with, or `min+N`: N more than that.
     #[arg(long, value_name = "LIMIT", default_value = "target", hide_default_value = true)]
     max_registers: RegisterLimit,
+    #[command(flatten)]
+    stages: Stages,
+}
+
+/// Which stages run.
+#[derive(Args, Clone)]
+struct Stages {
+    /// Leave out a stage. May be repeated.
+    #[arg(long, value_name = "STAGE", value_parser = PossibleValuesParser::new(OPTIONAL_STAGES.map(Stage::name)))]
+    disable: Vec<String>,
+}
+
+/// The stages that a program can do without.
+const OPTIONAL_STAGES: [Stage; 3] = [Stage::ScalarAlu, Stage::CopyPropagation, Stage::DeadCode];
+
+impl Stages {
+    fn options(&self) -> Options {
+        let runs = |stage: Stage| !self.disable.iter().any(|name| name == stage.name());
+        Options {
+            scalar_alu: runs(Stage::ScalarAlu),
+            copy_propagation: runs(Stage::CopyPropagation),
+            dead_code: runs(Stage::DeadCode),
+            ..Options::default()
+        }
+    }
 }
 
 impl Compiler {
     fn options(&self) -> Options {
-        Options { registers: self.max_registers, ..Options::default() }
+        Options { registers: self.max_registers, ..self.stages.options() }
     }
 }
 

@@ -117,6 +117,7 @@ impl Reduce {
                 ("--env", self.env.is_some()),
                 ("--env-seed", self.env_seed.is_some()),
                 ("--max-registers", self.compiler.max_registers != RegisterLimit::default()),
+                ("--disable", !self.compiler.stages.disable.is_empty()),
                 ("--output", self.output.is_some()),
                 ("--plant", self.planted.plant.is_some()),
             ];

@@ -90,6 +90,8 @@ struct Metadata {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedOptions {
+    #[serde(default)]
+    scalar_alu: bool,
     copy_propagation: bool,
     dead_code: bool,
     last: String,
@@ -117,8 +119,9 @@ enum SavedOrigin {
 impl SavedOptions {
     fn of(options: &Options) -> Self {
         // A new option must be kept, too.
-        let Options { copy_propagation, dead_code, last, registers } = *options;
-        Self { copy_propagation, dead_code, last: last.name().to_owned(), registers: registers.to_string() }
+        let Options { scalar_alu, copy_propagation, dead_code, last, registers } = *options;
+        let (last, registers) = (last.name().to_owned(), registers.to_string());
+        Self { scalar_alu, copy_propagation, dead_code, last, registers }
     }
 
     /// What a bundle without the field was made with.
@@ -202,10 +205,11 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
     }
     let metadata: Metadata = serde_json::from_str(&text).map_err(json)?;
     let target = Target::by_name(&metadata.gpu).map_err(|_| in_file.bad("gpu", &metadata.gpu, "a GPU such as a660"))?;
-    let SavedOptions { copy_propagation, dead_code, last, registers } = metadata.options;
+    let SavedOptions { scalar_alu, copy_propagation, dead_code, last, registers } = metadata.options;
     let registers =
         registers.parse().map_err(|_| in_file.bad("registers", &registers, "a number, `min`, `min+N` or `target`"))?;
-    let options = Options { copy_propagation, dead_code, last: in_file.stage("last", &last)?, registers };
+    let last = in_file.stage("last", &last)?;
+    let options = Options { scalar_alu, copy_propagation, dead_code, last, registers };
     let symptom = Symptom {
         failure: in_file.failure(metadata.failure)?,
         stage: in_file.stage("stage", &metadata.stage)?,

@@ -8,7 +8,7 @@ use super::super::{Error, order};
 use super::elements::{Elements, split_of};
 use super::liveness::Liveness;
 use crate::ir3::opcode::Latency;
-use crate::ir3::{Block, InstrData, Instr, Opcode, OperandFlags, Program, RegFile, SrcOperand, Value};
+use crate::ir3::{Block, Instr, InstrData, Opcode, OperandFlags, Program, RegFile, SrcOperand, Value};
 use crate::target::RegisterFiles;
 use cranelift_entity::SecondaryMap;
 

@@ -96,12 +96,7 @@ impl Liveness {
 }
 
 /// The components that a source reads. A split reads nothing: it is another name.
-fn reads(
-    program: &Program,
-    elements: &Elements,
-    instr: Instr,
-    src: &Src,
-) -> impl Iterator<Item = u32> + use<> {
+fn reads(program: &Program, elements: &Elements, instr: Instr, src: &Src) -> impl Iterator<Item = u32> + use<> {
     let value = src.value().filter(|_| src.class.file == RegFile::Shared && split_of(program, instr).is_none());
     let range = value.map_or(0..0, |value| elements.range(value));
     let (first, mask) = (range.start, src.mask);
@@ -118,7 +113,7 @@ fn insert(set: &mut [u64], element: u32) -> bool {
 }
 
 fn members(set: &[u64]) -> impl Iterator<Item = u32> + '_ {
-    set.iter().enumerate().flat_map(|(i, &word)| {
-        (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| i as u32 * 64 + bit)
-    })
+    set.iter()
+        .enumerate()
+        .flat_map(|(i, &word)| (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| i as u32 * 64 + bit))
 }

@@ -22,7 +22,7 @@ mod spill;
 use super::Error;
 use super::parallel_copy::reg_of;
 use crate::ir3::{
-    Block, Dst, InstrData, Instr, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, SrcOperand, Value,
+    Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, SrcOperand, Value,
     WriteMask, reconvergence,
 };
 use crate::target::{RegisterFiles, Target};
@@ -105,7 +105,8 @@ fn mixed_phis(program: &Program) -> Vec<Value> {
                 matches!(operand, SrcOperand::Place(_)) && class.file != RegFile::Shared
             };
             let mixed = phi.srcs.iter().any(|src| general(&src.operand, src.class));
-            let straight = data.predecessors.iter().all(|&pred| program.blocks[pred].physical_successors[..] == [block]);
+            let straight =
+                data.predecessors.iter().all(|&pred| program.blocks[pred].physical_successors[..] == [block]);
             if data.reconvergence_point || mixed || !straight {
                 list.extend(phi.dsts[0].value());
             }

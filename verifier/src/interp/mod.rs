@@ -7,6 +7,7 @@
 pub mod ir3;
 pub mod nir;
 mod outcome;
+pub mod trace;
 
 pub use outcome::{Compared, Difference, End, Origin, Outcome, OutputRow, Outputs, UndefinedReason, Unsupported};
 

@@ -5,6 +5,7 @@
 
 pub mod beside_mesa;
 pub mod bundle;
+pub mod difference;
 mod programs;
 
 pub use programs::{Named, load, print};

@@ -269,6 +269,23 @@ pub struct WrittenWord {
     pub poison: u8,
 }
 
+/// A word that a lane writes, in the log of a traced run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Which memory.
+    pub space: Space,
+    /// Which array of it.
+    pub binding: Binding,
+    /// Which word.
+    pub word: u32,
+    /// What is in it afterwards.
+    pub value: u32,
+    /// A bit for each byte that is poison afterwards.
+    pub poison: u8,
+    /// The lane.
+    pub lane: u8,
+}
+
 /// Which array an access goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayIndex(usize);
@@ -282,9 +299,34 @@ pub struct Memory {
     arrays: Vec<Array>,
     /// Arrays in use by the current run; the others keep their storage for a later one.
     live: usize,
+    /// What lanes write, for runs that want to know: see [`keep_log`](Memory::keep_log).
+    log: Option<Vec<Stored>>,
 }
 
 impl Memory {
+    /// Keeps a log of what is written from now on, or no longer.
+    pub fn keep_log(&mut self, keep: bool) {
+        self.log = keep.then(Vec::new);
+    }
+
+    /// What was written since this was asked last.
+    pub fn take_log(&mut self) -> Vec<Stored> {
+        self.log.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    #[cold]
+    fn note(&mut self, array: ArrayIndex, lanes: u64, words: u32, address: impl Fn(usize) -> u64) {
+        let (Some(log), array) = (&mut self.log, &self.arrays[array.0]) else { return };
+        for lane in super::env::lanes(lanes) {
+            for i in 0..words {
+                let word = array.word(lane, address(lane).wrapping_add(u64::from(i) * 4));
+                let Array { space, binding, ref words } = *array;
+                let (value, poison) = (words.value[word as usize], words.poison[word as usize]);
+                log.push(Stored { space, binding, word, value, poison, lane: lane as u8 });
+            }
+        }
+    }
+
     /// Forgets everything but the storage.
     pub fn reset(&mut self) {
         for array in &mut self.arrays[..self.live] {
@@ -353,6 +395,7 @@ impl Memory {
         data: &Row,
         poison: u64,
     ) {
+        let number = array;
         let array = &mut self.arrays[array.0];
         for lane in super::env::lanes(lanes) {
             let address = address(lane);
@@ -366,6 +409,9 @@ impl Memory {
             let value = old & !(mask << shift) | (data[lane] & mask) << shift;
             let poison = old_poison & !bytes | if poison >> lane & 1 != 0 { bytes } else { 0 };
             array.words.write(word, value, poison);
+        }
+        if self.log.is_some() {
+            self.note(number, lanes, 1, &address);
         }
     }
 
@@ -384,6 +430,7 @@ impl Memory {
         poison: u64,
         dst: &mut Row,
     ) -> u64 {
+        let number = array;
         let array = &mut self.arrays[array.0];
         let mut poisoned = 0;
         for lane in super::env::lanes(lanes) {
@@ -395,6 +442,9 @@ impl Memory {
             array.words.write(word, new, if bad { WHOLE } else { 0 });
             dst[lane] = old;
             poisoned |= u64::from(old_poison != 0) << lane;
+        }
+        if self.log.is_some() {
+            self.note(number, lanes, 1, &address);
         }
         poisoned
     }
@@ -413,6 +463,7 @@ impl Memory {
         poison: u64,
         dst: [&mut Row; 2],
     ) -> u64 {
+        let number = array;
         let array = &mut self.arrays[array.0];
         let mut poisoned = 0;
         let both = |rows: [&Row; 2], lane: usize| u64::from(rows[0][lane]) | u64::from(rows[1][lane]) << 32;
@@ -430,6 +481,9 @@ impl Memory {
             array.words.write(words[1], (new >> 32) as u32, poison);
             (dst_low[lane], dst_high[lane]) = (low, high);
             poisoned |= u64::from(old_poison != 0) << lane;
+        }
+        if self.log.is_some() {
+            self.note(number, lanes, 2, &address);
         }
         poisoned
     }

@@ -10,6 +10,7 @@ use super::slots::{Problem, Slots, modifier};
 use super::storage::{Loc, Modifier, Read, Write};
 use super::{Decoded, Input};
 use crate::interp::Unsupported;
+use crate::interp::trace::Watched;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{
@@ -26,7 +27,7 @@ type Moves = SmallVec<[(Read, Write); 4]>;
 type Result<T = ()> = std::result::Result<T, Problem>;
 
 /// A program that is being decoded.
-struct Decoder<'a> {
+pub(super) struct Decoder<'a> {
     program: &'a Program,
     target: &'a Target,
     slots: Slots<'a>,
@@ -35,10 +36,29 @@ struct Decoder<'a> {
     /// The instruction at hand.
     instr: Instr,
     out: Decoded,
+    /// The table for runs that are traced.
+    watched: Option<Vec<Watched<Read>>>,
 }
 
 /// Decodes a program.
 pub(super) fn decode(program: &Program, target: &Target) -> std::result::Result<Decoded, Unsupported> {
+    decode_with(program, target, None).map(|(decoded, _)| decoded)
+}
+
+/// Decodes a program, with a table of where its instructions and their operands are.
+pub(super) fn decode_watched(
+    program: &Program,
+    target: &Target,
+) -> std::result::Result<(Decoded, Vec<Watched<Read>>), Unsupported> {
+    let (decoded, table) = decode_with(program, target, Some(Vec::new()))?;
+    Ok((decoded, table.unwrap_or_default()))
+}
+
+fn decode_with(
+    program: &Program,
+    target: &Target,
+    watched: Option<Vec<Watched<Read>>>,
+) -> std::result::Result<(Decoded, Option<Vec<Watched<Read>>>), Unsupported> {
     let mut position = SecondaryMap::with_default(u32::MAX);
     for (i, &block) in program.layout.iter().enumerate() {
         position[block] = i as u32;
@@ -50,6 +70,7 @@ pub(super) fn decode(program: &Program, target: &Target) -> std::result::Result<
         position,
         instr: Instr::from_u32(0),
         out: Decoded::empty(program),
+        watched,
     };
     let instructions = program.instruction_count();
     decoder.out.ops.reserve(instructions);
@@ -62,7 +83,34 @@ pub(super) fn decode(program: &Program, target: &Target) -> std::result::Result<
     out.slots = decoder.slots.count;
     out.immediates = decoder.slots.immediates();
     out.consts = decoder.slots.consts();
-    Ok(out)
+    Ok((out, decoder.watched))
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn program(&self) -> &'a Program {
+        self.program
+    }
+
+    pub(super) fn slots(&mut self) -> &mut Slots<'a> {
+        &mut self.slots
+    }
+
+    pub(super) fn position(&self, block: ir3::Block) -> u32 {
+        self.position[block]
+    }
+
+    /// The point in front of the next operation, as [`Watch`](super::watch::Watch) counts them.
+    pub(super) fn here(&self) -> u32 {
+        (self.out.ops.len() + self.out.blocks.len()) as u32
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched.is_some()
+    }
+
+    pub(super) fn push_watched(&mut self, watched: Watched<Read>) {
+        self.watched.get_or_insert_default().push(watched);
+    }
 }
 
 impl Decoder<'_> {
@@ -82,6 +130,7 @@ impl Decoder<'_> {
         let data = &self.program.blocks[block];
         let mut terminator = None;
         let mut skip = 0;
+        self.watch_phis(block);
         for (i, &instr) in data.instrs.iter().enumerate() {
             self.instr = instr;
             let op = self.program.instrs[instr].opcode;
@@ -89,6 +138,7 @@ impl Decoder<'_> {
                 skip -= 1;
                 continue;
             }
+            let first = self.here();
             if op == Opcode::XorB && self.exchange(&data.instrs[i..])? {
                 skip = 2;
                 continue;
@@ -100,9 +150,14 @@ impl Decoder<'_> {
                 terminator = Some(instr);
             } else {
                 self.instr(&self.program.instrs[instr])?;
+                self.watch(instr, first);
             }
         }
+        let last = terminator;
         let terminator = self.terminator(block, terminator)?;
+        if let Some(instr) = last {
+            self.watch_terminator(instr);
+        }
         let end = self.out.ops.len() as u32;
         self.out.blocks.push(Block { start, end, instructions: data.instrs.len() as u32, terminator });
         Ok(())
@@ -208,9 +263,11 @@ impl Decoder<'_> {
         if a.place == b.place || !(is_step(first, a) && is_step(second, b) && is_step(third, a)) {
             return Ok(false);
         }
+        let here = self.here();
         let (to_a, to_b) = (self.slots.write(a, 0)?, self.slots.write(b, 0)?);
         let pairs = [(Read::plain(to_b.loc), to_a), (Read::plain(to_a.loc), to_b)];
         self.copies_op(pairs.into_iter().collect())?;
+        self.watch_exchange(self.instr, a, b, here);
         Ok(true)
     }
 

@@ -27,7 +27,9 @@ mod slots;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod watch;
 
+use super::trace::Traced;
 use super::{Outcome, Scratch, Unsupported};
 use crate::semantics::env::{Env, Launch};
 use ir3_compiler::ir3::{DriverParam, InputKind, Instr, Output, Program};
@@ -81,6 +83,19 @@ impl Decoded {
     /// Runs the program in an environment, until it has executed some `fuel` instructions.
     pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
         run::run(self, env, fuel, scratch)
+    }
+
+    /// Runs a program once, and writes down what one lane does.
+    ///
+    /// # Errors
+    /// As [`Decoded::new`].
+    pub fn trace(program: &Program, target: &Target, env: &Env, fuel: u64, lane: u8) -> Result<Traced, Unsupported> {
+        let (decoded, table) = decode::decode_watched(program, target)?;
+        let mut recorder = watch::Recorder::new(lane, &table);
+        let mut scratch = Scratch::default();
+        scratch.memory.keep_log(true);
+        let outcome = run::run_watched(&decoded, env, fuel, &mut scratch, &mut recorder);
+        Ok(Traced { outcome, trace: recorder.finish() })
     }
 
     fn empty(program: &Program) -> Self {

@@ -5,6 +5,7 @@ mod memory;
 
 use super::op::{Condition, ConstWidth, Copies, Edge, Op, Terminator};
 use super::storage::{Active, Loc, Read, Storage};
+use super::watch::Watch;
 use super::{Decoded, Input};
 use crate::interp::{ConstFile, End, Origin, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::env::{Env, lanes};
@@ -37,6 +38,17 @@ type Step = Result<(), End>;
 
 /// Runs `program` once.
 pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
+    run_watched(program, env, fuel, scratch, &mut ())
+}
+
+/// Runs `program` once, with someone looking on.
+pub(super) fn run_watched<W: Watch>(
+    program: &Decoded,
+    env: &Env,
+    fuel: u64,
+    scratch: &mut Scratch,
+    watch: &mut W,
+) -> Outcome {
     scratch.prepare(program.slots as usize);
     let mut pending = std::mem::take(&mut scratch.masks);
     pending.resize(program.blocks.len(), 0);
@@ -58,7 +70,7 @@ pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch
     };
     wave.start();
     let mut executed = 0;
-    let end = wave.blocks(fuel, &mut executed, &mut pending).err().unwrap_or(End::Finished);
+    let end = wave.blocks(fuel, &mut executed, &mut pending, watch).err().unwrap_or(End::Finished);
     let Wave { storage, stage, outputs, killed, helpers, .. } = wave;
     scratch.rows = storage.words;
     scratch.poison = storage.poison;
@@ -92,7 +104,7 @@ impl Wave<'_> {
     }
 
     /// Runs block after block until no lane is left.
-    fn blocks(&mut self, fuel: u64, executed: &mut u64, pending: &mut [u64]) -> Step {
+    fn blocks<W: Watch>(&mut self, fuel: u64, executed: &mut u64, pending: &mut [u64], watch: &mut W) -> Step {
         let program = self.program;
         let mut at = 0;
         let mut mask = ALL_LANES;
@@ -103,9 +115,12 @@ impl Wave<'_> {
                 return Err(End::OutOfFuel);
             }
             self.active.set(mask, self.alive);
+            watch.enter(at, self.active.mask);
             for op in block.start..block.end {
+                watch.between(op + at as u32, self.active.mask, &self.storage, self.memory);
                 self.op(&program.ops[op as usize])?;
             }
+            watch.between(block.end + at as u32, self.active.mask, &self.storage, self.memory);
             let next = if self.active.mask == 0 { None } else { self.terminate(&block.terminator, pending)? };
             (at, mask) = match next {
                 // All lanes are together.

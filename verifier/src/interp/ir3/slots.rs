@@ -125,6 +125,27 @@ impl<'a> Slots<'a> {
         slot
     }
 
+    /// A number for a slot that is the same in every program if it is that of a register.
+    pub fn canonical(&self, slot: u32) -> u32 {
+        let regions = [self.general, self.half, self.shared, self.predicates, self.addresses];
+        let sizes = [GENERAL, GENERAL, SHARED, 4, 2];
+        let mut first = 0;
+        for (base, size) in regions.into_iter().zip(sizes) {
+            if let Some(base) = base
+                && (base..base + size).contains(&slot)
+            {
+                return first + slot - base;
+            }
+            first += size;
+        }
+        first + slot
+    }
+
+    /// Whether a number that [`Slots::canonical`] gave is that of a register.
+    pub const fn is_register(number: u32) -> bool {
+        number < 2 * GENERAL + SHARED + 4 + 2
+    }
+
     fn region(&mut self, of: impl Fn(&mut Self) -> &mut Option<u32>, size: u32) -> u32 {
         if let Some(slot) = *of(self) {
             return slot;

@@ -15,6 +15,7 @@ pub(super) use alu::MAX_SOURCES;
 
 use super::Decoded;
 use super::op::{Code, Op, R, UNDEFINED};
+use crate::interp::trace::Watched;
 use crate::interp::{Origin, Unsupported};
 use crate::semantics::env::Launch;
 
@@ -32,7 +33,7 @@ struct Around {
 }
 
 /// A shader on its way.
-struct Decoder<'a> {
+pub(super) struct Decoder<'a> {
     shader: &'a Shader,
     function: &'a Function,
     cfg: Cfg,
@@ -47,10 +48,24 @@ struct Decoder<'a> {
     empties: Vec<usize>,
     /// The instruction that is decoded.
     instr: Option<Instr>,
+    /// The table for runs that are traced.
+    watched: Option<Vec<Watched<R>>>,
 }
 
 /// Decodes a shader.
 pub(super) fn decode(shader: &Shader) -> Result<Decoded, Unsupported> {
+    decode_with(shader, None).map(|(decoded, _)| decoded)
+}
+
+/// Decodes a shader, with a table of where its instructions and their operands are.
+pub(super) fn decode_watched(shader: &Shader) -> Result<(Decoded, Vec<Watched<R>>), Unsupported> {
+    let (decoded, table) = decode_with(shader, Some(Vec::new()))?;
+    Ok((decoded, table.unwrap_or_default()))
+}
+
+type Table = Option<Vec<Watched<R>>>;
+
+fn decode_with(shader: &Shader, watched: Table) -> Result<(Decoded, Table), Unsupported> {
     let function = &shader.entry;
     let mut decoder = Decoder {
         shader,
@@ -63,6 +78,7 @@ pub(super) fn decode(shader: &Shader) -> Result<Decoded, Unsupported> {
         arrays: FxHashMap::default(),
         empties: Vec::new(),
         instr: None,
+        watched,
     };
     let result = decoder.whole();
     if let Err(what) = result {
@@ -72,7 +88,7 @@ pub(super) fn decode(shader: &Shader) -> Result<Decoded, Unsupported> {
         fragment: shader.stage == Stage::Fragment,
         workgroup_size: shader.info.workgroup_size.unwrap_or([64, 1, 1]),
     };
-    Ok(Decoded { code: decoder.code, launch })
+    Ok((Decoded { code: decoder.code, launch }, decoder.watched))
 }
 
 /// The values that are used outside of a loop that they are defined in.
@@ -169,6 +185,34 @@ fn for_each_condition(list: &[CfNode], visit: &mut impl FnMut(Block, Def)) {
                 }
             }
         }
+    }
+}
+
+/// For [`watch`](super::watch).
+impl<'a> Decoder<'a> {
+    pub(super) fn function(&self) -> &'a Function {
+        self.function
+    }
+
+    pub(super) fn code(&self) -> &Code {
+        &self.code
+    }
+
+    pub(super) fn rows_of(&self, def: Def) -> &[R] {
+        &self.rows[def]
+    }
+
+    /// The number of the next operation.
+    pub(super) fn point(&self) -> u32 {
+        self.here()
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched.is_some()
+    }
+
+    pub(super) fn push_watched(&mut self, watched: Watched<R>) {
+        self.watched.get_or_insert_default().push(watched);
     }
 }
 
@@ -321,6 +365,7 @@ impl Decoder<'_> {
                     let origin = self.code.origins.len() as u32 - 1;
                     let slot = self.slot();
                     let start = self.code.ops.len();
+                    self.watch_if(node.condition);
                     self.push(Op::If { condition, slot, otherwise: 0, origin });
                     self.list(&node.then, around)?;
                     self.land_empties();
@@ -370,13 +415,18 @@ impl Decoder<'_> {
     fn block(&mut self, block: Block, around: Around) -> Refused<()> {
         let function = self.function;
         let data = &function.blocks[block];
+        if self.watched.is_some() {
+            self.code.block_starts.push((self.here(), block.as_u32()));
+        }
         self.push(Op::Block(data.instrs.len().max(1) as u32));
         self.phis(block)?;
+        self.watch_phis(block);
         let mut jump = None;
         for &instr in &data.instrs {
             self.instr = Some(instr);
+            let first = self.here();
             match &function.instrs[instr] {
-                InstrData::Phi { .. } => {}
+                InstrData::Phi { .. } => continue,
                 InstrData::Alu(alu) => self.alu(alu)?,
                 InstrData::Const { def, values } => {
                     let wide = self.bits(*def) == 64;
@@ -397,6 +447,7 @@ impl Decoder<'_> {
                 InstrData::Tex(tex) => self.texture(tex)?,
                 InstrData::Jump(kind) => jump = Some(*kind),
             }
+            self.watch(instr, first);
         }
         self.instr = data.instrs.last().copied();
         // A successor with other predecessors has its phis' moves here.

@@ -17,9 +17,11 @@
 mod decode;
 mod op;
 mod run;
+mod watch;
 
 use ir3_compiler::nir::Shader;
 
+use super::trace::Traced;
 use super::{Outcome, Scratch, Unsupported};
 use crate::semantics::env::{Env, Launch};
 
@@ -43,6 +45,19 @@ impl Decoded {
     /// Runs it once, for at most so many instructions.
     pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
         run::run(self, env, fuel, scratch)
+    }
+
+    /// Runs a shader once, and writes down what one lane does.
+    ///
+    /// # Errors
+    /// As [`Decoded::new`].
+    pub fn trace(shader: &Shader, env: &Env, fuel: u64, lane: u8) -> Result<Traced, Unsupported> {
+        let (decoded, table) = decode::decode_watched(shader)?;
+        let mut recorder = watch::Recorder::new(lane, &table);
+        let mut scratch = Scratch::default();
+        scratch.memory.keep_log(true);
+        let outcome = run::run_watched(&decoded, env, fuel, &mut scratch, &mut recorder);
+        Ok(Traced { outcome, trace: recorder.finish() })
     }
 }
 

@@ -368,4 +368,6 @@ pub(super) struct Code {
     pub arrays: Vec<ArrayAccess>,
     pub outputs: Vec<Output>,
     pub origins: Vec<Origin>,
+    /// For traced runs: the operations that blocks begin with, and the blocks.
+    pub block_starts: Vec<(u32, u32)>,
 }

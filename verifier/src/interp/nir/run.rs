@@ -5,6 +5,7 @@ mod memory;
 
 use super::Decoded;
 use super::op::{Adapt, ArrayAccess, Code, Input, List, Op, R, UNDEFINED};
+use super::watch::{View, Watch};
 use crate::interp::{ConstFile, End, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::env::{Env, Launch, lanes};
 use crate::semantics::memory::Memory;
@@ -32,6 +33,17 @@ struct Wave<'a> {
 type Step = Result<(), End>;
 
 pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
+    run_watched(program, env, fuel, scratch, &mut ())
+}
+
+/// Runs a shader once, with someone looking on.
+pub(super) fn run_watched<W: Watch>(
+    program: &Decoded,
+    env: &Env,
+    fuel: u64,
+    scratch: &mut Scratch,
+    watch: &mut W,
+) -> Outcome {
     let code = &program.code;
     scratch.prepare(code.rows as usize);
     scratch.masks.resize(code.slots as usize, 0);
@@ -57,7 +69,7 @@ pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch
         outputs: Outputs::default(),
     };
     let mut executed = 0;
-    let end = wave.execute(fuel, &mut executed).err().unwrap_or(End::Finished);
+    let end = wave.execute(fuel, &mut executed, watch).err().unwrap_or(End::Finished);
     let Wave { helpers, killed, outputs, .. } = wave;
     let memory = scratch.memory.written();
     Outcome { end, outputs, memory, env: env.clone(), killed, helpers, lanes: ALL_LANES, executed }
@@ -88,11 +100,13 @@ fn blend(dst: &mut Row, mask: u64, src: &Row) {
 }
 
 impl Wave<'_> {
-    fn execute(&mut self, fuel: u64, executed: &mut u64) -> Step {
+    fn execute<W: Watch>(&mut self, fuel: u64, executed: &mut u64, watch: &mut W) -> Step {
         let code = self.code;
         let mut pc = 0;
         loop {
             let op = code.ops[pc as usize];
+            let view = View { rows: self.rows, poison: self.poison, memory: self.memory, active: self.active };
+            watch.before(pc, code, view);
             pc += 1;
             match op {
                 Op::One { kernel, dst, a, keep } => {

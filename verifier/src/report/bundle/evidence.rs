@@ -6,6 +6,7 @@ use crate::interp::Difference;
 use crate::panics::{Panicked, catch};
 use crate::plants::Plant;
 use crate::reduce::Failure;
+use crate::report::difference::Parting;
 use crate::semantics::env::Env;
 use ir3_compiler::pipeline::Stage;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,8 @@ pub struct Evidence {
     pub after: Option<Snapshot>,
     /// Where they differ.
     pub difference: Option<Difference>,
+    /// Where they part, as far as the interpreter can tell.
+    pub parting: Option<Parting>,
     /// Where the compiler panicked.
     pub panic: Option<String>,
     /// The verdicts of all engines at all boundaries.
@@ -57,6 +60,13 @@ impl Evidence {
             Ok(report) => Self::of_report(&report),
             Err(panicked) => Self::of_panic(checker.stage(), panicked),
         };
+        if let (Some(before), Some(after), Some(difference), Some(env)) =
+            (&evidence.before, &evidence.after, &evidence.difference, &case.env)
+        {
+            // Nothing that goes wrong in making a report may lose what it is about.
+            let parting = catch(|| Parting::find(before, after, &case.target, env, difference));
+            evidence.parting = parting.ok().and_then(Result::ok);
+        }
         // Refusals and panics have a program that went in, too.
         if evidence.before.is_none()
             && let Some(symptom) = &evidence.symptom
@@ -107,6 +117,7 @@ impl Evidence {
             before: refutation.map(|refutation| refutation.before.clone()),
             after: refutation.map(|refutation| refutation.after.clone()),
             difference: refutation.map(|refutation| refutation.difference.clone()),
+            parting: None,
             panic: None,
             verdicts: verdicts.collect(),
         }
@@ -125,6 +136,7 @@ impl Evidence {
             before: None,
             after: None,
             difference: None,
+            parting: None,
             panic: Some(place),
             verdicts: vec![verdict],
         }

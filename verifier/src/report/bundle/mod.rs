@@ -242,6 +242,9 @@ fn files(case: &Case, evidence: &Evidence) -> Vec<(&'static str, String)> {
     if let Some(after) = &evidence.after {
         files.push(("after.ir3", crate::report::print(after)));
     }
+    if let Some(parting) = &evidence.parting {
+        files.push(("difference.txt", parting.to_string()));
+    }
     if let Some(original) = &case.original {
         files.push(("original/program.nir", nir::text::write(&original.program)));
         if let Some(env) = &original.env {

@@ -28,6 +28,20 @@ impl Units {
         }
     }
 
+    /// The units of either set.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word |= other);
+        self
+    }
+
+    /// The units that are not in the other set.
+    #[must_use]
+    pub fn without(mut self, other: &Self) -> Self {
+        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word &= !other);
+        self
+    }
+
     /// Takes `[start, start + len)` away.
     pub fn remove(&mut self, start: u16, len: u16) {
         for word in Self::words(start, len) {

@@ -1,12 +1,13 @@
 //! Registers: from SSA values to physical registers, and from parallel copies to moves.
 //!
-//! The way of a program through this room; [`predicates`] is 1 and 2, [`run_within`] is 3 and 4:
+//! The way of a program through this room; [`predicates`] is 1 and 2, [`run_within`] is the rest:
 //! 1. `prepare`: the control-flow graph is put into shape (unreachable blocks go, critical edges get a block of their
 //!    own), tied sources are copied;
 //! 2. `special`: predicates and address registers, of which there are few, by computing values again;
-//! 3. `assign`: general and shared registers in one walk over the blocks, which rests on `liveness`, `vectors` (what stands
-//!    together) and `file` (what is free); `repack` where a file has become too scattered;
-//! 4. `edges`: phis and values that moved become parallel copies at the ends of predecessors.
+//! 3. [`conventional`]: a phi and its sources can be one variable;
+//! 4. [`liveness`]: where each value is live; [`merge_sets`]: which values are pieces of which;
+//! 5. [`pressure`]: how many registers are needed, known before any is assigned;
+//! 6. [`assign`]: general and shared registers in one walk over the blocks, which never needs more than that.
 //!
 //! [`lower_copies`] is a stage of its own: it turns the parallel copies, collects and splits into machine
 //! instructions with `parallel_copy`.
@@ -14,13 +15,12 @@
 use crate::ir3::dominance::{EdgeKind, postorder};
 use crate::ir3::{Block, Instr, Program};
 use crate::target::{RegisterFiles, Target};
-use assign::Assigner;
 use cranelift_entity::SecondaryMap;
 pub use limit::RegisterLimit;
+use pressure::{Analysis, Pressure};
 
 mod assign;
 mod conventional;
-mod edges;
 mod file;
 pub mod forest;
 mod limit;
@@ -30,12 +30,9 @@ pub mod merge_sets;
 mod parallel_copy;
 mod prepare;
 pub mod pressure;
-mod repack;
 pub mod shared;
-mod simple_liveness;
 mod special;
 pub mod step;
-mod vectors;
 
 /// Why registers cannot be assigned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,12 +90,23 @@ pub fn has_predicates(program: &Program) -> bool {
     prepare::is_needed(program) || special::is_needed(program)
 }
 
-/// Assigns registers to every other value of a program in SSA form that [`predicates`] has been run on.
+/// Assigns registers to every other value of a program in SSA form that [`predicates`] has been run on, if as many as
+/// the program [needs](Pressure) are within `limits`. It uses no more than the [target size](target_size).
 pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles) -> Result<(), Error> {
-    let order = order(program);
-    let mut assigner = Assigner::new(program, target, limits)?;
-    assigner.run(&order)?;
-    edges::run(&mut assigner)
+    let analysis = Analysis::new(program, target)?;
+    let pressure = analysis.max_pressure(program);
+    if let Some(error) = pressure.excess(&limits) {
+        return Err(error);
+    }
+    let size = target_size(&pressure, target, limits);
+    assign::run(program, &analysis, target.merged_regs, size, pressure.half)
+}
+
+/// The registers that a program of this pressure may use within `limits`: whole vec4.
+pub fn target_size(pressure: &Pressure, target: &Target, limits: RegisterFiles) -> RegisterFiles {
+    let full = pressure.full.next_multiple_of(8).min(limits.full);
+    let half = if target.merged_regs { full } else { pressure.half.next_multiple_of(4) };
+    RegisterFiles { full, half: half.min(limits.half), ..limits }
 }
 
 /// The order in which blocks are visited: that of the code, if each block stands behind one of its predecessors there,

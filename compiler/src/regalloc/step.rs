@@ -47,7 +47,7 @@ pub struct Result {
 /// One instruction, or all phis or all inputs of a block.
 #[derive(Default)]
 pub struct Step {
-    /// It only copies.
+    /// It only copies, or only defines: results and moves are one parallel copy.
     pub is_copy: bool,
     /// Values that are read for the last time.
     pub killed: Values,
@@ -79,6 +79,7 @@ impl Step {
     /// Several instructions that read nothing here, and write all at once: phis, inputs.
     pub fn read_definitions(&mut self, program: &Program, liveness: &Liveness, instrs: &[Instr]) {
         self.start();
+        self.is_copy = true;
         for &instr in instrs {
             for dst in &program.instrs[instr].dsts {
                 if let Some(value) = dst.value().filter(|&value| liveness.units(value) != 0) {

@@ -5,8 +5,9 @@ mod machine;
 mod merging;
 mod random;
 
+use super::parallel_copy::unit_of;
 use super::*;
-use crate::ir3::{Attrs, BlockData, Builder, Opcode, Place, RegClass, Src};
+use crate::ir3::{Attrs, BlockData, Builder, Opcode, Place, RegClass, RegFile, Src};
 use crate::pipeline::{Options, Stage, run_stage};
 use machine::run_program;
 use random::{Profile, random_program};
@@ -39,7 +40,9 @@ fn check_within(before: &Program, target: &Target, limits: RegisterFiles, opt: b
     predicates(&mut program, target)?;
     let actual = run_program(&program, target, seed);
     assert!(actual.refines(&expected), "predicates, seed {seed}: {actual:?}\n{expected:?}");
+    let ssa = program.clone();
     run_within(&mut program, target, limits)?;
+    assert_within(&program, target, limits, &ssa);
     let actual = run_program(&program, target, seed);
     assert!(actual.refines(&expected), "registers, seed {seed}:\n{actual:?}\n{expected:?}\n{}", dump(before, &program));
     lower_copies::run(&mut program, target)?;
@@ -53,6 +56,32 @@ fn check_within(before: &Program, target: &Target, limits: RegisterFiles, opt: b
     let actual = run_program(&program, target, seed);
     assert!(actual.refines(&expected), "copies, seed {seed}:\n{actual:?}\n{expected:?}\n{}", dump(before, &program));
     Ok(())
+}
+
+/// No register is above the size that was known before.
+fn assert_within(program: &Program, target: &Target, limits: RegisterFiles, before: &Program) {
+    let mut before = before.clone();
+    let pressure = Analysis::new(&mut before, target).unwrap().max_pressure(&before);
+    let size = target_size(&pressure, target, limits);
+    let check = |place: &Place, class: RegClass, components: u32| {
+        let Place::Reg(reg) = *place else { return };
+        let end = u32::from(unit_of(class, reg)) + components * u32::from(class.component_units());
+        let reach = match (class.file, class.half) {
+            (RegFile::General, false) => size.full,
+            (RegFile::General, true) => size.half,
+            _ => return,
+        };
+        assert!(end <= reach, "{reg} is above {size:?}");
+    };
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        data.dsts.iter().for_each(|dst| check(&dst.place, dst.class, dst.mask.span()));
+        for src in &data.srcs {
+            if let Some(place) = src.place() {
+                check(place, src.class, src.mask.span());
+            }
+        }
+    }
 }
 
 fn dump(before: &Program, after: &Program) -> String {
@@ -91,14 +120,8 @@ fn needed(program: &Program, target: &Target) -> RegisterFiles {
     let mut program = program.clone();
     prepare::run(&mut program).unwrap();
     special::run(&mut program, target).unwrap();
-    let parts = vectors::Parts::new(&mut program);
-    let liveness = simple_liveness::Liveness::new(&program, &parts.origin);
-    liveness.mark_kills(&mut program);
-    let pressure = simple_liveness::pressure(&program, &liveness, |value| parts.of(value));
-    // The arrays of random programs.
-    let (half, full) = (pressure.half + 8, pressure.full + 16);
-    let full = if target.merged_regs { full + half } else { full };
-    RegisterFiles { full: full.next_multiple_of(2), half, ..target.register_files() }
+    let pressure = Analysis::new(&mut program, target).unwrap().max_pressure(&program);
+    RegisterFiles { full: pressure.full.next_multiple_of(2), half: pressure.half, ..target.register_files() }
 }
 
 /// Programs in files that are just large enough: nothing is refused, and all is right after values had to move.

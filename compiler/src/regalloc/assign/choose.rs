@@ -1,0 +1,95 @@
+//! Where a result goes, as long as there is a gap.
+
+use super::{Assigner, HALF};
+use crate::ir3::{Instr, Value, opcode::Latency};
+use crate::regalloc::file::Units;
+use crate::regalloc::forest;
+use crate::regalloc::step::Step;
+
+impl Assigner<'_> {
+    /// The units that a result must not have: what is live where it is written, and other results.
+    pub(super) fn blocked(&self, file: usize, early: bool) -> Units {
+        let taken = if early { self.taken[file] } else { self.taken[file].without(&self.dying[file]) };
+        taken.with(&self.results[file])
+    }
+
+    /// Units of a component, which is how places are aligned; and units that the value's class reaches.
+    pub(super) fn align_and_reach(&self, value: Value) -> (u16, u16) {
+        let class = self.class(value);
+        (class.component_units(), self.reach[forest::kind(class)])
+    }
+
+    /// A place for a result of a computation.
+    pub(super) fn choose(&mut self, value: Value, early: bool, instr: Instr, step: &Step) -> Option<u16> {
+        let file = self.file(self.class(value));
+        let blocked = self.blocked(file, early);
+        if let Some(at) = self.preferred_place(value, &blocked) {
+            return Some(at);
+        }
+        if let Some(at) = self.gap_for_set(value, &blocked) {
+            return Some(at);
+        }
+        let latency = self.program.instrs[instr].opcode.info().latency;
+        if !early && matches!(latency, Latency::Alu | Latency::Sfu) {
+            let len = self.units(value);
+            let (align, reach) = self.align_and_reach(value);
+            for &root in &step.dying {
+                let at = self.place[root];
+                let fits = self.units(root) == len && self.file(self.class(root)) == file && at % align == 0;
+                if fits && at + len <= reach && blocked.is_free(at, len) {
+                    return Some(at);
+                }
+            }
+        }
+        self.gap(value, &blocked)
+    }
+
+    /// Where the merge set would have the value, if that is free.
+    pub(super) fn preferred_place(&self, value: Value, blocked: &Units) -> Option<u16> {
+        let sets = &self.analysis.sets;
+        let set = sets.set_of(value);
+        let start = self.preferred[set];
+        if start == i32::MIN {
+            return None;
+        }
+        let at = start + (sets.interval(value).start - sets.set_interval(set).start) as i32;
+        let (align, reach) = self.align_and_reach(value);
+        let at = u16::try_from(at).ok()?;
+        let len = self.units(value);
+        (at % align == 0 && at + len <= reach && blocked.is_free(at, len)).then_some(at)
+    }
+
+    /// A gap that has room for the whole merge set.
+    pub(super) fn gap_for_set(&mut self, value: Value, blocked: &Units) -> Option<u16> {
+        let sets = &self.analysis.sets;
+        let interval = sets.set_interval(sets.set_of(value));
+        let len = interval.len();
+        if len <= self.units(value) {
+            return None;
+        }
+        let offset = (sets.interval(value).start - interval.start) as u16;
+        let at = self.find_gap(value, len, blocked)?;
+        Some(at + offset)
+    }
+
+    /// A gap for the value alone.
+    pub(super) fn gap(&mut self, value: Value, blocked: &Units) -> Option<u16> {
+        self.find_gap(value, self.units(value), blocked)
+    }
+
+    /// The next gap of so many units, from the cursor on.
+    fn find_gap(&mut self, value: Value, len: u16, blocked: &Units) -> Option<u16> {
+        let class = self.class(value);
+        let file = self.file(class);
+        let (align, reach) = self.align_and_reach(value);
+        let floor = if file == 0 && forest::kind(class) != HALF { self.floor } else { 0 };
+        let cursor = self.cursor[file];
+        let from = if cursor + len > reach { floor } else { cursor.max(floor) };
+        let at = blocked
+            .find_gap(len, align, from, reach)
+            .or_else(|| blocked.find_gap(len, align, floor, reach))
+            .or_else(|| if floor > 0 { blocked.find_gap(len, align, 0, reach) } else { None })?;
+        self.cursor[file] = at + len;
+        Some(at)
+    }
+}

@@ -1,0 +1,152 @@
+//! Parallel copies, collects and splits.
+//!
+//! What a copy defines may be there already, as a piece of something that lives on. Otherwise it is a new root: what it
+//! takes in leaves its registers, what is read for the last time does so too, and the new root goes where most of its
+//! components stand already. Everything that has to move is one parallel copy.
+
+use super::{Assigner, Move, NOWHERE};
+use crate::ir3::{Attrs, Block, Instr, Opcode, Place, RegFile, SrcOperand, Value};
+use crate::regalloc::Error;
+use crate::regalloc::parallel_copy::{reg_of, unit_of};
+use crate::regalloc::step::{Manner, Step};
+use smallvec::SmallVec;
+
+/// A component of a new root that is somewhere already: which, and its unit.
+type Found = SmallVec<[(u16, u16); 4]>;
+
+impl Assigner<'_> {
+    /// A copy. The last one of a block waits for what the edge needs.
+    pub(super) fn copy(&mut self, instr: Instr, step: &Step, block: Block, is_last: bool) -> Result<(), Error> {
+        self.moved.clear();
+        self.results = Default::default();
+        self.dying = Default::default();
+        let mut moves = std::mem::take(&mut self.moves);
+        moves.clear();
+        self.collect_moves(instr, step, &mut moves)?;
+        for result in step.results.iter().filter(|result| matches!(result.manner, Manner::Piece(_))) {
+            self.insert_piece(result.value);
+        }
+        self.remove_killed(&step.killed);
+        let mut failed = [false; 3];
+        for result in step.results.iter().filter(|result| result.manner == Manner::Late) {
+            self.place[result.value] = NOWHERE;
+            self.insert_root(result.value);
+        }
+        for result in step.results.iter().filter(|result| result.manner == Manner::Late) {
+            let value = result.value;
+            if !self.forest.is_root(value) {
+                continue;
+            }
+            let at = self.choose_copy(value, &moves).or_else(|| self.evict(value, false, step));
+            match at {
+                Some(at) => self.put(value, at),
+                None => failed[self.file(self.class(value))] = true,
+            }
+        }
+        for file in (0..3).filter(|&file| failed[file]) {
+            self.compact(file, step)?;
+        }
+        for item in &mut moves {
+            // What was a component so far becomes a unit.
+            if let Some(value) = item.value.expand() {
+                item.to = self.place[value] + item.to * item.class.component_units();
+            }
+        }
+        for &(root, from) in &self.moved {
+            if self.forest.is_root(root) && self.place[root] != from {
+                moves.push(self.move_of(root, from, self.place[root]));
+            }
+        }
+        if is_last && !self.program.blocks[block].successors[1].is_some() {
+            self.last[block].clone_from(&moves);
+        } else if let Some(copy) = self.parallel_copy(&moves) {
+            self.out.push(copy);
+        }
+        self.moves = moves;
+        Ok(())
+    }
+
+    /// The moves that the instruction itself asks for, with components in place of the units that they go to.
+    fn collect_moves(&self, instr: Instr, step: &Step, moves: &mut Vec<Move>) -> Result<(), Error> {
+        let data = &self.program.instrs[instr];
+        let offset = match data.attrs {
+            Attrs::Split { offset } if data.opcode == Opcode::Split => offset,
+            _ => 0,
+        };
+        for (k, dst) in data.dsts.iter().enumerate() {
+            let value = dst.value().filter(|&value| self.units(value) != 0);
+            // Shared registers are known before.
+            let given = match dst.place {
+                Place::Reg(reg) | Place::Assigned(_, reg) if value.is_none() && dst.class.file == RegFile::Shared => {
+                    Some(unit_of(dst.class, reg))
+                }
+                _ if value.is_none() => return Err(Error::unsupported(self.program, instr, "a predicate or address")),
+                _ => None,
+            };
+            let is_moved = given.is_some()
+                || step.results.iter().any(|result| Some(result.value) == value && result.manner == Manner::Late);
+            let is_collect = data.opcode == Opcode::Collect;
+            let srcs = if is_collect { &data.srcs[..] } else { data.srcs.get(k..k + 1).unwrap_or(&[]) };
+            for (component, src) in srcs.iter().enumerate() {
+                let operand = match src.operand {
+                    SrcOperand::Place(Place::Value(src_value)) if self.units(src_value) != 0 => {
+                        if src.class != dst.class || self.class(src_value) != dst.class {
+                            return Err(Error::unsupported(self.program, instr, "a source of another class"));
+                        }
+                        let reg = reg_of(src.class, self.place[src_value]);
+                        SrcOperand::Place(Place::Reg(reg.offset(offset)))
+                    }
+                    SrcOperand::Place(Place::Assigned(_, reg) | Place::Reg(reg)) if src.class == dst.class => {
+                        SrcOperand::Place(Place::Reg(reg.offset(offset)))
+                    }
+                    SrcOperand::Const(word) => SrcOperand::Const(word + offset),
+                    SrcOperand::Immediate(_) | SrcOperand::Undef => src.operand,
+                    _ => return Err(Error::unsupported(self.program, instr, "an operand that cannot be copied")),
+                };
+                if is_moved {
+                    let components = match data.opcode {
+                        Opcode::ParallelCopy => dst.mask.span() as u16,
+                        _ => 1,
+                    };
+                    let component = component as u16;
+                    let to = given.map_or(component, |unit| unit + component * dst.class.component_units());
+                    moves.push(Move { value: value.into(), class: dst.class, components, src: operand, to });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A place for a new root: where most of it stands already.
+    fn choose_copy(&mut self, value: Value, moves: &[Move]) -> Option<u16> {
+        let class = self.class(value);
+        let file = self.file(class);
+        let (align, reach) = self.align_and_reach(value);
+        let len = self.units(value);
+        let blocked = self.blocked(file, false);
+        let mut found = Found::new();
+        for item in moves.iter().filter(|item| item.value.expand() == Some(value)) {
+            if let SrcOperand::Place(Place::Reg(reg)) = item.src {
+                let unit = unit_of(class, reg);
+                found.extend((0..item.components).map(|c| (item.to + c, unit + c * align)));
+            }
+        }
+        // At a back edge it is known where the phi is.
+        let phi = self.phi_of[value].expand().map(|phi| self.phi_place[phi]).filter(|&at| at != NOWHERE);
+        let preferred = self.preferred_place(value, &blocked);
+        let mut best: Option<(u32, u16)> = None;
+        let candidates = found.iter().filter_map(|&(component, unit)| unit.checked_sub(component * align));
+        for at in phi.into_iter().chain(preferred).chain(candidates) {
+            if at % align != 0 || at + len > reach || !blocked.is_free(at, len) {
+                continue;
+            }
+            let in_place = found.iter().filter(|&&(component, unit)| unit == at + component * align).count();
+            let bonus = 4 * u32::from(Some(at) == phi) + u32::from(Some(at) == preferred);
+            let score = 2 * in_place as u32 + bonus;
+            if score > 0 && best.is_none_or(|(least, _)| score > least) {
+                best = Some((score, at));
+            }
+        }
+        best.map(|(_, at)| at).or_else(|| self.gap_for_set(value, &blocked)).or_else(|| self.gap(value, &blocked))
+    }
+}

@@ -1,0 +1,243 @@
+//! Starts and ends of blocks.
+//!
+//! A block starts with the registers that its first visited predecessor ends with; a phi takes those of its source. All
+//! other edges into a block with several predecessors come from blocks with one successor, so everything that an
+//! edge has to move is moved at the end of the predecessor, by one parallel copy: the one that copies the sources of
+//! phis, if it is there, writes to other places then. A block that is visited before its
+//! successor keeps what it knows of its end until then.
+
+use super::{Assigner, Exit, Move, NOWHERE, Start};
+use crate::ir3::{Block, Instr, Opcode, PhysReg, Place, SrcOperand};
+use crate::regalloc::Error;
+use crate::regalloc::forest::Values;
+use crate::regalloc::parallel_copy::{reg_of, unit_of};
+use crate::regalloc::pressure::is_kept;
+use crate::regalloc::step::Step;
+
+impl Assigner<'_> {
+    /// Enters a block; `start` are its phis, or the inputs.
+    pub(super) fn start_block(&mut self, block: Block, start: &[Instr], step: &mut Step) -> Result<(), Error> {
+        let analysis = self.analysis;
+        self.taken = self.reserved;
+        self.owner.iter_mut().for_each(|file| file.fill(None.into()));
+        self.results = Default::default();
+        self.dying = Default::default();
+        self.out.clear();
+        let predecessors = &self.program.blocks[block].predecessors;
+        let from = predecessors.iter().position(|&pred| self.visited[pred]);
+        let from_block = from.map(|k| predecessors[k]);
+        let several = predecessors.len() > 1;
+        if let Some(pred) = from_block {
+            let (first, end) = self.exit_of[pred];
+            for i in first..end {
+                let Exit { value, at, .. } = self.exits[i as usize];
+                self.place[value] = at;
+            }
+        }
+        analysis.enter(self.program, block, &mut self.forest);
+        for i in 0..self.forest.live().len() {
+            let value = self.forest.live()[i];
+            if self.forest.is_root(value) {
+                self.occupy(value);
+            }
+        }
+        step.read_definitions(self.program, &analysis.liveness, start);
+        step.results.retain(|result| is_kept(self.program, &analysis.liveness, result.value));
+        self.moved.clear();
+        self.place_start(from, step)?;
+        if several {
+            self.note_start(block, start);
+            for k in 0..self.program.blocks[block].predecessors.len() {
+                let pred = self.program.blocks[block].predecessors[k];
+                if self.visited[pred] {
+                    self.connect(pred, k, block);
+                }
+            }
+        }
+        self.start_inputs(start)
+    }
+
+    /// Phis and inputs get their places.
+    fn place_start(&mut self, from: Option<usize>, step: &Step) -> Result<(), Error> {
+        // Those whose place is known go first.
+        let known: Vec<Option<u16>> = (step.results.iter())
+            .map(|result| {
+                let data = &self.program.instrs[self.program.values[result.value].instr];
+                let dst = data.dsts.iter().find(|dst| dst.value() == Some(result.value))?;
+                match (data.opcode, dst.place) {
+                    (Opcode::Input, Place::Assigned(_, reg)) => Some(unit_of(dst.class, reg)),
+                    (Opcode::Phi, _) => data.srcs.get(from?)?.value().map(|src| self.place[src]),
+                    _ => None,
+                }
+            })
+            .collect();
+        let mut failed = [false; 3];
+        for is_known in [true, false] {
+            for (result, &known) in step.results.iter().zip(&known) {
+                if known.is_some() != is_known {
+                    continue;
+                }
+                let value = result.value;
+                let data = &self.program.instrs[self.program.values[value].instr];
+                let is_input = data.opcode == Opcode::Input;
+                let file = self.file(self.class(value));
+                let (align, reach) = self.align_and_reach(value);
+                let len = self.units(value);
+                let blocked = self.blocked(file, false);
+                let fits =
+                    |&at: &u16| at != NOWHERE && at % align == 0 && at + len <= reach && blocked.is_free(at, len);
+                let known_place = known.filter(fits);
+                if is_input && known.is_some() && known_place.is_none() {
+                    return Err(Error::Malformed { what: format!("the register of input {value} is taken") });
+                }
+                self.insert_root(value);
+                let at = known_place
+                    .or_else(|| self.preferred_place(value, &blocked))
+                    .or_else(|| self.gap_for_set(value, &blocked))
+                    .or_else(|| self.gap(value, &blocked))
+                    .or_else(|| self.evict(value, false, step));
+                match at {
+                    Some(at) => self.put(value, at),
+                    None => failed[file] = true,
+                }
+            }
+        }
+        for file in (0..3).filter(|&file| failed[file]) {
+            self.compact(file, step)?;
+        }
+        Ok(())
+    }
+
+    /// Emits the inputs, and forgets those that nobody reads.
+    fn start_inputs(&mut self, start: &[Instr]) -> Result<(), Error> {
+        for &input in start {
+            if self.program.instrs[input].opcode != Opcode::Input {
+                continue;
+            }
+            let liveness = &self.analysis.liveness;
+            let values = self.program.instrs[input].dsts.iter().filter_map(|dst| dst.value());
+            let unused: Values =
+                values.filter(|&value| liveness.units(value) != 0 && !liveness.is_used(value)).collect();
+            self.remove_killed(&unused);
+            self.rewrite_destinations(input)?;
+            self.out.push(input);
+        }
+        Ok(())
+    }
+
+    /// Notes the places at the start of a block with several predecessors.
+    fn note_start(&mut self, block: Block, start: &[Instr]) {
+        let first = self.starts.len() as u32;
+        let analysis = self.analysis;
+        for value in analysis.liveness.live_in(block) {
+            if self.forest.is_root(value) {
+                self.starts.push(Start { value, at: self.place[value], phi: None.into() });
+            }
+        }
+        for &phi in start.iter().filter(|&&instr| self.program.instrs[instr].opcode == Opcode::Phi) {
+            let data = &self.program.instrs[phi];
+            let Some(value) = data.dsts.first().and_then(|dst| dst.value()) else { continue };
+            if self.forest.is_root(value) {
+                let at = self.place[value];
+                self.starts.push(Start { value, at, phi: phi.into() });
+                self.phi_place[value] = at;
+                for src in data.srcs.iter().filter_map(|src| src.value()) {
+                    self.phi_of[src] = value.into();
+                }
+            }
+        }
+        self.start_of[block] = (first, self.starts.len() as u32);
+    }
+
+    /// Leaves a block.
+    pub(super) fn end_block(&mut self, block: Block) -> Result<(), Error> {
+        let sets = &self.analysis.sets;
+        let first = self.exits.len() as u32;
+        for &value in self.forest.live() {
+            let root = self.forest.root_of(sets, value);
+            let offset = (sets.interval(value).start - sets.interval(root).start) as u16;
+            self.exits.push(Exit { value, at: self.place[value], root, offset });
+        }
+        self.exit_of[block] = (first, self.exits.len() as u32);
+        self.visited[block] = true;
+        let successors = self.program.blocks[block].successors;
+        if let [Some(next), None] = successors
+            && self.visited[next]
+            && let Some(k) = self.program.blocks[next].predecessors.iter().position(|&pred| pred == block)
+        {
+            self.connect(block, k, next);
+        }
+        Ok(())
+    }
+
+    /// Makes the parallel copy at the end of `pred`, which is predecessor `k`, bring everything to where `block` has it.
+    fn connect(&mut self, pred: Block, k: usize, block: Block) {
+        let old = std::mem::take(&mut self.last[pred]);
+        for (i, item) in old.iter().enumerate() {
+            if let Some(value) = item.value.expand() {
+                self.index[value].0 = i as u32 + 1;
+            }
+        }
+        let (first, end) = self.exit_of[pred];
+        for i in first..end {
+            self.index[self.exits[i as usize].value].1 = i + 1;
+        }
+        let mut new: Vec<Move> = old.iter().copied().filter(|item| item.value.is_none()).collect();
+        let (first_start, end_start) = self.start_of[block];
+        for i in first_start..end_start {
+            let Start { value, at: to, phi } = self.starts[i as usize];
+            let (class, components) = (self.class(value), self.program.values[value].components);
+            let mut source = value;
+            if let Some(phi) = phi.expand() {
+                match self.program.instrs[phi].srcs.get(k).map(|src| src.operand) {
+                    Some(SrcOperand::Place(Place::Value(value))) => source = value,
+                    Some(SrcOperand::Place(Place::Assigned(_, reg) | Place::Reg(reg))) => {
+                        new.push(Move { value: value.into(), class, components, src: register(reg), to });
+                        continue;
+                    }
+                    _ => continue,
+                }
+            }
+            let src = match self.index[source] {
+                (0, 0) => continue,
+                (0, exit) => {
+                    let Exit { at, root, offset, .. } = self.exits[exit as usize - 1];
+                    // Its root may be what the copy writes.
+                    match self.index[root].0.checked_sub(1).map(|i| old[i as usize].src) {
+                        Some(SrcOperand::Place(Place::Reg(reg))) if root != source => {
+                            register(reg.offset(offset / class.component_units()))
+                        }
+                        _ => register(reg_of(class, at)),
+                    }
+                }
+                (i, _) => old[i as usize - 1].src,
+            };
+            new.push(Move { value: source.into(), class, components, src, to });
+        }
+        for value in old.iter().filter_map(|item| item.value.expand()) {
+            self.index[value].0 = 0;
+        }
+        for i in first..end {
+            self.index[self.exits[i as usize].value].1 = 0;
+        }
+        self.last[pred] = new;
+    }
+
+    /// Puts the parallel copies where they belong.
+    pub(super) fn emit_last_copies(&mut self) {
+        for position in 0..self.analysis.liveness.order.len() {
+            let block = self.analysis.liveness.order[position];
+            let moves = std::mem::take(&mut self.last[block]);
+            if let Some(copy) = self.parallel_copy(&moves) {
+                let program = &mut *self.program;
+                let list = &mut program.blocks[block].instrs;
+                let behind = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
+                list.insert(list.len() - behind, copy);
+            }
+        }
+    }
+}
+
+fn register(reg: PhysReg) -> SrcOperand {
+    SrcOperand::Place(Place::Reg(reg))
+}

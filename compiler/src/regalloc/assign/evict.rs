@@ -1,0 +1,166 @@
+//! Room by moving few values.
+//!
+//! Each place that a result could have costs what must be moved out of it. The cheapest one is taken for which all that
+//! is in the way finds a gap elsewhere, or can change places with a source that dies at the instruction: the
+//! source is read where the result is written later.
+
+use super::{Assigner, UNITS};
+use crate::ir3::Value;
+use crate::regalloc::file::Units;
+use crate::regalloc::forest::{SHARED, Values, kind};
+use crate::regalloc::step::Step;
+use smallvec::SmallVec;
+
+/// Roots and where they go.
+type Plan = SmallVec<[(Value, u16); 8]>;
+
+impl Assigner<'_> {
+    /// Moves values out of the way of a result; returns its place.
+    pub(super) fn evict(&mut self, value: Value, early: bool, step: &Step) -> Option<u16> {
+        let class = self.class(value);
+        if kind(class) >= SHARED {
+            // Lanes that wait elsewhere would not find a shared value that was moved.
+            return None;
+        }
+        let file = self.file(class);
+        let len = self.units(value);
+        let (align, reach) = self.align_and_reach(value);
+        let mut best: Option<(u32, u16, Plan)> = None;
+        let mut at = 0;
+        while at + len <= reach {
+            let limit = best.as_ref().map_or(u32::MAX, |&(cost, ..)| cost);
+            if let Some((cost, plan)) = self.plan(file, at, len, early, step, limit) {
+                best = Some((cost, at, plan));
+            }
+            at += align;
+        }
+        let (_, at, plan) = best?;
+        for &(root, _) in &plan {
+            self.vacate(root);
+            let (from, len) = (self.place[root], self.units(root));
+            if step.dying.contains(&root) {
+                self.dying[file].remove(from, len);
+            }
+        }
+        for &(root, to) in &plan {
+            let is_new = step.results.iter().any(|result| result.value == root);
+            self.relocate(root, to, is_new);
+            self.occupy(root);
+            if step.dying.contains(&root) {
+                self.dying[file].insert(to, self.units(root));
+            }
+        }
+        Some(at)
+    }
+
+    /// What has to move if a result is to have `[at, at + len)`, for less than `limit`.
+    fn plan(&self, file: usize, at: u16, len: u16, early: bool, step: &Step, limit: u32) -> Option<(u32, Plan)> {
+        if !self.results[file].is_free(at, len) || !self.reserved[file].is_free(at, len) {
+            return None;
+        }
+        let mut cost = 0;
+        let mut in_the_way = Values::new();
+        let mut unit = at;
+        while unit < at + len {
+            let Some(root) = self.owner[file][usize::from(unit)].expand() else {
+                unit += 1;
+                continue;
+            };
+            unit = self.place[root] + self.units(root);
+            if early || !step.dying.contains(&root) {
+                in_the_way.push(root);
+                cost += u32::from(self.program.values[root].components);
+                if cost >= limit {
+                    return None;
+                }
+            }
+        }
+        // Where what is moved must not go: to the results, and to what is live.
+        let mut blocked = self.taken[file].with(&self.results[file]);
+        for &root in &in_the_way {
+            blocked.remove(self.place[root], self.units(root));
+        }
+        blocked.insert(at, len);
+        // The wide ones first: they have less choice.
+        in_the_way.sort_by_key(|&root| std::cmp::Reverse(self.units(root)));
+        let mut plan = Plan::new();
+        let mut swapped = Values::new();
+        for &root in &in_the_way {
+            let units = self.units(root);
+            let (align, reach) = self.align_and_reach(root);
+            let to = match blocked.find_gap(units, align, 0, reach) {
+                Some(to) => to,
+                None if early => return None,
+                None => {
+                    let dying = self.partner(file, root, at..at + len, &swapped, step)?;
+                    // It comes to where the root was.
+                    let old = self.place[root];
+                    if plan.iter().any(|&(moved, to)| to < old + units && old < to + self.units(moved)) {
+                        return None;
+                    }
+                    blocked.insert(old, units);
+                    swapped.push(dying);
+                    cost += u32::from(self.program.values[dying].components);
+                    if cost >= limit {
+                        return None;
+                    }
+                    plan.push((dying, self.place[root]));
+                    self.place[dying]
+                }
+            };
+            blocked.insert(to, units);
+            plan.push((root, to));
+        }
+        Some((cost, plan))
+    }
+
+    /// A dying root that `root` can change places with, to get out of `region`.
+    fn partner(
+        &self,
+        file: usize,
+        root: Value,
+        region: std::ops::Range<u16>,
+        swapped: &[Value],
+        step: &Step,
+    ) -> Option<Value> {
+        let len = self.units(root);
+        let (align, reach) = self.align_and_reach(root);
+        let is_fit = |&dying: &Value| {
+            let at = self.place[dying];
+            let (dying_align, dying_reach) = self.align_and_reach(dying);
+            self.file(self.class(dying)) == file
+                && self.units(dying) == len
+                && !swapped.contains(&dying)
+                && at % align == 0
+                && at + len <= reach
+                && (at + len <= region.start || region.end <= at)
+                && self.place[root] % dying_align == 0
+                && self.place[root] + len <= dying_reach
+                && self.results[file].is_free(at, len)
+        };
+        step.dying.iter().copied().find(is_fit)
+    }
+
+    /// The roots of a file, by place.
+    pub(super) fn roots(&self, file: usize) -> Vec<Value> {
+        let mut roots = Vec::new();
+        let mut unit = 0;
+        while unit < UNITS {
+            match self.owner[file][unit].expand() {
+                Some(root) => {
+                    roots.push(root);
+                    unit += usize::from(self.units(root));
+                }
+                None => unit += 1,
+            }
+        }
+        roots
+    }
+
+    /// Units without the ones of arrays.
+    pub(super) fn clear_file(&mut self, file: usize) {
+        self.taken[file] = self.reserved[file];
+        self.owner[file].fill(None.into());
+        self.results[file] = Units::default();
+    }
+}

@@ -1,0 +1,546 @@
+//! Registers for general and shared values: one walk over the blocks.
+//!
+//! Blocks are visited so that each one comes behind its dominator and behind one of its predecessors; it starts with the
+//! registers that this one ends with. Each live root has a stretch of units, its pieces lie in it. A result
+//! takes, in this order (`choose`): where its merge set would have it; a gap for the whole set; the place of a
+//! source that dies; a gap. If there is none, live values make room (`evict`), or all are put in order
+//! (`compact`), by a parallel copy in front of the instruction. Copies are parallel copies themselves and take what has
+//! to move along (`copies`). Where edges bring together different places of a value, it is moved at the end of the
+//! predecessor (`edges`).
+//!
+//! # Why it never fails
+//!
+//! Let the units that [`pressure`](super::pressure) counts at each point fit. *In front of* an instruction all roots,
+//! early results included, can be packed without gaps, and behind it what lives on and the results; `compact` gives one
+//! order that is both. At a copy, and at the start of a block, what was before and what is after need not even agree, as
+//! the moves between them are one parallel copy.
+
+use super::Error;
+use super::file::Units;
+use super::forest::{self, FULL, Forest, HALF, Values};
+use super::parallel_copy::reg_of;
+use super::pressure::Analysis;
+use super::step::{Manner, Step};
+use crate::ir3::{
+    Array, ArrayAccess, Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Src,
+    SrcOperand, Value, WriteMask,
+};
+use crate::target::RegisterFiles;
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+
+mod choose;
+mod compact;
+mod copies;
+mod edges;
+mod evict;
+
+/// Units of the largest file.
+const UNITS: usize = super::file::UNITS as usize;
+
+/// No place yet.
+const NOWHERE: u16 = u16::MAX;
+
+/// One of the moves of a parallel copy.
+#[derive(Clone, Copy, Debug)]
+struct Move {
+    /// What is moved; of several moves that make a vector, all have it. None if the destination is given.
+    value: PackedOption<Value>,
+    class: RegClass,
+    components: u16,
+    src: SrcOperand,
+    /// First unit of the destination.
+    to: u16,
+}
+
+/// A value at the end of a block.
+#[derive(Clone, Copy)]
+struct Exit {
+    value: Value,
+    at: u16,
+    /// The root that it lies in, and how deep.
+    root: Value,
+    offset: u16,
+}
+
+/// A value at the start of a block with several predecessors; of a phi, its position among the phis too.
+#[derive(Clone, Copy)]
+struct Start {
+    value: Value,
+    at: u16,
+    phi: PackedOption<Instr>,
+}
+
+/// The state of the walk.
+pub struct Assigner<'a> {
+    program: &'a mut Program,
+    analysis: &'a Analysis,
+    merged: bool,
+    /// Units that each kind of register reaches, by [`forest::kind`].
+    reach: [u16; 4],
+    /// Units in front of which arrays of halves stand, and behind which arrays of full registers, by file.
+    bounds: [(u16, u16); 3],
+    /// Full registers start here as long as there is room: in front is what halves need.
+    floor: u16,
+    array_base: SecondaryMap<Array, u16>,
+    /// Units of arrays.
+    reserved: [Units; 3],
+    forest: Forest,
+    /// What lives where, by file: units that are taken, and the root that has each unit.
+    taken: [Units; 3],
+    owner: Box<[[PackedOption<Value>; UNITS]; 3]>,
+    place: SecondaryMap<Value, u16>,
+    /// Where each set would start, judging by the member that was placed first.
+    preferred: Vec<i32>,
+    /// Where the search for a gap begins, by file: behind what was placed last, so that registers are reused late.
+    cursor: [u16; 3],
+    /// Units of roots that die at this instruction, and of its results, by file.
+    dying: [Units; 3],
+    results: [Units; 3],
+    /// What had to move at this instruction, with its place before.
+    moved: Vec<(Value, u16)>,
+    /// Moves at this copy.
+    moves: Vec<Move>,
+    visited: SecondaryMap<Block, bool>,
+    exits: Vec<Exit>,
+    exit_of: SecondaryMap<Block, (u32, u32)>,
+    starts: Vec<Start>,
+    start_of: SecondaryMap<Block, (u32, u32)>,
+    /// The phi that reads a copy, and the place of a phi at the start of its block.
+    phi_of: SecondaryMap<Value, PackedOption<Value>>,
+    phi_place: SecondaryMap<Value, u16>,
+    /// The parallel copy at the end of each block.
+    last: SecondaryMap<Block, Vec<Move>>,
+    /// Scratch of `edges`: where a value is in a list of moves, in the list of exits.
+    index: SecondaryMap<Value, (u32, u32)>,
+    out: Vec<Instr>,
+}
+
+/// Chooses the registers of a program that needs no more than `limits`.
+/// `halves` is the most half registers that it needs.
+pub fn run(
+    program: &mut Program,
+    analysis: &Analysis,
+    merged: bool,
+    limits: RegisterFiles,
+    halves: u32,
+) -> Result<(), Error> {
+    let mut step = Step::new(program);
+    let mut assigner = Assigner::new(program, analysis, merged, limits, halves)?;
+    for &block in &analysis.liveness.order {
+        assigner.run_block(block, &mut step)?;
+    }
+    assigner.emit_last_copies();
+    Ok(())
+}
+
+impl<'a> Assigner<'a> {
+    fn new(
+        program: &'a mut Program,
+        analysis: &'a Analysis,
+        merged: bool,
+        limits: RegisterFiles,
+        halves: u32,
+    ) -> Result<Self, Error> {
+        let full = limits.full & !1;
+        let half = if merged { limits.half.min(full) } else { limits.half };
+        let values = program.values.len();
+        let map = |fill: u16| {
+            let mut map = SecondaryMap::with_default(fill);
+            map.resize(values);
+            map
+        };
+        let mut this = Self {
+            merged,
+            reach: [full, half, limits.shared, limits.shared_half].map(|units| units.min(UNITS as u32) as u16),
+            bounds: [full, half, limits.shared].map(|units| (0, units.min(UNITS as u32) as u16)),
+            floor: 0,
+            array_base: SecondaryMap::new(),
+            reserved: [Units::default(); 3],
+            forest: Forest::new(program, &analysis.sets),
+            taken: [Units::default(); 3],
+            owner: Box::new([[None.into(); UNITS]; 3]),
+            place: map(NOWHERE),
+            preferred: vec![i32::MIN; analysis.sets.set_count()],
+            cursor: [0; 3],
+            dying: [Units::default(); 3],
+            results: [Units::default(); 3],
+            moved: Vec::new(),
+            moves: Vec::new(),
+            visited: SecondaryMap::with_capacity(program.blocks.len()),
+            exits: Vec::new(),
+            exit_of: SecondaryMap::with_capacity(program.blocks.len()),
+            starts: Vec::new(),
+            start_of: SecondaryMap::with_capacity(program.blocks.len()),
+            phi_of: SecondaryMap::new(),
+            phi_place: SecondaryMap::with_default(NOWHERE),
+            last: SecondaryMap::new(),
+            index: SecondaryMap::new(),
+            out: Vec::new(),
+            program,
+            analysis,
+        };
+        this.reserve_arrays()?;
+        if this.merged && full > half {
+            this.floor = halves.next_multiple_of(2).min(u32::from(this.reach[HALF])) as u16;
+        }
+        Ok(this)
+    }
+
+    /// Arrays of halves stand at the bottom, arrays of full registers at the top, all the time.
+    fn reserve_arrays(&mut self) -> Result<(), Error> {
+        for array in self.program.arrays.keys() {
+            let data = &self.program.arrays[array];
+            let (class, len) = (data.class, u32::from(data.length) * u32::from(data.class.component_units()));
+            let (file, reach) = (self.file(class), self.reach[forest::kind(class)]);
+            let (low, high) = &mut self.bounds[file];
+            let room = if class.half { reach.min(*high) } else { *high } - *low;
+            if len > u32::from(room) {
+                return Err(Error::spilling(u32::from(reach - room) + len, reach, class.half));
+            }
+            let len = len as u16;
+            let base = if class.half {
+                *low += len;
+                *low - len
+            } else {
+                *high -= len;
+                *high
+            };
+            self.reserved[file].insert(base, len);
+            self.array_base[array] = base;
+        }
+        Ok(())
+    }
+
+    /// The file of a class: 0 full or merged, 1 half, 2 shared.
+    fn file(&self, class: RegClass) -> usize {
+        match forest::kind(class) {
+            HALF if !self.merged => 1,
+            FULL | HALF => 0,
+            _ => 2,
+        }
+    }
+
+    fn class(&self, value: Value) -> RegClass {
+        self.program.values[value].class
+    }
+
+    fn units(&self, value: Value) -> u16 {
+        self.analysis.liveness.units(value)
+    }
+
+    /// Marks the units of a root as taken.
+    fn occupy(&mut self, root: Value) {
+        let (file, at, len) = (self.file(self.class(root)), self.place[root], self.units(root));
+        self.taken[file].insert(at, len);
+        self.owner[file][usize::from(at)..usize::from(at + len)].fill(root.into());
+    }
+
+    /// Marks them as free.
+    fn vacate(&mut self, root: Value) {
+        let (file, at, len) = (self.file(self.class(root)), self.place[root], self.units(root));
+        self.taken[file].remove(at, len);
+        self.owner[file][usize::from(at)..usize::from(at + len)].fill(None.into());
+    }
+
+    /// Puts a root, and all that lies in it, at a place.
+    fn set_place(&mut self, root: Value, at: u16) {
+        self.place[root] = at;
+        let sets = &self.analysis.sets;
+        let start = sets.interval(root).start;
+        for piece in self.forest.within(sets, root) {
+            self.place[piece] = at + (sets.interval(piece).start - start) as u16;
+        }
+    }
+
+    /// Adds a value that stands in a live one.
+    fn insert_piece(&mut self, value: Value) {
+        let (program, analysis) = (&*self.program, self.analysis);
+        let sets = &analysis.sets;
+        if let Some(whole) = self.forest.container(sets, value) {
+            self.place[value] = self.place[whole] + (sets.interval(value).start - sets.interval(whole).start) as u16;
+            self.forest.insert(program, &analysis.liveness, sets, value, &mut Values::new());
+        }
+    }
+
+    /// Adds a root that has no place yet; what it takes in has none from then on.
+    fn insert_root(&mut self, value: Value) {
+        let (program, analysis) = (&*self.program, self.analysis);
+        let mut absorbed = Values::new();
+        self.forest.insert(program, &analysis.liveness, &analysis.sets, value, &mut absorbed);
+        for &root in &absorbed {
+            self.vacate(root);
+        }
+    }
+
+    /// Places a root.
+    fn put(&mut self, root: Value, at: u16) {
+        self.set_place(root, at);
+        self.occupy(root);
+        self.prefer(root, at);
+    }
+
+    /// Removes values that have been read for the last time.
+    fn remove_killed(&mut self, killed: &[Value]) {
+        let analysis = self.analysis;
+        let mut exposed = Values::new();
+        for &value in killed {
+            if self.forest.remove(self.program, &analysis.liveness, &analysis.sets, value, &mut exposed) {
+                self.vacate(value);
+                for &root in &exposed {
+                    self.occupy(root);
+                }
+            }
+        }
+    }
+
+    /// The set of `value` would like to stand like this, if nobody said so before.
+    fn prefer(&mut self, value: Value, at: u16) {
+        let sets = &self.analysis.sets;
+        let set = sets.set_of(value);
+        let interval = sets.set_interval(set);
+        if self.preferred[set] == i32::MIN && interval.len() > 0 {
+            let start = i32::from(at) - (sets.interval(value).start - interval.start) as i32;
+            let reach = self.reach[forest::kind(self.class(value))];
+            if start >= 0 && start + i32::from(interval.len()) <= i32::from(reach) {
+                self.preferred[set] = start;
+            }
+        }
+    }
+
+    /// Moves a root; notes where it was before this instruction, unless it is only defined here.
+    fn relocate(&mut self, root: Value, to: u16, is_new: bool) {
+        let from = self.place[root];
+        if from == to {
+            return;
+        }
+        if !is_new && !self.moved.iter().any(|&(value, _)| value == root) {
+            self.moved.push((root, from));
+        }
+        self.set_place(root, to);
+    }
+
+    fn run_block(&mut self, block: Block, step: &mut Step) -> Result<(), Error> {
+        let list = std::mem::take(&mut self.program.blocks[block].instrs);
+        let is_start = |instr: &&Instr| matches!(self.program.instrs[**instr].opcode, Opcode::Phi | Opcode::Input);
+        let (start, rest) = list.split_at(list.iter().take_while(is_start).count());
+        self.start_block(block, start, step)?;
+        let behind = rest.iter().rev().take_while(|&&i| self.program.instrs[i].opcode.is_terminator()).count();
+        let end = rest.len() - behind;
+        for (i, &instr) in rest.iter().enumerate() {
+            let analysis = self.analysis;
+            step.read(self.program, &analysis.liveness, &analysis.sets, &self.forest, instr);
+            if !step.is_copy {
+                self.compute(instr, step)?;
+                continue;
+            }
+            let is_last = i + 1 == end && self.program.instrs[instr].opcode == Opcode::ParallelCopy;
+            self.copy(instr, step, block, is_last)?;
+        }
+        let mut list = list;
+        list.clear();
+        list.extend_from_slice(&self.out);
+        self.program.blocks[block].instrs = list;
+        self.end_block(block)
+    }
+
+    /// An instruction that computes something.
+    fn compute(&mut self, instr: Instr, step: &Step) -> Result<(), Error> {
+        self.moved.clear();
+        if step.results.is_empty() {
+            self.rewrite_sources(instr, step)?;
+            self.remove_killed(&step.killed);
+            self.unmark_kills(instr, step);
+            self.rewrite_destinations(instr)?;
+            self.out.push(instr);
+            return Ok(());
+        }
+        self.results = [Units::default(); 3];
+        self.dying = [Units::default(); 3];
+        for &root in &step.dying {
+            let (file, at, len) = (self.file(self.class(root)), self.place[root], self.units(root));
+            self.dying[file].insert(at, len);
+        }
+        let mut failed = [false; 3];
+        // Early ones first: they have less choice.
+        for early in [true, false] {
+            for result in &step.results {
+                let value = result.value;
+                if early != (result.manner != Manner::Late) || matches!(result.manner, Manner::InPlace(_)) {
+                    continue;
+                }
+                let file = self.file(self.class(value));
+                let found = self.choose(value, early, instr, step).or_else(|| self.evict(value, early, step));
+                match found {
+                    Some(at) => {
+                        self.place[value] = at;
+                        self.results[file].insert(at, self.units(value));
+                    }
+                    None => failed[file] = true,
+                }
+            }
+        }
+        for file in (0..3).filter(|&file| failed[file]) {
+            self.compact(file, step)?;
+        }
+        for result in &step.results {
+            if let Manner::InPlace(root) = result.manner {
+                self.place[result.value] = self.place[root];
+            }
+        }
+        self.emit_moves(step);
+        self.rewrite_sources(instr, step)?;
+        self.remove_killed(&step.killed);
+        self.unmark_kills(instr, step);
+        for result in &step.results {
+            let at = self.place[result.value];
+            if self.analysis.liveness.is_used(result.value) {
+                self.insert_root(result.value);
+                self.put(result.value, at);
+            }
+        }
+        self.rewrite_destinations(instr)?;
+        self.out.push(instr);
+        Ok(())
+    }
+
+    /// Moves that make room for an instruction, and copies of sources that are overwritten.
+    fn emit_moves(&mut self, step: &Step) {
+        let mut moves = std::mem::take(&mut self.moves);
+        moves.clear();
+        for &(root, from) in &self.moved {
+            if self.place[root] != from {
+                moves.push(self.move_of(root, from, self.place[root]));
+            }
+        }
+        for result in &step.results {
+            if let Manner::Copied(src) = result.manner {
+                let from = self.place_before(src);
+                if from != self.place[result.value] {
+                    moves
+                        .push(Move { value: result.value.into(), ..self.move_of(src, from, self.place[result.value]) });
+                }
+            }
+        }
+        if let Some(copy) = self.parallel_copy(&moves) {
+            self.out.push(copy);
+        }
+        self.moves = moves;
+    }
+
+    /// Where a value was before anything was moved for this instruction.
+    fn place_before(&self, value: Value) -> u16 {
+        let sets = &self.analysis.sets;
+        let root = self.forest.root_of(sets, value);
+        match self.moved.iter().find(|&&(moved, _)| moved == root) {
+            Some(&(_, from)) => from + (sets.interval(value).start - sets.interval(root).start) as u16,
+            None => self.place[value],
+        }
+    }
+
+    /// The move of a whole value from one place to another.
+    fn move_of(&self, value: Value, from: u16, to: u16) -> Move {
+        let data = &self.program.values[value];
+        let src = SrcOperand::Place(Place::Reg(reg_of(data.class, from)));
+        Move { value: value.into(), class: data.class, components: data.components, src, to }
+    }
+
+    /// A parallel copy, unless there is nothing to copy.
+    fn parallel_copy(&mut self, moves: &[Move]) -> Option<Instr> {
+        let mut copy = InstrData::new(Opcode::ParallelCopy);
+        for item in moves {
+            let to = reg_of(item.class, item.to);
+            if item.src != SrcOperand::Place(Place::Reg(to)) && item.src != SrcOperand::Undef {
+                let mask = WriteMask::first(u32::from(item.components));
+                copy.dsts.push(Dst::new(Place::Reg(to), item.class, mask));
+                copy.srcs.push(Src::new(item.src, item.class, mask));
+            }
+        }
+        (!copy.dsts.is_empty()).then(|| self.program.instrs.push(copy))
+    }
+
+    /// A register is dead behind its last read only if nothing that lives on shares it.
+    fn unmark_kills(&mut self, instr: Instr, step: &Step) {
+        let sets = &self.analysis.sets;
+        for &value in &step.killed {
+            if self.forest.container(sets, value).is_some() || self.forest.within(sets, value).next().is_some() {
+                let at = reg_of(self.class(value), self.place[value]);
+                for src in self.program.instrs[instr].srcs.iter_mut() {
+                    if src.place() == Some(&Place::Reg(at)) {
+                        src.flags.remove(OperandFlags::KILL | OperandFlags::FIRST_KILL);
+                    }
+                }
+            }
+        }
+    }
+
+    fn rewrite_sources(&mut self, instr: Instr, step: &Step) -> Result<(), Error> {
+        for k in 0..self.program.instrs[instr].srcs.len() {
+            let src = &self.program.instrs[instr].srcs[k];
+            let place = match src.place() {
+                Some(Place::Array(access)) => self.array_place(instr, *access)?,
+                Some(Place::Value(value)) if self.units(*value) != 0 => {
+                    let value = *value;
+                    if self.class(value) != src.class {
+                        let what = "an operand of another class than its value";
+                        return Err(Error::unsupported(self.program, instr, what));
+                    }
+                    let data = &self.program.instrs[instr];
+                    let tied = step.results.iter().find(|result| {
+                        matches!(result.manner, Manner::Copied(_))
+                            && super::merge_sets::tied_source(data, usize::from(result.dst)) == Some(k)
+                    });
+                    if let Some(result) = tied {
+                        let at = self.place[result.value];
+                        let src = &mut self.program.instrs[instr].srcs[k];
+                        src.flags.remove(OperandFlags::KILL | OperandFlags::FIRST_KILL);
+                        Place::Reg(reg_of(src.class, at))
+                    } else {
+                        Place::Reg(reg_of(src.class, self.place[value]))
+                    }
+                }
+                Some(Place::Assigned(_, reg)) if self.program.instrs[instr].opcode != Opcode::Input => Place::Reg(*reg),
+                Some(Place::Value(_)) => {
+                    return Err(Error::unsupported(self.program, instr, "a predicate or address"));
+                }
+                _ => continue,
+            };
+            self.program.instrs[instr].srcs[k].operand = SrcOperand::Place(place);
+        }
+        Ok(())
+    }
+
+    fn rewrite_destinations(&mut self, instr: Instr) -> Result<(), Error> {
+        for k in 0..self.program.instrs[instr].dsts.len() {
+            let dst = &self.program.instrs[instr].dsts[k];
+            let place = match dst.place {
+                Place::Array(access) => self.array_place(instr, access)?,
+                Place::Value(value) | Place::Assigned(value, _) if self.units(value) != 0 => {
+                    Place::Reg(reg_of(dst.class, self.place[value]))
+                }
+                Place::Assigned(_, reg) => Place::Reg(reg),
+                Place::Value(_) => {
+                    return Err(Error::unsupported(self.program, instr, "a predicate or address"));
+                }
+                _ => continue,
+            };
+            self.program.instrs[instr].dsts[k].place = place;
+        }
+        Ok(())
+    }
+
+    fn array_place(&self, instr: Instr, access: ArrayAccess) -> Result<Place, Error> {
+        if access.value.is_some() {
+            return Err(Error::unsupported(self.program, instr, "an array in SSA form"));
+        }
+        let data = &self.program.arrays[access.array];
+        let base = reg_of(data.class, self.array_base[access.array]).0 as i16 + access.offset;
+        if access.relative {
+            return Ok(Place::Relative { offset: base, size: data.length });
+        }
+        if access.offset < 0 || access.offset as u16 >= data.length {
+            return Err(Error::Malformed { what: format!("element {} of {}", access.offset, access.array) });
+        }
+        Ok(Place::Reg(PhysReg(base as u16)))
+    }
+}

@@ -202,10 +202,13 @@ pub fn is_alternative_alu3(opcode: Opcode) -> bool {
 }
 
 /// Constants and immediates become moves when phis and vectors are lowered. Otherwise source and destination are in
-/// the same file.
+/// the same file; a copy between registers may lead out of it.
 fn valid_for_meta(instr: &InstrData, slot: usize, kind: Kind) -> bool {
-    let dst = if instr.opcode == Opcode::ParallelCopy { instr.dsts.get(slot) } else { instr.dsts.first() };
-    !kind.relative && (kind.constant || kind.immediate || kind.shared == shared_dst(dst))
+    let copies = instr.opcode == Opcode::ParallelCopy;
+    let dst = if copies { instr.dsts.get(slot) } else { instr.dsts.first() };
+    let has_register = dst.is_some_and(|dst| matches!(dst.place, Place::Reg(_)));
+    let any = kind.constant || kind.immediate || copies && has_register;
+    !kind.relative && (any || kind.shared == shared_dst(dst))
 }
 
 fn valid_for_move(target: &Target, instr: &InstrData, slot: usize, kind: Kind) -> bool {

@@ -26,7 +26,8 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
                 add(&mut sequencer, &program.instrs[instr])
                     .ok_or_else(|| Error::unsupported(program, instr, "an operand that is no register"))?;
                 let instrs = &mut program.instrs;
-                sequencer.finish(&mut |data| out.push(instrs.push(data)));
+                let result = sequencer.finish(&mut |data| out.push(instrs.push(data)));
+                result.map_err(|refused| Error::unsupported(program, instr, refused.what()))?;
             } else {
                 out.push(instr);
             }
@@ -53,14 +54,14 @@ fn add(sequencer: &mut Sequencer, data: &InstrData) -> Option<()> {
             let dst = data.dsts.first()?;
             let base = register(&dst.place)?;
             for (k, src) in data.srcs.iter().enumerate() {
-                sequencer.add(dst.class, base.offset(k as u16), &src.operand).then_some(())?;
+                sequencer.add(dst.class, base.offset(k as u16), src.class.file, &src.operand).then_some(())?;
             }
         }
         Opcode::Split => {
             let (dst, src) = (data.dsts.first()?, data.srcs.first()?);
             let Attrs::Split { offset } = data.attrs else { return None };
             let operand = component(src, offset)?;
-            sequencer.add(dst.class, register(&dst.place)?, &operand).then_some(())?;
+            sequencer.add(dst.class, register(&dst.place)?, src.class.file, &operand).then_some(())?;
         }
         _ => {
             if data.dsts.len() != data.srcs.len() {
@@ -70,7 +71,7 @@ fn add(sequencer: &mut Sequencer, data: &InstrData) -> Option<()> {
                 let base = register(&dst.place)?;
                 for k in (0..dst.mask.span()).filter(|&k| dst.mask.contains(k)) {
                     let operand = component(src, k as u16)?;
-                    sequencer.add(dst.class, base.offset(k as u16), &operand).then_some(())?;
+                    sequencer.add(dst.class, base.offset(k as u16), src.class.file, &operand).then_some(())?;
                 }
             }
         }

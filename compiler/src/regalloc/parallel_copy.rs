@@ -1,8 +1,8 @@
 //! Parallel copies to sequences of moves and swaps.
 //!
 //! A parallel copy reads all of its sources before it writes any destination. Registers are counted in *units* of one
-//! half register, so that 16-bit and 32-bit copies of a merged register file can overlap in any way. The sequence is
-//! found in three steps:
+//! half register, those of all files in one row, so that 16-bit and 32-bit copies of a merged register file can overlap
+//! in any way. The sequence is found in three steps:
 //!
 //! 1. A copy whose destination nobody else still has to read is done at once, which may free another's destination.
 //! 2. If none is left, but one unit of some 32-bit destination is free, that copy falls into two 16-bit ones.
@@ -12,8 +12,13 @@
 //!    `D`. (It follows that no constant or immediate is left: its destination is not in `D`, so not in `R`, so free.)
 //!    A swap puts one value in its place, and whoever wanted the value that was there finds it where the first came from.
 //!
-//! Half registers only reach the first half of a merged file. A 16-bit piece of a 32-bit copy may lie beyond; then the
-//! 32-bit register that contains it is swapped with one in reach for the time being.
+//! A cycle of *n* registers takes *n* − 1 swaps: the last one puts two values in their places. Every other copy is one move.
+//!
+//! Half registers only reach the first half of a merged file, and the first half of the shared one. A 16-bit piece of a
+//! 32-bit copy may lie beyond; then the 32-bit register that contains it is swapped with one in reach for the time being.
+//!
+//! Not everything can be done: no instruction swaps a general register with a shared one, and without a scalar ALU none
+//! computes on shared registers. Such copies are [`Refused`].
 
 use crate::ir3::{
     Attrs, Dst, InstrData, Opcode, PhysReg, Place, RegClass, RegFile, Round, Src, SrcOperand, Type, WriteMask,
@@ -50,110 +55,165 @@ impl Copy {
     }
 }
 
-/// The register files that copies are independent in.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// A register file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Space {
     /// Full registers, and half registers where they are the halves of full ones.
     Full,
     /// Half registers where they are a file of their own.
     Half,
-    /// Shared registers.
+    /// Shared registers, full and half.
     Shared,
 }
 
-const UNITS: usize = 384;
+impl Space {
+    /// The file that a unit is in.
+    const fn of(unit: u16) -> Self {
+        match unit {
+            0..384 => Self::Full,
+            384..576 => Self::Half,
+            _ => Self::Shared,
+        }
+    }
+
+    /// Its first unit.
+    const fn first(self) -> u16 {
+        match self {
+            Self::Full => 0,
+            Self::Half => 384,
+            Self::Shared => 576,
+        }
+    }
+
+    /// Units from its first on that half registers reach.
+    const fn reach(self) -> u16 {
+        match self {
+            Self::Shared => 32,
+            Self::Full | Self::Half => 192,
+        }
+    }
+
+    const fn file(self) -> RegFile {
+        match self {
+            Self::Shared => RegFile::Shared,
+            Self::Full | Self::Half => RegFile::General,
+        }
+    }
+}
+
+/// Units of all files.
+const UNITS: usize = 640;
+
+/// A parallel copy that no sequence of instructions makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// General and shared registers form a cycle.
+    AcrossFiles,
+    /// Shared registers form a cycle, or halves of them are beyond reach.
+    NoScalarAlu,
+}
+
+impl Refused {
+    /// In words.
+    pub const fn what(self) -> &'static str {
+        match self {
+            Self::AcrossFiles => "an exchange of general with shared registers",
+            Self::NoScalarAlu => "an exchange of shared registers without a scalar ALU",
+        }
+    }
+}
 
 /// Collects the copies of one parallel copy, and sequences them. Made once, used for many.
 pub struct Sequencer {
-    merged: bool,
-    has_swz: bool,
-    pending: [Vec<Copy>; 3],
+    machine: Machine,
+    pending: Vec<Copy>,
     /// How many pending copies read each unit.
     readers: Box<[u16; UNITS]>,
+}
+
+/// What there is to copy with.
+#[derive(Clone, Copy)]
+struct Machine {
+    merged: bool,
+    has_swz: bool,
+    has_scalar_alu: bool,
+    /// Halves of shared registers cannot be moved to general ones as they are.
+    mov_half_shared: bool,
+}
+
+impl Machine {
+    /// First unit of a register, among those of all files.
+    fn unit_of(self, class: RegClass, reg: PhysReg) -> u16 {
+        let space = match class.file {
+            RegFile::Shared => Space::Shared,
+            _ if class.half && !self.merged => Space::Half,
+            _ => Space::Full,
+        };
+        space.first() + unit_of(class, reg)
+    }
 }
 
 impl Sequencer {
     /// For copies on `target`.
     pub fn new(target: &Target) -> Self {
-        Self {
+        let machine = Machine {
             merged: target.merged_regs,
             has_swz: target.generation >= Generation::A5xx,
-            pending: [Vec::new(), Vec::new(), Vec::new()],
-            readers: Box::new([0; UNITS]),
-        }
+            has_scalar_alu: target.has_scalar_alu,
+            mov_half_shared: target.quirks.mov_half_shared,
+        };
+        Self { machine, pending: Vec::new(), readers: Box::new([0; UNITS]) }
     }
 
-    fn space(&self, class: RegClass) -> Space {
-        match class.file {
-            RegFile::Shared => Space::Shared,
-            _ if class.half && !self.merged => Space::Half,
-            _ => Space::Full,
-        }
-    }
-
-    /// Adds a copy of one component to the register `dst`. The operand is a register of the same class, a constant or
-    /// an immediate; an undefined source needs no copy. Returns false where the operand is something else.
+    /// Adds a copy of one component to the register `dst`. The operand is a register of the same width, in the file `from`, a
+    /// constant or an immediate; an undefined source needs no copy. Returns false where the operand is something else.
     #[must_use]
-    pub fn add(&mut self, class: RegClass, dst: PhysReg, src: &SrcOperand) -> bool {
+    pub fn add(&mut self, class: RegClass, dst: PhysReg, from: RegFile, src: &SrcOperand) -> bool {
         let source = match *src {
-            SrcOperand::Place(Place::Reg(reg) | Place::Assigned(_, reg)) => Source::Unit(unit_of(class, reg)),
+            SrcOperand::Place(Place::Reg(reg) | Place::Assigned(_, reg)) => {
+                Source::Unit(self.machine.unit_of(RegClass { file: from, ..class }, reg))
+            }
             SrcOperand::Const(word) => Source::Const(word),
             SrcOperand::Immediate(bits) => Source::Immediate(bits),
             SrcOperand::Undef => return true,
             SrcOperand::Place(_) | SrcOperand::ConstRelative(_) => return false,
         };
-        let dst = unit_of(class, dst);
+        let dst = self.machine.unit_of(class, dst);
         if source != Source::Unit(dst) {
-            let space = self.space(class);
-            self.pending[space as usize].push(Copy { dst, src: source, half: class.half });
+            self.pending.push(Copy { dst, src: source, half: class.half });
         }
         true
     }
 
     /// Emits everything that was added, and is empty again.
-    pub fn finish(&mut self, emit: &mut dyn FnMut(InstrData)) {
-        for space in [Space::Shared, Space::Half, Space::Full] {
-            let mut pending = std::mem::take(&mut self.pending[space as usize]);
-            let out = &mut Emitter { file: file_of(space), has_swz: self.has_swz, reach: reach(space), emit };
-            match pending[..] {
-                [] => {}
-                [copy] => out.copy(copy),
-                _ => sequence(&mut pending, &mut self.readers, out),
-            }
-            pending.clear();
-            self.pending[space as usize] = pending;
-        }
+    ///
+    /// # Errors
+    /// Where that cannot be done. What has been emitted is then worth nothing.
+    pub fn finish(&mut self, emit: &mut dyn FnMut(InstrData)) -> Result<(), Refused> {
+        let mut out = Emitter { machine: self.machine, emit };
+        let result = match self.pending[..] {
+            [] => Ok(()),
+            [copy] => out.copy(copy),
+            _ => sequence(&mut self.pending, &mut self.readers, &mut out),
+        };
+        self.pending.clear();
+        result
     }
 }
 
-const fn file_of(space: Space) -> RegFile {
-    match space {
-        Space::Shared => RegFile::Shared,
-        Space::Full | Space::Half => RegFile::General,
-    }
-}
-
-/// Units that half registers reach.
-const fn reach(space: Space) -> u16 {
-    match space {
-        Space::Shared => 32,
-        Space::Full | Space::Half => 192,
-    }
-}
-
-/// First unit of a register.
+/// The first unit of a register in its file.
 pub const fn unit_of(class: RegClass, reg: PhysReg) -> u16 {
     let first = if matches!(class.file, RegFile::Shared) { PhysReg::SHARED_FIRST.0 } else { 0 };
     (reg.0 - first) * class.component_units()
 }
 
-/// The register of a class that starts at a unit.
+/// The register of a class that starts at a unit of its file, the first of which is 0.
 pub const fn reg_of(class: RegClass, unit: u16) -> PhysReg {
     let first = if matches!(class.file, RegFile::Shared) { PhysReg::SHARED_FIRST.0 } else { 0 };
     PhysReg(first + unit / class.component_units())
 }
 
-fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitter) {
+fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitter) -> Result<(), Refused> {
     readers.fill(0);
     let unit_range = |start: u16, copy: Copy| usize::from(start)..usize::from(start + copy.units());
     for &copy in &*pending {
@@ -169,7 +229,7 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
                 i += 1;
                 continue;
             }
-            out.copy(copy);
+            out.copy(copy)?;
             if let Source::Unit(src) = copy.src {
                 readers[unit_range(src, copy)].iter_mut().for_each(|n| *n -= 1);
             }
@@ -177,7 +237,7 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
             progress = true;
         }
         if pending.is_empty() {
-            return;
+            return Ok(());
         }
         if progress {
             continue;
@@ -199,7 +259,10 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
         if src == copy.dst {
             continue;
         }
-        out.swap(copy.dst, src, copy.half);
+        if Space::of(src) != Space::of(copy.dst) {
+            return Err(Refused::AcrossFiles);
+        }
+        out.swap(copy.dst, src, copy.half)?;
         // What stood in the destination is in the source now.
         let mut j = i;
         while let Some(other) = pending.get_mut(j) {
@@ -218,6 +281,7 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
             j += 1;
         }
     }
+    Ok(())
 }
 
 /// Replaces a 32-bit copy between registers by its two halves; one in its place, one at the end.
@@ -228,29 +292,39 @@ fn split(pending: &mut Vec<Copy>, i: usize) {
     pending.push(Copy { dst: dst + 1, src: Source::Unit(src + 1), half: true });
 }
 
-/// Writes the instructions of one register file.
+/// Writes the instructions.
 struct Emitter<'a> {
-    file: RegFile,
-    has_swz: bool,
-    reach: u16,
+    machine: Machine,
     emit: &'a mut dyn FnMut(InstrData),
 }
 
+const fn class(unit: u16, half: bool) -> RegClass {
+    RegClass { file: Space::of(unit).file(), half }
+}
+
+const fn place(unit: u16, half: bool) -> Place {
+    Place::Reg(reg_of(class(unit, half), unit - Space::of(unit).first()))
+}
+
+const fn src(unit: u16, half: bool) -> Src {
+    Src::reg(place(unit, half), class(unit, half), WriteMask::SCALAR)
+}
+
+const fn dst(unit: u16, half: bool) -> Dst {
+    Dst::new(place(unit, half), class(unit, half), WriteMask::SCALAR)
+}
+
+const fn is_shared(unit: u16) -> bool {
+    matches!(Space::of(unit), Space::Shared)
+}
+
+/// Whether a half register cannot name the unit.
+const fn beyond(unit: u16, half: bool) -> bool {
+    let space = Space::of(unit);
+    half && unit - space.first() >= space.reach()
+}
+
 impl Emitter<'_> {
-    fn class(&self, half: bool) -> RegClass {
-        RegClass { file: self.file, half }
-    }
-
-    fn src(&self, unit: u16, half: bool) -> Src {
-        let class = self.class(half);
-        Src::reg(Place::Reg(reg_of(class, unit)), class, WriteMask::SCALAR)
-    }
-
-    fn dst(&self, unit: u16, half: bool) -> Dst {
-        let class = self.class(half);
-        Dst::new(Place::Reg(reg_of(class, unit)), class, WriteMask::SCALAR)
-    }
-
     fn push(&mut self, opcode: Opcode, dsts: &[Dst], srcs: &[Src], attrs: Attrs) {
         let mut data = InstrData::new(opcode);
         data.dsts.extend_from_slice(dsts);
@@ -259,58 +333,67 @@ impl Emitter<'_> {
         (self.emit)(data);
     }
 
-    fn mov(&mut self, dst: u16, half: bool, src: Src) {
-        let ty = raw_type(half);
-        let dst = self.dst(dst, half);
-        self.push(Opcode::Mov, &[dst], &[src], Attrs::Move { src: ty, dst: ty, round: Round::Default });
+    fn mov(&mut self, to: Dst, from: Src) {
+        let (src, dst) = (raw_type(from.class.half), raw_type(to.class.half));
+        self.push(Opcode::Mov, &[to], &[from], Attrs::Move { src, dst, round: Round::Default });
     }
 
-    /// Whether a half register cannot name the unit.
-    fn beyond(&self, unit: u16, half: bool) -> bool {
-        half && unit >= self.reach
-    }
-
-    fn copy(&mut self, copy: Copy) {
-        let Copy { dst, src, half } = copy;
-        if self.beyond(dst, half) {
-            let other = match src {
-                Source::Unit(src) => src,
-                _ => dst,
-            };
-            self.with_full_in_reach(dst, other, |this, dst, other| {
-                let src = if matches!(src, Source::Unit(_)) { Source::Unit(other) } else { src };
-                this.copy(Copy { dst, src, half });
+    fn copy(&mut self, copy: Copy) -> Result<(), Refused> {
+        let Copy { dst: to, src: from, half } = copy;
+        if beyond(to, half) {
+            let other = if let Source::Unit(unit) = from { unit } else { to };
+            return self.with_full_in_reach(to, other, |this, to, other| {
+                let from = if matches!(from, Source::Unit(_)) { Source::Unit(other) } else { from };
+                this.copy(Copy { dst: to, src: from, half })
             });
-            return;
         }
-        let src = match src {
-            Source::Const(word) => Src::new(SrcOperand::Const(word), self.class(half), WriteMask::SCALAR),
-            Source::Immediate(bits) => Src::new(SrcOperand::Immediate(bits), self.class(half), WriteMask::SCALAR),
-            Source::Unit(src) if self.beyond(src, half) => {
-                let dst = self.dst(dst, half);
-                let whole = self.src(src & !1, false);
-                if src % 2 == 0 {
-                    let attrs = Attrs::Move { src: Type::U32, dst: Type::U16, round: Round::Default };
-                    self.push(Opcode::Mov, &[dst], &[whole], attrs);
-                } else {
-                    self.push(Opcode::ShrB, &[dst], &[whole, Src::immediate(16, false)], Attrs::None);
-                }
-                return;
-            }
-            Source::Unit(src) => self.src(src, half),
+        let operand = match from {
+            Source::Unit(unit) => return self.register(to, unit, half),
+            Source::Const(word) => SrcOperand::Const(word),
+            Source::Immediate(bits) => SrcOperand::Immediate(bits),
         };
-        self.mov(dst, half, src);
+        self.mov(dst(to, half), Src::new(operand, RegClass::general(half), WriteMask::SCALAR));
+        Ok(())
     }
 
-    fn swap(&mut self, a: u16, b: u16, half: bool) {
-        // The one out of reach first.
-        let (a, b) = if self.beyond(b, half) { (b, a) } else { (a, b) };
-        if self.beyond(a, half) {
-            self.with_full_in_reach(a, b, |this, a, b| this.swap(a, b, half));
-            return;
+    /// A copy between registers whose destination is in reach.
+    fn register(&mut self, to: u16, from: u16, half: bool) -> Result<(), Refused> {
+        // The hardware moves 16 bits from a general register to a shared one only as the low half of 32.
+        let narrows = half && self.machine.merged && is_shared(to) && !is_shared(from);
+        let misreads = half && self.machine.mov_half_shared && is_shared(from) && !is_shared(to);
+        if !beyond(from, half) && !narrows && !misreads {
+            self.mov(dst(to, half), src(from, half));
+            return Ok(());
         }
-        let (dst_a, dst_b, src_a, src_b) = (self.dst(a, half), self.dst(b, half), self.src(a, half), self.src(b, half));
-        if self.has_swz && self.file != RegFile::Shared {
+        if is_shared(to) && is_shared(from) && !self.machine.has_scalar_alu {
+            return Err(Refused::NoScalarAlu);
+        }
+        let whole = src(from & !1, false);
+        if from % 2 == 0 {
+            self.mov(dst(to, true), whole);
+        } else if narrows {
+            // Nothing shifts on the way to a shared register: the two halves change places for the time being.
+            self.swap(from & !1, from, true)?;
+            self.mov(dst(to, true), whole);
+            self.swap(from & !1, from, true)?;
+        } else {
+            self.push(Opcode::ShrB, &[dst(to, true)], &[whole, Src::immediate(16, false)], Attrs::None);
+        }
+        Ok(())
+    }
+
+    /// Exchanges two registers of one file.
+    fn swap(&mut self, a: u16, b: u16, half: bool) -> Result<(), Refused> {
+        if is_shared(a) && !self.machine.has_scalar_alu {
+            return Err(Refused::NoScalarAlu);
+        }
+        // The one out of reach first.
+        let (a, b) = if beyond(b, half) { (b, a) } else { (a, b) };
+        if beyond(a, half) {
+            return self.with_full_in_reach(a, b, |this, a, b| this.swap(a, b, half));
+        }
+        let (dst_a, dst_b, src_a, src_b) = (dst(a, half), dst(b, half), src(a, half), src(b, half));
+        if self.machine.has_swz && !is_shared(a) {
             let ty = raw_type(half);
             let attrs = Attrs::Move { src: ty, dst: ty, round: Round::Default };
             self.push(Opcode::Swz, &[dst_a, dst_b], &[src_b, src_a], attrs);
@@ -319,24 +402,27 @@ impl Emitter<'_> {
                 self.push(Opcode::XorB, &[dst], &[src_a, src_b], Attrs::None);
             }
         }
+        Ok(())
     }
 
     /// Does something to the halves `a` and `b` while the whole register of `a`, which is out of reach, stands in
     /// reach. `b` comes along if it is in the same register.
-    fn with_full_in_reach(&mut self, a: u16, b: u16, run: impl FnOnce(&mut Self, u16, u16)) {
+    fn with_full_in_reach(
+        &mut self,
+        a: u16,
+        b: u16,
+        run: impl FnOnce(&mut Self, u16, u16) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
         let far = a & !1;
-        let near = if b & !1 == 0 { 8 } else { 0 };
-        self.swap(far, near, false);
+        let first = Space::of(a).first();
+        let near = if b & !1 == first { first + 8 } else { first };
+        self.swap(far, near, false)?;
         let moved = |unit: u16| if unit & !1 == far { near + (unit & 1) } else { unit };
-        run(self, moved(a), moved(b));
-        self.swap(far, near, false);
+        run(self, moved(a), moved(b))?;
+        self.swap(far, near, false)
     }
 }
 
 const fn raw_type(half: bool) -> Type {
     if half { Type::U16 } else { Type::U32 }
 }
-
-#[cfg(test)]
-#[path = "parallel_copy_tests.rs"]
-mod tests;

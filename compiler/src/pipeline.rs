@@ -143,7 +143,13 @@ pub struct CompileError {
 impl CompileError {
     fn of_registers(stage: Stage, error: regalloc::Error) -> Self {
         let kind = match &error {
-            regalloc::Error::NeedsSpilling { .. } => ErrorKind::NeedsSpilling,
+            // Whatever can be spilled has been.
+            regalloc::Error::NeedsSpilling { file: "full" | "half", .. } if stage == Stage::RegisterAllocation => {
+                ErrorKind::Internal
+            }
+            regalloc::Error::NeedsSpilling { .. }
+            | regalloc::Error::NoPrivateMemory { .. }
+            | regalloc::Error::Instruction { .. } => ErrorKind::NeedsSpilling,
             regalloc::Error::Unsupported { .. } => ErrorKind::Unsupported,
             regalloc::Error::Malformed { .. } => ErrorKind::Internal,
         };
@@ -176,13 +182,15 @@ pub fn run_stage(
     target: &Target,
     options: &Options,
 ) -> Result<Change, CompileError> {
-    if is_idle(stage, program, target) {
+    let of_registers = |error| CompileError::of_registers(stage, error);
+    if is_idle(stage, program, target, options).map_err(of_registers)? {
         return Ok(Change::Nothing);
     }
-    let of_registers = |error| CompileError::of_registers(stage, error);
     match stage {
-        Stage::Select | Stage::Spill | Stage::LowerSpills => {}
+        Stage::Select => {}
         Stage::ScalarAlu => opt::scalar_alu::run(program, target),
+        Stage::Spill => regalloc::spill::run(program, target, options.registers).map_err(of_registers)?,
+        Stage::LowerSpills => regalloc::lower_spills::run(program).map_err(of_registers)?,
         Stage::CopyPropagation => opt::copy_propagation::run(program, target),
         Stage::DeadCode => opt::dead_code::run(program),
         Stage::Predicates => regalloc::predicates(program, target).map_err(of_registers)?,
@@ -190,7 +198,7 @@ pub fn run_stage(
             regalloc::shared::run(program, target, options.registers.files(target)).map_err(of_registers)?;
         }
         Stage::RegisterAllocation => {
-            regalloc::run_within(program, target, options.registers.files(target)).map_err(of_registers)?;
+            regalloc::run_limited(program, target, options.registers).map_err(of_registers)?;
         }
         Stage::LowerCopies => regalloc::lower_copies::run(program, target).map_err(of_registers)?,
     }
@@ -199,14 +207,16 @@ pub fn run_stage(
 
 /// Whether a stage has nothing to do. This sees the program through a shared reference, so that whoever compares
 /// boundaries may rely on it: the program behind an idle stage is the one in front of it.
-fn is_idle(stage: Stage, program: &ir3::Program, target: &Target) -> bool {
-    match stage {
-        Stage::Select | Stage::Spill | Stage::LowerSpills => true,
+fn is_idle(stage: Stage, program: &ir3::Program, target: &Target, options: &Options) -> Result<bool, regalloc::Error> {
+    Ok(match stage {
+        Stage::Select => true,
         Stage::ScalarAlu => !target.has_shared_regfile,
-        Stage::Predicates => !regalloc::has_predicates(program),
         Stage::SharedRegisters => !regalloc::shared::is_needed(program),
+        Stage::Predicates => !regalloc::has_predicates(program),
+        Stage::Spill => !regalloc::spill::is_needed(program, target, options.registers)?,
+        Stage::LowerSpills => !regalloc::lower_spills::is_needed(program),
         Stage::CopyPropagation | Stage::DeadCode | Stage::RegisterAllocation | Stage::LowerCopies => false,
-    }
+    })
 }
 
 /// Compiles a shader, and shows each stage's result to `sink`.

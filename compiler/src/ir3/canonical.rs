@@ -221,6 +221,7 @@ impl<'a> Renumbering<'a> {
             new: Program {
                 stage: old.stage,
                 workgroup_size: old.workgroup_size,
+                scratch_size: old.scratch_size,
                 shared_size: old.shared_size,
                 outputs: old.outputs.clone(),
                 consts: old.consts.clone(),

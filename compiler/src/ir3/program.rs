@@ -134,6 +134,9 @@ pub struct Program {
     pub workgroup_size: Option<[u16; 3]>,
     /// Memory of a workgroup, in bytes.
     pub shared_size: u32,
+    /// Bytes of scratch memory that a lane has: what the shader asks for, and behind it the slots of spilled values. 0
+    /// where there is none, or where it is not known.
+    pub scratch_size: u32,
     /// All blocks.
     pub blocks: PrimaryMap<Block, BlockData>,
     /// Blocks in the order of the code; the first is the entry.

@@ -26,12 +26,14 @@ pub mod forest;
 mod limit;
 pub mod liveness;
 pub mod lower_copies;
+pub mod lower_spills;
 pub mod merge_sets;
 mod parallel_copy;
 mod prepare;
 pub mod pressure;
 pub mod shared;
 mod special;
+pub mod spill;
 pub mod step;
 
 /// Why registers cannot be assigned.
@@ -41,6 +43,28 @@ pub enum Error {
     #[error("needs spilling: {needed} of {available} {file} registers")]
     NeedsSpilling {
         /// Registers that the program needs at one place.
+        needed: u32,
+        /// Registers that there are.
+        available: u32,
+        /// Which registers.
+        file: &'static str,
+    },
+    /// Values would have to go to memory, and the target has none for that.
+    #[error("{target} has no private memory to spill to: needs {needed} of {available} {file} registers")]
+    NoPrivateMemory {
+        /// The target.
+        target: &'static str,
+        /// Registers that the program needs at one place.
+        needed: u32,
+        /// Registers that there are.
+        available: u32,
+        /// Which registers.
+        file: &'static str,
+    },
+    /// One instruction needs more registers than there are.
+    #[error("an instruction needs {needed} of {available} {file} registers, with all else in memory")]
+    Instruction {
+        /// Registers that it needs.
         needed: u32,
         /// Registers that there are.
         available: u32,
@@ -100,6 +124,18 @@ pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles)
     }
     let size = target_size(&pressure, target, limits);
     assign::run(program, &analysis, target.merged_regs, size, pressure.half)
+}
+
+/// The same within a limit of a program: if that is the least, there are as many registers as the program needs, to the
+/// last one.
+pub fn run_limited(program: &mut Program, target: &Target, limit: RegisterLimit) -> Result<(), Error> {
+    let mut files = limit.files(target);
+    if matches!(limit, RegisterLimit::Minimum(_)) {
+        let pressure = spill::pressure(program, target)?;
+        files.full = files.full.min(pressure.full.next_multiple_of(2));
+        files.half = files.half.min(pressure.half);
+    }
+    run_within(program, target, files)
 }
 
 /// The registers that a program of this pressure may use within `limits`: whole vec4.

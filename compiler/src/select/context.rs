@@ -71,6 +71,7 @@ impl<'a> Context<'a> {
         let mut program = Program { stage: stage(shader.stage), ..Program::default() };
         program.workgroup_size = shader.info.workgroup_size.map(|size| size.map(|n| n.min(0xffff) as u16));
         program.shared_size = shader.info.shared_size;
+        program.scratch_size = shader.info.scratch_size;
         let block = program.blocks.push(Default::default());
         program.layout.push(block);
         let mut first_word = SecondaryMap::with_capacity(function.defs.len());

@@ -236,6 +236,8 @@ impl MemoryAccess {
                 | O::Stlw
                 | O::Ldp
                 | O::Stp
+                | O::SpillMacro
+                | O::ReloadMacro
                 | O::Ldib
                 | O::Stib
                 | O::Ldgb
@@ -265,9 +267,9 @@ impl MemoryAccess {
             O::Ldg | O::LdgA => Reader::new(instr)?.global(MemoryAction::Load),
             O::Stg | O::StgA => Reader::new(instr)?.global(MemoryAction::Store),
             O::Ldl | O::Ldlw => Reader::new(instr)?.local_load(AddressSpace::Shared),
-            O::Ldp => Reader::new(instr)?.local_load(AddressSpace::Scratch),
+            O::Ldp | O::ReloadMacro => Reader::new(instr)?.local_load(AddressSpace::Scratch),
             O::Stl | O::Stlw => Reader::new(instr)?.local_store(AddressSpace::Shared),
-            O::Stp => Reader::new(instr)?.local_store(AddressSpace::Scratch),
+            O::Stp | O::SpillMacro => Reader::new(instr)?.local_store(AddressSpace::Scratch),
             O::Ldib => Reader::new(instr)?.resource(MemoryAction::Load),
             O::Stib => Reader::new(instr)?.resource(MemoryAction::Store),
             O::Ldgb => Reader::new(instr)?.old_resource(MemoryAction::Load),

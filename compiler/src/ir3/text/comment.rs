@@ -396,6 +396,7 @@ fn program_entry(key: &str, value: &mut Cursor, program: &mut Program) -> Parsed
             }
             program.workgroup_size = Some(size);
         }
+        "scratch" => program.scratch_size = value.number("a size in bytes")?,
         "shared" => program.shared_size = value.number("a size in bytes")?,
         "output" => {
             let (base, component) = number_and_component(value)?;
@@ -431,6 +432,9 @@ pub(super) fn write_program_comment(out: &mut String, program: &Program) {
     }
     if program.shared_size != 0 {
         let _ = writeln!(out, "// {{shared={}}}", program.shared_size);
+    }
+    if program.scratch_size != 0 {
+        let _ = writeln!(out, "// {{scratch={}}}", program.scratch_size);
     }
     for output in &program.outputs {
         let _ = writeln!(out, "// {{output={}.{}}}", output.base, component(u16::from(output.component)));

@@ -303,6 +303,7 @@ fn a_built_program_reads_back() {
     let mut program = program();
     program.stage = Some(ShaderStage::Compute);
     program.workgroup_size = Some([8, 4, 1]);
+    program.scratch_size = 400;
     program.shared_size = 70_000;
     program.outputs.push(Output { base: 3, component: 2 });
     program.consts.driver_params.push(DriverParam { word: 8, value: SystemValue::DrawId, component: 1 });

@@ -45,6 +45,8 @@ struct Machine<'a> {
     predicates: [Word; 4],
     addresses: [Word; 2],
     arrays: HashMap<(u32, i32), Word>,
+    /// Scratch memory, in units of 16 bits by their byte addresses.
+    scratch: HashMap<u32, Word>,
     trace: Trace,
 }
 
@@ -70,6 +72,7 @@ pub fn run_program(program: &Program, target: &Target, seed: u64) -> Trace {
         predicates: [Some(1); 4],
         addresses: [Some(0); 2],
         arrays: HashMap::new(),
+        scratch: HashMap::new(),
         trace: Trace { events: Vec::new(), ended: false, vacuous: false },
     };
     machine.run();
@@ -148,6 +151,9 @@ impl Machine<'_> {
         let srcs: Vec<Vec<Word>> = data.srcs.iter().map(|src| self.read(src)).collect();
         let flat: Vec<Word> = srcs.concat();
         self.kill(data);
+        if self.scratch_access(data, &srcs) {
+            return;
+        }
         if data.opcode.has_side_effect() || data.opcode == Opcode::End {
             self.trace.events.push((data.opcode, flat.clone()));
         }
@@ -194,6 +200,51 @@ impl Machine<'_> {
         for (dst, words) in data.dsts.iter().zip(results) {
             self.write(&dst.place, dst.class, &words);
         }
+    }
+
+    /// Executes an access to scratch memory, if it is one.
+    fn scratch_access(&mut self, data: &InstrData, srcs: &[Vec<Word>]) -> bool {
+        let offset = match (&data.attrs, data.opcode) {
+            (Attrs::Memory(memory), Opcode::SpillMacro | Opcode::Stp) => memory.offset,
+            (_, Opcode::ReloadMacro | Opcode::Ldp) => srcs[1][0].unwrap() as i32,
+            _ => return false,
+        };
+        let lowered = matches!(data.opcode, Opcode::Stp | Opcode::Ldp);
+        assert!(!lowered || (-4096..4096).contains(&offset), "offset {offset}");
+        let mut at = srcs[0][0].expect("a base").wrapping_add_signed(offset);
+        let mut next = |size: u32| {
+            assert!(at + size <= self.program.scratch_size && at.is_multiple_of(size), "{at} of {}", data.opcode);
+            at += size;
+            at - size
+        };
+        if data.dsts.is_empty() {
+            assert!(!lowered || srcs[1].len() <= 4);
+            for word in &srcs[1] {
+                if data.srcs[1].class.half {
+                    self.scratch.insert(next(2), *word);
+                } else {
+                    let low = next(4);
+                    self.scratch.insert(low, word.map(|word| word & 0xffff));
+                    self.scratch.insert(low + 2, word.map(|word| word >> 16));
+                }
+            }
+            return true;
+        }
+        let dst = data.dsts[0];
+        assert!(!lowered || dst.mask.span() <= 4);
+        let mut words = Vec::new();
+        for _ in 0..dst.mask.span() {
+            let get = |scratch: &HashMap<u32, Word>, at| scratch.get(&at).copied().flatten();
+            words.push(if dst.class.half {
+                get(&self.scratch, next(2))
+            } else {
+                let low = next(4);
+                let (low, high) = (get(&self.scratch, low), get(&self.scratch, low + 2));
+                low.zip(high).map(|(low, high)| low | high << 16)
+            });
+        }
+        self.write(&dst.place, dst.class, &words);
+        true
     }
 
     fn file(&self, class: RegClass) -> usize {

@@ -4,6 +4,7 @@
 mod machine;
 mod merging;
 mod random;
+mod spill;
 
 use super::parallel_copy::unit_of;
 use super::*;

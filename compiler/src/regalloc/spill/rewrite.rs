@@ -1,0 +1,333 @@
+//! Puts a plan into the program: stores, reloads, and phis where names of a value meet.
+//!
+//! A value has one name where it is defined and another one at each reload. Blocks are visited in order; each knows
+//! the names at its start, from its predecessor or from phis that it adds for what is in registers there. Phis all of
+//! whose sources are one value are looked through in the end, and what nobody reads goes.
+
+use super::limit::{Plan, is_rematerializable};
+use super::scalars::{define, general_result, general_value};
+use super::slots::Slots;
+use crate::ir3::{
+    AddressSpace, Attrs, Block, Instr, InstrData, MemoryAttrs, Opcode, Place, Program, RegClass, Round, Src,
+    SrcOperand, Type, Value, WriteMask,
+};
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+use rustc_hash::FxHashSet;
+
+/// Carries out the plan.
+pub fn run(program: &mut Program, order: &[Block], plan: &Plan) {
+    let mut slots = Slots::new(program, plan);
+    let (base_instr, base) = define_base(program);
+    let mut pass = Pass {
+        plan,
+        base,
+        base_instr,
+        name: SecondaryMap::with_capacity(program.values.len()),
+        touched: Vec::new(),
+        exits: SecondaryMap::new(),
+        added: Vec::new(),
+        out: Vec::new(),
+    };
+    for &block in order {
+        pass.run_block(program, &mut slots, block);
+    }
+    pass.fill_phis(program, order);
+    pass.simplify(program);
+    program.scratch_size = slots.end;
+}
+
+/// The base register, which holds 0.
+fn define_base(program: &mut Program) -> (Instr, Value) {
+    let mut data = InstrData::new(Opcode::Mov);
+    data.attrs = Attrs::Move { src: Type::U32, dst: Type::U32, round: Round::Default };
+    data.srcs.push(Src::immediate(0, false));
+    define(program, data, RegClass::FULL, 1)
+}
+
+/// How many instructions of the first block are inputs, or take inputs apart.
+fn count_inputs(program: &Program, list: &[Instr]) -> usize {
+    let is_input = |instr: Instr| program.instrs[instr].opcode == Opcode::Input;
+    let of_input = |instr: Instr| {
+        program.instrs[instr].srcs.iter().filter_map(general_value).any(|v| is_input(program.values[v].instr))
+    };
+    list.iter().take_while(|&&i| is_input(i) || program.instrs[i].opcode == Opcode::Split && of_input(i)).count()
+}
+
+/// A phi for a value that has several names.
+struct Added {
+    block: Block,
+    phi: Instr,
+    value: Value,
+}
+
+struct Pass<'a> {
+    plan: &'a Plan,
+    base: Value,
+    base_instr: Instr,
+    /// What each value is called here.
+    name: SecondaryMap<Value, PackedOption<Value>>,
+    touched: Vec<Value>,
+    /// Names at the end of each block, by value.
+    exits: SecondaryMap<Block, Vec<(Value, Value)>>,
+    added: Vec<Added>,
+    out: Vec<Instr>,
+}
+
+impl Pass<'_> {
+    fn set_name(&mut self, value: Value, name: Value) {
+        self.name[value] = name.into();
+        self.touched.push(value);
+    }
+
+    fn exit_name(&self, block: Block, value: Value) -> Option<Value> {
+        let exits = &self.exits[block];
+        exits.binary_search_by_key(&value, |&(value, _)| value).ok().map(|at| exits[at].1)
+    }
+
+    /// Chooses names for what is in registers at the start of a block.
+    fn enter(&mut self, program: &mut Program, block: Block, list: &[Instr]) {
+        for value in self.touched.drain(..) {
+            self.name[value] = None.into();
+        }
+        let predecessors = program.blocks[block].predecessors.clone();
+        let phis: FxHashSet<Instr> =
+            list.iter().copied().take_while(|&instr| program.instrs[instr].opcode == Opcode::Phi).collect();
+        for &value in &self.plan.blocks[block].entry {
+            if let [pred] = predecessors[..] {
+                if let Some(name) = self.exit_name(pred, value) {
+                    self.set_name(value, name);
+                }
+                continue;
+            }
+            let def = program.values[value].instr;
+            if program.instrs[def].opcode == Opcode::Phi && phis.contains(&def) {
+                self.set_name(value, value);
+                continue;
+            }
+            let (phi, name) = define(program, InstrData::new(Opcode::Phi), program.values[value].class, 1);
+            self.added.push(Added { block, phi, value });
+            self.out.push(phi);
+            self.set_name(value, name);
+        }
+    }
+
+    fn run_block(&mut self, program: &mut Program, slots: &mut Slots, block: Block) {
+        let plan = &self.plan.blocks[block];
+        let list = std::mem::take(&mut program.blocks[block].instrs);
+        self.out.clear();
+        self.enter(program, block, &list);
+        let mut reloads = plan.reloads.iter().peekable();
+        // Stores that wait for phis, inputs and splits to be over.
+        let mut waiting: Vec<Value> = Vec::new();
+        let is_start = |program: &Program, instr: Instr| {
+            matches!(program.instrs[instr].opcode, Opcode::Phi | Opcode::Input | Opcode::Split)
+        };
+        let base_at = (block == program.entry()).then(|| count_inputs(program, &list));
+        for (position, &instr) in list.iter().enumerate() {
+            let base_is_there = base_at.is_none_or(|at| position >= at);
+            if base_at == Some(position) {
+                self.out.push(self.base_instr);
+            }
+            if !is_start(program, instr) && base_is_there {
+                self.store(program, slots, &mut waiting);
+            }
+            while let Some(&&(_, value)) = reloads.peek().filter(|&&&(at, _)| at == position as u32) {
+                reloads.next();
+                self.reload(program, slots, value);
+            }
+            let is_dropped = program.instrs[instr].opcode == Opcode::Phi
+                && program.instrs[instr]
+                    .dsts
+                    .first()
+                    .and_then(general_result)
+                    .is_some_and(|phi| self.name[phi].is_none());
+            let defined: Vec<Value> = program.instrs[instr].dsts.iter().filter_map(general_result).collect();
+            if program.instrs[instr].opcode != Opcode::Phi {
+                self.rename(program, instr);
+            }
+            if !is_dropped {
+                self.out.push(instr);
+                for &value in &defined {
+                    self.set_name(value, value);
+                    if self.is_stored(program, value) {
+                        waiting.push(value);
+                    }
+                }
+            }
+        }
+        // The terminators define nothing, so nothing waits but at the end of a block without any.
+        self.store(program, slots, &mut waiting);
+        let behind = self.out.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
+        let terminators = self.out.split_off(self.out.len() - behind);
+        for &value in &plan.last {
+            self.reload(program, slots, value);
+        }
+        self.out.extend(terminators);
+        program.blocks[block].instrs = self.out.clone();
+        let mut exits: Vec<(Value, Value)> = Vec::with_capacity(plan.exit.len() + plan.last.len());
+        for &value in plan.exit.iter().chain(&plan.last) {
+            if let Some(name) = self.name[value].expand() {
+                exits.push((value, name));
+            }
+        }
+        exits.sort_unstable();
+        self.exits[block] = exits;
+    }
+
+    /// Whether a value is stored where it is defined. What is computed again is not, unless a phi of memory needs it.
+    fn is_stored(&self, program: &Program, value: Value) -> bool {
+        self.plan.memory[value] && !self.plan.memory_phis[value] && program.values[value].components == 1
+    }
+
+    fn rename(&self, program: &mut Program, instr: Instr) {
+        let data = &mut program.instrs[instr];
+        for src in data.srcs.iter_mut() {
+            if let Some(value) = general_value(src)
+                && let Some(name) = self.name[value].expand()
+                && name != value
+            {
+                src.operand = SrcOperand::Place(Place::Value(name));
+            }
+        }
+    }
+
+    fn store(&mut self, program: &mut Program, slots: &mut Slots, values: &mut Vec<Value>) {
+        for value in values.drain(..) {
+            let Some(address) = slots.of(value) else { continue };
+            let class = program.values[value].class;
+            let mut data = InstrData::new(Opcode::SpillMacro);
+            data.srcs.push(Src::reg(Place::Value(self.base), RegClass::FULL, WriteMask::SCALAR));
+            data.srcs.push(Src::reg(Place::Value(value), class, WriteMask::SCALAR));
+            data.srcs.push(Src::immediate(1, false));
+            data.attrs = Attrs::Memory(MemoryAttrs { offset: address as i32, ..attributes(class, 1) });
+            let store = program.instrs.push(data);
+            self.out.push(store);
+        }
+    }
+
+    fn reload(&mut self, program: &mut Program, slots: &mut Slots, value: Value) {
+        let def = program.values[value].instr;
+        let class = program.values[value].class;
+        let data = if is_rematerializable(program, value) {
+            let mut data = program.instrs[def].clone();
+            data.dsts.clear();
+            data.false_deps.clear();
+            data
+        } else {
+            let Some(address) = slots.of(value) else { return };
+            let mut data = InstrData::new(Opcode::ReloadMacro);
+            data.srcs.push(Src::reg(Place::Value(self.base), RegClass::FULL, WriteMask::SCALAR));
+            data.srcs.push(Src::immediate(address, false));
+            data.srcs.push(Src::immediate(1, false));
+            data.attrs = Attrs::Memory(attributes(class, 1));
+            data
+        };
+        let (instr, name) = define(program, data, class, 1);
+        self.out.push(instr);
+        self.set_name(value, name);
+    }
+
+    /// Gives the phis that were added, and the others, their sources.
+    fn fill_phis(&mut self, program: &mut Program, order: &[Block]) {
+        for Added { block, phi, value } in &self.added {
+            let class = program.values[*value].class;
+            let predecessors = program.blocks[*block].predecessors.clone();
+            for &pred in &predecessors {
+                let operand = match self.exit_name(pred, *value) {
+                    Some(name) => SrcOperand::Place(Place::Value(name)),
+                    None => SrcOperand::Undef,
+                };
+                program.instrs[*phi].srcs.push(Src::new(operand, class, WriteMask::SCALAR));
+            }
+        }
+        let is_added: FxHashSet<Instr> = self.added.iter().map(|added| added.phi).collect();
+        for &block in order {
+            let predecessors = program.blocks[block].predecessors.clone();
+            for at in 0..program.blocks[block].instrs.len() {
+                let phi = program.blocks[block].instrs[at];
+                if program.instrs[phi].opcode != Opcode::Phi {
+                    break;
+                }
+                if is_added.contains(&phi) {
+                    continue;
+                }
+                for (k, &pred) in predecessors.iter().enumerate() {
+                    let Some(src) = program.instrs[phi].srcs.get(k) else { continue };
+                    if let Some(name) = general_value(src).and_then(|value| self.exit_name(pred, value)) {
+                        program.instrs[phi].srcs[k].operand = SrcOperand::Place(Place::Value(name));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks through phis that were added in vain, and removes what nobody reads.
+    fn simplify(&self, program: &mut Program) {
+        let mut same: SecondaryMap<Value, PackedOption<Value>> = SecondaryMap::with_capacity(program.values.len());
+        let find = |same: &SecondaryMap<Value, PackedOption<Value>>, mut value: Value| {
+            while let Some(other) = same[value].expand() {
+                value = other;
+            }
+            value
+        };
+        loop {
+            let mut changed = false;
+            for Added { phi, .. } in &self.added {
+                let data = &program.instrs[*phi];
+                let Some(own) = data.dsts.first().and_then(|dst| dst.value()) else { continue };
+                if same[own].is_some() {
+                    continue;
+                }
+                let mut only = None;
+                let mut several = false;
+                for src in &data.srcs {
+                    let Some(value) = src.value() else {
+                        several = true;
+                        continue;
+                    };
+                    let value = find(&same, value);
+                    if value != own {
+                        several |= only.is_some_and(|other| other != value);
+                        only = Some(value);
+                    }
+                }
+                if let (Some(value), false) = (only, several) {
+                    same[own] = value.into();
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        for position in 0..program.layout.len() {
+            let block = program.layout[position];
+            let instrs = &program.instrs;
+            let is_same = |instr: &Instr| {
+                let data = &instrs[*instr];
+                data.opcode == Opcode::Phi && data.dsts[0].value().is_some_and(|value| same[value].is_some())
+            };
+            program.blocks[block].instrs.retain(|instr| !is_same(instr));
+            for &instr in &program.blocks[block].instrs {
+                for src in program.instrs[instr].srcs.iter_mut() {
+                    if let Some(value) = general_value(src)
+                        && same[value].is_some()
+                    {
+                        src.operand = SrcOperand::Place(Place::Value(find(&same, value)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The attributes of a store or load of so many registers of a class.
+fn attributes(class: RegClass, components: u8) -> MemoryAttrs {
+    MemoryAttrs {
+        ty: Some(if class.half { Type::U16 } else { Type::U32 }),
+        components: Some(components),
+        space: Some(AddressSpace::Scratch),
+        ..MemoryAttrs::default()
+    }
+}

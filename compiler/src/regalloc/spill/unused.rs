@@ -1,0 +1,81 @@
+//! Removes what a spilled program has no use for: values that nobody reads, and stores to slots that nobody loads.
+
+use crate::ir3::{Attrs, Instr, Opcode, Program, SrcOperand};
+use cranelift_entity::SecondaryMap;
+use rustc_hash::FxHashSet;
+
+/// Removes it, until all that is left is needed.
+pub fn run(program: &mut Program) {
+    loop {
+        remove_values(program);
+        if !remove_stores(program) {
+            return;
+        }
+    }
+}
+
+/// Whether an instruction may go if nobody reads its result. Others belong to the program, not to the spiller.
+fn may_go(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Phi | Opcode::ParallelCopy | Opcode::Collect | Opcode::Split | Opcode::ReloadMacro | Opcode::Mov
+    )
+}
+
+fn remove_values(program: &mut Program) {
+    // Marked from what must stay, so that phis that only feed each other go.
+    let mut needed: SecondaryMap<Instr, bool> = SecondaryMap::with_capacity(program.instrs.len());
+    let mut stack: Vec<Instr> = Vec::new();
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        let names_values =
+            !data.dsts.is_empty() && data.dsts.iter().all(|dst| super::scalars::general_result(dst).is_some());
+        if !(may_go(data.opcode) && names_values) {
+            needed[instr] = true;
+            stack.push(instr);
+        }
+    }
+    while let Some(instr) = stack.pop() {
+        for value in program.instrs[instr].srcs.iter().filter_map(|src| src.value()) {
+            let def = program.values[value].instr;
+            if !std::mem::replace(&mut needed[def], true) {
+                stack.push(def);
+            }
+        }
+    }
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        program.blocks[block].instrs.retain(|&instr| needed[instr]);
+    }
+}
+
+/// Whether any store went.
+fn remove_stores(program: &mut Program) -> bool {
+    let mut loaded: FxHashSet<u32> = FxHashSet::default();
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        if let (Opcode::ReloadMacro, Some(SrcOperand::Immediate(address))) =
+            (data.opcode, data.srcs.get(1).map(|src| src.operand))
+        {
+            let components = data.dsts.first().map_or(0, |dst| dst.mask.span());
+            let size = data.dsts.first().map_or(4, |dst| if dst.class.half { 2 } else { 4 });
+            loaded.extend((0..components).map(|k| address + k * size));
+        }
+    }
+    let instrs = &program.instrs;
+    let is_vain = |instr: &Instr| {
+        let data = &instrs[*instr];
+        let Attrs::Memory(memory) = &data.attrs else { return false };
+        let size = data.srcs.get(1).map_or(4, |src| if src.class.half { 2 } else { 4 });
+        let components = data.srcs.get(1).map_or(0, |src| src.mask.span());
+        data.opcode == Opcode::SpillMacro
+            && (0..components).all(|k| !loaded.contains(&(memory.offset as u32 + k * size)))
+    };
+    let mut any = false;
+    for data in program.blocks.values_mut() {
+        let before = data.instrs.len();
+        data.instrs.retain(|instr| !is_vain(instr));
+        any |= data.instrs.len() != before;
+    }
+    any
+}

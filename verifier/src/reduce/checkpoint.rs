@@ -48,7 +48,8 @@ pub(super) fn read(path: &Path, input: &Shader) -> Result<Option<Shader>, Checkp
 pub(super) fn write(path: &Path, input: &Shader, reached: &Shader) -> Result<(), CheckpointError> {
     let checkpoint = Checkpoint { input: text::write(input), reached: text::write(reached) };
     let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
+    // With the number of the process, so that whoever cleans up knows whether it is still being written.
+    partial.push(format!(".{}.partial", std::process::id()));
     let partial = PathBuf::from(partial);
     let save = || {
         fs::write(&partial, serde_json::to_string(&checkpoint)?)?;

@@ -198,6 +198,7 @@ fn look(path: &Path) -> Result<Option<Seen>, Problem> {
         Err(error) => return Err(Problem { path: path.to_owned(), error: error.into() }),
     };
     let shapes = if case.minimal {
+        bundle::forget_checkpoint(path);
         Vec::new()
     } else {
         let evidence = Evidence::of(&case);

@@ -146,9 +146,10 @@ fn is_alive(process: &str) -> bool {
     !processes.join("self").exists() || processes.join(process).exists()
 }
 
-/// Removes a folder, if there is one.
+/// Removes a folder or a file, if there is one.
 fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }

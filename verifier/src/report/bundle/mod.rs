@@ -26,7 +26,7 @@ mod reduction;
 pub use evidence::Evidence;
 pub use folder::{clean, is_bundle, list};
 pub use metadata::{FORMAT, ReadError, read};
-pub use reduction::{ReduceError, Reduction, reduce};
+pub use reduction::{ReduceError, Reduction, forget_checkpoint, reduce};
 
 use crate::generate::Profile;
 use crate::plants::Plant;

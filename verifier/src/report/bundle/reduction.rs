@@ -66,8 +66,7 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
     if *oracle.failure() != case.symptom.failure {
         return Err(other(format!("found `{}`", oracle.failure())));
     }
-    let checkpoint =
-        folder::beside(path, "checkpoint.json").map_err(|cause| ReduceError::Io { path: path.to_owned(), cause })?;
+    let checkpoint = checkpoint(path)?;
     let options = Options { checkpoint: Some(checkpoint.clone()), ..Options::default() };
     let Whole { reduced, env } = whole::run(&case.program, &mut oracle, jobs, &options, progress)?;
     let before = case.program.instruction_count();
@@ -87,4 +86,17 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
     // There is none where no step was taken; and what it says is in the folder now.
     let _ = fs::remove_file(&checkpoint);
     Ok(Reduction { case: smaller, before, progress: reduced.progress })
+}
+
+/// The file beside a bundle that keeps what its reduction has reached.
+fn checkpoint(path: &Path) -> Result<PathBuf, ReduceError> {
+    folder::beside(path, "checkpoint.json").map_err(|cause| ReduceError::Io { path: path.to_owned(), cause })
+}
+
+/// Removes that file, if there is one: a process may have been killed when all was done but for that. To be called for
+/// bundles that are minimal.
+pub fn forget_checkpoint(path: &Path) {
+    if let Ok(checkpoint) = checkpoint(path) {
+        let _ = fs::remove_file(checkpoint);
+    }
 }

@@ -106,6 +106,11 @@ pub const DEFAULT_FUEL: u64 = 200_000;
 const FUEL_FACTOR: u64 = 64;
 const FUEL_SLACK: u64 = 10_000;
 
+/// What a target may execute whose source executed so many instructions.
+pub(super) const fn target_fuel(executed: u64) -> u64 {
+    executed * FUEL_FACTOR + FUEL_SLACK
+}
+
 impl Checker {
     /// A checker for one GPU.
     pub fn new(target: Target, options: Options) -> Self {
@@ -297,7 +302,7 @@ fn compare_runs(
         if !matches!(source.end, End::Finished) {
             continue;
         }
-        let fuel = source.executed * FUEL_FACTOR + FUEL_SLACK;
+        let fuel = target_fuel(source.executed);
         let target = run(env, fuel);
         match source.compare(&target) {
             Err(difference) => return Err((i, difference)),

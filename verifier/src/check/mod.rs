@@ -10,6 +10,7 @@ mod checker;
 pub mod fuzz;
 mod verdict;
 
+use checker::target_fuel;
 pub use checker::{
     Checker, DEFAULT_FUEL, Plant, ProgramReport, Refutation, Snapshot, SourceRuns, Times, compare_snapshots,
     run_snapshot,

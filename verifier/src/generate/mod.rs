@@ -74,6 +74,7 @@ pub fn from_bytes(bytes: &[u8], profile: Option<Profile>, features: Features) ->
 }
 
 /// A proptest strategy for programs of a profile. Shrinking shortens and zeroes the bytes behind a program.
+#[cfg(feature = "proptest")]
 pub fn strategy(profile: Profile, features: Features) -> impl proptest::strategy::Strategy<Value = Generated> {
     use proptest::prelude::*;
     prop::collection::vec(any::<u8>(), 0..1200).prop_map(move |bytes| from_bytes(&bytes, Some(profile), features))

@@ -14,7 +14,7 @@
 
 use super::Failure;
 use super::program::{ProgramInput, with_checker};
-use crate::check::DEFAULT_FUEL;
+use crate::check::{DEFAULT_FUEL, target_fuel};
 use crate::interp::{self, Compared, End, Outcome};
 use crate::semantics::LANES;
 use crate::semantics::env::{Env, Launch, lanes};
@@ -87,7 +87,7 @@ fn ir3_opinions(
     env: &Env,
     plant: TextPlant<'_>,
 ) -> Result<(), Failure> {
-    let fuel = source.executed * 64 + 10_000;
+    let fuel = target_fuel(source.executed);
     let run = |program: &ir3::Program| {
         with_scratch(input, |scratch| {
             interp::ir3::Decoded::new(program, &input.target).map(|decoded| decoded.run(env, fuel, scratch))

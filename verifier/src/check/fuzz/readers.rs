@@ -7,6 +7,7 @@
 use super::{Failure, stats};
 use crate::mesa::input::{InputError, Place, Source};
 use crate::mesa::log::Log;
+use crate::report::bundle;
 use crate::semantics::env::Env;
 use arbitrary::{Arbitrary, Unstructured};
 use ir3_compiler::ir3::validate::Form;
@@ -58,7 +59,13 @@ pub fn readers_with(input: &TextInput, plant: &mut dyn FnMut(&mut String)) -> Re
     }
     let text = &*String::from_utf8_lossy(&input.bytes);
     // All of them, whatever the others say.
-    let kept = [nir_text(text, plant)?, ir3_text(text, plant)?, log(path, text)?, environment(text, plant)?];
+    let kept = [
+        nir_text(text, plant)?,
+        ir3_text(text, plant)?,
+        log(path, text)?,
+        environment(text, plant)?,
+        bundle(path, text, plant)?,
+    ];
     Ok(kept.contains(&true))
 }
 
@@ -180,6 +187,22 @@ fn environment(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, F
     }
 }
 
+fn bundle(path: &Path, text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, Failure> {
+    const READER: &str = "bundle";
+    let mut written = match bundle::rewritten(path, text) {
+        Ok(written) => written,
+        Err(bundle::ReadError::Json { cause, .. }) if cause.line() > 0 => return Ok(!cause.is_syntax()),
+        Err(bundle::ReadError::Field { .. }) => return Ok(true),
+        Err(error) => return Err(Failure::new(READER, format_args!("an error that is none of a text: {error}"))),
+    };
+    plant(&mut written);
+    match bundle::rewritten(path, &written) {
+        Ok(again) if again == written => Ok(true),
+        Ok(_) => Err(Failure::new(READER, format_args!("other facts come back from\n{written}"))),
+        Err(error) => Err(Failure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
+    }
+}
+
 /// The words of all the languages, in libFuzzer's format.
 pub fn dictionary() -> String {
     let mut words: BTreeSet<String> = BTreeSet::new();
@@ -260,6 +283,9 @@ pub fn dictionary() -> String {
         "NIR (final form) for CL shader (null):\n",
         "AFTER: ir3_cp:\n",
         "\u{1b}[0m",
+        "{\"format\": 1, \"gpu\": \"a660\", ",
+        "\"options\": {\"copy_propagation\": true",
+        "\"failure\": {\"kind\": \"refuted\"",
         "{\"seed\": 1}",
         "\"seed\": ",
         "\"helpers\": ",

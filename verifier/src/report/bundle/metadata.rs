@@ -192,18 +192,47 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
     }
     let file = path.join("bundle.json");
     let text = content(&file, "what a bundle is about")?;
-    let json = |cause| ReadError::Json { path: file.clone(), cause };
+    let Facts { target, options, plant, symptom, origin, minimal } = facts(&file, parse(&file, &text)?)?;
+    let program = program(&path.join("program.nir"), "the program")?;
+    let env = env(&path.join("env.json"))?;
+    let folder = path.join("original");
+    let original = if folder.is_dir() {
+        let program = self::program(&folder.join("program.nir"), "the program before it was reduced")?;
+        Some(Original { program, env: self::env(&folder.join("env.json"))? })
+    } else {
+        None
+    };
+    Ok(Case { program, target, options, plant, env, origin, symptom, original, minimal })
+}
+
+/// What `bundle.json` alone says of a case.
+struct Facts {
+    target: Target,
+    options: Options,
+    plant: Option<&'static Plant>,
+    symptom: Symptom,
+    origin: Origin,
+    minimal: bool,
+}
+
+/// The fields of a text.
+fn parse(file: &Path, text: &str) -> Result<Metadata, ReadError> {
+    let json = |cause| ReadError::Json { path: file.to_owned(), cause };
     // The format first: another one may have other fields.
     #[derive(Deserialize)]
     struct Format {
         format: u32,
     }
-    let Format { format } = serde_json::from_str(&text).map_err(json)?;
-    let in_file = Fields { file: &file };
+    let Format { format } = serde_json::from_str(text).map_err(json)?;
     if format != FORMAT {
-        return Err(in_file.bad("format", &format.to_string(), &FORMAT.to_string()));
+        return Err(Fields { file }.bad("format", &format.to_string(), &FORMAT.to_string()));
     }
-    let metadata: Metadata = serde_json::from_str(&text).map_err(json)?;
+    serde_json::from_str(text).map_err(json)
+}
+
+/// What the fields mean.
+fn facts(file: &Path, metadata: Metadata) -> Result<Facts, ReadError> {
+    let in_file = Fields { file };
     let target = Target::by_name(&metadata.gpu).map_err(|_| in_file.bad("gpu", &metadata.gpu, "a GPU such as a660"))?;
     let SavedOptions { scalar_alu, copy_propagation, dead_code, last, registers } = metadata.options;
     let registers =
@@ -223,18 +252,19 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
             Origin::Seed { seed, profile }
         }
     };
-    let program = program(&path.join("program.nir"), "the program")?;
-    let env = env(&path.join("env.json"))?;
-    let folder = path.join("original");
-    let original = if folder.is_dir() {
-        let program = self::program(&folder.join("program.nir"), "the program before it was reduced")?;
-        Some(Original { program, env: self::env(&folder.join("env.json"))? })
-    } else {
-        None
-    };
     let plant = metadata.plant.as_deref().map(|name| in_file.plant(name)).transpose()?;
-    let minimal = metadata.minimal;
-    Ok(Case { program, target, options, plant, env, origin, symptom, original, minimal })
+    Ok(Facts { target, options, plant, symptom, origin, minimal: metadata.minimal })
+}
+
+/// The text of a `bundle.json`, read and written again.
+///
+/// # Errors
+/// When it is none; with what was expected in it.
+pub fn rewritten(file: &Path, text: &str) -> Result<String, ReadError> {
+    let metadata = parse(file, text)?;
+    let written = serde_json::to_string_pretty(&metadata).expect("strings and numbers are JSON") + "\n";
+    facts(file, metadata)?;
+    Ok(written)
 }
 
 /// The fields of a file, for errors.

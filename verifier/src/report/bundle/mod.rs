@@ -25,7 +25,7 @@ mod reduction;
 
 pub use evidence::Evidence;
 pub use folder::{clean, is_bundle, list};
-pub use metadata::{FORMAT, ReadError, read};
+pub use metadata::{FORMAT, ReadError, read, rewritten};
 pub use reduction::{ReduceError, Reduction, forget_checkpoint, reduce};
 
 use crate::generate::Profile;

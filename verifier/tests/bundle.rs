@@ -1,49 +1,15 @@
-//! Failures as folders: written whole, read back, replaced.
+//! Failures as folders: written whole, read back, replaced, and fit to be read by people.
 
-use ir3_compiler::nir::{Shader, text};
-use ir3_compiler::pipeline::Options;
-use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::reduce::Failure;
-use ir3_verifier::report::bundle::{self, Case, Origin};
-use ir3_verifier::semantics::env::Env;
+use ir3_compiler::nir::text;
+use ir3_verifier::report::bundle::{self, ReadError};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::Command;
 
-/// A folder that goes with its test.
-struct Folder(PathBuf);
+#[path = "common/folder.rs"]
+mod folder;
 
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("ir3-equiv-bundle-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("a temporary folder");
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A random program that the compiler refuses for this GPU.
-fn refused() -> Case {
-    let target = Target::by_name("a306").expect("a GPU");
-    (0..100)
-        .find_map(|number| {
-            let seed = program_seed(5, number);
-            let shader: Shader = generate::from_seed(seed, Profile::Memory, Features::ALL).shader;
-            let envs: Vec<Env> = env_seeds(seed, 1).into_iter().map(Env::from_seed).collect();
-            let origin = Origin::Seed { seed, profile: Profile::Memory };
-            Case::find(shader, target, Options::default(), None, &envs, origin).filter(|case| {
-                matches!(case.symptom.failure, Failure::Refused { .. }) && case.program.instruction_count() > 40
-            })
-        })
-        .expect("a program that is refused")
-}
+use folder::{Folder, planted, refused};
 
 fn names(root: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(root)
@@ -58,9 +24,10 @@ fn names(root: &Path) -> Vec<String> {
 fn a_refusal_is_written_read_and_reduced_in_place() {
     let root = Folder::new("refusal");
     let case = refused();
-    let path = bundle::write(&root.0, &case).expect("a folder");
-    assert_eq!(path, root.0.join(case.folder_name()));
+    let path = bundle::write(root.path(), &case).expect("a folder");
+    assert_eq!(path, root.path().join(case.folder_name()));
     assert_eq!(bundle::read(&path).expect("our own folder"), case);
+    assert_eq!(names(&path), ["README.md", "before.nir", "bundle.json", "program.nir"]);
     let result = bundle::reduce(&path, 1, &mut |_| true).expect("a reduction");
     assert!(result.case.minimal && result.case.program.instruction_count() <= 6);
     let there = bundle::read(&path).expect("our own folder");
@@ -69,9 +36,157 @@ fn a_refusal_is_written_read_and_reduced_in_place() {
     assert_eq!(text::write(&original.program), text::write(&case.program));
     // The name stays, and nothing else is left.
     assert_eq!(there.folder_name(), case.folder_name());
-    assert_eq!(names(&root.0), [case.folder_name()]);
+    assert_eq!(names(root.path()), [case.folder_name()]);
     // It is found again by a campaign: what was reduced stays.
-    assert_eq!(bundle::write(&root.0, &case).expect("a folder"), path);
+    assert_eq!(bundle::write(root.path(), &case).expect("a folder"), path);
     assert_eq!(bundle::read(&path).expect("our own folder"), there);
-    assert_eq!(bundle::list(&root.0).expect("a folder"), [path]);
+    assert_eq!(bundle::list(root.path()).expect("a folder"), [path]);
+}
+
+#[test]
+fn a_crash_has_a_bundle_too() {
+    let root = Folder::new("crash");
+    let path = bundle::write(root.path(), &planted("crash")).expect("a folder");
+    bundle::reduce(&path, 1, &mut |_| true).expect("a reduction");
+    let readme = fs::read_to_string(path.join("README.md")).expect("a report");
+    assert!(readme.starts_with("# copy-propagation: panic on a660: "), "{readme}");
+    assert!(readme.contains("panics in `copy-propagation`, at verifier/src/plants/ssa.rs:"), "{readme}");
+    assert_eq!(names(&path), ["README.md", "before.ir3", "bundle.json", "original", "program.nir"]);
+}
+
+/// An interrupted reduction leaves what it reached, and goes on from there.
+#[test]
+fn a_reduction_goes_on() {
+    let root = Folder::new("goes-on");
+    let path = bundle::write(root.path(), &planted("wrong-constant")).expect("a folder");
+    let first = bundle::reduce(&path, 1, &mut |progress| progress.taken < 2).expect("a reduction");
+    assert!(!first.case.minimal && first.progress.taken == 2);
+    assert_eq!(bundle::read(&path).expect("a whole folder"), first.case);
+    let readme = fs::read_to_string(path.join("README.md")).expect("a report");
+    assert!(readme.contains("not at its end"), "{readme}");
+    let second = bundle::reduce(&path, 1, &mut |_| true).expect("a reduction");
+    assert!(second.case.minimal && second.before == first.case.program.instruction_count());
+    assert_eq!(second.case.original, first.case.original);
+    assert_eq!(names(root.path()), [path.file_name().expect("a name").to_string_lossy()]);
+}
+
+/// What a process leaves when it is killed: a partial folder, of a process that is no more; an old folder without its
+/// name, where names cannot be exchanged; a checkpoint.
+#[test]
+fn what_is_half_written_counts_for_nothing() {
+    let root = Folder::new("partial");
+    let case = planted("lost-store");
+    let name = case.folder_name();
+    // No process has this number.
+    let partial = root.path().join(format!(".{name}.4194999.partial"));
+    fs::create_dir_all(&partial).expect("a folder");
+    fs::write(partial.join("bundle.json"), "{ \"format\": 1, \"ver").expect("a file");
+    assert_eq!(bundle::list(root.path()).expect("a folder"), Vec::<std::path::PathBuf>::new());
+    let path = bundle::write(root.path(), &case).expect("a folder");
+    assert_eq!(bundle::list(root.path()).expect("a folder"), [path.clone()]);
+    bundle::clean(root.path()).expect("a folder");
+    assert_eq!(names(root.path()), [name.clone()]);
+    // Killed between the two renames.
+    fs::rename(&path, root.path().join(format!(".{name}.old"))).expect("the folder is ours");
+    assert_eq!(bundle::read(&path).expect("it is recovered"), case);
+    assert_eq!(names(root.path()), [name.clone()]);
+    // Killed behind them.
+    fs::create_dir(root.path().join(format!(".{name}.old"))).expect("a folder");
+    bundle::clean(root.path()).expect("a folder");
+    assert_eq!((names(root.path()), bundle::read(&path).expect("it is whole")), (vec![name.clone()], case.clone()));
+    // Nothing else than a bundle is replaced.
+    let other = root.path().join("notes");
+    fs::create_dir(&other).expect("a folder");
+    fs::write(other.join("text"), "mine").expect("a file");
+    let error = bundle::write_at(&other, &case).expect_err("somebody's notes").to_string();
+    assert!(error.contains("found something else there"), "{error}");
+    assert_eq!(names(&other), ["text"]);
+}
+
+#[test]
+fn what_is_no_bundle_is_refused_with_the_file_and_what_it_should_be() {
+    let root = Folder::new("malformed");
+    let path = bundle::write(root.path(), &planted("lost-store")).expect("a folder");
+    let json = fs::read_to_string(path.join("bundle.json")).expect("our own file");
+    let program = fs::read_to_string(path.join("program.nir")).expect("our own file");
+    let error = |file: &str, text: &str| {
+        let old = fs::read_to_string(path.join(file)).expect("our own file");
+        fs::write(path.join(file), text).expect("our own file");
+        let error = bundle::read(&path).expect_err("it is malformed").to_string();
+        fs::write(path.join(file), old).expect("our own file");
+        error
+    };
+    let with = |from: &str, to: &str| {
+        assert!(json.contains(from), "{json}");
+        error("bundle.json", &json.replace(from, to))
+    };
+    let file = path.join("bundle.json").display().to_string();
+    for (found, expected) in [
+        (with("\"format\": 1", "\"format\": 2"), "found format `2`, expected 1"),
+        (with("a660", "a1000"), "found gpu `a1000`, expected a GPU such as a660"),
+        (with("\"lost-store\"", "\"lost-sheep\""), "found plant `lost-sheep`, expected one of wrong-condition, "),
+        (with("\"stage\": \"dead-code\"", "\"stage\": \"dead\""), "found stage `dead`, expected one of select, "),
+        (with("\"memory\"", "\"colour\""), "found difference `colour`, expected one of output, memory, "),
+        (with("\"minimal\": false,", ""), "missing field `minimal`"),
+        (error("bundle.json", &json[..json.len() / 2]), "EOF while parsing"),
+        (error("bundle.json", ""), "EOF while parsing"),
+    ] {
+        assert!(found.starts_with(&file) && found.contains(expected), "{found}: {expected}");
+    }
+    let found = error("program.nir", &program[..program.len() * 2 / 3]);
+    assert!(
+        found.starts_with(&path.join("program.nir").display().to_string()) && found.contains("expected"),
+        "{found}"
+    );
+    let found = error("env.json", "{}");
+    assert!(found.contains("env.json:1:2: missing field `seed`"), "{found}");
+    fs::remove_file(path.join("program.nir")).expect("our own file");
+    let found = bundle::read(&path).expect_err("there is no program");
+    assert!(matches!(found, ReadError::NoFile { .. }) && found.to_string().contains("program.nir: found no such file"));
+    let found = bundle::read(&root.path().join("nothing")).expect_err("there is nothing").to_string();
+    assert!(found.contains("found no such folder, expected a bundle"), "{found}");
+}
+
+/// Runs `ir3-equiv` in a folder.
+fn ir3_equiv(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_ir3-equiv")).args(arguments).current_dir(folder).output();
+    let output = output.expect("the program of this package");
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (output.status.code(), text)
+}
+
+/// What the report and the difference of a bug look like, word for word; and the command in it shows the bug. With
+/// `BLESS=1` the files are written anew.
+#[test]
+fn reports_are_as_people_have_seen_them() {
+    let root = Folder::new("snapshots");
+    let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
+    for name in ["wrong-condition", "copy-cycle", "lost-store"] {
+        let path = bundle::write(root.path(), &planted(name)).expect("a folder");
+        bundle::reduce(&path, 2, &mut |_| true).expect("a reduction");
+        for file in ["README.md", "difference.txt"] {
+            let text = fs::read_to_string(path.join(file)).expect("our own file");
+            let snapshot = snapshots.join(format!("{name}.{file}"));
+            if std::env::var_os("BLESS").is_some() {
+                fs::create_dir_all(&snapshots).expect("a folder");
+                fs::write(&snapshot, &text).expect("a file");
+            }
+            let expected = fs::read_to_string(&snapshot).unwrap_or_default();
+            assert_eq!(text, expected, "{} (BLESS=1 writes it anew)", snapshot.display());
+        }
+        // The indented lines of its section are commands.
+        let readme = fs::read_to_string(path.join("README.md")).expect("our own file");
+        let section =
+            readme.split("## See it\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+        let commands: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("    ")).collect();
+        assert_eq!(commands.len(), 1, "{section}");
+        let arguments: Vec<&str> = commands[0].split(' ').skip(1).collect();
+        let (code, output) = ir3_equiv(&path, &arguments);
+        assert_eq!(code, Some(1), "{output}");
+        assert!(output.contains("refuted") && output.contains("it fails as its bundle says"), "{output}");
+        // From elsewhere, as it is said there.
+        let (code, output) = ir3_equiv(root.path(), &["verify", &path.to_string_lossy()]);
+        assert_eq!(code, Some(1), "{output}");
+        assert!(output.contains("it fails as its bundle says"), "{output}");
+    }
 }

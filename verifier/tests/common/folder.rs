@@ -1,0 +1,62 @@
+//! Temporary folders, and failures to put there.
+
+use ir3_compiler::pipeline::Options;
+use ir3_compiler::target::Target;
+use ir3_verifier::check::campaign::{env_seeds, program_seed};
+use ir3_verifier::generate::{self, Features, Profile};
+use ir3_verifier::plants;
+use ir3_verifier::reduce::Failure;
+use ir3_verifier::report::bundle::{Case, Origin};
+use ir3_verifier::semantics::env::Env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A folder that goes with its test.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// An empty folder.
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ir3-equiv-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The first random program of a profile that fails.
+fn failing(target: Target, plant: Option<&'static plants::Plant>, profiles: &[Profile]) -> Case {
+    let found = (0..400u64).find_map(|number| {
+        let seed = program_seed(5, number);
+        let profile = profiles[(number % profiles.len() as u64) as usize];
+        let shader = generate::from_seed(seed, profile, Features::ALL).shader;
+        let envs: Vec<Env> = env_seeds(seed, 1).into_iter().map(Env::from_seed).collect();
+        let origin = Origin::Seed { seed, profile };
+        let case = Case::find(shader, target, Options::default(), plant, &envs, origin)?;
+        let wanted = matches!(case.symptom.failure, Failure::Refused { .. }) == plant.is_none();
+        (wanted && case.program.instruction_count() > 40).then_some(case)
+    });
+    found.expect("a program of 400 that fails")
+}
+
+/// A random program that the compiler refuses for this GPU.
+pub fn refused() -> Case {
+    failing(Target::by_name("a306").expect("a GPU"), None, &[Profile::Memory])
+}
+
+/// A random program in which a planted bug is found.
+pub fn planted(name: &str) -> Case {
+    let plant = plants::by_name(name).unwrap_or_else(|| panic!("there is no bug {name}"));
+    failing(Target::default(), Some(plant), &Profile::ALL)
+}

@@ -197,7 +197,12 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
     writeln!(text)?;
     writeln!(text, "- GPU: {}", target.name)?;
     let mut chosen: Vec<String> = Vec::new();
-    for (option, on) in [("copy propagation", options.copy_propagation), ("dead code removal", options.dead_code)] {
+    let passes = [
+        ("scalar ALU", options.scalar_alu),
+        ("copy propagation", options.copy_propagation),
+        ("dead code removal", options.dead_code),
+    ];
+    for (option, on) in passes {
         if !on {
             chosen.push(format!("no {option}"));
         }

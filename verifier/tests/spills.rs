@@ -146,9 +146,12 @@ fn a_reload_from_the_wrong_slot() {
     planted(Stage::Spill, |program, n| {
         let reloads = all(program, Opcode::ReloadMacro);
         let addresses: Vec<Option<i64>> = reloads.iter().map(|&instr| address(&mut program.instrs[instr])).collect();
-        let Some(at) = (0..reloads.len()).cycle().skip(n % reloads.len().max(1)).take(reloads.len()).find(|&i| {
-            addresses[i] != addresses[0]
-        }) else {
+        let Some(at) = (0..reloads.len())
+            .cycle()
+            .skip(n % reloads.len().max(1))
+            .take(reloads.len())
+            .find(|&i| addresses[i] != addresses[0])
+        else {
             return false;
         };
         set_address(&mut program.instrs[reloads[at]], addresses[0].unwrap());
@@ -223,12 +226,24 @@ fn vectors(address: u32) -> Program {
     };
     line("mov.u32u32 r0.x, imm[0.000000,0,0x0]");
     for i in 0..6 {
-        line(&format!("mov.u32u32 r{}.{}, imm[0.000000,{},{:#x}]", 1 + i / 4, ["x", "y", "z", "w"][i % 4], 40 + i, 40 + i));
+        line(&format!(
+            "mov.u32u32 r{}.{}, imm[0.000000,{},{:#x}]",
+            1 + i / 4,
+            ["x", "y", "z", "w"][i % 4],
+            40 + i,
+            40 + i
+        ));
     }
-    line(&format!("spill.macro r0.x, r1.x (wrmask=0x3f), imm[0.000000,6,0x6] dst_offset={address} // {{type=u32, components=6, space=scratch}}"));
-    line(&format!("reload.macro (early_clobber)r3.x (wrmask=0x3f), r0.x, imm[0.000000,{address},{address:#x}], imm[0.000000,6,0x6] // {{type=u32, components=6, space=scratch}}"));
+    line(&format!(
+        "spill.macro r0.x, r1.x (wrmask=0x3f), imm[0.000000,6,0x6] dst_offset={address} // {{type=u32, components=6, space=scratch}}"
+    ));
+    line(&format!(
+        "reload.macro (early_clobber)r3.x (wrmask=0x3f), r0.x, imm[0.000000,{address},{address:#x}], imm[0.000000,6,0x6] // {{type=u32, components=6, space=scratch}}"
+    ));
     // Once more: the base is what it was.
-    line(&format!("reload.macro (early_clobber)r5.x (wrmask=0x3f), (kill)r0.x, imm[0.000000,{address},{address:#x}], imm[0.000000,6,0x6] // {{type=u32, components=6, space=scratch}}"));
+    line(&format!(
+        "reload.macro (early_clobber)r5.x (wrmask=0x3f), (kill)r0.x, imm[0.000000,{address},{address:#x}], imm[0.000000,6,0x6] // {{type=u32, components=6, space=scratch}}"
+    ));
     line("end r3.x (0), r3.y (1), r3.z (2), r3.w (3), r5.x (4), r6.y (5)");
     text += "\t/* keeps:\n\t */\n}\n";
     ir3::text::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -246,7 +261,15 @@ fn vectors_go_in_chunks() {
         let (stp, ldp) = (all(&after, Opcode::Stp), all(&after, Opcode::Ldp));
         assert_eq!((stp.len(), ldp.len()), (2, 4));
         let moves = all(&after, Opcode::Mov).len() - all(&before, Opcode::Mov).len();
-        assert_eq!(moves, match at { 0 => 0, 4092 => 5, _ => 5 }, "{at}");
+        assert_eq!(
+            moves,
+            match at {
+                0 => 0,
+                4092 => 5,
+                _ => 5,
+            },
+            "{at}"
+        );
         let compare = |after: &Program| compare_snapshots(&snapshot(&before), &snapshot(after), &target, &envs).0;
         assert!(matches!(compare(&after), Verdict::Tested { .. }), "{at}: {:?}", compare(&after));
         // The second chunk into the registers of the first; from beside its slot; of the first one's registers.

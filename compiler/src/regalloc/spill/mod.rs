@@ -3,7 +3,8 @@
 //! 1. `scalars`: vectors are taken apart where they are defined and put together where they are read;
 //! 2. `next_use`: how far away the next use of each value is;
 //! 3. `limit`: which values are in registers where (`room`: how they are counted);
-//! 4. `rewrite` with `slots`: stores, reloads, and phis where names of one value meet; `unused` cleans up.
+//! 4. `rewrite` with `slots`: stores, reloads, and phis where names of one value meet; `unused` cleans up, and
+//!    `together` makes one reload of several.
 //!
 //! What comes out is in SSA form, with `spill.macro` and `reload.macro` for accesses to slots. These address scratch
 //! memory by a base register, which holds 0, and an offset of any size. What comes out fits: the
@@ -15,6 +16,7 @@ mod rewrite;
 mod room;
 mod scalars;
 mod slots;
+mod together;
 mod unused;
 
 use super::pressure::{Analysis, Pressure};
@@ -108,5 +110,6 @@ fn within(scalars: &Program, room: Room) -> Result<Program, Error> {
     })?;
     rewrite::run(&mut program, &order, &plan);
     unused::run(&mut program);
+    together::run(&mut program);
     Ok(program)
 }

@@ -2,9 +2,11 @@
 //!
 //! Every address means something: a word beyond the end of its array is mapped into it by a hash, so that high address
 //! bits matter and no access is out of bounds. Not so in a lane's own memory, which spilled values share with the
-//! shader: it ends where the program says, and [`Memory::outside`] tells what is beyond. Each word has a stamp; a word whose stamp is not the current run's has
-//! its initial contents, which are a function of the environment. So a reset is one addition, and a run pays only for
-//! the words that it touches. Written words are marked in a bitmap, in whose order [`Memory::written`] lists them.
+//! shader: it ends where the program says, and [`Memory::outside`] tells what is beyond.
+//!
+//! Each word has a stamp; a word whose stamp is not the current run's has its initial contents, which are a function of
+//! the environment. So a reset is one addition, and a run pays only for the words that it touches. Written words are
+//! marked in a bitmap, in whose order [`Memory::written`] lists them.
 
 use ir3_compiler::ir3::AddressSpace;
 use smallvec::SmallVec;

@@ -10,8 +10,8 @@ use super::slots::{Problem, Slots, modifier};
 use super::storage::{Loc, Modifier, Read, Write};
 use super::{Decoded, Input};
 use crate::interp::Unsupported;
-use crate::semantics::memory::MAX_SCRATCH_BYTES;
 use crate::interp::trace::Watched;
+use crate::semantics::memory::MAX_SCRATCH_BYTES;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{

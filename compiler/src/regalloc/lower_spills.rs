@@ -2,8 +2,8 @@
 //!
 //! `stp` and `ldp` move up to four registers in a row, at a register and an offset of 13 bits with a sign. A vector goes
 //! in chunks of four. The base register holds 0; where an offset does not fit, the base is set to what is needed, and
-//! back to 0 behind the access, unless nobody reads it any more. That is why a reload of several chunks, or with
-//! such an offset, must not have its result on top of its base: see [`needs_base_to_the_end`].
+//! back to 0 behind the access, unless nobody reads it any more. A reload of several chunks must not have its result
+//! on top of its base: see [`needs_base_to_the_end`].
 
 use super::Error;
 use crate::ir3::access::build::{self, Elements};
@@ -23,10 +23,10 @@ pub fn is_needed(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| is_macro(program.instrs[instr].opcode))
 }
 
-/// Whether a reload of so many registers from this address still needs its base when it has begun to write, so that
-/// the result is an early clobber.
-pub fn needs_base_to_the_end(address: u32, components: u32) -> bool {
-    components > CHUNK || address >= OFFSETS
+/// Whether a reload of so many registers still needs its base when it has begun to write, so that the result is
+/// an early clobber.
+pub const fn needs_base_to_the_end(components: u32) -> bool {
+    components > CHUNK
 }
 
 const fn is_macro(opcode: Opcode) -> bool {

@@ -5,7 +5,7 @@
 //! campaign's counts do not depend on who did what. A failure is handed out the moment that it is found, before anything
 //! else happens.
 
-use super::{Checker, ProgramReport, Summary};
+use super::{Checker, ProgramReport, Spills, Summary};
 use crate::generate::{self, Features, Generated, Profile};
 use crate::plants::Plant;
 use cpu_time::ThreadTime;
@@ -59,6 +59,10 @@ pub struct Counts {
     pub unfinished_runs: u64,
     /// Instructions of the generated programs.
     pub instructions: u64,
+    /// Programs with spilled values.
+    pub spilled: u64,
+    /// Accesses to their slots.
+    pub spills: Spills,
     /// CPU time in the generator.
     pub generate: Duration,
     /// CPU time in the compiler.
@@ -84,6 +88,9 @@ impl Counts {
         self.vacuous_runs += u64::from(source.vacuous);
         self.unfinished_runs += u64::from(source.out_of_fuel);
         self.rejected += u64::from(report.refusal.is_some());
+        self.spilled += u64::from(report.spills != Spills::default());
+        self.spills.stores += report.spills.stores;
+        self.spills.loads += report.spills.loads;
         for (_, verdict, _) in &report.boundaries {
             self.summary.count(verdict);
         }
@@ -97,6 +104,9 @@ impl Counts {
         self.vacuous_runs += other.vacuous_runs;
         self.unfinished_runs += other.unfinished_runs;
         self.instructions += other.instructions;
+        self.spilled += other.spilled;
+        self.spills.stores += other.spills.stores;
+        self.spills.loads += other.spills.loads;
         self.generate += other.generate;
         self.compile += other.compile;
         self.run += other.run;

@@ -54,6 +54,30 @@ pub struct Times {
     pub run: Duration,
 }
 
+/// Accesses to spill slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spills {
+    /// `stp`.
+    pub stores: u64,
+    /// `ldp`.
+    pub loads: u64,
+}
+
+impl Spills {
+    /// Those of a program, and what the shader does to scratch memory itself.
+    fn count(program: &ir3::Program) -> Self {
+        let mut spills = Self::default();
+        for (_, instr) in program.iter_instrs() {
+            match program.instrs[instr].opcode {
+                ir3::Opcode::Stp | ir3::Opcode::SpillMacro => spills.stores += 1,
+                ir3::Opcode::Ldp | ir3::Opcode::ReloadMacro => spills.loads += 1,
+                _ => {}
+            }
+        }
+        spills
+    }
+}
+
 /// Everything about one program.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramReport {
@@ -61,6 +85,8 @@ pub struct ProgramReport {
     pub boundaries: Vec<(Stage, Verdict, Duration)>,
     /// The runs of the source.
     pub source: SourceRuns,
+    /// Accesses to spill slots in the program.
+    pub spills: Spills,
     /// Why the compiler stopped, if it did.
     pub refusal: Option<CompileError>,
     /// CPU time.
@@ -219,6 +245,9 @@ impl Checker {
                 Ok(change) => change,
                 Err(error) => return refused(report, error),
             };
+            if change == Change::Something && stage == Stage::LowerSpills {
+                report.spills = Spills::count(&program);
+            }
             // The same program has the same outcomes. (A plant may have changed it behind the stage.)
             if let (Change::Nothing, None, Some((_, verdict, _))) = (change, &plant, report.boundaries.last()) {
                 report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
@@ -407,7 +436,8 @@ fn refused(mut report: ProgramReport, error: CompileError) -> ProgramReport {
     let unknown = match error.kind {
         ErrorKind::NeedsSpilling => Unknown::NeedsSpilling(why),
         ErrorKind::Unsupported => Unknown::Unsupported(why),
-        ErrorKind::Internal => Unknown::Refused(why),
+        // The compiler's own mistake: a failure, as a panic is.
+        ErrorKind::Internal => Unknown::Crashed(why),
     };
     report.boundaries.push((error.stage, Verdict::Unknown(unknown), Duration::ZERO));
     report.refusal = Some(error);

@@ -12,7 +12,7 @@ mod verdict;
 
 use checker::target_fuel;
 pub use checker::{
-    Checker, DEFAULT_FUEL, Plant, ProgramReport, Refutation, Snapshot, SourceRuns, Times, compare_snapshots,
+    Checker, DEFAULT_FUEL, Plant, ProgramReport, Refutation, Snapshot, SourceRuns, Spills, Times, compare_snapshots,
     run_snapshot,
 };
 pub use verdict::{Check, Summary, Unknown, Verdict};

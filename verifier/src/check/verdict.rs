@@ -13,11 +13,9 @@ pub enum Unknown {
     OutOfFuel,
     /// The engine does not know an operation.
     Unsupported(String),
-    /// The compiler refused the program.
-    Refused(String),
     /// The program does not fit in the registers.
     NeedsSpilling(String),
-    /// The compiler (or an engine) panicked, with this message.
+    /// The compiler (or an engine) panicked, with this message, or found that it broke its own rules.
     Crashed(String),
 }
 
@@ -27,7 +25,6 @@ impl fmt::Display for Unknown {
             Self::Vacuous(why) => write!(f, "vacuous: {why}"),
             Self::OutOfFuel => f.write_str("out of fuel"),
             Self::Unsupported(what) => write!(f, "unsupported: {what}"),
-            Self::Refused(why) => write!(f, "refused: {why}"),
             Self::NeedsSpilling(why) => write!(f, "needs spilling: {why}"),
             Self::Crashed(message) => write!(f, "crashed: {message}"),
         }
@@ -153,7 +150,7 @@ impl Summary {
                     Unknown::Vacuous(_) => self.vacuous += 1,
                     Unknown::OutOfFuel => self.out_of_fuel += 1,
                     Unknown::NeedsSpilling(_) => self.needs_spilling += 1,
-                    Unknown::Unsupported(_) | Unknown::Refused(_) => self.unsupported += 1,
+                    Unknown::Unsupported(_) => self.unsupported += 1,
                     Unknown::Crashed(_) => self.crashed += 1,
                 }
             }

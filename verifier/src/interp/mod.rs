@@ -60,9 +60,10 @@ impl Scratch {
     }
 
     /// Makes the memory and the constant file those of a new run, and gives at least `rows` rows. Their contents are
-    /// whatever an earlier run left.
-    pub fn prepare(&mut self, rows: usize) {
+    /// whatever an earlier run left. Lanes have `own_bytes` of memory of their own; 0 where the program does not say.
+    pub fn prepare(&mut self, rows: usize, own_bytes: u32) {
         self.memory.reset();
+        self.memory.set_scratch_bytes(own_bytes);
         self.consts.0.reset();
         self.masks.clear();
         if self.rows.len() < rows {

@@ -1,9 +1,12 @@
 //! Memory: arrays of 32-bit words that get their initial contents when they are first touched.
 //!
 //! Every address means something: a word beyond the end of its array is mapped into it by a hash, so that high address
-//! bits matter and no access is out of bounds. Each word has a stamp; a word whose stamp is not the current run's has
-//! its initial contents, which are a function of the environment. So a reset is one addition, and a run pays only for
-//! the words that it touches. Written words are marked in a bitmap, in whose order [`Memory::written`] lists them.
+//! bits matter and no access is out of bounds. Not so in a lane's own memory, which spilled values share with the
+//! shader: it ends where the program says, and [`Memory::outside`] tells what is beyond.
+//!
+//! Each word has a stamp; a word whose stamp is not the current run's has its initial contents, which are a function of
+//! the environment. So a reset is one addition, and a run pays only for the words that it touches. Written words are
+//! marked in a bitmap, in whose order [`Memory::written`] lists them.
 
 use ir3_compiler::ir3::AddressSpace;
 use smallvec::SmallVec;
@@ -13,7 +16,7 @@ use super::domain::{Domain, Format};
 use super::env::{Env, hash};
 use super::float;
 use super::integer;
-use super::values::{Binding, Row};
+use super::values::{Binding, LANES, Row};
 
 /// A kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,7 +41,7 @@ impl Space {
             Space::Shared => 16 * 1024 / 4,
             Space::Global => 64 * 1024 / 4,
             Space::Image => IMAGE_CELLS * 4,
-            Space::Scratch => SCRATCH_WORDS * 64,
+            Space::Scratch => SCRATCH_BYTES / 4 * LANES as u32,
         }
     }
 
@@ -69,8 +72,11 @@ impl Space {
 /// Texels of an image.
 pub const IMAGE_CELLS: u32 = 1024;
 
-/// Words of scratch memory of a lane.
-pub const SCRATCH_WORDS: u32 = 1024;
+/// Bytes of a lane's own memory, where the program does not say how many.
+pub const SCRATCH_BYTES: u32 = 4096;
+
+/// More bytes than this are not given to a lane.
+pub const MAX_SCRATCH_BYTES: u32 = 1 << 18;
 
 /// The word of an array of `words` words that a byte address falls into.
 #[inline]
@@ -213,6 +219,16 @@ impl Words {
         self.value.len()
     }
 
+    /// Makes sure that there are so many words. Those that were there stay.
+    fn grow(&mut self, words: usize) {
+        if self.value.len() < words {
+            self.value.resize(words, 0);
+            self.poison.resize(words, 0);
+            self.stamp.resize(words, 0);
+            self.written.resize(words.div_ceil(64), 0);
+        }
+    }
+
     /// Whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.value.is_empty()
@@ -299,6 +315,8 @@ pub struct Memory {
     arrays: Vec<Array>,
     /// Arrays in use by the current run; the others keep their storage for a later one.
     live: usize,
+    /// Bytes of each lane's own memory; 0 for [`SCRATCH_BYTES`].
+    scratch_bytes: u32,
     /// What lanes write, for runs that want to know: see [`keep_log`](Memory::keep_log).
     log: Option<Vec<Stored>>,
 }
@@ -317,6 +335,10 @@ impl Memory {
     #[cold]
     fn note(&mut self, array: ArrayIndex, lanes: u64, words: u32, address: impl Fn(usize) -> u64) {
         let (Some(log), array) = (&mut self.log, &self.arrays[array.0]) else { return };
+        // Nobody but the lane sees its own memory, and spilled values go there too.
+        if array.space == Space::Scratch {
+            return;
+        }
         for lane in super::env::lanes(lanes) {
             for i in 0..words {
                 let word = array.word(lane, address(lane).wrapping_add(u64::from(i) * 4));
@@ -333,6 +355,26 @@ impl Memory {
             array.words.reset();
         }
         self.live = 0;
+    }
+
+    /// How many bytes of its own each lane has from now on; 0 where the program does not say. Before the first access.
+    pub fn set_scratch_bytes(&mut self, bytes: u32) {
+        self.scratch_bytes = bytes.min(MAX_SCRATCH_BYTES);
+    }
+
+    fn scratch_bytes(&self) -> u32 {
+        if self.scratch_bytes == 0 { SCRATCH_BYTES } else { self.scratch_bytes }
+    }
+
+    /// The lanes whose access of `bits` bits is not within what the lane has. Loads give poison there, and stores must
+    /// not be.
+    pub fn outside(&self, array: ArrayIndex, bits: u8, lanes: u64, address: impl Fn(usize) -> u64) -> u64 {
+        if self.arrays[array.0].space != Space::Scratch {
+            return 0;
+        }
+        let end = u64::from(self.scratch_bytes());
+        let is_outside = |lane: usize| address(lane) + u64::from(bits / 8) > end;
+        super::env::lanes(lanes).fold(0, |mask, lane| mask | u64::from(is_outside(lane)) << lane)
     }
 
     /// The array of a binding.
@@ -354,6 +396,10 @@ impl Memory {
                 self.arrays.swap(self.live, last);
             }
         }
+        if space == Space::Scratch {
+            let words = self.scratch_bytes().div_ceil(4) as usize * LANES;
+            self.arrays[self.live].words.grow(words);
+        }
         self.live += 1;
         self.live - 1
     }
@@ -370,9 +416,9 @@ impl Memory {
         address: impl Fn(usize) -> u64,
         dst: &mut Row,
     ) -> u64 {
+        let mut poisoned = self.outside(array, bits, lanes, &address);
         let array = &mut self.arrays[array.0];
-        let mut poisoned = 0;
-        for lane in super::env::lanes(lanes) {
+        for lane in super::env::lanes(lanes & !poisoned) {
             let address = address(lane);
             let word = array.word(lane, address);
             let (value, poison) = array.read(env, word);
@@ -383,7 +429,8 @@ impl Memory {
         poisoned
     }
 
-    /// Stores `bits` (8, 16 or 32) at each lane's address, poison where `poison` has the lane's bit.
+    /// Stores `bits` (8, 16 or 32) at each lane's address, poison where `poison` has the lane's bit. What is
+    /// [`outside`](Self::outside) is not stored.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn store(
         &mut self,
@@ -396,6 +443,7 @@ impl Memory {
         poison: u64,
     ) {
         let number = array;
+        let lanes = lanes & !self.outside(array, bits, lanes, &address);
         let array = &mut self.arrays[array.0];
         for lane in super::env::lanes(lanes) {
             let address = address(lane);
@@ -511,7 +559,8 @@ impl Array {
     #[inline]
     fn word(&self, lane: usize, address: u64) -> u32 {
         match self.space {
-            Space::Scratch => lane as u32 * SCRATCH_WORDS + word_of(address, SCRATCH_WORDS),
+            // The lanes' words of one address are neighbours. The address is within what a lane has.
+            Space::Scratch => (address >> 2) as u32 * LANES as u32 + lane as u32,
             space => word_of(address, space.words()),
         }
     }

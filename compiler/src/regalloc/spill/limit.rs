@@ -41,6 +41,8 @@ pub struct Plan {
     pub blocks: SecondaryMap<Block, BlockPlan>,
     /// Values that are in memory for some time.
     pub memory: SecondaryMap<Value, bool>,
+    /// Values that are computed again instead.
+    pub rematerializable: SecondaryMap<Value, bool>,
     /// Phis whose value is in memory from the start.
     pub memory_phis: SecondaryMap<Value, bool>,
 }
@@ -54,9 +56,24 @@ pub struct Lack {
     pub instr: Instr,
 }
 
-/// Whether the value can be computed again wherever it is needed, at the cost of a reload.
-pub fn is_rematerializable(program: &Program, value: Value) -> bool {
+/// The values that can be computed again wherever they are needed, at the cost of a reload.
+fn rematerializable(program: &Program) -> SecondaryMap<Value, bool> {
+    use Opcode::{LdcK, LdgK, PushConstsLoadMacro, Stc, Stsc};
+    let writes = |instr: Instr| matches!(program.instrs[instr].opcode, Stc | Stsc | LdcK | LdgK | PushConstsLoadMacro);
+    // Where the constant file changes, a constant may be another one later.
+    let consts_change = program.iter_instrs().any(|(_, instr)| writes(instr));
+    let mut table = SecondaryMap::with_capacity(program.values.len());
+    for value in program.values.keys() {
+        table[value] = is_fixed_move(program, value, !consts_change);
+    }
+    table
+}
+
+fn is_fixed_move(program: &Program, value: Value, consts: bool) -> bool {
     let data = &program.instrs[program.values[value].instr];
+    if matches!(data.srcs[..], [ref src] if matches!(src.operand, SrcOperand::Const(_)) && !consts) {
+        return false;
+    }
     let is_fixed =
         matches!(data.srcs[..], [ref src] if matches!(src.operand, SrcOperand::Immediate(_) | SrcOperand::Const(_)));
     let moves = match (data.opcode, &data.attrs) {
@@ -93,6 +110,7 @@ pub fn run(
         plan: Plan {
             blocks: SecondaryMap::new(),
             memory: SecondaryMap::with_capacity(program.values.len()),
+            rematerializable: rematerializable(program),
             memory_phis: SecondaryMap::with_capacity(program.values.len()),
         },
     };
@@ -460,7 +478,7 @@ impl Walk<'_> {
 
     /// A value comes from memory, or is computed again.
     fn reloaded(&mut self, value: Value) {
-        if !is_rematerializable(self.program, value) {
+        if !self.plan.rematerializable[value] {
             self.plan.memory[value] = true;
         }
     }

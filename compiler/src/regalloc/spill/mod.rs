@@ -3,18 +3,21 @@
 //! 1. `scalars`: vectors are taken apart where they are defined and put together where they are read;
 //! 2. `next_use`: how far away the next use of each value is;
 //! 3. `limit`: which values are in registers where (`room`: how they are counted);
-//! 4. `rewrite` with `slots`: stores, reloads, and phis where names of one value meet; `unused` cleans up.
+//! 4. `rewrite` with `slots`: stores, reloads, and phis where names of one value meet; `unused` cleans up, and
+//!    `together` makes one reload of several.
 //!
 //! What comes out is in SSA form, with `spill.macro` and `reload.macro` for accesses to slots. These address scratch
-//! memory by a base register, which holds 0, and an offset of any size. What comes out fits: the
-//! [pressure](super::pressure), by which registers are assigned, is asked in the end.
+//! memory by a base register, which holds 0, and an offset of any size. It fits: the [pressure](super::pressure), by
+//! which registers are assigned, is asked in the end. Of a program that is far from the limit, `bound` tells so quickly.
 
+mod bound;
 mod limit;
 mod next_use;
 mod rewrite;
 mod room;
 mod scalars;
 mod slots;
+mod together;
 mod unused;
 
 use super::pressure::{Analysis, Pressure};
@@ -32,13 +35,15 @@ pub fn is_needed(program: &Program, target: &Target, limit: RegisterLimit) -> Re
     if matches!(limit, RegisterLimit::Minimum(_)) {
         return Ok(true);
     }
-    // If there is a register for every value, nothing needs to be looked at.
-    let general = program.values.values().filter(|data| scalars::is_general(data.class));
-    let units = general.map(|data| u32::from(data.components) * 2).sum::<u32>();
-    if units + 2 * (Units::of_arrays(program).full + Units::of_arrays(program).half) <= files.full.min(files.half) {
+    if quick_bound(program, target).is_some_and(|(full, half)| full <= files.full && half <= files.half) {
         return Ok(false);
     }
     Ok(!fits(&pressure(program, target)?, &files))
+}
+
+/// No more than this is needed, if a quick look can tell: units of the full file, and of half registers.
+pub(super) fn quick_bound(program: &Program, target: &Target) -> Option<(u32, u32)> {
+    bound::run(program, target.merged_regs)
 }
 
 /// What the program needs if it is assigned registers as it is.
@@ -108,5 +113,6 @@ fn within(scalars: &Program, room: Room) -> Result<Program, Error> {
     })?;
     rewrite::run(&mut program, &order, &plan);
     unused::run(&mut program);
+    together::run(&mut program);
     Ok(program)
 }

@@ -4,7 +4,7 @@
 //! the names at its start, from its predecessor or from phis that it adds for what is in registers there. Phis all of
 //! whose sources are one value are looked through in the end, and what nobody reads goes.
 
-use super::limit::{Plan, is_rematerializable};
+use super::limit::Plan;
 use super::scalars::{define, general_result, general_value};
 use super::slots::Slots;
 use crate::ir3::{
@@ -14,6 +14,7 @@ use crate::ir3::{
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 /// Carries out the plan.
 pub fn run(program: &mut Program, order: &[Block], plan: &Plan) {
@@ -27,6 +28,7 @@ pub fn run(program: &mut Program, order: &[Block], plan: &Plan) {
         touched: Vec::new(),
         exits: SecondaryMap::new(),
         added: Vec::new(),
+        stored: FxHashSet::default(),
         out: Vec::new(),
     };
     for &block in order {
@@ -71,6 +73,8 @@ struct Pass<'a> {
     /// Names at the end of each block, by value.
     exits: SecondaryMap<Block, Vec<(Value, Value)>>,
     added: Vec<Added>,
+    /// Parts that were stored with their vectors.
+    stored: FxHashSet<Value>,
     out: Vec<Instr>,
 }
 
@@ -150,7 +154,10 @@ impl Pass<'_> {
                 self.out.push(instr);
                 for &value in &defined {
                     self.set_name(value, value);
-                    if self.is_stored(program, value) {
+                    if program.values[value].components > 1 && base_is_there {
+                        self.store_vector(program, slots, value, &list[position + 1..]);
+                    }
+                    if self.is_stored(program, value) && !self.stored.contains(&value) {
                         waiting.push(value);
                     }
                 }
@@ -194,22 +201,54 @@ impl Pass<'_> {
 
     fn store(&mut self, program: &mut Program, slots: &mut Slots, values: &mut Vec<Value>) {
         for value in values.drain(..) {
-            let Some(address) = slots.of(value) else { continue };
-            let class = program.values[value].class;
-            let mut data = InstrData::new(Opcode::SpillMacro);
-            data.srcs.push(Src::reg(Place::Value(self.base), RegClass::FULL, WriteMask::SCALAR));
-            data.srcs.push(Src::reg(Place::Value(value), class, WriteMask::SCALAR));
-            data.srcs.push(Src::immediate(1, false));
-            data.attrs = Attrs::Memory(MemoryAttrs { offset: address as i32, ..attributes(class, 1) });
-            let store = program.instrs.push(data);
-            self.out.push(store);
+            if let Some(address) = slots.of(value) {
+                self.push_store(program, value, 1, address);
+            }
         }
+    }
+
+    /// Stores the first parts of a vector, of which `behind` are the splits, with one instruction, if they are stored
+    /// at all and have slots in a row.
+    fn store_vector(&mut self, program: &mut Program, slots: &mut Slots, vector: Value, behind: &[Instr]) {
+        let size = if program.values[vector].class.half { 2 } else { 4 };
+        let mut parts: SmallVec<[Value; 4]> = SmallVec::new();
+        let mut first = 0;
+        for &instr in behind {
+            let data = &program.instrs[instr];
+            let (Opcode::Split, &Attrs::Split { offset }) = (data.opcode, &data.attrs) else { break };
+            let reads = data.srcs.first().and_then(general_value) == Some(vector);
+            let Some(part) = data.dsts.first().and_then(general_result).filter(|_| reads) else { break };
+            let Some(address) = slots.of(part).filter(|_| self.is_stored(program, part)) else { break };
+            if usize::from(offset) != parts.len() || !parts.is_empty() && address != first + size * u32::from(offset) {
+                break;
+            }
+            if parts.is_empty() {
+                first = address;
+            }
+            parts.push(part);
+        }
+        if parts.len() > 1 {
+            self.push_store(program, vector, parts.len() as u8, first);
+            self.stored.extend(parts);
+        }
+    }
+
+    fn push_store(&mut self, program: &mut Program, value: Value, components: u8, address: u32) {
+        let class = program.values[value].class;
+        let mask = WriteMask::first(u32::from(components));
+        let mut data = InstrData::new(Opcode::SpillMacro);
+        data.srcs.push(Src::reg(Place::Value(self.base), RegClass::FULL, WriteMask::SCALAR));
+        data.srcs.push(Src::reg(Place::Value(value), class, mask));
+        data.srcs.push(Src::immediate(u32::from(components), false));
+        data.attrs = Attrs::Memory(MemoryAttrs { offset: address as i32, ..attributes(class, components) });
+        let store = program.instrs.push(data);
+        self.out.push(store);
     }
 
     fn reload(&mut self, program: &mut Program, slots: &mut Slots, value: Value) {
         let def = program.values[value].instr;
         let class = program.values[value].class;
-        let data = if is_rematerializable(program, value) {
+        let data = if self.plan.rematerializable[value] {
             let mut data = program.instrs[def].clone();
             data.dsts.clear();
             data.false_deps.clear();
@@ -323,7 +362,7 @@ impl Pass<'_> {
 }
 
 /// The attributes of a store or load of so many registers of a class.
-fn attributes(class: RegClass, components: u8) -> MemoryAttrs {
+pub fn attributes(class: RegClass, components: u8) -> MemoryAttrs {
     MemoryAttrs {
         ty: Some(if class.half { Type::U16 } else { Type::U32 }),
         components: Some(components),

@@ -1,10 +1,10 @@
 //! Where in scratch memory each spilled value is.
 //!
-//! A phi of memory shares its slot with its sources; every other value has one of its own. The slots stand behind the
-//! scratch memory that the shader has itself.
+//! A phi of memory shares its slot with its sources; every other value has one of its own, those of a vector's parts in
+//! a row. The slots stand behind the scratch memory that the shader has itself.
 
 use super::limit::Plan;
-use super::scalars::general_value;
+use super::scalars::{general_result, general_value};
 use crate::ir3::{Opcode, Program, Value};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -44,9 +44,15 @@ impl Slots {
                 this.unite(phi, source);
             }
         }
-        // Full ones first, so that nothing is lost to alignment.
+        // Full ones first, so that nothing is lost to alignment; parts of a vector in a row.
         for half in [false, true] {
-            for value in in_memory().filter(|&value| program.values[value].class.half == half) {
+            let splits = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]);
+            let splits = splits.filter(|data| data.opcode == Opcode::Split);
+            let parts = splits.filter_map(|data| data.dsts.first().and_then(general_result));
+            for value in parts.filter(|&part| plan.memory[part]).chain(in_memory()) {
+                if program.values[value].class.half != half {
+                    continue;
+                }
                 let of = this.find(value);
                 if this.address[of] == 0 {
                     this.address[of] = this.end + 1;

@@ -55,6 +55,25 @@ fn check_spilled(before: &Program, target: &Target, limit: RegisterLimit, seed: 
     assert!(!lower_spills::is_needed(&spilled));
 }
 
+/// The quick bound is one, and no useless one.
+#[test]
+fn no_program_needs_more_than_the_bound() {
+    let (mut bounds, mut needs) = (0, 0);
+    for seed in 1..800u64 {
+        let target = &targets()[(seed % 3) as usize];
+        let profile = Profile { pressure: 4 + (seed % 50) as usize, size: 20 + (seed % 90) as usize };
+        let mut program = random_program(seed, target, profile);
+        predicates(&mut program, target).unwrap();
+        let (full, half) = spill::quick_bound(&program, target).expect("a structured program");
+        let needed = Analysis::new(&mut program, target).unwrap().max_pressure(&program);
+        assert!(needed.full <= full && needed.half <= half, "seed {seed}: {needed:?}, {full} and {half}");
+        bounds += full;
+        needs += needed.full;
+    }
+    println!("{needs} needed, {bounds} by the bound");
+    assert!(bounds < 2 * needs);
+}
+
 #[test]
 fn random_programs_with_few_registers() {
     let mut counts = Counts::default();

@@ -97,6 +97,9 @@ struct Rates {
     rejected: f64,
     vacuous: f64,
     unfinished: f64,
+    spilled: f64,
+    stp: u64,
+    ldp: u64,
 }
 
 impl Rates {
@@ -112,6 +115,9 @@ impl Rates {
             rejected: share(counts.rejected, counts.summary.programs),
             vacuous: share(counts.vacuous_runs, counts.runs),
             unfinished: share(counts.unfinished_runs, counts.runs),
+            spilled: share(counts.spilled, counts.summary.programs),
+            stp: counts.spills.stores,
+            ldp: counts.spills.loads,
         }
     }
 }
@@ -307,6 +313,14 @@ fn print(format: Format, counts: &Counts, findings: &Findings) {
                 rates.unfinished * 100.0,
                 counts.runs
             ));
+            if counts.spilled > 0 {
+                output::line(&format!(
+                    "spilled {:.1} % of programs, {} stp and {} ldp",
+                    rates.spilled * 100.0,
+                    rates.stp,
+                    rates.ldp
+                ));
+            }
             for (why, n) in &findings.refusals {
                 output::line(&format!("  {n} × {why}"));
             }

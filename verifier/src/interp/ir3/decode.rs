@@ -11,6 +11,7 @@ use super::storage::{Loc, Modifier, Read, Write};
 use super::{Decoded, Input};
 use crate::interp::Unsupported;
 use crate::interp::trace::Watched;
+use crate::semantics::memory::MAX_SCRATCH_BYTES;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{
@@ -72,6 +73,10 @@ fn decode_with(
         out: Decoded::empty(program),
         watched,
     };
+    if program.scratch_size > MAX_SCRATCH_BYTES {
+        let what = format!("{} bytes of scratch memory, more than {MAX_SCRATCH_BYTES}", program.scratch_size);
+        return Err(Unsupported { what, place: "the program".to_owned() });
+    }
     let instructions = program.instruction_count();
     decoder.out.ops.reserve(instructions);
     decoder.out.copies.reserve(instructions / 4);

@@ -57,6 +57,8 @@ pub struct Decoded {
     driver_params: Vec<DriverParam>,
     driver_immediates: Vec<(u16, u32)>,
     launch: Launch,
+    /// Bytes of memory that each lane has; 0 where that is not known.
+    scratch_size: u32,
 }
 
 /// A component of a `_meta:in`.
@@ -116,6 +118,7 @@ impl Decoded {
             driver_params: program.consts.driver_params.clone(),
             driver_immediates: program.consts.immediates.clone(),
             launch: Launch { fragment: decode::is_fragment(program), workgroup_size: size },
+            scratch_size: program.scratch_size,
         }
     }
 }

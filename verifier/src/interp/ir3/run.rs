@@ -49,7 +49,7 @@ pub(super) fn run_watched<W: Watch>(
     scratch: &mut Scratch,
     watch: &mut W,
 ) -> Outcome {
-    scratch.prepare(program.slots as usize);
+    scratch.prepare(program.slots as usize, program.scratch_size);
     let mut pending = std::mem::take(&mut scratch.masks);
     pending.resize(program.blocks.len(), 0);
     let storage = Storage { words: std::mem::take(&mut scratch.rows), poison: std::mem::take(&mut scratch.poison) };

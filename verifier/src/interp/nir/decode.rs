@@ -88,7 +88,8 @@ fn decode_with(shader: &Shader, watched: Table) -> Result<(Decoded, Table), Unsu
         fragment: shader.stage == Stage::Fragment,
         workgroup_size: shader.info.workgroup_size.unwrap_or([64, 1, 1]),
     };
-    Ok((Decoded { code: decoder.code, launch }, decoder.watched))
+    let scratch_size = shader.info.scratch_size;
+    Ok((Decoded { code: decoder.code, launch, scratch_size }, decoder.watched))
 }
 
 /// The values that are used outside of a loop that they are defined in.

@@ -30,6 +30,8 @@ use crate::semantics::env::{Env, Launch};
 pub struct Decoded {
     code: op::Code,
     launch: Launch,
+    /// Bytes of memory that each lane has; 0 where that is not known.
+    scratch_size: u32,
 }
 
 impl Decoded {

@@ -45,7 +45,7 @@ pub(super) fn run_watched<W: Watch>(
     watch: &mut W,
 ) -> Outcome {
     let code = &program.code;
-    scratch.prepare(code.rows as usize);
+    scratch.prepare(code.rows as usize, program.scratch_size);
     scratch.masks.resize(code.slots as usize, 0);
     let Scratch { rows, poison, temporaries, masks, memory, consts } = scratch;
     poison[..code.rows as usize].fill(0);

@@ -60,7 +60,7 @@ impl Wave<'_> {
         match access.action {
             MemoryAction::Load => self.load(access, &target, &identities, poison),
             MemoryAction::Store if access.space == AddressSpace::Const => self.store_const(access, &target, mask),
-            MemoryAction::Store => self.store(access, &target, &identities, mask),
+            MemoryAction::Store => self.store(access, &target, &identities, mask)?,
             MemoryAction::Atomic(op) => self.atomic(access, op, &target, &identities, mask),
             MemoryAction::Size | MemoryAction::SplitSize | MemoryAction::Prefetch => {}
         }
@@ -170,8 +170,8 @@ impl Wave<'_> {
         }
     }
 
-    fn store(&mut self, access: &Memory, target: &Target, identities: &Row, mask: u64) {
-        let Some(space) = Space::of(access.space) else { return };
+    fn store(&mut self, access: &Memory, target: &Target, identities: &Row, mask: u64) -> Step {
+        let Some(space) = Space::of(access.space) else { return Ok(()) };
         let bits = access.ty.bits();
         let width = if space == Space::Image { 32 } else { bits };
         for (component, read) in access.data.iter().enumerate() {
@@ -180,9 +180,14 @@ impl Wave<'_> {
             for (binding, group) in groups(Some(identities), mask) {
                 let array = self.memory.array(space, binding);
                 let address = |lane: usize| target.address(access.space, lane, component as u32, bits / 8);
+                let outside = self.memory.outside(array, width, group, address);
+                if outside != 0 {
+                    return Err(self.undefined(UndefinedReason::Address, access.instr, outside));
+                }
                 self.memory.store(self.env, array, width, group, address, &row, poison);
             }
         }
+        Ok(())
     }
 
     /// The constant file is the wave's: the lowest lane's words count.

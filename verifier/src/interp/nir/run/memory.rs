@@ -113,6 +113,10 @@ impl Wave<'_> {
                     for (binding, group) in groups(identities, visible) {
                         let array = self.memory.array(space, binding);
                         let address = |lane| target.address(lane, number);
+                        let outside = self.memory.outside(array, target.width(), group, address);
+                        if outside != 0 {
+                            return Err(self.undefined(UndefinedReason::Address, access.origin, outside));
+                        }
                         self.memory.store(self.env, array, target.width(), group, address, row, poison);
                     }
                 }

@@ -1,0 +1,121 @@
+//! A quick answer for the many programs that are far from the limit: no more than so many registers are needed.
+//!
+//! Each value is taken to live from the first place of the code where it may be known to the last one, without gaps:
+//! a value that a loop reads and does not define lives to the loop's end; a phi lives from the ends of its block's
+//! predecessors on; parts of a vector live as long as it does, each by itself. The
+//! [pressure](super::super::pressure), which knows gaps and pieces, is less or the same at each place.
+
+use super::room::{Room, Units};
+use super::scalars::{general_result, general_value};
+use crate::ir3::{Block, Opcode, Program, Value};
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+/// The most that the program may need, units of the full file and of half registers. `None` where the code's order is
+/// not that of a structured program.
+pub fn run(program: &Program, merged: bool) -> Option<(u32, u32)> {
+    let mut first: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(program.blocks.len());
+    let mut count = 0;
+    let mut at: SecondaryMap<Block, usize> = SecondaryMap::with_capacity(program.blocks.len());
+    for (position, &block) in program.layout.iter().enumerate() {
+        first[block] = count;
+        at[block] = position + 1;
+        count += program.blocks[block].instrs.len() as u32;
+    }
+    let last = |block: Block| first[block] + (program.blocks[block].instrs.len() as u32).saturating_sub(1);
+    // Loops as stretches of the code, outer ones first.
+    let mut loops: Vec<(u32, u32)> = Vec::new();
+    for &block in &program.layout {
+        let back = program.blocks[block].predecessors.iter().filter(|&&pred| at[pred] >= at[block]);
+        if let Some(end) = back.map(|&pred| last(pred)).max() {
+            loops.push((first[block], end));
+        }
+        if program.blocks[block].predecessors.iter().any(|&pred| at[pred] == 0) {
+            return None;
+        }
+    }
+    for (i, outer) in loops.iter().enumerate() {
+        // They start in order; one that starts inside another one ends there, too.
+        if loops[i + 1..].iter().take_while(|inner| inner.0 <= outer.1).any(|inner| inner.1 > outer.1) {
+            return None;
+        }
+    }
+    let mut lives: Vec<(u32, u32)> = vec![(u32::MAX, 0); program.values.len()];
+    for &block in &program.layout {
+        for (k, &instr) in program.blocks[block].instrs.iter().enumerate() {
+            let data = &program.instrs[instr];
+            let mut here = first[block] + k as u32;
+            let mut until = here;
+            match data.opcode {
+                Opcode::Input => here = 0,
+                Opcode::Phi => {
+                    let ends =
+                        || program.blocks[block].predecessors.iter().map(|&pred| terminators(program, pred, &first));
+                    here = ends().min().unwrap_or(here).min(here);
+                    until = program.blocks[block]
+                        .predecessors
+                        .iter()
+                        .map(|&pred| last(pred))
+                        .max()
+                        .unwrap_or(until)
+                        .max(until);
+                }
+                Opcode::Split => {
+                    if let Some(vector) = data.srcs.first().and_then(general_value) {
+                        here = here.min(lives[vector.index()].0);
+                    }
+                }
+                _ => {}
+            }
+            for value in data.dsts.iter().filter_map(general_result) {
+                let life = &mut lives[value.index()];
+                *life = (life.0.min(here), life.1.max(until));
+            }
+        }
+    }
+    let mut read = |value: Value, position: u32| {
+        let life = &mut lives[value.index()];
+        // The outermost loop around the place that does not define the value.
+        let around = loops.iter().find(|&&(start, end)| start > life.0 && start <= position && position <= end);
+        life.1 = life.1.max(around.map_or(position, |&(_, end)| end));
+    };
+    for &block in &program.layout {
+        for (k, &instr) in program.blocks[block].instrs.iter().enumerate() {
+            let data = &program.instrs[instr];
+            for (source, src) in data.srcs.iter().enumerate() {
+                let Some(value) = general_value(src) else { continue };
+                match (data.opcode, program.blocks[block].predecessors.get(source)) {
+                    (Opcode::Phi, Some(&pred)) => read(value, last(pred)),
+                    _ => read(value, first[block] + k as u32),
+                }
+            }
+        }
+    }
+    Some(greatest(program, &lives, count, merged))
+}
+
+/// Where the terminators of a block start.
+fn terminators(program: &Program, block: Block, first: &SecondaryMap<Block, u32>) -> u32 {
+    let list = &program.blocks[block].instrs;
+    let behind = list.iter().rev().take_while(|&&instr| program.instrs[instr].opcode.is_terminator()).count();
+    first[block] + (list.len() - behind).saturating_sub(1) as u32
+}
+
+fn greatest(program: &Program, lives: &[(u32, u32)], count: u32, merged: bool) -> (u32, u32) {
+    // What begins at each place, and what has ended there.
+    let mut changes: Vec<[Units; 2]> = vec![[Units::default(); 2]; count as usize + 2];
+    for (value, &(start, end)) in program.values.keys().zip(lives) {
+        if start <= end {
+            changes[start as usize][0] += Units::of(program, value);
+            changes[end as usize + 1][1] += Units::of(program, value);
+        }
+    }
+    let mut now = Units::of_arrays(program);
+    let (mut full, mut half) = (0, 0);
+    for [begun, ended] in changes {
+        now -= ended;
+        now += begun;
+        let (f, h) = Room::demand(now, merged);
+        (full, half) = (full.max(f), half.max(h));
+    }
+    (full, half)
+}

@@ -314,3 +314,76 @@ fn plainer(env: &Env, shader: &Shader, input: &Input) -> Vec<Change> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ir3_compiler::nir::{Builder, Index};
+    use ir3_compiler::pipeline::Options;
+    use ir3_compiler::target::Target;
+
+    use super::*;
+    use crate::check::{Checker, Verdict};
+    use crate::generate::{Features, Profile, from_seed};
+    use crate::semantics::Binding;
+    use crate::semantics::memory::Space;
+
+    /// `ssbo 0 [4 * index] = ssbo 0 [12]`
+    fn program() -> Shader {
+        let mut b = Builder::new(Stage::Compute);
+        let [zero, twelve] = [0, 12].map(|value| b.constant(32, value));
+        let index = b.intrinsic(IntrinsicOp::LoadLocalInvocationIndex, 1, 32, &[], []).expect("a result");
+        let value = b.intrinsic(IntrinsicOp::LoadSsbo, 1, 32, &[zero, twelve], [Index::AlignMul(4)]).expect("a result");
+        b.intrinsic(IntrinsicOp::StoreSsbo, 1, 32, &[value, zero, index], [Index::WriteMask(1), Index::AlignMul(4)]);
+        b.finish()
+    }
+
+    fn simple(env: &Env, mut same: impl FnMut(&Env) -> bool) -> Env {
+        let shader = program();
+        let simple = run(env, &shader, &mut same);
+        assert!(same(&simple), "{}", simple.to_json());
+        // No step is left.
+        assert_eq!(run(&simple, &shader, &mut same), simple);
+        simple
+    }
+
+    #[test]
+    fn nothing_is_left_where_nothing_matters() {
+        let mut env = Env::from_seed(77);
+        env.memory.insert("ubo 3".to_owned(), [(1, 2)].into());
+        env.consts.insert(9, 9);
+        let simple = simple(&env, |_| true);
+        let system = [("LocalInvocationIndex.0".to_owned(), vec![0])].into();
+        assert_eq!(simple, Env { lanes: Some(1), fill: Some(0), system, ..Env::default() });
+    }
+
+    #[test]
+    fn one_lane_and_one_word() {
+        let word = |env: &Env| env.memory_word(Space::Ssbo, Binding::bound(0), 3);
+        let simple = simple(&Env::from_seed(5), |env| env.running_lanes() >> 40 & 1 != 0 && word(env) % 2 == 1);
+        assert_eq!((simple.lanes, simple.seed, word(&simple)), (Some(1 << 40), 0, 1));
+        // Two that need each other.
+        let both = |env: &Env| env.running_lanes() & 0x8010 == 0x8010;
+        assert_eq!(self::simple(&Env::from_seed(5), both).lanes, Some(0x8010));
+    }
+
+    /// Both interpreters agree on waves of which only some lanes run, and only those count.
+    #[test]
+    fn waves_of_fewer_lanes() {
+        let mut checker = Checker::new(Target::default(), Options::default());
+        let masks = [1, 0xf0, 1 << 63, 0x8421_8421_8421_8421];
+        for (seed, (profile, mask)) in (0..).zip(Profile::ALL.into_iter().flat_map(|p| masks.map(|mask| (p, mask)))) {
+            let shader = from_seed(seed, profile, Features::ALL).shader;
+            let env = Env { lanes: Some(mask), fill: (seed % 2 == 0).then_some(0), ..Env::from_seed(seed) };
+            let report = checker.program_in(&shader, &[env], None);
+            for (stage, verdict, _) in &report.boundaries {
+                let all = u64::from(mask.count_ones());
+                let good = match verdict {
+                    Verdict::Tested { lanes } => *lanes == all,
+                    Verdict::Unknown(_) => report.source.finished == 0,
+                    Verdict::Refuted(_) => false,
+                };
+                assert!(good, "{profile} {mask:#x} {stage}: {verdict} {:?}", verdict.reason());
+            }
+        }
+    }
+}

@@ -220,7 +220,7 @@ fn an_input_gets_simpler() {
     let alone = with_jobs(&shader, &oracle, 1).shader;
     let whole = |jobs| {
         let mut oracle = oracle.fork();
-        reduce::whole::run(&shader, &mut oracle, jobs, &reduce::Options::default(), &mut |_| true).expect("no file")
+        whole::run(&shader, &mut oracle, jobs, &reduce::Options::default(), &mut |_| true).expect("no file")
     };
     let result = whole(1);
     let simple = result.env.clone().expect("a refutation has an input");

@@ -1,6 +1,7 @@
 //! A plainer way to compile a program that fails.
 //!
-//! - No stage behind the one that fails, and none that could be left out: fewer passes to look at.
+//! - No stage behind the one that fails, and none of those that can be left out and need not be there: fewer passes to
+//!   look at.
 //! - All registers that the GPU has.
 //! - An older GPU: one of each generation, the oldest first, as the table of GPUs has them.
 //!
@@ -30,7 +31,8 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
         all.push(Options { last, ..now });
     }
     all.push(Options { registers: RegisterLimit::Target, ..now });
-    all.push(Options { copy_propagation: false, dead_code: false, ..now });
+    all.push(Options { scalar_alu: false, copy_propagation: false, dead_code: false, ..now });
+    all.push(Options { scalar_alu: false, ..now });
     all.push(Options { copy_propagation: false, ..now });
     all.push(Options { dead_code: false, ..now });
     all.retain(|options| *options != now);

@@ -9,8 +9,10 @@ use ir3_compiler::nir::{self, Builder, Shader, text, validate};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
+use ir3_verifier::check::fuzz::ProgramInput;
 use ir3_verifier::generate::{self, Features, Profile};
 use ir3_verifier::plants::{self, Plant, SharedPlant, trial};
+use ir3_verifier::reduce::whole::{self, Whole};
 use ir3_verifier::reduce::{self, Failure, Oracle, Reduced, Size};
 use ir3_verifier::report::bundle::{self, Case, Origin};
 use ir3_verifier::semantics::env::Env;
@@ -110,29 +112,60 @@ fn planted(name: &str) -> &'static Plant {
     plants::by_name(name).expect("a planted bug")
 }
 
-/// Each planted bug is found by a campaign over all profiles, and reduced.
+/// Each planted bug is found by a campaign over all profiles, and reduced with its input, its GPU and its options.
 #[test]
 fn planted_bugs() {
     let start = ThreadTime::now();
     let mut sizes = Vec::new();
     for plant in &plants::ALL {
-        // Small programs say little.
         let found = trial::find(plant, Target::default(), 1, 24, Duration::from_secs(60));
+        // Small programs say little.
         let found = found.iter().find(|found| found.shader.instruction_count() >= 60).expect("it is found");
-        let oracle =
-            Oracle::find(Target::default(), Options::default(), &found.shader, &found.envs, Some(plant.shared()));
-        let oracle = oracle.expect("what was found fails");
-        let at_its_stage = |failure: &Failure| match failure {
+        let small = found.reduce(Target::default(), 1).expect("it fails");
+        let at_its_stage = match &small.failure {
             Failure::Refuted { stage, .. } => *stage == plant.stage,
             Failure::Panic { place } => plant.name == "crash" && place.contains("plants"),
             _ => false,
         };
-        let small = reduces_from(plant.name, &found.shader, &oracle, at_its_stage);
-        sizes.push(small.instruction_count());
+        assert!(at_its_stage && small.same, "{}: {}\n{}", plant.name, small.failure, small.result());
+        let count = small.whole.reduced.shader.instruction_count();
+        assert!(count <= 20, "{}", small.result());
+        // Neither threads nor chance matter, what is written is read back as the same program, and no step is left.
+        assert_eq!(small.result(), found.reduce(Target::default(), 2).expect("it fails").result(), "{}", plant.name);
+        let Whole { reduced, env, target, options } = &small.whole;
+        let read = text::read(&text::write(&reduced.shader)).expect("our own text");
+        let envs: Vec<Env> = env.iter().cloned().collect();
+        let mut oracle =
+            Oracle::find(*target, *options, &read, &envs, Some(plant.shared())).expect("the text fails as well");
+        assert_eq!(*oracle.failure(), small.failure, "{}", plant.name);
+        let again = whole::run(&read, &mut oracle, 1, &reduce::Options::default(), &mut |_| true).expect("no file");
+        assert_eq!(again.reduced.progress.taken, 0, "{}: {}", plant.name, text::write(&again.reduced.shader));
+        assert_eq!((&again.env, again.target, again.options), (env, *target, *options), "{}", plant.name);
+        sizes.push(count);
     }
     sizes.sort_unstable();
     println!("{sizes:?}, {:.1} s of CPU time", start.elapsed().as_secs_f64());
     assert!(sizes[sizes.len() / 2] <= 10);
+}
+
+/// What does not depend on a GPU or on a pass is shown without them.
+#[test]
+fn options_and_gpus_get_plainer() {
+    let a730 = Target::by_name("a730").expect("a GPU");
+    for (name, copy_propagation, dead_code) in
+        [("wrong-constant", false, false), ("inverted-branch", true, false), ("lost-store", false, true)]
+    {
+        let plant = planted(name);
+        let found = trial::find(plant, a730, 1, 1, Duration::from_secs(60));
+        let Whole { target, options, .. } = found[0].reduce(a730, 1).expect("it fails").whole;
+        let left = (options.copy_propagation, options.dead_code, options.last);
+        assert_eq!(left, (copy_propagation, dead_code, plant.stage), "{name}");
+        assert!(target.generation < a730.generation, "{name}: {}", target.name);
+    }
+    // There are no halves of full registers on GPUs before the a6xx.
+    let found = trial::find(planted("half-overlap"), a730, 1, 1, Duration::from_secs(60));
+    let whole = found[0].reduce(a730, 1).expect("it fails").whole;
+    assert!(whole.target.merged_regs);
 }
 
 #[test]
@@ -187,7 +220,7 @@ fn an_input_gets_simpler() {
     let alone = with_jobs(&shader, &oracle, 1).shader;
     let whole = |jobs| {
         let mut oracle = oracle.fork();
-        reduce::whole::run(&shader, &mut oracle, jobs, &reduce::Options::default(), &mut |_| true).expect("no file")
+        whole::run(&shader, &mut oracle, jobs, &reduce::Options::default(), &mut |_| true).expect("no file")
     };
     let result = whole(1);
     let simple = result.env.clone().expect("a refutation has an input");
@@ -200,13 +233,13 @@ fn an_input_gets_simpler() {
     assert_eq!(Env::from_json(&simple.to_json()).ok(), Some(simple));
 }
 
-/// A bug that hits another instruction in each program, so that it moves while the program gets smaller.
+/// A bug that hits another instruction in each program, so that it moves while the program gets smaller; at each stage.
 #[test]
 fn bugs_that_move() {
     let mut sizes = Vec::new();
     let start = ThreadTime::now();
-    for (number, profile) in (0..).zip(Profile::ALL) {
-        for stage in [Stage::Select, Stage::RegisterAllocation, Stage::LowerCopies] {
+    for (number, profile) in (0..).zip(Profile::ALL.into_iter().step_by(3)) {
+        for stage in Stage::ALL {
             let bug = plant(stage, move |program| {
                 let wanted = |&(_, i): &(Block, Instr)| {
                     let data = &program.instrs[i];
@@ -258,8 +291,8 @@ fn the_command_line_takes_programs_folders_and_artifacts() {
     let artifact = folder.join("crash-0123");
     let bytes = (1..100u32).map(|salt| (0..600).map(|i: u32| (i * i * salt + 7 * i) as u8).collect::<Vec<u8>>());
     let refused = |bytes: &Vec<u8>| {
-        let shader = generate::from_bytes(bytes, None, Features::ALL).shader;
-        let oracle = Oracle::find(target, Options::default(), &shader, &[Env::from_seed(bytes.len() as u64)], None);
+        let input = ProgramInput::from_bytes(bytes);
+        let oracle = Oracle::find(target, Options::default(), &input.shader, &[input.env()], None);
         oracle.is_some_and(|oracle| matches!(oracle.failure(), Failure::Refused { .. }))
     };
     write(&artifact, &bytes.into_iter().find(refused).expect("bytes of a program that is refused"));

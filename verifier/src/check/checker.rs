@@ -3,7 +3,6 @@
 use super::{Unknown, Verdict};
 use crate::interp::{self, Compared, Difference, End, Outcome, Scratch};
 use crate::panics::{Panicked, catch};
-use crate::semantics::LANES;
 use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::{self, Change, CompileError, ErrorKind, Options, RegisterLimit, Stage};
@@ -335,7 +334,7 @@ fn compare_runs(
         let target = run(env, fuel);
         match source.compare(&target) {
             Err(difference) => return Err((i, difference)),
-            Ok(Compared::Same) => lanes += LANES as u64,
+            Ok(Compared::Same) => lanes += u64::from(source.lanes.count_ones()),
             Ok(Compared::OutOfFuel) => {
                 return Err((i, Difference::Endless { expected: source.executed, actual: target.executed }));
             }

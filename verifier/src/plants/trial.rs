@@ -90,8 +90,9 @@ pub struct Outcome {
 impl Outcome {
     /// All of it as text, for comparisons.
     pub fn result(&self) -> String {
-        let env = self.whole.env.as_ref().map(Env::to_json).unwrap_or_default();
-        format!("{}{env}\n", text::write(&self.whole.reduced.shader))
+        let Whole { reduced, env, target, options } = &self.whole;
+        let env = env.as_ref().map(Env::to_json).unwrap_or_default();
+        format!("{}{env}\n{} {options:?}\n", text::write(&reduced.shader), target.name)
     }
 }
 
@@ -105,7 +106,7 @@ impl Found {
         let whole = whole::run(&self.shader, &mut oracle, jobs, &options, &mut |_| true).ok()?;
         let time = start.elapsed();
         let envs: Vec<Env> = whole.env.iter().cloned().collect();
-        let again = Oracle::find(target, Options::default(), &whole.reduced.shader, &envs, plant);
+        let again = Oracle::find(whole.target, whole.options, &whole.reduced.shader, &envs, plant);
         let same = again.is_some_and(|again| again.failure() == oracle.failure());
         whole.reduced.minimal.then(|| Outcome { failure: oracle.failure().clone(), whole, time, same })
     }

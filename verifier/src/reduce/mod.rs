@@ -7,13 +7,15 @@
 //! ends when no single step of any kind makes the program smaller: the result is 1-minimal for the steps that it knows.
 //!
 //! What "the same way" means is in [`oracle`]: the same stage and the same kind of difference, the same refusal, or a
-//! panic at the same place. The input of the failing run gets simpler in [`environment`]; [`whole`] does all of it.
+//! panic at the same place. The input of the failing run gets simpler in [`environment`], the compiler's options and the GPU
+//! plainer in [`compilation`]; [`whole`] does all of it.
 //!
 //! The result is a function of the program and the question alone. Candidates are tried in order, and with several
 //! threads the first in order that fails is taken, whoever found it; so the number of threads does not matter.
 
 mod checkpoint;
 mod clean;
+mod compilation;
 mod edit;
 mod engine;
 pub mod environment;

@@ -225,6 +225,29 @@ impl Oracle {
         self.envs = envs;
     }
 
+    /// The GPU.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// What programs are compiled with.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// Another GPU, and other options.
+    pub fn set_compilation(&mut self, target: Target, options: Options) {
+        (self.target, self.options) = (target, options);
+        self.checker = Checker::new(target, options).with_fuel(self.fuel);
+    }
+
+    /// Whether a program would fail in the same way on another GPU, or with other options.
+    pub fn compiles_same(&self, target: Target, options: Options, shader: &nir::Shader) -> bool {
+        let mut other = self.fork();
+        other.set_compilation(target, options);
+        other.same(shader)
+    }
+
     /// Whether a program fails in the same way.
     pub fn same(&mut self, shader: &nir::Shader) -> bool {
         self.observe(shader).is_some_and(|(failure, _)| failure == self.failure)

@@ -1,13 +1,15 @@
-//! A program and its input together.
+//! A program, its input and how it is compiled, together.
 //!
-//! A plainer input can make more of a program superfluous (what reads only zeros can as well be zero), so both take
-//! turns until neither changes.
+//! A plainer input can make more of a program superfluous (what reads only zeros can as well be zero), and so can a
+//! compiler with fewer passes, so they take turns until nothing changes.
 
 use ir3_compiler::nir::Shader;
+use ir3_compiler::pipeline;
+use ir3_compiler::target::Target;
 
 use super::checkpoint::CheckpointError;
 use super::engine::{Options, Progress, Reduced, run_parallel};
-use super::{Oracle, environment};
+use super::{Oracle, compilation, environment};
 use crate::semantics::env::Env;
 
 /// What came out.
@@ -17,10 +19,17 @@ pub struct Whole {
     pub reduced: Reduced,
     /// The input on which it fails, where the failure needs one.
     pub env: Option<Env>,
+    /// The GPU on which it fails.
+    pub target: Target,
+    /// What it is compiled with.
+    pub options: pipeline::Options,
 }
 
-/// Reduces a program that fails as `oracle` knows, and the input on which it does, with `jobs` threads. `oracle` has
-/// that input afterwards.
+/// Turns that are taken at most: a few times what was ever seen.
+const ROUNDS: u32 = 32;
+
+/// Reduces a program that fails as `oracle` knows, the input on which it does, and what it is compiled with and for, with
+/// `jobs` threads. `oracle` has all of that afterwards.
 ///
 /// # Errors
 /// When the checkpoint cannot be read or written.
@@ -32,6 +41,7 @@ pub fn run(
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Whole, CheckpointError> {
     let mut options = options.clone();
+    let mut rounds = 0;
     let mut best: Option<Reduced> = None;
     loop {
         let mut oracles: Vec<Oracle> = (0..jobs.max(1)).map(|_| oracle.fork()).collect();
@@ -45,14 +55,14 @@ pub fn run(
             }
         };
         let mut reduced = run_parallel(start, &mut same, &options, &mut |new| progress(&add(new)))?;
-        let smaller = best.is_none() || reduced.progress.taken > 0;
         reduced.progress = add(&reduced.progress);
-        let goes_on = reduced.reproduced && reduced.minimal && smaller;
+        rounds += 1;
+        let goes_on = reduced.reproduced && reduced.minimal && rounds < ROUNDS;
         let shader = reduced.shader.clone();
         best = Some(reduced);
         // The checkpoint is about the program that went in first.
         options.checkpoint = None;
-        let simpler = match oracle.envs() {
+        let mut simpler = match oracle.envs() {
             [env] if goes_on => {
                 let env = env.clone();
                 let simple = environment::run(&env, &shader, &mut |env| {
@@ -65,8 +75,12 @@ pub fn run(
             }
             _ => false,
         };
+        if goes_on {
+            simpler |= compilation::run(oracle, &shader);
+        }
         if let Some(reduced) = best.take_if(|_| !simpler) {
-            return Ok(Whole { reduced, env: oracle.envs().first().cloned() });
+            let (env, target, options) = (oracle.envs().first().cloned(), oracle.target(), oracle.options());
+            return Ok(Whole { reduced, env, target, options });
         }
     }
 }

@@ -126,6 +126,13 @@ pub struct Env {
     /// The mask of helper lanes of a fragment shader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helpers: Option<u64>,
+    /// The mask of lanes that run; all of them unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<u64>,
+    /// What each word of the constant file, of uniform buffers and of memory holds that is not given below; something
+    /// that depends on the seed unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<u32>,
     /// Words of the constant file, by scalar index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub consts: BTreeMap<u32, u32>,
@@ -170,7 +177,7 @@ impl Env {
         if let Some(&word) = self.consts.get(&index) {
             return word;
         }
-        nice(self.hash(Key::Const, [index.into(), 0, 0]))
+        self.fill.unwrap_or_else(|| nice(self.hash(Key::Const, [index.into(), 0, 0])))
     }
 
     /// A word of a uniform buffer. Uniform buffers have no end.
@@ -179,7 +186,7 @@ impl Env {
         if let Some(word) = self.memory_override("ubo", binding, word) {
             return word;
         }
-        nice(self.hash(Key::Ubo, [binding.bits(), word.into(), 0]))
+        self.fill.unwrap_or_else(|| nice(self.hash(Key::Ubo, [binding.bits(), word.into(), 0])))
     }
 
     /// The initial contents of a word of memory.
@@ -188,7 +195,7 @@ impl Env {
         if let Some(word) = self.memory_override(space.name(), binding, word) {
             return word;
         }
-        nice(self.hash(Key::Memory, [space as u64, binding.bits(), word.into()]))
+        self.fill.unwrap_or_else(|| nice(self.hash(Key::Memory, [space as u64, binding.bits(), word.into()])))
     }
 
     #[inline]
@@ -197,6 +204,11 @@ impl Env {
             return None;
         }
         self.memory.get(&format!("{space} {binding}"))?.get(&word).copied()
+    }
+
+    /// The lanes that run: never none.
+    pub fn running_lanes(&self) -> u64 {
+        self.lanes.filter(|&lanes| lanes != 0).unwrap_or(ALL_LANES)
     }
 
     /// The size in bytes that a program is told of a buffer.

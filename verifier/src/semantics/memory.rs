@@ -536,6 +536,20 @@ impl Memory {
         poisoned
     }
 
+    /// The words that the run read or wrote, but for those of scratch memory, ordered by space, binding and word.
+    pub fn touched(&self) -> Vec<(Space, Binding, u32)> {
+        let live = self.arrays[..self.live].iter().filter(|array| array.space != Space::Scratch);
+        let mut out: Vec<_> = live
+            .flat_map(|array| {
+                let stamps = array.words.stamp.iter().zip(0..);
+                let touched = stamps.filter(|(stamp, _)| **stamp == array.words.run);
+                touched.map(|(_, word)| (array.space, array.binding, word))
+            })
+            .collect();
+        out.sort_unstable();
+        out
+    }
+
     /// The observable words that the run wrote, ordered by space, binding and word.
     pub fn written(&self) -> Vec<WrittenWord> {
         let live = &self.arrays[..self.live];

@@ -59,7 +59,7 @@ pub(super) fn run_watched<W: Watch>(
         env,
         storage,
         active: Active::none(),
-        alive: ALL_LANES,
+        alive: env.running_lanes(),
         helpers: env.helper_lanes(program.launch),
         killed: 0,
         memory: &mut scratch.memory,
@@ -77,7 +77,7 @@ pub(super) fn run_watched<W: Watch>(
     scratch.temporaries = stage;
     scratch.masks = pending;
     let memory = scratch.memory.written();
-    Outcome { end, outputs, memory, env: env.clone(), killed, helpers, lanes: ALL_LANES, executed }
+    Outcome { end, outputs, memory, env: env.clone(), killed, helpers, lanes: env.running_lanes(), executed }
 }
 
 impl Wave<'_> {
@@ -107,7 +107,7 @@ impl Wave<'_> {
     fn blocks<W: Watch>(&mut self, fuel: u64, executed: &mut u64, pending: &mut [u64], watch: &mut W) -> Step {
         let program = self.program;
         let mut at = 0;
-        let mut mask = ALL_LANES;
+        let mut mask = self.alive;
         loop {
             let block = &program.blocks[at];
             *executed += u64::from(block.instructions.max(1));

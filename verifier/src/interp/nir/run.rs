@@ -63,7 +63,7 @@ pub(super) fn run_watched<W: Watch>(
         temporaries,
         memory,
         consts,
-        active: ALL_LANES,
+        active: env.running_lanes(),
         helpers: env.helper_lanes(program.launch),
         killed: 0,
         outputs: Outputs::default(),
@@ -72,7 +72,7 @@ pub(super) fn run_watched<W: Watch>(
     let end = wave.execute(fuel, &mut executed, watch).err().unwrap_or(End::Finished);
     let Wave { helpers, killed, outputs, .. } = wave;
     let memory = scratch.memory.written();
-    Outcome { end, outputs, memory, env: env.clone(), killed, helpers, lanes: ALL_LANES, executed }
+    Outcome { end, outputs, memory, env: env.clone(), killed, helpers, lanes: env.running_lanes(), executed }
 }
 
 /// The lanes where a row is not 0.

@@ -47,7 +47,7 @@ pub(super) fn zero_results(view: &View<'_>) -> Steps {
 }
 
 /// 1.0, where there are floats of that width.
-fn one(bits: u8) -> Option<u64> {
+pub(super) fn one(bits: u8) -> Option<u64> {
     match bits {
         16 => Some(0x3c00),
         32 => Some(0x3f80_0000),

@@ -55,10 +55,10 @@ pub(super) static KINDS: &[Kind] = &[
     Kind { name: "fewer components", list: vectors::narrow, together: false },
     Kind { name: "stores of one component", list: vectors::scalars, together: true },
     Kind { name: "fewer components written", list: vectors::write_masks, together: true },
-    Kind { name: "narrower widths", list: widths::narrow_list, together: false },
     Kind { name: "equal constants", list: constants::unify, together: true },
     Kind { name: "simpler constants", list: constants::simplify, together: true },
     Kind { name: "simpler instructions", list: attributes::instructions, together: true },
+    Kind { name: "narrower widths", list: widths::narrow_list, together: false },
 ];
 
 /// Boxes the steps of a list.

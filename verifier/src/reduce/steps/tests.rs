@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ir3_compiler::nir::{Builder, Index, IntrinsicOp, JumpKind, Op, Shader, Stage, text, validate};
+use ir3_compiler::nir::{Builder, Index, InstrData, IntrinsicOp, JumpKind, Op, Shader, Stage, text, validate};
 
 use super::KINDS;
 use crate::reduce::clean::{compact, remove_dead_code};
@@ -59,8 +59,7 @@ fn compaction_numbers_like_the_reader() {
 
 fn count(shader: &Shader, op: Op) -> usize {
     let function = &shader.entry;
-    let is_op =
-        |data: &ir3_compiler::nir::InstrData| matches!(data, ir3_compiler::nir::InstrData::Alu(alu) if alu.op == op);
+    let is_op = |data: &InstrData| matches!(data, InstrData::Alu(alu) if alu.op == op);
     function.instrs_in_order().filter(|&(_, i)| is_op(&function.instrs[i])).count()
 }
 
@@ -176,8 +175,47 @@ fn vectors_and_widths_shrink() {
     assert_eq!(validate(&shader), Ok(()));
     each_step(&shader, |kind, new| assert!(new.is_some(), "{kind}"));
     let small = reduced(&shader, |shader| count(shader, Op::Imul) > 0 && count(shader, Op::Iadd) > 0);
-    let plain = small.entry.defs.values().all(|def| (def.num_components, def.bit_size) == (1, 32));
-    assert!(plain, "{}", text::write(&small));
+    // Operands of memory operations have the width that they must have.
+    let function = &small.entry;
+    let alu = function.defs.values().filter(|def| matches!(function.instrs[def.instr], InstrData::Alu(_)));
+    assert!(alu.into_iter().all(|def| (def.num_components, def.bit_size) == (1, 1)), "{}", text::write(&small));
     let wide = reduced(&shader, |shader| text::write(shader).contains("64 "));
     assert!(wide.instruction_count() <= 4, "{}", text::write(&wide));
+}
+
+/// A counter of a loop, and what is added to it and stored, all in 64 bits.
+#[test]
+fn widths_shrink_through_phis_and_memory() {
+    let mut b = Builder::new(Stage::Compute);
+    let zero = b.constant(32, 0);
+    let start = b.intrinsic(IntrinsicOp::LoadSsbo, 1, 64, &[zero, zero], [Index::AlignMul(8)]).expect("a result");
+    let limit = b.constant(64, 3);
+    let before = b.current_block();
+    b.begin_loop();
+    let counter = b.phi(1, 64);
+    b.set_phi_src(counter, before, start);
+    let done = b.alu(Op::Uge, &[counter, limit]);
+    b.begin_if(done);
+    b.jump(JumpKind::Break);
+    b.end_if();
+    let next = b.alu(Op::Iadd, &[counter, limit]);
+    let last = b.current_block();
+    b.set_phi_src(counter, last, next);
+    b.end_loop();
+    b.intrinsic(IntrinsicOp::StoreSsbo, 1, 64, &[counter, zero, zero], [Index::WriteMask(1), Index::AlignMul(8)]);
+    let shader = b.finish();
+    assert_eq!(validate(&shader), Ok(()));
+    let bits = |shader: &Shader| {
+        let text = text::write(shader);
+        let whole = text.contains("load_ssbo") && text.contains("phi") && count(shader, Op::Iadd) > 0;
+        whole.then(|| shader.entry.defs.values().map(|def| def.bit_size).collect::<Vec<u8>>())
+    };
+    for least in [32, 16, 8] {
+        // The widths that are left when so many bits are asked for.
+        let small = reduced(&shader, |shader| {
+            bits(shader).is_some_and(|bits| bits.into_iter().all(|bits| bits == 1 || bits >= least))
+        });
+        let left = bits(&small).expect("it was asked for");
+        assert!(!left.contains(&64) && left.contains(&least), "{least}: {}", text::write(&small));
+    }
 }

@@ -1,44 +1,49 @@
-//! 64-bit values become 32-bit ones.
+//! Values with fewer bits: 64 become 32, 16, 8 or 1.
 //!
-//! Only that: 32 bits are the plainest width of this machine, and a program is no easier to read with halves in it.
-//! As with vectors, a class of values changes together: those that an operation wants to be as wide as each other.
+//! As with vectors, a class of values changes together: those that an operation wants to be as wide as each other, phis
+//! and memory operations included (there is no memory of single bits). A class ends at conversions, which become other
+//! ones, or moves. This is the last kind of step: a constant of another width is one more constant.
 
-use ir3_compiler::nir::{Alu, AluSrc, Components, Def, DestBits, Function, Instr, InstrData, Op};
+use ir3_compiler::nir::{Alu, AluSrc, Components, Def, DestBits, Function, IndexKind, Instr, InstrData, Intrinsic, Op};
 use smallvec::SmallVec;
 
 use super::{Step, Steps, boxed};
 use crate::reduce::edit::{Edit, View};
 
-/// What makes a 32-bit value out of the operands of an operation whose result always has 64 bits.
-fn narrowed_result(op: Op, source_bits: u8) -> Option<Op> {
+/// A conversion by its name: the kind (`u2u`), and the width of the result.
+fn conversion(op: Op) -> Option<(&'static str, u8)> {
+    const KINDS: [&str; 9] = ["u2u", "i2i", "f2f", "b2i", "f2i", "f2u", "i2f", "u2f", "b2f"];
+    let (kind, bits) = op.name().split_at_checked(3)?;
+    Some((KINDS.into_iter().find(|known| *known == kind)?, bits.parse().ok()?))
+}
+
+/// The conversion of that kind from one width to another; a move where they are the same.
+fn convert(kind: &str, from: u8, to: u8) -> Option<Op> {
+    let within = matches!(kind, "u2u" | "i2i" | "f2f") && from == to;
+    let truth = kind == "b2i" && to == 1;
+    if within || truth { Some(Op::Mov) } else { Op::from_name(&format!("{kind}{to}")) }
+}
+
+/// What makes a value of `to` bits out of the operands of an operation whose result always has more.
+fn narrowed_result(op: Op, source_bits: u8, to: u8) -> Option<Op> {
     Some(match op {
-        Op::U2u64 | Op::I2i64 | Op::F2f64 if source_bits == 32 => Op::Mov,
-        Op::U2u64 => Op::U2u32,
-        Op::I2i64 => Op::I2i32,
-        Op::B2i64 => Op::B2i32,
-        Op::F2i64 => Op::F2i32,
-        Op::F2u64 => Op::F2u32,
-        Op::F2f64 => Op::F2f32,
-        Op::I2f64 => Op::I2f32,
-        Op::U2f64 => Op::U2f32,
-        Op::B2f64 => Op::B2f32,
-        Op::Pack64_2x32Split | Op::Pack64_2x32 => Op::Mov,
-        Op::Imul2x32_64 | Op::Umul2x32_64 => Op::Imul,
+        Op::Pack64_2x32Split | Op::Pack64_2x32 if to == 32 => Op::Mov,
+        Op::Imul2x32_64 | Op::Umul2x32_64 if to == 32 => Op::Imul,
+        _ => convert(conversion(op)?.0, source_bits, to)?,
+    })
+}
+
+/// What takes the place of an operation whose operand always has 64 bits, when it gets `to`.
+fn narrowed_operand(op: Op, to: u8) -> Option<Op> {
+    Some(match op {
+        Op::Unpack64_2x32SplitX | Op::Unpack64_2x32SplitY if to == 32 => Op::Mov,
+        Op::Unpack64_2x32 if to == 32 => Op::Vec2,
         _ => return None,
     })
 }
 
-/// What takes the place of an operation whose operand always has 64 bits.
-fn narrowed_operand(op: Op) -> Option<Op> {
-    Some(match op {
-        Op::Unpack64_2x32SplitX | Op::Unpack64_2x32SplitY => Op::Mov,
-        Op::Unpack64_2x32 => Op::Vec2,
-        _ => return None,
-    })
-}
-
-/// The values that must be as wide as `seed`, if all of them can be narrowed.
-fn class(edit: &Edit, seed: Def) -> Option<Vec<Def>> {
+/// The values that must be as wide as `seed`, if all of them can have `to` bits.
+fn class(edit: &Edit, seed: Def, to: u8) -> Option<Vec<Def>> {
     let function = edit.function();
     let mut class = vec![seed];
     let mut at = 0;
@@ -50,12 +55,13 @@ fn class(edit: &Edit, seed: Def) -> Option<Vec<Def>> {
             InstrData::Phi { srcs, .. } => more.extend(srcs.iter().map(|&(_, src)| src)),
             InstrData::Alu(alu) if alu.op.info().output.ty.size == 0 => more.extend(unsized_sources(alu)),
             InstrData::Alu(alu) => {
-                narrowed_result(alu.op, function.defs[alu.srcs[0].def].bit_size)?;
+                narrowed_result(alu.op, function.defs[alu.srcs[0].def].bit_size, to)?;
             }
+            InstrData::Intrinsic(intrinsic) if to == 1 || typed(intrinsic) => return None,
             InstrData::Intrinsic(intrinsic) => match intrinsic.op.info().dest_bits {
                 DestBits::Source(source) => more.push(intrinsic.srcs[usize::from(source)]),
                 DestBits::Any => {}
-                DestBits::OneOf(widths) if widths.contains(&32) => {}
+                DestBits::OneOf(widths) if widths.contains(&to) => {}
                 DestBits::OneOf(_) => return None,
             },
             InstrData::Tex(_) | InstrData::Jump(_) => return None,
@@ -68,7 +74,7 @@ fn class(edit: &Edit, seed: Def) -> Option<Vec<Def>> {
                     let sized =
                         |(src, input): (&AluSrc, &ir3_compiler::nir::Operand)| src.def == def && input.ty.size != 0;
                     if alu.srcs.iter().zip(info.inputs).any(sized) {
-                        narrowed_operand(alu.op)?;
+                        narrowed_operand(alu.op, to)?;
                         continue;
                     }
                     more.extend(unsized_sources(alu));
@@ -79,7 +85,7 @@ fn class(edit: &Edit, seed: Def) -> Option<Vec<Def>> {
                 InstrData::Intrinsic(intrinsic) if intrinsic.srcs.contains(&def) => {
                     let info = intrinsic.op.info();
                     let whole = |(&src, &kind): (&Def, &Components)| src == def && kind != Components::Vector;
-                    if intrinsic.srcs.iter().zip(info.srcs).any(whole) {
+                    if to == 1 || typed(intrinsic) || intrinsic.srcs.iter().zip(info.srcs).any(whole) {
                         return None;
                     }
                     if let DestBits::Source(source) = info.dest_bits
@@ -105,43 +111,57 @@ fn unsized_sources(alu: &Alu) -> impl Iterator<Item = Def> {
     alu.srcs.iter().zip(alu.op.info().inputs).filter(|(_, input)| input.ty.size == 0).map(|(src, _)| src.def)
 }
 
-/// A 64-bit value and all that must be as wide become 32-bit values.
-struct Narrow(Def);
+/// Whether an intrinsic says what type its value has.
+fn typed(intrinsic: &Intrinsic) -> bool {
+    [IndexKind::SrcType, IndexKind::DestType].into_iter().any(|kind| intrinsic.indices.get(kind).is_some())
+}
+
+/// A value and all that must be as wide get so many bits.
+struct Narrow(Def, u8);
 
 impl Step for Narrow {
     fn apply(&self, edit: &mut Edit) -> bool {
-        if edit.shape(self.0).bits != 64 {
+        let Self(seed, to) = *self;
+        let from = edit.shape(seed).bits;
+        if from <= to {
             return false;
         }
-        let Some(class) = class(edit, self.0) else { return false };
-        if class.iter().any(|&def| edit.shape(def).bits != 64) {
+        let Some(class) = class(edit, seed, to) else { return false };
+        if class.iter().any(|&def| edit.shape(def).bits != from) {
             return false;
         }
         let instrs: Vec<Instr> = edit.function().instrs_in_order().map(|(_, instr)| instr).collect();
         let function = edit.function_mut();
-        for instr in instrs {
-            narrow(function, instr, &class);
+        for &instr in &instrs {
+            narrow(function, instr, &class, to);
         }
-        for def in class {
-            function.defs[def].bit_size = 32;
+        for &def in &class {
+            function.defs[def].bit_size = to;
+        }
+        for instr in instrs {
+            same_width(function, instr, &class);
         }
         true
     }
 }
 
 /// Changes an instruction that defines or reads values of the class.
-fn narrow(function: &mut Function, instr: Instr, class: &[Def]) {
+fn narrow(function: &mut Function, instr: Instr, class: &[Def], to: u8) {
     match &mut function.instrs[instr] {
         InstrData::Const { def, values } if class.contains(def) => {
-            values.iter_mut().for_each(|value| *value &= u64::from(u32::MAX));
+            let from = function.defs[*def].bit_size;
+            for value in values {
+                let one = super::constants::one(from).is_some_and(|one| *value == one);
+                *value = one.then(|| super::constants::one(to)).flatten().unwrap_or(*value & (u64::MAX >> (64 - to)));
+            }
         }
         InstrData::Alu(alu) => {
             let info = alu.op.info();
             if class.contains(&alu.def) && info.output.ty.size != 0 {
                 let bits = function.defs[alu.srcs[0].def].bit_size;
                 // A source in the class is about to become narrower itself.
-                let bits = if class.contains(&alu.srcs[0].def) { 32 } else { bits };
-                if let Some(op) = narrowed_result(alu.op, bits) {
+                let bits = if class.contains(&alu.srcs[0].def) { to } else { bits };
+                if let Some(op) = narrowed_result(alu.op, bits, to) {
                     alu.op = op;
                     alu.srcs.truncate(op.info().inputs.len());
                     fit(&mut alu.srcs, function.defs[alu.def].num_components);
@@ -150,7 +170,7 @@ fn narrow(function: &mut Function, instr: Instr, class: &[Def]) {
             let sized = alu.op.info().inputs.iter().any(|input| input.ty.size == 64);
             if sized
                 && alu.srcs.iter().any(|src| class.contains(&src.def))
-                && let Some(op) = narrowed_operand(alu.op)
+                && let Some(op) = narrowed_operand(alu.op, to)
             {
                 alu.op = op;
                 let src = alu.srcs[0];
@@ -164,6 +184,17 @@ fn narrow(function: &mut Function, instr: Instr, class: &[Def]) {
     }
 }
 
+/// A conversion of a value of the class that has the width of the result by now becomes a move.
+fn same_width(function: &mut Function, instr: Instr, class: &[Def]) {
+    if let InstrData::Alu(alu) = &mut function.instrs[instr]
+        && class.contains(&alu.srcs[0].def)
+        && let Some((kind, to)) = conversion(alu.op)
+        && convert(kind, function.defs[alu.srcs[0].def].bit_size, to) == Some(Op::Mov)
+    {
+        alu.op = Op::Mov;
+    }
+}
+
 /// Clears what the operation does not read any more.
 fn fit(srcs: &mut [AluSrc], components: u8) {
     for src in srcs {
@@ -171,7 +202,12 @@ fn fit(srcs: &mut [AluSrc], components: u8) {
     }
 }
 
-/// Each 64-bit value.
+/// Each value, with each smaller width, the smallest first.
 pub(super) fn narrow_list(view: &View<'_>) -> Steps {
-    boxed(view.defs().filter(|&(_, def)| view.shape(def).bits == 64).map(|(_, def)| Narrow(def)))
+    let mut steps = Vec::new();
+    for (_, def) in view.defs() {
+        let bits = view.shape(def).bits;
+        steps.extend([1, 8, 16, 32].into_iter().filter(|&to| to < bits).map(|to| Narrow(def, to)));
+    }
+    boxed(steps)
 }

@@ -82,6 +82,11 @@ struct Metadata {
     origin: SavedOrigin,
     instructions: u32,
     original_instructions: u32,
+    /// The GPU and the options before it was reduced, where they were others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    original_gpu: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    original_options: Option<SavedOptions>,
     minimal: bool,
     #[serde(default)]
     verdicts: Vec<EngineVerdict>,
@@ -174,6 +179,8 @@ pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
         },
         instructions: instructions(program),
         original_instructions: instructions(original.as_ref().map_or(program, |original| &original.program)),
+        original_gpu: original.as_ref().filter(|o| o.target != *target).map(|o| o.target.name.to_owned()),
+        original_options: original.as_ref().filter(|o| o.options != *options).map(|o| SavedOptions::of(&o.options)),
         minimal: *minimal,
         verdicts: evidence.verdicts.clone(),
     };
@@ -192,13 +199,15 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
     }
     let file = path.join("bundle.json");
     let text = content(&file, "what a bundle is about")?;
-    let Facts { target, options, plant, symptom, origin, minimal } = facts(&file, parse(&file, &text)?)?;
+    let Facts { target, options, found_with, plant, symptom, origin, minimal } = facts(&file, parse(&file, &text)?)?;
     let program = program(&path.join("program.nir"), "the program")?;
     let env = env(&path.join("env.json"))?;
     let folder = path.join("original");
     let original = if folder.is_dir() {
         let program = self::program(&folder.join("program.nir"), "the program before it was reduced")?;
-        Some(Original { program, env: self::env(&folder.join("env.json"))? })
+        let env = self::env(&folder.join("env.json"))?;
+        let (target, options) = found_with;
+        Some(Original { program, env, target, options })
     } else {
         None
     };
@@ -209,6 +218,8 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
 struct Facts {
     target: Target,
     options: Options,
+    /// The GPU and the options before it was reduced.
+    found_with: (Target, Options),
     plant: Option<&'static Plant>,
     symptom: Symptom,
     origin: Origin,
@@ -233,12 +244,11 @@ fn parse(file: &Path, text: &str) -> Result<Metadata, ReadError> {
 /// What the fields mean.
 fn facts(file: &Path, metadata: Metadata) -> Result<Facts, ReadError> {
     let in_file = Fields { file };
-    let target = Target::by_name(&metadata.gpu).map_err(|_| in_file.bad("gpu", &metadata.gpu, "a GPU such as a660"))?;
-    let SavedOptions { scalar_alu, copy_propagation, dead_code, last, registers } = metadata.options;
-    let registers =
-        registers.parse().map_err(|_| in_file.bad("registers", &registers, "a number, `min`, `min+N` or `target`"))?;
-    let last = in_file.stage("last", &last)?;
-    let options = Options { scalar_alu, copy_propagation, dead_code, last, registers };
+    let target = in_file.target("gpu", &metadata.gpu)?;
+    let options = in_file.options(metadata.options)?;
+    let gpu = metadata.original_gpu.map(|gpu| in_file.target("original_gpu", &gpu)).transpose()?;
+    let saved = metadata.original_options.map(|options| in_file.options(options)).transpose()?;
+    let found_with = (gpu.unwrap_or(target), saved.unwrap_or(options));
     let symptom = Symptom {
         failure: in_file.failure(metadata.failure)?,
         stage: in_file.stage("stage", &metadata.stage)?,
@@ -253,7 +263,7 @@ fn facts(file: &Path, metadata: Metadata) -> Result<Facts, ReadError> {
         }
     };
     let plant = metadata.plant.as_deref().map(|name| in_file.plant(name)).transpose()?;
-    Ok(Facts { target, options, plant, symptom, origin, minimal: metadata.minimal })
+    Ok(Facts { target, options, found_with, plant, symptom, origin, minimal: metadata.minimal })
 }
 
 /// The text of a `bundle.json`, read and written again.
@@ -273,6 +283,17 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
+    fn target(&self, field: &'static str, name: &str) -> Result<Target, ReadError> {
+        Target::by_name(name).map_err(|_| self.bad(field, name, "a GPU such as a660"))
+    }
+
+    fn options(&self, saved: SavedOptions) -> Result<Options, ReadError> {
+        let SavedOptions { scalar_alu, copy_propagation, dead_code, last, registers } = saved;
+        let registers =
+            registers.parse().map_err(|_| self.bad("registers", &registers, "a number, `min`, `min+N` or `target`"))?;
+        Ok(Options { scalar_alu, copy_propagation, dead_code, last: self.stage("last", &last)?, registers })
+    }
+
     fn bad(&self, field: &'static str, found: &str, expected: &str) -> ReadError {
         ReadError::Field { path: self.file.to_owned(), field, found: found.to_owned(), expected: expected.to_owned() }
     }

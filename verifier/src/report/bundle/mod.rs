@@ -75,13 +75,17 @@ pub struct Symptom {
     pub message: String,
 }
 
-/// A program and an input, before they were reduced.
+/// A program and an input, and what it was compiled for and with, before they were reduced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Original {
     /// The program.
     pub program: Shader,
     /// The input, where the failure needs one.
     pub env: Option<Env>,
+    /// The GPU.
+    pub target: Target,
+    /// What it was compiled with.
+    pub options: Options,
 }
 
 /// A failure, with all that it takes to see it again.
@@ -137,9 +141,11 @@ impl Case {
         // Names come from paths; the end of a long one tells more than its beginning.
         let skip = origin.chars().count().saturating_sub(80);
         let origin: String = origin.chars().skip(skip).collect();
-        let program = nir::text::write(self.original.as_ref().map_or(&self.program, |original| &original.program));
-        let hash = fnv(&format!("{program}\n{}\n{:?}\n{:?}", self.target.name, self.options, self.plant)) as u32;
-        let name = format!("{stage}-{}-{}-{plant}{origin}-{hash:08x}", kind(failure), self.target.name);
+        let now = (&self.program, self.target, self.options);
+        let (program, target, options) = self.original.as_ref().map_or(now, |o| (&o.program, o.target, o.options));
+        let program = nir::text::write(program);
+        let hash = fnv(&format!("{program}\n{}\n{options:?}\n{:?}", target.name, self.plant)) as u32;
+        let name = format!("{stage}-{}-{}-{plant}{origin}-{hash:08x}", kind(failure), target.name);
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
         name.chars().map(plain).collect()
     }
@@ -201,9 +207,10 @@ pub fn write(root: &Path, case: &Case) -> Result<PathBuf, WriteError> {
 /// When the file system refuses, or something else than a bundle is there.
 pub fn write_at(path: &Path, case: &Case) -> Result<(), WriteError> {
     let same = |there: &Case| {
-        let texts = [there.original.as_ref().map(|original| &original.program), Some(&case.program)];
-        let [original, program] = texts.map(|program| program.map(nir::text::write));
-        original == program && (there.target, there.options, there.plant) == (case.target, case.options, case.plant)
+        there.original.as_ref().is_some_and(|original| {
+            nir::text::write(&original.program) == nir::text::write(&case.program)
+                && (original.target, original.options, there.plant) == (case.target, case.options, case.plant)
+        })
     };
     if case.original.is_none() && read(path).is_ok_and(|there| same(&there)) {
         return Ok(());

@@ -68,14 +68,20 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
     }
     let checkpoint = checkpoint(path)?;
     let options = Options { checkpoint: Some(checkpoint.clone()), ..Options::default() };
-    let Whole { reduced, env } = whole::run(&case.program, &mut oracle, jobs, &options, progress)?;
+    let Whole { reduced, env, target, options } = whole::run(&case.program, &mut oracle, jobs, &options, progress)?;
     let before = case.program.instruction_count();
     let original = match &case.original {
         Some(original) => original.clone(),
-        None => Original { program: case.program.clone(), env: case.env.clone() },
+        None => Original {
+            program: case.program.clone(),
+            env: case.env.clone(),
+            target: case.target,
+            options: case.options,
+        },
     };
     let program = super::as_read(reduced.shader, &mut oracle);
-    let mut smaller = Case { program, env, original: Some(original), minimal: reduced.minimal, ..case.clone() };
+    let mut smaller =
+        Case { program, env, target, options, original: Some(original), minimal: reduced.minimal, ..case.clone() };
     // The message is that of the smaller program.
     if let Some(symptom) = super::Evidence::of(&smaller).symptom {
         smaller.symptom = symptom;

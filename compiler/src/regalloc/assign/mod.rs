@@ -19,7 +19,7 @@ use super::Error;
 use super::file::Units;
 use super::forest::{self, FULL, Forest, HALF, Values};
 use super::parallel_copy::reg_of;
-use super::pressure::Analysis;
+use super::pressure::{Analysis, Pressure};
 use super::step::{Manner, Step};
 use crate::ir3::{
     Array, ArrayAccess, Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Src,
@@ -80,6 +80,8 @@ pub struct Assigner<'a> {
     reach: [u16; 4],
     /// Units in front of which arrays of halves stand, and behind which arrays of full registers, by file.
     bounds: [(u16, u16); 3],
+    /// Units that are enough, by file: whole vec4. Beyond them up to the reach a place costs no move, but a register more.
+    enough: [u16; 3],
     /// Full registers start here as long as there is room: in front is what halves need.
     floor: u16,
     array_base: SecondaryMap<Array, u16>,
@@ -117,16 +119,15 @@ pub struct Assigner<'a> {
 }
 
 /// Chooses the registers of a program that needs no more than `limits`.
-/// `halves` is the most half registers that it needs.
 pub fn run(
     program: &mut Program,
     analysis: &Analysis,
     merged: bool,
     limits: RegisterFiles,
-    halves: u32,
+    pressure: &Pressure,
 ) -> Result<(), Error> {
     let mut step = Step::new(program);
-    let mut assigner = Assigner::new(program, analysis, merged, limits, halves)?;
+    let mut assigner = Assigner::new(program, analysis, merged, limits, pressure)?;
     for &block in &analysis.liveness.order {
         assigner.run_block(block, &mut step)?;
     }
@@ -140,10 +141,13 @@ impl<'a> Assigner<'a> {
         analysis: &'a Analysis,
         merged: bool,
         limits: RegisterFiles,
-        halves: u32,
+        pressure: &Pressure,
     ) -> Result<Self, Error> {
         let full = limits.full & !1;
         let half = if merged { limits.half.min(full) } else { limits.half };
+        let enough =
+            [pressure.full.next_multiple_of(8).min(full), pressure.half.next_multiple_of(4).min(half), limits.shared];
+        let enough = enough.map(|units| units.min(UNITS as u32) as u16);
         let values = program.values.len();
         let map = |fill: u16| {
             let mut map = SecondaryMap::with_default(fill);
@@ -153,7 +157,8 @@ impl<'a> Assigner<'a> {
         let mut this = Self {
             merged,
             reach: [full, half, limits.shared, limits.shared_half].map(|units| units.min(UNITS as u32) as u16),
-            bounds: [full, half, limits.shared].map(|units| (0, units.min(UNITS as u32) as u16)),
+            bounds: enough.map(|units| (0, units)),
+            enough,
             floor: 0,
             array_base: SecondaryMap::new(),
             reserved: [Units::default(); 3],
@@ -182,12 +187,12 @@ impl<'a> Assigner<'a> {
         };
         this.reserve_arrays()?;
         if this.merged && full > half {
-            this.floor = halves.next_multiple_of(2).min(u32::from(this.reach[HALF])) as u16;
+            this.floor = pressure.half.next_multiple_of(2).min(u32::from(this.reach[HALF])) as u16;
         }
         Ok(this)
     }
 
-    /// Arrays of halves stand at the bottom, arrays of full registers at the top, all the time.
+    /// Arrays of halves stand at the bottom, arrays of full registers at the top of what is enough, all the time.
     fn reserve_arrays(&mut self) -> Result<(), Error> {
         for array in self.program.arrays.keys() {
             let data = &self.program.arrays[array];

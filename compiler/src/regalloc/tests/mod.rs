@@ -63,7 +63,7 @@ fn check_within(before: &Program, target: &Target, limits: RegisterFiles, opt: b
 fn assert_within(program: &Program, target: &Target, limits: RegisterFiles, before: &Program) {
     let mut before = before.clone();
     let pressure = Analysis::new(&mut before, target).unwrap().max_pressure(&before);
-    let size = target_size(&pressure, target, limits);
+    let size = target_size(&before, &pressure, target, limits);
     let check = |place: &Place, class: RegClass, components: u32| {
         let Place::Reg(reg) = *place else { return };
         let end = u32::from(unit_of(class, reg)) + components * u32::from(class.component_units());

@@ -46,6 +46,13 @@ impl Assigner<'_> {
         for file in (0..3).filter(|&file| failed[file]) {
             self.compact(file, step)?;
         }
+        // Of several copies of one value in one place, one is enough.
+        for result in &step.results {
+            if result.manner == Manner::Late && !self.forest.is_root(result.value) {
+                self.place_piece(result.value);
+            }
+        }
+        moves.retain(|item| item.value.expand().is_none_or(|value| self.forest.is_root(value)));
         for item in &mut moves {
             // What was a component so far becomes a unit.
             if let Some(value) = item.value.expand() {

@@ -261,10 +261,15 @@ impl<'a> Assigner<'a> {
     /// Adds a value that stands in a live one.
     fn insert_piece(&mut self, value: Value) {
         let (program, analysis) = (&*self.program, self.analysis);
-        let sets = &analysis.sets;
+        self.place_piece(value);
+        self.forest.insert(program, &analysis.liveness, &analysis.sets, value, &mut Values::new());
+    }
+
+    /// A value stands where it does in a live one.
+    fn place_piece(&mut self, value: Value) {
+        let sets = &self.analysis.sets;
         if let Some(whole) = self.forest.container(sets, value) {
             self.place[value] = self.place[whole] + (sets.interval(value).start - sets.interval(whole).start) as u16;
-            self.forest.insert(program, &analysis.liveness, sets, value, &mut Values::new());
         }
     }
 

@@ -96,7 +96,9 @@ impl Assigner<'_> {
             let srcs = if is_collect { &data.srcs[..] } else { data.srcs.get(k..k + 1).unwrap_or(&[]) };
             for (component, src) in srcs.iter().enumerate() {
                 let operand = match src.operand {
-                    SrcOperand::Place(Place::Value(src_value)) if self.units(src_value) != 0 => {
+                    SrcOperand::Place(Place::Value(src_value) | Place::Assigned(src_value, _))
+                        if self.units(src_value) != 0 =>
+                    {
                         if src.class != dst.class || self.class(src_value) != dst.class {
                             return Err(Error::unsupported(self.program, instr, "a source of another class"));
                         }

@@ -489,7 +489,7 @@ impl<'a> Assigner<'a> {
             let src = &self.program.instrs[instr].srcs[k];
             let place = match src.place() {
                 Some(Place::Array(access)) => self.array_place(instr, *access)?,
-                Some(Place::Value(value)) if self.units(*value) != 0 => {
+                Some(Place::Value(value) | Place::Assigned(value, _)) if self.units(*value) != 0 => {
                     let value = *value;
                     if self.class(value) != src.class {
                         let what = "an operand of another class than its value";
@@ -509,7 +509,7 @@ impl<'a> Assigner<'a> {
                         Place::Reg(reg_of(src.class, self.place[value]))
                     }
                 }
-                Some(Place::Assigned(_, reg)) if self.program.instrs[instr].opcode != Opcode::Input => Place::Reg(*reg),
+                Some(Place::Assigned(_, reg)) => Place::Reg(*reg),
                 Some(Place::Value(_)) => {
                     return Err(Error::unsupported(self.program, instr, "a predicate or address"));
                 }

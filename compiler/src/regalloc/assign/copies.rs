@@ -99,13 +99,13 @@ impl Assigner<'_> {
                     SrcOperand::Place(Place::Value(src_value) | Place::Assigned(src_value, _))
                         if self.units(src_value) != 0 =>
                     {
-                        if src.class != dst.class || self.class(src_value) != dst.class {
+                        if src.class.half != dst.class.half || self.class(src_value) != src.class {
                             return Err(Error::unsupported(self.program, instr, "a source of another class"));
                         }
                         let reg = reg_of(src.class, self.place[src_value]);
                         SrcOperand::Place(Place::Reg(reg.offset(offset)))
                     }
-                    SrcOperand::Place(Place::Assigned(_, reg) | Place::Reg(reg)) if src.class == dst.class => {
+                    SrcOperand::Place(Place::Assigned(_, reg) | Place::Reg(reg)) if src.class.half == dst.class.half => {
                         SrcOperand::Place(Place::Reg(reg.offset(offset)))
                     }
                     SrcOperand::Const(word) => SrcOperand::Const(word + offset),
@@ -119,7 +119,8 @@ impl Assigner<'_> {
                     };
                     let component = component as u16;
                     let to = given.map_or(component, |unit| unit + component * dst.class.component_units());
-                    moves.push(Move { value: value.into(), class: dst.class, components, src: operand, to });
+                    let (class, from) = (dst.class, src.class);
+                    moves.push(Move { value: value.into(), class, components, src: operand, from, to });
                 }
             }
         }
@@ -135,7 +136,7 @@ impl Assigner<'_> {
         let blocked = self.blocked(file, false);
         let mut found = Found::new();
         for item in moves.iter().filter(|item| item.value.expand() == Some(value)) {
-            if let SrcOperand::Place(Place::Reg(reg)) = item.src {
+            if let (SrcOperand::Place(Place::Reg(reg)), true) = (item.src, item.from == class) {
                 let unit = unit_of(class, reg);
                 found.extend((0..item.components).map(|c| (item.to + c, unit + c * align)));
             }

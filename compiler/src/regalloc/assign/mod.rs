@@ -49,6 +49,8 @@ struct Move {
     class: RegClass,
     components: u16,
     src: SrcOperand,
+    /// Class of the source: a copy may come from the other file.
+    from: RegClass,
     /// First unit of the destination.
     to: u16,
 }
@@ -452,7 +454,7 @@ impl<'a> Assigner<'a> {
     fn move_of(&self, value: Value, from: u16, to: u16) -> Move {
         let data = &self.program.values[value];
         let src = SrcOperand::Place(Place::Reg(reg_of(data.class, from)));
-        Move { value: value.into(), class: data.class, components: data.components, src, to }
+        Move { value: value.into(), class: data.class, components: data.components, src, from: data.class, to }
     }
 
     /// A parallel copy, unless there is nothing to copy.
@@ -460,10 +462,11 @@ impl<'a> Assigner<'a> {
         let mut copy = InstrData::new(Opcode::ParallelCopy);
         for item in moves {
             let to = reg_of(item.class, item.to);
-            if item.src != SrcOperand::Place(Place::Reg(to)) && item.src != SrcOperand::Undef {
+            let is_there = item.src == SrcOperand::Place(Place::Reg(to)) && item.from == item.class;
+            if !is_there && item.src != SrcOperand::Undef {
                 let mask = WriteMask::first(u32::from(item.components));
                 copy.dsts.push(Dst::new(Place::Reg(to), item.class, mask));
-                copy.srcs.push(Src::new(item.src, item.class, mask));
+                copy.srcs.push(Src::new(item.src, item.from, mask));
             }
         }
         (!copy.dsts.is_empty()).then(|| self.program.instrs.push(copy))

@@ -262,8 +262,8 @@ impl<'a> Assigner<'a> {
 
     /// Adds a value that stands in a live one.
     fn insert_piece(&mut self, value: Value) {
-        let (program, analysis) = (&*self.program, self.analysis);
         self.place_piece(value);
+        let (program, analysis) = (&*self.program, self.analysis);
         self.forest.insert(program, &analysis.liveness, &analysis.sets, value, &mut Values::new());
     }
 

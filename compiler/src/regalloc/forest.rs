@@ -81,10 +81,11 @@ impl Forest {
 
     /// Forgets everything.
     pub fn clear(&mut self, sets: &MergeSets) {
-        for value in std::mem::take(&mut self.live) {
+        for &value in &self.live {
             self.heads[sets.set_of(value)] = None.into();
             self.nodes[value] = Node::default();
         }
+        self.live.clear();
         self.sums = Sums::default();
     }
 

@@ -13,6 +13,7 @@
 //! instructions with `parallel_copy`.
 
 use crate::ir3::dominance::{EdgeKind, postorder};
+use crate::ir3::workload;
 use crate::ir3::{Block, Instr, Program};
 use crate::target::{RegisterFiles, Target};
 use cranelift_entity::SecondaryMap;
@@ -122,8 +123,8 @@ pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles)
     if let Some(error) = pressure.excess(&limits) {
         return Err(error);
     }
-    let size = target_size(&pressure, target, limits);
-    assign::run(program, &analysis, target.merged_regs, size, pressure.half)
+    let size = target_size(program, &pressure, target, limits);
+    assign::run(program, &analysis, target.merged_regs, size, &pressure)
 }
 
 /// The same within a limit of a program: if that is the least, there are as many registers as the program needs, to the
@@ -138,9 +139,10 @@ pub fn run_limited(program: &mut Program, target: &Target, limit: RegisterLimit)
     run_within(program, target, files)
 }
 
-/// The registers that a program of this pressure may use within `limits`: whole vec4.
-pub fn target_size(pressure: &Pressure, target: &Target, limits: RegisterFiles) -> RegisterFiles {
-    let full = pressure.full.next_multiple_of(8).min(limits.full);
+/// The registers that a program of this pressure may use within `limits`: as many as cost no wave, in whole vec4.
+pub fn target_size(program: &Program, pressure: &Pressure, target: &Target, limits: RegisterFiles) -> RegisterFiles {
+    let full = target.registers_without_loss(&workload(program), pressure.full.div_ceil(8)) * 8;
+    let full = full.max(pressure.full).min(limits.full);
     let half = if target.merged_regs { full } else { pressure.half.next_multiple_of(4) };
     RegisterFiles { full, half: half.min(limits.half), ..limits }
 }

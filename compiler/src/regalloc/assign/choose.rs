@@ -77,16 +77,17 @@ impl Assigner<'_> {
         self.find_gap(value, self.units(value), blocked)
     }
 
-    /// The next gap of so many units, from the cursor on.
+    /// The next gap of so many units, from the cursor on: first where registers are used anyway.
     fn find_gap(&mut self, value: Value, len: u16, blocked: &Units) -> Option<u16> {
         let class = self.class(value);
         let file = self.file(class);
         let (align, reach) = self.align_and_reach(value);
         let floor = if file == 0 && forest::kind(class) != HALF { self.floor } else { 0 };
+        let enough = self.enough[file].min(reach);
         let cursor = self.cursor[file];
-        let from = if cursor + len > reach { floor } else { cursor.max(floor) };
+        let from = if cursor + len > enough { floor } else { cursor.max(floor) };
         let at = blocked
-            .find_gap(len, align, from, reach)
+            .find_gap(len, align, from, enough)
             .or_else(|| blocked.find_gap(len, align, floor, reach))
             .or_else(|| if floor > 0 { blocked.find_gap(len, align, 0, reach) } else { None })?;
         self.cursor[file] = at + len;

@@ -41,7 +41,7 @@ impl Assigner<'_> {
             .filter(|result| {
                 let is_here = self.file(self.class(result.value)) == file && !roots.contains(&result.value);
                 let is_wanted = matches!(result.manner, Manner::Late | Manner::Early | Manner::Copied(_));
-                is_here && is_wanted && (self.forest.is_live(result.value) || !step.is_copy)
+                is_here && is_wanted && (self.forest.is_root(result.value) || !step.is_copy)
             })
             .map(|result| Wanted {
                 value: result.value,

@@ -46,6 +46,13 @@ impl Assigner<'_> {
         for file in (0..3).filter(|&file| failed[file]) {
             self.compact(file, step)?;
         }
+        // Of several copies of one value in one place, one is enough.
+        for result in &step.results {
+            if result.manner == Manner::Late && !self.forest.is_root(result.value) {
+                self.place_piece(result.value);
+            }
+        }
+        moves.retain(|item| item.value.expand().is_none_or(|value| self.forest.is_root(value)));
         for item in &mut moves {
             // What was a component so far becomes a unit.
             if let Some(value) = item.value.expand() {
@@ -89,14 +96,16 @@ impl Assigner<'_> {
             let srcs = if is_collect { &data.srcs[..] } else { data.srcs.get(k..k + 1).unwrap_or(&[]) };
             for (component, src) in srcs.iter().enumerate() {
                 let operand = match src.operand {
-                    SrcOperand::Place(Place::Value(src_value)) if self.units(src_value) != 0 => {
-                        if src.class != dst.class || self.class(src_value) != dst.class {
+                    SrcOperand::Place(Place::Value(src_value) | Place::Assigned(src_value, _))
+                        if self.units(src_value) != 0 =>
+                    {
+                        if src.class.half != dst.class.half || self.class(src_value) != src.class {
                             return Err(Error::unsupported(self.program, instr, "a source of another class"));
                         }
                         let reg = reg_of(src.class, self.place[src_value]);
                         SrcOperand::Place(Place::Reg(reg.offset(offset)))
                     }
-                    SrcOperand::Place(Place::Assigned(_, reg) | Place::Reg(reg)) if src.class == dst.class => {
+                    SrcOperand::Place(Place::Assigned(_, reg) | Place::Reg(reg)) if src.class.half == dst.class.half => {
                         SrcOperand::Place(Place::Reg(reg.offset(offset)))
                     }
                     SrcOperand::Const(word) => SrcOperand::Const(word + offset),
@@ -110,7 +119,8 @@ impl Assigner<'_> {
                     };
                     let component = component as u16;
                     let to = given.map_or(component, |unit| unit + component * dst.class.component_units());
-                    moves.push(Move { value: value.into(), class: dst.class, components, src: operand, to });
+                    let (class, from) = (dst.class, src.class);
+                    moves.push(Move { value: value.into(), class, components, src: operand, from, to });
                 }
             }
         }
@@ -126,7 +136,7 @@ impl Assigner<'_> {
         let blocked = self.blocked(file, false);
         let mut found = Found::new();
         for item in moves.iter().filter(|item| item.value.expand() == Some(value)) {
-            if let SrcOperand::Place(Place::Reg(reg)) = item.src {
+            if let (SrcOperand::Place(Place::Reg(reg)), true) = (item.src, item.from == class) {
                 let unit = unit_of(class, reg);
                 found.extend((0..item.components).map(|c| (item.to + c, unit + c * align)));
             }

@@ -192,27 +192,34 @@ impl Assigner<'_> {
                 match self.program.instrs[phi].srcs.get(k).map(|src| src.operand) {
                     Some(SrcOperand::Place(Place::Value(value))) => source = value,
                     Some(SrcOperand::Place(Place::Assigned(_, reg) | Place::Reg(reg))) => {
-                        new.push(Move { value: value.into(), class, components, src: register(reg), to });
+                        let from = self.program.instrs[phi].srcs[k].class;
+                        new.push(Move { value: value.into(), class, components, src: register(reg), from, to });
                         continue;
                     }
                     _ => continue,
                 }
             }
+            let mut from = class;
             let src = match self.index[source] {
                 (0, 0) => continue,
                 (0, exit) => {
                     let Exit { at, root, offset, .. } = self.exits[exit as usize - 1];
                     // Its root may be what the copy writes.
-                    match self.index[root].0.checked_sub(1).map(|i| old[i as usize].src) {
-                        Some(SrcOperand::Place(Place::Reg(reg))) if root != source => {
+                    let written = self.index[root].0.checked_sub(1).map(|i| old[i as usize]);
+                    match written.map(|item| (item.src, item.from)) {
+                        Some((SrcOperand::Place(Place::Reg(reg)), file)) if root != source => {
+                            from = file;
                             register(reg.offset(offset / class.component_units()))
                         }
                         _ => register(reg_of(class, at)),
                     }
                 }
-                (i, _) => old[i as usize - 1].src,
+                (i, _) => {
+                    from = old[i as usize - 1].from;
+                    old[i as usize - 1].src
+                }
             };
-            new.push(Move { value: source.into(), class, components, src, to });
+            new.push(Move { value: source.into(), class, components, src, from, to });
         }
         for value in old.iter().filter_map(|item| item.value.expand()) {
             self.index[value].0 = 0;

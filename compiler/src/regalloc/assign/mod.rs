@@ -19,7 +19,7 @@ use super::Error;
 use super::file::Units;
 use super::forest::{self, FULL, Forest, HALF, Values};
 use super::parallel_copy::reg_of;
-use super::pressure::Analysis;
+use super::pressure::{Analysis, Pressure};
 use super::step::{Manner, Step};
 use crate::ir3::{
     Array, ArrayAccess, Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Src,
@@ -49,6 +49,8 @@ struct Move {
     class: RegClass,
     components: u16,
     src: SrcOperand,
+    /// Class of the source: a copy may come from the other file.
+    from: RegClass,
     /// First unit of the destination.
     to: u16,
 }
@@ -80,6 +82,8 @@ pub struct Assigner<'a> {
     reach: [u16; 4],
     /// Units in front of which arrays of halves stand, and behind which arrays of full registers, by file.
     bounds: [(u16, u16); 3],
+    /// Units that are enough, by file: whole vec4. Beyond them up to the reach a place costs no move, but a register more.
+    enough: [u16; 3],
     /// Full registers start here as long as there is room: in front is what halves need.
     floor: u16,
     array_base: SecondaryMap<Array, u16>,
@@ -117,16 +121,15 @@ pub struct Assigner<'a> {
 }
 
 /// Chooses the registers of a program that needs no more than `limits`.
-/// `halves` is the most half registers that it needs.
 pub fn run(
     program: &mut Program,
     analysis: &Analysis,
     merged: bool,
     limits: RegisterFiles,
-    halves: u32,
+    pressure: &Pressure,
 ) -> Result<(), Error> {
     let mut step = Step::new(program);
-    let mut assigner = Assigner::new(program, analysis, merged, limits, halves)?;
+    let mut assigner = Assigner::new(program, analysis, merged, limits, pressure)?;
     for &block in &analysis.liveness.order {
         assigner.run_block(block, &mut step)?;
     }
@@ -140,10 +143,13 @@ impl<'a> Assigner<'a> {
         analysis: &'a Analysis,
         merged: bool,
         limits: RegisterFiles,
-        halves: u32,
+        pressure: &Pressure,
     ) -> Result<Self, Error> {
         let full = limits.full & !1;
         let half = if merged { limits.half.min(full) } else { limits.half };
+        let enough =
+            [pressure.full.next_multiple_of(8).min(full), pressure.half.next_multiple_of(4).min(half), limits.shared];
+        let enough = enough.map(|units| units.min(UNITS as u32) as u16);
         let values = program.values.len();
         let map = |fill: u16| {
             let mut map = SecondaryMap::with_default(fill);
@@ -153,7 +159,8 @@ impl<'a> Assigner<'a> {
         let mut this = Self {
             merged,
             reach: [full, half, limits.shared, limits.shared_half].map(|units| units.min(UNITS as u32) as u16),
-            bounds: [full, half, limits.shared].map(|units| (0, units.min(UNITS as u32) as u16)),
+            bounds: enough.map(|units| (0, units)),
+            enough,
             floor: 0,
             array_base: SecondaryMap::new(),
             reserved: [Units::default(); 3],
@@ -182,12 +189,12 @@ impl<'a> Assigner<'a> {
         };
         this.reserve_arrays()?;
         if this.merged && full > half {
-            this.floor = halves.next_multiple_of(2).min(u32::from(this.reach[HALF])) as u16;
+            this.floor = pressure.half.next_multiple_of(2).min(u32::from(this.reach[HALF])) as u16;
         }
         Ok(this)
     }
 
-    /// Arrays of halves stand at the bottom, arrays of full registers at the top, all the time.
+    /// Arrays of halves stand at the bottom, arrays of full registers at the top of what is enough, all the time.
     fn reserve_arrays(&mut self) -> Result<(), Error> {
         for array in self.program.arrays.keys() {
             let data = &self.program.arrays[array];
@@ -255,11 +262,16 @@ impl<'a> Assigner<'a> {
 
     /// Adds a value that stands in a live one.
     fn insert_piece(&mut self, value: Value) {
+        self.place_piece(value);
         let (program, analysis) = (&*self.program, self.analysis);
-        let sets = &analysis.sets;
+        self.forest.insert(program, &analysis.liveness, &analysis.sets, value, &mut Values::new());
+    }
+
+    /// A value stands where it does in a live one.
+    fn place_piece(&mut self, value: Value) {
+        let sets = &self.analysis.sets;
         if let Some(whole) = self.forest.container(sets, value) {
             self.place[value] = self.place[whole] + (sets.interval(value).start - sets.interval(whole).start) as u16;
-            self.forest.insert(program, &analysis.liveness, sets, value, &mut Values::new());
         }
     }
 
@@ -442,7 +454,7 @@ impl<'a> Assigner<'a> {
     fn move_of(&self, value: Value, from: u16, to: u16) -> Move {
         let data = &self.program.values[value];
         let src = SrcOperand::Place(Place::Reg(reg_of(data.class, from)));
-        Move { value: value.into(), class: data.class, components: data.components, src, to }
+        Move { value: value.into(), class: data.class, components: data.components, src, from: data.class, to }
     }
 
     /// A parallel copy, unless there is nothing to copy.
@@ -450,10 +462,11 @@ impl<'a> Assigner<'a> {
         let mut copy = InstrData::new(Opcode::ParallelCopy);
         for item in moves {
             let to = reg_of(item.class, item.to);
-            if item.src != SrcOperand::Place(Place::Reg(to)) && item.src != SrcOperand::Undef {
+            let is_there = item.src == SrcOperand::Place(Place::Reg(to)) && item.from == item.class;
+            if !is_there && item.src != SrcOperand::Undef {
                 let mask = WriteMask::first(u32::from(item.components));
                 copy.dsts.push(Dst::new(Place::Reg(to), item.class, mask));
-                copy.srcs.push(Src::new(item.src, item.class, mask));
+                copy.srcs.push(Src::new(item.src, item.from, mask));
             }
         }
         (!copy.dsts.is_empty()).then(|| self.program.instrs.push(copy))
@@ -479,7 +492,7 @@ impl<'a> Assigner<'a> {
             let src = &self.program.instrs[instr].srcs[k];
             let place = match src.place() {
                 Some(Place::Array(access)) => self.array_place(instr, *access)?,
-                Some(Place::Value(value)) if self.units(*value) != 0 => {
+                Some(Place::Value(value) | Place::Assigned(value, _)) if self.units(*value) != 0 => {
                     let value = *value;
                     if self.class(value) != src.class {
                         let what = "an operand of another class than its value";
@@ -499,7 +512,7 @@ impl<'a> Assigner<'a> {
                         Place::Reg(reg_of(src.class, self.place[value]))
                     }
                 }
-                Some(Place::Assigned(_, reg)) if self.program.instrs[instr].opcode != Opcode::Input => Place::Reg(*reg),
+                Some(Place::Assigned(_, reg)) => Place::Reg(*reg),
                 Some(Place::Value(_)) => {
                     return Err(Error::unsupported(self.program, instr, "a predicate or address"));
                 }

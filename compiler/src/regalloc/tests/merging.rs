@@ -2,12 +2,13 @@
 
 use super::random::{Profile, random_program};
 use super::targets;
-use crate::ir3::{Attrs, BlockData, Builder, Opcode, Program, RegClass, Src};
+use crate::ir3::{Attrs, BlockData, Builder, Opcode, Program, RegClass, Src, Value};
 use crate::regalloc::pressure::{Analysis, Pressure};
-use crate::regalloc::{prepare, special};
-use crate::target::Target;
+use crate::regalloc::{prepare, run_within, special};
+use crate::target::{RegisterFiles, Target};
 
-/// `vec4 bar = texture(…) + baz`: the texture's result and bar share registers component by component, so no more are needed.
+/// `vec4 bar = texture(…) + baz`: the texture's result and bar share registers component by component, so no more are
+/// needed.
 #[test]
 fn a_texture_and_a_sum_share_registers() {
     let target = Target::default();
@@ -15,8 +16,8 @@ fn a_texture_and_a_sum_share_registers() {
     let block = program.blocks.push(BlockData::default());
     program.layout.push(block);
     let mut b = Builder::new(&mut program, block);
-    let coordinates = b.define(Opcode::Input, RegClass::FULL, 2, &[], Attrs::Input(None));
     let baz = b.define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None));
+    let coordinates = b.define(Opcode::Input, RegClass::FULL, 2, &[], Attrs::Input(None));
     let src = b.src(coordinates);
     let foo = b.define(Opcode::Sam, RegClass::FULL, 4, &[src], Attrs::None);
     let foo_src = b.src(foo);
@@ -45,6 +46,18 @@ fn a_texture_and_a_sum_share_registers() {
     // The texture's four and baz: each sum takes the place of a part.
     let expected = Pressure { full: 10, ..Pressure::default() };
     assert_eq!(analysis.max_pressure(&program), expected);
+
+    // In no more than these registers, without a copy.
+    let before = program.clone();
+    let files = RegisterFiles { full: expected.full, ..target.register_files() };
+    run_within(&mut program, &target, files).unwrap();
+    let opcodes: Vec<Opcode> = program.iter_instrs().map(|(_, instr)| program.instrs[instr].opcode).collect();
+    assert_eq!(opcodes.iter().filter(|opcode| **opcode == Opcode::AddF).count(), 4);
+    assert!(!opcodes.contains(&Opcode::ParallelCopy), "{opcodes:?}");
+    let reg = |value: Value| program.instrs[before.values[value].instr].dsts[0].place.reg().unwrap();
+    for (k, &(_, sum)) in pairs.iter().enumerate() {
+        assert_eq!(reg(sum), reg(foo).offset(k as u16));
+    }
 }
 
 /// The rule of merge sets, at every point of random programs.

@@ -63,7 +63,7 @@ fn check_within(before: &Program, target: &Target, limits: RegisterFiles, opt: b
 fn assert_within(program: &Program, target: &Target, limits: RegisterFiles, before: &Program) {
     let mut before = before.clone();
     let pressure = Analysis::new(&mut before, target).unwrap().max_pressure(&before);
-    let size = target_size(&pressure, target, limits);
+    let size = target_size(&before, &pressure, target, limits);
     let check = |place: &Place, class: RegClass, components: u32| {
         let Place::Reg(reg) = *place else { return };
         let end = u32::from(unit_of(class, reg)) + components * u32::from(class.component_units());
@@ -148,6 +148,41 @@ fn random_programs_that_just_fit() {
         copies += tight.instruction_count() - roomy.instruction_count().min(tight.instruction_count());
     }
     assert!(copies > 100, "{copies}: nothing had to move");
+}
+
+/// Files of any size: a program is refused if, and only if, its pressure does not fit.
+#[test]
+fn random_programs_in_random_files() {
+    let (mut fitted, mut refused) = (0, 0);
+    for seed in 1..1500u64 {
+        let target = &targets()[(seed % 3) as usize];
+        let profile = Profile { pressure: 4 + (seed % 50) as usize, size: 20 + (seed % 70) as usize };
+        let program = random_program(seed, target, profile);
+        let needed = needed(&program, target);
+        // Mostly around what is needed, tiny and full ones too.
+        let mix = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let full = match mix >> 60 {
+            0 => 2 + (mix >> 32) as u32 % 40,
+            1 => 384,
+            _ => (needed.full + (mix >> 32) as u32 % 33).saturating_sub(8),
+        };
+        let half = match mix >> 56 & 15 {
+            0 => (mix >> 40) as u32 % 20,
+            1..8 => 192,
+            _ => (needed.half + (mix >> 40) as u32 % 9).saturating_sub(2),
+        };
+        let limits = RegisterFiles { full: full.min(384) & !1, half: half.min(192), ..target.register_files() };
+        let fits = needed.full <= limits.full && needed.half <= limits.half;
+        match check_within(&program, target, limits, false, seed) {
+            Ok(()) => {
+                assert!(fits, "seed {seed}: {needed:?} within {limits:?}");
+                fitted += 1;
+            }
+            Err(Error::NeedsSpilling { .. }) if !fits => refused += 1,
+            Err(error) => panic!("seed {seed}: {error}: {needed:?} within {limits:?}"),
+        }
+    }
+    assert!(fitted > 700 && refused > 100, "{fitted} {refused}");
 }
 
 /// Large programs near the limits of the machine: refused only if they do not fit.

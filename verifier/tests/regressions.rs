@@ -65,7 +65,11 @@ fn fixed(case: &Case) -> Result<(), String> {
                 Verdict::Unknown(_) if number > 0 && report.refusal.is_none() && report.crash().is_none() => {}
                 other => {
                     let reason = other.reason().unwrap_or_default();
-                    let input = if number == 0 && case.env.is_some() { "its input".to_owned() } else { format!("seed {}", env.seed) };
+                    let input = if number == 0 && case.env.is_some() {
+                        "its input".to_owned()
+                    } else {
+                        format!("seed {}", env.seed)
+                    };
                     return Err(format!(
                         "fails at {stage} on {input}: {reason}; when it was written: {}",
                         case.symptom.failure

@@ -170,7 +170,8 @@ fn copy_edge(program: &mut Program, block: Block, k: usize, readers: &SecondaryM
         if !is_placed(dst) {
             continue;
         }
-        if src.class.half != dst.class.half || src.value().is_some_and(|value| program.values[value].class != src.class) {
+        if src.class.half != dst.class.half || src.value().is_some_and(|value| program.values[value].class != src.class)
+        {
             return Err(Error::unsupported(program, phi, "a source of another class"));
         }
         all_private &= match src.operand {

@@ -105,7 +105,9 @@ impl Assigner<'_> {
                         let reg = reg_of(src.class, self.place[src_value]);
                         SrcOperand::Place(Place::Reg(reg.offset(offset)))
                     }
-                    SrcOperand::Place(Place::Assigned(_, reg) | Place::Reg(reg)) if src.class.half == dst.class.half => {
+                    SrcOperand::Place(Place::Assigned(_, reg) | Place::Reg(reg))
+                        if src.class.half == dst.class.half =>
+                    {
                         SrcOperand::Place(Place::Reg(reg.offset(offset)))
                     }
                     SrcOperand::Const(word) => SrcOperand::Const(word + offset),

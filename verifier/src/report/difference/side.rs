@@ -192,7 +192,9 @@ fn nir_text(line: &str) -> String {
     let line = line.split(" // ").next().unwrap_or(line).trim();
     let text = collapse(&line[line.find(['%', '@']).unwrap_or(0)..]);
     // The indices stand in the last parentheses.
-    let Some((call, indices)) = text.rsplit_once(" (").filter(|(_, indices)| indices.contains('=')) else { return text };
+    let Some((call, indices)) = text.rsplit_once(" (").filter(|(_, indices)| indices.contains('=')) else {
+        return text;
+    };
     let telling = |index: &&str| match index.split_once('=') {
         Some(("base" | "component", value)) => value != "0",
         Some((key, _)) => matches!(key, "reduction_op" | "atomic_op" | "image_dim"),

@@ -123,8 +123,7 @@ impl Generator {
         }
         self.enter(merge);
         self.pool = before;
-        for k in 0..POOL {
-            let (a, b) = (ends[0][k], ends[1][k]);
+        for (k, (&a, &b)) in ends[0].iter().zip(&ends[1]).enumerate() {
             if a != b {
                 let srcs = [self.builder().src(a), self.builder().src(b)];
                 self.count -= 2;

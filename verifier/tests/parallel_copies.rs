@@ -205,7 +205,7 @@ impl Case {
     fn operand(&self, entry: &Entry) -> (SrcOperand, u32) {
         let mask = if entry.half { 0xffff } else { u32::MAX };
         let at = self.index / 7 + entry.to;
-        if at % 2 == 0 {
+        if at.is_multiple_of(2) {
             let bits = bits_of(self.index, 20 + entry.to) & mask;
             (SrcOperand::Immediate(bits), bits)
         } else {
@@ -471,7 +471,7 @@ impl<'a> Series<'a> {
                 return Err(format!("{wrong:?} does not work on {target}"));
             }
             // What the validator forbids does not depend on the case so much that every one must go there.
-            if self.batches % 8 == 0
+            if self.batches.is_multiple_of(8)
                 && let Err(violations) = validate(&program, target, Form::Machine)
             {
                 return Err(violations[0].to_string());
@@ -660,7 +660,8 @@ fn wrong_lowerings_are_seen() {
         };
         part.iter().flat_map(|data| if data.opcode == Opcode::Swz { moves(data) } else { vec![data.clone()] }).collect()
     }
-    let changes: [(&str, &dyn Fn(&[InstrData]) -> Vec<InstrData>); 4] = [
+    type Change<'a> = (&'a str, &'a dyn Fn(&[InstrData]) -> Vec<InstrData>);
+    let changes: [Change<'_>; 4] = [
         ("two moves for a swap", &two_moves),
         ("the wrong order", &|part| part.iter().rev().cloned().collect()),
         ("the last one left out", &|part| part[..part.len().saturating_sub(1)].to_vec()),

@@ -196,7 +196,7 @@ impl Forest {
         if self.heads[set].is_some() {
             exposed.extend(self.within(sets, value));
             // The wide ones first: what lies in one of them is no root.
-            exposed.sort_unstable_by_key(|&other| (std::cmp::Reverse(sets.interval(other).len()), other.index()));
+            exposed.sort_unstable_by_key(|&other| (std::cmp::Reverse(sets.interval(other).units()), other.index()));
             let mut n = 0;
             for i in 0..exposed.len() {
                 let other = exposed[i];

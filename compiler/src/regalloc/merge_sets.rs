@@ -50,7 +50,7 @@ impl Interval {
     }
 
     /// Number of units.
-    pub const fn len(self) -> u16 {
+    pub const fn units(self) -> u16 {
         (self.end - self.start) as u16
     }
 }

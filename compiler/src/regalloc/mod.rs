@@ -4,10 +4,10 @@
 //! 1. `prepare`: the control-flow graph is put into shape (unreachable blocks go, critical edges get a block of their
 //!    own), tied sources are copied;
 //! 2. `special`: predicates and address registers, of which there are few, by computing values again;
-//! 3. [`conventional`]: a phi and its sources can be one variable;
-//! 4. [`liveness`]: where each value is live; [`merge_sets`]: which values are pieces of which;
+//! 3. `conventional`: a phi and its sources can be one variable;
+//! 4. `liveness`: where each value is live; [`merge_sets`]: which values are pieces of which;
 //! 5. [`pressure`]: how many registers are needed, known before any is assigned;
-//! 6. [`assign`]: general and shared registers in one walk over the blocks, which never needs more than that.
+//! 6. `assign`: general and shared registers in one walk over the blocks, which never needs more than that.
 //!
 //! [`lower_copies`] is a stage of its own: it turns the parallel copies, collects and splits into machine
 //! instructions with `parallel_copy`.

@@ -369,7 +369,7 @@ impl Emitter<'_> {
             return Err(Refused::NoScalarAlu);
         }
         let whole = src(from & !1, false);
-        if from % 2 == 0 {
+        if from.is_multiple_of(2) {
             self.mov(dst(to, true), whole);
         } else if narrows {
             // Nothing shifts on the way to a shared register: the two halves change places for the time being.

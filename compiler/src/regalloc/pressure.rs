@@ -1,6 +1,6 @@
 //! How many registers a program needs, known before any is assigned.
 //!
-//! All values that are live at a point have registers at it, each root of the [forest](super::forest) its own. What an
+//! All values that are live at a point have registers at it, each root of the `forest` its own. What an
 //! instruction needs beyond that is known from the instruction alone ([`Step`]), so the greatest
 //! sum over all points is what the program needs, and the assigner gets by with it: it can put all registers in
 //! any order in front of an instruction with a parallel copy, and there is an order without gaps (see
@@ -103,8 +103,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Puts a program into [conventional form](super::conventional) and computes everything. The program has been
-    /// through [`prepare`](super::prepare) and [`special`](super::special).
+    /// Puts a program into conventional form and computes everything. The program has been
+    /// through `prepare` and `special`.
     pub fn new(program: &mut Program, target: &Target) -> Result<Self, Error> {
         conventional::run(program)?;
         let order = super::order(program);

@@ -4,8 +4,8 @@
 //! bug. `--plant NAME` puts one behind the backend of `fuzz`, `verify`, `reduce` and `compile`. The compiler knows
 //! nothing of it, and nothing else changes: what is found is found as any other bug is.
 //!
-//! There are twelve, of different kinds: in the [instructions](ssa) of a program in SSA form, in its
-//! [registers](registers) and copies. `ci/planted-bugs` prints a table of how soon each is found, and of how much is left
+//! There are twelve, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its
+//! registers and copies (`registers`). `ci/planted-bugs` prints a table of how soon each is found, and of how much is left
 //! of the program.
 
 mod liveness;

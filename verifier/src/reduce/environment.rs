@@ -10,7 +10,7 @@
 //! - what is said of anything that the program does not read is not said any more;
 //! - the seed is 0.
 //!
-//! What is plainer is a matter of [`Plainness`], which every step lowers. What is written down then is what can be
+//! What is plainer is a matter of `Plainness`, which every step lowers. What is written down then is what can be
 //! looked at; what must be as the seed has it is not written down.
 
 use std::fmt::Display;

@@ -8,7 +8,7 @@
 //!
 //! What "the same way" means is in [`oracle`]: the same stage and the same kind of difference, the same refusal, or a
 //! panic at the same place. The input of the failing run gets simpler in [`environment`], the compiler's options and the GPU
-//! plainer in [`compilation`]; [`whole`] does all of it.
+//! plainer in `compilation`; [`whole`] does all of it.
 //!
 //! The result is a function of the program and the question alone. Candidates are tried in order, and with several
 //! threads the first in order that fails is taken, whoever found it; so the number of threads does not matter.

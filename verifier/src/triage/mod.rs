@@ -176,7 +176,7 @@ pub fn run(
             }
         }
     }
-    let members = each(options.jobs, &all, |seen| member(seen));
+    let members = each(options.jobs, &all, member);
     let mut found = Vec::new();
     for (seen, member) in all.iter().zip(members) {
         match member {

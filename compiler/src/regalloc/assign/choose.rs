@@ -35,7 +35,7 @@ impl Assigner<'_> {
             let (align, reach) = self.align_and_reach(value);
             for &root in &step.dying {
                 let at = self.place[root];
-                let fits = self.units(root) == len && self.file(self.class(root)) == file && at % align == 0;
+                let fits = self.units(root) == len && self.file(self.class(root)) == file && at.is_multiple_of(align);
                 if fits && at + len <= reach && blocked.is_free(at, len) {
                     return Some(at);
                 }
@@ -63,7 +63,7 @@ impl Assigner<'_> {
     pub(super) fn gap_for_set(&mut self, value: Value, blocked: &Units) -> Option<u16> {
         let sets = &self.analysis.sets;
         let interval = sets.set_interval(sets.set_of(value));
-        let len = interval.len();
+        let len = interval.units();
         if len <= self.units(value) {
             return None;
         }

@@ -64,7 +64,7 @@ impl Assigner<'_> {
                 moves.push(self.move_of(root, from, self.place[root]));
             }
         }
-        if is_last && !self.program.blocks[block].successors[1].is_some() {
+        if is_last && self.program.blocks[block].successors[1].is_none() {
             self.last[block].clone_from(&moves);
         } else if let Some(copy) = self.parallel_copy(&moves) {
             self.out.push(copy);

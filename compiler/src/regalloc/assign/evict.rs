@@ -131,10 +131,10 @@ impl Assigner<'_> {
             self.file(self.class(dying)) == file
                 && self.units(dying) == len
                 && !swapped.contains(&dying)
-                && at % align == 0
+                && at.is_multiple_of(align)
                 && at + len <= reach
                 && (at + len <= region.start || region.end <= at)
-                && self.place[root] % dying_align == 0
+                && self.place[root].is_multiple_of(dying_align)
                 && self.place[root] + len <= dying_reach
                 && self.results[file].is_free(at, len)
         };

@@ -311,10 +311,10 @@ impl<'a> Assigner<'a> {
         let sets = &self.analysis.sets;
         let set = sets.set_of(value);
         let interval = sets.set_interval(set);
-        if self.preferred[set] == i32::MIN && interval.len() > 0 {
+        if self.preferred[set] == i32::MIN && interval.units() > 0 {
             let start = i32::from(at) - (sets.interval(value).start - interval.start) as i32;
             let reach = self.reach[forest::kind(self.class(value))];
-            if start >= 0 && start + i32::from(interval.len()) <= i32::from(reach) {
+            if start >= 0 && start + i32::from(interval.units()) <= i32::from(reach) {
                 self.preferred[set] = start;
             }
         }

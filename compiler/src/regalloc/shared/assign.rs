@@ -215,7 +215,7 @@ impl Walk<'_> {
         reach: usize,
     ) -> Result<Option<u8>, Error> {
         let is_free = |taken: &[Option<u32>; 64], at: usize| {
-            at + len <= reach && at % align == 0 && taken[at..at + len].iter().all(Option::is_none)
+            at + len <= reach && at.is_multiple_of(align) && taken[at..at + len].iter().all(Option::is_none)
         };
         let wish = |walk: &Self| {
             let of = |value: Value| walk.elements.of(value).and_then(|(first, _)| walk.units[first as usize]);

@@ -4,11 +4,11 @@
 //! reason it cannot be moved on an edge, since the wave takes edges that no lane of it takes. So a value has one place
 //! all its life:
 //!
-//! 1. [`elements`] numbers the components of shared values; a split is another name for a component;
-//! 2. [`liveness`] says where they live, along physical edges;
-//! 3. [`assign`] walks over the blocks and gives each one the first gap, or names *victims*, the cheapest values that
+//! 1. `elements` numbers the components of shared values; a split is another name for a component;
+//! 2. `liveness` says where they live, along physical edges;
+//! 3. `assign` walks over the blocks and gives each one the first gap, or names *victims*, the cheapest values that
 //!    stand in the way;
-//! 4. [`spill`] puts the victims into general registers, one value for each lane, and what reads them there too; what
+//! 4. `spill` puts the victims into general registers, one value for each lane, and what reads them there too; what
 //!    must have them in a shared register gets them back for that one instruction. Then 2 to 4 again.
 //!
 //! Each round leaves fewer values that may become victims, so this ends. At last operands become registers, and phis

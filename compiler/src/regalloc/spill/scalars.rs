@@ -86,9 +86,12 @@ fn hoist_inputs(program: &mut Program) {
     }
 }
 
+/// Components that are read, each with its scalar and its split.
+type Components = SmallVec<[(u16, Value, Instr); 4]>;
+
 struct Pass {
-    /// For each vector that an instruction defines: component, scalar and split of each component that is read.
-    splits: SecondaryMap<Value, SmallVec<[(u16, Value, Instr); 4]>>,
+    /// For each vector that an instruction defines.
+    splits: SecondaryMap<Value, Components>,
     /// The scalar phis of a phi of vectors.
     parts: SecondaryMap<Value, SmallVec<[Value; 4]>>,
     /// Phi and component that a scalar phi stands for.
@@ -230,7 +233,7 @@ impl Pass {
         }
         let data = &program.instrs[instr];
         let is_split_of_other =
-            data.opcode == Opcode::Split && !data.srcs.first().is_some_and(|s| general_value(s).is_some());
+            data.opcode == Opcode::Split && data.srcs.first().is_none_or(|s| general_value(s).is_none());
         if data.dsts.iter().all(|dst| general_result(dst).is_some()) && !is_split_of_other {
             return;
         }

@@ -46,7 +46,7 @@ pub fn select_with(input: &ProgramInput, plant: Option<Plant<'_>>) -> Result<boo
 
 fn compiled(input: &ProgramInput, options: Options, mut plant: Option<Plant<'_>>) -> Result<bool, Failure> {
     let env = input.env();
-    if input.env_seed % 4 != 0 {
+    if !input.env_seed.is_multiple_of(4) {
         let plant: Option<Plant<'_>> = match &mut plant {
             Some(plant) => Some(&mut **plant),
             None => None,

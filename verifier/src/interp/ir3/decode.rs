@@ -55,11 +55,14 @@ pub(super) fn decode_watched(
     Ok((decoded, table.unwrap_or_default()))
 }
 
+/// What is watched, where somebody watches.
+type Table = Option<Vec<Watched<Read>>>;
+
 fn decode_with(
     program: &Program,
     target: &Target,
-    watched: Option<Vec<Watched<Read>>>,
-) -> std::result::Result<(Decoded, Option<Vec<Watched<Read>>>), Unsupported> {
+    watched: Table,
+) -> std::result::Result<(Decoded, Table), Unsupported> {
     let mut position = SecondaryMap::with_default(u32::MAX);
     for (i, &block) in program.layout.iter().enumerate() {
         position[block] = i as u32;

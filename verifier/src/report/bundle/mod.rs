@@ -1,7 +1,7 @@
 //! A failure as a folder that can be attached to a bug report as it is.
 //!
 //! A [`Case`] is everything that it takes to see a failure again: the program, the GPU, the compiler's options, the
-//! input, a planted bug if there is one. [`write`] makes a folder of it the moment that it is found; [`reduce`]
+//! input, a planted bug if there is one. [`write()`] makes a folder of it the moment that it is found; [`reduce`]
 //! replaces the folder by that of the smaller program; [`read`] gives the case back. Whatever else is in the folder
 //! (both sides of the stage, the first difference, the verdicts, the README) is made from the case by running it, so
 //! it cannot tell another story than the case does.

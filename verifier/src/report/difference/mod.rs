@@ -1,9 +1,9 @@
 //! The first difference of two runs, in its context.
 //!
 //! Both sides are run once more, and what one lane does is written down: the lane that has the wrong output, that wrote
-//! the wrong word, that ended or did not. The two lists of steps are [aligned](align) by what they write (stores,
+//! the wrong word, that ended or did not. The two lists of steps are aligned (`align`) by what they write (stores,
 //! outputs, ends of lanes, branches) and by equal values. The first pair that should be the same and is not is where the
-//! sides part. From the two different values, the instructions that computed them are [followed back](slice).
+//! sides part. From the two different values, the instructions that computed them are followed back (`slice`).
 
 mod align;
 mod print;

@@ -83,13 +83,13 @@ fn what_is_half_written_counts_for_nothing() {
     fs::write(partial.join("bundle.json"), "{ \"format\": 1, \"ver").expect("a file");
     assert_eq!(bundle::list(root.path()).expect("a folder"), Vec::<std::path::PathBuf>::new());
     let path = bundle::write(root.path(), &case).expect("a folder");
-    assert_eq!(bundle::list(root.path()).expect("a folder"), [path.clone()]);
+    assert_eq!(bundle::list(root.path()).expect("a folder"), std::slice::from_ref(&path));
     bundle::clean(root.path()).expect("a folder");
-    assert_eq!(names(root.path()), [name.clone()]);
+    assert_eq!(names(root.path()), std::slice::from_ref(&name));
     // Killed between the two renames.
     fs::rename(&path, root.path().join(format!(".{name}.old"))).expect("the folder is ours");
     assert_eq!(bundle::read(&path).expect("it is recovered"), case);
-    assert_eq!(names(root.path()), [name.clone()]);
+    assert_eq!(names(root.path()), std::slice::from_ref(&name));
     // Killed behind them.
     fs::create_dir(root.path().join(format!(".{name}.old"))).expect("a folder");
     bundle::clean(root.path()).expect("a folder");

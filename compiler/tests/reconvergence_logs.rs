@@ -16,9 +16,10 @@ use std::collections::BTreeSet;
 type Edges = BTreeSet<(Block, Block)>;
 
 fn physical(program: &Program) -> Edges {
-    let edges = program.layout.iter().flat_map(|&block| {
-        program.blocks[block].physical_successors.iter().map(move |&next| (block, next))
-    });
+    let edges = program
+        .layout
+        .iter()
+        .flat_map(|&block| program.blocks[block].physical_successors.iter().map(move |&next| (block, next)));
     edges.collect()
 }
 

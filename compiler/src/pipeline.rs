@@ -20,6 +20,8 @@ pub enum Stage {
     CopyPropagation,
     /// Removal of what nobody reads.
     DeadCode,
+    /// Results that are only passed on go where they are wanted at once.
+    Fold,
     /// Registers for predicates and addresses; critical edges get blocks of their own. Otherwise still SSA.
     Predicates,
     /// Registers for shared values; physical edges. General values are still in SSA form.
@@ -36,11 +38,12 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Select,
         Self::ScalarAlu,
         Self::CopyPropagation,
         Self::DeadCode,
+        Self::Fold,
         Self::Predicates,
         Self::SharedRegisters,
         Self::Spill,
@@ -56,6 +59,7 @@ impl Stage {
             Self::ScalarAlu => "scalar-alu",
             Self::CopyPropagation => "copy-propagation",
             Self::DeadCode => "dead-code",
+            Self::Fold => "fold",
             Self::Predicates => "predicates",
             Self::SharedRegisters => "shared-registers",
             Self::Spill => "spill",
@@ -86,6 +90,8 @@ pub struct Options {
     pub copy_propagation: bool,
     /// Remove dead code.
     pub dead_code: bool,
+    /// Fold results that are only passed on.
+    pub fold: bool,
     /// The last stage that runs.
     pub last: Stage,
     /// How many registers the program may take.
@@ -98,6 +104,7 @@ impl Default for Options {
             scalar_alu: true,
             copy_propagation: true,
             dead_code: true,
+            fold: true,
             last: Stage::LowerCopies,
             registers: RegisterLimit::Target,
         }
@@ -112,6 +119,7 @@ impl Options {
                 Stage::ScalarAlu => self.scalar_alu,
                 Stage::CopyPropagation => self.copy_propagation,
                 Stage::DeadCode => self.dead_code,
+                Stage::Fold => self.fold,
                 _ => true,
             }
     }
@@ -193,6 +201,7 @@ pub fn run_stage(
         Stage::LowerSpills => regalloc::lower_spills::run(program).map_err(of_registers)?,
         Stage::CopyPropagation => opt::copy_propagation::run(program, target),
         Stage::DeadCode => opt::dead_code::run(program),
+        Stage::Fold => opt::fold::run(program, target),
         Stage::Predicates => regalloc::predicates(program, target).map_err(of_registers)?,
         Stage::SharedRegisters => {
             regalloc::shared::run(program, target, options.registers.files(target)).map_err(of_registers)?;

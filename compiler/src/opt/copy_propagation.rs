@@ -10,7 +10,9 @@
 //! - `absneg`, where the reader has the same modifiers for its source;
 //! - a split of a collect, and a collect of all splits of one vector.
 //!
-//! Where only the other source of a commutative operation can hold a constant or an immediate, the two change places.
+//! Where only the other source of a commutative operation can hold a constant or an immediate, the two change places. An
+//! immediate of 32 bits that has no place in the instruction is put into the constant file, behind the last word that the
+//! program reads or writes there.
 //!
 //! A word of the constant file may be written by the program itself (a preamble does so). Its copy is a register with
 //! the old contents, so only copies that stand behind the last such write are looked through.
@@ -18,20 +20,23 @@
 use crate::ir3::legality::{allowed_mods, takes_flut_immediates, valid_source};
 use crate::ir3::reconvergence::{Waiting, may_diverge};
 use crate::ir3::{
-    Attrs, Block, Condition, Instr, InstrData, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Round,
-    Src, SrcOperand, Type, Value,
+    Attrs, Block, Category, Condition, Instr, InstrData, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile,
+    Round, ShaderStage, Src, SrcOperand, Type, Value,
     opcode::{Latency, Numeric},
 };
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
+use std::ops::Range;
 
 /// Replaces operands by what was copied into them.
 pub fn run(program: &mut Program, target: &Target) {
     let writers = program.iter_instrs().filter(|&(_, instr)| writes_consts(program.instrs[instr].opcode)).count();
     let shared = SharedValues::new(program);
+    let free = free_words(program, target);
     let mut pass = Pass {
         target,
+        free,
         program,
         vectors: SecondaryMap::new(),
         early: SecondaryMap::new(),
@@ -62,6 +67,41 @@ fn writes_consts(opcode: Opcode) -> bool {
     matches!(opcode, Stc | Stsc | LdcK | LdgK | PushConstsLoadMacro)
 }
 
+/// Words of the constant file behind all that the program reads or writes, up to the first that the driver passes.
+fn free_words(program: &Program, target: &Target) -> Range<u16> {
+    const NONE: Range<u16> = 0..0;
+    let limits = &target.const_limits;
+    let vec4 = match program.stage {
+        Some(ShaderStage::Compute) => limits.compute,
+        Some(ShaderStage::Fragment) => limits.fragment,
+        _ => limits.geometry,
+    };
+    let params = program.consts.driver_params.iter().map(|param| u32::from(param.word) & !3);
+    let end = params.min().unwrap_or(u32::MAX).min(4 * vec4);
+    let mut start = program.consts.immediates.iter().map(|&(word, _)| u32::from(word) + 1).max().unwrap_or(0);
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        for src in &data.srcs {
+            match src.operand {
+                // The driver's words, which are at the end, are no obstacle.
+                SrcOperand::Const(word) if u32::from(word) < end => start = start.max(u32::from(word) + 1),
+                SrcOperand::ConstRelative(_) => return NONE,
+                _ => {}
+            }
+        }
+        match (data.opcode, data.srcs.first().map(|src| src.operand)) {
+            (Opcode::Stc, Some(SrcOperand::Immediate(base))) if data.srcs.len() == 2 => {
+                start = start.max(base + data.srcs[1].mask.span());
+            }
+            // Where other writes go, an address register may say.
+            (opcode, _) if writes_consts(opcode) => return NONE,
+            _ => {}
+        }
+    }
+    let start = start.next_multiple_of(4);
+    if start < end { start as u16..end as u16 } else { NONE }
+}
+
 struct Pass<'a> {
     target: &'a Target,
     program: &'a mut Program,
@@ -70,6 +110,8 @@ struct Pass<'a> {
     /// Moves in front of the last write to the constant file.
     early: SecondaryMap<Instr, bool>,
     writers_to_come: usize,
+    /// Words of the constant file that the program has no other use for.
+    free: Range<u16>,
     /// Where shared values are defined, if there are any.
     shared: Option<SharedValues>,
     /// The block whose turn it is.
@@ -135,7 +177,7 @@ impl Pass<'_> {
         match opcode {
             Opcode::Split => self.simplify_split(instr),
             Opcode::Collect => self.note_collect(instr),
-            Opcode::Mov if self.writers_to_come > 0 => self.early[instr] = true,
+            Opcode::Mov | Opcode::AbsnegF | Opcode::AbsnegS if self.writers_to_come > 0 => self.early[instr] = true,
             _ if writes_consts(opcode) => self.writers_to_come -= 1,
             _ => {}
         }
@@ -156,8 +198,10 @@ impl Pass<'_> {
                 if from.class != src.class && is_register && !self.may_read_shared(instr, slot, from) {
                     return false;
                 }
-                let Some(from) = with_reader_mods(data.opcode, from, src.mods) else { return false };
-                Src { flags: src.flags, ..from }
+                match with_reader_mods(data.opcode, from, src.mods) {
+                    Some(direct) if self.place(instr, slot, Src { flags: src.flags, ..direct }) => return true,
+                    _ => return self.place_in_const_file(instr, slot, from),
+                }
             }
             Copied::Modified(from, numeric) => {
                 if data.opcode.info().numeric != numeric || !applies_mods_to_numbers(data.opcode) {
@@ -170,11 +214,40 @@ impl Pass<'_> {
                 Src { flags: src.flags, mods, ..from }
             }
         };
-        if valid_source(self.target, data, slot, &new) {
+        self.place(instr, slot, new)
+    }
+
+    /// Makes `new` the source `slot`, or, where that cannot hold it, the other one of a commutative operation; whether
+    /// it did.
+    fn place(&mut self, instr: Instr, slot: usize, new: Src) -> bool {
+        if valid_source(self.target, &self.program.instrs[instr], slot, &new) {
             self.program.instrs[instr].srcs[slot] = new;
             return true;
         }
-        self.step_swapped(instr, slot, new)
+        self.place_swapped(instr, slot, new)
+    }
+
+    /// Has source `slot` read an immediate from the constant file.
+    fn place_in_const_file(&mut self, instr: Instr, slot: usize, immediate: Src) -> bool {
+        let data = &self.program.instrs[instr];
+        let (SrcOperand::Immediate(bits), false) = (immediate.operand, immediate.class.half) else { return false };
+        // Meta instructions become moves, which take immediates as they are.
+        if !matches!(data.opcode.category(), Category::Alu2 | Category::Alu3) {
+            return false;
+        }
+        let known = self.program.consts.immediates.iter().find(|&&(_, its)| its == bits).map(|&(word, _)| word);
+        let Some(word) = known.or_else(|| (!self.free.is_empty()).then_some(self.free.start)) else { return false };
+        let old = data.srcs[slot];
+        let placed = self.place(
+            instr,
+            slot,
+            Src { operand: SrcOperand::Const(word), mods: old.mods, flags: old.flags, ..immediate },
+        );
+        if placed && known.is_none() {
+            self.program.consts.immediates.push((word, bits));
+            self.free.start += 1;
+        }
+        placed
     }
 
     /// Whether source `slot` may read the shared register `from` instead of the general one that it was copied to.
@@ -200,7 +273,7 @@ impl Pass<'_> {
     }
 
     /// The same, with the first two sources exchanged.
-    fn step_swapped(&mut self, instr: Instr, slot: usize, new: Src) -> bool {
+    fn place_swapped(&mut self, instr: Instr, slot: usize, new: Src) -> bool {
         if slot > 1 || !is_commutative(self.program.instrs[instr].opcode) {
             return false;
         }
@@ -247,19 +320,20 @@ impl Pass<'_> {
         if from.class.half != info.class.half || !fits {
             return None;
         }
+        let is_word = matches!(from.operand, SrcOperand::Const(_)) && !info.class.half && !self.early[info.instr];
         match def.opcode {
             Opcode::Mov if from.mods.is_empty() && copies_bits(def) => {
                 let valid = match from.operand {
                     SrcOperand::Immediate(_) => true,
                     // A half constant is converted as its reader's type wants it.
-                    SrcOperand::Const(_) => !info.class.half && !self.early[info.instr],
+                    SrcOperand::Const(_) => is_word,
                     _ => is_value && info.class.file == RegFile::General,
                 };
                 valid.then_some(Copied::Same(from))
             }
             _ if from_shared || info.class.file == RegFile::Shared && is_value => None,
-            Opcode::AbsnegF if is_value => Some(Copied::Modified(from, Numeric::Float)),
-            Opcode::AbsnegS if is_value => Some(Copied::Modified(from, Numeric::Int)),
+            Opcode::AbsnegF if is_value || is_word => Some(Copied::Modified(from, Numeric::Float)),
+            Opcode::AbsnegS if is_value || is_word => Some(Copied::Modified(from, Numeric::Int)),
             _ => None,
         }
     }
@@ -460,6 +534,55 @@ mod tests {
         assert_eq!(sources(&program, int), [neg, x]);
         assert_eq!(sources(&program, mad), [x.with_mods(Mods::NEG), abs, x]);
         assert_eq!(sources(&program, chosen), [neg, x, x]);
+    }
+
+    #[test]
+    fn immediates_that_fit_nowhere_stand_in_the_constant_file() {
+        let (mut program, block) = program();
+        let mut b = Builder::new(&mut program, block);
+        let x = b.define(Opcode::Input, R, 1, &[], Attrs::Input(None));
+        let x = b.src(x);
+        let third = mov(&mut b, Src::immediate(0x3eaa_aaab, false));
+        let one = mov(&mut b, Src::immediate(0x3f80_0000, false));
+        let mul = alu(&mut b, Opcode::MulF, &[x, third.with_mods(Mods::NEG)]);
+        let mad = alu(&mut b, Opcode::MadF32, &[x, third, one]);
+        let both = alu(&mut b, Opcode::AddF, &[Src::constant(9, false), third]);
+        b.effect(Opcode::Stc, &[Src::immediate(20, false), x]);
+        run(&mut program, &Target::default());
+        // c24 on: behind what is read and what is written.
+        let (a, b) = (Src::constant(24, false), Src::constant(25, false));
+        assert_eq!(sources(&program, mul), [x, a.with_mods(Mods::NEG)]);
+        assert_eq!(sources(&program, mad), [a, x, b]);
+        assert_eq!(sources(&program, both), [Src::constant(9, false), third]);
+        assert_eq!(program.consts.immediates, [(24, 0x3eaa_aaab), (25, 0x3f80_0000)]);
+    }
+
+    /// An access relative to an address may read any word.
+    #[test]
+    fn the_constant_file_is_full_where_accesses_are_relative() {
+        let (mut program, block) = program();
+        let mut b = Builder::new(&mut program, block);
+        let x = b.define(Opcode::Input, R, 1, &[], Attrs::Input(None));
+        let x = b.src(x);
+        let operand = SrcOperand::ConstRelative(0);
+        let relative = mov(&mut b, Src::new(operand, R, crate::ir3::WriteMask::SCALAR));
+        let third = mov(&mut b, Src::immediate(0x3eaa_aaab, false));
+        let mad = alu(&mut b, Opcode::MadF32, &[x, third, relative]);
+        run(&mut program, &Target::default());
+        assert_eq!(sources(&program, mad), [x, third, relative]);
+    }
+
+    #[test]
+    fn modified_words_of_the_constant_file_are_looked_through() {
+        let (mut program, block) = program();
+        let mut b = Builder::new(&mut program, block);
+        let x = b.define(Opcode::Input, R, 1, &[], Attrs::Input(None));
+        let x = b.src(x);
+        let neg = alu(&mut b, Opcode::AbsnegF, &[Src::constant(3, false).with_mods(Mods::NEG)]);
+        let neg = b.src(neg);
+        let mad = alu(&mut b, Opcode::MadF32, &[x, x, neg]);
+        run(&mut program, &Target::default());
+        assert_eq!(sources(&program, mad)[2], Src::constant(3, false).with_mods(Mods::NEG));
     }
 
     #[test]

@@ -2,4 +2,5 @@
 
 pub mod copy_propagation;
 pub mod dead_code;
+pub mod fold;
 pub mod scalar_alu;

@@ -91,7 +91,7 @@ struct Stages {
 }
 
 /// The stages that a program can do without.
-const OPTIONAL_STAGES: [Stage; 3] = [Stage::ScalarAlu, Stage::CopyPropagation, Stage::DeadCode];
+const OPTIONAL_STAGES: [Stage; 4] = [Stage::ScalarAlu, Stage::CopyPropagation, Stage::DeadCode, Stage::Fold];
 
 impl Stages {
     fn options(&self) -> Options {
@@ -100,6 +100,7 @@ impl Stages {
             scalar_alu: runs(Stage::ScalarAlu),
             copy_propagation: runs(Stage::CopyPropagation),
             dead_code: runs(Stage::DeadCode),
+            fold: runs(Stage::Fold),
             ..Options::default()
         }
     }

@@ -7,29 +7,12 @@ use ir3_compiler::ir3::text::read;
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::occupancy::{WorkKind, Workload};
 use ir3_compiler::target::{Generation, Target};
-use ir3_verifier::mesa::{Log, SectionKind, Source, Statistics};
+use ir3_verifier::mesa::{Log, SectionKind, Source};
 use std::path::Path;
 
 fn target(path: &Path) -> Target {
     let folder = path.parent().and_then(Path::file_name).unwrap().to_str().unwrap();
     Target::by_name(folder.split('-').next().unwrap()).unwrap()
-}
-
-/// What Mesa says, in the form of ours; private memory is not in the line.
-fn said(statistics: &Statistics, ours: &Stats) -> Stats {
-    let get = |name: &str| statistics.get(name).unwrap_or(0) as u32;
-    Stats {
-        instructions: get("instr"),
-        nops: get("nops"),
-        mov: get("mov"),
-        cov: get("cov"),
-        full: get("full"),
-        half: get("half"),
-        stp: ours.stp,
-        ldp: ours.ldp,
-        categories: ["cat0", "cat1", "cat2", "cat3", "cat4", "cat5", "cat6", "cat7"].map(get),
-        preamble: get("preamble"),
-    }
 }
 
 #[test]
@@ -52,7 +35,7 @@ fn final_programs_cost_what_mesa_says() {
                 ours.instructions += 2;
                 ours.categories[7] += 2;
             }
-            let said = said(statistics, &ours);
+            let said = statistics.to_stats(&ours);
             if ours != said {
                 errors.push(format!("{} {}:\n  {ours:?}\n  {said:?}", path.display(), statistics.stage));
             }

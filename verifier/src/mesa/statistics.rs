@@ -4,6 +4,7 @@
 //! and behind the last variant's one about the waves: `; gpu gen 6, …, branchstack 1, …, max_waves 16`.
 
 use super::{Log, SectionKind};
+use ir3_compiler::stats::Stats;
 
 /// The figures of one variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,25 @@ impl Statistics {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.figures.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
+    }
+
+    /// What Mesa says, in the form of our own counting. Private memory is not in the line: that is as `counted` of the
+    /// same program.
+    #[must_use]
+    pub fn to_stats(&self, counted: &Stats) -> Stats {
+        let get = |name: &str| self.get(name).unwrap_or(0) as u32;
+        Stats {
+            instructions: get("instr"),
+            nops: get("nops"),
+            mov: get("mov"),
+            cov: get("cov"),
+            full: get("full"),
+            half: get("half"),
+            stp: counted.stp,
+            ldp: counted.ldp,
+            categories: ["cat0", "cat1", "cat2", "cat3", "cat4", "cat5", "cat6", "cat7"].map(get),
+            preamble: get("preamble"),
+        }
     }
 
     fn add(&mut self, list: &str) {

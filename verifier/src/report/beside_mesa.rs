@@ -95,20 +95,7 @@ impl Figures {
 
     /// What Mesa says, and what is counted of its final program beside that.
     fn said(statistics: &Statistics, counted: &Stats) -> Self {
-        let get = |name: &str| statistics.get(name).unwrap_or(0) as u32;
-        let stats = Stats {
-            instructions: get("instr"),
-            nops: get("nops"),
-            mov: get("mov"),
-            cov: get("cov"),
-            full: get("full"),
-            half: get("half"),
-            stp: counted.stp,
-            ldp: counted.ldp,
-            categories: ["cat0", "cat1", "cat2", "cat3", "cat4", "cat5", "cat6", "cat7"].map(get),
-            preamble: get("preamble"),
-        };
-        Self::new(&stats, statistics.waves.map(|waves| waves.max_waves))
+        Self::new(&statistics.to_stats(counted), statistics.waves.map(|waves| waves.max_waves))
     }
 
     fn add(&mut self, other: &Self) {

@@ -9,8 +9,6 @@ mod align;
 mod print;
 mod side;
 mod slice;
-#[cfg(test)]
-mod tests;
 
 use crate::check::{DEFAULT_FUEL, Snapshot};
 use crate::interp::trace::{Step, Trace, Traced};

@@ -118,6 +118,11 @@ impl Step {
         }
     }
 
+    /// Whether a value has no place before this step. A piece has one: that of what it is a copy of.
+    pub fn is_new(&self, value: Value) -> bool {
+        self.results.iter().any(|result| result.value == value && !matches!(result.manner, Manner::Piece(_)))
+    }
+
     fn is_killed(&self, value: Value) -> bool {
         self.killed_at[value] == self.number
     }

@@ -102,8 +102,7 @@ impl Assigner<'_> {
         }
         self.clear_file(file);
         for (value, at) in places {
-            let is_new = step.results.iter().any(|result| result.value == value);
-            self.relocate(value, at as u16, is_new);
+            self.relocate(value, at as u16, step.is_new(value));
             self.occupy(value);
         }
         for (value, at) in result_places {

@@ -50,7 +50,7 @@ impl Assigner<'_> {
             for k in 0..self.program.blocks[block].predecessors.len() {
                 let pred = self.program.blocks[block].predecessors[k];
                 if self.visited[pred] {
-                    self.connect(pred, k, block);
+                    self.connect(pred, k, block)?;
                 }
             }
         }
@@ -165,13 +165,13 @@ impl Assigner<'_> {
             && self.visited[next]
             && let Some(k) = self.program.blocks[next].predecessors.iter().position(|&pred| pred == block)
         {
-            self.connect(block, k, next);
+            self.connect(block, k, next)?;
         }
         Ok(())
     }
 
     /// Makes the parallel copy at the end of `pred`, which is predecessor `k`, bring everything to where `block` has it.
-    fn connect(&mut self, pred: Block, k: usize, block: Block) {
+    fn connect(&mut self, pred: Block, k: usize, block: Block) -> Result<(), Error> {
         let old = std::mem::take(&mut self.last[pred]);
         for (i, item) in old.iter().enumerate() {
             if let Some(value) = item.value.expand() {
@@ -201,7 +201,10 @@ impl Assigner<'_> {
             }
             let mut from = class;
             let src = match self.index[source] {
-                (0, 0) => continue,
+                (0, 0) => {
+                    let what = format!("{source} is nowhere at the end of {pred}, and {block} needs it");
+                    return Err(Error::Malformed { what });
+                }
                 (0, exit) => {
                     let Exit { at, root, offset, .. } = self.exits[exit as usize - 1];
                     // Its root may be what the copy writes.
@@ -228,6 +231,7 @@ impl Assigner<'_> {
             self.index[self.exits[i as usize].value].1 = 0;
         }
         self.last[pred] = new;
+        Ok(())
     }
 
     /// Puts the parallel copies where they belong.

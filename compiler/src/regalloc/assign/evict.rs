@@ -43,8 +43,7 @@ impl Assigner<'_> {
             }
         }
         for &(root, to) in &plan {
-            let is_new = step.results.iter().any(|result| result.value == root);
-            self.relocate(root, to, is_new);
+            self.relocate(root, to, step.is_new(root));
             self.occupy(root);
             if step.dying.contains(&root) {
                 self.dying[file].insert(to, self.units(root));

@@ -97,7 +97,6 @@ fn random_programs_with_few_registers() {
 
 /// The same, with registers assigned to what was spilled.
 #[test]
-#[ignore = "known: seed 52, `min`: assignment loses a copy where a phi's source is a reload (ARCHITECTURE.md, where the work stands)"]
 fn random_programs_in_few_registers() {
     random_programs(true);
 }

@@ -99,7 +99,7 @@ fn what_has_no_private_memory_says_so() {
         let seed = program_seed(0x5112, number);
         let target = Target::by_name("a330").unwrap();
         let generated = generate::from_seed(seed, Profile::Pressure, Features::of(&target));
-        let mut checker = Checker::new(target, options(RegisterLimit::Minimum(0)));
+        let mut checker = Checker::new(target, options(RegisterLimit::Registers(12)));
         let report = checker.program(&generated.shader, &env_seeds(seed, 1));
         assert!(report.refutation().is_none() && report.crash().is_none());
         if let Some(error) = report.refusal {

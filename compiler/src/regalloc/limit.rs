@@ -13,8 +13,8 @@ pub enum RegisterLimit {
     /// So many full general registers, counted by components: 4 are one vec4. Where half registers have a file of
     /// their own, as many of these.
     Registers(u16),
-    /// As few as the program can do with (whatever one instruction does not need in a register is in memory), and so
-    /// many more, counted as above.
+    /// As few as the program can do with (whatever one instruction does not need in a register is in memory, if there
+    /// is any), and so many more, counted as above.
     Minimum(u16),
 }
 

@@ -24,6 +24,7 @@ mod assign;
 mod conventional;
 mod file;
 pub mod forest;
+mod inputs;
 mod limit;
 pub mod liveness;
 pub mod lower_copies;
@@ -63,8 +64,12 @@ pub enum Error {
         file: &'static str,
     },
     /// One instruction needs more registers than there are.
-    #[error("an instruction needs {needed} of {available} {file} registers, with all else in memory")]
+    #[error("{instr} ({opcode}) needs {needed} of {available} {file} registers, with all else in memory")]
     Instruction {
+        /// The instruction that needs most.
+        instr: Instr,
+        /// Its mnemonic.
+        opcode: &'static str,
         /// Registers that it needs.
         needed: u32,
         /// Registers that there are.

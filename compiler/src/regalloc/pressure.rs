@@ -7,9 +7,11 @@
 //! `assign/compact.rs`).
 //!
 //! Units are half registers. Where the halves are the front of the full file (`merged_regs`), a number of halves takes
-//! the next even number of units, and `full` counts them in. Arrays are there all the time.
+//! the next even number of units, and `full` counts them in. Arrays are there all the time. Where inputs have given
+//! registers, the start of the program needs what is between these, too (`inputs`).
 
 use super::forest::{self, FULL, Forest, HALF, SHARED, SHARED_HALF, Sums, Values};
+use super::inputs::{self, Inputs};
 use super::liveness::Liveness;
 use super::merge_sets::MergeSets;
 use super::step::{Manner, Step};
@@ -100,6 +102,8 @@ pub struct Analysis {
     merged: bool,
     /// Units of arrays.
     pub(super) arrays: Sums,
+    /// The places of the inputs, where some are given.
+    pub(super) inputs: Option<Inputs>,
 }
 
 impl Analysis {
@@ -117,7 +121,8 @@ impl Analysis {
             }
             arrays[forest::kind(data.class)] += u32::from(data.length) * u32::from(data.class.component_units());
         }
-        Ok(Self { liveness, sets, merged: target.merged_regs, arrays })
+        let inputs = inputs::run(program, &liveness, target.merged_regs, &arrays)?;
+        Ok(Self { liveness, sets, merged: target.merged_regs, arrays, inputs })
     }
 
     /// The most that the program needs at any point.
@@ -162,7 +167,12 @@ impl Analysis {
         let mut sums = forest.sums;
         step.results.retain(|result| is_kept(program, &self.liveness, result.value));
         step.results.iter().for_each(|result| self.count(program, &mut sums, result.value));
-        visit(Point::Start(block), forest, Pressure::of(&sums, &self.arrays, self.merged));
+        let mut pressure = Pressure::of(&sums, &self.arrays, self.merged);
+        if let Some(inputs) = self.inputs.as_ref().filter(|_| block == program.entry()) {
+            pressure.full = inputs.ends[FULL] + self.arrays[FULL];
+            pressure.half = inputs.ends[HALF].max(self.arrays[HALF]);
+        }
+        visit(Point::Start(block), forest, pressure);
         self.advance(program, step, forest);
         for &instr in rest {
             step.read(program, &self.liveness, &self.sets, forest, instr);

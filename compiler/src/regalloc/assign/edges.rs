@@ -10,7 +10,7 @@ use super::{Assigner, Exit, Move, NOWHERE, Start};
 use crate::ir3::{Block, Instr, Opcode, PhysReg, Place, SrcOperand};
 use crate::regalloc::Error;
 use crate::regalloc::forest::Values;
-use crate::regalloc::parallel_copy::{reg_of, unit_of};
+use crate::regalloc::parallel_copy::reg_of;
 use crate::regalloc::pressure::is_kept;
 use crate::regalloc::step::Step;
 
@@ -59,14 +59,20 @@ impl Assigner<'_> {
 
     /// Phis and inputs get their places.
     fn place_start(&mut self, from: Option<usize>, step: &Step) -> Result<(), Error> {
+        let analysis = self.analysis;
+        if let (None, Some(inputs)) = (from, &analysis.inputs) {
+            for &(value, at) in &inputs.places {
+                self.insert_root(value);
+                self.put(value, at);
+            }
+            return Ok(());
+        }
         // Those whose place is known go first.
         let known: Vec<Option<u16>> = (step.results.iter())
             .map(|result| {
                 let data = &self.program.instrs[self.program.values[result.value].instr];
-                let dst = data.dsts.iter().find(|dst| dst.value() == Some(result.value))?;
-                match (data.opcode, dst.place) {
-                    (Opcode::Input, Place::Assigned(_, reg)) => Some(unit_of(dst.class, reg)),
-                    (Opcode::Phi, _) => data.srcs.get(from?)?.value().map(|src| self.place[src]),
+                match data.opcode {
+                    Opcode::Phi => data.srcs.get(from?)?.value().map(|src| self.place[src]),
                     _ => None,
                 }
             })
@@ -78,8 +84,6 @@ impl Assigner<'_> {
                     continue;
                 }
                 let value = result.value;
-                let data = &self.program.instrs[self.program.values[value].instr];
-                let is_input = data.opcode == Opcode::Input;
                 let file = self.file(self.class(value));
                 let (align, reach) = self.align_and_reach(value);
                 let len = self.units(value);
@@ -87,9 +91,6 @@ impl Assigner<'_> {
                 let fits =
                     |&at: &u16| at != NOWHERE && at % align == 0 && at + len <= reach && blocked.is_free(at, len);
                 let known_place = known.filter(fits);
-                if is_input && known.is_some() && known_place.is_none() {
-                    return Err(Error::Malformed { what: format!("the register of input {value} is taken") });
-                }
                 self.insert_root(value);
                 let at = known_place
                     .or_else(|| self.preferred_place(value, &blocked))

@@ -47,15 +47,6 @@ pub struct Plan {
     pub memory_phis: SecondaryMap<Value, bool>,
 }
 
-/// So many registers are needed at one place, of so many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lack {
-    /// What is needed.
-    pub needed: Units,
-    /// The instruction.
-    pub instr: Instr,
-}
-
 /// The values that can be computed again wherever they are needed, at the cost of a reload.
 fn rematerializable(program: &Program) -> SecondaryMap<Value, bool> {
     use Opcode::{LdcK, LdgK, PushConstsLoadMacro, Stc, Stsc};
@@ -85,14 +76,7 @@ fn is_fixed_move(program: &Program, value: Value, consts: bool) -> bool {
 }
 
 /// Makes the plan. `fixed` is what arrays and the base register take.
-pub fn run(
-    program: &Program,
-    order: &[Block],
-    loops: &Loops,
-    next: &NextUse,
-    room: Room,
-    fixed: Units,
-) -> Result<Plan, Lack> {
+pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, room: Room, fixed: Units) -> Plan {
     let mut walk = Walk {
         program,
         next,
@@ -116,12 +100,12 @@ pub fn run(
     };
     for &block in order {
         walk.enter(block);
-        walk.run_block(block)?;
+        walk.run_block(block);
         walk.visited[block] = true;
     }
     order.iter().for_each(|&block| walk.couple(block));
     walk.spread();
-    Ok(walk.plan)
+    walk.plan
 }
 
 struct Walk<'a> {
@@ -347,7 +331,7 @@ impl Walk<'_> {
         }
     }
 
-    fn run_block(&mut self, block: Block) -> Result<(), Lack> {
+    fn run_block(&mut self, block: Block) {
         let program = self.program;
         let instrs = &program.blocks[block].instrs;
         let mut inputs = false;
@@ -363,20 +347,13 @@ impl Walk<'_> {
                 }
                 _ => {
                     if std::mem::take(&mut inputs) {
-                        self.check(self.sums, instr)?;
                         self.drop_unused();
                     }
-                    self.step(block, instr, data)?;
+                    self.step(block, data);
                 }
             }
         }
         self.finish(block);
-        Ok(())
-    }
-
-    fn check(&self, units: Units, instr: Instr) -> Result<(), Lack> {
-        let needed = units + self.fixed;
-        if self.room.fits(needed) { Ok(()) } else { Err(Lack { needed, instr }) }
     }
 
     fn drop_unused(&mut self) {
@@ -384,7 +361,7 @@ impl Walk<'_> {
         unused.into_iter().for_each(|value| self.remove(value));
     }
 
-    fn step(&mut self, block: Block, instr: Instr, data: &InstrData) -> Result<(), Lack> {
+    fn step(&mut self, block: Block, data: &InstrData) {
         let reads = operands(data);
         for &value in &reads {
             if !self.is_inside[value] {
@@ -397,13 +374,9 @@ impl Walk<'_> {
         // A result that is tied to a vector of which a part lives on may have to be apart from it.
         let tied = data.dsts.iter().filter(|dst| dst.flags.contains(OperandFlags::TIED)).filter_map(general_result);
         let tied: Units = tied.fold(Units::default(), |sum, value| sum + self.units(value));
-        self.limit(instr, &reads, |_| early)?;
+        self.limit(&reads, |_| early);
         if tied != Units::default() && self.ghosts(&reads) != Units::default() {
-            self.limit(
-                instr,
-                &reads,
-                |walk| if walk.ghosts(&reads) == Units::default() { early } else { early + tied },
-            )?;
+            self.limit(&reads, |walk| if walk.ghosts(&reads) == Units::default() { early } else { early + tied });
         }
         for &value in &reads {
             let uses = &mut self.uses[value];
@@ -420,14 +393,13 @@ impl Walk<'_> {
         writes.iter().for_each(|&value| self.insert(value));
         // Of a vector that is taken apart, the parts are there as long as it is.
         if data.opcode != Opcode::Split || !dying.is_empty() {
-            self.limit(instr, &writes, |walk| walk.ghosts(&dying_vectors))?;
+            self.limit(&writes, |walk| walk.ghosts(&dying_vectors));
         }
         for &value in &writes {
             if self.next_use(value) == NEVER {
                 self.remove(value);
             }
         }
-        Ok(())
     }
 
     /// Units that vectors keep when they die, beyond those of their parts that live on.
@@ -451,12 +423,12 @@ impl Walk<'_> {
         sum
     }
 
-    /// Makes room: what is used last leaves, `pinned` and vectors stay.
-    fn limit(&mut self, instr: Instr, pinned: &[Value], more: impl Fn(&Self) -> Units) -> Result<(), Lack> {
+    /// Makes room, as far as there is any to be made: what is used last leaves, `pinned` and vectors stay.
+    fn limit(&mut self, pinned: &[Value], more: impl Fn(&Self) -> Units) {
         loop {
             let needed = self.sums + more(self) + self.fixed;
             if self.room.fits(needed) {
-                return Ok(());
+                return;
             }
             let (full, half) = Room::demand(needed, self.room.merged);
             // Where only one of the files is full, only its values help.
@@ -471,7 +443,7 @@ impl Walk<'_> {
                 self.inside.iter().filter(can_leave).copied().max_by_key(|&value| (self.next_use(value), value));
             match victim {
                 Some(victim) => self.remove(victim),
-                None => return Err(Lack { needed, instr }),
+                None => return,
             }
         }
     }

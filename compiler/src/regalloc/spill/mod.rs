@@ -7,8 +7,13 @@
 //!    `together` makes one reload of several.
 //!
 //! What comes out is in SSA form, with `spill.macro` and `reload.macro` for accesses to slots. These address scratch
-//! memory by a base register, which holds 0, and an offset of any size. It fits: the [pressure](super::pressure), by
-//! which registers are assigned, is asked in the end. Of a program that is far from the limit, `bound` tells so quickly.
+//! memory by a base register, which holds 0, and an offset of any size.
+//!
+//! It fits: the [pressure](super::pressure), by which registers are assigned, is asked in the end. Where counting
+//! scalars apart from vectors was too optimistic, the plan is made again for less room, and in the end for none: then
+//! everything is in memory but where an instruction reads or writes it. What a program needs so is the *least* that it
+//! can do with; if that does not fit, it is refused, with the instruction that needs most. Of a program that is far from
+//! the limit, `bound` tells so quickly.
 
 mod bound;
 mod limit;
@@ -20,19 +25,19 @@ mod slots;
 mod together;
 mod unused;
 
-use super::pressure::{Analysis, Pressure};
+use super::pressure::{Analysis, Point, Pressure};
 use super::{Error, RegisterLimit, order};
 use crate::ir3::Program;
 use crate::target::{RegisterFiles, Target};
 use room::{BASE, Room, Units};
 
-/// How often the room is made smaller than it is, because counting vectors and their parts apart was too optimistic.
+/// How often a plan is made, each time for a smaller room, before everything goes to memory.
 const ATTEMPTS: u32 = 4;
 
 /// Whether a program does not fit within the limit as it is.
 pub fn is_needed(program: &Program, target: &Target, limit: RegisterLimit) -> Result<bool, Error> {
     let files = limit.files(target);
-    if matches!(limit, RegisterLimit::Minimum(_)) {
+    if matches!(limit, RegisterLimit::Minimum(_)) && target.pvtmem {
         return Ok(true);
     }
     if quick_bound(program, target).is_some_and(|(full, half)| full <= files.full && half <= files.half) {
@@ -60,59 +65,88 @@ fn fits(pressure: &Pressure, files: &RegisterFiles) -> bool {
 
 /// Spills until the program fits within the limit. A program that fits as it is stays as it is.
 pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Result<(), Error> {
+    let mut files = limit.files(target);
+    let now = pressure(program, target)?;
+    if fits(&now, &files) && !matches!(limit, RegisterLimit::Minimum(_)) {
+        return Ok(());
+    }
+    if !target.pvtmem {
+        return no_private_memory(&now, target, &files);
+    }
     let mut scalars = program.clone();
     scalars::run(&mut scalars);
-    let (full, half) = room::minimum(&scalars, target.merged_regs);
-    let mut files = limit.files(target);
+    let order = order(&scalars);
+    let loops = next_use::Loops::new(&scalars, &order);
+    let next = next_use::NextUse::new(&scalars, &order, &loops);
+    let fixed = Units::of_arrays(&scalars) + BASE;
+    let none = Room { full: 0, half: 0, merged: target.merged_regs };
+    let within = |room: Room| {
+        let plan = limit::run(&scalars, &order, &loops, &next, room, fixed);
+        let mut program = scalars.clone();
+        rewrite::run(&mut program, &order, &plan);
+        unused::run(&mut program);
+        together::run(&mut program);
+        program
+    };
+    let least = within(none);
     if let RegisterLimit::Minimum(more) = limit {
-        let more = u32::from(more);
-        let half_more = if target.merged_regs { 2 * more } else { more };
-        files.full = files.full.min(full + 2 * more);
-        files.half = files.half.min(half + half_more);
-        if fits(&pressure(program, target)?, &files) {
+        let (more, least) = (u32::from(more), pressure(&least, target)?);
+        files.full = files.full.min(least.full.next_multiple_of(2) + 2 * more);
+        files.half = files.half.min(least.half + if target.merged_regs { 2 * more } else { more });
+        if fits(&now, &files) {
             return Ok(());
         }
     }
-    let lack = if half > files.half { (half, files.half, "half") } else { (full.div_ceil(2), files.full / 2, "full") };
-    let (needed, available, file) = lack;
-    if needed > available {
-        return Err(Error::Instruction { needed, available, file });
-    }
-    if !target.pvtmem {
-        let now = pressure(program, target)?;
-        let (needed, available, file) = if now.full > files.full {
-            (now.full.div_ceil(2), files.full / 2, "full")
-        } else {
-            (now.half, files.half, "half")
-        };
-        return Err(Error::NoPrivateMemory { target: target.name, needed, available, file });
+    if let Some(error) = neediest(&least, target, &files)? {
+        return Err(error);
     }
     let mut room = Room::new(files, target.merged_regs);
     for _ in 0..ATTEMPTS {
-        let spilled = within(&scalars, room)?;
+        let spilled = within(room);
         let now = pressure(&spilled, target)?;
         if fits(&now, &files) {
             *program = spilled;
             return Ok(());
         }
-        room.full = (room.full + files.full).saturating_sub(now.full.max(files.full)).max(full);
-        room.half = (room.half + files.half).saturating_sub(now.half.max(files.half)).max(half);
+        room.full = (room.full + files.full).saturating_sub(now.full.max(files.full));
+        room.half = (room.half + files.half).saturating_sub(now.half.max(files.half));
     }
-    Err(Error::Malformed { what: format!("spilled, and does not fit into {} full registers", files.full / 2) })
+    *program = least;
+    Ok(())
 }
 
-/// Spills a program of scalars until these fit.
-fn within(scalars: &Program, room: Room) -> Result<Program, Error> {
-    let mut program = scalars.clone();
-    let order = order(&program);
-    let loops = next_use::Loops::new(&program, &order);
-    let next = next_use::NextUse::new(&program, &order, &loops);
-    let fixed = Units::of_arrays(&program) + BASE;
-    let plan = limit::run(&program, &order, &loops, &next, room, fixed).map_err(|lack| Error::Malformed {
-        what: format!("{} needs {:?}, which is more than the least that was found, {room:?}", lack.instr, lack.needed),
-    })?;
-    rewrite::run(&mut program, &order, &plan);
-    unused::run(&mut program);
-    together::run(&mut program);
-    Ok(program)
+fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> Result<(), Error> {
+    let (needed, available, file) = if now.full > files.full {
+        (now.full.div_ceil(2), files.full / 2, "full")
+    } else if now.half > files.half {
+        (now.half, files.half, "half")
+    } else {
+        return Ok(());
+    };
+    Err(Error::NoPrivateMemory { target: target.name, needed, available, file })
+}
+
+/// The error for the place that needs most, if that is more than there is.
+fn neediest(program: &Program, target: &Target, files: &RegisterFiles) -> Result<Option<Error>, Error> {
+    let mut copy = program.clone();
+    let analysis = Analysis::new(&mut copy, target)?;
+    let mut worst: Option<(u32, Point, Pressure)> = None;
+    analysis.walk(&copy, &mut |point, _, now| {
+        let excess = now.full.saturating_sub(files.full).max(now.half.saturating_sub(files.half));
+        if excess > worst.map_or(0, |(most, ..)| most) {
+            worst = Some((excess, point, now));
+        }
+    });
+    Ok(worst.and_then(|(_, point, now)| {
+        let instr = match point {
+            Point::Start(block) => copy.blocks[block].instrs.first().copied()?,
+            Point::Read(instr) | Point::Write(instr) | Point::After(instr) => instr,
+        };
+        let (needed, available, file) = if now.full > files.full {
+            (now.full.div_ceil(2), files.full / 2, "full")
+        } else {
+            (now.half, files.half, "half")
+        };
+        Some(Error::Instruction { instr, opcode: copy.instrs[instr].opcode.name(), needed, available, file })
+    }))
 }

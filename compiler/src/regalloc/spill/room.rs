@@ -6,7 +6,7 @@
 //! lives on, that may keep the vector's registers; this is counted here too (see `Walk::ghosts`).
 
 use super::scalars::{general_result, general_value};
-use crate::ir3::{InstrData, Opcode, OperandFlags, Program, RegFile, Value, opcode::Latency};
+use crate::ir3::{InstrData, OperandFlags, Program, RegFile, Value, opcode::Latency};
 use crate::target::RegisterFiles;
 use smallvec::SmallVec;
 
@@ -119,50 +119,3 @@ pub fn is_vector(program: &Program, value: Value) -> bool {
 
 /// Units of a base register.
 pub const BASE: Units = Units { full: 2, half: 0 };
-
-/// The least room in which a program of scalars fits, if all that an instruction does not need is in memory: units of
-/// the full file, and of half registers.
-pub fn minimum(program: &Program, merged: bool) -> (u32, u32) {
-    let arrays = Units::of_arrays(program) + BASE;
-    let (mut full, mut half) = (0, 0);
-    let mut note = |units: Units| {
-        let (f, h) = Room::demand(units + arrays, merged);
-        (full, half) = (u32::max(full, f), u32::max(half, h));
-    };
-    for &block in &program.layout {
-        // Vectors on their way from where they were put together to their user.
-        let mut pending = Units::default();
-        let mut inputs = Units::default();
-        for &instr in &program.blocks[block].instrs {
-            let data = &program.instrs[instr];
-            match data.opcode {
-                Opcode::Phi => continue,
-                Opcode::Input => {
-                    results(data).for_each(|value| inputs += Units::of(program, value));
-                    note(inputs);
-                    continue;
-                }
-                Opcode::Split => continue,
-                _ => {}
-            }
-            let mut read = pending;
-            let mut vectors = Units::default();
-            for value in operands(data) {
-                if is_vector(program, value) {
-                    vectors += Units::of(program, value);
-                } else {
-                    read += Units::of(program, value);
-                }
-            }
-            let early: Units = early_results(data).fold(Units::default(), |sum, v| sum + Units::of(program, v));
-            note(read + early);
-            pending -= vectors;
-            let written: Units = results(data).fold(Units::default(), |sum, v| sum + Units::of(program, v));
-            note(pending + written);
-            if data.opcode == Opcode::Collect {
-                pending += written;
-            }
-        }
-    }
-    (full, half)
-}

@@ -10,8 +10,8 @@ use crate::regalloc::{lower_spills, spill};
 struct Counts {
     spilled: usize,
     reloads: usize,
-    /// … that did not fit though they were spilled: a fault of the spiller, which says so.
-    unfit: usize,
+    /// … that even so would not fit, which says so.
+    refused: usize,
 }
 
 fn check_spilled(
@@ -29,9 +29,8 @@ fn check_spilled(
     if spill::is_needed(&spilled, target, limit).unwrap() {
         match spill::run(&mut spilled, target, limit) {
             Ok(()) => {}
-            Err(Error::Instruction { .. }) if matches!(limit, RegisterLimit::Registers(_)) => return,
-            Err(Error::Malformed { .. }) => {
-                counts.unfit += 1;
+            Err(Error::Instruction { .. }) if matches!(limit, RegisterLimit::Registers(_)) => {
+                counts.refused += 1;
                 return;
             }
             Err(error) => panic!("seed {seed}, {limit}: {error}\n{}", dump(&program, &spilled)),
@@ -115,18 +114,88 @@ fn random_programs(registers: bool) {
         };
         check_spilled(&program, target, limit, seed, registers, &mut counts);
     }
-    println!("{} programs spilled, {} reloads, {} did not fit", counts.spilled, counts.reloads, counts.unfit);
-    assert!(counts.spilled > 400, "{}", counts.spilled);
-    // What selection makes fits always; of these programs, with their arrays and macros, some do not.
-    assert!(counts.unfit < 300, "{}", counts.unfit);
+    println!("{} programs spilled, {} reloads, {} refused", counts.spilled, counts.reloads, counts.refused);
+    assert!(counts.spilled > 800, "{}", counts.spilled);
 }
 
 #[test]
 fn no_private_memory_no_spilling() {
     let target = Target::by_name("a420").unwrap();
-    let program = random_program(7, &target, Profile { pressure: 40, size: 60 });
-    let mut program = program.clone();
+    let mut program = random_program(7, &target, Profile { pressure: 40, size: 60 });
     predicates(&mut program, &target).unwrap();
-    let error = spill::run(&mut program, &target, RegisterLimit::Minimum(0)).unwrap_err();
+    let error = spill::run(&mut program, &target, RegisterLimit::Registers(20)).unwrap_err();
     assert!(error.to_string().starts_with("a420 has no private memory to spill to: needs "), "{error}");
+    // The least is what it needs as it is.
+    assert_eq!(spill::is_needed(&program, &target, RegisterLimit::Minimum(0)), Ok(false));
+    run_limited(&mut program, &target, RegisterLimit::Minimum(0)).unwrap();
+}
+
+/// A limit that is too small for one instruction is refused with its name, and the least one that is not is not.
+#[test]
+fn a_limit_below_the_least_is_refused() {
+    let target = Target::default();
+    for seed in 1..40 {
+        let mut program = random_program(seed, &target, Profile { pressure: 30, size: 60 });
+        predicates(&mut program, &target).unwrap();
+        let least =
+            (1..96).find(|&count| spill::run(&mut program.clone(), &target, RegisterLimit::Registers(count)).is_ok());
+        let least = least.unwrap();
+        let error = spill::run(&mut program.clone(), &target, RegisterLimit::Registers(least - 1)).unwrap_err();
+        let Error::Instruction { instr, opcode, needed, available, file } = error else { panic!("{error}") };
+        assert_eq!((available, file), (u32::from(least) - 1, "full"), "seed {seed}");
+        assert!(needed >= u32::from(least), "seed {seed}: {needed}, {least}");
+        let text = format!("{instr} ({opcode}) needs {needed} of {available} full registers, with all else in memory");
+        assert_eq!(error.to_string(), text);
+        let mut spilled = program.clone();
+        spill::run(&mut spilled, &target, RegisterLimit::Minimum(0)).unwrap();
+        let pressure = spill::pressure(&spilled, &target).unwrap();
+        assert!(pressure.full <= 2 * u32::from(least), "seed {seed}: {pressure:?}, {least}");
+    }
+}
+
+/// Inputs with given registers, holes between them, and others that have to go into the holes.
+#[test]
+fn inputs_have_the_registers_that_are_given() {
+    use crate::ir3::{PhysReg, RegClass};
+    for (number, target) in targets().iter().enumerate() {
+        let mut program = Program::default();
+        let block = program.blocks.push(BlockData::default());
+        program.layout.push(block);
+        let mut b = Builder::new(&mut program, block);
+        let mut values = Vec::new();
+        let given = [(RegClass::FULL, 1, Some(5)), (RegClass::HALF, 1, Some(4)), (RegClass::FULL, 1, Some(17))];
+        let free = [
+            (RegClass::FULL, 4, None),
+            (RegClass::HALF, 2, None),
+            (RegClass::FULL, 3, None),
+            (RegClass::FULL, 1, None),
+        ];
+        for (class, components, reg) in free.into_iter().chain(given) {
+            let value = b.define(Opcode::Input, class, components, &[], Attrs::Input(None));
+            values.push((value, reg));
+        }
+        let srcs: Vec<Src> = values.iter().map(|&(value, _)| b.src(value)).collect();
+        b.effect(Opcode::End, &srcs);
+        for &(value, reg) in &values {
+            if let Some(reg) = reg {
+                let instr = program.values[value].instr;
+                program.instrs[instr].dsts[0].place = Place::Assigned(value, PhysReg(reg));
+            }
+        }
+        let expected = run_program(&program, target, 3);
+        let mut copy = program.clone();
+        let pressure = Analysis::new(&mut copy, target).unwrap().max_pressure(&copy);
+        assert_eq!(pressure.full, 36);
+        let files = RegisterFiles { full: 36, half: pressure.half, ..target.register_files() };
+        let mut tight = program.clone();
+        run_within(&mut tight, target, files).unwrap();
+        for &(value, reg) in &values {
+            let instr = program.values[value].instr;
+            let Place::Reg(at) = tight.instrs[instr].dsts[0].place else { panic!("no register") };
+            assert!(reg.is_none_or(|reg| at == PhysReg(reg)), "{value} is at {at}");
+        }
+        assert!(run_program(&tight, target, 3).refines(&expected), "target {number}");
+        let smaller = RegisterFiles { full: 34, ..files };
+        assert!(matches!(run_within(&mut program, target, smaller), Err(Error::NeedsSpilling { .. })));
+    }
 }

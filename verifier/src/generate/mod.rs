@@ -16,6 +16,7 @@ mod expression;
 mod features;
 mod pool;
 mod profile;
+mod uniform;
 
 use ir3_compiler::nir::{Builder, Def, Shader, Stage};
 
@@ -106,6 +107,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
     g.lane_number();
     g.inputs();
     g.long_lived();
+    g.uniform_values();
     while !g.done() {
         g.region(u32::MAX);
     }
@@ -177,7 +179,7 @@ impl<C: Choices> Generator<'_, C> {
         let w = self.weights;
         let kinds = [
             w.int, w.float, w.half, w.int8, w.int64, w.compare, w.boolean, w.select, w.convert, w.bits, w.divide,
-            w.vector, w.memory, w.array, w.image, w.texture, w.subgroup, w.branch, w.loops,
+            w.vector, w.memory, w.array, w.image, w.texture, w.subgroup, w.branch, w.loops, w.uniform,
         ];
         let total: usize = kinds.iter().map(|&k| usize::from(k)).sum();
         let mut at = self.c.below(total);
@@ -228,9 +230,10 @@ impl<C: Choices> Generator<'_, C> {
             14 if self.features.images && self.b.shader().stage == Stage::Compute => self.image(),
             15 => self.texture(),
             16 => self.subgroup(),
-            17 if self.c.chance(20) => self.kill(),
+            17 if !self.pool.only_uniform && self.c.chance(20) => self.kill(),
             17 => self.branch(budget),
             18 => self.repeat(budget),
+            19 => self.uniform(budget),
             _ => {
                 self.int();
             }

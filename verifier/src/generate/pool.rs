@@ -20,6 +20,10 @@ pub(super) struct Vector {
 pub(super) struct Pool {
     scalars: [Vec<Def>; 5],
     vectors: Vec<Vector>,
+    /// Those of the scalars that are meant to be the same in all lanes.
+    uniform: [Vec<Def>; 5],
+    /// Only those are read, and what is defined becomes one of them.
+    pub only_uniform: bool,
     /// By definition: has it been read?
     used: Vec<bool>,
     /// The sum of the values of this scope and those around it that are observed whatever else becomes of them.
@@ -30,6 +34,7 @@ pub(super) struct Pool {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     scalars: [usize; 5],
+    uniform: [usize; 5],
     vectors: usize,
     witness: Option<Def>,
 }
@@ -53,6 +58,9 @@ impl Pool {
         let data = &b.function().defs[def];
         if data.num_components == 1 {
             self.scalars[list_of(data.bit_size)].push(def);
+            if self.only_uniform {
+                self.uniform[list_of(data.bit_size)].push(def);
+            }
         } else {
             self.vectors.push(Vector { def, bits: data.bit_size, components: data.num_components });
         }
@@ -62,6 +70,7 @@ impl Pool {
     pub fn mark(&self) -> Mark {
         Mark {
             scalars: std::array::from_fn(|i| self.scalars[i].len()),
+            uniform: std::array::from_fn(|i| self.uniform[i].len()),
             vectors: self.vectors.len(),
             witness: self.witness,
         }
@@ -70,6 +79,9 @@ impl Pool {
     /// A scope ends.
     pub fn release(&mut self, mark: Mark) {
         for (list, &len) in self.scalars.iter_mut().zip(&mark.scalars) {
+            list.truncate(len);
+        }
+        for (list, &len) in self.uniform.iter_mut().zip(&mark.uniform) {
             list.truncate(len);
         }
         self.vectors.truncate(mark.vectors);
@@ -101,7 +113,8 @@ impl Pool {
 
     /// A scalar of a width, preferring young and unread ones; `None` if there is none.
     pub fn scalar<C: Choices>(&mut self, c: &mut C, bits: u8) -> Option<Def> {
-        let list = &self.scalars[list_of(bits)];
+        let list = if self.only_uniform { &self.uniform } else { &self.scalars };
+        let list = &list[list_of(bits)];
         if list.is_empty() {
             return None;
         }
@@ -125,7 +138,7 @@ impl Pool {
 
     /// A vector of a width (or of any).
     pub fn vector<C: Choices>(&mut self, c: &mut C, bits: Option<u8>) -> Option<Vector> {
-        if self.vectors.is_empty() {
+        if self.vectors.is_empty() || self.only_uniform {
             return None;
         }
         let start = c.below(self.vectors.len());
@@ -138,7 +151,8 @@ impl Pool {
 
     /// A source of `components` of a width: a vector's components, mixed or in order, or one scalar for all.
     pub fn source<C: Choices>(&mut self, c: &mut C, bits: u8, components: u8) -> Option<AluSrc> {
-        let from_vector = !self.vectors.is_empty() && c.chance(if components > 1 { 200 } else { 50 });
+        let from_vector =
+            !self.only_uniform && !self.vectors.is_empty() && c.chance(if components > 1 { 200 } else { 50 });
         if let Some(v) = from_vector.then(|| self.vector(c, Some(bits))).flatten() {
             let mut swizzle = [0; 16];
             let shuffled = c.chance(100);

@@ -30,6 +30,8 @@ pub enum Profile {
     Int64,
     /// A little of everything.
     Mixed,
+    /// Values, branches and loops that are the same in all lanes, among others that are not.
+    Uniform,
 }
 
 /// How often something happens; the numbers are relative to each other within one program.
@@ -56,6 +58,8 @@ pub(super) struct Weights {
     pub loops: u8,
     /// Values defined at the start and used only at the end.
     pub long_lived: u8,
+    /// Stretches that are the same in all lanes.
+    pub uniform: u8,
 }
 
 const BASE: Weights = Weights {
@@ -79,11 +83,30 @@ const BASE: Weights = Weights {
     branch: 7,
     loops: 3,
     long_lived: 0,
+    uniform: 0,
+};
+
+/// What stretches that are the same in all lanes are made of.
+pub(super) const UNIFORM: Weights = Weights {
+    int: 28,
+    half: 8,
+    compare: 14,
+    convert: 8,
+    branch: 14,
+    loops: 8,
+    uniform: 10,
+    vector: 0,
+    memory: 0,
+    array: 0,
+    image: 0,
+    texture: 0,
+    subgroup: 0,
+    ..BASE
 };
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Alu,
         Self::Branchy,
         Self::Loops,
@@ -96,6 +119,7 @@ impl Profile {
         Self::Subgroups,
         Self::Int64,
         Self::Mixed,
+        Self::Uniform,
     ];
 
     /// The name on the command line.
@@ -113,6 +137,7 @@ impl Profile {
             Self::Subgroups => "subgroups",
             Self::Int64 => "int64",
             Self::Mixed => "mixed",
+            Self::Uniform => "uniform",
         }
     }
 
@@ -130,6 +155,7 @@ impl Profile {
             Self::Subgroups => Weights { subgroup: 24, branch: 14, loops: 5, ..BASE },
             Self::Int64 => Weights { int64: 60, convert: 12, ..BASE },
             Self::Mixed => BASE,
+            Self::Uniform => Weights { uniform: 50, subgroup: 8, branch: 14, loops: 8, ..BASE },
         }
     }
 }

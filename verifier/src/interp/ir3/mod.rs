@@ -87,6 +87,19 @@ impl Decoded {
         run::run(self, env, fuel, scratch)
     }
 
+    /// The same, and calls `step` with each step of the wave from block to block, by their positions in the layout. A step
+    /// is no edge of the program where the lanes that run next have waited; steps from a block in which the last running
+    /// lane ended are left out.
+    pub fn run_stepping(
+        &self,
+        env: &Env,
+        fuel: u64,
+        scratch: &mut Scratch,
+        step: &mut dyn FnMut(usize, usize),
+    ) -> Outcome {
+        run::run_watched(self, env, fuel, scratch, &mut watch::Steps::new(step))
+    }
+
     /// Runs a program once, and writes down what one lane does.
     ///
     /// # Errors

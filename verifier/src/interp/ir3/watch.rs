@@ -33,6 +33,35 @@ impl Watch for () {
     fn between(&mut self, _: u32, _: u64, _: &Storage, _: &mut Memory) {}
 }
 
+/// Tells of each step of the wave from block to block.
+pub(super) struct Steps<'a> {
+    step: &'a mut dyn FnMut(usize, usize),
+    /// Where the wave was, and the lanes that ran there last.
+    from: Option<(usize, u64)>,
+}
+
+impl<'a> Steps<'a> {
+    /// Calls `step` with the positions in the layout.
+    pub fn new(step: &'a mut dyn FnMut(usize, usize)) -> Self {
+        Self { step, from: None }
+    }
+}
+
+impl Watch for Steps<'_> {
+    fn enter(&mut self, block: usize, mask: u64) {
+        if let Some((from, 1..)) = self.from {
+            (self.step)(from, block);
+        }
+        self.from = Some((block, mask));
+    }
+
+    fn between(&mut self, _: u32, mask: u64, _: &Storage, _: &mut Memory) {
+        if let Some((_, last)) = &mut self.from {
+            *last = mask;
+        }
+    }
+}
+
 impl Watch for Recorder<'_> {
     fn enter(&mut self, block: usize, mask: u64) {
         self.enter(block as u32, mask);

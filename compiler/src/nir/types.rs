@@ -17,6 +17,17 @@ pub enum BaseType {
     Invalid,
 }
 
+impl BaseType {
+    /// The widths in bits that its values have.
+    pub fn widths(self) -> &'static [u8] {
+        match self {
+            Self::Float => &[16, 32, 64],
+            Self::Bool => &[1, 8, 16, 32],
+            Self::Int | Self::Uint | Self::Invalid => &[1, 8, 16, 32, 64],
+        }
+    }
+}
+
 /// A base type with a width in bits; width 0 is "any".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AluType {

@@ -9,7 +9,7 @@ use crate::nir::function::{Alu, Block, CfNode, Def, Function, Instr, InstrData, 
 use crate::nir::index::{AtomicOp, Index, IndexKind};
 use crate::nir::intrinsic::{Components, DestBits, IntrinsicOp};
 use crate::nir::tex::{Tex, TexOp, TexSrcKind};
-use crate::nir::types::{AluType, BaseType};
+use crate::nir::types::AluType;
 
 pub(super) fn check(function: &Function, errors: &mut Errors<'_>) {
     let cfg = Cfg::new(function);
@@ -36,15 +36,6 @@ struct Checker<'a, 'e, 'f> {
     /// Block and position of each instruction.
     places: SecondaryMap<Instr, Option<(Block, usize)>>,
     errors: &'e mut Errors<'f>,
-}
-
-/// The widths that values of a base type have.
-fn widths(base: BaseType) -> &'static [u8] {
-    match base {
-        BaseType::Float => &[16, 32, 64],
-        BaseType::Bool => &[1, 8, 16, 32],
-        BaseType::Int | BaseType::Uint | BaseType::Invalid => &[1, 8, 16, 32, 64],
-    }
 }
 
 impl Checker<'_, '_, '_> {
@@ -140,8 +131,8 @@ impl Checker<'_, '_, '_> {
     fn width_of_type(&mut self, at: (Block, Instr), what: Quantity, found: u8, ty: AluType) {
         if ty.size != 0 {
             self.count(at, what, found, ty.size);
-        } else if !widths(ty.base).contains(&found) {
-            self.problem(at, Problem::WidthOfType { what, found, expected: widths(ty.base) });
+        } else if !ty.base.widths().contains(&found) {
+            self.problem(at, Problem::WidthOfType { what, found, expected: ty.base.widths() });
         }
     }
 

@@ -53,7 +53,12 @@ fn class(edit: &Edit, seed: Def, to: u8) -> Option<Vec<Def>> {
         match &function.instrs[edit.definer(def)?] {
             InstrData::Const { .. } | InstrData::Undef { .. } => {}
             InstrData::Phi { srcs, .. } => more.extend(srcs.iter().map(|&(_, src)| src)),
-            InstrData::Alu(alu) if alu.op.info().output.ty.size == 0 => more.extend(unsized_sources(alu)),
+            InstrData::Alu(alu) if alu.op.info().output.ty.size == 0 => {
+                if !alu.op.info().output.ty.base.widths().contains(&to) {
+                    return None;
+                }
+                more.extend(unsized_sources(alu));
+            }
             InstrData::Alu(alu) => {
                 narrowed_result(alu.op, function.defs[alu.srcs[0].def].bit_size, to)?;
             }
@@ -71,9 +76,11 @@ fn class(edit: &Edit, seed: Def, to: u8) -> Option<Vec<Def>> {
                 InstrData::Phi { def: phi, srcs } if srcs.iter().any(|&(_, src)| src == def) => more.push(*phi),
                 InstrData::Alu(alu) if alu.srcs.iter().any(|src| src.def == def) => {
                     let info = alu.op.info();
-                    let sized =
-                        |(src, input): (&AluSrc, &ir3_compiler::nir::Operand)| src.def == def && input.ty.size != 0;
-                    if alu.srcs.iter().zip(info.inputs).any(sized) {
+                    let mut read = alu.srcs.iter().zip(info.inputs).filter(|(src, _)| src.def == def);
+                    if read.clone().any(|(_, input)| !input.ty.base.widths().contains(&to)) {
+                        return None;
+                    }
+                    if read.any(|(_, input)| input.ty.size != 0) {
                         narrowed_operand(alu.op, to)?;
                         continue;
                     }

@@ -38,6 +38,18 @@ impl<C: Choices> Generator<'_, C> {
         self.some_constant(bits)
     }
 
+    /// A condition. That of a random comparison is the same in most lanes; often it is one that makes them part.
+    fn condition(&mut self) -> Def {
+        let Some(lane) = self.lane.filter(|_| !self.pool.only_uniform && self.c.chance(80)) else {
+            return self.value(1);
+        };
+        let bit = self.c.below(6);
+        let mask = self.b.constant(32, 1 << bit);
+        let masked = self.b.alu(Op::Iand, &[lane, mask]);
+        let zero = self.b.constant(32, 0);
+        self.b.alu(Op::Ine, &[masked, zero])
+    }
+
     fn phi_width(&mut self) -> u8 {
         match self.c.below(16) {
             0 | 1 => 16,
@@ -52,18 +64,20 @@ impl<C: Choices> Generator<'_, C> {
         if self.b.depth() >= MAX_DEPTH {
             return;
         }
-        let condition = self.value(1);
+        let condition = self.condition();
         let count = 1 + self.c.below(3);
         let widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
 
         self.b.begin_if(condition);
         let mark = self.pool.mark();
+        self.uniform_arm();
         self.region(budget / 2);
         let jumped = self.maybe_jump();
         let then = (!jumped).then(|| self.arm(mark, &widths));
         self.pool.release(mark);
 
         self.b.begin_else();
+        self.uniform_arm();
         if self.c.chance(170) {
             self.region(budget / 2);
         }
@@ -197,7 +211,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.end_if();
         self.region(budget);
         if self.c.chance(60) {
-            let condition = self.value(1);
+            let condition = self.condition();
             self.b.begin_if(condition);
             self.leave_loop();
             self.b.end_if();

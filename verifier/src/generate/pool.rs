@@ -136,6 +136,14 @@ impl Pool {
         Some(def)
     }
 
+    /// One of the uniform scalars of 32 bits, of any age.
+    pub fn uniform<C: Choices>(&mut self, c: &mut C) -> Option<Def> {
+        let list = &self.uniform[list_of(32)];
+        let def = *list.get(c.below(list.len().max(1)))?;
+        self.mark_used(def);
+        Some(def)
+    }
+
     /// A vector of a width (or of any).
     pub fn vector<C: Choices>(&mut self, c: &mut C, bits: Option<u8>) -> Option<Vector> {
         if self.vectors.is_empty() || self.only_uniform {

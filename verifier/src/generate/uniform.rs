@@ -4,7 +4,7 @@
 //! are stretches among the lanes again, so that lanes part inside uniform control flow and uniform values live across
 //! that. Whether a value really is uniform is for the compiler to find out: nothing here relies on it.
 
-use ir3_compiler::nir::{Def, Index, IntrinsicOp, Stage};
+use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 
 use super::Generator;
 use super::choices::Choices;
@@ -53,6 +53,22 @@ impl<C: Choices> Generator<'_, C> {
         }
         self.region(budget / 2);
         (self.weights, self.pool.only_uniform) = outer;
+    }
+
+    /// Uniform values of any age are read at the start of an arm, and new ones made of them: an arm whose lanes wait needs
+    /// the old ones while the other makes new ones.
+    pub(super) fn uniform_arm(&mut self) {
+        if self.weights.uniform == 0 {
+            return;
+        }
+        for _ in 0..self.c.below(4) {
+            let sources = (self.pool.uniform(self.c), self.pool.uniform(self.c));
+            let (Some(a), Some(b)) = sources else { return };
+            let sum = self.b.alu(Op::Iadd, &[a, b]);
+            let outer = std::mem::replace(&mut self.pool.only_uniform, true);
+            self.define(sum);
+            self.pool.only_uniform = outer;
+        }
     }
 
     /// A value that is uniform by its nature.

@@ -1,11 +1,14 @@
 //! Bugs planted behind a stage must be refuted at that stage, and nowhere else.
 
+#[path = "common/planted.rs"]
+mod programs;
+
 use ir3_compiler::ir3::{Dst, Instr, Mods, Opcode, Place, Program, RegFile};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{Checker, Verdict};
 use ir3_verifier::generate::{self, Features, Profile};
+use programs::Programs;
 
 /// The `n`-th of the instructions that `wanted` likes, counted around.
 fn nth(program: &Program, n: u64, wanted: impl Fn(&Program, Instr) -> bool) -> Option<Instr> {
@@ -13,36 +16,8 @@ fn nth(program: &Program, n: u64, wanted: impl Fn(&Program, Instr) -> bool) -> O
     (!candidates.is_empty()).then(|| candidates[(n % candidates.len() as u64) as usize])
 }
 
-/// Plants `bug` behind `stage` in random programs. At least a quarter of those where there was something to change
-/// must be refuted (a change need not matter to what a program does), all of them at `stage`.
 fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
-    let mut checker = Checker::new(Target::default(), Options::default());
-    let (mut changed, mut refuted) = (0, 0);
-    for number in 0..60 {
-        let seed = program_seed(0xb06, number);
-        let generated = generate::from_seed(seed, profile, Features::ALL);
-        let mut planted = false;
-        let report = checker.program_with(
-            &generated.shader,
-            &env_seeds(seed, 1),
-            Some(&mut |at, program| {
-                if at == stage {
-                    planted = bug(program, seed);
-                }
-            }),
-        );
-        changed += u32::from(planted);
-        for (at, verdict, _) in &report.boundaries {
-            if matches!(verdict, Verdict::Refuted(_)) {
-                assert!(planted, "seed {seed}: refuted at {at} with nothing planted");
-                assert_eq!(*at, stage, "seed {seed}: refuted at the wrong stage");
-                refuted += 1;
-            }
-        }
-    }
-    println!("{stage}: {changed} programs changed, {refuted} refuted");
-    assert!(changed >= 10, "only {changed} programs had something to change");
-    assert!(refuted * 4 >= changed, "only {refuted} of {changed} were refuted");
+    Programs { seed: 0xb06, count: 60, profiles: &[profile], options: Options::default() }.planted(stage, bug);
 }
 
 #[test]

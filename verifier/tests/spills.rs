@@ -1,6 +1,9 @@
 //! Spilling, end to end: random programs with few registers, and bugs planted in what spilling makes, each of which is
 //! refuted at its own boundary.
 
+#[path = "common/planted.rs"]
+mod programs;
+
 use ir3_compiler::ir3::{self, Attrs, Instr, InstrData, Opcode, Program, SrcOperand};
 use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage};
 use ir3_compiler::regalloc::lower_spills;
@@ -11,6 +14,7 @@ use ir3_verifier::generate::{self, Features, Profile};
 use ir3_verifier::mesa::input;
 use ir3_verifier::report;
 use ir3_verifier::semantics::env::Env;
+use programs::Programs;
 
 fn options(registers: RegisterLimit) -> Options {
     Options { registers, ..Options::default() }
@@ -111,34 +115,11 @@ fn what_has_no_private_memory_says_so() {
     assert!(refused > 5, "{refused}");
 }
 
-/// Plants `bug` behind `stage` in random programs with as few registers as they can do with. A quarter of what changes
-/// must be refuted, all of it at `stage`.
+/// Plants `bug` behind `stage` in programs with as few registers as they can do with.
 fn planted(stage: Stage, bug: impl Fn(&mut Program, usize) -> bool) {
-    let mut checker = Checker::new(Target::default(), options(RegisterLimit::Minimum(0)));
-    let (mut changed, mut refuted) = (0, 0);
-    for number in 0..40 {
-        let seed = program_seed(0x5113, number);
-        let profile = [Profile::Pressure, Profile::Loops, Profile::Vectors, Profile::Half][number as usize % 4];
-        let generated = generate::from_seed(seed, profile, Features::ALL);
-        let mut planted = false;
-        let mut plant = |at: Stage, program: &mut Program| {
-            if at == stage {
-                planted = bug(program, seed as usize >> 8);
-            }
-        };
-        let report = checker.program_with(&generated.shader, &env_seeds(seed, 1), Some(&mut plant));
-        changed += u32::from(planted);
-        for (at, verdict, _) in &report.boundaries {
-            if matches!(verdict, Verdict::Refuted(_)) {
-                assert!(planted, "seed {seed}: refuted at {at} with nothing planted");
-                assert_eq!(*at, stage, "seed {seed}: refuted at the wrong stage");
-                refuted += 1;
-            }
-        }
-    }
-    println!("{stage}: {changed} programs changed, {refuted} refuted");
-    assert!(changed >= 10, "only {changed} programs had something to change");
-    assert!(refuted * 4 >= changed, "only {refuted} of {changed} were refuted");
+    let profiles = [Profile::Pressure, Profile::Loops, Profile::Vectors, Profile::Half];
+    Programs { seed: 0x5113, count: 40, profiles: &profiles, options: options(RegisterLimit::Minimum(0)) }
+        .planted(stage, |program, seed| bug(program, seed as usize >> 8));
 }
 
 #[test]

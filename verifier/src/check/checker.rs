@@ -277,6 +277,63 @@ impl Checker {
         report
     }
 
+    /// Whether [`Checker::program_in`] may find a difference like this at a stage. Only the programs in front of the stage
+    /// and behind it are run, so this is a fraction of the work. What it denies is never found; what it does not deny may
+    /// still be refuted at an earlier stage.
+    pub fn may_differ_at(
+        &mut self,
+        shader: &nir::Shader,
+        envs: &[Env],
+        at: Stage,
+        like: &dyn Fn(&Difference) -> bool,
+        mut plant: Option<Plant<'_>>,
+    ) -> bool {
+        let Ok(source) = interp::nir::Decoded::new(shader) else { return false };
+        let Ok(mut program) = pipeline::select(shader, &self.target) else { return false };
+        let options = self.options;
+        let mut before = None;
+        for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage) && stage <= at) {
+            if stage == at && stage != Stage::Select {
+                before = Some(interp::ir3::Decoded::new(&program, &self.target));
+            }
+            if pipeline::run_stage(stage, &mut program, &self.target, &options).is_err() {
+                return false;
+            }
+            if let Some(plant) = &mut plant {
+                plant(stage, &mut program);
+            }
+        }
+        let Ok(after) = interp::ir3::Decoded::new(&program, &self.target) else { return false };
+        for env in envs {
+            let mut outcome = source.run(env, self.fuel, &mut self.scratch);
+            if outcome.end != End::Finished {
+                continue;
+            }
+            match &before {
+                Some(Ok(before)) => {
+                    // As much as all stages up to there may have got, for all that they ever do.
+                    let fuel = target_fuel(target_fuel(outcome.executed));
+                    outcome = before.run(env, fuel, &mut self.scratch);
+                    if outcome.end != End::Finished {
+                        return false;
+                    }
+                }
+                // The comparison was with an earlier program.
+                Some(Err(_)) => return true,
+                None => {}
+            }
+            let target = after.run(env, target_fuel(outcome.executed), &mut self.scratch);
+            match outcome.compare(&target) {
+                Err(difference) => return like(&difference),
+                Ok(Compared::OutOfFuel) => {
+                    return like(&Difference::Endless { expected: outcome.executed, actual: target.executed });
+                }
+                Ok(Compared::Same | Compared::Vacuous) => {}
+            }
+        }
+        false
+    }
+
     fn run_nir(&mut self, shader: &nir::Shader, envs: &[Env]) -> Result<Vec<Outcome>, interp::Unsupported> {
         let decoded = interp::nir::Decoded::new(shader)?;
         Ok(envs.iter().map(|env| decoded.run(env, self.fuel, &mut self.scratch)).collect())

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use ir3_compiler::nir::{Shader, validate};
 
@@ -11,7 +11,8 @@ use super::checkpoint::{self, CheckpointError};
 use super::clean::{compact, remove_dead_code};
 use super::edit::{Edit, View};
 use super::size::Size;
-use super::steps::{KINDS, Kind, Steps};
+use super::steps::{KINDS, Kind, Steps, shuffle};
+use crate::generate::{Choices, Seeded};
 
 /// How to reduce.
 #[derive(Clone, Debug, Default)]
@@ -129,9 +130,50 @@ fn reduce<'a>(
     state.candidates += 1;
     let current = if sweep { alive } else { start };
     state.size = Size::of(&current);
-    let mut search = Search { asked, current, limit, sweep, options, progress, input, state, stopped: false };
-    let minimal = search.exhaust()?;
+    let mut search = Search {
+        asked,
+        current,
+        limit,
+        sweep,
+        coarse: false,
+        walked: None,
+        options,
+        progress,
+        input,
+        state,
+        stopped: false,
+    };
+    let mut minimal = search.exhaust()?;
+    while minimal && search.shake()? {
+        minimal = search.exhaust()?;
+    }
+    minimal &= !search.stopped;
     Ok(Reduced { shader: search.current, reproduced: true, minimal, progress: search.state })
+}
+
+/// A program of so many instructions is read in one look; walking for less is not worth while.
+const SMALL: u32 = 8;
+
+/// Steps of a walk.
+const PROPOSALS: usize = 4000;
+
+/// A program with some changes that need not make it smaller. `None` where nothing has changed, or it is not valid.
+fn shuffled(base: &Shader, number: usize, sweep: bool) -> Option<Shader> {
+    let mut choices = Seeded::new(number as u64);
+    let mut edit = Edit::new(base.clone());
+    let changes = 1 + choices.below(4).saturating_sub(1);
+    let mut changed = false;
+    for _ in 0..changes {
+        changed |= shuffle::change(&mut edit, &mut choices);
+    }
+    if !changed {
+        return None;
+    }
+    if sweep {
+        remove_dead_code(&mut edit);
+    }
+    let candidate = compact(&edit.shader);
+    (candidate != *base && validate(&candidate).is_ok()).then_some(candidate)
 }
 
 struct Search<'a> {
@@ -142,6 +184,10 @@ struct Search<'a> {
     limit: u32,
     /// Whether dead code is removed from candidates.
     sweep: bool,
+    /// Whether only candidates with fewer instructions count.
+    coarse: bool,
+    /// The program that was walked from last, and nothing was found.
+    walked: Option<Shader>,
     options: &'a Options,
     progress: &'a mut dyn FnMut(&Progress) -> bool,
     state: Progress,
@@ -204,6 +250,48 @@ impl Search<'_> {
         Ok(any)
     }
 
+    /// Walks among programs that fail and have no more instructions, by changes that need not make them smaller, and
+    /// keeps the first that has fewer; then again from there. A local minimum of the steps is left that way. Says
+    /// whether anything was found.
+    ///
+    /// The walk is a function of the program alone, and begins anew with each that was found: a program that was reduced
+    /// once is walked from in the same way when it is reduced again, and nothing is found.
+    fn shake(&mut self) -> Result<bool, CheckpointError> {
+        self.state.kind = "walk";
+        let mut any = false;
+        'found: while self.state.size.instructions > SMALL
+            && !self.stopped
+            && self.walked.as_ref() != Some(&self.current)
+        {
+            let (start, least) = (self.current.clone(), self.state.size);
+            let mut proposal = 0;
+            while proposal < PROPOSALS {
+                let (base, limit, sweep) = (self.current.clone(), least.instructions, self.sweep);
+                let make = |number: usize| {
+                    let candidate = shuffled(&base, proposal + number, sweep)?;
+                    (Size::of(&candidate).instructions <= limit).then_some(((), candidate))
+                };
+                let Some((number, (), candidate)) = self.first_of(PROPOSALS - proposal, &make) else { break };
+                proposal += number + 1;
+                let size = Size::of(&candidate);
+                if size.instructions < least.instructions {
+                    self.take(candidate)?;
+                    self.coarse = true;
+                    let done = self.exhaust();
+                    self.coarse = false;
+                    done?;
+                    any = true;
+                    continue 'found;
+                }
+                // On the way, the size is what it is.
+                (self.current, self.state.size) = (candidate, size);
+            }
+            (self.current, self.state.size) = (start.clone(), least);
+            self.walked = Some(start);
+        }
+        Ok(any)
+    }
+
     /// Takes a candidate.
     fn take(&mut self, candidate: Shader) -> Result<(), CheckpointError> {
         self.current = candidate;
@@ -225,7 +313,7 @@ impl Search<'_> {
         left: &[usize],
         groups: &[Range<usize>],
     ) -> Option<(usize, Shader, Shader)> {
-        let (size, limit, sweep) = (self.state.size, self.limit, self.sweep);
+        let (size, limit, sweep, coarse) = (self.state.size, self.limit, self.sweep, self.coarse);
         let make = |group: usize| {
             let mut edit = Edit::new(base.clone());
             let mut changed = false;
@@ -239,12 +327,22 @@ impl Search<'_> {
                 remove_dead_code(&mut edit);
             }
             let new = Size::of(&edit.shader);
-            if new >= size || new.instructions > limit {
+            if new >= size || new.instructions > limit || (coarse && new.instructions == size.instructions) {
                 return None;
             }
             let candidate = compact(&edit.shader);
             validate(&candidate).is_ok().then_some((edit.shader, candidate))
         };
+        self.first_of(groups.len(), &make)
+    }
+
+    /// Asks about the candidates that `make` gives for the numbers below `count`, in their order, until one fails: its
+    /// number, and what was made. Neither that nor the count of candidates depends on the number of threads.
+    fn first_of<T: Send>(
+        &mut self,
+        count: usize,
+        make: &(dyn Fn(usize) -> Option<(T, Shader)> + Sync),
+    ) -> Option<(usize, T, Shader)> {
         let budget = self.options.candidates.map_or(u64::MAX, |all| all.saturating_sub(self.state.candidates));
         if budget == 0 {
             self.stopped = true;
@@ -252,15 +350,15 @@ impl Search<'_> {
         }
         match &mut self.asked {
             Asked::Alone(same) => {
-                for group in 0..groups.len() {
-                    let Some((edited, candidate)) = make(group) else { continue };
+                for number in 0..count {
+                    let Some((edited, candidate)) = make(number) else { continue };
                     if self.options.candidates.is_some_and(|all| self.state.candidates >= all) {
                         self.stopped = true;
                         return None;
                     }
                     self.state.candidates += 1;
                     if same(&candidate) {
-                        return Some((group, edited, candidate));
+                        return Some((number, edited, candidate));
                     }
                     if self.state.candidates.is_multiple_of(64) && !(self.progress)(&self.state) {
                         self.stopped = true;
@@ -273,30 +371,37 @@ impl Search<'_> {
                 let shared = Shared {
                     next: AtomicUsize::new(0),
                     best: AtomicUsize::new(usize::MAX),
-                    asked: AtomicUsize::new(0),
+                    asked: AtomicU64::new(0),
                     stop: AtomicBool::new(false),
+                    numbers: Mutex::default(),
                     found: Mutex::new(None),
                 };
                 let work = |same: &mut (dyn FnMut(&Shader) -> bool + Send), watch: &mut dyn FnMut(u64) -> bool| {
+                    let mut numbers = Vec::new();
                     loop {
-                        let group = shared.next.fetch_add(1, Ordering::Relaxed);
-                        // Whoever took an earlier number finishes it, so the least that fails is found.
-                        let over = group >= groups.len() || group > shared.best.load(Ordering::Acquire);
+                        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+                        // Whoever took an earlier number finishes it, so the least that fails is found. One candidate
+                        // more than there may be shows that there would have been more.
+                        let over = number >= count
+                            || number > shared.best.load(Ordering::Acquire)
+                            || shared.asked.load(Ordering::Relaxed) > budget;
                         if over || shared.stop.load(Ordering::Relaxed) {
                             break;
                         }
-                        let Some((edited, candidate)) = make(group) else { continue };
-                        let asked = shared.asked.fetch_add(1, Ordering::Relaxed) as u64 + 1;
-                        if same(&candidate) && shared.best.fetch_min(group, Ordering::AcqRel) > group {
-                            let mut found = shared.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                            if found.as_ref().is_none_or(|(other, ..)| *other > group) {
-                                *found = Some((group, edited, candidate));
+                        let Some((edited, candidate)) = make(number) else { continue };
+                        let asked = shared.asked.fetch_add(1, Ordering::Relaxed) + 1;
+                        numbers.push(number);
+                        if same(&candidate) && shared.best.fetch_min(number, Ordering::AcqRel) > number {
+                            let mut found = shared.found.lock().unwrap_or_else(PoisonError::into_inner);
+                            if found.as_ref().is_none_or(|(other, ..)| *other > number) {
+                                *found = Some((number, edited, candidate));
                             }
                         }
-                        if asked >= budget || !watch(asked) {
+                        if !watch(asked) {
                             shared.stop.store(true, Ordering::Relaxed);
                         }
                     }
+                    shared.numbers.lock().unwrap_or_else(PoisonError::into_inner).extend(numbers);
                 };
                 let (mine, others) = many.split_first_mut()?;
                 let (state, progress) = (&self.state, &mut self.progress);
@@ -315,19 +420,26 @@ impl Search<'_> {
                         progress(&Progress { candidates: state.candidates + asked, ..state.clone() })
                     });
                 });
-                self.state.candidates += shared.asked.into_inner() as u64;
-                self.stopped |= shared.stop.into_inner();
-                shared.found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+                let found = shared.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+                // What one thread alone would have asked about: nothing behind what was found.
+                let last = found.as_ref().map_or(usize::MAX, |(number, ..)| *number);
+                let numbers = shared.numbers.into_inner().unwrap_or_else(PoisonError::into_inner);
+                let asked = numbers.into_iter().filter(|&number| number <= last).count() as u64;
+                self.state.candidates += asked.min(budget);
+                self.stopped |= shared.stop.into_inner() || asked > budget;
+                found.filter(|_| asked <= budget)
             }
         }
     }
 }
 
 /// What the threads of one search share.
-struct Shared {
+struct Shared<T> {
     next: AtomicUsize,
     best: AtomicUsize,
-    asked: AtomicUsize,
+    asked: AtomicU64,
     stop: AtomicBool,
-    found: Mutex<Option<(usize, Shader, Shader)>>,
+    /// The numbers of the candidates that were asked about.
+    numbers: Mutex<Vec<usize>>,
+    found: Mutex<Option<(usize, T, Shader)>>,
 }

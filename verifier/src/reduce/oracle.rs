@@ -250,7 +250,26 @@ impl Oracle {
 
     /// Whether a program fails in the same way.
     pub fn same(&mut self, shader: &nir::Shader) -> bool {
-        self.observe(shader).is_some_and(|(failure, _)| failure == self.failure)
+        // Most candidates do not fail, and most of those show it at the one stage.
+        self.may_be_same(shader) && self.observe(shader).is_some_and(|(failure, _)| failure == self.failure)
+    }
+
+    /// Whether a program may fail in the same way: false is final.
+    fn may_be_same(&mut self, shader: &nir::Shader) -> bool {
+        let Failure::Refuted { stage, difference } = self.failure else { return true };
+        let like = |found: &Difference| DifferenceKind::of(found) == difference;
+        let plant = self.plant.clone();
+        let mut plant = plant.map(|plant| move |stage: Stage, program: &mut ir3::Program| plant(stage, program));
+        let (checker, envs) = (&mut self.checker, &self.envs);
+        let asked = catch(|| {
+            let plant = plant.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
+            checker.may_differ_at(shader, envs, stage, &like, plant)
+        });
+        asked.unwrap_or_else(|_| {
+            // What it was doing is half done. A panic is another failure.
+            self.checker = Checker::new(self.target, self.options).with_fuel(self.fuel);
+            false
+        })
     }
 
     /// The refutation of a program that is refuted.

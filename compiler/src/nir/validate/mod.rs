@@ -168,6 +168,8 @@ pub enum Problem {
     AtomicOp(&'static str),
     /// A local array that is not declared by `decl_reg`.
     NotALocalArray(u32),
+    /// A local array where a value should be: it has a name, and no bits.
+    LocalArrayAsValue(u32),
     /// An element past the end of a local array.
     PastLocalArray {
         /// The element.
@@ -212,6 +214,7 @@ impl Problem {
             Problem::WriteMask { mask, .. } => format!("the write mask {mask:#b}"),
             Problem::AtomicOp(op) => format!("the atomic operation `{op}`"),
             Problem::NotALocalArray(index) => format!("`%{index}`"),
+            Problem::LocalArrayAsValue(index) => format!("the local array `%{index}`"),
             Problem::PastLocalArray { element, .. } => format!("element {element}"),
             Problem::Result => "a wrong result".into(),
             Problem::TexMissing(kind) => format!("no source `({})`", kind.name()),
@@ -249,6 +252,7 @@ impl Problem {
             Problem::WriteMask { components, .. } => format!("a mask of {components} components"),
             Problem::AtomicOp(_) => "`cmpxchg` or `fcmpxchg` in a swap, any other operation elsewhere".into(),
             Problem::NotALocalArray(_) => "a local array declared by `decl_reg`".into(),
+            Problem::LocalArrayAsValue(_) => "a value; local arrays are only loaded from and stored to".into(),
             Problem::PastLocalArray { elements, .. } => format!("an element below {elements}"),
             Problem::Result => "a result exactly where the intrinsic has one".into(),
             Problem::TexMissing(_) => "every source that the operation needs".into(),

@@ -86,6 +86,7 @@ impl Checker<'_, '_, '_> {
         if missing {
             return;
         }
+        self.arrays_as_values(at, data);
         if let InstrData::Phi { def, srcs } = data {
             return self.phi(at, *def, srcs);
         }
@@ -109,6 +110,28 @@ impl Checker<'_, '_, '_> {
             InstrData::Tex(tex) => self.tex(at, tex),
             InstrData::Undef { .. } | InstrData::Phi { .. } | InstrData::Jump(_) => {}
         }
+    }
+
+    /// Only loads and stores of local arrays name them.
+    fn arrays_as_values(&mut self, at: (Block, Instr), data: &InstrData) {
+        use IntrinsicOp::*;
+        let handle = match data {
+            InstrData::Intrinsic(intrinsic) => match intrinsic.op {
+                LoadReg | LoadRegIndirect => Some(0),
+                StoreReg | StoreRegIndirect => Some(1),
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut index = 0;
+        data.for_each_src(|def| {
+            let definer = &self.function.instrs[self.function.defs[def].instr];
+            let declared = matches!(definer, InstrData::Intrinsic(declared) if declared.op == DeclReg);
+            if declared && handle != Some(index) {
+                self.problem(at, Problem::LocalArrayAsValue(self.errors.index(def)));
+            }
+            index += 1;
+        });
     }
 
     fn phi(&mut self, at: (Block, Instr), def: Def, srcs: &[(Block, Def)]) {

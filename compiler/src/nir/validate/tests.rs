@@ -86,6 +86,16 @@ fn operands_of_other_kinds() {
             Problem::PastLocalArray { element: 4, elements: 4 },
         ),
         (
+            "32 %0 = @decl_reg (num_components=1, num_array_elems=4, bit_size=32, divergent=1)\n\
+             @store_reg_indirect (%0, %0, %0) (base=0, wrmask=x, legacy_fsat=0)",
+            Problem::LocalArrayAsValue(0),
+        ),
+        (
+            "32 %0 = @decl_reg (num_components=1, num_array_elems=4, bit_size=32, divergent=1)\n\
+             32 %1 = ineg %0",
+            Problem::LocalArrayAsValue(0),
+        ),
+        (
             "32 %0 = @decl_reg (num_components=2, num_array_elems=0, bit_size=32, divergent=1)\n\
              32 %1 = @load_reg (%0) (base=0, legacy_fabs=0, legacy_fneg=0)",
             count(Quantity::ResultComponents, 1, 2),

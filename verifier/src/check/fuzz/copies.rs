@@ -74,7 +74,10 @@ pub fn parallel_copy_with(input: &CopyInput, plant: &mut dyn FnMut(&mut Program)
     let after = Snapshot::Ir3(Box::new(after));
     // Nothing of the environment but the constant file is read: one is enough.
     match compare_snapshots(&before, &after, &input.target, &[Env::from_seed(1)]).0 {
-        Verdict::Tested { .. } => Ok(true),
+        Verdict::Tested { .. } => {
+            stats::compared();
+            Ok(true)
+        }
         Verdict::Refuted(refutation) => Err(Failure::new(format_args!("{stage} refuted"), refutation.difference)),
         Verdict::Unknown(why) => Err(Failure::new(stage, why)),
     }

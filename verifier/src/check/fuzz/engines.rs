@@ -10,10 +10,12 @@
 //! - the interpreter of ir3 on the selected program and on the program with registers, which may define more;
 //! - the same on the texts of these programs: the very same runs.
 //!
-//! An engine that comes later (register contents, symbolic execution) adds its opinion in [`engines_with`].
+//! Reading a text takes several times as long as running what is in it, so the others take turns: which one is asked beside
+//! the first is a matter of the input ([`Turn`]), and every sixteenth input is put to all of them. An engine that comes
+//! later (register contents, symbolic execution) takes its turn in [`engines_with`].
 
-use super::Failure;
 use super::program::{ProgramInput, with_checker};
+use super::{Failure, stats};
 use crate::check::{DEFAULT_FUEL, target_fuel};
 use crate::interp::{self, Compared, End, Outcome};
 use crate::semantics::LANES;
@@ -25,7 +27,44 @@ use ir3_compiler::pipeline::{self, Options};
 /// A text that an engine is about to read, for a test that changes it: whose it is, and what it says.
 pub type TextPlant<'a> = &'a mut dyn FnMut(&str, &mut String);
 
-/// Asks every engine. The input is worth keeping where the program's run has a meaning.
+/// Who is asked what the program does, beside the interpreter of nir.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// The interpreter of nir on the text.
+    NirText,
+    /// The interpreter of nir on one lane alone.
+    Lane,
+    /// The interpreter of ir3 on the selected program.
+    Selected,
+    /// The same, and on its text.
+    SelectedText,
+    /// The interpreter of ir3 on the program with registers.
+    Registers,
+    /// The same, and on its text.
+    RegistersText,
+    /// Everyone.
+    All,
+}
+
+impl Turn {
+    const ALONE: [Self; 6] =
+        [Self::NirText, Self::Lane, Self::Selected, Self::SelectedText, Self::Registers, Self::RegistersText];
+
+    /// Whose turn an input is.
+    fn of(input: &ProgramInput) -> Self {
+        match (input.env_seed >> 8) as usize % 16 {
+            0 => Self::All,
+            number => Self::ALONE[number % Self::ALONE.len()],
+        }
+    }
+
+    /// Whether it is the turn of one of these.
+    fn is(self, turns: &[Self]) -> bool {
+        self == Self::All || turns.contains(&self)
+    }
+}
+
+/// Asks the engines whose turn it is. The input is worth keeping where the program's run has a meaning.
 ///
 /// # Errors
 /// The first engine that does not agree with those before it.
@@ -38,55 +77,81 @@ pub fn engines(input: &ProgramInput) -> Result<bool, Failure> {
 /// # Errors
 /// The same.
 pub fn engines_with(input: &ProgramInput, plant: TextPlant<'_>) -> Result<bool, Failure> {
+    let turn = Turn::of(input);
     let ProgramInput { shader, target, .. } = input;
     let env = input.env();
-    let run_nir = |shader: &Shader, env: &Env| -> Result<Option<Outcome>, Failure> {
-        with_scratch(input, |scratch| match interp::nir::Decoded::new(shader) {
-            Ok(decoded) => Ok(Some(decoded.run(env, DEFAULT_FUEL, scratch))),
-            Err(_) => Ok(None),
-        })
-    };
-    let Some(source) = run_nir(shader, &env)? else { return Ok(false) };
-
-    let engine = "nir interpreter, of the text";
-    let mut text = nir::text::write(shader);
-    plant(engine, &mut text);
-    let again = nir::text::read(&text).map_err(|error| Failure::new(engine, error))?;
-    match run_nir(&again, &env)? {
-        Some(outcome) => same_run(engine, &source, &outcome)?,
-        None => return Err(Failure::new(engine, "refused what it runs without the text")),
-    }
-
+    let Some(source) = run_nir(input, shader, &env) else { return Ok(false) };
     let finished = source.end == End::Finished;
-    if finished && lanes_are_alone(shader) {
-        let lane = (input.env_seed % LANES as u64) as usize;
-        let engine = format!("nir interpreter, of lane {lane} alone");
-        let launch = launch(shader);
-        let alone = Env { helpers: Some(0), ..one_lane(shader, &env, launch, lane) };
-        // Helpers write no outputs that anybody sees.
-        let among = run_nir(shader, &Env { helpers: Some(0), ..env.clone() })?;
-        let (Some(among), Some(alone)) = (among, run_nir(shader, &alone)?) else { return Ok(false) };
-        same_lane(&engine, &among, &alone, lane)?;
+    let mut asked = false;
+    if turn.is(&[Turn::Lane]) && finished && lanes_are_alone(shader) {
+        asked |= lane_alone(input, &env)?;
     }
-
-    let Ok(mut program) = pipeline::select(shader, target) else { return Ok(finished) };
-    ir3_opinions(input, "selected", &program, &source, &env, plant)?;
-    let Ok(()) = pipeline::compile_selected(&mut program, target, &Options::default(), &mut |_, _| {}) else {
-        return Ok(finished);
-    };
-    ir3_opinions(input, "with registers", &program, &source, &env, plant)?;
+    if turn.is(&[Turn::Selected, Turn::SelectedText, Turn::Registers, Turn::RegistersText])
+        && let Ok(mut program) = pipeline::select(shader, target)
+    {
+        let plant = &mut *plant;
+        if turn.is(&[Turn::Selected, Turn::SelectedText]) {
+            let text = turn.is(&[Turn::SelectedText]);
+            asked |= ir3_opinions(input, "selected", &program, &source, &env, text, plant)?;
+        }
+        if turn.is(&[Turn::Registers, Turn::RegistersText])
+            && pipeline::compile_selected(&mut program, target, &Options::default(), &mut |_, _| {}).is_ok()
+        {
+            let text = turn.is(&[Turn::RegistersText]);
+            asked |= ir3_opinions(input, "with registers", &program, &source, &env, text, plant)?;
+        }
+    }
+    // No input goes without a second opinion.
+    if turn.is(&[Turn::NirText]) || !asked {
+        nir_text(input, &source, &env, plant)?;
+    }
+    if finished {
+        stats::compared();
+    }
     Ok(finished)
 }
 
-/// What the interpreter of ir3 says of a program and of its text.
+fn run_nir(input: &ProgramInput, shader: &Shader, env: &Env) -> Option<Outcome> {
+    with_scratch(input, |scratch| {
+        interp::nir::Decoded::new(shader).ok().map(|decoded| decoded.run(env, DEFAULT_FUEL, scratch))
+    })
+}
+
+/// What the interpreter of nir says of the program's text.
+fn nir_text(input: &ProgramInput, source: &Outcome, env: &Env, plant: TextPlant<'_>) -> Result<(), Failure> {
+    let engine = "nir interpreter, of the text";
+    let mut text = nir::text::write(&input.shader);
+    plant(engine, &mut text);
+    let again = nir::text::read(&text).map_err(|error| Failure::new(engine, error))?;
+    match run_nir(input, &again, env) {
+        Some(outcome) => same_run(engine, source, &outcome),
+        None => Err(Failure::new(engine, "refused what it runs without the text")),
+    }
+}
+
+/// What the interpreter of nir says of one lane alone. Says whether it said anything.
+fn lane_alone(input: &ProgramInput, env: &Env) -> Result<bool, Failure> {
+    let shader = &input.shader;
+    let lane = (input.env_seed % LANES as u64) as usize;
+    let engine = format!("nir interpreter, of lane {lane} alone");
+    let alone = Env { helpers: Some(0), ..one_lane(shader, env, launch(shader), lane) };
+    // Helpers write no outputs that anybody sees.
+    let among = run_nir(input, shader, &Env { helpers: Some(0), ..env.clone() });
+    let (Some(among), Some(alone)) = (among, run_nir(input, shader, &alone)) else { return Ok(false) };
+    same_lane(&engine, &among, &alone, lane)?;
+    Ok(true)
+}
+
+/// What the interpreter of ir3 says of a program, and of its text. Says whether it said anything.
 fn ir3_opinions(
     input: &ProgramInput,
     which: &str,
     program: &ir3::Program,
     source: &Outcome,
     env: &Env,
+    of_text: bool,
     plant: TextPlant<'_>,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let fuel = target_fuel(source.executed);
     let run = |program: &ir3::Program| {
         with_scratch(input, |scratch| {
@@ -94,7 +159,7 @@ fn ir3_opinions(
         })
     };
     let engine = format!("ir3 interpreter, {which}");
-    let Ok(outcome) = run(program) else { return Ok(()) };
+    let Ok(outcome) = run(program) else { return Ok(false) };
     match source.compare(&outcome) {
         Err(difference) => return Err(Failure::new(engine, difference)),
         Ok(Compared::OutOfFuel) if source.end == End::Finished => {
@@ -102,12 +167,16 @@ fn ir3_opinions(
         }
         Ok(_) => {}
     }
+    if !of_text {
+        return Ok(true);
+    }
     let engine = format!("{engine}, of the text");
     let mut text = ir3::text::write(program);
     plant(&engine, &mut text);
     let again = ir3::text::read(&text).map_err(|error| Failure::new(&engine, format_args!("{error}\n{text}")))?;
     let again = run(&again).map_err(|error| Failure::new(&engine, error))?;
-    same_run(&engine, &outcome, &again)
+    same_run(&engine, &outcome, &again)?;
+    Ok(true)
 }
 
 fn with_scratch<T>(input: &ProgramInput, work: impl FnOnce(&mut interp::Scratch) -> T) -> T {

@@ -66,6 +66,8 @@ pub fn readers_with(input: &TextInput, plant: &mut dyn FnMut(&mut String)) -> Re
         environment(text, plant)?,
         bundle(path, text, plant)?,
     ];
+    // Whatever the text is, each reader must have said where and why, or given back what it read.
+    stats::compared();
     Ok(kept.contains(&true))
 }
 

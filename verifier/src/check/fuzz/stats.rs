@@ -1,8 +1,9 @@
-//! How large the inputs are that a target is given.
+//! How large the inputs are that a target is given, and how many of them came to a comparison.
 //!
-//! libFuzzer counts runs and says how large its corpus is, but not how large the inputs were that it ran. Where the
-//! environment names a file (`IR3_FUZZ_STATS`), the sums are written there every few hundred inputs: one line of
-//! `inputs bytes largest instructions`. `ci/fuzz` reads it.
+//! libFuzzer counts runs and says how large its corpus is, but not how large the inputs were that it ran, nor whether a run
+//! checked anything: a program that is refused, or has no meaning in its environment, is a run like any other to it. Where
+//! the environment names a file (`IR3_FUZZ_STATS`), the sums are written there every few hundred inputs: one line of
+//! `inputs bytes largest instructions compared`. `ci/fuzz` reads it.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ struct Sums {
     bytes: u64,
     largest: usize,
     instructions: u64,
+    compared: u64,
 }
 
 thread_local! {
@@ -28,6 +30,7 @@ thread_local! {
         bytes: 0,
         largest: 0,
         instructions: 0,
+        compared: 0,
     });
 }
 
@@ -40,9 +43,16 @@ pub(super) fn count(bytes: usize, instructions: usize) {
         sums.largest = sums.largest.max(bytes);
         sums.instructions += instructions as u64;
         if sums.inputs % INTERVAL == 0 {
-            let line = format!("{} {} {} {}\n", sums.inputs, sums.bytes, sums.largest, sums.instructions);
+            // The input that is counted now has not been compared yet.
+            let Sums { inputs, bytes, largest, instructions, compared, .. } = sums;
+            let line = format!("{inputs} {bytes} {largest} {instructions} {compared}\n");
             // Figures for a person: a fuzzer does not stop because they cannot be written.
             let _ = std::fs::write(file, line);
         }
     });
+}
+
+/// Counts the input as one that came to a comparison.
+pub(super) fn compared() {
+    SUMS.with_borrow_mut(|sums| sums.compared += 1);
 }

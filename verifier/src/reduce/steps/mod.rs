@@ -3,13 +3,14 @@
 //! A [`Kind`] looks at a program and lists steps; a step changes one thing and says whether it could. Steps name what
 //! they change by its number, so several of one list can be taken together, and one that is listed can still be taken
 //! after others were. A step need not be clever: whether the program got smaller, whether it is valid, and whether it
-//! fails as before is decided outside.
+//! fails as before is decided outside. The changes of a walk, which need not shrink anything, are in `shuffle`.
 
 mod attributes;
 mod constants;
 mod control;
 mod drop;
 mod operands;
+pub(super) mod shuffle;
 #[cfg(test)]
 mod tests;
 mod vectors;

@@ -1,0 +1,52 @@
+//! Bugs planted behind a stage of the backend, in random programs.
+
+use ir3_compiler::ir3::Program;
+use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::target::Target;
+use ir3_verifier::check::campaign::{env_seeds, program_seed};
+use ir3_verifier::check::{Checker, Verdict};
+use ir3_verifier::generate::{self, Features, Profile};
+
+/// The programs that a bug is planted in.
+pub struct Programs<'a> {
+    /// The seed of the campaign.
+    pub seed: u64,
+    /// How many.
+    pub count: u64,
+    /// Their profiles, in turn.
+    pub profiles: &'a [Profile],
+    /// What they are compiled with.
+    pub options: Options,
+}
+
+impl Programs<'_> {
+    /// Plants `bug`, which gets a number to choose by and says whether there was something to change, behind `stage`. At
+    /// least a quarter of the programs where there was must be refuted (a change need not matter to what a program
+    /// does), all of them at `stage`.
+    pub fn planted(&self, stage: Stage, bug: impl Fn(&mut Program, u64) -> bool) {
+        let mut checker = Checker::new(Target::default(), self.options);
+        let (mut changed, mut refuted) = (0, 0);
+        for (number, &profile) in (0..self.count).zip(self.profiles.iter().cycle()) {
+            let seed = program_seed(self.seed, number);
+            let generated = generate::from_seed(seed, profile, Features::ALL);
+            let mut planted = false;
+            let mut plant = |at: Stage, program: &mut Program| {
+                if at == stage {
+                    planted = bug(program, seed);
+                }
+            };
+            let report = checker.program_with(&generated.shader, &env_seeds(seed, 1), Some(&mut plant));
+            changed += u32::from(planted);
+            for (at, verdict, _) in &report.boundaries {
+                if matches!(verdict, Verdict::Refuted(_)) {
+                    assert!(planted, "seed {seed}: refuted at {at} with nothing planted");
+                    assert_eq!(*at, stage, "seed {seed}: refuted at the wrong stage");
+                    refuted += 1;
+                }
+            }
+        }
+        println!("{stage}: {changed} programs changed, {refuted} refuted");
+        assert!(changed >= 10, "only {changed} programs had something to change");
+        assert!(refuted * 4 >= changed, "only {refuted} of {changed} were refuted");
+    }
+}

@@ -13,7 +13,7 @@ const FUEL: u64 = 20_000;
 #[test]
 fn programs_survive_small_register_files() {
     let mut scratch = Scratch::new();
-    let (mut compared, mut moves) = (0, 0);
+    let (mut compared, mut moved, mut moves) = (0, 0, 0);
     for seed in 0..400u64 {
         let gpu = ["a660", "a540", "a330", "a750"][seed as usize % 4];
         let target = Target::by_name(gpu).unwrap();
@@ -60,9 +60,13 @@ fn programs_survive_small_register_files() {
         for stage in [Stage::RegisterAllocation, Stage::LowerCopies] {
             run_stage(stage, &mut roomy, &target, &Options::default()).unwrap();
         }
-        moves += allocated.instruction_count().saturating_sub(roomy.instruction_count());
+        let more = allocated.instruction_count().saturating_sub(roomy.instruction_count());
+        moves += more;
+        moved += usize::from(more > 0);
         compared += 1;
     }
-    println!("{compared} programs, {moves} moves to make room");
-    assert!(compared > 300 && moves > 500);
+    println!("{compared} programs; in {moved} of them {moves} moves to make room");
+    // That values had to move in many programs is what makes this a test. How many moves that took is the allocator's
+    // matter: fewer are better.
+    assert!(compared > 300 && 4 * moved > compared, "{moved} of {compared}");
 }

@@ -684,6 +684,12 @@ impl Opcode {
         self.name().starts_with("atomic.")
     }
 
+    /// Whether the instruction writes to the constant file, so that a constant may be another one behind it.
+    pub fn writes_consts(self) -> bool {
+        use Opcode::*;
+        matches!(self, Stc | Stsc | LdcK | LdgK | PushConstsLoadMacro)
+    }
+
     /// Whether the instruction has an effect beside its result, and so may not be removed when that is unused.
     pub fn has_side_effect(self) -> bool {
         use Opcode::*;

@@ -28,7 +28,7 @@ use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 
 /// Replaces operands by what was copied into them.
 pub fn run(program: &mut Program, target: &Target) {
-    let writers = program.iter_instrs().filter(|&(_, instr)| writes_consts(program.instrs[instr].opcode)).count();
+    let writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();
     let shared = SharedValues::new(program);
     let mut pass = Pass {
         target,
@@ -54,12 +54,6 @@ pub fn run(program: &mut Program, target: &Target) {
             pass.program.blocks[block].instrs = list;
         }
     }
-}
-
-/// Whether the instruction writes to the constant file.
-fn writes_consts(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(opcode, Stc | Stsc | LdcK | LdgK | PushConstsLoadMacro)
 }
 
 struct Pass<'a> {
@@ -136,7 +130,7 @@ impl Pass<'_> {
             Opcode::Split => self.simplify_split(instr),
             Opcode::Collect => self.note_collect(instr),
             Opcode::Mov if self.writers_to_come > 0 => self.early[instr] = true,
-            _ if writes_consts(opcode) => self.writers_to_come -= 1,
+            _ if opcode.writes_consts() => self.writers_to_come -= 1,
             _ => {}
         }
     }

@@ -5,12 +5,14 @@
 //! a block, and within a block the one that gives way is the one whose next use is furthest.
 //!
 //! What is computed again reads its sources later than the program did, so this pass goes before liveness is known.
+//! A constant may be another one by then, where the program itself writes to the constant file behind it; such a
+//! definition reads a register with the old contents instead.
 //! Definitions that nobody in their block reads any more are dropped in the end.
 
 use super::Error;
 use crate::ir3::{
-    Attrs, Block, Category, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, SrcOperand, Type,
-    Value,
+    Attrs, Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
+    Round, Src, SrcOperand, Type, Value, ValueData,
 };
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
@@ -34,6 +36,7 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
         uses: SecondaryMap::new(),
         out: Vec::new(),
     };
+    keep_old_constants(program);
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         if has_special_operands(program, block) {
@@ -82,6 +85,45 @@ fn is_recomputable(data: &InstrData) -> bool {
         _ => true,
     };
     pure && data.dsts.len() == 1 && data.srcs.iter().all(|src| is_ssa(&src.operand))
+}
+
+/// Puts constants that are written later into registers, where a definition that may be computed again reads them.
+/// Whoever reads the definition is dominated by it, so what stands behind the last write in the code is safe.
+fn keep_old_constants(program: &mut Program) {
+    let writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts());
+    let mut to_come = writers.count();
+    for position in 0..program.layout.len() {
+        if to_come == 0 {
+            return;
+        }
+        let block = program.layout[position];
+        let mut at = 0;
+        while let Some(&instr) = program.blocks[block].instrs.get(at) {
+            at += 1;
+            let data = &program.instrs[instr];
+            to_come -= usize::from(data.opcode.writes_consts());
+            if to_come == 0 || !data.dsts.iter().any(|dst| is_special(dst.class.file)) {
+                continue;
+            }
+            for k in 0..program.instrs[instr].srcs.len() {
+                let src = program.instrs[instr].srcs[k];
+                let SrcOperand::Const(_) = src.operand else { continue };
+                let class = RegClass::general(src.class.half);
+                let ty = if class.half { Type::U16 } else { Type::U32 };
+                let mut mov = InstrData::new(Opcode::Mov);
+                mov.attrs = Attrs::Move { src: ty, dst: ty, round: Round::Default };
+                mov.srcs.push(Src::new(src.operand, src.class, src.mask));
+                let mov = program.instrs.push(mov);
+                let components = src.mask.span() as u16;
+                let value = program.values.push(ValueData { instr: mov, dst: 0, class, components, array: None });
+                program.instrs[mov].dsts.push(Dst::new(Place::Value(value), class, src.mask));
+                let src = &mut program.instrs[instr].srcs[k];
+                (src.operand, src.class) = (SrcOperand::Place(Place::Value(value)), class);
+                program.blocks[block].instrs.insert(at - 1, mov);
+                at += 1;
+            }
+        }
+    }
 }
 
 struct Pass {

@@ -24,8 +24,8 @@ pub struct Campaign {
     pub seed: u64,
     /// The profiles, taken in turn.
     pub profiles: Vec<Profile>,
-    /// How many registers the programs may take; drawn for each one, from the fewest to all, if `None`.
-    pub registers: Option<RegisterLimit>,
+    /// How many registers the programs may take.
+    pub registers: Limits,
     /// Which stages run.
     pub options: Options,
     /// Stop after so many programs.
@@ -42,6 +42,32 @@ pub struct Campaign {
     pub refusals: bool,
     /// A bug behind the backend, to see it found.
     pub plant: Option<&'static Plant>,
+}
+
+/// How many registers the programs of a campaign may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limits {
+    /// All the same.
+    Fixed(RegisterLimit),
+    /// Drawn for each program, from the fewest to all.
+    Drawn,
+    /// All that there are; programs of the profile `pressure` so few that most of them spill: the fewest that they can
+    /// do with, and up to 15 more.
+    ByProfile,
+}
+
+impl Limits {
+    /// The limit of a program.
+    pub fn of(self, profile: Profile, program: u64) -> RegisterLimit {
+        match self {
+            Self::Fixed(limit) => limit,
+            Self::Drawn => program_registers(program),
+            Self::ByProfile if profile == Profile::Pressure => {
+                RegisterLimit::Minimum((program_seed(program ^ 0x7265_6773, 0) % 16) as u16)
+            }
+            Self::ByProfile => RegisterLimit::Target,
+        }
+    }
 }
 
 /// What a campaign has counted.
@@ -196,7 +222,7 @@ impl Campaign {
                         let cpu = ThreadTime::now();
                         let generated = generate::from_seed(seed, profile, features);
                         let elapsed = cpu.elapsed();
-                        let registers = self.registers.unwrap_or_else(|| program_registers(seed));
+                        let registers = self.registers.of(profile, seed);
                         checker.set_registers(registers);
                         let mut change = self.plant.map(Plant::change);
                         let change = change.as_mut().map(|change| change as super::Plant<'_>);

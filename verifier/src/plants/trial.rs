@@ -9,7 +9,7 @@ use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
 
 use super::Plant;
-use crate::check::campaign::{Campaign, Counts, Finding, env_seeds};
+use crate::check::campaign::{Campaign, Counts, Finding, Limits, env_seeds};
 use crate::generate::Profile;
 use crate::reduce::whole::{self, Whole};
 use crate::reduce::{self, Failure, Oracle};
@@ -46,7 +46,7 @@ pub fn find(plant: &'static Plant, target: Target, seed: u64, programs: usize, l
         runs: 1,
         keep_going: true,
         refusals: false,
-        registers: Some(RegisterLimit::Target),
+        registers: Limits::Fixed(RegisterLimit::Target),
         options: Options::default(),
         plant: Some(plant),
     };

@@ -18,7 +18,7 @@
 use super::next_use::{LOOP_EXIT, Loops, NEVER, NextUse};
 use super::room::{Room, Units, early_results, is_vector, operands, results};
 use super::scalars::{general_result, general_value};
-use crate::ir3::{Attrs, Block, Instr, InstrData, Opcode, OperandFlags, Program, SrcOperand, Value};
+use crate::ir3::{Attrs, Block, InstrData, Opcode, OperandFlags, Program, SrcOperand, Value};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -49,10 +49,8 @@ pub struct Plan {
 
 /// The values that can be computed again wherever they are needed, at the cost of a reload.
 fn rematerializable(program: &Program) -> SecondaryMap<Value, bool> {
-    use Opcode::{LdcK, LdgK, PushConstsLoadMacro, Stc, Stsc};
-    let writes = |instr: Instr| matches!(program.instrs[instr].opcode, Stc | Stsc | LdcK | LdgK | PushConstsLoadMacro);
     // Where the constant file changes, a constant may be another one later.
-    let consts_change = program.iter_instrs().any(|(_, instr)| writes(instr));
+    let consts_change = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.writes_consts());
     let mut table = SecondaryMap::with_capacity(program.values.len());
     for value in program.values.keys() {
         table[value] = is_fixed_move(program, value, !consts_change);

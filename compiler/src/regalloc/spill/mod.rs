@@ -88,17 +88,15 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
         together::run(&mut program);
         program
     };
-    let least = within(none);
+    let mut least = None;
     if let RegisterLimit::Minimum(more) = limit {
-        let (more, least) = (u32::from(more), pressure(&least, target)?);
+        let spilled = least.insert(within(none));
+        let (more, least) = (u32::from(more), pressure(spilled, target)?);
         files.full = files.full.min(least.full.next_multiple_of(2) + 2 * more);
         files.half = files.half.min(least.half + if target.merged_regs { 2 * more } else { more });
         if fits(&now, &files) {
             return Ok(());
         }
-    }
-    if let Some(error) = neediest(&least, target, &files)? {
-        return Err(error);
     }
     let mut room = Room::new(files, target.merged_regs);
     for _ in 0..ATTEMPTS {
@@ -108,11 +106,19 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
             *program = spilled;
             return Ok(());
         }
+        if least.is_none()
+            && let Some(error) = neediest(least.insert(within(none)), target, &files)?
+        {
+            return Err(error);
+        }
         room.full = (room.full + files.full).saturating_sub(now.full.max(files.full));
         room.half = (room.half + files.half).saturating_sub(now.half.max(files.half));
     }
-    *program = least;
-    Ok(())
+    *program = least.unwrap_or_else(|| within(none));
+    match neediest(program, target, &files)? {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
 }
 
 fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> Result<(), Error> {

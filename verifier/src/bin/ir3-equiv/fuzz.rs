@@ -4,9 +4,9 @@ use crate::triage::{self, Reducing};
 use crate::{Exit, Failure, Format, Gpu, Planted, Stages, interrupt_flag, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_compiler::pipeline::{Options, RegisterLimit};
+use ir3_compiler::pipeline::Options;
 use ir3_verifier::check::Verdict;
-use ir3_verifier::check::campaign::{Campaign, Counts, Finding, env_seeds};
+use ir3_verifier::check::campaign::{Campaign, Counts, Finding, Limits, env_seeds};
 use ir3_verifier::generate::Profile;
 use ir3_verifier::report::bundle::{self, Case, Origin};
 use ir3_verifier::semantics::env::Env;
@@ -34,9 +34,10 @@ pub struct Fuzz {
     #[command(flatten)]
     gpu: Gpu,
     /// Registers that a program may take: full general registers, 4 to a vec4; `min`: as few as it can do with;
-    /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all.
-    #[arg(long, value_name = "LIMIT", default_value = "target", hide_default_value = true, value_parser = parse_registers)]
-    max_registers: Registers,
+    /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, but
+    /// for programs of the profile `pressure`, which get few enough to spill.
+    #[arg(long, value_name = "LIMIT", value_parser = parse_registers)]
+    max_registers: Option<Limits>,
     #[command(flatten)]
     stages: Stages,
     /// Threads; one for each processor unless given.
@@ -60,18 +61,11 @@ pub struct Fuzz {
     planted: Planted,
 }
 
-/// A limit, or one drawn for each program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Registers {
-    Fixed(RegisterLimit),
-    Random,
-}
-
-fn parse_registers(text: &str) -> Result<Registers, String> {
+fn parse_registers(text: &str) -> Result<Limits, String> {
     if text == "random" {
-        return Ok(Registers::Random);
+        return Ok(Limits::Drawn);
     }
-    text.parse().map(Registers::Fixed).map_err(|error| format!("{error}, or `random`"))
+    text.parse().map(Limits::Fixed).map_err(|error| format!("{error}, or `random`"))
 }
 
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
@@ -170,10 +164,7 @@ impl Fuzz {
             target: self.gpu.target,
             seed: self.seed,
             profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
-            registers: match self.max_registers {
-                Registers::Fixed(limit) => Some(limit),
-                Registers::Random => None,
-            },
+            registers: self.max_registers.unwrap_or(Limits::ByProfile),
             programs: if self.time.is_none() { Some(self.programs.unwrap_or(1000)) } else { self.programs },
             time: self.time,
             jobs,

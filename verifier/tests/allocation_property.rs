@@ -1,0 +1,285 @@
+//! What SSA-based allocation promises: how many registers a program needs is known before any is assigned, and met
+//! exactly. Random programs of every profile, on every generation, with limits from a handful of registers to all:
+//!
+//! - spilling refuses a program by name, or leaves one whose pressure fits the limit;
+//! - assignment never fails when the pressure fits;
+//! - it uses no register above the size that was computed before, and where that is all that there is, none above the
+//!   pressure itself.
+//!
+//! `IR3_PROPERTY_PROGRAMS=100000 cargo test --release -p ir3-verifier --test allocation_property -- --nocapture` prints
+//! what was tried. There are a few hundred programs unless told otherwise.
+
+use ir3_compiler::ir3::{Dst, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand};
+use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage, run_stage, select};
+use ir3_compiler::regalloc::pressure::{Analysis, Pressure};
+use ir3_compiler::regalloc::{run_within, target_size};
+use ir3_compiler::target::{RegisterFiles, Target};
+use ir3_verifier::check::campaign::program_seed;
+use ir3_verifier::generate::{Features, Profile, from_seed};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One or two of each generation.
+const GPUS: [&str; 8] = ["a320", "a420", "a540", "a610", "a640", "a660", "a740", "a750"];
+
+/// Programs that are tried unless the environment says how many.
+const PROGRAMS: u64 = 360;
+
+/// Half registers from the first to behind the last one that an operand names: of the full file (with half
+/// registers, where they are the front of it), and of half registers.
+fn extent(place: &Place, class: RegClass, components: u32) -> u32 {
+    let units = u32::from(class.component_units());
+    match *place {
+        Place::Reg(reg) | Place::Assigned(_, reg) => (u32::from(reg.0) + components) * units,
+        Place::Relative { offset, size } => (offset.max(0) as u32 + u32::from(size)) * units,
+        Place::Value(_) | Place::Array(_) => 0,
+    }
+}
+
+/// What the general registers of a program take: units of the full and of the half file.
+fn used(program: &Program, merged: bool) -> (u32, u32) {
+    let (mut full, mut half) = (0, 0);
+    let mut see = |place: &Place, class: RegClass, components: u32| {
+        if class.file != RegFile::General {
+            return;
+        }
+        let end = extent(place, class, components);
+        if class.half {
+            half = half.max(end);
+        }
+        if !class.half || merged {
+            full = full.max(end);
+        }
+    };
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        data.dsts.iter().for_each(|Dst { place, class, mask, .. }| see(place, *class, mask.span()));
+        for Src { operand, class, mask, .. } in &data.srcs {
+            if let SrcOperand::Place(place) = operand {
+                see(place, *class, mask.span());
+            }
+        }
+    }
+    (full, half)
+}
+
+/// The second half of the property: no register of the program is above what it was allowed.
+fn check_extent(program: &Program, merged: bool, full: u32, half: u32) -> Result<(), String> {
+    let (used_full, used_half) = used(program, merged);
+    if used_full > full.next_multiple_of(2) || used_half > half {
+        return Err(format!("{used_full} and {used_half} half units are used, {full} and {half} were allowed"));
+    }
+    Ok(())
+}
+
+/// From a handful of registers to all, small numbers more often.
+fn draw_limit(seed: u64) -> RegisterLimit {
+    let drawn = program_seed(seed ^ 0x6c69_6d69, 0);
+    let scale = 1u64 << (drawn >> 8 & 7);
+    match drawn % 8 {
+        0 => RegisterLimit::Minimum(0),
+        1 => RegisterLimit::Minimum((drawn >> 16) as u16 % 8),
+        2 => RegisterLimit::Target,
+        // 2 to 3, 3 to 6, … 129 to 256, of which 192 are all.
+        _ => RegisterLimit::Registers((1 + scale + (drawn >> 16) % (scale + 1)).min(192) as u16),
+    }
+}
+
+/// What became of a program.
+struct Tried {
+    limit: RegisterLimit,
+    /// Why it was refused, in so many words.
+    refused: Option<String>,
+    spilled: bool,
+    /// With exactly the registers that it needs, it used the last one.
+    used_last: bool,
+    /// Compared with the pressure, after every general register was moved up by one.
+    shifted: Result<(), String>,
+}
+
+fn is_reload(program: &Program) -> bool {
+    program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::ReloadMacro)
+}
+
+/// The allocator that uses one register more: a program with every general register moved up by one.
+fn shift(program: &mut Program, merged: bool) {
+    let move_up = |place: &mut Place, class: RegClass| {
+        let by = if class.half && merged { 2 } else { 1 };
+        match place {
+            Place::Reg(reg) if class.file == RegFile::General => reg.0 += by,
+            Place::Relative { offset, .. } => *offset += by as i16,
+            _ => {}
+        }
+    };
+    for data in program.instrs.values_mut() {
+        data.dsts.iter_mut().for_each(|dst| move_up(&mut dst.place, dst.class));
+        for src in data.srcs.iter_mut() {
+            if let SrcOperand::Place(place) = &mut src.operand {
+                move_up(place, src.class);
+            }
+        }
+    }
+}
+
+fn pressure_of(program: &Program, target: &Target) -> Pressure {
+    let mut copy = program.clone();
+    let analysis = Analysis::new(&mut copy, target).expect("a program that can be analysed");
+    analysis.max_pressure(&copy)
+}
+
+/// Tries one program. `None` where selection refuses it.
+fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
+    let generated = from_seed(seed, profile, Features::of(target));
+    let mut program = select(&generated.shader, target).ok()?;
+    let limit = draw_limit(seed);
+    let options = Options { registers: limit, ..Options::default() };
+    let place = format!("{}, {}, seed {seed}, limit {limit}", target.name, profile.name());
+    let stages = Stage::ALL.into_iter().filter(|&stage| stage > Stage::Select && stage < Stage::RegisterAllocation);
+    for stage in stages {
+        if let Err(error) = run_stage(stage, &mut program, target, &options) {
+            assert_eq!(error.kind, ErrorKind::NeedsSpilling, "{place}: {error}");
+            let named = error.reason.contains("with all else in memory") || error.reason.contains("no private memory");
+            assert!(named && stage == Stage::Spill, "{place}: {error}");
+            let reason =
+                if error.reason.contains("no private memory") { "no private memory" } else { "below the least" };
+            let refused = Some(reason.to_owned());
+            return Some(Tried { limit, refused, spilled: false, used_last: false, shifted: Ok(()) });
+        }
+    }
+    let files = limit.files(target);
+    let pressure = pressure_of(&program, target);
+    assert!(pressure.full <= files.full && pressure.half <= files.half, "{place}: {pressure:?} was not made to fit");
+    // In the files of the limit, as many registers as cost no wave.
+    let mut roomy = program.clone();
+    run_within(&mut roomy, target, files).unwrap_or_else(|error| panic!("{place}: {error}, with {pressure:?}"));
+    let size = target_size(&roomy, &pressure, target, files);
+    if let Err(error) = check_extent(&roomy, target.merged_regs, size.full, size.half) {
+        panic!("{place}: {error}, with {pressure:?}");
+    }
+    // With what the program needs, and no register more.
+    let exact = RegisterFiles { full: pressure.full.next_multiple_of(2), half: pressure.half, ..files };
+    let mut tight = program.clone();
+    run_within(&mut tight, target, exact).unwrap_or_else(|error| panic!("{place}: {error}, with exactly {pressure:?}"));
+    if let Err(error) = check_extent(&tight, target.merged_regs, pressure.full, pressure.half) {
+        panic!("{place}: {error}");
+    }
+    let (full, half) = used(&tight, target.merged_regs);
+    let used_last = full + 1 >= pressure.full && half >= pressure.half;
+    shift(&mut tight, target.merged_regs);
+    let shifted = check_extent(&tight, target.merged_regs, pressure.full, pressure.half);
+    Some(Tried { limit, refused: None, spilled: is_reload(&program), used_last, shifted })
+}
+
+#[derive(Default)]
+struct Counts {
+    programs: u64,
+    not_selected: u64,
+    refused: BTreeMap<String, u64>,
+    spilled: u64,
+    used_last: u64,
+    shift_seen: u64,
+}
+
+impl Counts {
+    fn add(&mut self, tried: Option<&Tried>) {
+        self.programs += 1;
+        let Some(tried) = tried else {
+            self.not_selected += 1;
+            return;
+        };
+        if let Some(reason) = &tried.refused {
+            *self.refused.entry(reason.clone()).or_default() += 1;
+            return;
+        }
+        self.spilled += u64::from(tried.spilled);
+        self.used_last += u64::from(tried.used_last);
+        self.shift_seen += u64::from(tried.shifted.is_err());
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused.values().sum()
+    }
+
+    fn assigned(&self) -> u64 {
+        self.programs - self.not_selected - self.refused()
+    }
+}
+
+/// The row of a limit in the table.
+fn bucket(limit: RegisterLimit) -> String {
+    match limit {
+        RegisterLimit::Target => "all".to_owned(),
+        RegisterLimit::Minimum(0) => "min".to_owned(),
+        RegisterLimit::Minimum(_) => "min+n".to_owned(),
+        RegisterLimit::Registers(n) => {
+            let first = n.next_power_of_two() / 2 + 1;
+            format!("{first:>3} to {}", n.next_power_of_two().min(192))
+        }
+    }
+}
+
+#[test]
+fn what_fits_is_assigned_and_in_no_more_registers() {
+    let programs = std::env::var("IR3_PROPERTY_PROGRAMS").map_or(PROGRAMS, |text| text.parse().expect("a number"));
+    let next = AtomicU64::new(0);
+    type Table = BTreeMap<(u8, String), Counts>;
+    let table: Mutex<Table> = Mutex::new(BTreeMap::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut local: Table = BTreeMap::new();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= programs {
+                        break;
+                    }
+                    let seed = program_seed(0xa110c, number);
+                    let profile = Profile::ALL[number as usize % Profile::ALL.len()];
+                    let gpu = GPUS[number as usize / Profile::ALL.len() % GPUS.len()];
+                    let target = Target::by_name(gpu).expect("a known GPU");
+                    let tried = try_program(seed, profile, &target);
+                    let limit = bucket(tried.as_ref().map_or_else(|| draw_limit(seed), |tried| tried.limit));
+                    let rows = [(0, "all".to_owned()), (1, profile.name().to_owned()), (2, gpu.to_owned()), (3, limit)];
+                    for row in rows {
+                        local.entry(row).or_default().add(tried.as_ref());
+                    }
+                }
+                let mut table = table.lock().expect("no other thread failed");
+                for (row, counts) in local {
+                    let sum = table.entry(row).or_default();
+                    sum.programs += counts.programs;
+                    sum.not_selected += counts.not_selected;
+                    sum.spilled += counts.spilled;
+                    sum.used_last += counts.used_last;
+                    sum.shift_seen += counts.shift_seen;
+                    counts.refused.into_iter().for_each(|(why, n)| *sum.refused.entry(why).or_default() += n);
+                }
+            });
+        }
+    });
+    let table = table.into_inner().expect("no thread failed");
+    println!("{:<12} {:>9} {:>9} {:>9} {:>9}  refused", "", "programs", "assigned", "spilled", "used last");
+    let titles = ["", "profile", "GPU", "registers"];
+    let mut last = 0;
+    for ((kind, name), counts) in &table {
+        if *kind != last {
+            println!("{}", titles[usize::from(*kind)]);
+            last = *kind;
+        }
+        let Counts { programs, spilled, used_last, .. } = counts;
+        let refused: Vec<String> = counts.refused.iter().map(|(why, n)| format!("{n} {why}")).collect();
+        println!(
+            "{name:<12} {programs:>9} {:>9} {spilled:>9} {used_last:>9}  {}",
+            counts.assigned(),
+            refused.join(", ")
+        );
+    }
+    let all = &table[&(0, "all".to_owned())];
+    assert_eq!(all.not_selected, 0);
+    assert_eq!(all.shift_seen, all.assigned(), "an allocator that uses one register more is not always seen");
+    assert!(all.used_last == all.assigned(), "what is needed is used: {} of {}", all.used_last, all.assigned());
+    assert!(all.spilled * 4 > all.programs, "{} of {} programs spilled", all.spilled, all.programs);
+    assert!(all.refused() * 2 < all.programs && table.len() > 12 + 8 + 8);
+}

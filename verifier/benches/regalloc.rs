@@ -1,8 +1,13 @@
 //! Speed of register allocation: straight-line code, branches and loops, of 100 to 100,000 instructions.
 //!
-//! `cargo bench -p ir3-verifier --bench regalloc` prints nanoseconds of CPU time for each instruction, of the best of
-//! many runs. What is timed is `regalloc::run_within`: liveness, merge sets, pressure and assignment of a program of which the
-//! control flow and the predicates have been prepared. Lowering of copies is not.
+//! `cargo bench -p ir3-verifier --bench regalloc` prints nanoseconds of CPU time for each instruction of the program in SSA
+//! form, of the best of many runs. In the figure is everything from there to machine instructions, by parts:
+//!
+//! - *predicates*: critical edges, tied sources, registers of predicates and addresses (`regalloc::predicates`);
+//! - *assignment*: conventional form, liveness, merge sets, pressure and assignment (`regalloc::run_within`);
+//! - *lowering*: parallel copies to moves and swaps (`regalloc::lower_copies`).
+//!
+//! The programs fit, so nothing is spilled.
 
 use cpu_time::ThreadTime;
 use ir3_compiler::ir3::{Attrs, Block, BlockData, Builder, Condition, Opcode, Program, RegClass, Src, Value};
@@ -192,28 +197,66 @@ fn generate(shape: Shape, size: usize) -> Program {
     generator.program
 }
 
-/// Nanoseconds of CPU time of the fastest run.
-fn time(program: &Program, target: &Target, runs: usize) -> f64 {
-    let best = (0..runs).map(|_| {
+/// The parts of the figure.
+const PARTS: [&str; 3] = ["predicates", "assignment", "lowering"];
+
+/// Nanoseconds of CPU time of the parts, each of the run in which all together were fastest.
+fn time(program: &Program, target: &Target, runs: usize) -> [f64; PARTS.len()] {
+    let run = |_| {
         let mut program = program.clone();
-        let start = ThreadTime::now();
+        let mut last = ThreadTime::now();
+        let mut part = || {
+            let now = ThreadTime::now();
+            now.duration_since(std::mem::replace(&mut last, now)).as_nanos() as f64
+        };
+        regalloc::predicates(&mut program, target).expect("predicates fit");
+        let predicates = part();
         regalloc::run_within(&mut program, target, target.register_files()).expect("it fits");
-        start.elapsed().as_nanos() as f64
-    });
-    best.fold(f64::INFINITY, f64::min)
+        let assignment = part();
+        regalloc::lower_copies::run(&mut program, target).expect("copies can be lowered");
+        [predicates, assignment, part()]
+    };
+    let total = |parts: &[f64; PARTS.len()]| parts.iter().sum::<f64>();
+    (0..runs).map(run).min_by(|a, b| total(a).total_cmp(&total(b))).unwrap_or_default()
 }
 
 fn main() {
     let target = Target::default();
-    println!("{:<16} {:>12} {:>9} {:>10} {:>12}", "shape", "instructions", "blocks", "ns/instr", "M instr/s");
-    for (name, shape) in [("straight-line", Shape::Straight), ("branches", Shape::Branches), ("loops", Shape::Loops)] {
+    // Shapes and sizes may be chosen: `cargo bench … -- loops 1000`.
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let is_chosen = |name: &str, all: &[&str]| {
+        let any = all.iter().any(|name| chosen.iter().any(|arg| arg == name));
+        !any || chosen.iter().any(|arg| arg == name)
+    };
+    let shapes = [("straight-line", Shape::Straight), ("branches", Shape::Branches), ("loops", Shape::Loops)];
+    let names = shapes.map(|(name, _)| name);
+    println!(
+        "{:<16} {:>12} {:>8} {:>9} {:>10}   {}",
+        "shape",
+        "instructions",
+        "blocks",
+        "ns/instr",
+        "M instr/s",
+        PARTS.join(" + ")
+    );
+    for (name, shape) in shapes.into_iter().filter(|(name, _)| is_chosen(name, &names)) {
         let mut flat = Vec::new();
-        for size in [100, 1_000, 10_000, 100_000] {
-            let mut program = generate(shape, size);
-            regalloc::predicates(&mut program, &target).expect("predicates fit");
+        for size in ["100", "1000", "10000", "100000"] {
+            if !is_chosen(size, &["100", "1000", "10000", "100000"]) {
+                continue;
+            }
+            let size: usize = size.parse().expect("a number");
+            let program = generate(shape, size);
             let count = program.instruction_count();
-            let each = time(&program, &target, (2_000_000 / size).clamp(15, 1000)) / count as f64;
-            println!("{name:<16} {count:>12} {:>9} {each:>10.0} {:>12.2}", program.layout.len(), 1e3 / each);
+            let parts = time(&program, &target, (2_000_000 / size).clamp(15, 1000)).map(|part| part / count as f64);
+            let each: f64 = parts.iter().sum();
+            let parts: Vec<String> = parts.iter().map(|part| format!("{part:.0}")).collect();
+            println!(
+                "{name:<16} {count:>12} {:>8} {each:>9.0} {:>10.2}   {}",
+                program.layout.len(),
+                1e3 / each,
+                parts.join(" + ")
+            );
             if size >= 1_000 {
                 flat.push(each);
             }

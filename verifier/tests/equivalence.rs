@@ -1,9 +1,13 @@
 //! No stage changes what a program means: the property that the fuzz target has, as a proptest.
 
-use ir3_compiler::pipeline::Options;
+use ir3_compiler::ir3;
+use ir3_compiler::pipeline::{self, Options};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::{Checker, Verdict, fuzz};
+use ir3_verifier::check::campaign::program_seed;
+use ir3_verifier::check::{Checker, DEFAULT_FUEL, Verdict, fuzz};
 use ir3_verifier::generate::{self, Features, Profile};
+use ir3_verifier::interp::{self, Outcome, Scratch};
+use ir3_verifier::semantics::env::Env;
 use proptest::prelude::*;
 
 fn any_gpu() -> impl Strategy<Value = (Target, generate::Generated)> {
@@ -32,3 +36,50 @@ proptest! {
         fuzz::settle(fuzz::ra_equiv(&fuzz::ProgramInput::from_bytes(&bytes)), &bytes);
     }
 }
+
+/// The outcomes of a run behind a run that left zeros everywhere, and behind one that left ones.
+fn behind_others(run: impl Fn(&mut Scratch) -> Outcome) -> [Outcome; 2] {
+    [0, u32::MAX].map(|left| {
+        let mut scratch = Scratch::new();
+        // More than any program here has.
+        scratch.prepare(20_000, 0);
+        scratch.rows.iter_mut().for_each(|row| row.fill(left));
+        run(&mut scratch)
+    })
+}
+
+/// What a run leaves behind is a function of its program and its environment: nothing of an earlier run is seen, not even
+/// where the program defines nothing.
+#[test]
+fn nothing_of_an_earlier_run_is_left() {
+    let target = Target::default();
+    for (number, profile) in (0..60).zip(Profile::ALL.into_iter().cycle()) {
+        let seed = program_seed(0xd1e7, number);
+        let shader = generate::from_seed(seed, profile, Features::ALL).shader;
+        let program = pipeline::compile(&shader, &target, &Options::default(), &mut |_, _| {}).expect("it fits");
+        let source = interp::nir::Decoded::new(&shader).expect("it can be run");
+        let result = interp::ir3::Decoded::new(&program, &target).expect("it can be run");
+        let env = Env::from_seed(seed);
+        let [a, b] = behind_others(|scratch| source.run(&env, DEFAULT_FUEL, scratch));
+        assert_eq!(a, b, "nir, {profile}, seed {seed}");
+        let [a, b] = behind_others(|scratch| result.run(&env, 64 * DEFAULT_FUEL, scratch));
+        assert_eq!(a, b, "ir3, {profile}, seed {seed}");
+    }
+    // An output and a word of memory that nobody has defined.
+    let program = ir3::text::read(UNDEFINED).expect("our own text");
+    let decoded = interp::ir3::Decoded::new(&program, &target).expect("it can be run");
+    let [a, b] = behind_others(|scratch| decoded.run(&Env::from_seed(1), DEFAULT_FUEL, scratch));
+    assert_eq!(a.outputs.rows()[0].poison, u64::MAX);
+    assert!(!a.memory.is_empty() && a.memory.iter().all(|word| word.poison == 0xf));
+    assert_eq!(a, b);
+}
+
+const UNDEFINED: &str = "\
+// {stage=vertex}
+// {output=0.x}
+block1 {
+\t0001:0000:000: \tmov.u32u32 r0.x, imm[0.000000,0,0x0]
+\t0002:0001:000: \tstib imm[0.000000,0,0x0], r0.x, imm[0.000000,0,0x0], r2.x // {type=u32, components=1, space=ssbo, coords=1}
+\t0003:0002:000: \tend r2.y (0)
+}
+";

@@ -85,7 +85,8 @@ pub struct OutputRow {
     pub base: u16,
     /// Component.
     pub component: u8,
-    /// The bits; those of 16-bit outputs are zero-extended.
+    /// The bits; those of 16-bit outputs are zero-extended. 0 where they are poison, whatever the registers held: an
+    /// earlier run may have left something there.
     pub values: Row,
     /// The lanes whose value is poison, or was never written.
     pub poison: u64,
@@ -114,7 +115,7 @@ impl Outputs {
     pub fn write(&mut self, base: u16, component: u8, mask: u64, values: &Row, poison: u64) {
         let row = self.row(base, component);
         for lane in lanes(mask) {
-            row.values[lane] = values[lane];
+            row.values[lane] = if poison >> lane & 1 == 0 { values[lane] } else { 0 };
         }
         row.poison = row.poison & !mask | poison & mask;
     }

@@ -279,10 +279,16 @@ pub struct WrittenWord {
     pub binding: Binding,
     /// Which word.
     pub word: u32,
-    /// The contents.
+    /// The contents; poisoned bytes are 0, whatever was written there.
     pub value: u32,
     /// A bit for each byte that is poison.
     pub poison: u8,
+}
+
+/// The bits of the bytes that a poison mask names.
+const fn bits_of_bytes(poison: u8) -> u32 {
+    let bytes = poison as u32;
+    (bytes & 1 | (bytes & 2) << 7 | (bytes & 4) << 14 | (bytes & 8) << 21) * 0xff
 }
 
 /// A word that a lane writes, in the log of a traced run.
@@ -557,12 +563,10 @@ impl Memory {
         order.sort_unstable_by_key(|array| (array.space, array.binding));
         let mut out = Vec::new();
         for array in order {
-            out.extend(array.words.written().map(|word| WrittenWord {
-                space: array.space,
-                binding: array.binding,
-                word,
-                value: array.words.value[word as usize],
-                poison: array.words.poison[word as usize],
+            out.extend(array.words.written().map(|word| {
+                let (value, poison) = (array.words.value[word as usize], array.words.poison[word as usize]);
+                let value = value & !bits_of_bytes(poison);
+                WrittenWord { space: array.space, binding: array.binding, word, value, poison }
             }));
         }
         out

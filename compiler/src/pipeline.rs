@@ -18,8 +18,14 @@ pub enum Stage {
     ScalarAlu,
     /// Copies, modifiers, immediates and constants into the instructions that read them.
     CopyPropagation,
+    /// Immediates that no operand can hold go to the constant file.
+    Constants,
     /// Removal of what nobody reads.
     DeadCode,
+    /// Clamps into the operations that compute what is clamped.
+    Saturation,
+    /// Booleans are computed as their readers want them.
+    Booleans,
     /// Registers for predicates and addresses; critical edges get blocks of their own. Otherwise still SSA.
     Predicates,
     /// Registers for shared values; physical edges. General values are still in SSA form.
@@ -36,11 +42,14 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Select,
         Self::ScalarAlu,
         Self::CopyPropagation,
+        Self::Constants,
         Self::DeadCode,
+        Self::Saturation,
+        Self::Booleans,
         Self::Predicates,
         Self::SharedRegisters,
         Self::Spill,
@@ -55,7 +64,10 @@ impl Stage {
             Self::Select => "select",
             Self::ScalarAlu => "scalar-alu",
             Self::CopyPropagation => "copy-propagation",
+            Self::Constants => "constants",
             Self::DeadCode => "dead-code",
+            Self::Saturation => "saturation",
+            Self::Booleans => "booleans",
             Self::Predicates => "predicates",
             Self::SharedRegisters => "shared-registers",
             Self::Spill => "spill",
@@ -84,8 +96,14 @@ pub struct Options {
     pub scalar_alu: bool,
     /// Run copy propagation.
     pub copy_propagation: bool,
+    /// Put immediates into the constant file.
+    pub constants: bool,
     /// Remove dead code.
     pub dead_code: bool,
+    /// Fold clamps.
+    pub saturation: bool,
+    /// Fold booleans.
+    pub booleans: bool,
     /// The last stage that runs.
     pub last: Stage,
     /// How many registers the program may take.
@@ -97,7 +115,10 @@ impl Default for Options {
         Self {
             scalar_alu: true,
             copy_propagation: true,
+            constants: true,
             dead_code: true,
+            saturation: true,
+            booleans: true,
             last: Stage::LowerCopies,
             registers: RegisterLimit::Target,
         }
@@ -111,7 +132,10 @@ impl Options {
             && match stage {
                 Stage::ScalarAlu => self.scalar_alu,
                 Stage::CopyPropagation => self.copy_propagation,
+                Stage::Constants => self.constants,
                 Stage::DeadCode => self.dead_code,
+                Stage::Saturation => self.saturation,
+                Stage::Booleans => self.booleans,
                 _ => true,
             }
     }
@@ -192,7 +216,10 @@ pub fn run_stage(
         Stage::Spill => regalloc::spill::run(program, target, options.registers).map_err(of_registers)?,
         Stage::LowerSpills => regalloc::lower_spills::run(program).map_err(of_registers)?,
         Stage::CopyPropagation => opt::copy_propagation::run(program, target),
+        Stage::Constants => opt::constants::run(program, target),
         Stage::DeadCode => opt::dead_code::run(program),
+        Stage::Saturation => opt::saturation::run(program),
+        Stage::Booleans => opt::booleans::run(program, target),
         Stage::Predicates => regalloc::predicates(program, target).map_err(of_registers)?,
         Stage::SharedRegisters => {
             regalloc::shared::run(program, target, options.registers.files(target)).map_err(of_registers)?;
@@ -211,6 +238,9 @@ fn is_idle(stage: Stage, program: &ir3::Program, target: &Target, options: &Opti
     Ok(match stage {
         Stage::Select => true,
         Stage::ScalarAlu => !target.has_shared_regfile,
+        Stage::Constants => !opt::constants::is_needed(program),
+        Stage::Saturation => !opt::saturation::is_needed(program),
+        Stage::Booleans => !opt::booleans::is_needed(program),
         Stage::SharedRegisters => !regalloc::shared::is_needed(program),
         Stage::Predicates => !regalloc::has_predicates(program),
         Stage::Spill => !regalloc::spill::is_needed(program, target, options.registers)?,

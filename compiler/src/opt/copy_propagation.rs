@@ -15,11 +15,12 @@
 //! A word of the constant file may be written by the program itself (a preamble does so). Its copy is a register with
 //! the old contents, so only copies that stand behind the last such write are looked through.
 
-use crate::ir3::legality::{allowed_mods, takes_flut_immediates, valid_source};
+use super::operands::place;
+use crate::ir3::legality::{allowed_mods, takes_flut_immediates};
 use crate::ir3::reconvergence::{Waiting, may_diverge};
 use crate::ir3::{
-    Attrs, Block, Condition, Instr, InstrData, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Round,
-    Src, SrcOperand, Type, Value,
+    Attrs, Block, Instr, InstrData, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Round, Src,
+    SrcOperand, Type, Value,
     opcode::{Latency, Numeric},
 };
 use crate::target::Target;
@@ -111,7 +112,7 @@ impl SharedValues {
 enum Copied {
     /// The same bits.
     Same(Src),
-    /// A register with modifiers, float or integer.
+    /// A register, or a word of the constant file, with modifiers, float or integer.
     Modified(Src, Numeric),
 }
 
@@ -129,7 +130,7 @@ impl Pass<'_> {
         match opcode {
             Opcode::Split => self.simplify_split(instr),
             Opcode::Collect => self.note_collect(instr),
-            Opcode::Mov if self.writers_to_come > 0 => self.early[instr] = true,
+            Opcode::Mov | Opcode::AbsnegF | Opcode::AbsnegS if self.writers_to_come > 0 => self.early[instr] = true,
             _ if opcode.writes_consts() => self.writers_to_come -= 1,
             _ => {}
         }
@@ -164,11 +165,7 @@ impl Pass<'_> {
                 Src { flags: src.flags, mods, ..from }
             }
         };
-        if valid_source(self.target, data, slot, &new) {
-            self.program.instrs[instr].srcs[slot] = new;
-            return true;
-        }
-        self.step_swapped(instr, slot, new)
+        place(self.program, self.target, instr, slot, new)
     }
 
     /// Whether source `slot` may read the shared register `from` instead of the general one that it was copied to.
@@ -191,29 +188,6 @@ impl Pass<'_> {
             (RegFile::Predicate | RegFile::Address, _) => false,
             _ => true,
         })
-    }
-
-    /// The same, with the first two sources exchanged.
-    fn step_swapped(&mut self, instr: Instr, slot: usize, new: Src) -> bool {
-        if slot > 1 || !is_commutative(self.program.instrs[instr].opcode) {
-            return false;
-        }
-        let data = &mut self.program.instrs[instr];
-        let old = data.srcs[slot];
-        data.srcs[slot] = new;
-        data.srcs.swap(0, 1);
-        let data = &self.program.instrs[instr];
-        let valid = [0, 1].iter().all(|&k| valid_source(self.target, data, k, &data.srcs[k]));
-        let data = &mut self.program.instrs[instr];
-        if valid {
-            if let Attrs::Compare(condition) = &mut data.attrs {
-                *condition = mirrored(*condition);
-            }
-        } else {
-            data.srcs.swap(0, 1);
-            data.srcs[slot] = old;
-        }
-        valid
     }
 
     /// What `value`, which `reader` reads, is a copy of.
@@ -241,19 +215,20 @@ impl Pass<'_> {
         if from.class.half != info.class.half || !fits {
             return None;
         }
+        // A half constant is converted as its reader's type wants it.
+        let is_word = matches!(from.operand, SrcOperand::Const(_)) && !info.class.half && !self.early[info.instr];
         match def.opcode {
             Opcode::Mov if from.mods.is_empty() && copies_bits(def) => {
                 let valid = match from.operand {
                     SrcOperand::Immediate(_) => true,
-                    // A half constant is converted as its reader's type wants it.
-                    SrcOperand::Const(_) => !info.class.half && !self.early[info.instr],
+                    SrcOperand::Const(_) => is_word,
                     _ => is_value && info.class.file == RegFile::General,
                 };
                 valid.then_some(Copied::Same(from))
             }
             _ if from_shared || info.class.file == RegFile::Shared && is_value => None,
-            Opcode::AbsnegF if is_value => Some(Copied::Modified(from, Numeric::Float)),
-            Opcode::AbsnegS if is_value => Some(Copied::Modified(from, Numeric::Int)),
+            Opcode::AbsnegF if is_value || is_word => Some(Copied::Modified(from, Numeric::Float)),
+            Opcode::AbsnegS if is_value || is_word => Some(Copied::Modified(from, Numeric::Int)),
             _ => None,
         }
     }
@@ -339,52 +314,10 @@ fn applies_mods_to_numbers(opcode: Opcode) -> bool {
     !matches!(opcode, SelF16 | SelF32 | CmpvF | BaryF)
 }
 
-fn is_commutative(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(
-        opcode,
-        AddF | MinF
-            | MaxF
-            | MulF
-            | CmpsF
-            | AddU
-            | AddS
-            | CmpsU
-            | CmpsS
-            | MinU
-            | MinS
-            | MaxU
-            | MaxS
-            | AndB
-            | OrB
-            | XorB
-            | MulU24
-            | MulS24
-            | MullU
-            | MadU16
-            | MadS16
-            | MadU24
-            | MadS24
-            | MadF16
-            | MadF32
-    )
-}
-
-/// The condition that says the same with its operands exchanged.
-fn mirrored(condition: Condition) -> Condition {
-    match condition {
-        Condition::Lt => Condition::Gt,
-        Condition::Le => Condition::Ge,
-        Condition::Gt => Condition::Lt,
-        Condition::Ge => Condition::Le,
-        Condition::Eq | Condition::Ne => condition,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir3::{Block, BlockData, Builder, RegClass};
+    use crate::ir3::{Block, BlockData, Builder, Condition, RegClass};
 
     const R: RegClass = RegClass::FULL;
 
@@ -457,6 +390,24 @@ mod tests {
     }
 
     #[test]
+    fn modified_words_of_the_constant_file_are_looked_through() {
+        let (mut program, block) = program();
+        let mut b = Builder::new(&mut program, block);
+        let x = b.define(Opcode::Input, R, 1, &[], Attrs::Input(None));
+        let x = b.src(x);
+        let early = alu(&mut b, Opcode::AbsnegF, &[Src::constant(3, false).with_mods(Mods::NEG)]);
+        b.effect(Opcode::Stc, &[Src::immediate(3, false), x]);
+        let neg = alu(&mut b, Opcode::AbsnegF, &[Src::constant(3, false).with_mods(Mods::NEG)]);
+        let (early, neg) = (b.src(early), b.src(neg));
+        let sum = alu(&mut b, Opcode::AddF, &[x, early]);
+        let mad = alu(&mut b, Opcode::MadF32, &[x, x, neg]);
+        run(&mut program, &Target::default());
+        // What was read before the word was written stays where it is.
+        assert_eq!(sources(&program, sum), [x, early]);
+        assert_eq!(sources(&program, mad)[2], Src::constant(3, false).with_mods(Mods::NEG));
+    }
+
+    #[test]
     fn exchanged_comparisons_are_mirrored() {
         let (mut program, block) = program();
         let mut b = Builder::new(&mut program, block);
@@ -468,8 +419,6 @@ mod tests {
         run(&mut program, &Target::default());
         assert_eq!(sources(&program, mad)[0], Src::constant(5, false));
         assert_eq!(sources(&program, compare), [Src::constant(5, false), x]);
-        assert_eq!(mirrored(Condition::Lt), Condition::Gt);
-        assert_eq!(mirrored(mirrored(Condition::Ge)), Condition::Ge);
     }
 
     #[test]

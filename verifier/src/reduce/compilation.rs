@@ -31,10 +31,21 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
         all.push(Options { last, ..now });
     }
     all.push(Options { registers: RegisterLimit::Target, ..now });
-    all.push(Options { scalar_alu: false, copy_propagation: false, dead_code: false, ..now });
+    all.push(Options {
+        scalar_alu: false,
+        copy_propagation: false,
+        constants: false,
+        dead_code: false,
+        saturation: false,
+        booleans: false,
+        ..now
+    });
     all.push(Options { scalar_alu: false, ..now });
     all.push(Options { copy_propagation: false, ..now });
+    all.push(Options { constants: false, ..now });
     all.push(Options { dead_code: false, ..now });
+    all.push(Options { saturation: false, ..now });
+    all.push(Options { booleans: false, ..now });
     all.retain(|options| *options != now);
     all
 }

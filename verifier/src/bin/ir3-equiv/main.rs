@@ -91,7 +91,8 @@ struct Stages {
 }
 
 /// The stages that a program can do without.
-const OPTIONAL_STAGES: [Stage; 3] = [Stage::ScalarAlu, Stage::CopyPropagation, Stage::DeadCode];
+const OPTIONAL_STAGES: [Stage; 6] =
+    [Stage::ScalarAlu, Stage::CopyPropagation, Stage::Constants, Stage::DeadCode, Stage::Saturation, Stage::Booleans];
 
 impl Stages {
     fn options(&self) -> Options {
@@ -99,7 +100,10 @@ impl Stages {
         Options {
             scalar_alu: runs(Stage::ScalarAlu),
             copy_propagation: runs(Stage::CopyPropagation),
+            constants: runs(Stage::Constants),
             dead_code: runs(Stage::DeadCode),
+            saturation: runs(Stage::Saturation),
+            booleans: runs(Stage::Booleans),
             ..Options::default()
         }
     }

@@ -1,9 +1,9 @@
 //! `stats`: what programs cost, alone or beside Mesa's.
 
-use crate::{Exit, Failure, Format, Gpu, output};
+use crate::{Compiler, Exit, Failure, Format, Gpu, output};
 use clap::Args;
 use ir3_compiler::ir3::{Program, ShaderStage, workload};
-use ir3_compiler::pipeline::{self, Options};
+use ir3_compiler::pipeline;
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::Snapshot;
@@ -24,6 +24,8 @@ pub struct StatsCommand {
     beside_mesa: bool,
     #[command(flatten)]
     gpu: Gpu,
+    #[command(flatten)]
+    compiler: Compiler,
 }
 
 #[derive(Serialize)]
@@ -54,7 +56,7 @@ impl StatsCommand {
     fn beside_mesa(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
         let mut table = Table::default();
         for path in files {
-            table.add(path, &self.gpu.target, &Options::default())?;
+            table.add(path, &self.gpu.target, &self.compiler.options())?;
         }
         match format {
             Format::Human => output::text(&table.to_string()),
@@ -81,7 +83,9 @@ impl StatsCommand {
             };
             for named in programs {
                 let compiled = match &named.program {
-                    Snapshot::Nir(shader) => pipeline::compile(shader, target, &Options::default(), &mut |_, _| {}),
+                    Snapshot::Nir(shader) => {
+                        pipeline::compile(shader, target, &self.compiler.options(), &mut |_, _| {})
+                    }
                     Snapshot::Ir3(program) => Ok((**program).clone()),
                 };
                 match (compiled, format) {

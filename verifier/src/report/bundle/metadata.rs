@@ -98,7 +98,13 @@ struct SavedOptions {
     #[serde(default)]
     scalar_alu: bool,
     copy_propagation: bool,
+    #[serde(default)]
+    constants: bool,
     dead_code: bool,
+    #[serde(default)]
+    saturation: bool,
+    #[serde(default)]
+    booleans: bool,
     last: String,
     #[serde(default = "SavedOptions::all_registers")]
     registers: String,
@@ -124,9 +130,10 @@ enum SavedOrigin {
 impl SavedOptions {
     fn of(options: &Options) -> Self {
         // A new option must be kept, too.
-        let Options { scalar_alu, copy_propagation, dead_code, last, registers } = *options;
+        let Options { scalar_alu, copy_propagation, constants, dead_code, saturation, booleans, last, registers } =
+            *options;
         let (last, registers) = (last.name().to_owned(), registers.to_string());
-        Self { scalar_alu, copy_propagation, dead_code, last, registers }
+        Self { scalar_alu, copy_propagation, constants, dead_code, saturation, booleans, last, registers }
     }
 
     /// What a bundle without the field was made with.
@@ -288,10 +295,12 @@ impl Fields<'_> {
     }
 
     fn options(&self, saved: SavedOptions) -> Result<Options, ReadError> {
-        let SavedOptions { scalar_alu, copy_propagation, dead_code, last, registers } = saved;
+        let SavedOptions { scalar_alu, copy_propagation, constants, dead_code, saturation, booleans, last, registers } =
+            saved;
+        let last = self.stage("last", &last)?;
         let registers =
             registers.parse().map_err(|_| self.bad("registers", &registers, "a number, `min`, `min+N` or `target`"))?;
-        Ok(Options { scalar_alu, copy_propagation, dead_code, last: self.stage("last", &last)?, registers })
+        Ok(Options { scalar_alu, copy_propagation, constants, dead_code, saturation, booleans, last, registers })
     }
 
     fn bad(&self, field: &'static str, found: &str, expected: &str) -> ReadError {

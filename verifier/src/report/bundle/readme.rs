@@ -200,7 +200,10 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
     let passes = [
         ("scalar ALU", options.scalar_alu),
         ("copy propagation", options.copy_propagation),
+        ("immediates in the constant file", options.constants),
         ("dead code removal", options.dead_code),
+        ("folding of clamps", options.saturation),
+        ("folding of booleans", options.booleans),
     ];
     for (option, on) in passes {
         if !on {

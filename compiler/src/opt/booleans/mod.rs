@@ -1,0 +1,249 @@
+//! Booleans, computed as their readers want them.
+//!
+//! A bool is a number in a register, 0 or 1, half where the GPU can. Selection computes each bool as such, and converts it where
+//! it is read: to a predicate for a branch or a kill, to a full register for a selection of 32 bits, and nir's negations
+//! are `xor.b` with 1. Here what computes the bool gives its readers what they want at once:
+//! - [`negation`]: branches are inverted instead, selections exchange their operands, bitwise operations read `(not)`;
+//! - [`branches`]: a branch on the conjunction or disjunction of two bools reads two predicates;
+//! - [`predicates`]: comparisons and bitwise operations write predicates;
+//! - [`widening`]: they write full registers.
+//!
+//! What a bool *is* has to be known for a negation by one bit to be one of the whole ([`Pass::is_bool`]): not every
+//! register that is compared with 0 holds a bool. What is folded away is removed here; nothing else is.
+
+mod branches;
+mod negation;
+mod predicates;
+#[cfg(test)]
+mod tests;
+mod widening;
+
+use crate::ir3::legality::valid_source;
+use crate::ir3::{
+    Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Src,
+    SrcOperand, Type, Value, ValueData, WriteMask,
+};
+use crate::target::Target;
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+use smallvec::SmallVec;
+
+/// Whether there is a comparison.
+pub fn is_needed(program: &Program) -> bool {
+    program.iter_instrs().any(|(_, instr)| is_comparison(program.instrs[instr].opcode))
+}
+
+/// Folds what can be folded.
+pub fn run(program: &mut Program, target: &Target) {
+    let mut pass = Pass::new(program, target);
+    pass.each(Pass::negation);
+    if target.has_branch_and_or {
+        pass.each(Pass::two_predicates);
+    }
+    pass.each(Pass::predicate);
+    pass.each(Pass::widening);
+    pass.finish();
+}
+
+fn is_comparison(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::CmpsF | Opcode::CmpsS | Opcode::CmpsU)
+}
+
+/// How far what computes a bool is looked at.
+const DEPTH: u32 = 4;
+
+/// A read: the instruction, and which of its sources.
+type Use = (Instr, u8);
+
+struct Pass<'a> {
+    program: &'a mut Program,
+    target: &'a Target,
+    uses: SecondaryMap<Value, SmallVec<[Use; 2]>>,
+    /// Where each instruction stands; nothing for one that has been removed.
+    blocks: SecondaryMap<Instr, PackedOption<Block>>,
+    /// New instructions, each with the one that it goes in front of.
+    added: Vec<(Instr, Instr)>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(program: &'a mut Program, target: &'a Target) -> Self {
+        let mut uses = SecondaryMap::<Value, SmallVec<[Use; 2]>>::with_capacity(program.values.len());
+        let mut blocks = SecondaryMap::with_capacity(program.instrs.len());
+        for (block, instr) in program.iter_instrs() {
+            blocks[instr] = block.into();
+            for (slot, src) in program.instrs[instr].srcs.iter().enumerate() {
+                if let Some(value) = src.value() {
+                    uses[value].push((instr, slot as u8));
+                }
+            }
+        }
+        Self { program, target, uses, blocks, added: Vec::new() }
+    }
+
+    /// Has a rule look at each instruction.
+    fn each(&mut self, rule: fn(&mut Self, Instr)) {
+        for position in 0..self.program.layout.len() {
+            let block = self.program.layout[position];
+            let mut list = std::mem::take(&mut self.program.blocks[block].instrs);
+            for &instr in &list {
+                if self.blocks[instr].is_some() {
+                    rule(self, instr);
+                }
+            }
+            for (new, before) in self.added.drain(..) {
+                let at = list.iter().position(|&instr| instr == before).unwrap_or(list.len());
+                list.insert(at, new);
+            }
+            self.program.blocks[block].instrs = list;
+        }
+    }
+
+    /// Takes away what has been removed.
+    fn finish(self) {
+        for &block in &self.program.layout {
+            self.program.blocks[block].instrs.retain(|&instr| self.blocks[instr].is_some());
+        }
+    }
+
+    fn data(&self, instr: Instr) -> &InstrData {
+        &self.program.instrs[instr]
+    }
+
+    /// The value that an instruction defines, if it is one register, and the only one.
+    fn result(&self, instr: Instr) -> Option<Value> {
+        match self.data(instr).dsts[..] {
+            [Dst { place: Place::Value(value), mask: WriteMask::SCALAR, .. }] => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The instruction that computes what a source reads, if that is one whole register without modifiers.
+    fn producer(&self, src: &Src) -> Option<(Value, Instr)> {
+        let SrcOperand::Place(Place::Value(value)) = src.operand else { return None };
+        let instr = self.program.values[value].instr;
+        let plain = src.mods.is_empty() && !src.flags.contains(OperandFlags::TIED) && self.blocks[instr].is_some();
+        (plain && self.result(instr) == Some(value)).then_some((value, instr))
+    }
+
+    /// The same, where nothing else reads it.
+    fn sole_producer(&self, src: &Src) -> Option<(Value, Instr)> {
+        self.producer(src).filter(|&(value, _)| self.uses[value].len() == 1)
+    }
+
+    fn remove(&mut self, instr: Instr) {
+        self.blocks[instr] = None.into();
+        for slot in 0..self.program.instrs[instr].srcs.len() {
+            self.forget(instr, slot);
+        }
+    }
+
+    /// Removes an instruction, which has no effect beside its result, if nobody reads it.
+    fn remove_unread(&mut self, instr: Instr) {
+        if self.result(instr).is_some_and(|value| self.uses[value].is_empty()) {
+            self.remove(instr);
+        }
+    }
+
+    fn forget(&mut self, instr: Instr, slot: usize) {
+        if let Some(value) = self.program.instrs[instr].srcs[slot].value() {
+            self.uses[value].retain(|its| *its != (instr, slot as u8));
+        }
+    }
+
+    /// Notes the reads of an instruction that is new, or has new sources.
+    fn note(&mut self, instr: Instr) {
+        for slot in 0..self.program.instrs[instr].srcs.len() {
+            if let Some(value) = self.program.instrs[instr].srcs[slot].value() {
+                self.uses[value].push((instr, slot as u8));
+            }
+        }
+    }
+
+    /// Puts other data in the place of an instruction's.
+    fn rewrite(&mut self, instr: Instr, data: InstrData) {
+        for slot in 0..self.program.instrs[instr].srcs.len() {
+            self.forget(instr, slot);
+        }
+        self.program.instrs[instr] = data;
+        self.note(instr);
+    }
+
+    /// Adds an instruction with one result in front of another; returns its value.
+    fn add(&mut self, mut data: InstrData, class: RegClass, before: Instr) -> Value {
+        data.dsts.clear();
+        let instr = self.program.instrs.push(data);
+        let value = self.program.values.push(ValueData { instr, dst: 0, class, components: 1, array: None });
+        self.program.instrs[instr].dsts.push(Dst::new(Place::Value(value), class, WriteMask::SCALAR));
+        self.blocks[instr] = self.blocks[before];
+        self.added.push((instr, before));
+        self.note(instr);
+        value
+    }
+
+    /// Has all readers of `old` read `new`, which has its class.
+    fn replace(&mut self, old: Value, new: Value) {
+        for (instr, slot) in std::mem::take(&mut self.uses[old]) {
+            self.program.instrs[instr].srcs[usize::from(slot)].operand = SrcOperand::Place(Place::Value(new));
+            self.uses[new].push((instr, slot));
+        }
+    }
+
+    /// Whether what is true of a source where `from` reads it is true of it in all those places: a shared register may have
+    /// another value elsewhere, for lanes that have come later.
+    fn is_current(&self, src: &Src, from: Instr, places: &[Instr]) -> bool {
+        src.class.file != RegFile::Shared || places.iter().all(|&instr| self.blocks[instr] == self.blocks[from])
+    }
+
+    /// Whether a source is certainly 0 or 1.
+    fn is_bool(&self, src: &Src, depth: u32) -> bool {
+        if matches!(src.operand, SrcOperand::Immediate(0 | 1)) {
+            return src.mods.is_empty();
+        }
+        let Some((_, def)) = self.producer(src) else { return false };
+        self.gives_bool(def, depth)
+    }
+
+    /// Whether the result of an instruction is certainly 0 or 1.
+    fn gives_bool(&self, instr: Instr, depth: u32) -> bool {
+        let data = self.data(instr);
+        let is_bool = |src: &Src| self.is_bool(src, depth - 1);
+        match data.opcode {
+            opcode if is_comparison(opcode) => data.dsts[0].class.file != RegFile::Predicate,
+            _ if depth == 0 || !data.flags.is_empty() => false,
+            // Of what one bool is joined with, no more than the lowest bit is left.
+            Opcode::AndB => data.srcs.iter().any(is_bool),
+            Opcode::OrB | Opcode::XorB => data.srcs.iter().all(is_bool),
+            Opcode::Mov => moves_integer(data) && data.srcs.iter().all(is_bool),
+            _ => false,
+        }
+    }
+
+    /// The comparison with 0 that makes a predicate, and what it compares.
+    fn test(&self, predicate: &Src) -> Option<((Value, Instr), Src)> {
+        let (value, def) = self.producer(predicate)?;
+        let data = self.data(def);
+        let is_test = data.opcode == Opcode::CmpsS
+            && data.flags.is_empty()
+            && data.attrs == Attrs::Compare(Condition::Ne)
+            && data.dsts[0].class.file == RegFile::Predicate
+            && matches!(data.srcs[..], [_, Src { operand: SrcOperand::Immediate(0), .. }]);
+        is_test.then(|| ((value, def), data.srcs[0]))
+    }
+}
+
+/// Whether a move keeps the number, if that is 0 or 1: between unsigned or signed integers of 16 or 32 bits.
+fn moves_integer(data: &InstrData) -> bool {
+    use Type::*;
+    let is_integer = |ty| matches!(ty, U16 | U32 | S16 | S32);
+    data.move_types().is_some_and(|(from, to)| is_integer(from) && is_integer(to))
+}
+
+/// Whether the instruction can have all of its sources beside each other.
+fn is_legal(target: &Target, data: &InstrData) -> bool {
+    data.srcs.iter().enumerate().all(|(slot, src)| valid_source(target, data, slot, src))
+}
+
+/// A source that reads a predicate.
+fn predicate_src(value: Value) -> Src {
+    Src::reg(Place::Value(value), RegClass::PREDICATE, WriteMask::SCALAR)
+}

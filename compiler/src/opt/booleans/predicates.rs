@@ -1,0 +1,50 @@
+//! Comparisons and bitwise operations that write predicates.
+
+use super::{DEPTH, Pass, is_comparison, is_legal, predicate_src};
+use crate::ir3::{Dst, Instr, InstrData, Opcode, OperandFlags, RegClass, RegFile, WriteMask};
+use smallvec::SmallVec;
+
+impl Pass<'_> {
+    /// A value that is only ever compared with 0 for predicates is computed by these comparisons themselves, wherever
+    /// they are.
+    pub(super) fn predicate(&mut self, instr: Instr) {
+        let Some(value) = self.result(instr) else { return };
+        let uses = self.uses[value].clone();
+        if uses.is_empty() || self.program.values[value].class.file == RegFile::Predicate {
+            return;
+        }
+        let data = self.data(instr);
+        let compares = is_comparison(data.opcode);
+        let bitwise = matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
+        // A predicate is the lowest bit: of a bitwise operation that has to be all there is.
+        let is_bool = || self.gives_bool(instr, DEPTH);
+        if !compares && !(bitwise && self.target.bitops_can_write_predicates && is_bool()) {
+            return;
+        }
+        let mut new = data.clone();
+        new.dsts[0] = Dst::new(new.dsts[0].place, RegClass::PREDICATE, WriteMask::SCALAR);
+        let addressed = data.srcs.iter().any(|src| src.class.file == RegFile::Address);
+        if addressed || !data.flags.is_empty() || !is_legal(self.target, &new) {
+            return;
+        }
+        let all = uses.iter().all(|&(user, slot)| {
+            let Some(predicate) = self.result(user) else { return false };
+            let is_test = self.test(&predicate_src(predicate)).is_some_and(|(_, tested)| tested.mods.is_empty());
+            // A predicate may be computed again wherever it is read.
+            let mut places: SmallVec<[Instr; 4]> = self.uses[predicate].iter().map(|&(reader, _)| reader).collect();
+            places.push(user);
+            slot == 0 && is_test && new.srcs.iter().all(|src| self.is_current(src, instr, &places))
+        });
+        if !all {
+            return;
+        }
+        for src in &mut new.srcs {
+            src.flags = OperandFlags::empty();
+        }
+        for (user, _) in uses {
+            let dsts = self.data(user).dsts.clone();
+            self.rewrite(user, InstrData { dsts, ..new.clone() });
+        }
+        self.remove(instr);
+    }
+}

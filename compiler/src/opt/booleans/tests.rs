@@ -1,0 +1,228 @@
+//! Each rule, and what it must leave alone.
+
+use super::*;
+use crate::ir3::{BlockData, Builder, Mods};
+
+const R: RegClass = RegClass::FULL;
+
+/// A program of one block with two inputs.
+fn program() -> (Program, Block, [Src; 2]) {
+    let mut program = Program::default();
+    let block = program.blocks.push(BlockData::default());
+    program.layout.push(block);
+    let mut b = Builder::new(&mut program, block);
+    let inputs = [0, 1].map(|_| {
+        let value = b.define(Opcode::Input, R, 1, &[], Attrs::Input(None));
+        b.src(value)
+    });
+    (program, block, inputs)
+}
+
+fn compare(b: &mut Builder, opcode: Opcode, condition: Condition, x: Src, y: Src) -> Src {
+    let value = b.compare(opcode, condition, RegClass::HALF, x, y);
+    b.src(value)
+}
+
+fn test(b: &mut Builder, x: Src) -> Src {
+    let zero = Src::immediate(0, x.class.half);
+    let value = b.compare(Opcode::CmpsS, Condition::Ne, RegClass::PREDICATE, x, zero);
+    b.src(value)
+}
+
+fn bitop(b: &mut Builder, opcode: Opcode, x: Src, y: Src) -> Src {
+    let value = b.alu(opcode, x.class, &[x, y]);
+    b.src(value)
+}
+
+fn not(b: &mut Builder, x: Src) -> Src {
+    bitop(b, Opcode::XorB, x, Src::immediate(1, x.class.half))
+}
+
+fn widen(b: &mut Builder, x: Src) -> Src {
+    let value = b.convert(Type::U16, Type::U32, R, x);
+    b.src(value)
+}
+
+fn select(b: &mut Builder, yes: Src, condition: Src, no: Src) -> Src {
+    let value = b.alu(Opcode::SelB32, R, &[yes, condition, no]);
+    b.src(value)
+}
+
+fn opcodes(program: &Program) -> Vec<Opcode> {
+    program.iter_instrs().skip(2).map(|(_, instr)| program.instrs[instr].opcode).collect()
+}
+
+fn def(program: &Program, src: Src) -> &InstrData {
+    &program.instrs[program.values[src.value().unwrap()].instr]
+}
+
+fn last(program: &Program) -> &InstrData {
+    &program.instrs[*program.blocks[program.entry()].instrs.last().unwrap()]
+}
+
+#[test]
+fn comparisons_write_predicates_and_full_registers() {
+    let (mut program, block, [x, y]) = program();
+    let mut b = Builder::new(&mut program, block);
+    let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, y);
+    let predicate = test(&mut b, less);
+    b.effect(Opcode::Kill, &[predicate]);
+    let equal = compare(&mut b, Opcode::CmpsS, Condition::Eq, x, y);
+    let wide = widen(&mut b, equal);
+    b.effect(Opcode::End, &[wide]);
+    run(&mut program, &Target::default());
+    assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::Kill, Opcode::CmpsS, Opcode::End]);
+    assert_eq!((last(&program).srcs[0].value(), last(&program).srcs[0].class), (equal.value(), R));
+    let test = def(&program, predicate);
+    assert_eq!((&test.srcs[..], &test.attrs), (&[x, y][..], &Attrs::Compare(Condition::Lt)));
+}
+
+/// A comparison that is read as a number too stays one, and its predicate stays a comparison with 0.
+#[test]
+fn what_is_read_as_a_number_stays_one() {
+    let (mut program, block, [x, y]) = program();
+    let mut b = Builder::new(&mut program, block);
+    let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, y);
+    let predicate = test(&mut b, less);
+    b.effect(Opcode::Kill, &[predicate]);
+    b.effect(Opcode::End, &[less]);
+    run(&mut program, &Target::default());
+    assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::CmpsS, Opcode::Kill, Opcode::End]);
+}
+
+#[test]
+fn bitwise_operations_write_predicates_where_they_can() {
+    for (gpu, expected) in [
+        ("a660", &[Opcode::CmpsF, Opcode::AndB, Opcode::Kill, Opcode::End][..]),
+        ("a540", &[Opcode::CmpsF, Opcode::AndB, Opcode::CmpsS, Opcode::Kill, Opcode::End]),
+    ] {
+        let (mut program, block, [x, y]) = program();
+        let mut b = Builder::new(&mut program, block);
+        let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, y);
+        let and = bitop(&mut b, Opcode::AndB, less, less);
+        let predicate = test(&mut b, and);
+        b.effect(Opcode::Kill, &[predicate]);
+        b.effect(Opcode::End, &[less]);
+        run(&mut program, &Target::by_name(gpu).unwrap());
+        assert_eq!(opcodes(&program), expected, "{gpu}");
+    }
+}
+
+/// A predicate is the lowest bit, the comparison is with all of them: 2 | 2 is not 0.
+#[test]
+fn bitwise_operations_on_numbers_are_compared_with_0() {
+    for (opcode, with_bool) in [(Opcode::AndB, false), (Opcode::OrB, false), (Opcode::OrB, true), (Opcode::XorB, true)]
+    {
+        let (mut program, block, [x, y]) = program();
+        let mut b = Builder::new(&mut program, block);
+        let less = b.compare(Opcode::CmpsF, Condition::Lt, R, x, y);
+        let less = b.src(less);
+        let number = bitop(&mut b, opcode, x, if with_bool { less } else { y });
+        let predicate = test(&mut b, number);
+        b.effect(Opcode::Kill, &[predicate]);
+        b.effect(Opcode::End, &[less]);
+        run(&mut program, &Target::default());
+        assert_eq!(opcodes(&program), [Opcode::CmpsF, opcode, Opcode::CmpsS, Opcode::Kill, Opcode::End]);
+    }
+}
+
+#[test]
+fn branches_take_negations_and_two_predicates() {
+    let (mut program, block, [x, y]) = program();
+    let mut b = Builder::new(&mut program, block);
+    let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, y);
+    let equal = compare(&mut b, Opcode::CmpsS, Condition::Eq, x, y);
+    let unequal = not(&mut b, equal);
+    let both = bitop(&mut b, Opcode::AndB, less, unequal);
+    let negated = not(&mut b, both);
+    let predicate = test(&mut b, negated);
+    b.effect(Opcode::Br, &[predicate]);
+    let mut old = program.clone();
+    run(&mut program, &Target::default());
+    // !(less && !equal) is !less || equal.
+    assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::CmpsS, Opcode::Brao]);
+    assert_eq!(last(&program).srcs.iter().map(|src| src.mods).collect::<Vec<_>>(), [Mods::NOT, Mods::empty()]);
+    run(&mut old, &Target::by_name("a540").unwrap());
+    assert_eq!(opcodes(&old), [Opcode::CmpsF, Opcode::CmpsS, Opcode::AndB, Opcode::CmpsS, Opcode::Br]);
+}
+
+/// Bits above the lowest of a number that is read with `(not)` are 1, and all that a disjunction is compared with 0 for.
+#[test]
+fn a_disjunction_with_not_is_no_branch_on_two_predicates() {
+    let (mut program, block, [x, y]) = program();
+    let mut b = Builder::new(&mut program, block);
+    let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, y);
+    let equal = compare(&mut b, Opcode::CmpsS, Condition::Eq, x, y);
+    let either = bitop(&mut b, Opcode::OrB, less, equal.with_mods(Mods::NOT));
+    let predicate = test(&mut b, either);
+    b.effect(Opcode::Br, &[predicate]);
+    run(&mut program, &Target::default());
+    assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::CmpsS, Opcode::OrB, Opcode::CmpsS, Opcode::Br]);
+}
+
+#[test]
+fn selections_exchange_their_operands() {
+    for widened in [false, true] {
+        let (mut program, block, [x, y]) = program();
+        let mut b = Builder::new(&mut program, block);
+        let class = RegClass::general(widened);
+        let less = b.compare(Opcode::CmpsF, Condition::Lt, class, x, y);
+        let less = b.src(less);
+        let mut condition = not(&mut b, less);
+        if widened {
+            condition = widen(&mut b, condition);
+        }
+        let chosen = select(&mut b, x, condition, y);
+        b.effect(Opcode::End, &[chosen]);
+        run(&mut program, &Target::default());
+        assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::SelB32, Opcode::End]);
+        let select = def(&program, chosen);
+        assert_eq!((select.srcs[0], select.srcs[1].value(), select.srcs[2]), (y, less.value(), x));
+    }
+}
+
+/// The second source of a selection is the only one that must be a register, but a constant cannot take the place of what is
+/// exchanged with it where that would not be legal; and what else reads the negation still has it.
+#[test]
+fn a_negation_with_other_readers_stays() {
+    let (mut program, block, [x, y]) = program();
+    let mut b = Builder::new(&mut program, block);
+    let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, y);
+    let negation = not(&mut b, less);
+    let wide = widen(&mut b, negation);
+    let chosen = select(&mut b, x, wide, y);
+    b.effect(Opcode::End, &[chosen, wide]);
+    run(&mut program, &Target::default());
+    assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::XorB, Opcode::Mov, Opcode::SelB32, Opcode::End]);
+    assert_eq!(def(&program, chosen).srcs[0], x);
+}
+
+#[test]
+fn conjunctions_read_a_negation_as_not() {
+    let (mut program, block, [x, y]) = program();
+    let mut b = Builder::new(&mut program, block);
+    let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, y);
+    let equal = compare(&mut b, Opcode::CmpsF, Condition::Eq, x, y);
+    let unequal = not(&mut b, equal);
+    let both = bitop(&mut b, Opcode::AndB, unequal, less);
+    let unless = not(&mut b, less);
+    let either = bitop(&mut b, Opcode::OrB, unless, both);
+    b.effect(Opcode::End, &[either]);
+    run(&mut program, &Target::default());
+    let expected = [Opcode::CmpsF, Opcode::CmpsF, Opcode::AndB, Opcode::XorB, Opcode::OrB, Opcode::End];
+    assert_eq!(opcodes(&program), expected);
+    assert_eq!(def(&program, both).srcs[..], [equal.with_mods(Mods::NOT), less]);
+}
+
+/// What is not certainly a bool is not negated by its lowest bit alone.
+#[test]
+fn numbers_are_no_bools() {
+    let (mut program, block, [x, y]) = program();
+    let mut b = Builder::new(&mut program, block);
+    let flipped = not(&mut b, x);
+    let chosen = select(&mut b, x, flipped, y);
+    b.effect(Opcode::End, &[chosen]);
+    run(&mut program, &Target::default());
+    assert_eq!(opcodes(&program), [Opcode::XorB, Opcode::SelB32, Opcode::End]);
+    assert_eq!(def(&program, chosen).srcs[..], [x, flipped, y]);
+}

@@ -1,0 +1,101 @@
+//! Putting an operand where an instruction can hold it.
+
+use crate::ir3::legality::valid_source;
+use crate::ir3::{Attrs, Condition, Instr, Opcode, Program, Src};
+use crate::target::Target;
+
+/// Makes `new` the source `slot`, or, where that cannot hold it, the other one of a commutative operation; whether it did.
+pub fn place(program: &mut Program, target: &Target, instr: Instr, slot: usize, new: Src) -> bool {
+    let data = &mut program.instrs[instr];
+    if valid_source(target, data, slot, &new) {
+        data.srcs[slot] = new;
+        return true;
+    }
+    if slot > 1 || !is_commutative(data.opcode) {
+        return false;
+    }
+    let old = std::mem::replace(&mut data.srcs[slot], new);
+    data.srcs.swap(0, 1);
+    let valid = [0, 1].iter().all(|&k| valid_source(target, data, k, &data.srcs[k]));
+    if !valid {
+        data.srcs.swap(0, 1);
+        data.srcs[slot] = old;
+    } else if let Attrs::Compare(condition) = &mut data.attrs {
+        *condition = mirrored(*condition);
+    }
+    valid
+}
+
+fn is_commutative(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        AddF | MinF
+            | MaxF
+            | MulF
+            | CmpsF
+            | AddU
+            | AddS
+            | CmpsU
+            | CmpsS
+            | MinU
+            | MinS
+            | MaxU
+            | MaxS
+            | AndB
+            | OrB
+            | XorB
+            | MulU24
+            | MulS24
+            | MullU
+            | MadU16
+            | MadS16
+            | MadU24
+            | MadS24
+            | MadF16
+            | MadF32
+    )
+}
+
+/// The condition that says the same with its operands exchanged.
+fn mirrored(condition: Condition) -> Condition {
+    match condition {
+        Condition::Lt => Condition::Gt,
+        Condition::Le => Condition::Ge,
+        Condition::Gt => Condition::Lt,
+        Condition::Ge => Condition::Le,
+        Condition::Eq | Condition::Ne => condition,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir3::{BlockData, Builder, RegClass};
+
+    #[test]
+    fn operands_change_places_and_comparisons_are_mirrored() {
+        let mut program = Program::default();
+        let block = program.blocks.push(BlockData::default());
+        program.layout.push(block);
+        let mut b = Builder::new(&mut program, block);
+        let x = b.define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None));
+        let x = b.src(x);
+        let less = b.compare(Opcode::CmpsS, Condition::Lt, RegClass::FULL, x, x);
+        let mad = b.alu(Opcode::MadF32, RegClass::FULL, &[x, x, x]);
+        let target = Target::default();
+        let word = Src::constant(5, false);
+        let [less, mad] = [less, mad].map(|value| program.values[value].instr);
+        // The second source of mad holds registers only.
+        assert!(place(&mut program, &target, mad, 1, word));
+        assert_eq!(program.instrs[mad].srcs[..], [word, x, x]);
+        assert!(!place(&mut program, &target, mad, 1, word));
+        assert!(place(&mut program, &target, less, 0, word));
+        assert_eq!(program.instrs[less].attrs, Attrs::Compare(Condition::Lt));
+        // Two words of the constant file fit in no order.
+        assert!(!place(&mut program, &target, less, 1, Src::constant(6, false)));
+        assert_eq!(program.instrs[less].srcs[..], [word, x]);
+        assert_eq!(mirrored(Condition::Lt), Condition::Gt);
+        assert_eq!(mirrored(mirrored(Condition::Ge)), Condition::Ge);
+    }
+}

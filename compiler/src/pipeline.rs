@@ -18,6 +18,8 @@ pub enum Stage {
     ScalarAlu,
     /// Copies, modifiers, immediates and constants into the instructions that read them.
     CopyPropagation,
+    /// What has been computed already is not computed again.
+    ValueNumbering,
     /// Immediates that no operand can hold go to the constant file.
     Constants,
     /// Removal of what nobody reads.
@@ -42,10 +44,11 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Select,
         Self::ScalarAlu,
         Self::CopyPropagation,
+        Self::ValueNumbering,
         Self::Constants,
         Self::DeadCode,
         Self::Saturation,
@@ -64,6 +67,7 @@ impl Stage {
             Self::Select => "select",
             Self::ScalarAlu => "scalar-alu",
             Self::CopyPropagation => "copy-propagation",
+            Self::ValueNumbering => "value-numbering",
             Self::Constants => "constants",
             Self::DeadCode => "dead-code",
             Self::Saturation => "saturation",
@@ -96,6 +100,8 @@ pub struct Options {
     pub scalar_alu: bool,
     /// Run copy propagation.
     pub copy_propagation: bool,
+    /// Number values.
+    pub value_numbering: bool,
     /// Put immediates into the constant file.
     pub constants: bool,
     /// Remove dead code.
@@ -115,6 +121,7 @@ impl Default for Options {
         Self {
             scalar_alu: true,
             copy_propagation: true,
+            value_numbering: true,
             constants: true,
             dead_code: true,
             saturation: true,
@@ -132,6 +139,7 @@ impl Options {
             && match stage {
                 Stage::ScalarAlu => self.scalar_alu,
                 Stage::CopyPropagation => self.copy_propagation,
+                Stage::ValueNumbering => self.value_numbering,
                 Stage::Constants => self.constants,
                 Stage::DeadCode => self.dead_code,
                 Stage::Saturation => self.saturation,
@@ -216,6 +224,7 @@ pub fn run_stage(
         Stage::Spill => regalloc::spill::run(program, target, options.registers).map_err(of_registers)?,
         Stage::LowerSpills => regalloc::lower_spills::run(program).map_err(of_registers)?,
         Stage::CopyPropagation => opt::copy_propagation::run(program, target),
+        Stage::ValueNumbering => opt::value_numbering::run(program),
         Stage::Constants => opt::constants::run(program, target),
         Stage::DeadCode => opt::dead_code::run(program),
         Stage::Saturation => opt::saturation::run(program),
@@ -245,7 +254,11 @@ fn is_idle(stage: Stage, program: &ir3::Program, target: &Target, options: &Opti
         Stage::Predicates => !regalloc::has_predicates(program),
         Stage::Spill => !regalloc::spill::is_needed(program, target, options.registers)?,
         Stage::LowerSpills => !regalloc::lower_spills::is_needed(program),
-        Stage::CopyPropagation | Stage::DeadCode | Stage::RegisterAllocation | Stage::LowerCopies => false,
+        Stage::CopyPropagation
+        | Stage::ValueNumbering
+        | Stage::DeadCode
+        | Stage::RegisterAllocation
+        | Stage::LowerCopies => false,
     })
 }
 

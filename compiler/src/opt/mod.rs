@@ -7,3 +7,4 @@ pub mod dead_code;
 mod operands;
 pub mod saturation;
 pub mod scalar_alu;
+pub mod value_numbering;

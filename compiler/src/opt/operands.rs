@@ -26,7 +26,8 @@ pub fn place(program: &mut Program, target: &Target, instr: Instr, slot: usize, 
     valid
 }
 
-fn is_commutative(opcode: Opcode) -> bool {
+/// Whether the first two sources may be exchanged (and a comparison mirrored).
+pub fn is_commutative(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
         opcode,

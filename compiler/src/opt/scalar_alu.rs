@@ -16,6 +16,7 @@
 //!
 //! An operation stays where it is if nobody gains: if its result would only be copied back.
 
+use super::operands::is_commutative;
 use crate::ir3::legality::valid_source;
 use crate::ir3::reconvergence;
 use crate::ir3::uniformity::Uniformity;
@@ -213,17 +214,29 @@ impl<'a> Choice<'a> {
                     }
                 }
                 let scalar = result.is_some_and(|value| self.chosen[value]);
-                let reads_shared = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3)
-                    && !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB);
-                if scalar || reads_shared {
-                    for src in &data.srcs {
-                        if let Some(value) = src.value() {
-                            useful[value] = true;
-                        }
+                for slot in 0..data.srcs.len() {
+                    if let Some(value) = data.srcs[slot].value()
+                        && self.chosen[value]
+                        && (scalar || self.reads_shared(data, slot))
+                    {
+                        useful[value] = true;
                     }
                 }
             }
         }
+    }
+}
+
+impl Choice<'_> {
+    /// Whether an operation of the vector ALU can read its source from a shared register, there or at the place of
+    /// the one that it can be exchanged with.
+    fn reads_shared(&self, data: &InstrData, slot: usize) -> bool {
+        if !matches!(data.opcode.category(), Category::Alu2 | Category::Alu3) {
+            return false;
+        }
+        let src = Src { class: shared(data.srcs[slot].class), ..data.srcs[slot] };
+        valid_source(self.target, data, slot, &src)
+            || slot < 2 && is_commutative(data.opcode) && valid_source(self.target, data, slot ^ 1, &src)
     }
 }
 

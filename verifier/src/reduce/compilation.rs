@@ -34,6 +34,7 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
     all.push(Options {
         scalar_alu: false,
         copy_propagation: false,
+        value_numbering: false,
         constants: false,
         dead_code: false,
         saturation: false,
@@ -42,6 +43,7 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
     });
     all.push(Options { scalar_alu: false, ..now });
     all.push(Options { copy_propagation: false, ..now });
+    all.push(Options { value_numbering: false, ..now });
     all.push(Options { constants: false, ..now });
     all.push(Options { dead_code: false, ..now });
     all.push(Options { saturation: false, ..now });

@@ -91,8 +91,15 @@ struct Stages {
 }
 
 /// The stages that a program can do without.
-const OPTIONAL_STAGES: [Stage; 6] =
-    [Stage::ScalarAlu, Stage::CopyPropagation, Stage::Constants, Stage::DeadCode, Stage::Saturation, Stage::Booleans];
+const OPTIONAL_STAGES: [Stage; 7] = [
+    Stage::ScalarAlu,
+    Stage::CopyPropagation,
+    Stage::ValueNumbering,
+    Stage::Constants,
+    Stage::DeadCode,
+    Stage::Saturation,
+    Stage::Booleans,
+];
 
 impl Stages {
     fn options(&self) -> Options {
@@ -100,6 +107,7 @@ impl Stages {
         Options {
             scalar_alu: runs(Stage::ScalarAlu),
             copy_propagation: runs(Stage::CopyPropagation),
+            value_numbering: runs(Stage::ValueNumbering),
             constants: runs(Stage::Constants),
             dead_code: runs(Stage::DeadCode),
             saturation: runs(Stage::Saturation),

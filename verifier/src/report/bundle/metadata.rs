@@ -99,6 +99,8 @@ struct SavedOptions {
     scalar_alu: bool,
     copy_propagation: bool,
     #[serde(default)]
+    value_numbering: bool,
+    #[serde(default)]
     constants: bool,
     dead_code: bool,
     #[serde(default)]
@@ -130,10 +132,29 @@ enum SavedOrigin {
 impl SavedOptions {
     fn of(options: &Options) -> Self {
         // A new option must be kept, too.
-        let Options { scalar_alu, copy_propagation, constants, dead_code, saturation, booleans, last, registers } =
-            *options;
+        let Options {
+            scalar_alu,
+            copy_propagation,
+            value_numbering,
+            constants,
+            dead_code,
+            saturation,
+            booleans,
+            last,
+            registers,
+        } = *options;
         let (last, registers) = (last.name().to_owned(), registers.to_string());
-        Self { scalar_alu, copy_propagation, constants, dead_code, saturation, booleans, last, registers }
+        Self {
+            scalar_alu,
+            copy_propagation,
+            value_numbering,
+            constants,
+            dead_code,
+            saturation,
+            booleans,
+            last,
+            registers,
+        }
     }
 
     /// What a bundle without the field was made with.
@@ -295,12 +316,31 @@ impl Fields<'_> {
     }
 
     fn options(&self, saved: SavedOptions) -> Result<Options, ReadError> {
-        let SavedOptions { scalar_alu, copy_propagation, constants, dead_code, saturation, booleans, last, registers } =
-            saved;
+        let SavedOptions {
+            scalar_alu,
+            copy_propagation,
+            value_numbering,
+            constants,
+            dead_code,
+            saturation,
+            booleans,
+            last,
+            registers,
+        } = saved;
         let last = self.stage("last", &last)?;
         let registers =
             registers.parse().map_err(|_| self.bad("registers", &registers, "a number, `min`, `min+N` or `target`"))?;
-        Ok(Options { scalar_alu, copy_propagation, constants, dead_code, saturation, booleans, last, registers })
+        Ok(Options {
+            scalar_alu,
+            copy_propagation,
+            value_numbering,
+            constants,
+            dead_code,
+            saturation,
+            booleans,
+            last,
+            registers,
+        })
     }
 
     fn bad(&self, field: &'static str, found: &str, expected: &str) -> ReadError {

@@ -200,6 +200,7 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
     let passes = [
         ("scalar ALU", options.scalar_alu),
         ("copy propagation", options.copy_propagation),
+        ("value numbering", options.value_numbering),
         ("immediates in the constant file", options.constants),
         ("dead code removal", options.dead_code),
         ("folding of clamps", options.saturation),

@@ -10,8 +10,8 @@
 //! - results in registers that have their own idea of when they may be read: shared ones, predicates, addresses;
 //! - reads of the constant file in front of an instruction that writes to it (a preamble does so), and reads relative to
 //!   an address;
-//! - vectors of other blocks: a vector that lives long holds registers in a row, and is put together again for nothing,
-//!   or nearly so.
+//! - vectors, immediates and words of the constant file of other blocks: to keep them costs more registers than it
+//!   saves instructions.
 
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::{
@@ -47,7 +47,7 @@ pub fn run(program: &mut Program) {
             let Some(value) = numbered(data, writers > 0) else { return true };
             let candidates = known.entry(hash(data)).or_default();
             let found = candidates.iter().rev().take(LOOKS).find(|&&(before, other)| {
-                let near = before == block || data.opcode != Opcode::Collect && dominators.dominates(before, block);
+                let near = before == block || worth_keeping(data) && dominators.dominates(before, block);
                 near && is_same(data, &program.instrs[other])
             });
             match found.and_then(|&(_, other)| program.instrs[other].dsts[0].value()) {
@@ -101,6 +101,16 @@ fn numbered(data: &InstrData, consts_may_change: bool) -> Option<Value> {
     };
     let all = data.srcs.iter().all(|src| known(&src.operand) && !src.flags.contains(OperandFlags::TIED));
     (plain && all).then_some(value)
+}
+
+/// Whether a value is worth a register for longer than a block.
+fn worth_keeping(data: &InstrData) -> bool {
+    let constant = |operand: &SrcOperand| matches!(operand, SrcOperand::Const(_) | SrcOperand::Immediate(_));
+    match data.opcode {
+        Opcode::Collect => false,
+        Opcode::Mov => !data.srcs.iter().all(|src| constant(&src.operand)),
+        _ => true,
+    }
 }
 
 /// A number that is the same for all that is [the same](is_same).

@@ -77,6 +77,31 @@ fn comparisons_write_predicates_and_full_registers() {
     assert_eq!((&test.srcs[..], &test.attrs), (&[x, y][..], &Attrs::Compare(Condition::Lt)));
 }
 
+#[test]
+fn bitwise_operations_give_full_registers() {
+    for (opcode, class, expected) in [
+        (Opcode::AndB, RegClass::HALF, &[Opcode::AndB, Opcode::End][..]),
+        (Opcode::XorB, RegClass::HALF, &[Opcode::XorB, Opcode::End]),
+        // The result is cut from full registers.
+        (Opcode::OrB, R, &[Opcode::OrB, Opcode::Mov, Opcode::End]),
+        // What is shifted out of 16 bits is lost, out of 32 it is not.
+        (Opcode::ShlB, RegClass::HALF, &[Opcode::ShlB, Opcode::Mov, Opcode::End]),
+    ] {
+        let (mut program, block, _) = program();
+        let mut b = Builder::new(&mut program, block);
+        let inputs = [0, 1].map(|_| {
+            let value = b.define(Opcode::Input, class, 1, &[], Attrs::Input(None));
+            b.src(value)
+        });
+        let joined = b.alu(opcode, RegClass::HALF, &inputs);
+        let joined = b.src(joined);
+        let wide = widen(&mut b, joined);
+        b.effect(Opcode::End, &[wide]);
+        run(&mut program, &Target::default());
+        assert_eq!(opcodes(&program)[2..], *expected);
+    }
+}
+
 /// A comparison that is read as a number too stays one, and its predicate stays a comparison with 0.
 #[test]
 fn what_is_read_as_a_number_stays_one() {

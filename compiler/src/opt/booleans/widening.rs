@@ -16,10 +16,18 @@ impl Pass<'_> {
         (widens && self.program.values[value].class == RegClass::FULL).then_some(value)
     }
 
-    /// A comparison whose result is only ever widened gives a full register.
+    /// A comparison or a bitwise operation of half registers, whose result is only ever widened, gives a full register:
+    /// the bits above are 0 either way.
     pub(super) fn widening(&mut self, instr: Instr) {
         let Some(value) = self.result(instr) else { return };
-        if !is_comparison(self.data(instr).opcode) || self.program.values[value].class != RegClass::HALF {
+        let data = self.data(instr);
+        let extends = match data.opcode {
+            Opcode::AndB | Opcode::OrB | Opcode::XorB => {
+                data.flags.is_empty() && data.srcs.iter().all(|src| src.class == RegClass::HALF)
+            }
+            opcode => is_comparison(opcode),
+        };
+        if !extends || self.program.values[value].class != RegClass::HALF {
             return;
         }
         let uses = self.uses[value].clone();

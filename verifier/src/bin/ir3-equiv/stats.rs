@@ -9,6 +9,7 @@ use ir3_compiler::target::Target;
 use ir3_verifier::check::Snapshot;
 use ir3_verifier::mesa::input::{self, InputError};
 use ir3_verifier::report;
+use ir3_verifier::report::beside_mesa::note::Check;
 use ir3_verifier::report::beside_mesa::{Figures, Table, Totals};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -22,6 +23,9 @@ pub struct StatsCommand {
     /// The paths are Mesa logs: compile their nir and put our figures beside Mesa's own.
     #[arg(long)]
     beside_mesa: bool,
+    /// A note that has to explain every shader above 1.10 times Mesa's figures: see docs/beside-mesa.md.
+    #[arg(long, value_name = "FILE", requires = "beside_mesa")]
+    note: Option<PathBuf>,
     #[command(flatten)]
     gpu: Gpu,
     #[command(flatten)]
@@ -65,7 +69,13 @@ impl StatsCommand {
                 output::json(&Summary { summary: table.totals() });
             }
         }
-        Ok(Exit::Passed)
+        let Some(note) = &self.note else { return Ok(Exit::Passed) };
+        let text = std::fs::read_to_string(note).map_err(|error| format!("{}: {error}", note.display()))?;
+        let check = Check::of(&table, &text);
+        if format == Format::Human {
+            output::text(&format!("\n{check}"));
+        }
+        Ok(if check.unexplained.is_empty() { Exit::Passed } else { Exit::Unmet })
     }
 
     fn alone(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {

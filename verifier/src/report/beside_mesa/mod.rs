@@ -4,6 +4,8 @@
 //! nir goes through our backend, and the figures are counted alike ([`Stats`]). Two figures are not in Mesa's line:
 //! `stp` and `ldp` are counted from Mesa's final program in the same log.
 
+pub mod note;
+
 use super::load;
 use crate::check::Snapshot;
 use crate::mesa::{InputError, Log, SectionKind, Source, Statistics};

@@ -61,7 +61,7 @@ fn immediate(program: &Program, instr: Instr, slot: usize) -> Option<u32> {
         [Src { operand: SrcOperand::Immediate(bits), mods, .. }] if mods.is_empty() => Some(bits),
         _ => None,
     };
-    let fits = info.class == RegClass::FULL
+    let fits = matches!(info.class, RegClass::FULL | RegClass::SHARED)
         && info.components == 1
         && def.opcode == Opcode::Mov
         && def.flags.is_empty()
@@ -149,6 +149,20 @@ mod tests {
         assert_eq!(sources(&program, mad), [a, x, b]);
         assert_eq!(sources(&program, both), [Src::constant(9, false), third]);
         assert_eq!(program.consts.immediates, [(24, THIRD), (25, 0x3f80_0000)]);
+    }
+
+    /// The scalar ALU reads words of the constant file, too, but not two of them.
+    #[test]
+    fn scalar_operations_read_words() {
+        let (mut program, block, _) = program();
+        let mut b = Builder::new(&mut program, block);
+        let [third, fifth] = [THIRD, 0x3e4c_cccd].map(|bits| {
+            let value = b.convert(Type::U32, Type::U32, RegClass::SHARED, Src::immediate(bits, false));
+            b.src(value)
+        });
+        let product = b.alu(Opcode::MulF, RegClass::SHARED, &[third, fifth]);
+        run(&mut program, &Target::by_name("a660").unwrap());
+        assert_eq!(sources(&program, product), [Src::constant(0, false), fifth]);
     }
 
     /// What an operand can read with no word of its own stays as it is.

@@ -102,6 +102,29 @@ fn bitwise_operations_give_full_registers() {
     }
 }
 
+/// Where lanes that come later find another value, a shared register is not read instead of the one it was widened to.
+#[test]
+fn shared_registers_are_widened_in_their_block() {
+    for elsewhere in [false, true] {
+        let (mut program, block, _) = program();
+        let next = program.blocks.push(BlockData::default());
+        program.layout.push(next);
+        program.add_edge(block, 0, next);
+        let mut b = Builder::new(&mut program, block);
+        let x = b.define(Opcode::Input, RegClass::SHARED, 1, &[], Attrs::Input(None));
+        let x = b.src(x);
+        let less = b.compare(Opcode::CmpsS, Condition::Lt, RegClass::SHARED_HALF, x, Src::immediate(3, false));
+        let less = b.src(less);
+        let mut b = Builder::new(&mut program, if elsewhere { next } else { block });
+        let wide = b.convert(Type::U16, Type::U32, RegClass::SHARED, less);
+        let wide = b.src(wide);
+        b.effect(Opcode::End, &[wide]);
+        run(&mut program, &Target::default());
+        let kept: &[Opcode] = if elsewhere { &[Opcode::Mov] } else { &[] };
+        assert_eq!(opcodes(&program), [&[Opcode::Input, Opcode::CmpsS], kept, &[Opcode::End]].concat());
+    }
+}
+
 /// A comparison that is read as a number too stays one, and its predicate stays a comparison with 0.
 #[test]
 fn what_is_read_as_a_number_stays_one() {

@@ -1,0 +1,176 @@
+//! Bugs that value numbering and the folds could have must be refuted at their stages, and nowhere else.
+
+#[path = "common/planted.rs"]
+mod programs;
+
+use ir3_compiler::ir3::{
+    Dst, Instr, InstrFlags, Opcode, Place, Program, RegClass, RegFile, SrcOperand, Value, WriteMask,
+};
+use ir3_compiler::pipeline::{Options, Stage};
+use ir3_verifier::generate::Profile;
+use programs::Programs;
+
+fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
+    Programs { seed: 0xf01d, count: 60, profiles: &[profile], options: Options::default() }.planted(stage, bug);
+}
+
+/// The `n`-th of a list, counted around.
+fn nth<T: Copy>(list: &[T], n: u64) -> Option<T> {
+    list.get((n % list.len().max(1) as u64) as usize).copied()
+}
+
+fn all(program: &Program, wanted: impl Fn(&Program, Instr) -> bool) -> Vec<Instr> {
+    program.iter_instrs().map(|(_, instr)| instr).filter(|&instr| wanted(program, instr)).collect()
+}
+
+fn result(program: &Program, instr: Instr) -> Option<Value> {
+    program.instrs[instr].dsts.first().and_then(Dst::value)
+}
+
+/// Has all readers of a value read another one.
+fn replace(program: &mut Program, old: Value, new: Value) {
+    for instr in all(program, |_, _| true) {
+        for src in &mut program.instrs[instr].srcs {
+            if src.operand == SrcOperand::Place(Place::Value(old)) {
+                src.operand = SrcOperand::Place(Place::Value(new));
+            }
+        }
+    }
+}
+
+/// Two sums are the same though their operands are read with different modifiers.
+#[test]
+fn value_numbering_forgets_modifiers() {
+    planted(Stage::ValueNumbering, Profile::Alu, |program, n| {
+        let mut pairs = Vec::new();
+        for &block in &program.layout {
+            let sums: Vec<Instr> = program.blocks[block]
+                .instrs
+                .iter()
+                .copied()
+                .filter(|&instr| matches!(program.instrs[instr].opcode, Opcode::AddF | Opcode::MulF | Opcode::AbsnegF))
+                .collect();
+            for (at, &b) in sums.iter().enumerate() {
+                for &a in &sums[..at] {
+                    let (x, y) = (&program.instrs[a], &program.instrs[b]);
+                    let same = x.opcode == y.opcode
+                        && x.dsts[0].class == y.dsts[0].class
+                        && x.srcs.iter().zip(&y.srcs).all(|(x, y)| x.operand == y.operand);
+                    if same && x.srcs.iter().zip(&y.srcs).any(|(x, y)| x.mods != y.mods) {
+                        pairs.push((a, b));
+                    }
+                }
+            }
+        }
+        let Some((a, b)) = nth(&pairs, n) else { return false };
+        let (Some(first), Some(second)) = (result(program, a), result(program, b)) else { return false };
+        replace(program, second, first);
+        true
+    });
+}
+
+/// The word of a number is the next one, which holds another number or nothing in particular.
+#[test]
+fn a_number_is_at_another_word() {
+    planted(Stage::Constants, Profile::Alu, |program, n| {
+        let Some((word, _)) = nth(&program.consts.immediates, n) else { return false };
+        for (its, _) in &mut program.consts.immediates {
+            *its += u16::from(*its >= word);
+        }
+        true
+    });
+}
+
+/// A number is put where the shader has a word of its own.
+#[test]
+fn a_number_overlaps_a_word_in_use() {
+    planted(Stage::Constants, Profile::Mixed, |program, n| {
+        let numbers: Vec<u16> = program.consts.immediates.iter().map(|&(word, _)| word).collect();
+        let mut own = Vec::new();
+        for instr in all(program, |_, _| true) {
+            for src in &program.instrs[instr].srcs {
+                match src.operand {
+                    SrcOperand::Const(word) if !numbers.contains(&word) && word < 1024 => own.push(word),
+                    _ => {}
+                }
+            }
+        }
+        let (Some(own), Some(number)) = (nth(&own, n), nth(&numbers, n)) else { return false };
+        for instr in all(program, |_, _| true) {
+            for src in &mut program.instrs[instr].srcs {
+                if src.operand == SrcOperand::Const(number) {
+                    src.operand = SrcOperand::Const(own);
+                }
+            }
+        }
+        program.consts.immediates.iter_mut().filter(|(word, _)| *word == number).for_each(|(word, _)| *word = own);
+        true
+    });
+}
+
+/// An operation clamps though its result is read without the clamp as well.
+#[test]
+fn a_clamp_that_others_see() {
+    planted(Stage::Saturation, Profile::Alu, |program, n| {
+        let clamps = all(program, |program, instr| {
+            let data = &program.instrs[instr];
+            let Some(x) = data.srcs.first().and_then(|src| src.value()) else { return false };
+            let def = &program.instrs[program.values[x].instr];
+            data.opcode == Opcode::MaxF
+                && data.flags == InstrFlags::SAT
+                && matches!(def.opcode, Opcode::AddF | Opcode::MulF | Opcode::MadF32 | Opcode::MinF | Opcode::MaxF)
+        });
+        let Some(clamp) = nth(&clamps, n) else { return false };
+        let Some(x) = program.instrs[clamp].srcs[0].value() else { return false };
+        let def = program.values[x].instr;
+        program.instrs[def].flags |= InstrFlags::SAT;
+        true
+    });
+}
+
+/// The negation of a selection's condition goes, and its operands stay where they are.
+#[test]
+fn a_selection_without_the_exchange() {
+    planted(Stage::Booleans, Profile::Branchy, |program, n| {
+        let selections = all(program, |program, instr| {
+            let data = &program.instrs[instr];
+            matches!(data.opcode, Opcode::SelB16 | Opcode::SelB32) && data.srcs[0].operand != data.srcs[2].operand
+        });
+        let Some(selection) = nth(&selections, n) else { return false };
+        program.instrs[selection].srcs.swap(0, 2);
+        true
+    });
+}
+
+/// A bitwise operation on numbers writes a predicate, which is its lowest bit, though what counts is whether it is 0.
+#[test]
+fn the_lowest_bit_of_a_number_for_all_of_them() {
+    planted(Stage::Booleans, Profile::Predicates, |program, n| {
+        let tests = all(program, |program, instr| {
+            let data = &program.instrs[instr];
+            data.opcode == Opcode::CmpsS
+                && data.dsts[0].class.file == RegFile::Predicate
+                && data.srcs[1].operand == SrcOperand::Immediate(0)
+                && data.srcs[0].value().is_some()
+        });
+        let Some(test) = nth(&tests, n) else { return false };
+        let data = &mut program.instrs[test];
+        data.opcode = Opcode::AndB;
+        data.attrs = Default::default();
+        data.srcs[1].operand = SrcOperand::Immediate(1);
+        debug_assert_eq!((data.dsts[0].class, data.dsts[0].mask), (RegClass::PREDICATE, WriteMask::SCALAR));
+        true
+    });
+}
+
+/// A branch on two predicates forgets that not both is one of the negations.
+#[test]
+fn both_for_either() {
+    planted(Stage::Booleans, Profile::Predicates, |program, n| {
+        let branches = all(program, |p, instr| matches!(p.instrs[instr].opcode, Opcode::Braa | Opcode::Brao));
+        let Some(branch) = nth(&branches, n) else { return false };
+        let opcode = &mut program.instrs[branch].opcode;
+        *opcode = if *opcode == Opcode::Braa { Opcode::Brao } else { Opcode::Braa };
+        true
+    });
+}

@@ -29,6 +29,10 @@ pub struct Stats {
     pub nops: u32,
     /// Moves.
     pub mov: u32,
+    /// Moves of immediates, of those.
+    pub mov_immediate: u32,
+    /// Moves of words of the constant file, of those. The rest are between registers.
+    pub mov_constant: u32,
     /// Conversions.
     pub cov: u32,
     /// Full registers, in vec4.
@@ -93,7 +97,14 @@ impl Stats {
             Opcode::Nop => self.nops += count,
             Opcode::Mov => match data.move_types() {
                 Some((src, dst)) if src != dst => self.cov += count,
-                _ => self.mov += count,
+                _ => {
+                    self.mov += count;
+                    match data.srcs.first().map(|src| src.operand) {
+                        Some(SrcOperand::Immediate(_)) => self.mov_immediate += count,
+                        Some(SrcOperand::Const(_) | SrcOperand::ConstRelative(_)) => self.mov_constant += count,
+                        _ => {}
+                    }
+                }
             },
             Opcode::Stp | Opcode::SpillMacro => self.stp += components(data),
             Opcode::Ldp | Opcode::ReloadMacro => self.ldp += components(data),

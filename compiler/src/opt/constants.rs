@@ -35,7 +35,7 @@ pub fn run(program: &mut Program, target: &Target) {
                 let known = words.get(&bits).copied();
                 let Some(word) = known.or_else(|| (!free.is_empty()).then_some(free.start)) else { continue };
                 let old = program.instrs[instr].srcs[slot];
-                let new = Src { operand: SrcOperand::Const(word), ..old };
+                let new = Src { operand: SrcOperand::Const(word), class: RegClass::FULL, ..old };
                 if place(program, target, instr, slot, new) && known.is_none() {
                     words.insert(bits, word);
                     program.consts.immediates.push((word, bits));

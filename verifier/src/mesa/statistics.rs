@@ -37,8 +37,8 @@ impl Statistics {
         self.figures.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
     }
 
-    /// What Mesa says, in the form of our own counting. Private memory is not in the line: that is as `counted` of the
-    /// same program.
+    /// What Mesa says, in the form of our own counting. Private memory and what is moved are not in the line: those are as
+    /// `counted` of the same program.
     #[must_use]
     pub fn to_stats(&self, counted: &Stats) -> Stats {
         let get = |name: &str| self.get(name).unwrap_or(0) as u32;
@@ -46,6 +46,8 @@ impl Statistics {
             instructions: get("instr"),
             nops: get("nops"),
             mov: get("mov"),
+            mov_immediate: counted.mov_immediate,
+            mov_constant: counted.mov_constant,
             cov: get("cov"),
             full: get("full"),
             half: get("half"),

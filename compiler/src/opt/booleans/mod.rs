@@ -61,6 +61,8 @@ struct Pass<'a> {
     uses: SecondaryMap<Value, SmallVec<[Use; 2]>>,
     /// Where each instruction stands; nothing for one that has been removed.
     blocks: SecondaryMap<Instr, PackedOption<Block>>,
+    /// Instructions in front of a write to the constant file, which may not read it later.
+    early: SecondaryMap<Instr, bool>,
     /// New instructions, each with the one that it goes in front of.
     added: Vec<(Instr, Instr)>,
 }
@@ -69,15 +71,22 @@ impl<'a> Pass<'a> {
     fn new(program: &'a mut Program, target: &'a Target) -> Self {
         let mut uses = SecondaryMap::<Value, SmallVec<[Use; 2]>>::with_capacity(program.values.len());
         let mut blocks = SecondaryMap::with_capacity(program.instrs.len());
+        let mut early = SecondaryMap::new();
+        let is_writer = |&(_, instr): &(Block, Instr)| program.instrs[instr].opcode.writes_consts();
+        let mut writers = program.iter_instrs().filter(is_writer).count();
         for (block, instr) in program.iter_instrs() {
             blocks[instr] = block.into();
+            writers -= usize::from(is_writer(&(block, instr)));
+            if writers > 0 {
+                early[instr] = true;
+            }
             for (slot, src) in program.instrs[instr].srcs.iter().enumerate() {
                 if let Some(value) = src.value() {
                     uses[value].push((instr, slot as u8));
                 }
             }
         }
-        Self { program, target, uses, blocks, added: Vec::new() }
+        Self { program, target, uses, blocks, early, added: Vec::new() }
     }
 
     /// Has a rule look at each instruction.

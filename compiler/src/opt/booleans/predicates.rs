@@ -1,7 +1,7 @@
 //! Comparisons and bitwise operations that write predicates.
 
 use super::{DEPTH, Pass, is_comparison, is_legal, predicate_src};
-use crate::ir3::{Dst, Instr, InstrData, Opcode, OperandFlags, RegClass, RegFile, WriteMask};
+use crate::ir3::{Dst, Instr, InstrData, Opcode, OperandFlags, RegClass, RegFile, Src, SrcOperand, WriteMask};
 use smallvec::SmallVec;
 
 impl Pass<'_> {
@@ -23,8 +23,11 @@ impl Pass<'_> {
         }
         let mut new = data.clone();
         new.dsts[0] = Dst::new(new.dsts[0].place, RegClass::PREDICATE, WriteMask::SCALAR);
-        let addressed = data.srcs.iter().any(|src| src.class.file == RegFile::Address);
-        if addressed || !data.flags.is_empty() || !is_legal(self.target, &new) {
+        // What an address register says, and what the constant file holds, may be something else there.
+        let changes = |src: &Src| {
+            src.class.file == RegFile::Address || self.early[instr] && matches!(src.operand, SrcOperand::Const(_))
+        };
+        if data.srcs.iter().any(changes) || !data.flags.is_empty() || !is_legal(self.target, &new) {
             return;
         }
         let all = uses.iter().all(|&(user, slot)| {

@@ -138,6 +138,27 @@ fn what_is_read_as_a_number_stays_one() {
     assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::CmpsS, Opcode::Kill, Opcode::End]);
 }
 
+/// The comparison would read the constant file behind the write.
+#[test]
+fn constants_that_are_written_later_are_not_read_later() {
+    for written in [false, true] {
+        let (mut program, block, [x, _]) = program();
+        let mut b = Builder::new(&mut program, block);
+        let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, Src::constant(5, false));
+        if written {
+            b.effect(Opcode::Stc, &[Src::immediate(5, false), x]);
+        }
+        let predicate = test(&mut b, less);
+        b.effect(Opcode::Kill, &[predicate]);
+        run(&mut program, &Target::default());
+        let expected: &[Opcode] = match written {
+            false => &[Opcode::CmpsF, Opcode::Kill],
+            true => &[Opcode::CmpsF, Opcode::Stc, Opcode::CmpsS, Opcode::Kill],
+        };
+        assert_eq!(opcodes(&program), expected);
+    }
+}
+
 #[test]
 fn bitwise_operations_write_predicates_where_they_can() {
     for (gpu, expected) in [
@@ -229,8 +250,7 @@ fn selections_exchange_their_operands() {
     }
 }
 
-/// The second source of a selection is the only one that must be a register, but a constant cannot take the place of what is
-/// exchanged with it where that would not be legal; and what else reads the negation still has it.
+/// Who else reads the negation still has it; it is computed in a full register at once.
 #[test]
 fn a_negation_with_other_readers_stays() {
     let (mut program, block, [x, y]) = program();
@@ -241,7 +261,7 @@ fn a_negation_with_other_readers_stays() {
     let chosen = select(&mut b, x, wide, y);
     b.effect(Opcode::End, &[chosen, wide]);
     run(&mut program, &Target::default());
-    assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::XorB, Opcode::Mov, Opcode::SelB32, Opcode::End]);
+    assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::XorB, Opcode::SelB32, Opcode::End]);
     assert_eq!(def(&program, chosen).srcs[0], x);
 }
 

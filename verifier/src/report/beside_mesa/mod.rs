@@ -1,8 +1,8 @@
 //! What our programs cost beside what Mesa's cost, from the same nir.
 //!
 //! A log of Mesa's compiler has the nir that entered ir3 and, for each variant of the shader, Mesa's own statistics. The
-//! nir goes through our backend, and the figures are counted alike ([`Stats`]). Two figures are not in Mesa's line:
-//! `stp` and `ldp` are counted from Mesa's final program in the same log.
+//! nir goes through our backend, and the figures are counted alike ([`Stats`]). Some figures are not in Mesa's line:
+//! `stp` and `ldp`, and what is moved, are counted from Mesa's final program in the same log.
 
 pub mod note;
 
@@ -24,6 +24,10 @@ pub struct Figures {
     pub instructions: u32,
     /// Moves.
     pub mov: u32,
+    /// Moves of immediates, of those.
+    pub mov_immediate: u32,
+    /// Moves of words of the constant file, of those.
+    pub mov_constant: u32,
     /// Conversions.
     pub cov: u32,
     /// Full registers, in vec4.
@@ -46,7 +50,7 @@ pub struct Figures {
 pub type Figure = (&'static str, fn(&Figures) -> u32);
 
 /// The figures of which sums make sense, in the order of the table.
-pub const FIGURES: [Figure; 17] = [
+pub const FIGURES: [Figure; 20] = [
     ("instructions", |f| f.instructions),
     ("mov", |f| f.mov),
     ("cov", |f| f.cov),
@@ -56,6 +60,9 @@ pub const FIGURES: [Figure; 17] = [
     ("stp", |f| f.stp),
     ("ldp", |f| f.ldp),
     ("preamble", |f| f.preamble),
+    ("mov_immediate", |f| f.mov_immediate),
+    ("mov_constant", |f| f.mov_constant),
+    ("mov_register", |f| f.mov.saturating_sub(f.mov_immediate + f.mov_constant)),
     ("cat0", |f| f.categories[0]),
     ("cat1", |f| f.categories[1]),
     ("cat2", |f| f.categories[2]),
@@ -84,6 +91,8 @@ impl Figures {
         Self {
             instructions: stats.non_nops(),
             mov: stats.mov,
+            mov_immediate: stats.mov_immediate,
+            mov_constant: stats.mov_constant,
             cov: stats.cov,
             full: stats.full,
             half: stats.half,
@@ -103,6 +112,8 @@ impl Figures {
     fn add(&mut self, other: &Self) {
         self.instructions += other.instructions;
         self.mov += other.mov;
+        self.mov_immediate += other.mov_immediate;
+        self.mov_constant += other.mov_constant;
         self.cov += other.cov;
         self.full += other.full;
         self.half += other.half;
@@ -249,10 +260,10 @@ impl fmt::Display for Table {
             }
         }
         let Totals { shaders, refused, ours, mesa } = self.totals();
-        writeln!(f, "\n{shaders} programs, {refused} refused\n{:12}  {:>9}  {:>9}  ratio", "total", "ours", "Mesa's")?;
+        writeln!(f, "\n{shaders} programs, {refused} refused\n{:13}  {:>9}  {:>9}  ratio", "total", "ours", "Mesa's")?;
         for (name, figure) in FIGURES {
             let (ours, mesa) = (figure(&ours), figure(&mesa));
-            writeln!(f, "{name:12}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
+            writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
         }
         Ok(())
     }
@@ -276,6 +287,6 @@ mod tests {
         let totals = table.totals();
         assert_eq!((totals.shaders, totals.refused, totals.ours.mov, totals.mesa.mov), (4, 1, 14, 9));
         let text = table.to_string();
-        assert!(text.contains("refused: no") && text.contains("mov                  14          9  1.556"), "{text}");
+        assert!(text.contains("refused: no") && text.contains("mov                   14          9  1.556"), "{text}");
     }
 }

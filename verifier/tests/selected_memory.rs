@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use ir3_compiler::nir::{
-    self, Access, AluType, AtomicOp, BaseType, Builder, Def, ImageDim, Index, IntrinsicOp, Op, Stage, TexOp, TexSrcKind,
+    self, Access, AluType, AtomicOp, BaseType, Builder, Def, Format, ImageDim, Index, IntrinsicOp, Op, Stage, TexOp,
+    TexSrcKind,
 };
 use ir3_compiler::pipeline::{self, Options};
 use ir3_compiler::target::Target;
@@ -386,6 +387,22 @@ fn images(cases: &mut Cases) {
                     });
                 }
             }
+        }
+        for format in [Format::R32Float, Format::R16G16Float, Format::R11G11B10Float, Format::R8G8B8A8Unorm] {
+            case(cases, format!("image {handle:?} {}", format.name()), |s| {
+                let image = s.handle(handle);
+                let zero = s.constant(0);
+                let coordinate = s.below(8);
+                let value = s.random_vec(32, 4);
+                let ty = AluType::new(BaseType::Float, 32);
+                let dim = Index::ImageDim(ImageDim::Buf);
+                let indices = [dim.clone(), Index::Format(format), Index::SrcType(ty)];
+                let srcs = [image, coordinate, zero, value, zero];
+                s.b.intrinsic(IntrinsicOp::ImageStore, 4, 32, &srcs, indices);
+                let indices = [dim, Index::Format(format), Index::DestType(ty)];
+                let def = s.b.intrinsic(IntrinsicOp::ImageLoad, 4, 32, &[image, coordinate, zero, zero], indices);
+                s.result(def);
+            });
         }
         for components in 1..=3 {
             case(cases, format!("image_size {handle:?} {components}"), |s| {

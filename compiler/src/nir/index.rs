@@ -106,6 +106,15 @@ words! {
     }
 }
 
+impl Format {
+    /// How many components a texel has; nothing where the format is not known.
+    pub fn components(self) -> Option<u8> {
+        // The letters in front of the kind of number are those of the components.
+        let layout = self.name().split('_').next().filter(|_| self != Self::None)?;
+        Some(layout.chars().filter(|c| "rgba".contains(*c)).count() as u8)
+    }
+}
+
 bitflags! {
     /// What a memory access may rely on; the bits stand in print order.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]

@@ -146,11 +146,12 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
 
 fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     let value = intrinsic.srcs[3];
-    let (bits, components) = (ctx.bits(value), ctx.components(value).min(4));
+    // What the format does not have is not stored.
+    let stored = intrinsic.indices.format().components().unwrap_or(4);
+    let (bits, components) = (ctx.bits(value), ctx.components(value).min(stored));
     let ty = texel_type(ctx, intrinsic.indices.src_type(), bits)?;
     let handle = memory::handle(ctx, intrinsic.srcs[0], intrinsic.indices.access())?;
     let location = location(ctx, intrinsic);
-    // All components are stored, whatever the format has: the image drops the others.
     let srcs: Vec<Src> = (0..components).map(|component| ctx.scalar(value, component)).collect();
     let data = ctx.collect(&srcs);
     let elements = Elements { ty, components };

@@ -2,7 +2,7 @@
 
 use super::{SelectError, run};
 use crate::ir3::{Attrs, Block, InputKind, Opcode, Output, Place, Program, SrcOperand, SystemValue};
-use crate::nir::{Builder, Def, Index, IntrinsicOp, JumpKind, Op, Shader, Stage};
+use crate::nir::{AluType, BaseType, Builder, Def, Format, ImageDim, Index, IntrinsicOp, JumpKind, Op, Shader, Stage};
 use crate::target::Target;
 
 fn a660() -> Target {
@@ -352,6 +352,29 @@ fn immediates_are_moved_once_a_block() {
     let sum = b.alu(Op::Iadd, &[sum, big]);
     store(&mut b, sum, 0, 0, 1);
     assert_eq!(count(&select(&b.finish()), Opcode::Mov), 1);
+}
+
+/// An image has the components of its format, and no others are stored.
+#[test]
+fn images_store_what_their_format_has() {
+    for (format, components) in [
+        (Format::None, 4),
+        (Format::R32Uint, 1),
+        (Format::R16G16Float, 2),
+        (Format::R11G11B10Float, 3),
+        (Format::B8G8R8A8Unorm, 4),
+    ] {
+        let mut b = Builder::new(Stage::Compute);
+        let (x, zero) = (attribute(&mut b, 0), b.constant(32, 0));
+        let data = b.vec(&[x, x, x, x]);
+        let ty = AluType::new(BaseType::Uint, 32);
+        let indices = [Index::ImageDim(ImageDim::Buf), Index::Format(format), Index::SrcType(ty)];
+        b.intrinsic(IntrinsicOp::ImageStore, 4, 32, &[zero, x, zero, data, zero], indices);
+        let program = select(&b.finish());
+        let stores = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode == Opcode::Stib);
+        let stored: Vec<_> = stores.map(|(_, i)| program.instrs[i].memory().and_then(|m| m.components)).collect();
+        assert_eq!(stored, [Some(components)], "{}", format.name());
+    }
 }
 
 #[test]

@@ -105,9 +105,11 @@ impl Decoder<'_> {
         let mut srcs: SmallVec<[Def; 4]> = intrinsic.srcs.iter().copied().collect();
         srcs.remove(data);
         let (binding, place) = self.place(intrinsic, space, &srcs, bits)?;
-        let mask = match intrinsic.indices.get(IndexKind::WriteMask) {
-            Some(_) => intrinsic.indices.write_mask(),
-            None => u16::MAX,
+        let mask = match (intrinsic.indices.get(IndexKind::WriteMask), intrinsic.indices.get(IndexKind::Format)) {
+            (Some(_), _) => intrinsic.indices.write_mask(),
+            // An image has no more components than its format.
+            (None, Some(_)) => (1 << intrinsic.indices.format().components().unwrap_or(4)) - 1,
+            (None, None) => u16::MAX,
         };
         let width = self.width(value);
         let rows = self.read(value)?.iter().enumerate();

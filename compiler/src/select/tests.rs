@@ -364,7 +364,7 @@ fn images_store_what_their_format_has() {
         (Format::R11G11B10Float, 3),
         (Format::B8G8R8A8Unorm, 4),
     ] {
-        let mut b = Builder::new(Stage::Compute);
+        let mut b = Builder::new(Stage::Vertex);
         let (x, zero) = (attribute(&mut b, 0), b.constant(32, 0));
         let data = b.vec(&[x, x, x, x]);
         let ty = AluType::new(BaseType::Uint, 32);

@@ -59,21 +59,24 @@ impl Scalar<'_, '_> {
             }
             Op::IfindMsb => {
                 let x = self.src(0);
-                let x = self.without_sign(x);
-                self.ctx.highest_bit(x)
+                let zeros = self.ctx.un(ClzS, x);
+                let bit = self.ctx.bin(SubU, Src::immediate(31, false), zeros);
+                let found = self.ctx.compare_src(CmpsS, Condition::Ge, zeros, Src::immediate(0, false));
+                self.ctx.select(found, bit, zeros)
             }
             Op::UfindMsbRev if width == 32 => {
                 let x = self.src(0);
-                self.leading_zeros(x, u32::MAX)
+                self.ctx.un(ClzB, x)
             }
             Op::IfindMsbRev => {
                 let x = self.src(0);
-                let x = self.without_sign(x);
-                self.leading_zeros(x, u32::MAX)
+                self.ctx.un(ClzS, x)
             }
             Op::Uclz => {
                 let x = self.src(0);
-                self.leading_zeros(x, 32)
+                let zeros = self.ctx.un(ClzB, x);
+                let all = self.ctx.immediate(32, false);
+                self.ctx.select(x, zeros, all)
             }
             Op::FindLsb => {
                 let x = self.zero_extended(0);
@@ -169,18 +172,6 @@ impl Scalar<'_, '_> {
     fn zero_extended(&mut self, index: usize) -> Src {
         let x = self.src(index);
         self.ctx.widened(x)
-    }
-
-    /// A number whose leading bits that equal the sign are zeros.
-    fn without_sign(&mut self, x: Src) -> Src {
-        let sign = self.ctx.bin(AshrB, x, Src::immediate(31, false));
-        self.ctx.bin(XorB, x, sign)
-    }
-
-    fn leading_zeros(&mut self, x: Src, of_zero: u32) -> Src {
-        let zeros = self.ctx.un(ClzB, x);
-        let of_zero = self.ctx.immediate(of_zero, false);
-        self.ctx.select(x, zeros, of_zero)
     }
 
     /// A field whose offset and length have 5 bits.
@@ -316,15 +307,13 @@ impl Context<'_> {
     pub(super) fn highest_bit(&mut self, x: Src) -> Src {
         let zeros = self.un(ClzB, x);
         let bit = self.bin(SubU, Src::immediate(31, false), zeros);
-        let none = self.immediate(u32::MAX, false);
-        self.select(x, bit, none)
+        // Where there is none, the machine counts -1.
+        self.select(x, bit, zeros)
     }
 
     /// The number of the lowest bit that is set, -1 of 0.
     pub(super) fn lowest_bit(&mut self, x: Src) -> Src {
         let reversed = self.un(BfrevB, x);
-        let bit = self.un(ClzB, reversed);
-        let none = self.immediate(u32::MAX, false);
-        self.select(x, bit, none)
+        self.un(ClzB, reversed)
     }
 }

@@ -184,7 +184,10 @@ fn copy_edge(program: &mut Program, block: Block, k: usize, readers: &SecondaryM
         return Ok(());
     }
     let phis: Vec<Instr> = phis().collect();
-    let copy = program.instrs.push(InstrData::new(Opcode::ParallelCopy));
+    let mut data = InstrData::new(Opcode::ParallelCopy);
+    data.dsts.reserve(phis.len());
+    data.srcs.reserve(phis.len());
+    let copy = program.instrs.push(data);
     for phi in phis {
         let dst = program.instrs[phi].dsts[0];
         let mut src = program.instrs[phi].srcs[k];

@@ -44,6 +44,11 @@ struct Node {
     /// Position in the list of all that is live, plus one; 0 where it is not.
     position: u32,
     is_root: bool,
+    /// Where it is counted, and how many units.
+    kind: u8,
+    units: u16,
+    /// When it was last asked for by [`Forest::stale`].
+    stamp: u32,
 }
 
 /// The live values.
@@ -52,6 +57,7 @@ pub struct Forest {
     /// A live member of each set.
     heads: Vec<PackedOption<Value>>,
     live: Vec<Value>,
+    stamp: u32,
     /// Units of all roots.
     pub sums: Sums,
 }
@@ -61,7 +67,7 @@ impl Forest {
     pub fn new(program: &Program, sets: &MergeSets) -> Self {
         let mut nodes = SecondaryMap::with_capacity(program.values.len());
         nodes.resize(program.values.len());
-        Self { nodes, heads: vec![None.into(); sets.set_count()], live: Vec::new(), sums: Sums::default() }
+        Self { nodes, heads: vec![None.into(); sets.set_count()], live: Vec::new(), stamp: 0, sums: Sums::default() }
     }
 
     /// All live values.
@@ -87,6 +93,17 @@ impl Forest {
         }
         self.live.clear();
         self.sums = Sums::default();
+    }
+
+    /// The live values that are not among these.
+    pub fn stale(&mut self, among: impl Iterator<Item = Value>, stale: &mut Vec<Value>) {
+        self.stamp += 1;
+        for value in among {
+            self.nodes[value].stamp = self.stamp;
+        }
+        let stamp = self.stamp;
+        stale.clear();
+        stale.extend(self.live.iter().copied().filter(|&value| self.nodes[value].stamp != stamp));
     }
 
     /// The live members of a set.
@@ -120,9 +137,18 @@ impl Forest {
         self.members(sets.set_of(value)).filter(move |&other| other != value && interval.contains(sets.interval(other)))
     }
 
-    /// Units of a value, and where they are counted.
-    fn count(program: &Program, liveness: &Liveness, value: Value) -> (usize, u32) {
-        (kind(program.values[value].class), u32::from(liveness.units(value)))
+    /// A live value is no root any more.
+    fn demote(&mut self, value: Value) {
+        let node = &mut self.nodes[value];
+        node.is_root = false;
+        self.sums[usize::from(node.kind)] -= u32::from(node.units);
+    }
+
+    /// A live value is a root now.
+    fn promote(&mut self, value: Value) {
+        let node = &mut self.nodes[value];
+        node.is_root = true;
+        self.sums[usize::from(node.kind)] += u32::from(node.units);
     }
 
     /// Adds a value; the roots that it takes in go to `absorbed`. Whether it is a root.
@@ -139,37 +165,28 @@ impl Forest {
             return self.nodes[value].is_root;
         }
         let set = sets.set_of(value);
-        let is_root = self.heads[set].is_none() || self.container(sets, value).is_none();
-        if is_root {
-            if self.heads[set].is_some() {
-                absorbed.extend(self.within(sets, value).filter(|&other| self.nodes[other].is_root));
-                for &other in absorbed.iter() {
-                    self.nodes[other].is_root = false;
-                    let (kind, units) = Self::count(program, liveness, other);
-                    self.sums[kind] -= units;
-                }
-            }
-            let (kind, units) = Self::count(program, liveness, value);
-            self.sums[kind] += units;
+        let is_alone = self.heads[set].is_none();
+        let is_root = is_alone || self.container(sets, value).is_none();
+        if is_root && !is_alone {
+            absorbed.extend(self.within(sets, value).filter(|&other| self.nodes[other].is_root));
+            absorbed.iter().for_each(|&other| self.demote(other));
         }
         self.live.push(value);
         let next = std::mem::replace(&mut self.heads[set], value.into());
         if let Some(next) = next.expand() {
             self.nodes[next].prev = value.into();
         }
-        self.nodes[value] = Node { next, prev: None.into(), position: self.live.len() as u32, is_root };
+        let (kind, units) = (kind(program.values[value].class) as u8, liveness.units(value));
+        let position = self.live.len() as u32;
+        self.nodes[value] = Node { next, prev: None.into(), position, is_root: false, kind, units, stamp: 0 };
+        if is_root {
+            self.promote(value);
+        }
         is_root
     }
 
     /// Removes a value; what becomes a root by that goes to `exposed`. Whether it was a root.
-    pub fn remove(
-        &mut self,
-        program: &Program,
-        liveness: &Liveness,
-        sets: &MergeSets,
-        value: Value,
-        exposed: &mut Values,
-    ) -> bool {
+    pub fn remove(&mut self, sets: &MergeSets, value: Value, exposed: &mut Values) -> bool {
         exposed.clear();
         let node = self.nodes[value];
         if node.position == 0 {
@@ -191,8 +208,7 @@ impl Forest {
         if !node.is_root {
             return false;
         }
-        let (kind, units) = Self::count(program, liveness, value);
-        self.sums[kind] -= units;
+        self.sums[usize::from(node.kind)] -= u32::from(node.units);
         if self.heads[set].is_some() {
             exposed.extend(self.within(sets, value));
             // The wide ones first: what lies in one of them is no root.
@@ -206,9 +222,7 @@ impl Forest {
                 }
                 exposed[n] = other;
                 n += 1;
-                self.nodes[other].is_root = true;
-                let (kind, units) = Self::count(program, liveness, other);
-                self.sums[kind] += units;
+                self.promote(other);
             }
             exposed.truncate(n);
         }

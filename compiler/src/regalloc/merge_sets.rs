@@ -22,6 +22,7 @@
 use super::liveness::{Liveness, Segment};
 use crate::ir3::{Attrs, InstrData, Opcode, OperandFlags, Program, RegFile, RepeatLink, Value};
 use cranelift_entity::{EntityRef, SecondaryMap};
+use smallvec::SmallVec;
 
 /// Widest set, in units: no vector of the machine is wider, and a wider gap is seldom there.
 const WIDEST: i32 = 64;
@@ -55,11 +56,16 @@ impl Interval {
     }
 }
 
+/// Where a value is in the global numbering, and in which set.
+#[derive(Clone, Copy, Default)]
+struct Placed {
+    interval: Interval,
+    set: u32,
+}
+
 /// The merge sets of a program.
 pub struct MergeSets {
-    intervals: SecondaryMap<Value, Interval>,
-    /// Set of each value.
-    set: SecondaryMap<Value, u32>,
+    placed: SecondaryMap<Value, Placed>,
     /// Units of each set.
     sets: Vec<Interval>,
     /// For each value, where its components start in `origins`.
@@ -72,14 +78,12 @@ impl MergeSets {
     /// The merge sets of a program in conventional form.
     pub fn new(program: &Program, liveness: &Liveness) -> Self {
         let mut this = Self {
-            intervals: SecondaryMap::with_capacity(program.values.len()),
-            set: SecondaryMap::with_capacity(program.values.len()),
+            placed: SecondaryMap::with_capacity(program.values.len()),
             sets: Vec::with_capacity(program.values.len()),
             components: SecondaryMap::with_capacity(program.values.len()),
             origins: Vec::new(),
         };
-        this.intervals.resize(program.values.len());
-        this.set.resize(program.values.len());
+        this.placed.resize(program.values.len());
         this.find_origins(program, liveness);
         let mut merging = Merging {
             program,
@@ -97,12 +101,12 @@ impl MergeSets {
 
     /// The units of a value in the global numbering.
     pub fn interval(&self, value: Value) -> Interval {
-        self.intervals[value]
+        self.placed[value].interval
     }
 
     /// The number of the value's set.
     pub fn set_of(&self, value: Value) -> usize {
-        self.set[value] as usize
+        self.placed[value].set as usize
     }
 
     /// The units of a set.
@@ -118,7 +122,7 @@ impl MergeSets {
     /// Whether `piece`, which lies in `whole`, is a copy of what `whole` has there.
     pub fn is_copy_of_piece(&self, program: &Program, whole: Value, piece: Value) -> bool {
         let unit = u32::from(program.values[whole].class.component_units());
-        let offset = (self.intervals[piece].start - self.intervals[whole].start) / unit;
+        let offset = (self.interval(piece).start - self.interval(whole).start) / unit;
         self.is_equal(program, whole, offset, piece)
     }
 
@@ -187,9 +191,9 @@ impl MergeSets {
                 if is_new {
                     *number = self.sets.len() as u32;
                 }
-                self.set[value] = *number;
+                self.placed[value].set = *number;
             } else {
-                self.set[value] = self.sets.len() as u32;
+                self.placed[value].set = self.sets.len() as u32;
             }
             if is_new {
                 let len = sets.get(old as usize).map_or(units, |set| (set.high - set.low) as u32);
@@ -197,8 +201,8 @@ impl MergeSets {
                 // Full registers start at even units.
                 next += len.next_multiple_of(2);
             }
-            let start = self.sets[self.set[value] as usize].start + (at - low) as u32;
-            self.intervals[value] = Interval { start, end: start + units };
+            let start = self.sets[self.set_of(value)].start + (at - low) as u32;
+            self.placed[value].interval = Interval { start, end: start + units };
         }
     }
 }
@@ -210,17 +214,30 @@ const NONE: u32 = u32::MAX;
 struct Member {
     live: Segment,
     value: Value,
+    /// Where the last of this segment and those in front of it ends.
+    reach: u32,
 }
 
 /// A set that is still growing.
 struct Set {
     /// Segments of all members, by their starts.
-    members: Vec<Member>,
-    /// The longest one.
-    longest: u32,
+    members: SmallVec<[Member; 2]>,
     /// First unit and first unit behind, as offsets are counted.
     low: i32,
     high: i32,
+}
+
+impl Set {
+    fn insert(&mut self, live: Segment, value: Value) {
+        let behind = self.members.iter().rev().take_while(|other| other.live.start > live.start).count();
+        let at = self.members.len() - behind;
+        let before = at.checked_sub(1).map_or(0, |before| self.members[before].reach);
+        let reach = live.end.max(before);
+        self.members.insert(at, Member { live, value, reach });
+        for other in self.members[at + 1..].iter_mut().take_while(|other| other.reach < reach) {
+            other.reach = reach;
+        }
+    }
 }
 
 struct Merging<'a> {
@@ -326,7 +343,6 @@ impl Merging<'_> {
             return;
         }
         let moved = std::mem::take(&mut self.sets[small].members);
-        let longest = self.sets[small].longest;
         for member in &moved {
             let i = member.value.index();
             if self.set[i] != large as u32 {
@@ -337,10 +353,8 @@ impl Merging<'_> {
         let set = &mut self.sets[large];
         set.low = low;
         set.high = high;
-        set.longest = set.longest.max(longest);
         for member in moved {
-            let behind = set.members.iter().rev().take_while(|other| other.live.start > member.live.start).count();
-            set.members.insert(set.members.len() - behind, member);
+            set.insert(member.live, member.value);
         }
     }
 
@@ -351,8 +365,7 @@ impl Merging<'_> {
             *set = self.sets.len() as u32;
             let live = self.liveness.segments(value);
             self.sets.push(Set {
-                members: live.iter().map(|&live| Member { live, value }).collect(),
-                longest: live.iter().map(|live| live.end - live.start).max().unwrap_or(0),
+                members: live.iter().map(|&live| Member { live, value, reach: live.end }).collect(),
                 low: 0,
                 high: i32::from(self.liveness.units(value)),
             });
@@ -367,7 +380,7 @@ impl Merging<'_> {
         for member in &self.sets[small].members {
             let behind = set.members.partition_point(|other| other.live.start < member.live.end);
             for other in set.members[..behind].iter().rev() {
-                if other.live.start + set.longest <= member.live.start {
+                if other.reach <= member.live.start {
                     break;
                 }
                 patience -= 1;

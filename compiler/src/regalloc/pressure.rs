@@ -137,7 +137,20 @@ impl Analysis {
     pub fn walk(&self, program: &Program, visit: &mut dyn FnMut(Point, &Forest, Pressure)) {
         let mut forest = Forest::new(program, &self.sets);
         let mut step = Step::new(program);
+        let mut last = None;
+        let mut stale = Vec::new();
         for &block in &self.liveness.order {
+            // All that lives into a block is live at the end of a predecessor.
+            if last.is_some_and(|last| program.blocks[block].predecessors.contains(&last)) {
+                forest.stale(self.liveness.live_in(block), &mut stale);
+                let mut changed = Values::new();
+                for &value in &stale {
+                    forest.remove(&self.sets, value, &mut changed);
+                }
+            } else {
+                self.enter(program, block, &mut forest);
+            }
+            last = Some(block);
             self.walk_block(program, block, &mut forest, &mut step, visit);
         }
     }
@@ -159,7 +172,6 @@ impl Analysis {
         step: &mut Step,
         visit: &mut dyn FnMut(Point, &Forest, Pressure),
     ) {
-        self.enter(program, block, forest);
         let list = &program.blocks[block].instrs;
         let is_start = |instr: &&Instr| matches!(program.instrs[**instr].opcode, Opcode::Phi | Opcode::Input);
         let (start, rest) = list.split_at(list.iter().take_while(is_start).count());
@@ -211,7 +223,7 @@ impl Analysis {
             forest.insert(program, &self.liveness, &self.sets, result.value, &mut changed);
         }
         for &value in &step.killed {
-            forest.remove(program, &self.liveness, &self.sets, value, &mut changed);
+            forest.remove(&self.sets, value, &mut changed);
         }
         for result in &step.results {
             if !matches!(result.manner, Manner::Piece(_) | Manner::Dropped) && self.liveness.is_used(result.value) {

@@ -138,7 +138,7 @@ struct Pass {
 impl Pass {
     fn run_block(&mut self, program: &mut Program, block: Block) -> Result<(), Error> {
         self.occupants = [None; SLOTS];
-        let list = std::mem::take(&mut program.blocks[block].instrs);
+        let mut list = std::mem::take(&mut program.blocks[block].instrs);
         for (position, &instr) in list.iter().enumerate().rev() {
             for src in program.instrs[instr].srcs.iter().filter(|src| is_special(src.class.file)) {
                 if let Some(value) = src.value() {
@@ -177,7 +177,8 @@ impl Pass {
             }
             self.out.push(instr);
         }
-        program.blocks[block].instrs = self.out.clone();
+        list.clone_from(&self.out);
+        program.blocks[block].instrs = list;
         Ok(())
     }
 

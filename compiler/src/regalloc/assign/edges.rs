@@ -1,6 +1,7 @@
 //! Starts and ends of blocks.
 //!
-//! A block starts with the registers that its first visited predecessor ends with; a phi takes those of its source. All
+//! A block starts with the registers that the predecessor ends with that was visited just before, or else the first one
+//! that was; a phi takes those of its source. All
 //! other edges into a block with several predecessors come from blocks with one successor, so everything that an
 //! edge has to move is moved at the end of the predecessor, by one parallel copy: the one that copies the sources of
 //! phis, if it is there, writes to other places then. A block that is visited before its
@@ -18,28 +19,23 @@ impl Assigner<'_> {
     /// Enters a block; `start` are its phis, or the inputs.
     pub(super) fn start_block(&mut self, block: Block, start: &[Instr], step: &mut Step) -> Result<(), Error> {
         let analysis = self.analysis;
-        self.taken = self.reserved;
-        self.owner.iter_mut().for_each(|file| file.fill(None.into()));
         self.results = Default::default();
         self.dying = Default::default();
         self.out.clear();
         let predecessors = &self.program.blocks[block].predecessors;
-        let from = predecessors.iter().position(|&pred| self.visited[pred]);
+        let last = self.last_block.replace(block);
+        let near = predecessors.iter().position(|&pred| last == Some(pred));
+        let from = near.or_else(|| predecessors.iter().position(|&pred| self.visited[pred]));
         let from_block = from.map(|k| predecessors[k]);
         let several = predecessors.len() > 1;
-        if let Some(pred) = from_block {
-            let (first, end) = self.exit_of[pred];
-            for i in first..end {
-                let Exit { value, at, .. } = self.exits[i as usize];
-                self.place[value] = at;
-            }
-        }
-        analysis.enter(self.program, block, &mut self.forest);
-        for i in 0..self.forest.live().len() {
-            let value = self.forest.live()[i];
-            if self.forest.is_root(value) {
-                self.occupy(value);
-            }
+        if near.is_some() {
+            // Everything is where it was, and what does not live on goes.
+            let mut stale = std::mem::take(&mut self.stale);
+            self.forest.stale(analysis.liveness.live_in(block), &mut stale);
+            self.remove_killed(&stale);
+            self.stale = stale;
+        } else {
+            self.restore(from_block, block);
         }
         step.read_definitions(self.program, &analysis.liveness, start);
         step.results.retain(|result| is_kept(self.program, &analysis.liveness, result.value));
@@ -55,6 +51,26 @@ impl Assigner<'_> {
             }
         }
         self.start_inputs(start)
+    }
+
+    /// Makes live what lives into a block, in the places that it has at the end of a predecessor.
+    fn restore(&mut self, from: Option<Block>, block: Block) {
+        self.taken = self.reserved;
+        self.owner.iter_mut().for_each(|file| file.fill(None.into()));
+        if let Some(pred) = from {
+            let (first, end) = self.exit_of[pred];
+            for i in first..end {
+                let Exit { value, at, .. } = self.exits[i as usize];
+                self.place[value] = at;
+            }
+        }
+        self.analysis.enter(self.program, block, &mut self.forest);
+        for i in 0..self.forest.live().len() {
+            let value = self.forest.live()[i];
+            if self.forest.is_root(value) {
+                self.occupy(value);
+            }
+        }
     }
 
     /// Phis and inputs get their places.

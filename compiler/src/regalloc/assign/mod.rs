@@ -106,6 +106,9 @@ pub struct Assigner<'a> {
     /// Moves at this copy.
     moves: Vec<Move>,
     visited: SecondaryMap<Block, bool>,
+    /// The block that was visited last, and scratch for what does not live on behind it.
+    last_block: Option<Block>,
+    stale: Vec<Value>,
     exits: Vec<Exit>,
     exit_of: SecondaryMap<Block, (u32, u32)>,
     starts: Vec<Start>,
@@ -175,6 +178,8 @@ impl<'a> Assigner<'a> {
             moved: Vec::new(),
             moves: Vec::new(),
             visited: SecondaryMap::with_capacity(program.blocks.len()),
+            last_block: None,
+            stale: Vec::new(),
             exits: Vec::new(),
             exit_of: SecondaryMap::with_capacity(program.blocks.len()),
             starts: Vec::new(),
@@ -297,7 +302,7 @@ impl<'a> Assigner<'a> {
         let analysis = self.analysis;
         let mut exposed = Values::new();
         for &value in killed {
-            if self.forest.remove(self.program, &analysis.liveness, &analysis.sets, value, &mut exposed) {
+            if self.forest.remove(&analysis.sets, value, &mut exposed) {
                 self.vacate(value);
                 for &root in &exposed {
                     self.occupy(root);
@@ -459,17 +464,23 @@ impl<'a> Assigner<'a> {
 
     /// A parallel copy, unless there is nothing to copy.
     fn parallel_copy(&mut self, moves: &[Move]) -> Option<Instr> {
-        let mut copy = InstrData::new(Opcode::ParallelCopy);
-        for item in moves {
-            let to = reg_of(item.class, item.to);
-            let is_there = item.src == SrcOperand::Place(Place::Reg(to)) && item.from == item.class;
-            if !is_there && item.src != SrcOperand::Undef {
-                let mask = WriteMask::first(u32::from(item.components));
-                copy.dsts.push(Dst::new(Place::Reg(to), item.class, mask));
-                copy.srcs.push(Src::new(item.src, item.from, mask));
-            }
+        let moves_something = |item: &&Move| {
+            let there = SrcOperand::Place(Place::Reg(reg_of(item.class, item.to)));
+            !(item.src == there && item.from == item.class) && item.src != SrcOperand::Undef
+        };
+        let count = moves.iter().filter(moves_something).count();
+        if count == 0 {
+            return None;
         }
-        (!copy.dsts.is_empty()).then(|| self.program.instrs.push(copy))
+        let mut copy = InstrData::new(Opcode::ParallelCopy);
+        copy.dsts.reserve(count);
+        copy.srcs.reserve(count);
+        for item in moves.iter().filter(moves_something) {
+            let mask = WriteMask::first(u32::from(item.components));
+            copy.dsts.push(Dst::new(Place::Reg(reg_of(item.class, item.to)), item.class, mask));
+            copy.srcs.push(Src::new(item.src, item.from, mask));
+        }
+        Some(self.program.instrs.push(copy))
     }
 
     /// A register is dead behind its last read only if nothing that lives on shares it.

@@ -136,6 +136,7 @@ impl Walk<'_> {
         let inputs = list[first..].iter().take_while(|&&i| self.program.instrs[i].opcode == Opcode::Input).count();
         // Phis are there at once, and so are inputs: what nobody reads of them is in the way until all are placed.
         let mut unread = Vec::new();
+        let mut killed = Vec::new();
         for group in [&list[..first], &list[first..first + inputs]] {
             for &instr in group {
                 self.define(instr, &mut unread)?;
@@ -149,7 +150,10 @@ impl Walk<'_> {
             let data = &self.program.instrs[instr];
             let early = data.opcode.info().latency == Latency::Macro
                 || data.dsts.iter().any(|dst| dst.flags.contains(OperandFlags::EARLY_CLOBBER));
-            let mut killed = std::mem::take(&mut kills[instr]);
+            while let Some(&(_, element)) = kills.last().filter(|&&(at, _)| at == instr) {
+                kills.pop();
+                killed.push(element);
+            }
             if early {
                 self.define(instr, &mut unread)?;
                 self.release(&mut killed);
@@ -170,7 +174,9 @@ impl Walk<'_> {
     /// Frees the units of components.
     fn release(&mut self, list: &mut Vec<u32>) {
         for element in list.drain(..) {
-            for unit in &mut self.taken {
+            let Some(unit) = self.units[element as usize] else { continue };
+            let units = self.elements.list[element as usize].units;
+            for unit in &mut self.taken[usize::from(unit)..][..usize::from(units)] {
                 if *unit == Some(element) {
                     *unit = None;
                 }

@@ -5,8 +5,8 @@
 
 use super::elements::{Elements, split_of};
 use crate::ir3::{Block, Instr, Opcode, Program, RegFile, Src};
+use cranelift_entity::EntityRef;
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// A set of components for the start and for the end of each block.
 pub struct Liveness {
@@ -75,9 +75,10 @@ impl Liveness {
         self.used[element as usize]
     }
 
-    /// For each instruction of a block the components that it reads last.
-    pub fn kills(&self, program: &Program, elements: &Elements, block: Block) -> SecondaryMap<Instr, Vec<u32>> {
-        let mut kills: SecondaryMap<Instr, Vec<u32>> = SecondaryMap::new();
+    /// The components that instructions of a block read last, each with its instruction; those of the last instruction
+    /// come first.
+    pub fn kills(&self, program: &Program, elements: &Elements, block: Block) -> Vec<(Instr, u32)> {
+        let mut kills = Vec::new();
         let mut live = self.live_out[block.index() * self.words..][..self.words].to_vec();
         for &instr in program.blocks[block].instrs.iter().rev() {
             if program.instrs[instr].opcode == Opcode::Phi {
@@ -86,7 +87,7 @@ impl Liveness {
             for src in &program.instrs[instr].srcs {
                 for element in reads(program, elements, instr, src) {
                     if insert(&mut live, element) {
-                        kills[instr].push(element);
+                        kills.push((instr, element));
                     }
                 }
             }

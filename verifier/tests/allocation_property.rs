@@ -7,7 +7,7 @@
 //!   pressure itself.
 //!
 //! `IR3_PROPERTY_PROGRAMS=100000 cargo test --release -p ir3-verifier --test allocation_property -- --nocapture` prints
-//! what was tried. There are a few hundred programs unless told otherwise.
+//! what was tried. There are 1,200 programs unless told otherwise.
 
 use ir3_compiler::ir3::{Dst, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand};
 use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage, run_stage, select};
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const GPUS: [&str; 8] = ["a320", "a420", "a540", "a610", "a640", "a660", "a740", "a750"];
 
 /// Programs that are tried unless the environment says how many.
-const PROGRAMS: u64 = 360;
+const PROGRAMS: u64 = 1200;
 
 /// Half registers from the first to behind the last one that an operand names: of the full file (with half
 /// registers, where they are the front of it), and of half registers.
@@ -122,10 +122,12 @@ fn shift(program: &mut Program, merged: bool) {
     }
 }
 
-fn pressure_of(program: &Program, target: &Target) -> Pressure {
+/// What is known before any register is assigned: the pressure, and how many registers cost no wave.
+fn known_before(program: &Program, target: &Target, files: RegisterFiles) -> (Pressure, RegisterFiles) {
     let mut copy = program.clone();
     let analysis = Analysis::new(&mut copy, target).expect("a program that can be analysed");
-    analysis.max_pressure(&copy)
+    let pressure = analysis.max_pressure(&copy);
+    (pressure, target_size(&copy, &pressure, target, files))
 }
 
 /// Tries one program. `None` where selection refuses it.
@@ -148,12 +150,11 @@ fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
         }
     }
     let files = limit.files(target);
-    let pressure = pressure_of(&program, target);
+    let (pressure, size) = known_before(&program, target, files);
     assert!(pressure.full <= files.full && pressure.half <= files.half, "{place}: {pressure:?} was not made to fit");
     // In the files of the limit, as many registers as cost no wave.
     let mut roomy = program.clone();
     run_within(&mut roomy, target, files).unwrap_or_else(|error| panic!("{place}: {error}, with {pressure:?}"));
-    let size = target_size(&roomy, &pressure, target, files);
     if let Err(error) = check_extent(&roomy, target.merged_regs, size.full, size.half) {
         panic!("{place}: {error}, with {pressure:?}");
     }
@@ -280,6 +281,7 @@ fn what_fits_is_assigned_and_in_no_more_registers() {
     assert_eq!(all.not_selected, 0);
     assert_eq!(all.shift_seen, all.assigned(), "an allocator that uses one register more is not always seen");
     assert!(all.used_last == all.assigned(), "what is needed is used: {} of {}", all.used_last, all.assigned());
-    assert!(all.spilled * 4 > all.programs, "{} of {} programs spilled", all.spilled, all.programs);
+    // Below a5xx nothing can be spilled, and with many registers nothing is.
+    assert!(all.spilled * 4 > all.assigned(), "{} of {} programs spilled", all.spilled, all.assigned());
     assert!(all.refused() * 2 < all.programs && table.len() > 12 + 8 + 8);
 }

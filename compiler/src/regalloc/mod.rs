@@ -125,23 +125,34 @@ pub fn has_predicates(program: &Program) -> bool {
 pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles) -> Result<(), Error> {
     let analysis = Analysis::new(program, target)?;
     let pressure = analysis.max_pressure(program);
-    if let Some(error) = pressure.excess(&limits) {
-        return Err(error);
-    }
-    let size = target_size(program, &pressure, target, limits);
-    assign::run(program, &analysis, target.merged_regs, size, &pressure)
+    assign(program, target, &analysis, &pressure, limits)
 }
 
 /// The same within a limit of a program: if that is the least, there are as many registers as the program needs, to the
 /// last one.
 pub fn run_limited(program: &mut Program, target: &Target, limit: RegisterLimit) -> Result<(), Error> {
+    let analysis = Analysis::new(program, target)?;
+    let pressure = analysis.max_pressure(program);
     let mut files = limit.files(target);
     if matches!(limit, RegisterLimit::Minimum(_)) {
-        let pressure = spill::pressure(program, target)?;
         files.full = files.full.min(pressure.full.next_multiple_of(2));
         files.half = files.half.min(pressure.half);
     }
-    run_within(program, target, files)
+    assign(program, target, &analysis, &pressure, files)
+}
+
+fn assign(
+    program: &mut Program,
+    target: &Target,
+    analysis: &Analysis,
+    pressure: &Pressure,
+    limits: RegisterFiles,
+) -> Result<(), Error> {
+    if let Some(error) = pressure.excess(&limits) {
+        return Err(error);
+    }
+    let size = target_size(program, pressure, target, limits);
+    assign::run(program, analysis, target.merged_regs, size, pressure)
 }
 
 /// The registers that a program of this pressure may use within `limits`: as many as cost no wave, in whole vec4.

@@ -53,9 +53,13 @@ pub(super) fn quick_bound(program: &Program, target: &Target) -> Option<(u32, u3
 
 /// What the program needs if it is assigned registers as it is.
 pub(super) fn pressure(program: &Program, target: &Target) -> Result<Pressure, Error> {
-    let mut copy = program.clone();
-    let analysis = Analysis::new(&mut copy, target)?;
-    Ok(analysis.max_pressure(&copy))
+    analyse(&mut program.clone(), target)
+}
+
+/// The same of a program that may be put into conventional form.
+fn analyse(program: &mut Program, target: &Target) -> Result<Pressure, Error> {
+    let analysis = Analysis::new(program, target)?;
+    Ok(analysis.max_pressure(program))
 }
 
 /// Whether the general registers suffice. The others are not spilled to memory.
@@ -91,7 +95,7 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
     let mut least = None;
     if let RegisterLimit::Minimum(more) = limit {
         let spilled = least.insert(within(none));
-        let (more, least) = (u32::from(more), pressure(spilled, target)?);
+        let (more, least) = (u32::from(more), analyse(spilled, target)?);
         files.full = files.full.min(least.full.next_multiple_of(2) + 2 * more);
         files.half = files.half.min(least.half + if target.merged_regs { 2 * more } else { more });
         if fits(&now, &files) {
@@ -100,8 +104,8 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
     }
     let mut room = Room::new(files, target.merged_regs);
     for _ in 0..ATTEMPTS {
-        let spilled = within(room);
-        let now = pressure(&spilled, target)?;
+        let mut spilled = within(room);
+        let now = analyse(&mut spilled, target)?;
         if fits(&now, &files) {
             *program = spilled;
             return Ok(());
@@ -133,11 +137,10 @@ fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> 
 }
 
 /// The error for the place that needs most, if that is more than there is.
-fn neediest(program: &Program, target: &Target, files: &RegisterFiles) -> Result<Option<Error>, Error> {
-    let mut copy = program.clone();
-    let analysis = Analysis::new(&mut copy, target)?;
+fn neediest(program: &mut Program, target: &Target, files: &RegisterFiles) -> Result<Option<Error>, Error> {
+    let analysis = Analysis::new(program, target)?;
     let mut worst: Option<(u32, Point, Pressure)> = None;
-    analysis.walk(&copy, &mut |point, _, now| {
+    analysis.walk(program, &mut |point, _, now| {
         let excess = now.full.saturating_sub(files.full).max(now.half.saturating_sub(files.half));
         if excess > worst.map_or(0, |(most, ..)| most) {
             worst = Some((excess, point, now));
@@ -145,7 +148,7 @@ fn neediest(program: &Program, target: &Target, files: &RegisterFiles) -> Result
     });
     Ok(worst.and_then(|(_, point, now)| {
         let instr = match point {
-            Point::Start(block) => copy.blocks[block].instrs.first().copied()?,
+            Point::Start(block) => program.blocks[block].instrs.first().copied()?,
             Point::Read(instr) | Point::Write(instr) | Point::After(instr) => instr,
         };
         let (needed, available, file) = if now.full > files.full {
@@ -153,6 +156,6 @@ fn neediest(program: &Program, target: &Target, files: &RegisterFiles) -> Result
         } else {
             (now.half, files.half, "half")
         };
-        Some(Error::Instruction { instr, opcode: copy.instrs[instr].opcode.name(), needed, available, file })
+        Some(Error::Instruction { instr, opcode: program.instrs[instr].opcode.name(), needed, available, file })
     }))
 }

@@ -5,5 +5,6 @@ pub mod beside_mesa;
 pub mod bundle;
 pub mod difference;
 mod programs;
+pub mod shader_db;
 
 pub use programs::{Named, load, print};

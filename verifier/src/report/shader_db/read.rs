@@ -1,0 +1,106 @@
+//! Lines of statistics.
+
+use rustc_hash::FxHashMap;
+
+/// The figures of one program, by their names.
+pub(super) type Figures = FxHashMap<String, f64>;
+
+/// The programs of one text, with their figures.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    /// Name, stage, and figures, in the order in which they come first.
+    pub(super) programs: Vec<(String, Figures)>,
+    index: FxHashMap<String, usize>,
+    /// What the threads of the run took, in seconds.
+    pub(super) cpu_seconds: f64,
+}
+
+impl Results {
+    /// How many programs there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.programs.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.programs.is_empty()
+    }
+
+    /// Whether every program has a figure of this name.
+    #[must_use]
+    pub fn have(&self, measurement: &str) -> bool {
+        self.programs.iter().all(|(_, figures)| figures.contains_key(measurement))
+    }
+
+    /// The figures of a program, named as `app stage`.
+    pub(super) fn get(&self, program: &str) -> Option<&Figures> {
+        self.index.get(program).map(|&at| &self.programs[at].1)
+    }
+}
+
+/// Reads the lines of a text that are statistics; all others say nothing. A program that comes twice counts as the last.
+#[must_use]
+pub fn read(text: &str) -> Results {
+    let mut results = Results::default();
+    for line in text.lines() {
+        results.cpu_seconds += seconds(line).unwrap_or(0.0);
+        let Some((app, stage, list)) = program(line) else { continue };
+        let name = format!("{app} {stage}");
+        let figures = figures(list);
+        match results.index.get(&name) {
+            Some(&at) => results.programs[at].1 = figures,
+            None => {
+                results.index.insert(name.clone(), results.programs.len());
+                results.programs.push((name, figures));
+            }
+        }
+    }
+    results
+}
+
+/// `app - stage shader: figures`, anywhere in a line: the app is one word, the stage may be several.
+fn program(line: &str) -> Option<(&str, &str, &str)> {
+    const SHADER: &str = " shader: ";
+    let end = line.rfind(SHADER)?;
+    let mut dashes = line[..end].match_indices(" - ").map(|(at, _)| at);
+    let dash = dashes.find(|&at| line[..at].ends_with(|c: char| !c.is_whitespace()))?;
+    let app = line[..dash].rsplit(char::is_whitespace).next()?;
+    Some((app, &line[dash + " - ".len()..end], &line[end + SHADER.len()..]))
+}
+
+/// `12 inst, 0:3 spills:fills, …`: of two words each, others are no figures.
+fn figures(list: &str) -> Figures {
+    let mut figures = Figures::default();
+    for item in list.split(", ") {
+        let mut words = item.split_whitespace();
+        let (Some(value), Some(name), None) = (words.next(), words.next(), words.next()) else { continue };
+        let mut add = |name: &str, value: &str| {
+            if value.bytes().all(|byte| byte.is_ascii_digit())
+                && let Ok(value) = value.parse()
+            {
+                figures.insert(name.into(), value);
+            }
+        };
+        match (name, value.split_once(':')) {
+            ("spills:fills", Some((spills, fills))) => {
+                add("spills", spills);
+                add("fills", fills);
+            }
+            ("inst", _) => add("instructions", value),
+            _ => add(name, value),
+        }
+    }
+    figures
+}
+
+/// `Thread 3 took 1.25 seconds`, anywhere in a line.
+fn seconds(line: &str) -> Option<f64> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let time = |words: &[&str]| match words {
+        ["Thread", _, "took", time, "seconds"] => time.parse().ok(),
+        _ => None,
+    };
+    words.windows(5).find_map(time)
+}

@@ -1,8 +1,8 @@
-//! `stats`: what programs cost, alone or beside Mesa's.
+//! `stats`: what programs cost, alone, beside Mesa's, or before and after.
 
 use crate::{Compiler, Exit, Failure, Format, Gpu, output};
 use clap::Args;
-use ir3_compiler::ir3::{Program, ShaderStage, workload};
+use ir3_compiler::ir3::{Block, Program, ShaderStage, workload};
 use ir3_compiler::pipeline;
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
@@ -11,13 +11,16 @@ use ir3_verifier::mesa::input::{self, InputError};
 use ir3_verifier::report;
 use ir3_verifier::report::beside_mesa::note::Check;
 use ir3_verifier::report::beside_mesa::{Figures, Table, Totals};
+use ir3_verifier::report::shader_db::{self, Results};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// Options of `stats`.
 #[derive(Args)]
 pub struct StatsCommand {
-    /// Files (.nir, .ir3, Mesa logs, whose final-form nir is used) or folders of them.
+    /// Files (.nir, .ir3, Mesa logs, whose final-form nir is used) or folders of them; or two files of lines that this
+    /// command or a driver printed, BEFORE and AFTER, which are compared as shader-db's report.py does.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The paths are Mesa logs: compile their nir and put our figures beside Mesa's own.
@@ -26,6 +29,16 @@ pub struct StatsCommand {
     /// A note that has to explain every shader above 1.10 times Mesa's figures: see docs/beside-mesa.md.
     #[arg(long, value_name = "FILE", requires = "beside_mesa")]
     note: Option<PathBuf>,
+    /// Of two files, the figures to report, instead of those of instructions, cycles, loops, spills and fills that all
+    /// programs have.
+    #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
+    measurements: Vec<String>,
+    /// Of two files, do not list the programs that were helped or hurt.
+    #[arg(short, long)]
+    summary_only: bool,
+    /// Of two files, report only what has changed.
+    #[arg(short, long)]
+    changes_only: bool,
     #[command(flatten)]
     gpu: Gpu,
     #[command(flatten)]
@@ -53,8 +66,39 @@ struct Summary {
 impl StatsCommand {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        if let Some((before, after)) = self.sides() {
+            return self.compare(&before, &after, format);
+        }
+        if !self.measurements.is_empty() || self.summary_only || self.changes_only {
+            return Err("--measurements, --summary-only and --changes-only are for two files of statistics".into());
+        }
         let files = input::collect_paths(&self.paths)?;
         if self.beside_mesa { self.beside_mesa(&files, format) } else { self.alone(&files, format) }
+    }
+
+    /// The two files that hold statistics, if that is what was given.
+    fn sides(&self) -> Option<(Results, Results)> {
+        let [before, after] = &self.paths[..] else { return None };
+        let read = |path: &PathBuf| {
+            let bytes = std::fs::read(path).ok()?;
+            Some(shader_db::read(&String::from_utf8_lossy(&bytes))).filter(|results| !results.is_empty())
+        };
+        Some((read(before)?, read(after)?))
+    }
+
+    fn compare(&self, before: &Results, after: &Results, format: Format) -> Result<Exit, Failure> {
+        let names: Vec<&str> = if self.measurements.is_empty() {
+            let known = |name: &&str| before.have(name) && after.have(name);
+            shader_db::DEFAULT_MEASUREMENTS.into_iter().filter(known).collect()
+        } else {
+            self.measurements.iter().map(String::as_str).collect()
+        };
+        let comparison = shader_db::compare(before, after, &names)?;
+        match format {
+            Format::Human => output::text(&comparison.report(self.summary_only, self.changes_only)),
+            Format::Json => output::json(&comparison),
+        }
+        Ok(Exit::Passed)
     }
 
     fn beside_mesa(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
@@ -140,5 +184,17 @@ fn line(name: &str, program: &Program, target: &Target) -> String {
     for (category, count) in stats.categories.iter().enumerate() {
         line += &format!(", {count} cat{category}");
     }
-    line + &format!(", {} stp, {} ldp, {waves} waves, {} preamble inst", stats.stp, stats.ldp, stats.preamble)
+    let loops = loops(program);
+    line += &format!(", {} stp, {} ldp, {waves} waves, {loops} loops", stats.stp, stats.ldp);
+    line + &format!(", {} preamble inst", stats.preamble)
+}
+
+/// Blocks that a later one, or they themselves, go back to.
+fn loops(program: &Program) -> usize {
+    let mut earlier = FxHashSet::default();
+    let is_header = |&&block: &&Block| {
+        earlier.insert(block);
+        program.blocks[block].predecessors.iter().any(|pred| *pred == block || !earlier.contains(pred))
+    };
+    program.layout.iter().filter(is_header).count()
 }

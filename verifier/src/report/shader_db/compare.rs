@@ -1,13 +1,14 @@
 //! What changed, and whether that is more than chance.
 
 use super::read::Results;
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A measurement of which more is better.
 const MORE_IS_BETTER: &str = "threads";
 
 /// A program of which a figure changed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// Name and stage.
     pub program: String,
@@ -127,7 +128,7 @@ impl Confidence {
 }
 
 /// One measurement over all programs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
     /// Its name.
     pub name: String,
@@ -160,7 +161,7 @@ impl Measured {
 }
 
 /// Two results, compared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// Each measurement.
     pub measured: Vec<Measured>,

@@ -26,8 +26,8 @@ pub enum Stage {
     DeadCode,
     /// Clamps into the operations that compute what is clamped.
     Saturation,
-    /// Booleans are computed as their readers want them.
-    Booleans,
+    /// Results are computed as their readers want them: predicates, other widths, negations.
+    Fold,
     /// Registers for predicates and addresses; critical edges get blocks of their own. Otherwise still SSA.
     Predicates,
     /// Registers for shared values; physical edges. General values are still in SSA form.
@@ -52,7 +52,7 @@ impl Stage {
         Self::Constants,
         Self::DeadCode,
         Self::Saturation,
-        Self::Booleans,
+        Self::Fold,
         Self::Predicates,
         Self::SharedRegisters,
         Self::Spill,
@@ -71,7 +71,7 @@ impl Stage {
             Self::Constants => "constants",
             Self::DeadCode => "dead-code",
             Self::Saturation => "saturation",
-            Self::Booleans => "booleans",
+            Self::Fold => "fold",
             Self::Predicates => "predicates",
             Self::SharedRegisters => "shared-registers",
             Self::Spill => "spill",
@@ -108,8 +108,8 @@ pub struct Options {
     pub dead_code: bool,
     /// Fold clamps.
     pub saturation: bool,
-    /// Fold booleans.
-    pub booleans: bool,
+    /// Fold results into what their readers want.
+    pub fold: bool,
     /// The last stage that runs.
     pub last: Stage,
     /// How many registers the program may take.
@@ -125,7 +125,7 @@ impl Default for Options {
             constants: true,
             dead_code: true,
             saturation: true,
-            booleans: true,
+            fold: true,
             last: Stage::LowerCopies,
             registers: RegisterLimit::Target,
         }
@@ -143,7 +143,7 @@ impl Options {
                 Stage::Constants => self.constants,
                 Stage::DeadCode => self.dead_code,
                 Stage::Saturation => self.saturation,
-                Stage::Booleans => self.booleans,
+                Stage::Fold => self.fold,
                 _ => true,
             }
     }
@@ -228,7 +228,7 @@ pub fn run_stage(
         Stage::Constants => opt::constants::run(program, target),
         Stage::DeadCode => opt::dead_code::run(program),
         Stage::Saturation => opt::saturation::run(program),
-        Stage::Booleans => opt::booleans::run(program, target),
+        Stage::Fold => opt::fold::run(program, target),
         Stage::Predicates => regalloc::predicates(program, target).map_err(of_registers)?,
         Stage::SharedRegisters => {
             regalloc::shared::run(program, target, options.registers.files(target)).map_err(of_registers)?;
@@ -249,7 +249,7 @@ fn is_idle(stage: Stage, program: &ir3::Program, target: &Target, options: &Opti
         Stage::ScalarAlu => !target.has_shared_regfile,
         Stage::Constants => !opt::constants::is_needed(program),
         Stage::Saturation => !opt::saturation::is_needed(program),
-        Stage::Booleans => !opt::booleans::is_needed(program),
+        Stage::Fold => !opt::fold::is_needed(program),
         Stage::SharedRegisters => !regalloc::shared::is_needed(program),
         Stage::Predicates => !regalloc::has_predicates(program),
         Stage::Spill => !regalloc::spill::is_needed(program, target, options.registers)?,

@@ -111,7 +111,7 @@ fn a_clamp_is_lost() {
 /// The negation of a selection's condition goes, and its operands stay where they are.
 #[test]
 fn a_selection_without_the_exchange() {
-    planted(Stage::Booleans, Profile::Branchy, |program, n| {
+    planted(Stage::Fold, Profile::Branchy, |program, n| {
         let selections = all(program, |program, instr| {
             let data = &program.instrs[instr];
             matches!(data.opcode, Opcode::SelB16 | Opcode::SelB32) && data.srcs[0].operand != data.srcs[2].operand
@@ -125,7 +125,7 @@ fn a_selection_without_the_exchange() {
 /// The negation of a condition goes, and the branch is not inverted.
 #[test]
 fn a_branch_without_the_inversion() {
-    planted(Stage::Booleans, Profile::Predicates, |program, n| {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
         let is_branch = |opcode| matches!(opcode, Opcode::Br | Opcode::Braa | Opcode::Brao);
         let branches = all(program, |p, instr| is_branch(p.instrs[instr].opcode));
         let Some(branch) = nth(&branches, n) else { return false };
@@ -137,7 +137,7 @@ fn a_branch_without_the_inversion() {
 /// A branch on two predicates forgets that not both is one of the negations.
 #[test]
 fn both_for_either() {
-    planted(Stage::Booleans, Profile::Predicates, |program, n| {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
         let branches = all(program, |p, instr| matches!(p.instrs[instr].opcode, Opcode::Braa | Opcode::Brao));
         let Some(branch) = nth(&branches, n) else { return false };
         let opcode = &mut program.instrs[branch].opcode;

@@ -392,7 +392,8 @@ fn images(cases: &mut Cases) {
             case(cases, format!("image {handle:?} {}", format.name()), |s| {
                 let image = s.handle(handle);
                 let zero = s.constant(0);
-                let coordinate = s.below(8);
+                let coordinates: Vec<Def> = (0..4).map(|_| s.below(8)).collect();
+                let coordinate = s.b.vec(&coordinates);
                 let value = s.random_vec(32, 4);
                 let ty = AluType::new(BaseType::Float, 32);
                 let dim = Index::ImageDim(ImageDim::Buf);

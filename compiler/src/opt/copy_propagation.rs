@@ -19,8 +19,8 @@ use super::operands::place;
 use crate::ir3::legality::{allowed_mods, takes_flut_immediates};
 use crate::ir3::reconvergence::{Waiting, may_diverge};
 use crate::ir3::{
-    Attrs, Block, Instr, InstrData, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Round, Src,
-    SrcOperand, Type, Value,
+    Attrs, Block, Category, Instr, InstrData, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Round,
+    Src, SrcOperand, Type, Value,
     opcode::{Latency, Numeric},
 };
 use crate::target::Target;
@@ -112,6 +112,9 @@ impl SharedValues {
 enum Copied {
     /// The same bits.
     Same(Src),
+    /// A word of the constant file, converted to half: as a float where the reader is of that kind, as an integer where
+    /// it is of another.
+    Converted(Src, Numeric),
     /// A register, or a word of the constant file, with modifiers, float or integer.
     Modified(Src, Numeric),
 }
@@ -153,6 +156,17 @@ impl Pass<'_> {
                 }
                 let Some(from) = with_reader_mods(data.opcode, from, src.mods) else { return false };
                 Src { flags: src.flags, ..from }
+            }
+            Copied::Converted(from, numeric) => {
+                let reader = match data.opcode.info().numeric {
+                    Numeric::Bits => Numeric::Int,
+                    numeric => numeric,
+                };
+                let operates = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3);
+                if !operates || reader != numeric || src.flags.contains(OperandFlags::TIED) {
+                    return false;
+                }
+                Src { flags: src.flags, mods: src.mods, ..from }
             }
             Copied::Modified(from, numeric) => {
                 if data.opcode.info().numeric != numeric || !applies_mods_to_numbers(data.opcode) {
@@ -209,6 +223,11 @@ impl Pass<'_> {
         }
         let from = def.srcs[0];
         let is_value = matches!(from.operand, SrcOperand::Place(Place::Value(_)));
+        if info.class.half
+            && let Some(converted) = self.half_word(info.instr)
+        {
+            return Some(converted);
+        }
         // Constants have no file; a shared register may be copied to a general one, and is looked through if the reader may.
         let from_shared = info.class.file == RegFile::General && from.class.file == RegFile::Shared;
         let fits = if is_value { from.class == info.class || from_shared } else { true };
@@ -231,6 +250,22 @@ impl Pass<'_> {
             Opcode::AbsnegS if is_value || is_word => Some(Copied::Modified(from, Numeric::Int)),
             _ => None,
         }
+    }
+
+    /// The word of the constant file that an instruction converts to half as a half operand would.
+    fn half_word(&self, instr: Instr) -> Option<Copied> {
+        use Type::*;
+        let data = &self.program.instrs[instr];
+        let Attrs::Move { src, dst, round: Round::Default | Round::Even } = data.attrs else { return None };
+        let numeric = match (src, dst) {
+            (F32, F16) => Numeric::Float,
+            (U32, U16) | (S32, S16) => Numeric::Int,
+            _ => return None,
+        };
+        let from = data.srcs[0];
+        let SrcOperand::Const(word) = from.operand else { return None };
+        let plain = data.opcode == Opcode::Mov && !from.class.half && from.mods.is_empty() && !self.early[instr];
+        plain.then_some(Copied::Converted(Src::constant(word, true), numeric))
     }
 
     /// A split of a collect is a move of one of its sources.
@@ -387,6 +422,31 @@ mod tests {
         assert_eq!(sources(&program, int), [neg, x]);
         assert_eq!(sources(&program, mad), [x.with_mods(Mods::NEG), abs, x]);
         assert_eq!(sources(&program, chosen), [neg, x, x]);
+    }
+
+    /// A float operation takes a word as a float, an operation on integers or bits its lower half.
+    #[test]
+    fn words_become_half_operands_of_their_kind() {
+        const H: RegClass = RegClass::HALF;
+        for (from, to, opcode, taken) in [
+            (Type::F32, Type::F16, Opcode::MulF, true),
+            (Type::F32, Type::F16, Opcode::AddU, false),
+            (Type::U32, Type::U16, Opcode::AddU, true),
+            (Type::U32, Type::U16, Opcode::AndB, true),
+            (Type::U32, Type::U16, Opcode::MulF, false),
+            (Type::U32, Type::F16, Opcode::MulF, false),
+        ] {
+            let (mut program, block) = program();
+            let mut b = Builder::new(&mut program, block);
+            let x = b.define(Opcode::Input, H, 1, &[], Attrs::Input(None));
+            let x = b.src(x);
+            let half = b.convert(from, to, H, Src::constant(5, false));
+            let half = b.src(half);
+            let result = alu(&mut b, opcode, &[x, half]);
+            run(&mut program, &Target::default());
+            let expected = if taken { Src::constant(5, true) } else { half };
+            assert_eq!(sources(&program, result), [x, expected], "{from:?} {to:?} {opcode}");
+        }
     }
 
     #[test]

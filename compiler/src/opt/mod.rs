@@ -1,9 +1,9 @@
 //! Optimisations of ir3 in SSA form, one file a pass.
 
-pub mod booleans;
 pub mod constants;
 pub mod copy_propagation;
 pub mod dead_code;
+pub mod fold;
 mod operands;
 pub mod saturation;
 pub mod scalar_alu;

@@ -38,7 +38,7 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
         constants: false,
         dead_code: false,
         saturation: false,
-        booleans: false,
+        fold: false,
         ..now
     });
     all.push(Options { scalar_alu: false, ..now });
@@ -47,7 +47,7 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
     all.push(Options { constants: false, ..now });
     all.push(Options { dead_code: false, ..now });
     all.push(Options { saturation: false, ..now });
-    all.push(Options { booleans: false, ..now });
+    all.push(Options { fold: false, ..now });
     all.retain(|options| *options != now);
     all
 }

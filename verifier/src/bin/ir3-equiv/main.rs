@@ -98,7 +98,7 @@ const OPTIONAL_STAGES: [Stage; 7] = [
     Stage::Constants,
     Stage::DeadCode,
     Stage::Saturation,
-    Stage::Booleans,
+    Stage::Fold,
 ];
 
 impl Stages {
@@ -111,7 +111,7 @@ impl Stages {
             constants: runs(Stage::Constants),
             dead_code: runs(Stage::DeadCode),
             saturation: runs(Stage::Saturation),
-            booleans: runs(Stage::Booleans),
+            fold: runs(Stage::Fold),
             ..Options::default()
         }
     }

@@ -106,7 +106,7 @@ struct SavedOptions {
     #[serde(default)]
     saturation: bool,
     #[serde(default)]
-    booleans: bool,
+    fold: bool,
     last: String,
     #[serde(default = "SavedOptions::all_registers")]
     registers: String,
@@ -139,22 +139,12 @@ impl SavedOptions {
             constants,
             dead_code,
             saturation,
-            booleans,
+            fold,
             last,
             registers,
         } = *options;
         let (last, registers) = (last.name().to_owned(), registers.to_string());
-        Self {
-            scalar_alu,
-            copy_propagation,
-            value_numbering,
-            constants,
-            dead_code,
-            saturation,
-            booleans,
-            last,
-            registers,
-        }
+        Self { scalar_alu, copy_propagation, value_numbering, constants, dead_code, saturation, fold, last, registers }
     }
 
     /// What a bundle without the field was made with.
@@ -323,7 +313,7 @@ impl Fields<'_> {
             constants,
             dead_code,
             saturation,
-            booleans,
+            fold,
             last,
             registers,
         } = saved;
@@ -337,7 +327,7 @@ impl Fields<'_> {
             constants,
             dead_code,
             saturation,
-            booleans,
+            fold,
             last,
             registers,
         })

@@ -204,7 +204,7 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
         ("immediates in the constant file", options.constants),
         ("dead code removal", options.dead_code),
         ("folding of clamps", options.saturation),
-        ("folding of booleans", options.booleans),
+        ("folding of results", options.fold),
     ];
     for (option, on) in passes {
         if !on {

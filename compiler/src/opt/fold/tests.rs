@@ -1,7 +1,7 @@
 //! Each rule, and what it must leave alone.
 
 use super::*;
-use crate::ir3::{BlockData, Builder, Mods};
+use crate::ir3::{BlockData, Builder, InstrFlags, Mods, Round};
 
 const R: RegClass = RegClass::FULL;
 
@@ -77,6 +77,72 @@ fn comparisons_write_predicates_and_full_registers() {
     assert_eq!((&test.srcs[..], &test.attrs), (&[x, y][..], &Attrs::Compare(Condition::Lt)));
 }
 
+/// What an operation on two inputs of a class gives, and how it is converted; whether it converts itself.
+#[test]
+fn operations_convert_their_results() {
+    use Opcode::*;
+    use Type::*;
+    const H: RegClass = RegClass::HALF;
+    for (opcode, class, (from, to), round, expected) in [
+        (MulF, H, (F16, F32), Round::Default, true),
+        (MadF32, R, (F32, F16), Round::Even, true),
+        (MaxF, R, (F32, F16), Round::NegInf, false),
+        (FloorF, R, (F32, U16), Round::Default, false),
+        (AddU, R, (U32, U16), Round::Default, true),
+        // The carry.
+        (AddU, H, (U16, U32), Round::Default, false),
+        (ShlB, H, (U16, U32), Round::Default, false),
+        (ShrB, H, (U16, U32), Round::Default, true),
+        (ShrB, H, (S16, S32), Round::Default, false),
+        (MullU, R, (U32, U16), Round::Default, false),
+    ] {
+        let (mut program, block, _) = program();
+        let mut b = Builder::new(&mut program, block);
+        let x = b.define(Opcode::Input, class, 1, &[], Attrs::Input(None));
+        let x = b.src(x);
+        let sources = if opcode == MadF32 {
+            3
+        } else if opcode == FloorF {
+            1
+        } else {
+            2
+        };
+        let result = b.alu(opcode, class, &[x, x, x][..sources]);
+        let result = b.src(result);
+        let wanted = RegClass::general(to.is_half());
+        let converted = b.define(Mov, wanted, 1, &[result], Attrs::Move { src: from, dst: to, round });
+        let converted = b.src(converted);
+        b.effect(Opcode::End, &[converted]);
+        let name = format!("{opcode} {from:?} {to:?}");
+        assert!(is_needed(&program), "{name}");
+        run(&mut program, &Target::default());
+        assert_eq!(opcodes(&program).len() == 3, expected, "{name}");
+        assert_eq!(last(&program).srcs[0].class, wanted, "{name}");
+        let read = program.values[last(&program).srcs[0].value().unwrap()].class;
+        assert_eq!(read, wanted, "{name}");
+    }
+}
+
+/// A result that is read in both widths is converted for one of them, clamps are of the width that they are written in.
+#[test]
+fn results_that_are_read_as_they_are_stay() {
+    for clamped in [false, true] {
+        let (mut program, block, [x, y]) = program();
+        let mut b = Builder::new(&mut program, block);
+        let sum = b.alu(Opcode::AddF, R, &[x, y]);
+        let sum = b.src(sum);
+        let half = b.convert(Type::F32, Type::F16, RegClass::HALF, sum);
+        let half = b.src(half);
+        b.effect(Opcode::End, &[half, sum][..2 - usize::from(clamped)]);
+        if clamped {
+            let instr = program.values[sum.value().unwrap()].instr;
+            program.instrs[instr].flags = InstrFlags::SAT;
+        }
+        run(&mut program, &Target::default());
+        assert_eq!(opcodes(&program), [Opcode::AddF, Opcode::Mov, Opcode::End]);
+    }
+}
+
 #[test]
 fn bitwise_operations_give_full_registers() {
     for (opcode, class, expected) in [
@@ -84,8 +150,6 @@ fn bitwise_operations_give_full_registers() {
         (Opcode::XorB, RegClass::HALF, &[Opcode::XorB, Opcode::End]),
         // The result is cut from full registers.
         (Opcode::OrB, R, &[Opcode::OrB, Opcode::Mov, Opcode::End]),
-        // What is shifted out of 16 bits is lost, out of 32 it is not.
-        (Opcode::ShlB, RegClass::HALF, &[Opcode::ShlB, Opcode::Mov, Opcode::End]),
     ] {
         let (mut program, block, _) = program();
         let mut b = Builder::new(&mut program, block);
@@ -280,6 +344,24 @@ fn conjunctions_read_a_negation_as_not() {
     let expected = [Opcode::CmpsF, Opcode::CmpsF, Opcode::AndB, Opcode::XorB, Opcode::OrB, Opcode::End];
     assert_eq!(opcodes(&program), expected);
     assert_eq!(def(&program, both).srcs[..], [equal.with_mods(Mods::NOT), less]);
+}
+
+/// A phi of bools is one, a phi of a bool and a number is none.
+#[test]
+fn phis_of_bools_are_bools() {
+    for number in [0, 2] {
+        let (mut program, block, [x, y]) = program();
+        let mut b = Builder::new(&mut program, block);
+        let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, y);
+        let phi = b.define(Opcode::Phi, RegClass::HALF, 1, &[less, Src::immediate(number, true)], Attrs::None);
+        let phi = b.src(phi);
+        let negation = not(&mut b, phi);
+        let predicate = test(&mut b, negation);
+        b.effect(Opcode::Br, &[predicate]);
+        run(&mut program, &Target::default());
+        let inverted = last(&program).srcs[0].mods == Mods::NOT;
+        assert_eq!(inverted, number == 0, "{:?}", opcodes(&program));
+    }
 }
 
 /// What is not certainly a bool is not negated by its lowest bit alone.

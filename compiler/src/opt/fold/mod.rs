@@ -1,4 +1,4 @@
-//! Booleans, computed as their readers want them.
+//! Results, computed as their readers want them.
 //!
 //! A bool is a number in a register, 0 or 1, half where the GPU can. Selection computes each bool as such, and converts it where
 //! it is read: to a predicate for a branch or a kill, to a full register for a selection of 32 bits, and nir's negations
@@ -6,17 +6,19 @@
 //! - [`negation`]: branches are inverted instead, selections exchange their operands, bitwise operations read `(not)`;
 //! - [`branches`]: a branch on the conjunction or disjunction of two bools reads two predicates;
 //! - [`predicates`]: comparisons and bitwise operations write predicates;
-//! - [`widening`]: they write full registers.
+//!
+//! The same goes for other widths: [`conversions`] has operations convert their own results, those of floats and integers,
+//! too.
 //!
 //! What a bool *is* has to be known for a negation by one bit to be one of the whole ([`Pass::is_bool`]): not every
 //! register that is compared with 0 holds a bool. What is folded away is removed here; nothing else is.
 
 mod branches;
+mod conversions;
 mod negation;
 mod predicates;
 #[cfg(test)]
 mod tests;
-mod widening;
 
 use crate::ir3::legality::valid_source;
 use crate::ir3::{
@@ -28,9 +30,13 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use smallvec::SmallVec;
 
-/// Whether there is a comparison.
+/// Whether there is a comparison, or a conversion of width.
 pub fn is_needed(program: &Program) -> bool {
-    program.iter_instrs().any(|(_, instr)| is_comparison(program.instrs[instr].opcode))
+    let converts = |data: &InstrData| data.move_types().is_some_and(|(from, to)| from.is_half() != to.is_half());
+    program
+        .iter_instrs()
+        .map(|(_, instr)| &program.instrs[instr])
+        .any(|data| is_comparison(data.opcode) || converts(data))
 }
 
 /// Folds what can be folded.
@@ -41,7 +47,7 @@ pub fn run(program: &mut Program, target: &Target) {
         pass.each(Pass::two_predicates);
     }
     pass.each(Pass::predicate);
-    pass.each(Pass::widening);
+    pass.each(Pass::conversion);
     pass.finish();
 }
 
@@ -223,6 +229,8 @@ impl<'a> Pass<'a> {
             Opcode::AndB => data.srcs.iter().any(is_bool),
             Opcode::OrB | Opcode::XorB => data.srcs.iter().all(is_bool),
             Opcode::Mov => moves_integer(data) && data.srcs.iter().all(is_bool),
+            // One of a loop goes round and round, until it is too far.
+            Opcode::Phi => data.srcs.len() <= 4 && data.srcs.iter().all(is_bool),
             _ => false,
         }
     }

@@ -1,0 +1,79 @@
+//! Conversions of results, done by the operations that compute them.
+//!
+//! Operations of cat2 and cat3 can have a result of another width than their sources: a float is then converted as a
+//! number, an integer is cut or gets zeros in front. Where all that reads a result is one and the same conversion, the
+//! operation gives its readers' width at once.
+
+use super::{Pass, is_comparison};
+use crate::ir3::{Attrs, Instr, InstrData, Opcode, RegClass, RegFile, Round, Type, Value};
+
+impl Pass<'_> {
+    /// The result of an instruction that widens a bool to 32 bits.
+    pub(super) fn widened(&self, instr: Instr) -> Option<Value> {
+        let (types, value) = self.conversion_of(instr)?;
+        (types == (Type::U16, Type::U32)).then_some(value)
+    }
+
+    /// The types and the result of an instruction that converts between half and full registers of one file, and does
+    /// nothing else.
+    fn conversion_of(&self, instr: Instr) -> Option<((Type, Type), Value)> {
+        let data = self.data(instr);
+        let Attrs::Move { src: from, dst: to, round: Round::Default | Round::Even } = data.attrs else { return None };
+        let value = self.result(instr)?;
+        let class = self.program.values[value].class;
+        let [src] = data.srcs[..] else { return None };
+        let converts = data.opcode == Opcode::Mov
+            && data.flags.is_empty()
+            && src.mods.is_empty()
+            && (from.is_half(), to.is_half()) == (src.class.half, class.half)
+            && src.class.half != class.half
+            && src.class.file == class.file;
+        converts.then_some(((from, to), value))
+    }
+
+    /// Looks at what reads a result.
+    pub(super) fn conversion(&mut self, instr: Instr) {
+        let Some(value) = self.result(instr) else { return };
+        let class = self.program.values[value].class;
+        let uses = self.uses[value].clone();
+        let Some(&(first, _)) = uses.first() else { return };
+        let Some((types, _)) = self.conversion_of(first) else { return };
+        if !matches!(class.file, RegFile::General | RegFile::Shared) || !can_convert(self.data(instr), class, types) {
+            return;
+        }
+        // A shared register is another one in another block.
+        let here = |user: Instr| class.file != RegFile::Shared || self.blocks[user] == self.blocks[instr];
+        if !uses.iter().all(|&(user, _)| here(user) && self.conversion_of(user).is_some_and(|(its, _)| its == types)) {
+            return;
+        }
+        let class = RegClass { half: !class.half, ..class };
+        self.program.values[value].class = class;
+        self.program.instrs[instr].dsts[0].class = class;
+        for (user, _) in uses {
+            if let Some((_, converted)) = self.conversion_of(user) {
+                self.remove(user);
+                self.replace(converted, value);
+            }
+        }
+    }
+}
+
+/// Whether an operation whose result has `class` would give it converted, having a result of the other width.
+fn can_convert(data: &InstrData, class: RegClass, types: (Type, Type)) -> bool {
+    use Opcode::*;
+    use Type::*;
+    let plain = data.flags.is_empty() && data.repeat == 0;
+    let same_width = data.srcs.iter().all(|src| src.class.half == class.half);
+    plain
+        && match types {
+            // 0 and 1 are what they are in any width.
+            (U16, U32) | (U32, U16) | (S32, S16) if is_comparison(data.opcode) => true,
+            (U16, U32) => same_width && matches!(data.opcode, AndB | OrB | XorB | ShrB),
+            // The low bits of a sum are those of the sum of the low bits.
+            (U32, U16) | (S32, S16) => {
+                same_width && matches!(data.opcode, AndB | OrB | XorB | ShrB | ShlB | AddU | AddS | SubU | SubS)
+            }
+            (F16, F32) | (F32, F16) => same_width && matches!(data.opcode, AddF | MulF | MinF | MaxF | MadF16 | MadF32),
+            _ => false,
+        }
+}

@@ -15,6 +15,7 @@ use crate::ir3::{
     Block, BlockData, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, SrcOperand, Value, ValueData,
 };
 use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
 
 /// Whether the program may not be in shape yet: one block without tied sources is.
 pub fn is_needed(program: &Program) -> bool {
@@ -88,6 +89,14 @@ fn split_critical_edges(program: &mut Program) {
             }
         }
     }
+    if critical.is_empty() {
+        return;
+    }
+    let mut position: SecondaryMap<Block, usize> = SecondaryMap::with_capacity(program.blocks.len());
+    program.layout.iter().enumerate().for_each(|(at, &block)| position[block] = at);
+    // New blocks in front of each block of the layout, and those behind it, the last one first.
+    let mut before: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
+    let mut behind: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
     for (from, slot, to) in critical {
         let mut data = BlockData::default();
         data.successors[0] = Some(to);
@@ -101,9 +110,16 @@ fn split_critical_edges(program: &mut Program) {
         replace_first(&mut program.blocks[from].physical_successors, to, edge);
         replace_first(&mut program.blocks[to].predecessors, from, edge);
         replace_first(&mut program.blocks[to].physical_predecessors, from, edge);
-        let position = |block| program.layout.iter().position(|&b| b == block).unwrap_or(0);
-        let (at_from, at_to) = (position(from), position(to));
-        program.layout.insert(if at_to > at_from { at_to } else { at_from + 1 }, edge);
+        if position[to] > position[from] {
+            before[to].push(edge);
+        } else {
+            behind[from].push(edge);
+        }
+    }
+    for block in std::mem::take(&mut program.layout) {
+        program.layout.extend(&before[block]);
+        program.layout.push(block);
+        program.layout.extend(behind[block].iter().rev());
     }
 }
 

@@ -133,12 +133,25 @@ pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles)
 pub fn run_limited(program: &mut Program, target: &Target, limit: RegisterLimit) -> Result<(), Error> {
     let analysis = Analysis::new(program, target)?;
     let pressure = analysis.max_pressure(program);
+    assign(program, target, &analysis, &pressure, files(&pressure, target, limit))
+}
+
+/// The registers that a limit leaves a program of this pressure.
+fn files(pressure: &Pressure, target: &Target, limit: RegisterLimit) -> RegisterFiles {
     let mut files = limit.files(target);
     if matches!(limit, RegisterLimit::Minimum(_)) {
         files.full = files.full.min(pressure.full.next_multiple_of(2));
         files.half = files.half.min(pressure.half);
     }
-    assign(program, target, &analysis, &pressure, files)
+    files
+}
+
+/// The registers that a limit leaves a program that is about to be assigned registers.
+pub fn files_within(program: &Program, target: &Target, limit: RegisterLimit) -> Result<RegisterFiles, Error> {
+    if !matches!(limit, RegisterLimit::Minimum(_)) {
+        return Ok(limit.files(target));
+    }
+    Ok(files(&spill::pressure(program, target)?, target, limit))
 }
 
 fn assign(

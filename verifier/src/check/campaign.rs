@@ -28,6 +28,8 @@ pub struct Campaign {
     pub registers: Limits,
     /// Which stages run.
     pub options: Options,
+    /// Number of the first program.
+    pub first: u64,
     /// Stop after so many programs.
     pub programs: Option<u64>,
     /// Stop after so long.
@@ -196,7 +198,7 @@ impl Campaign {
         found: &mut (dyn FnMut(&Finding<'_>) + Send),
         progress: &mut (dyn FnMut(&Counts) + Send),
     ) -> Counts {
-        let next = AtomicU64::new(0);
+        let next = AtomicU64::new(self.first);
         let stop = AtomicBool::new(false);
         let start = Instant::now();
         let shared = Mutex::new((Counts::default(), found, progress));
@@ -210,7 +212,7 @@ impl Campaign {
                     let features = Features::of(&self.target);
                     loop {
                         let number = next.fetch_add(1, Ordering::Relaxed);
-                        let over = self.programs.is_some_and(|n| number >= n)
+                        let over = self.programs.is_some_and(|n| number - self.first >= n)
                             || self.time.is_some_and(|t| start.elapsed() >= t)
                             || interrupted.load(Ordering::Relaxed)
                             || stop.load(Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! The interpreter engine on one compilation.
 
-use super::{Unknown, Verdict};
+use super::{Unknown, Verdict, rules};
 use crate::interp::{self, Compared, Difference, End, Outcome, Scratch};
 use crate::panics::{Panicked, catch};
 use crate::semantics::env::Env;
@@ -238,6 +238,9 @@ impl Checker {
         for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
             self.stage = stage;
             let start = ThreadTime::now();
+            let allowed = rules::allowed(stage, &program, &self.target, &options);
+            report.times.run += start.elapsed();
+            let start = ThreadTime::now();
             let result = pipeline::run_stage(stage, &mut program, &self.target, &options);
             report.times.compile += start.elapsed();
             let change = match result {
@@ -272,6 +275,13 @@ impl Checker {
             report.boundaries.push((stage, verdict, elapsed));
             if refuted {
                 break;
+            }
+            let start = ThreadTime::now();
+            let broken = rules::broken(stage, &program, &self.target, allowed.as_ref());
+            report.times.run += start.elapsed();
+            if let Some(error) = broken {
+                report.boundaries.pop();
+                return refused(report, error);
             }
         }
         report

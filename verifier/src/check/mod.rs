@@ -8,6 +8,7 @@
 pub mod campaign;
 mod checker;
 pub mod fuzz;
+mod rules;
 mod verdict;
 
 use checker::target_fuel;

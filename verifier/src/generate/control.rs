@@ -124,19 +124,25 @@ impl<C: Choices> Generator<'_, C> {
             return false;
         }
         if self.c.chance(150) {
-            self.leave_loop()
+            self.leave_loop(None)
         } else {
             self.continue_loop()
         }
         true
     }
 
-    /// `break`, with a value for each phi behind the loop.
-    fn leave_loop(&mut self) {
+    /// `break`, with a value for each phi behind the loop: `first`, of 32 bits, for the first that it fits.
+    fn leave_loop(&mut self, mut first: Option<Def>) {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
         let widths: Vec<u8> = frame.exits.iter().map(|e| e.0).collect();
-        let values: Vec<Def> = widths.iter().map(|&bits| self.value(bits)).collect();
+        let values: Vec<Def> = widths
+            .iter()
+            .map(|&bits| match first.take_if(|_| bits == 32) {
+                Some(first) => first,
+                None => self.value(bits),
+            })
+            .collect();
         if let Some(frame) = self.loops.last_mut() {
             for (exit, value) in frame.exits.iter_mut().zip(values) {
                 exit.1.push((block, value));
@@ -150,15 +156,55 @@ impl<C: Choices> Generator<'_, C> {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
         let (phis, next) = (frame.phis.clone(), frame.next);
+        let rotate = self.c.chance(40);
         for (i, &(phi, bits, _)) in phis.iter().enumerate() {
-            let value = if i == 0 { next } else { self.value(bits) };
+            let value = match i {
+                0 => next,
+                i if rotate => self.rotated(&phis, i),
+                _ => self.value(bits),
+            };
             self.b.set_phi_src(phi, block, value);
         }
+    }
+
+    /// What a phi of a loop is at first: a value, or a constant, which is the same in all lanes.
+    fn first_iteration(&mut self, bits: u8, constant: bool) -> Def {
+        if constant && bits != 1 { self.some_constant(bits) } else { self.value(bits) }
+    }
+
+    /// What phi `i` of a loop is in the next iteration, if the phis change places: what the next one of its width is in
+    /// this one.
+    fn rotated(&mut self, phis: &[(Def, u8, u8)], i: usize) -> Def {
+        let count = phis.len();
+        let next = (i + 1..count).chain(1..=i).find(|&other| phis[other].1 == phis[i].1);
+        let phi = phis[next.unwrap_or(i)].0;
+        self.pool.mark_used(phi);
+        phi
     }
 
     fn continue_loop(&mut self) {
         self.close_iteration();
         self.b.jump(JumpKind::Continue);
+    }
+
+    /// The end of a loop that goes on from inside, for some of the lanes, and whose last block leaves it. Which lanes come
+    /// there together is seen by an operation across them.
+    fn last_block_leaves(&mut self, budget: u32) {
+        let any = self.value(32);
+        let lane = self.lane.unwrap_or(any);
+        let spread = self.b.alu(Op::Ixor, &[any, lane]);
+        let (one, zero) = (self.b.constant(32, 1), self.b.constant(32, 0));
+        let bit = self.b.alu(Op::Iand, &[spread, one]);
+        let condition = self.b.alu(Op::Ine, &[bit, zero]);
+        self.b.begin_if(condition);
+        self.continue_loop();
+        self.b.end_if();
+        let inner = self.pool.mark();
+        self.subgroup();
+        self.region(budget / 4);
+        let unread = self.pool.take_unread(inner, 8);
+        let folded = self.fold(&unread);
+        self.leave_loop(folded);
     }
 
     /// A loop of at most a few iterations.
@@ -180,7 +226,8 @@ impl<C: Choices> Generator<'_, C> {
         };
         let count = 1 + self.c.below(3);
         let widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
-        let initial: Vec<Def> = widths.iter().map(|&bits| self.value(bits)).collect();
+        let constant = self.c.chance(64);
+        let initial: Vec<Def> = widths.iter().map(|&bits| self.first_iteration(bits, constant)).collect();
         let exit_count = 1 + self.c.below(2);
         let exits = (0..exit_count).map(|_| (self.phi_width(), Vec::new())).collect();
 
@@ -207,13 +254,13 @@ impl<C: Choices> Generator<'_, C> {
         let header = [counter, next];
 
         self.b.begin_if(done);
-        self.leave_loop();
+        self.leave_loop(None);
         self.b.end_if();
         self.region(budget);
         if self.c.chance(60) {
             let condition = self.condition();
             self.b.begin_if(condition);
-            self.leave_loop();
+            self.leave_loop(None);
             self.b.end_if();
         }
         let unread = self.pool.take_unread(outer, 8);
@@ -221,7 +268,11 @@ impl<C: Choices> Generator<'_, C> {
             self.define(folded);
         }
         debug_assert_eq!(self.b.depth(), self.loops.last().map_or(0, |l| l.depth));
-        self.close_iteration();
+        if self.c.chance(30) {
+            self.last_block_leaves(budget);
+        } else {
+            self.close_iteration();
+        }
         self.b.end_loop();
         self.pool.release(outer);
 

@@ -23,6 +23,10 @@ const ATOMICS: &[AtomicOp] = &[
     AtomicOp::Xchg,
 ];
 
+/// Operations of reductions and scans.
+const REDUCTIONS: &[Op] =
+    &[Op::Iadd, Op::Imul, Op::Imin, Op::Umin, Op::Imax, Op::Umax, Op::Iand, Op::Ior, Op::Ixor, Op::Fmin, Op::Fmax];
+
 const BUFFERS: usize = 2;
 
 /// Elements of a buffer that are accessed: few, so that the order of accesses matters.
@@ -79,8 +83,8 @@ impl<C: Choices> Generator<'_, C> {
             15 if features.global => self.global(),
             _ if !features.compute => self.load_const(),
             0..=3 => self.load_ssbo(),
-            4..=6 => self.store_ssbo(),
-            7 => self.ssbo_atomic(),
+            4 | 5 => self.store_ssbo(),
+            6 | 7 => self.ssbo_atomic(),
             8 | 9 if self.b.shader().stage == Stage::Compute => self.load_shared(),
             10 | 11 if self.b.shader().stage == Stage::Compute => self.store_shared(),
             12 if self.b.shader().stage == Stage::Compute => self.shared_atomic(),
@@ -123,12 +127,22 @@ impl<C: Choices> Generator<'_, C> {
         self.b.intrinsic(IntrinsicOp::StoreSsboIr3, n, bits, &[data, buffer, bytes, element], indices);
     }
 
+    /// Makes it likely that a value is read again soon: the data of an atomic have to survive it then, though its result
+    /// takes their register.
+    fn read_again(&mut self, def: Def) {
+        if self.c.chance(128) {
+            self.pool.add(&self.b, def);
+        }
+    }
+
     fn ssbo_atomic(&mut self) {
         let (buffer, bytes, element) = self.ssbo_offsets(32);
         let data = self.value(32);
+        self.read_again(data);
         let access = Index::Access(Access::COHERENT);
-        let def = if self.c.chance(60) {
+        let def = if self.c.chance(160) {
             let swap = self.value(32);
+            self.read_again(swap);
             let srcs = [buffer, bytes, data, swap, element];
             self.b.intrinsic(IntrinsicOp::SsboAtomicSwapIr3, 1, 32, &srcs, [access, Index::AtomicOp(AtomicOp::Cmpxchg)])
         } else {
@@ -240,6 +254,7 @@ impl<C: Choices> Generator<'_, C> {
             }
             1 => {
                 let data = self.value(32);
+                self.read_again(data);
                 let op = Index::AtomicOp(self.c.pick(ATOMICS));
                 let srcs = [image, coord, zero, data];
                 let def = self.b.intrinsic(IntrinsicOp::ImageAtomic, 1, 32, &srcs, [dim, format, op]);
@@ -297,8 +312,20 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
+    /// A reduction over the lanes of the wave, or a scan. Their machine instruction has several results.
+    fn reduction(&mut self) -> Option<Def> {
+        let bits = if self.c.chance(u32::from(self.weights.half) * 3) { 16 } else { 32 };
+        let value = self.value(bits);
+        let op = Index::ReductionOp(self.c.pick(REDUCTIONS));
+        match self.c.below(3) {
+            0 => self.b.intrinsic(IntrinsicOp::Reduce, 1, bits, &[value], [op, Index::ClusterSize(0)]),
+            1 => self.b.intrinsic(IntrinsicOp::InclusiveScan, 1, bits, &[value], [op]),
+            _ => self.b.intrinsic(IntrinsicOp::ExclusiveScan, 1, bits, &[value], [op]),
+        }
+    }
+
     pub(super) fn subgroup(&mut self) {
-        let def = match self.c.below(6) {
+        let def = match self.c.below(8) {
             0 => {
                 let x = self.value(1);
                 self.b.intrinsic(IntrinsicOp::VoteAny, 1, 1, &[x], [])
@@ -317,6 +344,7 @@ impl<C: Choices> Generator<'_, C> {
                     self.b.intrinsic(IntrinsicOp::ReadInvocationCondIr3, 1, 32, &[value, condition], [])
                 })
             }
+            4 | 5 => self.reduction(),
             _ => {
                 let x = self.value(32);
                 self.b.intrinsic(IntrinsicOp::ReadFirstInvocation, 1, 32, &[x], [])
@@ -416,7 +444,14 @@ impl<C: Choices> Generator<'_, C> {
     /// The end: everything unread goes out.
     pub(super) fn outputs(&mut self) {
         let mark = super::pool::Mark::default();
-        let unread = self.pool.take_unread(mark, usize::MAX);
+        let mut unread = self.pool.take_unread(mark, usize::MAX);
+        for def in std::mem::take(&mut self.long_lived) {
+            let data = &self.b.function().defs[def];
+            let value = (def, data.bit_size, data.num_components);
+            if !unread.contains(&value) {
+                unread.push(value);
+            }
+        }
         let zero = self.b.constant(32, 0);
         let compute = self.b.shader().stage == Stage::Compute;
         // A few values leave as they are, in vectors of four; the rest is mixed.

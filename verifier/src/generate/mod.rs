@@ -51,6 +51,8 @@ struct Generator<'a, C> {
     /// A lane may have been killed.
     killed: bool,
     lane: Option<Def>,
+    /// Values that the outputs read, whoever has read them before.
+    long_lived: Vec<Def>,
 }
 
 /// Instructions beyond which no program grows, whatever its source says.
@@ -103,6 +105,7 @@ pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> 
         undefined_values: 0,
         killed: false,
         lane: None,
+        long_lived: Vec::new(),
     };
     g.lane_number();
     g.inputs();
@@ -149,16 +152,17 @@ impl<C: Choices> Generator<'_, C> {
         if self.weights.long_lived == 0 {
             return;
         }
-        let count = 8 + self.c.below(usize::from(self.weights.long_lived));
+        let mut count = 8 + self.c.below(usize::from(self.weights.long_lived));
+        if self.c.chance(24) {
+            // As many as reach the upper half of the file, which half registers do not.
+            count += 40 + self.c.below(80);
+        }
         for _ in 0..count {
             if self.c.exhausted() {
                 return;
             }
-            if self.c.chance(180) {
-                self.float(32);
-            } else {
-                self.half_op();
-            }
+            let value = if self.c.chance(180) { self.float(32) } else { self.half_op() };
+            self.long_lived.extend(value);
         }
     }
 

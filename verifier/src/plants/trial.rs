@@ -40,6 +40,7 @@ pub fn find(plant: &'static Plant, target: Target, seed: u64, programs: usize, l
         target,
         seed,
         profiles: Profile::ALL.to_vec(),
+        first: 0,
         programs: None,
         time: None,
         jobs: 1,

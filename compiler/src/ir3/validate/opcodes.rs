@@ -204,6 +204,11 @@ impl Checker<'_> {
         if !shared || !alu && data.opcode.category() != Category::Sfu {
             return;
         }
+        if data.opcode == Swz {
+            self.place.operand = Some(Operand::Dst(0));
+            let expected = || "a general register: two shared ones do not change places at once".into();
+            self.require(false, Rule::File, expected, || "a shared one".into());
+        }
         if data.opcode.category() != Category::Move {
             self.place.operand = Some(Operand::Dst(0));
             let target = self.target;

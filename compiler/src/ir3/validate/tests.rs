@@ -203,6 +203,16 @@ fn targets_differ() {
 }
 
 #[test]
+fn shared_registers_are_not_swapped() {
+    let swap = |registers: &str| {
+        let text = format!("block1 {{\n\t0001:0000:000: \tswz.u32u32 {registers}\n\t0002:0000:000: \tend\n}}");
+        check(&read(&text).unwrap(), Form::Machine)
+    };
+    assert_eq!(swap("r0.x, r0.y, r0.y, r0.x"), []);
+    expect(&swap("sr48.x, sr48.y, sr48.y, sr48.x"), Rule::File, 1, Some(Operand::Dst(0)), "a general register");
+}
+
+#[test]
 fn unknown_entities_are_no_panic() {
     let mut program = read(SAMPLE).unwrap();
     let end = program.instrs.iter().find(|(_, data)| data.opcode == Opcode::End).unwrap().0;

@@ -22,6 +22,9 @@ pub struct Fuzz {
     /// Stop after so many programs.
     #[arg(long, value_name = "N")]
     programs: Option<u64>,
+    /// The number of the first program: goes on where another run with the same seed has ended.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    from: u64,
     /// Stop after so long (`90s`, `10m`, `8h`, or seconds).
     #[arg(long, value_name = "T", value_parser = parse_time)]
     time: Option<Duration>,
@@ -165,6 +168,7 @@ impl Fuzz {
             seed: self.seed,
             profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
             registers: self.max_registers.unwrap_or(Limits::ByProfile),
+            first: self.from,
             programs: if self.time.is_none() { Some(self.programs.unwrap_or(1000)) } else { self.programs },
             time: self.time,
             jobs,

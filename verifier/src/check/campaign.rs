@@ -179,11 +179,12 @@ pub fn env_seeds(program: u64, runs: u32) -> Vec<u64> {
 pub fn program_registers(program: u64) -> RegisterLimit {
     let drawn = program_seed(program ^ 0x7265_6773, 0);
     match drawn % 8 {
-        0 | 1 => RegisterLimit::Minimum(0),
+        0 => RegisterLimit::Minimum(0),
         7 => RegisterLimit::Target,
-        // 1 to 3, 4 to 7, … 64 to 127 more.
+        // 1 to 126 more; mostly 7 to 30, with which many programs just fit: then vectors are not taken apart for memory,
+        // and have to be moved.
         _ => {
-            let scale = 1 << (drawn >> 8 & 7).max(1);
+            let scale = 1 << [1, 2, 3, 3, 4, 4, 5, 6][(drawn >> 8 & 7) as usize];
             RegisterLimit::Minimum((scale + (drawn >> 16) % scale) as u16 - 1)
         }
     }

@@ -18,7 +18,8 @@ impl Pass<'_> {
         let bitwise = matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
         // A predicate is the lowest bit: of a bitwise operation that has to be all there is.
         let is_bool = || self.gives_bool(instr, DEPTH);
-        if !compares && !(bitwise && self.target.bitops_can_write_predicates && is_bool()) {
+        let writes = compares || bitwise && self.target.bitops_can_write_predicates && is_bool();
+        if !writes {
             return;
         }
         let mut new = data.clone();

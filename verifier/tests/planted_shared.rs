@@ -76,8 +76,8 @@ fn overwritten_in_the_other_arm() {
                 let mut written = Vec::new();
                 for &instr in &program.blocks[other].instrs {
                     let data = &program.instrs[instr];
-                    let read = data.srcs.iter().filter_map(|src| shared(src.place(), src.class));
-                    if let Some((reg, half)) = read.filter(|reg| !written.contains(reg)).next() {
+                    let mut read = data.srcs.iter().filter_map(|src| shared(src.place(), src.class));
+                    if let Some((reg, half)) = read.find(|reg| !written.contains(reg)) {
                         let class = if half { RegClass::SHARED_HALF } else { RegClass::SHARED };
                         let ty = if half { Type::U16 } else { Type::U32 };
                         let mut write = InstrData::new(Opcode::Mov);

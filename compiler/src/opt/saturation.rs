@@ -29,9 +29,12 @@ pub fn run(program: &mut Program) {
         let mut list = std::mem::take(&mut program.blocks[block].instrs);
         list.retain(|&instr| {
             let Some((x, result)) = clamped(program, instr) else { return true };
-            let def = program.values[x].instr;
             // Both sources of the `max.f`, and no more.
-            if reads[x] != 2 || !computes_float(program, def, x) {
+            let sole = reads[x] == 2;
+            // What is clamped may be a clamp itself, and gone.
+            let x = same[x].expand().unwrap_or(x);
+            let def = program.values[x].instr;
+            if !sole || !computes_float(program, def, x) {
                 return true;
             }
             program.instrs[def].flags |= InstrFlags::SAT;
@@ -126,6 +129,22 @@ mod tests {
             assert_eq!(left(class, sum, false), [(Opcode::AddF, InstrFlags::SAT)]);
             assert_eq!(left(class, sum, true), [(Opcode::AddF, InstrFlags::empty()), CLAMP]);
         }
+    }
+
+    /// The clamp of a clamp is one.
+    #[test]
+    fn clamps_of_clamps_are_one() {
+        let class = RegClass::FULL;
+        let twice = |b: &mut Builder, [x, y]: [Src; 2]| {
+            let sum = b.alu(Opcode::AddF, class, &[x, y]);
+            let sum = b.src(sum);
+            let clamp = b.alu(Opcode::MaxF, class, &[sum, sum]);
+            let def = b.program.values[clamp].instr;
+            b.program.instrs[def].flags |= InstrFlags::SAT;
+            clamp
+        };
+        assert_eq!(left(class, twice, false), [(Opcode::AddF, InstrFlags::SAT)]);
+        assert_eq!(left(class, twice, true), [(Opcode::AddF, InstrFlags::SAT), CLAMP]);
     }
 
     /// Integers saturate in another way, special functions not at all, and a conversion behind the clamp is no clamp.

@@ -85,16 +85,6 @@ impl Forest {
         self.nodes[value].is_root
     }
 
-    /// Forgets everything.
-    pub fn clear(&mut self, sets: &MergeSets) {
-        for &value in &self.live {
-            self.heads[sets.set_of(value)] = None.into();
-            self.nodes[value] = Node::default();
-        }
-        self.live.clear();
-        self.sums = Sums::default();
-    }
-
     /// The live values that are not among these.
     pub fn stale(&mut self, among: impl Iterator<Item = Value>, stale: &mut Vec<Value>) {
         self.stamp += 1;

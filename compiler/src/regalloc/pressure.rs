@@ -137,28 +137,21 @@ impl Analysis {
     pub fn walk(&self, program: &Program, visit: &mut dyn FnMut(Point, &Forest, Pressure)) {
         let mut forest = Forest::new(program, &self.sets);
         let mut step = Step::new(program);
-        let mut last = None;
         let mut stale = Vec::new();
         for &block in &self.liveness.order {
-            // All that lives into a block is live at the end of a predecessor.
-            if last.is_some_and(|last| program.blocks[block].predecessors.contains(&last)) {
-                forest.stale(self.liveness.live_in(block), &mut stale);
-                let mut changed = Values::new();
-                for &value in &stale {
-                    forest.remove(&self.sets, value, &mut changed);
-                }
-            } else {
-                self.enter(program, block, &mut forest);
-            }
-            last = Some(block);
+            self.enter(program, block, &mut forest, &mut stale);
             self.walk_block(program, block, &mut forest, &mut step, visit);
         }
     }
 
-    /// Makes the values live that are so at the start of a block.
-    pub fn enter(&self, program: &Program, block: Block, forest: &mut Forest) {
-        forest.clear(&self.sets);
+    /// Makes the values live that are so at the start of a block, and no others. Most of them are live where the walk
+    /// was before, so only the difference is made. `stale` is scratch.
+    pub fn enter(&self, program: &Program, block: Block, forest: &mut Forest, stale: &mut Vec<Value>) {
+        forest.stale(self.liveness.live_in(block), stale);
         let mut changed = Values::new();
+        for &value in &*stale {
+            forest.remove(&self.sets, value, &mut changed);
+        }
         for value in self.liveness.live_in(block) {
             forest.insert(program, &self.liveness, &self.sets, value, &mut changed);
         }

@@ -54,7 +54,7 @@ pub enum Limits {
     /// Drawn for each program, from the fewest to all.
     Drawn,
     /// All that there are; programs of the profile `pressure` so few that most of them spill: the fewest that they can
-    /// do with, and up to 15 more.
+    /// do with, and up to 7 more.
     ByProfile,
 }
 
@@ -65,7 +65,7 @@ impl Limits {
             Self::Fixed(limit) => limit,
             Self::Drawn => program_registers(program),
             Self::ByProfile if profile == Profile::Pressure => {
-                RegisterLimit::Minimum((program_seed(program ^ 0x7265_6773, 0) % 16) as u16)
+                RegisterLimit::Minimum((program_seed(program ^ 0x7265_6773, 0) % 8) as u16)
             }
             Self::ByProfile => RegisterLimit::Target,
         }

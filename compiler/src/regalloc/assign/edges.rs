@@ -64,7 +64,7 @@ impl Assigner<'_> {
                 self.place[value] = at;
             }
         }
-        self.analysis.enter(self.program, block, &mut self.forest);
+        self.analysis.enter(self.program, block, &mut self.forest, &mut self.stale);
         for i in 0..self.forest.live().len() {
             let value = self.forest.live()[i];
             if self.forest.is_root(value) {

@@ -133,15 +133,3 @@ fn a_branch_without_the_inversion() {
         true
     });
 }
-
-/// A branch on two predicates forgets that not both is one of the negations.
-#[test]
-fn both_for_either() {
-    planted(Stage::Fold, Profile::Predicates, |program, n| {
-        let branches = all(program, |p, instr| matches!(p.instrs[instr].opcode, Opcode::Braa | Opcode::Brao));
-        let Some(branch) = nth(&branches, n) else { return false };
-        let opcode = &mut program.instrs[branch].opcode;
-        *opcode = if *opcode == Opcode::Braa { Opcode::Brao } else { Opcode::Braa };
-        true
-    });
-}

@@ -2,7 +2,9 @@
 //!
 //! A note is a text with a list item for each shader and its figures, anywhere in it:
 //!
-//!     - `nexuiz__106.frag FRAG`: full, mov
+//! ```text
+//! - `nexuiz__106.frag FRAG`: full, mov
+//! ```
 //!
 //! What stands around the items, under which heading they are, is for people. What is checked is that every figure of
 //! which ours is above 1.10 times Mesa's is there. An item may also say figures that are above no more, since a figure

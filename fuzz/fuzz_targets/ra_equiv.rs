@@ -1,4 +1,4 @@
-//! Bytes to nir, nir to registers, every boundary compared. The logic is `ir3_verifier::check::fuzz`.
+//! Bytes to nir, nir to registers, compared. The logic is `ir3_verifier::check::fuzz`.
 
 #![no_main]
 

@@ -5,7 +5,7 @@
 //! `cargo fuzz fmt` shows it. A target answers whether the input is worth keeping; a [`Failure`] becomes a panic
 //! ([`settle`]), by which libFuzzer knows.
 //!
-//! - [`ra_equiv`]: nir through every stage to registers, every boundary compared;
+//! - [`ra_equiv`]: nir through every stage to registers, both ends compared, for some inputs every boundary;
 //! - [`select`]: nir through selection, copy propagation and dead code alone, for more programs in the same time;
 //! - [`parallel_copy`]: parallel copies, collects and splits without a program around them;
 //! - [`engines`]: what all engines say of one program;

@@ -136,6 +136,7 @@ fn reduce<'a>(
         limit,
         sweep,
         coarse: false,
+        least: None,
         walked: None,
         options,
         progress,
@@ -154,8 +155,20 @@ fn reduce<'a>(
 /// A program of so many instructions is read in one look; walking for less is not worth while.
 const SMALL: u32 = 8;
 
-/// Steps of a walk.
-const PROPOSALS: usize = 4000;
+/// Instructions that a program may have on a walk beyond those that the walk began with.
+const SLACK: u32 = 2;
+
+/// Changes that a walk takes until the steps are tried.
+const PERIOD: u32 = 20;
+
+/// Changes that a walk tries: more where more is left.
+fn proposals(instructions: u32) -> usize {
+    match instructions {
+        ..=12 => 4000,
+        13..=16 => 8000,
+        _ => 16000,
+    }
+}
 
 /// A program with some changes that need not make it smaller. `None` where nothing has changed, or it is not valid.
 fn shuffled(base: &Shader, number: usize, sweep: bool) -> Option<Shader> {
@@ -186,6 +199,8 @@ struct Search<'a> {
     sweep: bool,
     /// Whether only candidates with fewer instructions count.
     coarse: bool,
+    /// On a walk, the instructions that there were at its start.
+    least: Option<u32>,
     /// The program that was walked from last, and nothing was found.
     walked: Option<Shader>,
     options: &'a Options,
@@ -250,52 +265,66 @@ impl Search<'_> {
         Ok(any)
     }
 
-    /// Walks among programs that fail and have no more instructions, by changes that need not make them smaller, and
-    /// keeps the first that has fewer; then again from there. A local minimum of the steps is left that way. Says
-    /// whether anything was found.
+    /// Walks among programs that fail and are hardly larger, by changes that need not make them smaller, tries the steps
+    /// from there now and then, and keeps the first program that has fewer instructions; then again from that one. A
+    /// local minimum of the steps is left that way. Says whether anything was found.
     ///
     /// The walk is a function of the program alone, and begins anew with each that was found: a program that was reduced
     /// once is walked from in the same way when it is reduced again, and nothing is found.
     fn shake(&mut self) -> Result<bool, CheckpointError> {
         self.state.kind = "walk";
         let mut any = false;
-        'found: while self.state.size.instructions > SMALL
-            && !self.stopped
-            && self.walked.as_ref() != Some(&self.current)
-        {
+        while self.state.size.instructions > SMALL && !self.stopped && self.walked.as_ref() != Some(&self.current) {
             let (start, least) = (self.current.clone(), self.state.size);
-            let mut proposal = 0;
-            while proposal < PROPOSALS {
-                let (base, limit, sweep) = (self.current.clone(), least.instructions, self.sweep);
-                let make = |number: usize| {
-                    let candidate = shuffled(&base, proposal + number, sweep)?;
-                    (Size::of(&candidate).instructions <= limit).then_some(((), candidate))
-                };
-                let Some((number, (), candidate)) = self.first_of(PROPOSALS - proposal, &make) else { break };
-                proposal += number + 1;
-                let size = Size::of(&candidate);
-                if size.instructions < least.instructions {
-                    self.take(candidate)?;
-                    self.coarse = true;
-                    let done = self.exhaust();
-                    self.coarse = false;
-                    done?;
-                    any = true;
-                    continue 'found;
-                }
-                // On the way, the size is what it is.
-                (self.current, self.state.size) = (candidate, size);
+            self.least = Some(least.instructions);
+            let found = self.walk(least.instructions);
+            self.least = None;
+            if found? {
+                any = true;
+            } else {
+                (self.current, self.state.size) = (start.clone(), least);
+                self.walked = Some(start);
             }
-            (self.current, self.state.size) = (start.clone(), least);
-            self.walked = Some(start);
         }
         Ok(any)
+    }
+
+    /// One walk, until there is a program of fewer than `least` instructions. Says whether it came to one.
+    fn walk(&mut self, least: u32) -> Result<bool, CheckpointError> {
+        let proposals = proposals(least);
+        let mut proposal = 0;
+        let mut accepted = 0;
+        while proposal < proposals {
+            let (base, sweep) = (self.current.clone(), self.sweep);
+            let make = |number: usize| {
+                let candidate = shuffled(&base, proposal + number, sweep)?;
+                (Size::of(&candidate).instructions <= least + SLACK).then_some(((), candidate))
+            };
+            let Some((number, (), candidate)) = self.first_of(proposals - proposal, &make) else { break };
+            proposal += number + 1;
+            accepted += 1;
+            self.take(candidate)?;
+            if self.state.size.instructions < least || accepted % PERIOD == 0 {
+                self.coarse = true;
+                let done = self.exhaust();
+                self.coarse = false;
+                done?;
+            }
+            if self.state.size.instructions < least || self.stopped {
+                break;
+            }
+        }
+        Ok(self.state.size.instructions < least)
     }
 
     /// Takes a candidate.
     fn take(&mut self, candidate: Shader) -> Result<(), CheckpointError> {
         self.current = candidate;
         self.state.size = Size::of(&self.current);
+        // What a walk comes by on its way is not kept.
+        if self.least.is_some_and(|least| self.state.size.instructions >= least) {
+            return Ok(());
+        }
         self.state.taken += 1;
         if let Some(path) = &self.options.checkpoint {
             checkpoint::write(path, self.input, &self.current)?;

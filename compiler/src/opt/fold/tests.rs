@@ -98,7 +98,7 @@ fn operations_convert_their_results() {
     ] {
         let (mut program, block, _) = program();
         let mut b = Builder::new(&mut program, block);
-        let x = b.define(Opcode::Input, class, 1, &[], Attrs::Input(None));
+        let x = b.define(Input, class, 1, &[], Attrs::Input(None));
         let x = b.src(x);
         let sources = if opcode == MadF32 {
             3
@@ -112,7 +112,7 @@ fn operations_convert_their_results() {
         let wanted = RegClass::general(to.is_half());
         let converted = b.define(Mov, wanted, 1, &[result], Attrs::Move { src: from, dst: to, round });
         let converted = b.src(converted);
-        b.effect(Opcode::End, &[converted]);
+        b.effect(End, &[converted]);
         let name = format!("{opcode} {from:?} {to:?}");
         assert!(is_needed(&program), "{name}");
         run(&mut program, &Target::default());

@@ -3,14 +3,14 @@
 //! A bool is a number in a register, 0 or 1, half where the GPU can. Selection computes each bool as such, and converts it where
 //! it is read: to a predicate for a branch or a kill, to a full register for a selection of 32 bits, and nir's negations
 //! are `xor.b` with 1. Here what computes the bool gives its readers what they want at once:
-//! - [`negation`]: branches are inverted instead, selections exchange their operands, bitwise operations read `(not)`;
-//! - [`branches`]: a branch on the conjunction or disjunction of two bools reads two predicates;
-//! - [`predicates`]: comparisons and bitwise operations write predicates;
+//! - `negation`: branches are inverted instead, selections exchange their operands, bitwise operations read `(not)`;
+//! - `branches`: a branch on the conjunction or disjunction of two bools reads two predicates;
+//! - `predicates`: comparisons and bitwise operations write predicates;
 //!
-//! The same goes for other widths: [`conversions`] has operations convert their own results, those of floats and integers,
+//! The same goes for other widths: `conversions` has operations convert their own results, those of floats and integers,
 //! too.
 //!
-//! What a bool *is* has to be known for a negation by one bit to be one of the whole ([`Pass::is_bool`]): not every
+//! What a bool *is* has to be known for a negation by one bit to be one of the whole (`Pass::is_bool`): not every
 //! register that is compared with 0 holds a bool. What is folded away is removed here; nothing else is.
 
 mod branches;

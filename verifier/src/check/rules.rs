@@ -42,8 +42,8 @@ fn excess(program: &Program, target: &Target, allowed: &RegisterFiles) -> Option
     let mut used = [0u32; 2];
     let mut note = |class: RegClass, place: &Place, mask: WriteMask| {
         let registers = match *place {
-            // An array is there with all of its elements.
-            Place::Relative { offset, size } => u32::try_from(offset).unwrap_or(0) + u32::from(size),
+            // Where the array begins is not said: an access may be to an element behind its first, by an offset of its own.
+            Place::Relative { size, .. } => u32::from(size),
             Place::Reg(reg) | Place::Assigned(_, reg) if reg != PhysReg::INVALID => u32::from(reg.0) + mask.span(),
             _ => return,
         };

@@ -119,6 +119,9 @@ fn difference(source: &Outcome, target: &Outcome) -> Option<Difference> {
     }
 }
 
+/// So many mutants of a kind are enough to hold their share against what it should be.
+const ENOUGH: u32 = 100;
+
 /// A program behind a stage, and its runs.
 struct Behind<'a> {
     program: &'a Program,
@@ -250,7 +253,8 @@ fn mutations_are_seen() {
             all.invalid,
             all.later
         );
-        if rate < kind.least {
+        // Of few, which are the same few behind each stage, the share says little; with IR3_MUTATIONS=5 there are enough of all.
+        if all.applied == 0 || (all.applied >= ENOUGH && rate < kind.least) {
             weak.push(format!("{}: {rate} % instead of {} %", kind.name, kind.least));
         }
     }

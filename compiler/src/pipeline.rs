@@ -43,6 +43,17 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// The stages that a program can do without, in order.
+    pub const OPTIONAL: [Self; 7] = [
+        Self::ScalarAlu,
+        Self::CopyPropagation,
+        Self::ValueNumbering,
+        Self::Constants,
+        Self::DeadCode,
+        Self::Saturation,
+        Self::Fold,
+    ];
+
     /// Every stage, in order.
     pub const ALL: [Self; 14] = [
         Self::Select,
@@ -146,6 +157,22 @@ impl Options {
                 Stage::Fold => self.fold,
                 _ => true,
             }
+    }
+
+    /// The same without an [optional](Stage::OPTIONAL) stage; all others always run.
+    #[must_use]
+    pub fn without(mut self, stage: Stage) -> Self {
+        match stage {
+            Stage::ScalarAlu => self.scalar_alu = false,
+            Stage::CopyPropagation => self.copy_propagation = false,
+            Stage::ValueNumbering => self.value_numbering = false,
+            Stage::Constants => self.constants = false,
+            Stage::DeadCode => self.dead_code = false,
+            Stage::Saturation => self.saturation = false,
+            Stage::Fold => self.fold = false,
+            _ => {}
+        }
+        self
     }
 }
 

@@ -31,23 +31,8 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
         all.push(Options { last, ..now });
     }
     all.push(Options { registers: RegisterLimit::Target, ..now });
-    all.push(Options {
-        scalar_alu: false,
-        copy_propagation: false,
-        value_numbering: false,
-        constants: false,
-        dead_code: false,
-        saturation: false,
-        fold: false,
-        ..now
-    });
-    all.push(Options { scalar_alu: false, ..now });
-    all.push(Options { copy_propagation: false, ..now });
-    all.push(Options { value_numbering: false, ..now });
-    all.push(Options { constants: false, ..now });
-    all.push(Options { dead_code: false, ..now });
-    all.push(Options { saturation: false, ..now });
-    all.push(Options { fold: false, ..now });
+    all.push(Stage::OPTIONAL.into_iter().fold(now, Options::without));
+    all.extend(Stage::OPTIONAL.map(|stage| now.without(stage)));
     all.retain(|options| *options != now);
     all
 }

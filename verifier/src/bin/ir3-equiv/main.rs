@@ -86,34 +86,14 @@ struct Compiler {
 #[derive(Args, Clone)]
 struct Stages {
     /// Leave out a stage. May be repeated.
-    #[arg(long, value_name = "STAGE", value_parser = PossibleValuesParser::new(OPTIONAL_STAGES.map(Stage::name)))]
+    #[arg(long, value_name = "STAGE", value_parser = PossibleValuesParser::new(Stage::OPTIONAL.map(Stage::name)))]
     disable: Vec<String>,
 }
 
-/// The stages that a program can do without.
-const OPTIONAL_STAGES: [Stage; 7] = [
-    Stage::ScalarAlu,
-    Stage::CopyPropagation,
-    Stage::ValueNumbering,
-    Stage::Constants,
-    Stage::DeadCode,
-    Stage::Saturation,
-    Stage::Fold,
-];
-
 impl Stages {
     fn options(&self) -> Options {
-        let runs = |stage: Stage| !self.disable.iter().any(|name| name == stage.name());
-        Options {
-            scalar_alu: runs(Stage::ScalarAlu),
-            copy_propagation: runs(Stage::CopyPropagation),
-            value_numbering: runs(Stage::ValueNumbering),
-            constants: runs(Stage::Constants),
-            dead_code: runs(Stage::DeadCode),
-            saturation: runs(Stage::Saturation),
-            fold: runs(Stage::Fold),
-            ..Options::default()
-        }
+        let disabled = |stage: &Stage| self.disable.iter().any(|name| name == stage.name());
+        Stage::OPTIONAL.into_iter().filter(disabled).fold(Options::default(), Options::without)
     }
 }
 

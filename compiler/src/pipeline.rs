@@ -4,6 +4,7 @@
 //! after each one; the sink may look, copy or compare, and the pipeline itself copies nothing. A stage alone is
 //! [`run_stage`] (or the pass's own `run`); [`select`] is the first one, which has another input.
 
+use crate::features::{Feature, Features};
 pub use crate::regalloc::RegisterLimit;
 use crate::target::Target;
 use crate::{ir3, nir, opt, regalloc};
@@ -43,17 +44,6 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The stages that a program can do without, in order.
-    pub const OPTIONAL: [Self; 7] = [
-        Self::ScalarAlu,
-        Self::CopyPropagation,
-        Self::ValueNumbering,
-        Self::Constants,
-        Self::DeadCode,
-        Self::Saturation,
-        Self::Fold,
-    ];
-
     /// Every stage, in order.
     pub const ALL: [Self; 14] = [
         Self::Select,
@@ -107,20 +97,8 @@ impl fmt::Display for Stage {
 /// What to compile with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Compute uniform values with the scalar ALU, where the target has one.
-    pub scalar_alu: bool,
-    /// Run copy propagation.
-    pub copy_propagation: bool,
-    /// Number values.
-    pub value_numbering: bool,
-    /// Put immediates into the constant file.
-    pub constants: bool,
-    /// Remove dead code.
-    pub dead_code: bool,
-    /// Fold clamps.
-    pub saturation: bool,
-    /// Fold results into what their readers want.
-    pub fold: bool,
+    /// What is used of what the backend can do without.
+    pub features: Features,
     /// The last stage that runs.
     pub last: Stage,
     /// How many registers the program may take.
@@ -129,49 +107,21 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            scalar_alu: true,
-            copy_propagation: true,
-            value_numbering: true,
-            constants: true,
-            dead_code: true,
-            saturation: true,
-            fold: true,
-            last: Stage::LowerCopies,
-            registers: RegisterLimit::Target,
-        }
+        Self { features: Features::all(), last: Stage::LowerCopies, registers: RegisterLimit::Target }
     }
 }
 
 impl Options {
     /// Whether `stage` is one that runs.
     pub fn runs(&self, stage: Stage) -> bool {
-        stage <= self.last
-            && match stage {
-                Stage::ScalarAlu => self.scalar_alu,
-                Stage::CopyPropagation => self.copy_propagation,
-                Stage::ValueNumbering => self.value_numbering,
-                Stage::Constants => self.constants,
-                Stage::DeadCode => self.dead_code,
-                Stage::Saturation => self.saturation,
-                Stage::Fold => self.fold,
-                _ => true,
-            }
+        let of_stage = |features: Features| features.iter().filter(|feature| feature.stage() == stage).count();
+        stage <= self.last && (of_stage(self.features) > 0 || of_stage(Features::all()) == 0)
     }
 
-    /// The same without an [optional](Stage::OPTIONAL) stage; all others always run.
+    /// The same without a feature.
     #[must_use]
-    pub fn without(mut self, stage: Stage) -> Self {
-        match stage {
-            Stage::ScalarAlu => self.scalar_alu = false,
-            Stage::CopyPropagation => self.copy_propagation = false,
-            Stage::ValueNumbering => self.value_numbering = false,
-            Stage::Constants => self.constants = false,
-            Stage::DeadCode => self.dead_code = false,
-            Stage::Saturation => self.saturation = false,
-            Stage::Fold => self.fold = false,
-            _ => {}
-        }
+    pub fn without(mut self, feature: Feature) -> Self {
+        self.features.remove(feature);
         self
     }
 }
@@ -242,6 +192,7 @@ pub fn run_stage(
     options: &Options,
 ) -> Result<Change, CompileError> {
     let of_registers = |error| CompileError::of_registers(stage, error);
+    let uses = |feature| options.features.contains(feature);
     if is_idle(stage, program, target, options).map_err(of_registers)? {
         return Ok(Change::Nothing);
     }
@@ -251,11 +202,27 @@ pub fn run_stage(
         Stage::Spill => regalloc::spill::run(program, target, options.registers).map_err(of_registers)?,
         Stage::LowerSpills => regalloc::lower_spills::run(program).map_err(of_registers)?,
         Stage::CopyPropagation => opt::copy_propagation::run(program, target),
-        Stage::ValueNumbering => opt::value_numbering::run(program),
+        Stage::ValueNumbering => {
+            let comparisons = uses(Feature::ComparisonNumbering);
+            opt::value_numbering::run(
+                program,
+                opt::value_numbering::Rules { comparisons, others: uses(Feature::ValueNumbering) },
+            );
+        }
         Stage::Constants => opt::constants::run(program, target),
         Stage::DeadCode => opt::dead_code::run(program),
         Stage::Saturation => opt::saturation::run(program),
-        Stage::Fold => opt::fold::run(program, target),
+        Stage::Fold => opt::fold::run(
+            program,
+            target,
+            opt::fold::Rules {
+                negations: uses(Feature::Negations),
+                branch_and_or: uses(Feature::BranchAndOr),
+                comparisons: uses(Feature::PredicateComparisons),
+                bitops: uses(Feature::PredicateBitops),
+                conversions: uses(Feature::Conversions),
+            },
+        ),
         Stage::Predicates => regalloc::predicates(program, target).map_err(of_registers)?,
         Stage::SharedRegisters => {
             regalloc::shared::run(program, target, options.registers.files(target)).map_err(of_registers)?;
@@ -326,6 +293,17 @@ mod tests {
             assert_eq!(Stage::from_name(stage.name()), Some(stage));
         }
         assert_eq!(Stage::from_name("schedule"), None);
+        for feature in Features::all() {
+            assert_eq!(Feature::from_name(feature.name()), Some(feature));
+            assert!(Options::default().runs(feature.stage()));
+        }
         assert!(!Options { last: Stage::DeadCode, ..Options::default() }.runs(Stage::LowerCopies));
+        assert!(!Options::default().without(Feature::DeadCode).runs(Stage::DeadCode));
+        let one = Options::default().without(Feature::ValueNumbering);
+        assert!(
+            one.runs(Stage::ValueNumbering) && !one.without(Feature::ComparisonNumbering).runs(Stage::ValueNumbering)
+        );
+        let none = Options { features: Features::empty(), ..Options::default() };
+        assert!(none.runs(Stage::Predicates));
     }
 }

@@ -81,7 +81,7 @@ fn what_is_half_written_counts_for_nothing() {
     // No process has this number.
     let partial = root.path().join(format!(".{name}.4194999.partial"));
     fs::create_dir_all(&partial).expect("a folder");
-    fs::write(partial.join("bundle.json"), "{ \"format\": 1, \"ver").expect("a file");
+    fs::write(partial.join("bundle.json"), "{ \"format\": 2, \"ver").expect("a file");
     assert_eq!(bundle::list(root.path()).expect("a folder"), Vec::<std::path::PathBuf>::new());
     let path = bundle::write(root.path(), &case).expect("a folder");
     assert_eq!(bundle::list(root.path()).expect("a folder"), std::slice::from_ref(&path));
@@ -123,7 +123,7 @@ fn what_is_no_bundle_is_refused_with_the_file_and_what_it_should_be() {
     };
     let file = path.join("bundle.json").display().to_string();
     for (found, expected) in [
-        (with("\"format\": 1", "\"format\": 2"), "found format `2`, expected 1"),
+        (with("\"format\": 2", "\"format\": 1"), "found format `1`, expected 2"),
         (with("a660", "a1000"), "found gpu `a1000`, expected a GPU such as a660"),
         (with("\"lost-store\"", "\"lost-sheep\""), "found plant `lost-sheep`, expected one of wrong-condition, "),
         (with("\"stage\": \"dead-code\"", "\"stage\": \"dead\""), "found stage `dead`, expected one of select, "),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
+use ir3_compiler::features::{self, Feature};
 use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Shader, text, validate};
 use ir3_compiler::pipeline::{Options, Stage};
@@ -152,14 +153,16 @@ fn planted_bugs() {
 #[test]
 fn options_and_gpus_get_plainer() {
     let a730 = Target::by_name("a730").expect("a GPU");
-    for (name, copy_propagation, dead_code) in
-        [("wrong-constant", false, false), ("inverted-branch", true, false), ("lost-store", false, true)]
-    {
+    let needed = [
+        ("wrong-constant", features::Features::empty()),
+        ("inverted-branch", features::Features::only(Feature::CopyPropagation)),
+        ("lost-store", features::Features::only(Feature::DeadCode)),
+    ];
+    for (name, used) in needed {
         let plant = planted(name);
         let found = trial::find(plant, a730, 1, 1, Duration::from_secs(60));
         let Whole { target, options, .. } = found[0].reduce(a730, 1).expect("it fails").whole;
-        let left = (options.copy_propagation, options.dead_code, options.last);
-        assert_eq!(left, (copy_propagation, dead_code, plant.stage), "{name}");
+        assert_eq!((options.features, options.last), (used, plant.stage), "{name}");
         assert!(target.generation < a730.generation, "{name}: {}", target.name);
     }
     // There are no halves of full registers on GPUs before the a6xx.

@@ -7,7 +7,8 @@
 //! have their turn at the end.
 //!
 //! Left alone are
-//! - results in registers that have their own idea of when they may be read: shared ones, predicates, addresses;
+//! - results in registers that have their own idea of when they may be read: shared ones and addresses; predicates only
+//!   where a comparison writes them;
 //! - reads of the constant file in front of an instruction that writes to it (a preamble does so), and reads relative to
 //!   an address;
 //! - vectors, immediates and words of the constant file of other blocks: to keep them costs more registers than it
@@ -27,8 +28,22 @@ use std::hash::{Hash, Hasher};
 /// How many instructions an instruction is compared with: those of blocks that do not dominate it are in the way.
 const LOOKS: usize = 16;
 
+/// What is numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Comparisons.
+    pub comparisons: bool,
+    /// All else.
+    pub others: bool,
+}
+
+impl Rules {
+    /// Everything.
+    pub const ALL: Self = Self { comparisons: true, others: true };
+}
+
 /// Removes what computes the same as an instruction before it.
-pub fn run(program: &mut Program) {
+pub fn run(program: &mut Program, rules: Rules) {
     let mut writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();
     let dominators = Dominators::new(program, EdgeKind::Logical);
     let mut known = FxHashMap::<u64, SmallVec<[(Block, Instr); 1]>>::default();
@@ -44,7 +59,7 @@ pub fn run(program: &mut Program) {
             }
             let data = &program.instrs[instr];
             writers -= usize::from(data.opcode.writes_consts());
-            let Some(value) = numbered(data, writers > 0) else { return true };
+            let Some(value) = numbered(data, rules, writers > 0) else { return true };
             let candidates = known.entry(hash(data)).or_default();
             let found = candidates.iter().rev().take(LOOKS).find(|&&(before, other)| {
                 let near = before == block || worth_keeping(data) && dominators.dominates(before, block);
@@ -79,7 +94,7 @@ pub fn run(program: &mut Program) {
 }
 
 /// The value of an instruction that computes nothing but a value, from nothing but its sources.
-fn numbered(data: &InstrData, consts_may_change: bool) -> Option<Value> {
+fn numbered(data: &InstrData, rules: Rules, consts_may_change: bool) -> Option<Value> {
     let [Dst { place: Place::Value(value), class, flags, .. }] = data.dsts[..] else { return None };
     let computes = match data.opcode.category() {
         Category::Alu2 => !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Setrm),
@@ -87,8 +102,10 @@ fn numbered(data: &InstrData, consts_may_change: bool) -> Option<Value> {
         Category::Move => data.opcode == Opcode::Mov,
         _ => matches!(data.opcode, Opcode::Collect | Opcode::Split),
     };
+    let compares = matches!(data.attrs, Attrs::Compare(_));
     let plain = computes
-        && class.file == RegFile::General
+        && if compares { rules.comparisons } else { rules.others }
+        && (class.file == RegFile::General || compares && class.file == RegFile::Predicate)
         && !flags.intersects(OperandFlags::TIED | OperandFlags::EARLY_CLOBBER)
         && data.repeat == 0
         && data.link == RepeatLink::None
@@ -203,7 +220,7 @@ mod tests {
             sums.push(alu(&mut b, Opcode::AddF, &[product, Src::constant(3, false)]));
         }
         b.effect(Opcode::End, &sums);
-        run(&mut program);
+        run(&mut program, Rules::ALL);
         assert_eq!(opcodes(&program), [Opcode::MulF, Opcode::AddF, Opcode::End]);
         assert_eq!(last(&program), [sums[0]; 2]);
     }
@@ -229,7 +246,7 @@ mod tests {
                 b.src(value)
             });
             b.effect(Opcode::End, &srcs);
-            run(&mut program);
+            run(&mut program, Rules::ALL);
             assert_eq!(last(&program), srcs);
         }
         // The same numbers are the same; loads are not.
@@ -238,7 +255,7 @@ mod tests {
         let srcs = [(); 4].map(|()| alu(&mut b, Opcode::AddU, &[x, imm(1)]));
         let loads = [(); 2].map(|()| alu(&mut b, Opcode::Ldl, &[x, imm(0), imm(1)]));
         b.effect(Opcode::End, &[srcs[3], loads[0], loads[1]]);
-        run(&mut program);
+        run(&mut program, Rules::ALL);
         assert_eq!(last(&program), [srcs[0], loads[0], loads[1]]);
     }
 
@@ -250,10 +267,10 @@ mod tests {
             [1, 2, 3].map(|index| alu(&mut Builder::new(&mut program, blocks[index]), Opcode::AddF, &[x, x])).to_vec();
         Builder::new(&mut program, blocks[3]).effect(Opcode::End, &sums);
         let mut with_first = program.clone();
-        run(&mut program);
+        run(&mut program, Rules::ALL);
         assert_eq!(last(&program), sums);
         let first = alu(&mut Builder::new(&mut with_first, blocks[0]), Opcode::AddF, &[x, x]);
-        run(&mut with_first);
+        run(&mut with_first, Rules::ALL);
         assert_eq!(last(&with_first), [first; 3]);
     }
 
@@ -274,7 +291,7 @@ mod tests {
         let instr = program.values[phi].instr;
         program.instrs[instr].srcs.push(second);
         Builder::new(&mut program, blocks[2]).effect(Opcode::End, &[early[0], early[1], late]);
-        run(&mut program);
+        run(&mut program, Rules::ALL);
         assert_eq!(last(&program), [early[0], early[0], late]);
         assert_eq!(program.instrs[instr].srcs[..], [first; 2]);
     }
@@ -288,7 +305,7 @@ mod tests {
         b.effect(Opcode::Stc, &[Src::immediate(5, false), before]);
         let after = [read(&mut b), read(&mut b)];
         b.effect(Opcode::End, &[before, after[0], after[1]]);
-        run(&mut program);
+        run(&mut program, Rules::ALL);
         assert_eq!(last(&program), [before, after[0], after[0]]);
     }
 }

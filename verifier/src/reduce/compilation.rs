@@ -1,13 +1,14 @@
 //! A plainer way to compile a program that fails.
 //!
-//! - No stage behind the one that fails, and none of those that can be left out and need not be there: fewer passes to
-//!   look at.
+//! - No stage behind the one that fails, and none of the features that can be left out and need not be there: fewer
+//!   passes to look at.
 //! - All registers that the GPU has.
 //! - An older GPU: one of each generation, the oldest first, as the table of GPUs has them.
 //!
 //! What fails in the same way on an older GPU fails for a reason that newer ones have in common with it, and the rest of
 //! the reduction goes on there.
 
+use ir3_compiler::features::Features;
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::{ALL, Generation, Target};
 
@@ -31,8 +32,8 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
         all.push(Options { last, ..now });
     }
     all.push(Options { registers: RegisterLimit::Target, ..now });
-    all.push(Stage::OPTIONAL.into_iter().fold(now, Options::without));
-    all.extend(Stage::OPTIONAL.map(|stage| now.without(stage)));
+    all.push(Options { features: Features::empty(), ..now });
+    all.extend(now.features.iter().map(|feature| now.without(feature)));
     all.retain(|options| *options != now);
     all
 }

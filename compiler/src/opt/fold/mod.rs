@@ -39,15 +39,42 @@ pub fn is_needed(program: &Program) -> bool {
         .any(|data| is_comparison(data.opcode) || converts(data))
 }
 
+/// What is folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Negations, into what reads them.
+    pub negations: bool,
+    /// Conjunctions and disjunctions, into branches where the target has those.
+    pub branch_and_or: bool,
+    /// Tests of comparisons, into the comparisons.
+    pub comparisons: bool,
+    /// Tests of bitwise operations, into these where the target can.
+    pub bitops: bool,
+    /// Conversions, into what computes what is converted.
+    pub conversions: bool,
+}
+
+impl Rules {
+    /// All of them.
+    pub const ALL: Self =
+        Self { negations: true, branch_and_or: true, comparisons: true, bitops: true, conversions: true };
+}
+
 /// Folds what can be folded.
-pub fn run(program: &mut Program, target: &Target) {
-    let mut pass = Pass::new(program, target);
-    pass.each(Pass::negation);
-    if target.has_branch_and_or {
+pub fn run(program: &mut Program, target: &Target, rules: Rules) {
+    let mut pass = Pass::new(program, target, rules);
+    if rules.negations {
+        pass.each(Pass::negation);
+    }
+    if rules.branch_and_or && target.has_branch_and_or {
         pass.each(Pass::two_predicates);
     }
-    pass.each(Pass::predicate);
-    pass.each(Pass::conversion);
+    if rules.comparisons || rules.bitops {
+        pass.each(Pass::predicate);
+    }
+    if rules.conversions {
+        pass.each(Pass::conversion);
+    }
     pass.finish();
 }
 
@@ -64,6 +91,7 @@ type Use = (Instr, u8);
 struct Pass<'a> {
     program: &'a mut Program,
     target: &'a Target,
+    rules: Rules,
     uses: SecondaryMap<Value, SmallVec<[Use; 2]>>,
     /// Where each instruction stands; nothing for one that has been removed.
     blocks: SecondaryMap<Instr, PackedOption<Block>>,
@@ -74,7 +102,7 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(program: &'a mut Program, target: &'a Target) -> Self {
+    fn new(program: &'a mut Program, target: &'a Target, rules: Rules) -> Self {
         let mut uses = SecondaryMap::<Value, SmallVec<[Use; 2]>>::with_capacity(program.values.len());
         let mut blocks = SecondaryMap::with_capacity(program.instrs.len());
         let mut early = SecondaryMap::new();
@@ -92,7 +120,7 @@ impl<'a> Pass<'a> {
                 }
             }
         }
-        Self { program, target, uses, blocks, early, added: Vec::new() }
+        Self { program, target, rules, uses, blocks, early, added: Vec::new() }
     }
 
     /// Has a rule look at each instruction.

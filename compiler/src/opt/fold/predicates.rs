@@ -14,8 +14,8 @@ impl Pass<'_> {
             return;
         }
         let data = self.data(instr);
-        let compares = is_comparison(data.opcode);
-        let bitwise = matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
+        let compares = self.rules.comparisons && is_comparison(data.opcode);
+        let bitwise = self.rules.bitops && matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
         // A predicate is the lowest bit: of a bitwise operation that has to be all there is.
         let is_bool = || self.gives_bool(instr, DEPTH);
         let writes = compares || bitwise && self.target.bitops_can_write_predicates && is_bool();

@@ -70,7 +70,7 @@ fn comparisons_write_predicates_and_full_registers() {
     let equal = compare(&mut b, Opcode::CmpsS, Condition::Eq, x, y);
     let wide = widen(&mut b, equal);
     b.effect(Opcode::End, &[wide]);
-    run(&mut program, &Target::default());
+    run(&mut program, &Target::default(), Rules::ALL);
     assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::Kill, Opcode::CmpsS, Opcode::End]);
     assert_eq!((last(&program).srcs[0].value(), last(&program).srcs[0].class), (equal.value(), R));
     let test = def(&program, predicate);
@@ -115,7 +115,7 @@ fn operations_convert_their_results() {
         b.effect(End, &[converted]);
         let name = format!("{opcode} {from:?} {to:?}");
         assert!(is_needed(&program), "{name}");
-        run(&mut program, &Target::default());
+        run(&mut program, &Target::default(), Rules::ALL);
         assert_eq!(opcodes(&program).len() == 3, expected, "{name}");
         assert_eq!(last(&program).srcs[0].class, wanted, "{name}");
         let read = program.values[last(&program).srcs[0].value().unwrap()].class;
@@ -138,7 +138,7 @@ fn results_that_are_read_as_they_are_stay() {
             let instr = program.values[sum.value().unwrap()].instr;
             program.instrs[instr].flags = InstrFlags::SAT;
         }
-        run(&mut program, &Target::default());
+        run(&mut program, &Target::default(), Rules::ALL);
         assert_eq!(opcodes(&program), [Opcode::AddF, Opcode::Mov, Opcode::End]);
     }
 }
@@ -161,7 +161,7 @@ fn bitwise_operations_give_full_registers() {
         let joined = b.src(joined);
         let wide = widen(&mut b, joined);
         b.effect(Opcode::End, &[wide]);
-        run(&mut program, &Target::default());
+        run(&mut program, &Target::default(), Rules::ALL);
         assert_eq!(opcodes(&program)[2..], *expected);
     }
 }
@@ -183,7 +183,7 @@ fn shared_registers_are_widened_in_their_block() {
         let wide = b.convert(Type::U16, Type::U32, RegClass::SHARED, less);
         let wide = b.src(wide);
         b.effect(Opcode::End, &[wide]);
-        run(&mut program, &Target::default());
+        run(&mut program, &Target::default(), Rules::ALL);
         let kept: &[Opcode] = if elsewhere { &[Opcode::Mov] } else { &[] };
         assert_eq!(opcodes(&program), [&[Opcode::Input, Opcode::CmpsS], kept, &[Opcode::End]].concat());
     }
@@ -198,7 +198,7 @@ fn what_is_read_as_a_number_stays_one() {
     let predicate = test(&mut b, less);
     b.effect(Opcode::Kill, &[predicate]);
     b.effect(Opcode::End, &[less]);
-    run(&mut program, &Target::default());
+    run(&mut program, &Target::default(), Rules::ALL);
     assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::CmpsS, Opcode::Kill, Opcode::End]);
 }
 
@@ -214,7 +214,7 @@ fn constants_that_are_written_later_are_not_read_later() {
         }
         let predicate = test(&mut b, less);
         b.effect(Opcode::Kill, &[predicate]);
-        run(&mut program, &Target::default());
+        run(&mut program, &Target::default(), Rules::ALL);
         let expected: &[Opcode] = match written {
             false => &[Opcode::CmpsF, Opcode::Kill],
             true => &[Opcode::CmpsF, Opcode::Stc, Opcode::CmpsS, Opcode::Kill],
@@ -236,7 +236,7 @@ fn bitwise_operations_write_predicates_where_they_can() {
         let predicate = test(&mut b, and);
         b.effect(Opcode::Kill, &[predicate]);
         b.effect(Opcode::End, &[less]);
-        run(&mut program, &Target::by_name(gpu).unwrap());
+        run(&mut program, &Target::by_name(gpu).unwrap(), Rules::ALL);
         assert_eq!(opcodes(&program), expected, "{gpu}");
     }
 }
@@ -254,7 +254,7 @@ fn bitwise_operations_on_numbers_are_compared_with_0() {
         let predicate = test(&mut b, number);
         b.effect(Opcode::Kill, &[predicate]);
         b.effect(Opcode::End, &[less]);
-        run(&mut program, &Target::default());
+        run(&mut program, &Target::default(), Rules::ALL);
         assert_eq!(opcodes(&program), [Opcode::CmpsF, opcode, Opcode::CmpsS, Opcode::Kill, Opcode::End]);
     }
 }
@@ -271,11 +271,11 @@ fn branches_take_negations_and_two_predicates() {
     let predicate = test(&mut b, negated);
     b.effect(Opcode::Br, &[predicate]);
     let mut old = program.clone();
-    run(&mut program, &Target::default());
+    run(&mut program, &Target::default(), Rules::ALL);
     // !(less && !equal) is !less || equal.
     assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::CmpsS, Opcode::Brao]);
     assert_eq!(last(&program).srcs.iter().map(|src| src.mods).collect::<Vec<_>>(), [Mods::NOT, Mods::empty()]);
-    run(&mut old, &Target::by_name("a540").unwrap());
+    run(&mut old, &Target::by_name("a540").unwrap(), Rules::ALL);
     assert_eq!(opcodes(&old), [Opcode::CmpsF, Opcode::CmpsS, Opcode::AndB, Opcode::CmpsS, Opcode::Br]);
 }
 
@@ -289,7 +289,7 @@ fn a_disjunction_with_not_is_no_branch_on_two_predicates() {
     let either = bitop(&mut b, Opcode::OrB, less, equal.with_mods(Mods::NOT));
     let predicate = test(&mut b, either);
     b.effect(Opcode::Br, &[predicate]);
-    run(&mut program, &Target::default());
+    run(&mut program, &Target::default(), Rules::ALL);
     assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::CmpsS, Opcode::OrB, Opcode::CmpsS, Opcode::Br]);
 }
 
@@ -307,7 +307,7 @@ fn selections_exchange_their_operands() {
         }
         let chosen = select(&mut b, x, condition, y);
         b.effect(Opcode::End, &[chosen]);
-        run(&mut program, &Target::default());
+        run(&mut program, &Target::default(), Rules::ALL);
         assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::SelB32, Opcode::End]);
         let select = def(&program, chosen);
         assert_eq!((select.srcs[0], select.srcs[1].value(), select.srcs[2]), (y, less.value(), x));
@@ -324,7 +324,7 @@ fn a_negation_with_other_readers_stays() {
     let wide = widen(&mut b, negation);
     let chosen = select(&mut b, x, wide, y);
     b.effect(Opcode::End, &[chosen, wide]);
-    run(&mut program, &Target::default());
+    run(&mut program, &Target::default(), Rules::ALL);
     assert_eq!(opcodes(&program), [Opcode::CmpsF, Opcode::XorB, Opcode::SelB32, Opcode::End]);
     assert_eq!(def(&program, chosen).srcs[0], x);
 }
@@ -340,7 +340,7 @@ fn conjunctions_read_a_negation_as_not() {
     let unless = not(&mut b, less);
     let either = bitop(&mut b, Opcode::OrB, unless, both);
     b.effect(Opcode::End, &[either]);
-    run(&mut program, &Target::default());
+    run(&mut program, &Target::default(), Rules::ALL);
     let expected = [Opcode::CmpsF, Opcode::CmpsF, Opcode::AndB, Opcode::XorB, Opcode::OrB, Opcode::End];
     assert_eq!(opcodes(&program), expected);
     assert_eq!(def(&program, both).srcs[..], [equal.with_mods(Mods::NOT), less]);
@@ -358,7 +358,7 @@ fn phis_of_bools_are_bools() {
         let negation = not(&mut b, phi);
         let predicate = test(&mut b, negation);
         b.effect(Opcode::Br, &[predicate]);
-        run(&mut program, &Target::default());
+        run(&mut program, &Target::default(), Rules::ALL);
         let inverted = last(&program).srcs[0].mods == Mods::NOT;
         assert_eq!(inverted, number == 0, "{:?}", opcodes(&program));
     }
@@ -372,7 +372,7 @@ fn numbers_are_no_bools() {
     let flipped = not(&mut b, x);
     let chosen = select(&mut b, x, flipped, y);
     b.effect(Opcode::End, &[chosen]);
-    run(&mut program, &Target::default());
+    run(&mut program, &Target::default(), Rules::ALL);
     assert_eq!(opcodes(&program), [Opcode::XorB, Opcode::SelB32, Opcode::End]);
     assert_eq!(def(&program, chosen).srcs[..], [x, flipped, y]);
 }

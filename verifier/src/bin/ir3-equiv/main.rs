@@ -14,7 +14,8 @@ mod verify;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
+use ir3_compiler::features::{Feature, Features};
+use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
 use ir3_verifier::plants::{self, Plant};
 use std::process::ExitCode;
@@ -85,15 +86,14 @@ struct Compiler {
 /// Which stages run.
 #[derive(Args, Clone)]
 struct Stages {
-    /// Leave out a stage. May be repeated.
-    #[arg(long, value_name = "STAGE", value_parser = PossibleValuesParser::new(Stage::OPTIONAL.map(Stage::name)))]
-    disable: Vec<String>,
+    /// Leave out a stage, or a part of one. May be repeated.
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',', value_parser = feature_names())]
+    disable: Vec<Feature>,
 }
 
 impl Stages {
     fn options(&self) -> Options {
-        let disabled = |stage: &Stage| self.disable.iter().any(|name| name == stage.name());
-        Stage::OPTIONAL.into_iter().filter(disabled).fold(Options::default(), Options::without)
+        self.disable.iter().copied().fold(Options::default(), Options::without)
     }
 }
 
@@ -113,6 +113,12 @@ struct Planted {
     /// Plants a bug behind a stage of the backend, to see what comes of it.
     #[arg(long, value_name = "BUG", value_parser = plant_names(), help_heading = "Testing ir3-equiv itself")]
     plant: Option<&'static Plant>,
+}
+
+/// The features by their names.
+fn feature_names() -> impl TypedValueParser<Value = Feature> {
+    PossibleValuesParser::new(Features::all().iter().map(Feature::name))
+        .try_map(|name| Feature::from_name(&name).ok_or("found no such feature"))
 }
 
 /// The planted bugs by their names, which the help lists.

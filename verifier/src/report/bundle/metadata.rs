@@ -8,8 +8,9 @@ use crate::plants::{self, Plant};
 use crate::reduce::Failure;
 use crate::reduce::oracle::DifferenceKind;
 use crate::semantics::env::Env;
+use ir3_compiler::features::{Feature, Features};
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage};
+use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -17,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The version of the format. Readers refuse others.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A folder that is not a bundle.
 #[derive(Debug, thiserror::Error)]
@@ -95,20 +96,9 @@ struct Metadata {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedOptions {
-    #[serde(default)]
-    scalar_alu: bool,
-    copy_propagation: bool,
-    #[serde(default)]
-    value_numbering: bool,
-    #[serde(default)]
-    constants: bool,
-    dead_code: bool,
-    #[serde(default)]
-    saturation: bool,
-    #[serde(default)]
-    fold: bool,
+    /// Those in use: what the backend learns later has no part in an old failure.
+    features: Vec<String>,
     last: String,
-    #[serde(default = "SavedOptions::all_registers")]
     registers: String,
 }
 
@@ -132,24 +122,9 @@ enum SavedOrigin {
 impl SavedOptions {
     fn of(options: &Options) -> Self {
         // A new option must be kept, too.
-        let Options {
-            scalar_alu,
-            copy_propagation,
-            value_numbering,
-            constants,
-            dead_code,
-            saturation,
-            fold,
-            last,
-            registers,
-        } = *options;
-        let (last, registers) = (last.name().to_owned(), registers.to_string());
-        Self { scalar_alu, copy_propagation, value_numbering, constants, dead_code, saturation, fold, last, registers }
-    }
-
-    /// What a bundle without the field was made with.
-    fn all_registers() -> String {
-        RegisterLimit::Target.to_string()
+        let Options { features, last, registers } = *options;
+        let features = features.iter().map(|feature| feature.name().to_owned()).collect();
+        Self { features, last: last.name().to_owned(), registers: registers.to_string() }
     }
 }
 
@@ -306,31 +281,17 @@ impl Fields<'_> {
     }
 
     fn options(&self, saved: SavedOptions) -> Result<Options, ReadError> {
-        let SavedOptions {
-            scalar_alu,
-            copy_propagation,
-            value_numbering,
-            constants,
-            dead_code,
-            saturation,
-            fold,
-            last,
-            registers,
-        } = saved;
+        let SavedOptions { features, last, registers } = saved;
+        let features = features.iter().map(|name| self.feature(name)).collect::<Result<Features, _>>()?;
         let last = self.stage("last", &last)?;
         let registers =
             registers.parse().map_err(|_| self.bad("registers", &registers, "a number, `min`, `min+N` or `target`"))?;
-        Ok(Options {
-            scalar_alu,
-            copy_propagation,
-            value_numbering,
-            constants,
-            dead_code,
-            saturation,
-            fold,
-            last,
-            registers,
-        })
+        Ok(Options { features, last, registers })
+    }
+
+    fn feature(&self, name: &str) -> Result<Feature, ReadError> {
+        let known = || Features::all().iter().map(Feature::name).collect::<Vec<_>>().join(", ");
+        Feature::from_name(name).ok_or_else(|| self.bad("features", name, &format!("one of {}", known())))
     }
 
     fn bad(&self, field: &'static str, found: &str, expected: &str) -> ReadError {

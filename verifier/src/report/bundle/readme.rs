@@ -3,6 +3,7 @@
 use super::{Case, Evidence, Origin};
 use crate::interp::Difference;
 use crate::reduce::Failure;
+use ir3_compiler::features::Features;
 use ir3_compiler::nir;
 use std::fmt::{self, Write as _};
 
@@ -197,19 +198,13 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
     writeln!(text)?;
     writeln!(text, "- GPU: {}", target.name)?;
     let mut chosen: Vec<String> = Vec::new();
-    let passes = [
-        ("scalar ALU", options.scalar_alu),
-        ("copy propagation", options.copy_propagation),
-        ("value numbering", options.value_numbering),
-        ("immediates in the constant file", options.constants),
-        ("dead code removal", options.dead_code),
-        ("folding of clamps", options.saturation),
-        ("folding of results", options.fold),
-    ];
-    for (option, on) in passes {
-        if !on {
-            chosen.push(format!("no {option}"));
-        }
+    let names =
+        |features: Features| features.iter().map(|feature| format!("`{feature}`")).collect::<Vec<_>>().join(", ");
+    match (options.features, !options.features) {
+        (_, off) if off.is_empty() => {}
+        (on, _) if on.is_empty() => chosen.push("no optional feature".to_owned()),
+        (on, off) if on.len() < off.len() => chosen.push(format!("of all features only {}", names(on))),
+        (_, off) => chosen.push(format!("without {}", names(off))),
     }
     if options.registers != Default::default() {
         chosen.push(format!("`--max-registers {}`", options.registers));

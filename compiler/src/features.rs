@@ -1,0 +1,88 @@
+//! What the backend can do without, by name.
+//!
+//! A feature is an optional stage, or a part of a stage that pays by itself. Each can be left out alone, to see what it is
+//! worth, or whether it is the one that goes wrong.
+
+use crate::pipeline::Stage;
+use enumset::{EnumSet, EnumSetType};
+use std::fmt;
+
+/// Something that the backend can do without.
+#[derive(Debug, Hash, PartialOrd, Ord, EnumSetType)]
+pub enum Feature {
+    /// Uniform values are computed by the scalar ALU, where the target has one.
+    ScalarAlu,
+    /// Copies are propagated.
+    CopyPropagation,
+    /// What has been computed already is not computed again, but for comparisons.
+    ValueNumbering,
+    /// Comparisons that have been made are not made again.
+    ComparisonNumbering,
+    /// Immediates go to the constant file.
+    Constants,
+    /// Dead code is removed.
+    DeadCode,
+    /// Clamps are folded into what they clamp.
+    Saturation,
+    /// Negations are folded into branches, selections and bitwise operations.
+    Negations,
+    /// Branches read two predicates.
+    BranchAndOr,
+    /// Comparisons write predicates.
+    PredicateComparisons,
+    /// Bitwise operations write predicates.
+    PredicateBitops,
+    /// Operations convert their own results.
+    Conversions,
+}
+
+/// Features that are in use.
+pub type Features = EnumSet<Feature>;
+
+impl Feature {
+    /// The name that the command line and the reports use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ScalarAlu => "scalar-alu",
+            Self::CopyPropagation => "copy-propagation",
+            Self::ValueNumbering => "value-numbering",
+            Self::ComparisonNumbering => "comparison-numbering",
+            Self::Constants => "constants",
+            Self::DeadCode => "dead-code",
+            Self::Saturation => "saturation",
+            Self::Negations => "negations",
+            Self::BranchAndOr => "branch-and-or",
+            Self::PredicateComparisons => "predicate-comparisons",
+            Self::PredicateBitops => "predicate-bitops",
+            Self::Conversions => "conversions",
+        }
+    }
+
+    /// The feature of a name as [`Feature::name`] gives it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Features::all().iter().find(|feature| feature.name() == name)
+    }
+
+    /// The stage that has it. A stage all of whose features are left out does not run.
+    pub const fn stage(self) -> Stage {
+        match self {
+            Self::ScalarAlu => Stage::ScalarAlu,
+            Self::CopyPropagation => Stage::CopyPropagation,
+            Self::ValueNumbering | Self::ComparisonNumbering => Stage::ValueNumbering,
+            Self::Constants => Stage::Constants,
+            Self::DeadCode => Stage::DeadCode,
+            Self::Saturation => Stage::Saturation,
+            Self::Negations
+            | Self::BranchAndOr
+            | Self::PredicateComparisons
+            | Self::PredicateBitops
+            | Self::Conversions => Stage::Fold,
+        }
+    }
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

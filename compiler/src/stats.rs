@@ -14,8 +14,12 @@
 //! comes next in the code anyway is not counted, and a branch of which neither side comes next counts twice. A macro
 //! counts as one instruction.
 
+mod branches;
+
+pub use branches::{BRANCHES, Branches};
+
 use crate::ir3::{
-    ArrayAccess, Attrs, Block, Category, CodeOrder, InstrData, Opcode, Place, Program, RegClass, RegFile, SrcOperand,
+    ArrayAccess, Attrs, Category, CodeOrder, InstrData, Opcode, Place, Program, RegClass, RegFile, SrcOperand,
     WriteMask,
 };
 use crate::target::Target;
@@ -47,6 +51,10 @@ pub struct Stats {
     pub categories: [u32; 8],
     /// Instructions of the preamble, its nops among them.
     pub preamble: u32,
+    /// Instructions that write a predicate, those of the preamble among them.
+    pub predicates: u32,
+    /// Branches, those of the preamble among them.
+    pub branches: Branches,
 }
 
 impl Stats {
@@ -72,20 +80,27 @@ impl Stats {
                     continue;
                 }
                 in_preamble |= matches!(opcode, Opcode::Shps | Opcode::ShpsMacro);
-                let count = match explicit_jumps || !opcode.is_terminator() {
+                if opcode.is_terminator() && !explicit_jumps {
+                    for opcode in branches::explicit(program, &order, position, opcode) {
+                        stats.count(data, opcode, 1, in_preamble);
+                    }
+                } else {
                     // A swap is two moves, which legalized programs say by a repetition.
-                    _ if opcode == Opcode::Swz => 2,
-                    true => 1 + u32::from(data.repeat),
-                    false => jumps(program, &order, position, opcode),
-                };
-                stats.count(data, count, in_preamble);
+                    let count = if opcode == Opcode::Swz { 2 } else { 1 + u32::from(data.repeat) };
+                    stats.count(data, opcode, count, in_preamble);
+                }
                 in_preamble &= opcode != Opcode::Shpe;
             }
         }
         stats
     }
 
-    fn count(&mut self, data: &InstrData, count: u32, in_preamble: bool) {
+    /// Counts an instruction that stands as `opcode` in the final program.
+    fn count(&mut self, data: &InstrData, opcode: Opcode, count: u32, in_preamble: bool) {
+        self.branches.count(opcode, count);
+        if data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate) {
+            self.predicates += count;
+        }
         if in_preamble {
             self.preamble += count + u32::from(data.nop);
             return;
@@ -93,7 +108,7 @@ impl Stats {
         self.instructions += count + u32::from(data.nop);
         self.categories[0] += u32::from(data.nop);
         self.nops += u32::from(data.nop);
-        match data.opcode {
+        match opcode {
             Opcode::Nop => self.nops += count,
             Opcode::Mov => match data.move_types() {
                 Some((src, dst)) if src != dst => self.cov += count,
@@ -110,7 +125,7 @@ impl Stats {
             Opcode::Ldp | Opcode::ReloadMacro => self.ldp += components(data),
             _ => {}
         }
-        if let Some(category) = number(data.opcode.category()) {
+        if let Some(category) = number(opcode.category()) {
             self.categories[category] += count;
         }
     }
@@ -177,25 +192,4 @@ const fn number(category: Category) -> Option<usize> {
 /// Whether jumps are explicit.
 fn is_legalized(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| matches!(program.instrs[instr].attrs, Attrs::Branch { target: Some(_) }))
-}
-
-/// How many instructions a terminator becomes.
-fn jumps(program: &Program, order: &CodeOrder, position: usize, opcode: Opcode) -> u32 {
-    let block = program.layout[position];
-    if order.is_empty(block) {
-        return 0;
-    }
-    let next = program.layout[position + 1..].iter().copied().find(|&block| !order.is_empty(block));
-    let falls_through = |successor: Block| Some(order.landing(successor)) == next;
-    match (opcode, program.blocks[block].successors) {
-        (Opcode::Jump, [Some(only), None]) => u32::from(!falls_through(only)),
-        // These jump to the second, and to nothing else.
-        (Opcode::Getone | Opcode::Getlast | Opcode::Shps, [Some(first), Some(_)]) => {
-            1 + u32::from(!falls_through(first))
-        }
-        (Opcode::Br | Opcode::Braa | Opcode::Brao | Opcode::Bany | Opcode::Ball, [Some(first), Some(second)]) => {
-            1 + u32::from(!falls_through(first) && !falls_through(second))
-        }
-        _ => 1,
-    }
 }

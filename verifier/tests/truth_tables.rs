@@ -15,6 +15,7 @@
 //! those of depth 3 that is spread over all of them.
 
 use cpu_time::ProcessTime;
+use ir3_compiler::features::Features;
 use ir3_compiler::ir3::{Block, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Def, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::pipeline::{self, Options};
@@ -202,7 +203,8 @@ impl Figures {
 
 /// Without all that works on conditions.
 fn without_folding() -> Options {
-    Options { fold: false, ..Options::default() }
+    let folds = Features::all().iter().filter(|feature| feature.stage() == pipeline::Stage::Fold);
+    folds.fold(Options::default(), Options::without)
 }
 
 /// Compiles trees and runs them.

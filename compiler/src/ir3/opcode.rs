@@ -674,6 +674,19 @@ impl Opcode {
         )
     }
 
+    /// The branch that is taken where this one is not, if its predicates are inverted, too: De Morgan. `None` for what
+    /// cannot be inverted.
+    pub const fn inverse_branch(self) -> Option<Self> {
+        Some(match self {
+            Self::Br => Self::Br,
+            Self::Braa => Self::Brao,
+            Self::Brao => Self::Braa,
+            Self::Bany => Self::Ball,
+            Self::Ball => Self::Bany,
+            _ => return None,
+        })
+    }
+
     /// Whether it is no instruction of the machine (phi, collect, split, parallel copy, input, prefetch).
     pub fn is_meta(self) -> bool {
         self.category() == Category::Meta

@@ -55,6 +55,8 @@ impl Statistics {
             ldp: counted.ldp,
             categories: ["cat0", "cat1", "cat2", "cat3", "cat4", "cat5", "cat6", "cat7"].map(get),
             preamble: get("preamble"),
+            predicates: counted.predicates,
+            branches: counted.branches,
         }
     }
 

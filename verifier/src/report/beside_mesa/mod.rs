@@ -11,9 +11,9 @@ use crate::check::Snapshot;
 use crate::mesa::{InputError, Log, SectionKind, Source, Statistics};
 use ir3_compiler::ir3::{self, workload};
 use ir3_compiler::pipeline::{self, Options};
-use ir3_compiler::stats::Stats;
+use ir3_compiler::stats::{Branches, Stats};
 use ir3_compiler::target::Target;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::Path;
 
@@ -44,13 +44,22 @@ pub struct Figures {
     pub preamble: u32,
     /// Instructions that do something, by category.
     pub categories: [u32; 8],
+    /// Instructions that write a predicate. Mesa's are counted from its final program, where that is in the log.
+    pub predicates: u32,
+    /// Branches by their kind, counted likewise.
+    #[serde(serialize_with = "by_name")]
+    pub branches: Branches,
+}
+
+fn by_name<S: Serializer>(branches: &Branches, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(branches.iter().map(|(opcode, count)| (opcode.name(), count)))
 }
 
 /// A figure by its name.
 pub type Figure = (&'static str, fn(&Figures) -> u32);
 
 /// The figures of which sums make sense, in the order of the table.
-pub const FIGURES: [Figure; 20] = [
+pub const FIGURES: [Figure; 21] = [
     ("instructions", |f| f.instructions),
     ("mov", |f| f.mov),
     ("cov", |f| f.cov),
@@ -71,6 +80,7 @@ pub const FIGURES: [Figure; 20] = [
     ("cat5", |f| f.categories[5]),
     ("cat6", |f| f.categories[6]),
     ("cat7", |f| f.categories[7]),
+    ("predicates", |f| f.predicates),
 ];
 
 /// The figures of which the worst shaders are listed.
@@ -101,6 +111,8 @@ impl Figures {
             ldp: stats.ldp,
             preamble: stats.preamble,
             categories,
+            predicates: stats.predicates,
+            branches: stats.branches,
         }
     }
 
@@ -124,6 +136,8 @@ impl Figures {
         for (sum, n) in self.categories.iter_mut().zip(other.categories) {
             *sum += n;
         }
+        self.predicates += other.predicates;
+        self.branches += other.branches;
     }
 }
 
@@ -264,6 +278,9 @@ impl fmt::Display for Table {
         for (name, figure) in FIGURES {
             let (ours, mesa) = (figure(&ours), figure(&mesa));
             writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
+        }
+        for ((opcode, ours), (_, mesa)) in ours.branches.iter().zip(mesa.branches.iter()) {
+            writeln!(f, "{:13}  {ours:>9}  {mesa:>9}  {:5.3}", opcode.name(), ratio(ours, mesa))?;
         }
         Ok(())
     }

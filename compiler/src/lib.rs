@@ -5,6 +5,7 @@
 
 pub mod features;
 pub mod ir3;
+pub mod legalize;
 pub mod nir;
 pub mod opt;
 pub mod pipeline;

@@ -10,9 +10,10 @@
 //! - `full` and `half` are vec4 of general registers; where the files are merged, half registers count as full;
 //! - `stp` and `ldp` are components of private memory, not instructions.
 //!
-//! A program that has not been legalized yet has no nops, and its jumps stand for what they may become: a jump to what
-//! comes next in the code anyway is not counted, and a branch of which neither side comes next counts twice. A macro
-//! counts as one instruction.
+//! A program that has not been legalized yet has no nops. If it has registers, those are counted that its results need
+//! ([`Delays`]), and none that would carry an `(ss)` or an `(eq)`. Its jumps stand for what they may become: a jump to
+//! what comes next in the code anyway is not counted, and a branch of which neither side comes next counts twice. A
+//! macro counts as one instruction.
 
 mod branches;
 
@@ -22,6 +23,7 @@ use crate::ir3::{
     ArrayAccess, Attrs, Category, CodeOrder, InstrData, Opcode, Place, Program, RegClass, RegFile, SrcOperand,
     WriteMask,
 };
+use crate::legalize::delays::Delays;
 use crate::target::Target;
 
 /// The figures. See the module's text.
@@ -69,6 +71,7 @@ impl Stats {
     pub fn of(program: &Program, target: &Target) -> Self {
         let mut stats = Self::default();
         let explicit_jumps = is_legalized(program);
+        let delays = (!explicit_jumps && has_registers(program)).then(|| Delays::of(program, target));
         let order = CodeOrder::new(program);
         let mut in_preamble = false;
         for (position, &block) in program.layout.iter().enumerate() {
@@ -89,10 +92,23 @@ impl Stats {
                     let count = if opcode == Opcode::Swz { 2 } else { 1 + u32::from(data.repeat) };
                     stats.count(data, opcode, count, in_preamble);
                 }
+                let needed = delays.as_ref().map_or(0, |delays| delays.before(instr) + delays.behind(instr));
+                stats.count_nops(u32::from(data.nop) + needed, in_preamble);
                 in_preamble &= opcode != Opcode::Shpe;
             }
         }
         stats
+    }
+
+    /// Counts nops that stand in front of an instruction, or that it carries.
+    fn count_nops(&mut self, nops: u32, in_preamble: bool) {
+        if in_preamble {
+            self.preamble += nops;
+            return;
+        }
+        self.instructions += nops;
+        self.categories[0] += nops;
+        self.nops += nops;
     }
 
     /// Counts an instruction that stands as `opcode` in the final program.
@@ -102,12 +118,10 @@ impl Stats {
             self.predicates += count;
         }
         if in_preamble {
-            self.preamble += count + u32::from(data.nop);
+            self.preamble += count;
             return;
         }
-        self.instructions += count + u32::from(data.nop);
-        self.categories[0] += u32::from(data.nop);
-        self.nops += u32::from(data.nop);
+        self.instructions += count;
         match opcode {
             Opcode::Nop => self.nops += count,
             Opcode::Mov => match data.move_types() {
@@ -187,6 +201,12 @@ const fn number(category: Category) -> Option<usize> {
         Category::Barrier => 7,
         Category::Meta => return None,
     })
+}
+
+/// Whether all that is written is a register, so that its time can be told.
+fn has_registers(program: &Program) -> bool {
+    let known = |place: &Place| place.reg().is_some() || matches!(place, Place::Relative { .. });
+    program.iter_instrs().all(|(_, instr)| program.instrs[instr].dsts.iter().all(|dst| known(&dst.place)))
 }
 
 /// Whether jumps are explicit.

@@ -1,0 +1,347 @@
+//! Nops: how many must stand in front of each instruction, for the time that results of the ALU take.
+//!
+//! A scoreboard is kept in the order of the code: for every register, from which cycle on it may be read by the ALU, and
+//! from which by all others. A cycle is an issue slot, and only what is issued by the ALU or changes the flow takes one
+//! ([`issue_slots`]). The rules:
+//! - what the ALU writes can be read by the ALU after [`NEAR`] slots, by others, in the other width, or of predicates
+//!   and addresses, after [`FAR`];
+//! - an element of a repetition is written and read in its own slot, the two moves of a swap likewise; relative to an
+//!   address nobody knows which element is meant, so all are written last and read first;
+//! - the third source of a multiplication with addition is read [`THIRD_SOURCE`] slots late;
+//! - shared registers, and what other units write, are waited for otherwise and have no part here.
+//!
+//! Half registers are the halves of full ones, so a write changes the times of both. Mesa has it so for the GPUs too
+//! whose files are apart, and we know of nobody who has shown that less is enough there.
+//!
+//! At the beginning of a block a register's time is the latest that any logical predecessor leaves. Around a loop this
+//! is repeated until nothing changes; times at a beginning never go back, so it ends. Addresses are written in the
+//! block that reads them. Behind `prede`, and behind the second of `predt` and `predf`, some GPUs want nops of their own.
+
+use super::latency::{FAR, NEAR, THIRD_SOURCE, is_alu, issue_slots, reads_third_late};
+use crate::ir3::{
+    ArrayAccess, Block, Category, Instr, InstrData, Opcode, PhysReg, Place, Program, RegClass, RegFile, SrcOperand,
+};
+use crate::target::{Generation, Target};
+use cranelift_entity::SecondaryMap;
+use std::ops::Range;
+
+/// The nops that a program with registers needs.
+#[derive(Clone, Debug)]
+pub struct Delays {
+    before: SecondaryMap<Instr, u8>,
+    behind: SecondaryMap<Instr, u8>,
+}
+
+impl Delays {
+    /// Of a program with registers. Nops that are there already count for the time they take.
+    #[must_use]
+    pub fn of(program: &Program, target: &Target) -> Self {
+        let behind = behind(program, target);
+        let mut before = SecondaryMap::with_capacity(program.instrs.len());
+        let mut board = Scoreboard::new(target);
+        let mut entries: SecondaryMap<Block, Vec<Pending>> = SecondaryMap::new();
+        let mut exits: SecondaryMap<Block, Vec<Pending>> = SecondaryMap::new();
+        let mut stale: SecondaryMap<Block, bool> = SecondaryMap::with_default(true);
+        let mut again = true;
+        while std::mem::take(&mut again) {
+            for &block in &program.layout {
+                if !std::mem::take(&mut stale[block]) {
+                    continue;
+                }
+                let data = &program.blocks[block];
+                board.begin(&entries[block]);
+                for &predecessor in &data.predecessors {
+                    board.load(&exits[predecessor]);
+                }
+                entries[block] = board.pending();
+                for &instr in &data.instrs {
+                    before[instr] = board.issue(&program.instrs[instr]) as u8;
+                    board.cycle += u32::from(behind[instr]);
+                }
+                let exit = board.pending();
+                if exit != exits[block] {
+                    exits[block] = exit;
+                    for successor in data.successors() {
+                        stale[successor] = true;
+                        again = true;
+                    }
+                }
+            }
+        }
+        Self { before, behind }
+    }
+
+    /// How many nops must stand in front of an instruction.
+    #[must_use]
+    pub fn before(&self, instr: Instr) -> u32 {
+        u32::from(self.before[instr])
+    }
+
+    /// How many must stand behind it, as a nop of their own: some GPUs want them where lanes wake up.
+    #[must_use]
+    pub fn behind(&self, instr: Instr) -> u32 {
+        u32::from(self.behind[instr])
+    }
+}
+
+/// Behind the second of a pair of `predt` and `predf`.
+const BEHIND_PREDTF: u8 = 5;
+const BEHIND_PREDE: u8 = 7;
+
+fn behind(program: &Program, target: &Target) -> SecondaryMap<Instr, u8> {
+    let mut behind = SecondaryMap::new();
+    let mut open = false;
+    for (_, instr) in program.iter_instrs() {
+        match program.instrs[instr].opcode {
+            Opcode::Predt | Opcode::Predf => {
+                if open && target.quirks.predtf_nop {
+                    behind[instr] = BEHIND_PREDTF;
+                }
+                open = true;
+            }
+            Opcode::Prede => {
+                if target.quirks.prede_nop {
+                    behind[instr] = BEHIND_PREDE;
+                }
+                open = false;
+            }
+            _ => {}
+        }
+    }
+    behind
+}
+
+/// The most nops that an instruction carries behind itself.
+const MOST_CARRIED: u32 = 3;
+/// The most repetitions of a nop.
+const MOST_REPEATED: u32 = 5;
+
+/// Puts the nops in: from a6xx on as `(nopN)` of the instruction in front, where that is a cat2 or cat3 without
+/// repetition; else as repetitions of a nop that is there; else as a new one.
+pub fn insert(program: &mut Program, target: &Target) {
+    let delays = Delays::of(program, target);
+    let mut out = Vec::new();
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        let list = std::mem::take(&mut program.blocks[block].instrs);
+        out.clear();
+        for &instr in &list {
+            let mut delay = delays.before(instr);
+            // What is not of the machine is in nobody's way.
+            let last = out.iter().rev().copied().find(|&last: &Instr| !program.instrs[last].opcode.is_meta());
+            if let Some(last) = last.filter(|_| delay > 0) {
+                let scalar = super::latency::is_scalar_alu(&program.instrs[instr], target);
+                let data = &mut program.instrs[last];
+                let carries = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3) && data.repeat == 0;
+                if target.generation >= Generation::A6xx && carries && !scalar {
+                    let more = delay.min(MOST_CARRIED.saturating_sub(u32::from(data.nop)));
+                    data.nop += more as u8;
+                    delay -= more;
+                } else if data.opcode == Opcode::Nop {
+                    let more = delay.min(MOST_REPEATED.saturating_sub(u32::from(data.repeat)));
+                    data.repeat += more as u8;
+                    delay -= more;
+                }
+            }
+            let mut nop = |count: u32| {
+                let nop = InstrData { repeat: count as u8 - 1, ..InstrData::new(Opcode::Nop) };
+                program.instrs.push(nop)
+            };
+            if delay > 0 {
+                out.push(nop(delay));
+            }
+            out.push(instr);
+            if delays.behind(instr) > 0 {
+                out.push(nop(delays.behind(instr)));
+            }
+        }
+        program.blocks[block].instrs.clone_from(&out);
+    }
+}
+
+/// When a register may be read: cycles, all of them absolute on the board, counted from the end of a block in between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Ready {
+    alu: u32,
+    others: u32,
+}
+
+/// A register, by its place on the board, that has to be waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pending {
+    slot: u16,
+    ready: Ready,
+}
+
+const FULL: Range<u16> = 0..192;
+/// In one file with the full ones there are twice as many, though no instruction reaches the second half.
+const HALF: Range<u16> = FULL.end..FULL.end + 384;
+const PREDICATES: Range<u16> = HALF.end..HALF.end + 4;
+const ADDRESSES: Range<u16> = PREDICATES.end..PREDICATES.end + 2;
+
+struct Scoreboard<'a> {
+    target: &'a Target,
+    /// By slot. What is not greater than `cycle` is as good as 0.
+    ready: Vec<Ready>,
+    /// Slots that were written in this block, some more than once.
+    touched: Vec<u16>,
+    cycle: u32,
+}
+
+impl<'a> Scoreboard<'a> {
+    fn new(target: &'a Target) -> Self {
+        Self { target, ready: vec![Ready::default(); usize::from(ADDRESSES.end)], touched: Vec::new(), cycle: 0 }
+    }
+
+    /// A new block.
+    fn begin(&mut self, entry: &[Pending]) {
+        for slot in self.touched.drain(..) {
+            self.ready[usize::from(slot)] = Ready::default();
+        }
+        self.cycle = 0;
+        self.load(entry);
+    }
+
+    /// The times are those of the board and these, whichever are later.
+    fn load(&mut self, pending: &[Pending]) {
+        for &Pending { slot, ready } in pending {
+            self.raise(slot, ready);
+        }
+    }
+
+    fn raise(&mut self, slot: u16, ready: Ready) {
+        let now = &mut self.ready[usize::from(slot)];
+        *now = Ready { alu: now.alu.max(ready.alu), others: now.others.max(ready.others) };
+        self.touched.push(slot);
+    }
+
+    /// What whoever comes next has to wait for, counted from now.
+    fn pending(&mut self) -> Vec<Pending> {
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        let left = |&slot: &u16| {
+            let Ready { alu, others } = self.ready[usize::from(slot)];
+            let ready = Ready { alu: alu.saturating_sub(self.cycle), others: others.saturating_sub(self.cycle) };
+            (ready != Ready::default() && slot < ADDRESSES.start).then_some(Pending { slot, ready })
+        };
+        self.touched.iter().filter_map(left).collect()
+    }
+
+    /// Issues an instruction: how many nops it needs in front.
+    fn issue(&mut self, data: &InstrData) -> u32 {
+        let delay = self.delay(data);
+        self.cycle += delay;
+        let slots = issue_slots(data, self.target);
+        self.cycle += slots.min(1);
+        self.write(data);
+        self.cycle += slots.saturating_sub(1) + u32::from(data.nop);
+        delay
+    }
+
+    fn delay(&self, data: &InstrData) -> u32 {
+        if matches!(data.opcode, Opcode::End | Opcode::Chmask) || data.opcode.is_meta() {
+            return 0;
+        }
+        let alu = is_alu(data.opcode);
+        let mut delay = 0;
+        for (index, src) in data.srcs.iter().enumerate() {
+            let SrcOperand::Place(place) = &src.operand else { continue };
+            let Some(slots) = Slots::of(src.class, place, src.mask.span()) else { continue };
+            let mut read = self.cycle;
+            if matches!(data.opcode, Opcode::Gat | Opcode::Swz) {
+                read += index as u32;
+            }
+            if index == 2 && reads_third_late(data.opcode) {
+                read += THIRD_SOURCE;
+            }
+            let advances = data.repeat > 0 && !slots.relative;
+            for slot in slots.range {
+                let Ready { alu: near, others } = self.ready[usize::from(slot)];
+                let ready = if alu { near } else { others };
+                delay = delay.max(ready.saturating_sub(read));
+                read += u32::from(advances);
+            }
+        }
+        delay
+    }
+
+    /// The times of what an instruction writes, one cycle after it was issued.
+    fn write(&mut self, data: &InstrData) {
+        if data.opcode.is_meta() {
+            return;
+        }
+        for (index, dst) in data.dsts.iter().enumerate() {
+            let Some(slots) = Slots::of(dst.class, &dst.place, dst.mask.span()) else { continue };
+            let mut written = self.cycle;
+            if matches!(data.opcode, Opcode::Sct | Opcode::Swz) {
+                written += index as u32;
+            }
+            if slots.relative {
+                written += u32::from(data.repeat);
+            }
+            let advances = data.repeat > 0 && !slots.relative;
+            for slot in slots.range {
+                self.write_slot(slot, data, written);
+                written += u32::from(advances);
+            }
+        }
+    }
+
+    fn write_slot(&mut self, slot: u16, data: &InstrData, written: u32) {
+        let far = Ready { alu: written + FAR, others: written + FAR };
+        if slot >= PREDICATES.start {
+            self.raise(slot, far);
+            return;
+        }
+        let aliases = aliases(slot);
+        if !is_alu(data.opcode) {
+            self.ready[usize::from(slot)] = Ready::default();
+            aliases.for_each(|alias| self.ready[usize::from(alias)] = Ready::default());
+            return;
+        }
+        self.raise(slot, Ready { alu: written + NEAR, others: written + FAR });
+        aliases.for_each(|alias| self.raise(alias, far));
+    }
+}
+
+/// The slots of the other width that a slot shares its register with.
+fn aliases(slot: u16) -> Range<u16> {
+    if slot < FULL.end {
+        let first = HALF.start + 2 * slot;
+        first..first + 2
+    } else {
+        let full = (slot - HALF.start) / 2;
+        full..full + 1
+    }
+}
+
+/// The registers of an operand on the board.
+struct Slots {
+    range: Range<u16>,
+    /// Nobody knows which.
+    relative: bool,
+}
+
+impl Slots {
+    fn of(class: RegClass, place: &Place, span: u32) -> Option<Self> {
+        let (first, count, relative) = match *place {
+            Place::Relative { offset, size } => (i32::from(offset), u32::from(size), true),
+            Place::Array(ArrayAccess { base: Some(base), offset, relative, .. }) => {
+                (i32::from(base.0) + i32::from(offset), span, relative)
+            }
+            _ => (i32::from(place.reg()?.0), span, false),
+        };
+        let (file, origin) = match class.file {
+            RegFile::General => (if class.half { HALF } else { FULL }, 0),
+            RegFile::Predicate => (PREDICATES, PhysReg::P0_X.0),
+            RegFile::Address => (ADDRESSES, PhysReg::A0_X.0),
+            RegFile::Shared => return None,
+        };
+        // `r63.x` is none.
+        let first =
+            u16::try_from(first.max(0) - i32::from(origin)).ok().filter(|&first| first < file.end - file.start)?;
+        let start = file.start + first;
+        let end = (u32::from(start) + count).min(u32::from(file.end)) as u16;
+        Some(Self { range: start..end, relative })
+    }
+}

@@ -1,0 +1,151 @@
+//! The rules of [`delays`](super::delays) and [`latency`](super::latency), one by one.
+
+use super::delays::{Delays, insert};
+use super::latency::Latency;
+use crate::ir3::text::read;
+use crate::ir3::{Opcode, Program};
+use crate::target::Target;
+
+/// Blocks of lines of code, with their successors.
+fn program(blocks: &[(&[&str], &str)]) -> Program {
+    let mut text = String::new();
+    for (number, (lines, successors)) in blocks.iter().enumerate() {
+        text += &format!("block{number} {{\n");
+        let predecessors: Vec<String> = (0..blocks.len())
+            .filter(|&from| blocks[from].1.split(", ").any(|to| to == format!("block{number}")))
+            .map(|from| format!("block{from}"))
+            .collect();
+        if !predecessors.is_empty() {
+            text += &format!("\tpred: {}\n", predecessors.join(", "));
+        }
+        for (at, line) in lines.iter().enumerate() {
+            text += &format!("\t{:04}:0000:000: \t{line}\n", 1 + number * 100 + at);
+        }
+        if !successors.is_empty() {
+            text += &format!("\t/* succs: {successors} */\n");
+        }
+        text += "}\n";
+    }
+    read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn target(name: &str) -> Target {
+    Target::by_name(name).unwrap()
+}
+
+/// The nops in front of each instruction.
+fn nops(program: &Program) -> Vec<u32> {
+    let delays = Delays::of(program, &target("a660"));
+    program.iter_instrs().map(|(_, instr)| delays.before(instr)).collect()
+}
+
+fn straight(lines: &[&str]) -> Vec<u32> {
+    nops(&program(&[(lines, "")]))
+}
+
+#[test]
+fn each_reader_waits_for_what_it_reads() {
+    for (lines, expected) in [
+        // ALU to ALU, near and with something in between.
+        (&["add.f r0.x, r1.x, r1.y", "mul.f r0.y, r0.x, r1.x"][..], &[0, 3][..]),
+        (&["add.f r0.x, r1.x, r1.y", "add.f r2.x, r1.x, r1.y", "mul.f r0.y, r0.x, r1.x"], &[0, 0, 2]),
+        // The third source of a mad, but of no other.
+        (&["add.f r0.x, r1.x, r1.y", "mad.f32 r0.y, r1.x, r1.y, r0.x"], &[0, 1]),
+        (&["add.f r0.x, r1.x, r1.y", "mad.f32 r0.y, r0.x, r1.y, r1.x"], &[0, 3]),
+        (&["add.f r0.x, r1.x, r1.y", "sel.b32 r0.y, r1.x, r1.y, r0.x"], &[0, 3]),
+        // Special functions, predicates, addresses, and the half of a register.
+        (&["add.f r0.x, r1.x, r1.y", "rcp r0.y, r0.x"], &[0, 6]),
+        (&["cmps.f.lt pp0.x, r1.x, r1.y", "kill pp0.x"], &[0, 6]),
+        (&["mov.s16s16 hr61.x, hr8.x", "mov.u32u32 r0.x, c<a0.x + 3>, hr61.x"], &[0, 6]),
+        (&["add.f r0.x, r1.x, r1.y", "mov.u16u16 hr8.x, hr0.y"], &[0, 6]),
+        (&["add.f r0.x, r1.x, r1.y", "mov.u16u16 hr8.x, hr0.z"], &[0, 0]),
+        // What others write is waited for otherwise; also if the ALU wrote it just before.
+        (&["rcp r0.x, r1.x", "add.f r0.y, r0.x, r0.x"], &[0, 0]),
+        (&["add.f r0.x, r1.x, r1.y", "rcp r0.x, r1.x", "add.f r0.y, r0.x, r0.x"], &[0, 0, 0]),
+        // What is issued by others takes no time.
+        (&["add.f r0.x, r1.x, r1.y", "rcp r2.x, r1.x", "add.f r0.y, r0.x, r0.x"], &[0, 0, 3]),
+        // Each repetition writes and reads its own.
+        (&["(rpt1)add.f r0.x (wrmask=0x3), (r)r1.x (wrmask=0x3), r1.w", "add.f r2.x, r0.x, r1.x"], &[0, 2]),
+        (&["(rpt1)add.f r0.x (wrmask=0x3), (r)r1.x (wrmask=0x3), r1.w", "add.f r2.x, r0.y, r1.x"], &[0, 3]),
+        (&["add.f r0.y, r1.x, r1.y", "(rpt1)add.f r2.x (wrmask=0x3), (r)r0.x (wrmask=0x3), r1.w"], &[0, 2]),
+        // A swap writes one after the other.
+        (&["swz.u32u32 r0.x, r0.y, r0.y, r0.x", "add.f r2.x, r0.y, r1.x"], &[0, 3]),
+        // Outputs are there when all has ended.
+        (&["add.f r0.x, r1.x, r1.y", "end r0.x"], &[0, 0]),
+    ] {
+        assert_eq!(straight(lines), expected, "{lines:?}");
+    }
+}
+
+#[test]
+fn time_passes_over_the_edges() {
+    // The other way round the loop is longer than the first way in.
+    let program = program(&[
+        (&["add.f r0.x, r1.x, r1.y", "jump"], "block1"),
+        (&["rcp r3.x, r0.x", "cmps.f.lt pp0.x, r1.x, r1.y", "br pp0.x"], "block2, block3"),
+        (&["add.f r0.x, r1.x, r1.y", "add.f r2.x, r1.x, r1.y", "jump"], "block1"),
+        (&["end"], ""),
+    ]);
+    assert_eq!(nops(&program), [0, 0, 6, 0, 6, 0, 0, 0, 0]);
+    let mut backwards = program.clone();
+    let first = backwards.blocks[backwards.layout[0]].instrs[0];
+    backwards.instrs[first].dsts[0].place = crate::ir3::Place::Reg(crate::ir3::PhysReg(60));
+    // Now only what comes round the loop has to be waited for.
+    assert_eq!(nops(&backwards), [0, 0, 5, 0, 6, 0, 0, 0, 0]);
+}
+
+#[test]
+fn nops_go_where_there_is_room() {
+    let shape = |name: &str, lines: &[&str]| {
+        let mut program = program(&[(lines, "")]);
+        insert(&mut program, &target(name));
+        let data = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]);
+        data.map(|data| (data.opcode == Opcode::Nop, data.repeat, data.nop)).collect::<Vec<_>>()
+    };
+    let lines = ["add.f r0.x, r1.x, r1.y", "rcp r0.y, r0.x"];
+    assert_eq!(shape("a660", &lines), [(false, 0, 3), (true, 2, 0), (false, 0, 0)]);
+    assert_eq!(shape("a540", &lines), [(false, 0, 0), (true, 5, 0), (false, 0, 0)]);
+    // Not behind a move, and not behind what repeats.
+    assert_eq!(shape("a660", &["mov.u32u32 r0.x, r1.x", "add.f r0.y, r0.x, r0.x"])[0], (false, 0, 0));
+    let repeats = ["(rpt1)add.f r0.x (wrmask=0x3), (r)r1.x (wrmask=0x3), r1.w", "add.f r2.x, r0.y, r1.x"];
+    assert_eq!(shape("a660", &repeats), [(false, 1, 0), (true, 2, 0), (false, 0, 0)]);
+    // A nop that is there grows.
+    let waiting = ["mov.u32u32 r0.x, r1.x", "(ss)nop", "add.f r0.y, r0.x, r0.x"];
+    assert_eq!(shape("a660", &waiting), [(false, 0, 0), (true, 2, 0), (false, 0, 0)]);
+}
+
+#[test]
+fn some_want_nops_where_lanes_wake_up() {
+    let lines = ["predt pp0.x", "mov.u32u32 r0.x, r1.x", "predf pp0.x", "mov.u32u32 r0.x, r1.y", "prede"];
+    let program = program(&[(&lines, "")]);
+    for (name, expected) in [("a618", [0; 5]), ("a660", [0, 0, 5, 0, 7]), ("a730", [0, 0, 5, 0, 7])] {
+        let delays = Delays::of(&program, &target(name));
+        let behind: Vec<u32> = program.iter_instrs().map(|(_, instr)| delays.behind(instr)).collect();
+        let quirks = target(name).quirks;
+        assert_eq!((behind[2] > 0, behind[4] > 0), (quirks.predtf_nop, quirks.prede_nop), "{name}");
+        if name != "a730" {
+            assert_eq!(behind, expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn latencies_are_those_of_the_units() {
+    let between = |lines: [&str; 2], index| {
+        let program = program(&[(&lines, "")]);
+        let [producer, consumer] = program.blocks[program.layout[0]].instrs[..] else { panic!() };
+        let latency = Latency::between(&program.instrs[producer], &program.instrs[consumer], index, &target("a660"));
+        (latency.slots, latency.soft)
+    };
+    assert_eq!(between(["add.f r0.x, r1.x, r1.y", "mul.f r0.y, r0.x, r1.x"], 0), (3, 3));
+    assert_eq!(between(["add.f r0.x, r1.x, r1.y", "mad.f32 r0.y, r1.x, r1.y, r0.x"], 2), (1, 1));
+    assert_eq!(between(["add.f r0.x, r1.x, r1.y", "cov.f16f32 r0.y, hr0.x"], 0), (6, 6));
+    assert_eq!(between(["cmps.f.lt pp0.x, r1.x, r1.y", "kill pp0.x"], 0), (6, 6));
+    assert_eq!(between(["rcp r0.x, r1.x", "add.f r0.y, r0.x, r0.x"], 0), (0, 10));
+    assert_eq!(between(["sam (f32)(xy)r0.x (wrmask=0x3), r1.x (wrmask=0x3), s#0, t#0", "rcp r2.x, r0.x"], 0), (0, 53));
+    assert_eq!(between(["ldl r0.x, r1.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]", "rcp r2.x, r0.x"], 0), (0, 10));
+    assert_eq!(between(["add.f r0.x, r1.x, r1.y", "end r0.x"], 0), (0, 0));
+    // The scalar ALU does not wait for itself, others wait by `(ss)`.
+    assert_eq!(between(["add.u sr48.x, c0.x, imm[0.000000,1,0x1]", "add.u sr48.y, sr48.x, c0.y"], 0), (0, 0));
+    assert_eq!(between(["add.u sr48.x, c0.x, imm[0.000000,1,0x1]", "add.u r0.x, sr48.x, r0.y"], 0), (0, 6));
+}

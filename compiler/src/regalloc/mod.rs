@@ -3,7 +3,7 @@
 //! The way of a program through this room; [`predicates`] is 1 and 2, [`run_within`] is the rest:
 //! 1. `prepare`: the control-flow graph is put into shape (unreachable blocks go, critical edges get a block of their
 //!    own), tied sources are copied;
-//! 2. `special`: predicates and address registers, of which there are few, by computing values again;
+//! 2. `predicates` and `addresses`: the registers of which there are few, by computing values again (see `recompute`);
 //! 3. `conventional`: a phi and its sources can be one variable;
 //! 4. `liveness`: where each value is live; [`merge_sets`]: which values are pieces of which;
 //! 5. [`pressure`]: how many registers are needed, known before any is assigned;
@@ -20,6 +20,7 @@ use cranelift_entity::SecondaryMap;
 pub use limit::RegisterLimit;
 use pressure::{Analysis, Pressure};
 
+mod addresses;
 mod assign;
 mod conventional;
 mod file;
@@ -31,10 +32,11 @@ pub mod lower_copies;
 pub mod lower_spills;
 pub mod merge_sets;
 mod parallel_copy;
+mod predicates;
 mod prepare;
 pub mod pressure;
+mod recompute;
 pub mod shared;
-mod special;
 pub mod spill;
 pub mod step;
 
@@ -111,13 +113,22 @@ impl Error {
 /// Puts the control flow into the shape that the other functions of this room ask for, and assigns registers to
 /// predicates and addresses. All other values stay.
 pub fn predicates(program: &mut Program, target: &Target) -> Result<(), Error> {
+    predicates_within(program, target, target.num_predicates)
+}
+
+/// The same with so many predicate registers, or all that there are.
+pub fn predicates_within(program: &mut Program, target: &Target, registers: u32) -> Result<(), Error> {
     prepare::run(program)?;
-    special::run(program, target)
+    predicates::run(program, target, registers)?;
+    if addresses::is_needed(program) {
+        addresses::run(program)?;
+    }
+    Ok(())
 }
 
 /// Whether [`predicates`] has anything to do.
 pub fn has_predicates(program: &Program) -> bool {
-    prepare::is_needed(program) || special::is_needed(program)
+    prepare::is_needed(program) || predicates::is_needed(program) || addresses::is_needed(program)
 }
 
 /// Assigns registers to every other value of a program in SSA form that [`predicates`] has been run on, if as many as

@@ -178,6 +178,8 @@ impl Machine<'_> {
                 }]);
             }
             Opcode::XorB => results.push(vec![flat[0].zip(flat[1]).map(|(a, b)| a ^ b)]),
+            // The lowest bit of what is to be a predicate.
+            Opcode::AndB => results.push(vec![flat[0].zip(flat[1]).map(|(a, b)| a & b)]),
             Opcode::ShrB => results.push(vec![flat[0].zip(flat[1]).map(|(a, b)| a >> b)]),
             opcode => {
                 let defined: Option<Vec<u32>> = flat.iter().copied().collect();

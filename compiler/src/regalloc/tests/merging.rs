@@ -4,7 +4,7 @@ use super::random::{Profile, random_program};
 use super::targets;
 use crate::ir3::{Attrs, BlockData, Builder, Opcode, Program, RegClass, Src, Value};
 use crate::regalloc::pressure::{Analysis, Pressure};
-use crate::regalloc::{prepare, run_within, special};
+use crate::regalloc::{predicates, run_within};
 use crate::target::{RegisterFiles, Target};
 
 /// `vec4 bar = texture(…) + baz`: the texture's result and bar share registers component by component, so no more are
@@ -68,8 +68,7 @@ fn live_members_are_nested() {
         let target = &targets()[(seed % 3) as usize];
         let profile = Profile { pressure: 4 + (seed % 40) as usize, ..Profile::default() };
         let mut program = random_program(seed, target, profile);
-        prepare::run(&mut program).unwrap();
-        special::run(&mut program, target).unwrap();
+        predicates(&mut program, target).unwrap();
         let analysis = Analysis::new(&mut program, target).unwrap();
         let (sets, liveness) = (&analysis.sets, &analysis.liveness);
         analysis.walk(&program, &mut |point, forest, _| {

@@ -119,8 +119,7 @@ fn random_programs() {
 /// Registers that a program needs, if values could be moved at will.
 fn needed(program: &Program, target: &Target) -> RegisterFiles {
     let mut program = program.clone();
-    prepare::run(&mut program).unwrap();
-    special::run(&mut program, target).unwrap();
+    predicates(&mut program, target).unwrap();
     let pressure = Analysis::new(&mut program, target).unwrap().max_pressure(&program);
     RegisterFiles { full: pressure.full.next_multiple_of(2), half: pressure.half, ..target.register_files() }
 }

@@ -1,0 +1,217 @@
+//! Address registers: `a0.x` for what is indexed relative to it, and `a1.x`.
+//!
+//! An address costs one move. So where another one takes its register, the value is not kept but computed again in front
+//! of its next use: no address lives across the end of a block.
+//!
+//! What is computed again reads its sources later than the program did, so this pass goes before liveness is known; see
+//! [`recompute`](super::recompute). Definitions that nobody in their block reads any more are dropped in the end.
+
+use super::Error;
+use super::recompute::{is_recomputable, keep_old_constants};
+use crate::ir3::{
+    Attrs, Block, Instr, InstrData, OperandFlags, PhysReg, Place, Program, RegFile, SrcOperand, Type, Value,
+};
+use cranelift_entity::SecondaryMap;
+
+/// `a0.x` and `a1.x`.
+const SLOTS: usize = 2;
+const A0: usize = 0;
+const A1: usize = 1;
+
+/// Whether there is an address operand.
+pub fn is_needed(program: &Program) -> bool {
+    program.layout.iter().any(|&block| has_addresses(program, block))
+}
+
+/// Gives each address operand its register.
+pub fn run(program: &mut Program) -> Result<(), Error> {
+    let mut pass = Pass { occupants: [None; SLOTS], uses: SecondaryMap::new(), out: Vec::new() };
+    keep_old_constants(program, RegFile::Address);
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        if has_addresses(program, block) {
+            pass.run_block(program, block)?;
+        }
+    }
+    // Only now: what is computed again is found by the values in its definition.
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        if has_addresses(program, block) {
+            drop_unread(program, block);
+        }
+    }
+    Ok(())
+}
+
+fn is_address(file: RegFile) -> bool {
+    file == RegFile::Address
+}
+
+fn has_addresses(program: &Program, block: Block) -> bool {
+    program.blocks[block].instrs.iter().any(|&instr| {
+        let data = &program.instrs[instr];
+        data.dsts.iter().any(|dst| is_address(dst.class.file)) || data.srcs.iter().any(|src| is_address(src.class.file))
+    })
+}
+
+const fn register(slot: usize) -> PhysReg {
+    if slot == A0 { PhysReg::A0_X } else { PhysReg::A1_X }
+}
+
+struct Pass {
+    /// Whose value each register holds.
+    occupants: [Option<Value>; SLOTS],
+    /// How often each value is still to be read in the block.
+    uses: SecondaryMap<Value, u32>,
+    out: Vec<Instr>,
+}
+
+impl Pass {
+    fn run_block(&mut self, program: &mut Program, block: Block) -> Result<(), Error> {
+        self.occupants = [None; SLOTS];
+        let mut list = std::mem::take(&mut program.blocks[block].instrs);
+        for &instr in &list {
+            for src in program.instrs[instr].srcs.iter().filter(|src| is_address(src.class.file)) {
+                if let Some(value) = src.value() {
+                    self.uses[value] += 1;
+                }
+            }
+        }
+        self.out.clear();
+        self.out.reserve(list.len() + 8);
+        for &instr in &list {
+            let data = &program.instrs[instr];
+            if !data.srcs.iter().any(|src| is_address(src.class.file)) {
+                if !data.dsts.iter().any(|dst| is_address(dst.class.file)) {
+                    self.out.push(instr);
+                    continue;
+                }
+                // Read in other blocks only, if at all: these compute it for themselves.
+                let unread = |value: Option<Value>| value.is_some_and(|value| self.uses[value] == 0);
+                if data.dsts.len() == 1 && unread(data.dsts[0].value()) && is_recomputable(data) {
+                    continue;
+                }
+            }
+            self.read(program, instr, [false; SLOTS])?;
+            for k in 0..program.instrs[instr].srcs.len() {
+                let src = program.instrs[instr].srcs[k];
+                if let (true, Some(value)) = (is_address(src.class.file), src.value()) {
+                    self.uses[value] -= 1;
+                }
+            }
+            let mut locked = [false; SLOTS];
+            for k in 0..program.instrs[instr].dsts.len() {
+                if is_address(program.instrs[instr].dsts[k].class.file) {
+                    let slot = self.write(program, instr, k, &locked)?;
+                    locked[slot] = true;
+                }
+            }
+            self.out.push(instr);
+        }
+        list.clone_from(&self.out);
+        program.blocks[block].instrs = list;
+        Ok(())
+    }
+
+    /// Makes sure that the addresses that are sources of `instr` are in registers.
+    fn read(&mut self, program: &mut Program, instr: Instr, mut locked: [bool; SLOTS]) -> Result<(), Error> {
+        for k in 0..program.instrs[instr].srcs.len() {
+            let src = program.instrs[instr].srcs[k];
+            if !is_address(src.class.file) {
+                continue;
+            }
+            let Some(value) = src.value() else { continue };
+            if program.instrs[instr].opcode.is_meta() {
+                return Err(Error::unsupported(program, instr, "an address"));
+            }
+            let slot = match self.occupants.iter().position(|&occupant| occupant == Some(value)) {
+                Some(slot) => slot,
+                None => self.recompute(program, instr, value, locked)?,
+            };
+            locked[slot] = true;
+            program.instrs[instr].srcs[k].operand = SrcOperand::Place(Place::Assigned(value, register(slot)));
+        }
+        Ok(())
+    }
+
+    /// Puts a copy of the instruction that defines `value` in front of its user; returns the register.
+    fn recompute(
+        &mut self,
+        program: &mut Program,
+        user: Instr,
+        value: Value,
+        locked: [bool; SLOTS],
+    ) -> Result<usize, Error> {
+        let data = program.instrs[program.values[value].instr].clone();
+        if !is_recomputable(&data) {
+            return Err(Error::unsupported(program, user, "an address that cannot be computed again"));
+        }
+        let clone = program.instrs.push(data);
+        self.read(program, clone, locked)?;
+        let slot = self.write(program, clone, 0, &locked)?;
+        self.occupants[slot] = Some(value);
+        self.out.push(clone);
+        Ok(slot)
+    }
+
+    /// Gives destination `k` of `instr` its register.
+    fn write(&mut self, program: &mut Program, instr: Instr, k: usize, locked: &[bool; SLOTS]) -> Result<usize, Error> {
+        let data = &program.instrs[instr];
+        let dst = &data.dsts[k];
+        let slot = if is_second_address(data, k) { A1 } else { A0 };
+        if locked[slot] {
+            return Err(Error::NeedsSpilling { needed: 2, available: 1, file: "address" });
+        }
+        if let Some(value) = dst.value() {
+            self.occupants[slot] = Some(value);
+            program.instrs[instr].dsts[k].place = Place::Assigned(value, register(slot));
+        }
+        Ok(slot)
+    }
+}
+
+/// Whether an address destination is `a1.x`: it was said so, or it is of the type that `a1.x` is moved with.
+fn is_second_address(data: &InstrData, k: usize) -> bool {
+    match data.dsts[k].place {
+        Place::Assigned(_, reg) | Place::Reg(reg) => reg == PhysReg::A1_X,
+        _ => matches!(data.attrs, Attrs::Move { dst: Type::U16, .. }),
+    }
+}
+
+/// Removes definitions whose register is not read before it is written again or the block ends, turns places into
+/// registers, and marks last reads.
+fn drop_unread(program: &mut Program, block: Block) {
+    let mut live = [false; SLOTS];
+    let slot_of = |place: Option<&Place>| {
+        let reg = place?.reg()?;
+        (0..SLOTS).find(|&slot| register(slot) == reg)
+    };
+    let mut list = std::mem::take(&mut program.blocks[block].instrs);
+    for i in (0..list.len()).rev() {
+        let data = &mut program.instrs[list[i]];
+        let mut needed = data.dsts.len() != 1 || !is_recomputable(data);
+        for dst in data.dsts.iter_mut() {
+            match slot_of(Some(&dst.place)).filter(|_| is_address(dst.class.file)) {
+                Some(slot) => {
+                    needed |= std::mem::replace(&mut live[slot], false);
+                    dst.place = Place::Reg(register(slot));
+                }
+                None => needed = true,
+            }
+        }
+        if !needed {
+            list.remove(i);
+            continue;
+        }
+        let after = live;
+        for src in data.srcs.iter_mut().filter(|src| is_address(src.class.file)) {
+            if let Some(slot) = slot_of(src.place()) {
+                src.operand = SrcOperand::Place(Place::Reg(register(slot)));
+                src.flags.set(OperandFlags::KILL, !after[slot]);
+                src.flags.set(OperandFlags::FIRST_KILL, !live[slot]);
+                live[slot] = true;
+            }
+        }
+    }
+    program.blocks[block].instrs = list;
+}

@@ -1,0 +1,218 @@
+//! Where predicates are written and read, found in one look at the program; and what has to be put into general
+//! registers before they can be computed again.
+
+use super::super::recompute::keep;
+use super::liveness::Liveness;
+use super::{Error, is_predicate_op, is_recomputable};
+use crate::ir3::reconvergence::{Waiting, may_diverge};
+use crate::ir3::{
+    Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Src, Value, ValueData,
+    WriteMask,
+};
+use crate::target::Target;
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+
+/// An instruction that reads or writes a predicate, and its position in its block.
+#[derive(Clone, Copy)]
+pub struct Op {
+    pub instr: Instr,
+    pub at: u32,
+}
+
+/// What one look at the program finds.
+pub struct Survey {
+    /// The blocks in the order in which they are visited.
+    pub order: Vec<Block>,
+    /// The position of each block in that order.
+    pub position: SecondaryMap<Block, u32>,
+    /// All operations on predicates, by block in this order.
+    pub ops: Vec<Op>,
+    /// Those of each block.
+    ranges: SecondaryMap<Block, (u32, u32)>,
+    pub def_block: SecondaryMap<Value, PackedOption<Block>>,
+    /// What `predt` or `predf` reads, which wants to be in `p0.x`; and whether there is anything.
+    pub wants_first: SecondaryMap<Value, bool>,
+    pub any_wants_first: bool,
+    /// The most predicates that one instruction reads.
+    pub most_reads: u32,
+    /// Whether a predicate is computed from what is no value.
+    pub computes_from_more: bool,
+    /// Whether a predicate is computed from a shared register.
+    pub reads_shared: bool,
+}
+
+impl Survey {
+    pub fn new(program: &Program, order: Vec<Block>) -> Result<Self, Error> {
+        let mut this = Self {
+            order,
+            position: SecondaryMap::with_capacity(program.blocks.len()),
+            ops: Vec::new(),
+            ranges: SecondaryMap::with_capacity(program.blocks.len()),
+            def_block: SecondaryMap::new(),
+            wants_first: SecondaryMap::new(),
+            any_wants_first: false,
+            most_reads: 1,
+            computes_from_more: false,
+            reads_shared: false,
+        };
+        for position in 0..this.order.len() {
+            let block = this.order[position];
+            this.position[block] = position as u32;
+            let start = this.ops.len() as u32;
+            for (at, &instr) in program.blocks[block].instrs.iter().enumerate() {
+                if is_predicate_op(&program.instrs[instr]) {
+                    this.ops.push(Op { instr, at: at as u32 });
+                    this.note(program, block, instr)?;
+                }
+            }
+            this.ranges[block] = (start, this.ops.len() as u32);
+        }
+        Ok(this)
+    }
+
+    fn note(&mut self, program: &Program, block: Block, instr: Instr) -> Result<(), Error> {
+        let data = &program.instrs[instr];
+        if data.opcode.is_meta() {
+            return Err(Error::unsupported(program, instr, "a predicate"));
+        }
+        for dst in data.dsts.iter().filter(|dst| dst.class.file == RegFile::Predicate) {
+            let Some(value) = dst.value() else {
+                return Err(Error::unsupported(program, instr, "a predicate register beside values"));
+            };
+            self.def_block[value] = block.into();
+            self.computes_from_more |= !is_recomputable(data);
+            self.reads_shared |= data.srcs.iter().any(|src| src.class.file == RegFile::Shared);
+        }
+        let mut values = [None; 2];
+        let mut count = 0;
+        for src in data.srcs.iter().filter(|src| src.class.file == RegFile::Predicate) {
+            let Some(value) = src.value() else {
+                return Err(Error::unsupported(program, instr, "a predicate register beside values"));
+            };
+            if matches!(data.opcode, Opcode::Predt | Opcode::Predf) {
+                self.wants_first[value] = true;
+                self.any_wants_first = true;
+            }
+            if !values.contains(&Some(value)) {
+                *values.get_mut(count).ok_or_else(|| Error::unsupported(program, instr, "three predicates"))? =
+                    Some(value);
+                count += 1;
+            }
+        }
+        self.most_reads = self.most_reads.max(count as u32);
+        Ok(())
+    }
+
+    /// The operations of a block.
+    pub fn range(&self, block: Block) -> std::ops::Range<usize> {
+        let (start, end) = self.ranges[block];
+        start as usize..end as usize
+    }
+}
+
+/// Has comparisons and bitwise operations that read more than values (elements of arrays, other predicates) write general
+/// registers; the predicate is another operation on those, which can be repeated. Whether there were any. What else there is
+/// stays as it is, and has to be kept in its register.
+pub fn through_registers(program: &mut Program, target: &Target) -> bool {
+    let mut any = false;
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        let mut at = 0;
+        while let Some(&instr) = program.blocks[block].instrs.get(at) {
+            at += 1;
+            let data = &program.instrs[instr];
+            let Some(test) = test_of(data, target) else { continue };
+            let [Dst { class: RegClass { file: RegFile::Predicate, .. }, .. }] = data.dsts[..] else { continue };
+            if is_recomputable(data) {
+                continue;
+            }
+            let Some(predicate) = data.dsts[0].value() else { continue };
+            // As wide as what is compared.
+            let half = data.srcs.iter().find(|src| matches!(src.class.file, RegFile::General | RegFile::Shared));
+            let class = RegClass::general(half.is_some_and(|src| src.class.half));
+            let number = program.values.push(ValueData { instr, dst: 0, class, components: 1, array: None });
+            let mut test = InstrData {
+                srcs: std::iter::once(Src::reg(Place::Value(number), class, WriteMask::SCALAR)).collect(),
+                ..test
+            };
+            test.srcs.push(Src::immediate(u32::from(test.opcode == Opcode::AndB), class.half));
+            test.dsts.push(program.instrs[instr].dsts[0]);
+            program.instrs[instr].dsts[0] = Dst::new(Place::Value(number), class, WriteMask::SCALAR);
+            let test = program.instrs.push(test);
+            program.values[predicate].instr = test;
+            program.blocks[block].instrs.insert(at, test);
+            at += 1;
+            any = true;
+        }
+    }
+    any
+}
+
+/// What makes the predicate of a number that an instruction could give instead: of a comparison, which gives 0 or 1, that it
+/// is not 0, of a bitwise operation the lowest bit.
+fn test_of(data: &InstrData, target: &Target) -> Option<InstrData> {
+    match data.opcode {
+        Opcode::CmpsF | Opcode::CmpsS | Opcode::CmpsU => {
+            let mut test = InstrData::new(Opcode::CmpsS);
+            test.attrs = Attrs::Compare(Condition::Ne);
+            Some(test)
+        }
+        Opcode::AndB | Opcode::OrB | Opcode::XorB | Opcode::NotB if target.bitops_can_write_predicates => {
+            Some(InstrData::new(Opcode::AndB))
+        }
+        _ => None,
+    }
+}
+
+/// Has definitions read copies of shared registers that need not have the same value wherever the predicate is live.
+/// Whether there were any.
+pub fn keep_shared(program: &mut Program, survey: &Survey, live: &Liveness) -> bool {
+    let is_shared = |src: &Src| src.class.file == RegFile::Shared;
+    let mut known: Option<(SecondaryMap<Value, PackedOption<Block>>, Waiting)> = None;
+    let mut any = false;
+    for op in &survey.ops {
+        let data = &program.instrs[op.instr];
+        let [Dst { class: RegClass { file: RegFile::Predicate, .. }, .. }] = data.dsts[..] else { continue };
+        let Some(predicate) = data.dsts[0].value().filter(|_| data.srcs.iter().any(is_shared)) else { continue };
+        let mut blocks = live.blocks(predicate).peekable();
+        if blocks.peek().is_none() {
+            continue;
+        }
+        let (def_block, waiting) = known.get_or_insert_with(|| shared_values(program));
+        let stays = |src: &Src| {
+            let def = src.value().and_then(|value| def_block[value].expand());
+            def.is_some_and(|def| live.blocks(predicate).all(|at| at == def || !waiting.waits_between(def, at)))
+        };
+        let block = survey.def_block[predicate].expand();
+        for k in 0..program.instrs[op.instr].srcs.len() {
+            let src = program.instrs[op.instr].srcs[k];
+            if !is_shared(&src) || stays(&src) {
+                continue;
+            }
+            let copy = keep(program, op.instr, k);
+            // The instruction need not be where it was found.
+            let list = block.map(|block| &mut program.blocks[block].instrs);
+            if let Some(list) = list
+                && let Some(at) = list.iter().position(|&instr| instr == op.instr)
+            {
+                list.insert(at, copy);
+                any = true;
+            }
+        }
+    }
+    any
+}
+
+/// Where shared values are defined, and where lanes wait.
+fn shared_values(program: &Program) -> (SecondaryMap<Value, PackedOption<Block>>, Waiting) {
+    let mut def_block = SecondaryMap::with_capacity(program.values.len());
+    for (block, instr) in program.iter_instrs() {
+        for dst in program.instrs[instr].dsts.iter().filter(|dst| dst.class.file == RegFile::Shared) {
+            if let Some(value) = dst.value() {
+                def_block[value] = block.into();
+            }
+        }
+    }
+    (def_block, Waiting::new(program, |block| may_diverge(program, block)))
+}

@@ -1,0 +1,351 @@
+//! The pass over the blocks: which register each predicate is in, and where it is computed.
+
+use super::liveness::Liveness;
+use super::survey::{Op, Survey};
+use super::{Error, SLOTS, State, is_recomputable, register};
+use crate::ir3::{Block, Instr, Opcode, Place, Program, RegFile, SrcOperand, Value};
+use cranelift_entity::SecondaryMap;
+
+/// Where an operation on predicates ended up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Where it was.
+    Stays,
+    /// In front of what was there: a clone, or a definition that has been put off.
+    Added,
+    /// Not where it was.
+    Gone,
+    /// It would have been added, and nobody needs it.
+    Nowhere,
+}
+
+/// An operation on predicates, the position in its block, and what became of it.
+#[derive(Clone, Copy)]
+pub struct Placed {
+    pub instr: Instr,
+    pub at: u32,
+    pub kind: Kind,
+}
+
+/// All operations on predicates, with registers as operands.
+pub struct Placement {
+    pub list: Vec<Placed>,
+    /// Those of each block.
+    pub ranges: SecondaryMap<Block, (u32, u32)>,
+}
+
+/// Registers, as a set.
+type Slots = u8;
+
+struct Walk<'a> {
+    program: &'a mut Program,
+    survey: &'a Survey,
+    live: &'a Liveness,
+    all: Slots,
+    visited: SecondaryMap<Block, bool>,
+    /// What is where at the ends of blocks.
+    ends: SecondaryMap<Block, State>,
+    /// What loops promise themselves.
+    promises: SecondaryMap<Block, State>,
+    /// What is where now.
+    occupants: State,
+    /// Reads of the block: the operation, and the next read of the same value plus one.
+    reads: Vec<(u32, u32)>,
+    /// The next read of each value in the block, plus one.
+    next_read: SecondaryMap<Value, u32>,
+    /// Which of the lists of values below was the last with that value in it.
+    noted: SecondaryMap<Value, u32>,
+    /// Number of lists so far: what is live into a block, out of it, read in a loop.
+    lists: u32,
+    /// The list of what is live out of the block.
+    live_out: u32,
+    /// Whether the instruction that defines it has its place.
+    is_placed: SecondaryMap<Value, bool>,
+    /// The register that each value was in last.
+    home: SecondaryMap<Value, u8>,
+    list: Vec<Placed>,
+}
+
+/// Gives operands so many registers.
+pub fn run(program: &mut Program, survey: &Survey, live: &Liveness, slots: usize) -> Result<Placement, Error> {
+    let blocks = program.blocks.len();
+    let mut walk = Walk {
+        program,
+        survey,
+        live,
+        all: (1 << slots) - 1,
+        visited: SecondaryMap::with_capacity(blocks),
+        ends: SecondaryMap::with_capacity(blocks),
+        promises: SecondaryMap::new(),
+        occupants: State::default(),
+        reads: Vec::new(),
+        next_read: SecondaryMap::new(),
+        noted: SecondaryMap::new(),
+        lists: 0,
+        live_out: 0,
+        is_placed: SecondaryMap::new(),
+        home: SecondaryMap::new(),
+        list: Vec::with_capacity(survey.ops.len() + survey.ops.len() / 4),
+    };
+    let mut ranges = SecondaryMap::with_capacity(blocks);
+    for &block in &survey.order {
+        let start = walk.list.len() as u32;
+        walk.enter(block);
+        walk.visited[block] = true;
+        if !survey.range(block).is_empty() {
+            walk.operations(block)?;
+        }
+        walk.keep_promises(block)?;
+        walk.ends[block] = walk.occupants;
+        ranges[block] = (start, walk.list.len() as u32);
+    }
+    Ok(Placement { list: walk.list, ranges })
+}
+
+impl Walk<'_> {
+    /// The state at the start of a block.
+    fn enter(&mut self, block: Block) {
+        let mut state: Option<State> = None;
+        let mut is_header = false;
+        for &pred in &self.program.blocks[block].predecessors {
+            if !self.visited[pred] {
+                is_header = true;
+                continue;
+            }
+            let end = &self.ends[pred];
+            match &mut state {
+                None => state = Some(*end),
+                Some(state) => state.iter_mut().zip(end).filter(|(a, b)| a != b).for_each(|(a, _)| *a = None.into()),
+            }
+        }
+        self.occupants = state.unwrap_or_default();
+        if self.occupants == State::default() {
+            return;
+        }
+        self.lists += 1;
+        for value in self.live.live_in(block) {
+            self.noted[value] = self.lists;
+        }
+        for occupant in &mut self.occupants {
+            if occupant.expand().is_some_and(|value| self.noted[value] != self.lists) {
+                *occupant = None.into();
+            }
+        }
+        if is_header {
+            self.promise(block);
+        }
+    }
+
+    /// Leaves what the ends of the back edges to a block are to restore, and remembers it.
+    fn promise(&mut self, block: Block) {
+        let program = &*self.program;
+        let ends = || program.blocks[block].predecessors.iter().filter(|&&pred| !self.visited[pred]);
+        // Where the way back is chosen by a predicate itself there is no place to restore others; such edges have
+        // blocks of their own.
+        let chooses = |&block: &Block| {
+            let list = self.survey.ops[self.survey.range(block)].last();
+            list.is_some_and(|op| program.instrs[op.instr].opcode.is_terminator())
+        };
+        let last = ends().map(|&pred| self.survey.position[pred]).max().unwrap_or(0);
+        if ends().any(chooses) {
+            self.occupants = State::default();
+            return;
+        }
+        // What is read in the loop.
+        let start = self.survey.range(block).start;
+        let end = self.survey.range(self.survey.order[last as usize]).end;
+        self.lists += 1;
+        let mut count = 0;
+        for op in &self.survey.ops[start..end] {
+            for src in program.instrs[op.instr].srcs.iter().filter(|src| src.class.file == RegFile::Predicate) {
+                if let Some(value) = src.value() {
+                    count += u32::from(std::mem::replace(&mut self.noted[value], self.lists) != self.lists);
+                }
+            }
+        }
+        let room = self.all.count_ones();
+        for occupant in &mut self.occupants {
+            let Some(value) = occupant.expand() else { continue };
+            let is_read = self.noted[value] == self.lists;
+            if !is_read && count < room {
+                count += 1;
+            } else if !is_read || room == 1 && count > room {
+                *occupant = None.into();
+            }
+        }
+        self.promises[block] = self.occupants;
+    }
+
+    /// Computes what the headers of loops expect at the ends of their back edges.
+    fn keep_promises(&mut self, block: Block) -> Result<(), Error> {
+        for k in 0..2 {
+            let Some(header) = self.program.blocks[block].successors[k].filter(|&next| self.visited[next]) else {
+                continue;
+            };
+            let promise = self.promises[header];
+            for (slot, value) in promise.iter().enumerate() {
+                if let Some(value) = value.expand().filter(|_| self.occupants[slot] != *value) {
+                    let list = &self.program.blocks[block].instrs;
+                    let ends =
+                        list.iter().rev().take_while(|&&instr| self.program.instrs[instr].opcode.is_terminator());
+                    let at = list.len() - ends.count();
+                    self.compute(value, at as u32, slot)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn operations(&mut self, block: Block) -> Result<(), Error> {
+        let ops = &self.survey.ops[self.survey.range(block)];
+        self.reads.clear();
+        for (index, op) in ops.iter().enumerate().rev() {
+            for src in self.program.instrs[op.instr].srcs.iter().filter(|src| src.class.file == RegFile::Predicate) {
+                if let Some(value) = src.value() {
+                    self.reads.push((index as u32, self.next_read[value]));
+                    self.next_read[value] = self.reads.len() as u32;
+                }
+            }
+        }
+        self.lists += 1;
+        self.live_out = self.lists;
+        for next in self.program.blocks[block].successors() {
+            for value in self.live.live_in(next) {
+                self.noted[value] = self.live_out;
+            }
+        }
+        for op in ops {
+            self.operation(op)?;
+        }
+        Ok(())
+    }
+
+    fn operation(&mut self, op: &Op) -> Result<(), Error> {
+        let Op { instr, at } = *op;
+        let opcode = self.program.instrs[instr].opcode;
+        let allowed = if matches!(opcode, Opcode::Predt | Opcode::Predf) { 1 } else { self.all };
+        // What is there stays there.
+        let mut taken: Slots = 0;
+        let sources = 0..self.program.instrs[instr].srcs.len();
+        for k in sources.clone() {
+            if let Some(slot) = self.source(instr, k).and_then(|value| self.slot(value, allowed)) {
+                taken |= 1 << slot;
+            }
+        }
+        for k in sources {
+            let Some(value) = self.source(instr, k) else { continue };
+            let slot = match self.slot(value, allowed) {
+                Some(slot) => slot,
+                None => {
+                    let slot = self.free(value, allowed & !taken);
+                    let slot = slot.or_else(|| self.victim(allowed & !taken)).ok_or_else(|| self.too_many())?;
+                    self.compute(value, at, slot)?;
+                    slot
+                }
+            };
+            taken |= 1 << slot;
+            self.next_read[value] = self.reads[self.next_read[value] as usize - 1].1;
+            self.program.instrs[instr].srcs[k].operand = SrcOperand::Place(Place::Reg(register(slot)));
+        }
+        let mut kind = Kind::Stays;
+        let mut written: Slots = 0;
+        for k in 0..self.program.instrs[instr].dsts.len() {
+            let dst = self.program.instrs[instr].dsts[k];
+            let Some(value) = dst.value().filter(|_| dst.class.file == RegFile::Predicate) else { continue };
+            let wanted = if self.survey.wants_first[value] { 1 } else { self.all };
+            let slot = self.free(value, wanted & !written);
+            let slot = match slot.filter(|_| self.is_needed(value)) {
+                Some(slot) => slot,
+                // Put off to its first read, or never needed.
+                None if is_recomputable(&self.program.instrs[instr]) => {
+                    kind = Kind::Gone;
+                    continue;
+                }
+                None => {
+                    let slot = self.free(value, self.all & !written);
+                    slot.or_else(|| self.victim(self.all & !written)).ok_or_else(|| self.too_many())?
+                }
+            };
+            written |= 1 << slot;
+            self.hold(value, instr, k, slot);
+        }
+        self.list.push(Placed { instr, at, kind });
+        Ok(())
+    }
+
+    /// The predicate that a source reads.
+    fn source(&self, instr: Instr, k: usize) -> Option<Value> {
+        let src = &self.program.instrs[instr].srcs[k];
+        src.value().filter(|_| src.class.file == RegFile::Predicate)
+    }
+
+    /// The register that holds a value, if it is one of those.
+    fn slot(&self, value: Value, allowed: Slots) -> Option<usize> {
+        (0..SLOTS).find(|&slot| allowed & 1 << slot != 0 && self.occupants[slot] == Some(value).into())
+    }
+
+    /// Whether a value is read later in the block, or lives on behind it.
+    fn is_needed(&self, value: Value) -> bool {
+        self.next_read[value] != 0 || self.noted[value] == self.live_out
+    }
+
+    /// A register for a value that holds nothing that is needed: the one that it was in before, if possible.
+    fn free(&self, value: Value, allowed: Slots) -> Option<usize> {
+        let is_free = |slot: usize| {
+            allowed & 1 << slot != 0 && self.occupants[slot].expand().is_none_or(|value| !self.is_needed(value))
+        };
+        let home = usize::from(self.home[value]).checked_sub(1).filter(|&slot| is_free(slot));
+        // `p0.x` is for those who want it.
+        let keeps_first = self.survey.any_wants_first && !self.survey.wants_first[value];
+        home.or_else(|| {
+            if keeps_first {
+                (0..SLOTS).rev().find(|&slot| is_free(slot))
+            } else {
+                (0..SLOTS).find(|&slot| is_free(slot))
+            }
+        })
+    }
+
+    /// The register whose value is read furthest away; one that cannot be computed again only if there is no other.
+    fn victim(&self, allowed: Slots) -> Option<usize> {
+        let distance = |slot: usize| {
+            let value = self.occupants[slot].expand()?;
+            let next = self.next_read[value].checked_sub(1).map_or(u32::MAX, |read| self.reads[read as usize].0);
+            Some((is_recomputable(&self.program.instrs[self.program.values[value].instr]), next))
+        };
+        // The first one of those that are equally far.
+        (0..SLOTS).rev().filter(|&slot| allowed & 1 << slot != 0).max_by_key(|&slot| distance(slot))
+    }
+
+    fn too_many(&self) -> Error {
+        let available = self.all.count_ones();
+        Error::NeedsSpilling { needed: available + 1, available, file: "predicate" }
+    }
+
+    /// Puts the instruction that defines a value, or a clone of it, in front of a position.
+    fn compute(&mut self, value: Value, at: u32, slot: usize) -> Result<(), Error> {
+        let mut instr = self.program.values[value].instr;
+        if !is_recomputable(&self.program.instrs[instr]) {
+            return Err(Error::unsupported(self.program, instr, "a predicate that cannot be computed again"));
+        }
+        if self.is_placed[value] {
+            instr = self.program.instrs.push(self.program.instrs[instr].clone());
+        }
+        self.hold(value, instr, 0, slot);
+        self.list.push(Placed { instr, at, kind: Kind::Added });
+        Ok(())
+    }
+
+    /// Destination `k` of an instruction computes a value into a register.
+    fn hold(&mut self, value: Value, instr: Instr, k: usize, slot: usize) {
+        for occupant in &mut self.occupants {
+            if *occupant == Some(value).into() {
+                *occupant = None.into();
+            }
+        }
+        self.occupants[slot] = value.into();
+        self.is_placed[value] = true;
+        self.home[value] = slot as u8 + 1;
+        self.program.instrs[instr].dsts[k].place = Place::Reg(register(slot));
+    }
+}

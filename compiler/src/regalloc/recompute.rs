@@ -1,0 +1,79 @@
+//! What may be computed again, somewhere else and later.
+//!
+//! A definition that only depends on values in SSA form gives the same wherever these are known. What else it reads may
+//! have changed by then; such sources are put into general registers in front of the definition.
+
+use crate::ir3::{
+    Attrs, Category, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Round, Src, SrcOperand, Type,
+    ValueData, opcode::Numeric,
+};
+
+/// Whether computing it again, anywhere that its sources are known, gives the same value.
+pub(super) fn is_recomputable(data: &InstrData) -> bool {
+    let pure = match data.opcode.category() {
+        Category::Alu2 | Category::Alu3 => data.opcode != Opcode::BaryF,
+        Category::Move => matches!(data.opcode, Opcode::Mov | Opcode::Movp),
+        _ => false,
+    };
+    let is_ssa = |operand: &SrcOperand| match operand {
+        SrcOperand::Place(place) => matches!(place, Place::Value(_) | Place::Assigned(..)),
+        SrcOperand::ConstRelative(_) => false,
+        _ => true,
+    };
+    pure && data.dsts.len() == 1 && data.srcs.iter().all(|src| is_ssa(&src.operand))
+}
+
+/// Puts constants that are written later into registers, where a definition in `file`, which may be computed again, reads
+/// them. Whoever reads the definition is dominated by it, so what stands behind the last write in the code is safe.
+pub(super) fn keep_old_constants(program: &mut Program, file: RegFile) {
+    let writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts());
+    let mut to_come = writers.count();
+    for position in 0..program.layout.len() {
+        if to_come == 0 {
+            return;
+        }
+        let block = program.layout[position];
+        let mut at = 0;
+        while let Some(&instr) = program.blocks[block].instrs.get(at) {
+            at += 1;
+            let data = &program.instrs[instr];
+            to_come -= usize::from(data.opcode.writes_consts());
+            if to_come == 0 || !data.dsts.iter().any(|dst| dst.class.file == file) {
+                continue;
+            }
+            for k in 0..program.instrs[instr].srcs.len() {
+                let src = program.instrs[instr].srcs[k];
+                let SrcOperand::Const(_) = src.operand else { continue };
+                let mov = keep(program, instr, k);
+                program.blocks[block].instrs.insert(at - 1, mov);
+                at += 1;
+            }
+        }
+    }
+}
+
+/// A move of source `k` of an instruction to a general register, which the instruction reads from then on. Half a word
+/// of the constant file is what the instruction would convert it to.
+pub(super) fn keep(program: &mut Program, instr: Instr, k: usize) -> Instr {
+    let data = &program.instrs[instr];
+    let src = data.srcs[k];
+    let class = RegClass::general(src.class.half);
+    let mut read = Src::new(src.operand, src.class, src.mask);
+    let (from, to) = match (src.operand, class.half, data.opcode.info().numeric) {
+        (SrcOperand::Const(_), true, Numeric::Float) => (Type::F32, Type::F16),
+        (SrcOperand::Const(_), true, _) => (Type::U32, Type::U16),
+        (_, true, _) => (Type::U16, Type::U16),
+        (_, false, _) => (Type::U32, Type::U32),
+    };
+    read.class.half = from.is_half();
+    let mut mov = InstrData::new(Opcode::Mov);
+    mov.attrs = Attrs::Move { src: from, dst: to, round: Round::Default };
+    mov.srcs.push(read);
+    let mov = program.instrs.push(mov);
+    let components = src.mask.span() as u16;
+    let value = program.values.push(ValueData { instr: mov, dst: 0, class, components, array: None });
+    program.instrs[mov].dsts.push(Dst::new(Place::Value(value), class, src.mask));
+    let src = &mut program.instrs[instr].srcs[k];
+    (src.operand, src.class) = (SrcOperand::Place(Place::Value(value)), class);
+    mov
+}

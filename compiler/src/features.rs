@@ -34,6 +34,8 @@ pub enum Feature {
     PredicateBitops,
     /// Operations convert their own results.
     Conversions,
+    /// All predicate registers are used, not only one.
+    PredicateRegisters,
 }
 
 /// Features that are in use.
@@ -55,6 +57,7 @@ impl Feature {
             Self::PredicateComparisons => "predicate-comparisons",
             Self::PredicateBitops => "predicate-bitops",
             Self::Conversions => "conversions",
+            Self::PredicateRegisters => "predicate-registers",
         }
     }
 
@@ -63,7 +66,7 @@ impl Feature {
         Features::all().iter().find(|feature| feature.name() == name)
     }
 
-    /// The stage that has it. A stage all of whose features are left out does not run.
+    /// The stage that has it. An [optional](Stage::is_optional) stage all of whose features are left out does not run.
     pub const fn stage(self) -> Stage {
         match self {
             Self::ScalarAlu => Stage::ScalarAlu,
@@ -77,6 +80,7 @@ impl Feature {
             | Self::PredicateComparisons
             | Self::PredicateBitops
             | Self::Conversions => Stage::Fold,
+            Self::PredicateRegisters => Stage::Predicates,
         }
     }
 }

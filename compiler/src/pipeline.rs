@@ -82,6 +82,20 @@ impl Stage {
         }
     }
 
+    /// Whether a program can do without it. It has [features](Feature), without which it does not run.
+    pub const fn is_optional(self) -> bool {
+        matches!(
+            self,
+            Self::ScalarAlu
+                | Self::CopyPropagation
+                | Self::ValueNumbering
+                | Self::Constants
+                | Self::DeadCode
+                | Self::Saturation
+                | Self::Fold
+        )
+    }
+
     /// The stage of a name as [`Stage::name`] gives it.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.name() == name)
@@ -114,8 +128,7 @@ impl Default for Options {
 impl Options {
     /// Whether `stage` is one that runs.
     pub fn runs(&self, stage: Stage) -> bool {
-        let of_stage = |features: Features| features.iter().filter(|feature| feature.stage() == stage).count();
-        stage <= self.last && (of_stage(self.features) > 0 || of_stage(Features::all()) == 0)
+        stage <= self.last && (!stage.is_optional() || self.features.iter().any(|feature| feature.stage() == stage))
     }
 
     /// The same without a feature.
@@ -223,7 +236,10 @@ pub fn run_stage(
                 conversions: uses(Feature::Conversions),
             },
         ),
-        Stage::Predicates => regalloc::predicates(program, target).map_err(of_registers)?,
+        Stage::Predicates => {
+            let registers = if uses(Feature::PredicateRegisters) { target.num_predicates } else { 1 };
+            regalloc::predicates_within(program, target, registers).map_err(of_registers)?;
+        }
         Stage::SharedRegisters => {
             regalloc::shared::run(program, target, options.registers.files(target)).map_err(of_registers)?;
         }

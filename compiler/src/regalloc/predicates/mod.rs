@@ -47,6 +47,8 @@
 
 mod liveness;
 mod survey;
+#[cfg(test)]
+mod tests;
 mod walk;
 mod write;
 

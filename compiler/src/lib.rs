@@ -10,6 +10,7 @@ pub mod nir;
 pub mod opt;
 pub mod pipeline;
 pub mod regalloc;
+pub mod rewrite;
 pub mod select;
 pub mod stats;
 pub mod target;

@@ -10,6 +10,8 @@ use std::fmt;
 /// Something that the backend can do without.
 #[derive(Debug, Hash, PartialOrd, Ord, EnumSetType)]
 pub enum Feature {
+    /// Negations of conditions go inside, where branches read two predicates.
+    DeMorgan,
     /// Uniform values are computed by the scalar ALU, where the target has one.
     ScalarAlu,
     /// Copies are propagated.
@@ -45,6 +47,7 @@ impl Feature {
     /// The name that the command line and the reports use.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::DeMorgan => "de-morgan",
             Self::ScalarAlu => "scalar-alu",
             Self::CopyPropagation => "copy-propagation",
             Self::ValueNumbering => "value-numbering",
@@ -69,6 +72,7 @@ impl Feature {
     /// The stage that has it. An [optional](Stage::is_optional) stage all of whose features are left out does not run.
     pub const fn stage(self) -> Stage {
         match self {
+            Self::DeMorgan => Stage::DeMorgan,
             Self::ScalarAlu => Stage::ScalarAlu,
             Self::CopyPropagation => Stage::CopyPropagation,
             Self::ValueNumbering | Self::ComparisonNumbering => Stage::ValueNumbering,

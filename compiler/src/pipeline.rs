@@ -2,17 +2,21 @@
 //!
 //! A [`Stage`] is a function from a program to a program. [`compile`] runs them all and shows the program to a sink
 //! after each one; the sink may look, copy or compare, and the pipeline itself copies nothing. A stage alone is
-//! [`run_stage`] (or the pass's own `run`); [`select`] is the first one, which has another input.
+//! [`run_stage`] (or the pass's own `run`). [`select`] makes the ir3 program; the stages in front of it, on nir, are
+//! [`rewrite_stage`], and [`rewrite`] is all of them.
 
 use crate::features::{Feature, Features};
 pub use crate::regalloc::RegisterLimit;
 use crate::target::Target;
-use crate::{ir3, nir, opt, regalloc};
+use crate::{ir3, nir, opt, regalloc, rewrite as rewrites};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A stage of the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
+    /// Negations of conditions go inside, where branches read two predicates. nir to nir.
+    DeMorgan,
     /// nir to ir3 in SSA form.
     Select,
     /// Uniform values go to shared registers, their computation to the scalar ALU.
@@ -44,7 +48,10 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage, in order.
+    /// The stages on nir, in order.
+    pub const NIR: [Self; 1] = [Self::DeMorgan];
+
+    /// Every stage that gives an ir3 program, in order.
     pub const ALL: [Self; 14] = [
         Self::Select,
         Self::ScalarAlu,
@@ -65,6 +72,7 @@ impl Stage {
     /// The name that the command line and the reports use.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::DeMorgan => "de-morgan",
             Self::Select => "select",
             Self::ScalarAlu => "scalar-alu",
             Self::CopyPropagation => "copy-propagation",
@@ -98,7 +106,7 @@ impl Stage {
 
     /// The stage of a name as [`Stage::name`] gives it.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|stage| stage.name() == name)
+        Self::NIR.into_iter().chain(Self::ALL).find(|stage| stage.name() == name)
     }
 }
 
@@ -179,7 +187,29 @@ impl CompileError {
     }
 }
 
-/// Runs the first stage: nir to ir3.
+/// Runs the stages on nir.
+pub fn rewrite<'a>(shader: &'a nir::Shader, target: &Target, options: &Options) -> Cow<'a, nir::Shader> {
+    let mut shader = Cow::Borrowed(shader);
+    for stage in Stage::NIR.into_iter().filter(|&stage| options.runs(stage)) {
+        rewrite_stage(stage, &mut shader, target);
+    }
+    shader
+}
+
+/// Runs one of the stages on nir.
+pub fn rewrite_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &Target) -> Change {
+    let is_idle = match stage {
+        Stage::DeMorgan => !target.has_branch_and_or || !rewrites::de_morgan::is_needed(&shader.entry),
+        _ => true,
+    };
+    if is_idle {
+        return Change::Nothing;
+    }
+    rewrites::de_morgan::run(&mut shader.to_mut().entry);
+    Change::Something
+}
+
+/// Runs the stage from nir to ir3. It takes the shader as it is.
 pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
     crate::select::run(shader, target).map_err(|error| CompileError {
         stage: Stage::Select,
@@ -197,7 +227,7 @@ pub enum Change {
     Something,
 }
 
-/// Runs one stage on a program. [`Stage::Select`], which makes the program, does nothing here.
+/// Runs one stage on a program. [`Stage::Select`], which makes the program, and those in front of it do nothing here.
 pub fn run_stage(
     stage: Stage,
     program: &mut ir3::Program,
@@ -210,7 +240,7 @@ pub fn run_stage(
         return Ok(Change::Nothing);
     }
     match stage {
-        Stage::Select => {}
+        Stage::DeMorgan | Stage::Select => {}
         Stage::ScalarAlu => opt::scalar_alu::run(program, target),
         Stage::Spill => regalloc::spill::run(program, target, options.registers).map_err(of_registers)?,
         Stage::LowerSpills => regalloc::lower_spills::run(program).map_err(of_registers)?,
@@ -255,7 +285,7 @@ pub fn run_stage(
 /// boundaries may rely on it: the program behind an idle stage is the one in front of it.
 fn is_idle(stage: Stage, program: &ir3::Program, target: &Target, options: &Options) -> Result<bool, regalloc::Error> {
     Ok(match stage {
-        Stage::Select => true,
+        Stage::DeMorgan | Stage::Select => true,
         Stage::ScalarAlu => !target.has_shared_regfile,
         Stage::Constants => !opt::constants::is_needed(program),
         Stage::Saturation => !opt::saturation::is_needed(program),
@@ -272,14 +302,14 @@ fn is_idle(stage: Stage, program: &ir3::Program, target: &Target, options: &Opti
     })
 }
 
-/// Compiles a shader, and shows each stage's result to `sink`.
+/// Compiles a shader, and shows each stage's ir3 program to `sink`.
 pub fn compile(
     shader: &nir::Shader,
     target: &Target,
     options: &Options,
     sink: &mut dyn FnMut(Stage, &ir3::Program),
 ) -> Result<ir3::Program, CompileError> {
-    let mut program = select(shader, target)?;
+    let mut program = select(&rewrite(shader, target, options), target)?;
     sink(Stage::Select, &program);
     compile_selected(&mut program, target, options, sink)?;
     Ok(program)
@@ -305,7 +335,7 @@ mod tests {
 
     #[test]
     fn names_are_found() {
-        for stage in Stage::ALL {
+        for stage in Stage::NIR.into_iter().chain(Stage::ALL) {
             assert_eq!(Stage::from_name(stage.name()), Some(stage));
         }
         assert_eq!(Stage::from_name("schedule"), None);

@@ -72,8 +72,9 @@ fn check(stage: Stage, program: &Program, target: &Target, fail: &mut impl FnMut
 struct Tally {
     compiled: usize,
     accesses: usize,
-    instructions: [usize; Stage::ALL.len()],
-    times: [Duration; Stage::ALL.len()],
+    /// By the stage.
+    instructions: [usize; Stage::ALL.len() + Stage::NIR.len()],
+    times: [Duration; Stage::ALL.len() + Stage::NIR.len()],
     refused: BTreeMap<String, Vec<String>>,
     internal: usize,
     /// Programs that are not what they must be after a stage.

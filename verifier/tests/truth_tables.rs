@@ -15,7 +15,7 @@
 //! those of depth 3 that is spread over all of them.
 
 use cpu_time::ProcessTime;
-use ir3_compiler::features::Features;
+use ir3_compiler::features::{Feature, Features};
 use ir3_compiler::ir3::{Block, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Def, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::pipeline::{self, Options};
@@ -201,10 +201,15 @@ impl Figures {
     }
 }
 
-/// Without all that works on conditions.
+/// All that works on conditions.
+fn conditions() -> Features {
+    use Feature::*;
+    DeMorgan | Negations | BranchAndOr | PredicateComparisons | PredicateBitops
+}
+
+/// Without that.
 fn without_folding() -> Options {
-    let folds = Features::all().iter().filter(|feature| feature.stage() == pipeline::Stage::Fold);
-    folds.fold(Options::default(), Options::without)
+    Options { features: Features::all() - conditions(), ..Options::default() }
 }
 
 /// Compiles trees and runs them.

@@ -7,6 +7,7 @@ use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::{self, Change, CompileError, ErrorKind, Options, RegisterLimit, Stage};
 use ir3_compiler::{ir3, nir, target::Target};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// A program on one side of a boundary.
@@ -113,6 +114,9 @@ impl ProgramReport {
 /// A change that a test makes to a program behind a stage, to see that it is found.
 pub type Plant<'a> = &'a mut dyn FnMut(Stage, &mut ir3::Program);
 
+/// The same for the stages on nir; says whether it has changed anything.
+pub type NirPlant = fn(Stage, &mut nir::Shader) -> bool;
+
 /// Runs programs and their compilations side by side. Keeps its buffers between programs.
 pub struct Checker {
     target: Target,
@@ -121,6 +125,7 @@ pub struct Checker {
     scratch: Scratch,
     /// The stage that is at work.
     stage: Stage,
+    nir_plant: Option<NirPlant>,
 }
 
 /// Instructions of a wave after which a source run is given up.
@@ -139,7 +144,7 @@ pub(super) const fn target_fuel(executed: u64) -> u64 {
 impl Checker {
     /// A checker for one GPU.
     pub fn new(target: Target, options: Options) -> Self {
-        Self { target, options, fuel: DEFAULT_FUEL, scratch: Scratch::default(), stage: Stage::Select }
+        Self { target, options, fuel: DEFAULT_FUEL, scratch: Scratch::default(), stage: Stage::Select, nir_plant: None }
     }
 
     /// The same buffers for another GPU or with other options.
@@ -156,6 +161,12 @@ impl Checker {
     /// With another limit for source runs.
     pub fn with_fuel(mut self, fuel: u64) -> Self {
         self.fuel = fuel;
+        self
+    }
+
+    /// With a bug behind stages on nir.
+    pub fn with_nir_plant(mut self, plant: NirPlant) -> Self {
+        self.nir_plant = Some(plant);
         self
     }
 
@@ -225,8 +236,48 @@ impl Checker {
         report.source = source;
         report.times.run += start.elapsed();
 
+        let options = self.options;
+        let mut source = Cow::Borrowed(shader);
+        for stage in Stage::NIR.into_iter().filter(|&stage| options.runs(stage)) {
+            self.stage = stage;
+            let start = ThreadTime::now();
+            let before = source.clone();
+            let change = self.rewrite(stage, &mut source);
+            report.times.compile += start.elapsed();
+            // It is the same program, with nothing in front of it that it could be compared with.
+            if change == Change::Nothing {
+                continue;
+            }
+            let start = ThreadTime::now();
+            let verdict = match interp::nir::Decoded::new(&source) {
+                Ok(decoded) => {
+                    compare_runs(envs, &mut previous, &vacuous, |env, fuel| decoded.run(env, fuel, &mut self.scratch))
+                }
+                Err(error) => Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string()))),
+            };
+            let verdict = verdict.unwrap_or_else(|(env, difference)| {
+                Verdict::Refuted(Box::new(Refutation {
+                    stage: stage.name(),
+                    before: Snapshot::Nir(Box::new(before.into_owned())),
+                    after: Snapshot::Nir(Box::new(source.clone().into_owned())),
+                    env: envs[env].clone(),
+                    difference,
+                }))
+            });
+            let elapsed = start.elapsed();
+            report.times.run += elapsed;
+            let refuted = matches!(verdict, Verdict::Refuted(_));
+            report.boundaries.push((stage, verdict, elapsed));
+            if refuted {
+                return report;
+            }
+        }
+        if !options.runs(Stage::Select) {
+            return report;
+        }
+        self.stage = Stage::Select;
         let start = ThreadTime::now();
-        let mut program = match pipeline::select(shader, &self.target) {
+        let mut program = match pipeline::select(&source, &self.target) {
             Ok(program) => program,
             Err(error) => {
                 report.times.compile += start.elapsed();
@@ -234,7 +285,6 @@ impl Checker {
             }
         };
         report.times.compile += start.elapsed();
-        let options = self.options;
         for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
             self.stage = stage;
             let start = ThreadTime::now();
@@ -298,9 +348,13 @@ impl Checker {
         like: &dyn Fn(&Difference) -> bool,
         mut plant: Option<Plant<'_>>,
     ) -> bool {
-        let Ok(source) = interp::nir::Decoded::new(shader) else { return false };
-        let Ok(mut program) = pipeline::select(shader, &self.target) else { return false };
         let options = self.options;
+        if at < Stage::Select {
+            return true;
+        }
+        let shader = self.rewritten(shader, Stage::Select);
+        let Ok(source) = interp::nir::Decoded::new(&shader) else { return false };
+        let Ok(mut program) = pipeline::select(&shader, &self.target) else { return false };
         let mut before = None;
         for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage) && stage <= at) {
             if stage == at && stage != Stage::Select {
@@ -344,6 +398,24 @@ impl Checker {
         false
     }
 
+    /// The source in front of `stage`.
+    fn rewritten<'s>(&self, shader: &'s nir::Shader, stage: Stage) -> Cow<'s, nir::Shader> {
+        let mut source = Cow::Borrowed(shader);
+        for earlier in Stage::NIR.into_iter().filter(|&s| s < stage && self.options.runs(s)) {
+            self.rewrite(earlier, &mut source);
+        }
+        source
+    }
+
+    /// Runs a stage on nir.
+    fn rewrite(&self, stage: Stage, source: &mut Cow<'_, nir::Shader>) -> Change {
+        let change = pipeline::rewrite_stage(stage, source, &self.target);
+        match self.nir_plant {
+            Some(plant) if plant(stage, source.to_mut()) => Change::Something,
+            _ => change,
+        }
+    }
+
     fn run_nir(&mut self, shader: &nir::Shader, envs: &[Env]) -> Result<Vec<Outcome>, interp::Unsupported> {
         let decoded = interp::nir::Decoded::new(shader)?;
         Ok(envs.iter().map(|env| decoded.run(env, self.fuel, &mut self.scratch)).collect())
@@ -368,11 +440,12 @@ impl Checker {
     /// The program in front of `stage`, made again: passes change a program in place, and nothing is copied on the way
     /// that all is well.
     pub fn before(&self, shader: &nir::Shader, stage: Stage, mut plant: Option<Plant<'_>>) -> Snapshot {
-        let source = || Snapshot::Nir(Box::new(shader.clone()));
-        if stage == Stage::Select {
+        let shader = self.rewritten(shader, stage);
+        let source = || Snapshot::Nir(Box::new(shader.clone().into_owned()));
+        if stage <= Stage::Select {
             return source();
         }
-        let Ok(mut program) = pipeline::select(shader, &self.target) else { return source() };
+        let Ok(mut program) = pipeline::select(&shader, &self.target) else { return source() };
         for earlier in Stage::ALL.into_iter().filter(|&s| s < stage && self.options.runs(s)) {
             if pipeline::run_stage(earlier, &mut program, &self.target, &self.options).is_err() {
                 return source();

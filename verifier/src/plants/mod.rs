@@ -164,7 +164,7 @@ pub fn compile(
     options: &Options,
     plant: Option<&Plant>,
 ) -> Result<ir3::Program, CompileError> {
-    let mut program = pipeline::select(shader, target)?;
+    let mut program = pipeline::select(&pipeline::rewrite(shader, target, options), target)?;
     for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
         pipeline::run_stage(stage, &mut program, target, options)?;
         if let Some(plant) = plant {

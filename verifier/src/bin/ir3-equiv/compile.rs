@@ -2,7 +2,7 @@
 
 use crate::{Compiler, Exit, Failure, Gpu, Planted, output};
 use clap::Args;
-use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_verifier::check::Snapshot;
 use ir3_verifier::plants;
 use ir3_verifier::report;
@@ -36,7 +36,7 @@ fn parse_stage(name: &str) -> Result<Emit, String> {
         return Ok(Emit::Nir);
     }
     Stage::from_name(name).map(Emit::Stage).ok_or_else(|| {
-        let known: Vec<_> = Stage::ALL.iter().map(|stage| stage.name()).collect();
+        let known: Vec<_> = Stage::NIR.iter().chain(&Stage::ALL).map(|stage| stage.name()).collect();
         format!("found the stage `{name}`, expected one of nir, {}", known.join(", "))
     })
 }
@@ -50,6 +50,11 @@ impl Compile {
             };
             let text = match self.emit {
                 Emit::Nir => report::print(&named.program),
+                Emit::Stage(last) if last < Stage::Select => {
+                    let options = Options { last, ..self.compiler.options() };
+                    let rewritten = pipeline::rewrite(shader, &self.gpu.target, &options).into_owned();
+                    report::print(&Snapshot::Nir(Box::new(rewritten)))
+                }
                 Emit::Stage(last) => {
                     let options = Options { last, ..self.compiler.options() };
                     let program = plants::compile(shader, &self.gpu.target, &options, self.planted.plant)

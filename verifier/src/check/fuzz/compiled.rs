@@ -95,7 +95,9 @@ fn end_to_end(
     scratch: &mut Scratch,
 ) -> Ends {
     let ProgramInput { shader, target, .. } = input;
-    let Ok(mut program) = pipeline::select(shader, target) else { return Ends::Refused };
+    let Ok(mut program) = pipeline::select(&pipeline::rewrite(shader, target, options), target) else {
+        return Ends::Refused;
+    };
     for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
         if pipeline::run_stage(stage, &mut program, target, options).is_err() {
             return Ends::Refused;

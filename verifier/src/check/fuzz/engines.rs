@@ -87,7 +87,7 @@ pub fn engines_with(input: &ProgramInput, plant: TextPlant<'_>) -> Result<bool, 
         asked |= lane_alone(input, &env)?;
     }
     if turn.is(&[Turn::Selected, Turn::SelectedText, Turn::Registers, Turn::RegistersText])
-        && let Ok(mut program) = pipeline::select(shader, target)
+        && let Ok(mut program) = pipeline::select(&pipeline::rewrite(shader, target, &Options::default()), target)
     {
         let plant = &mut *plant;
         if turn.is(&[Turn::Selected, Turn::SelectedText]) {

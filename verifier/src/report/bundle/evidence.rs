@@ -89,6 +89,14 @@ impl Evidence {
         }
     }
 
+    /// The file of the program behind the stage.
+    pub fn after_name(&self) -> &'static str {
+        match self.after {
+            Some(Snapshot::Nir(_)) => "after.nir",
+            Some(Snapshot::Ir3(_)) | None => "after.ir3",
+        }
+    }
+
     fn of_report(report: &ProgramReport) -> Self {
         let verdicts = report.boundaries.iter().map(|(stage, verdict, _)| EngineVerdict {
             engine: "interpreter".to_owned(),

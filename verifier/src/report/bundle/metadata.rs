@@ -299,7 +299,7 @@ impl Fields<'_> {
     }
 
     fn stage(&self, field: &'static str, name: &str) -> Result<Stage, ReadError> {
-        let known = || Stage::ALL.map(Stage::name).join(", ");
+        let known = || Stage::NIR.into_iter().chain(Stage::ALL).map(Stage::name).collect::<Vec<_>>().join(", ");
         Stage::from_name(name).ok_or_else(|| self.bad(field, name, &format!("one of {}", known())))
     }
 

@@ -10,7 +10,7 @@
 //!
 //! - `README.md`: the report;
 //! - `program.nir`, `env.json`: the program and its input;
-//! - `before.nir` or `before.ir3`, and `after.ir3`: both sides of the stage that fails;
+//! - `before.nir` or `before.ir3`, and `after.ir3` or `after.nir`: both sides of the stage that fails;
 //! - `difference.txt`: where the two sides part, aligned;
 //! - `bundle.json`: the rest of the case, and what was found, for programs;
 //! - `original/program.nir`, `original/env.json`: what it was before it was reduced.
@@ -247,7 +247,7 @@ fn files(case: &Case, evidence: &Evidence) -> Vec<(&'static str, String)> {
         files.push((evidence.before_name(), crate::report::print(before)));
     }
     if let Some(after) = &evidence.after {
-        files.push(("after.ir3", crate::report::print(after)));
+        files.push((evidence.after_name(), crate::report::print(after)));
     }
     if let Some(parting) = &evidence.parting {
         files.push(("difference.txt", parting.to_string()));

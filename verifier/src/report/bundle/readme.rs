@@ -171,10 +171,10 @@ fn programs(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result 
     writeln!(text)?;
     block(text, &nir::text::write(&case.program), "program.nir")?;
     let before = evidence.before.as_ref().filter(|_| evidence.before_name() != "before.nir");
-    for (side, name) in [(before, evidence.before_name()), (evidence.after.as_ref(), "after.ir3")] {
+    for (side, name) in [(before, evidence.before_name()), (evidence.after.as_ref(), evidence.after_name())] {
         let Some(side) = side else { continue };
         let stage = case.symptom.stage;
-        writeln!(text, "{} `{stage}`:", if name == "after.ir3" { "Behind" } else { "In front of" })?;
+        writeln!(text, "{} `{stage}`:", if name == evidence.after_name() { "Behind" } else { "In front of" })?;
         writeln!(text)?;
         block(text, &crate::report::print(side), name)?;
     }
@@ -246,7 +246,7 @@ fn files(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
         list.push((evidence.before_name(), "the program in front of the stage"));
     }
     if evidence.after.is_some() {
-        list.push(("after.ir3", "the program behind it"));
+        list.push((evidence.after_name(), "the program behind it"));
     }
     if evidence.parting.is_some() {
         list.push(("difference.txt", "what one lane does on both sides, side by side, and where they part"));

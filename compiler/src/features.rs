@@ -30,12 +30,16 @@ pub enum Feature {
     Negations,
     /// Branches read two predicates.
     BranchAndOr,
+    /// Branches vote.
+    VoteBranches,
     /// Comparisons write predicates.
     PredicateComparisons,
     /// Bitwise operations write predicates.
     PredicateBitops,
     /// Operations convert their own results.
     Conversions,
+    /// Small ifs are predicated.
+    Predication,
     /// All predicate registers are used, not only one.
     PredicateRegisters,
 }
@@ -57,9 +61,11 @@ impl Feature {
             Self::Saturation => "saturation",
             Self::Negations => "negations",
             Self::BranchAndOr => "branch-and-or",
+            Self::VoteBranches => "vote-branches",
             Self::PredicateComparisons => "predicate-comparisons",
             Self::PredicateBitops => "predicate-bitops",
             Self::Conversions => "conversions",
+            Self::Predication => "predication",
             Self::PredicateRegisters => "predicate-registers",
         }
     }
@@ -81,9 +87,11 @@ impl Feature {
             Self::Saturation => Stage::Saturation,
             Self::Negations
             | Self::BranchAndOr
+            | Self::VoteBranches
             | Self::PredicateComparisons
             | Self::PredicateBitops
             | Self::Conversions => Stage::Fold,
+            Self::Predication => Stage::Predication,
             Self::PredicateRegisters => Stage::Predicates,
         }
     }

@@ -33,6 +33,8 @@ pub enum Stage {
     Saturation,
     /// Results are computed as their readers want them: predicates, other widths, negations.
     Fold,
+    /// Small ifs have lanes sleep instead of branching.
+    Predication,
     /// Registers for predicates and addresses; critical edges get blocks of their own. Otherwise still SSA.
     Predicates,
     /// Registers for shared values; physical edges. General values are still in SSA form.
@@ -52,7 +54,7 @@ impl Stage {
     pub const NIR: [Self; 1] = [Self::DeMorgan];
 
     /// Every stage that gives an ir3 program, in order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Select,
         Self::ScalarAlu,
         Self::CopyPropagation,
@@ -61,6 +63,7 @@ impl Stage {
         Self::DeadCode,
         Self::Saturation,
         Self::Fold,
+        Self::Predication,
         Self::Predicates,
         Self::SharedRegisters,
         Self::Spill,
@@ -81,6 +84,7 @@ impl Stage {
             Self::DeadCode => "dead-code",
             Self::Saturation => "saturation",
             Self::Fold => "fold",
+            Self::Predication => "predication",
             Self::Predicates => "predicates",
             Self::SharedRegisters => "shared-registers",
             Self::Spill => "spill",
@@ -261,11 +265,13 @@ pub fn run_stage(
             opt::fold::Rules {
                 negations: uses(Feature::Negations),
                 branch_and_or: uses(Feature::BranchAndOr),
+                votes: uses(Feature::VoteBranches),
                 comparisons: uses(Feature::PredicateComparisons),
                 bitops: uses(Feature::PredicateBitops),
                 conversions: uses(Feature::Conversions),
             },
         ),
+        Stage::Predication => opt::predication::run(program),
         Stage::Predicates => {
             let registers = if uses(Feature::PredicateRegisters) { target.num_predicates } else { 1 };
             regalloc::predicates_within(program, target, registers).map_err(of_registers)?;
@@ -290,6 +296,7 @@ fn is_idle(stage: Stage, program: &ir3::Program, target: &Target, options: &Opti
         Stage::Constants => !opt::constants::is_needed(program),
         Stage::Saturation => !opt::saturation::is_needed(program),
         Stage::Fold => !opt::fold::is_needed(program),
+        Stage::Predication => !opt::predication::is_needed(program, target),
         Stage::SharedRegisters => !regalloc::shared::is_needed(program),
         Stage::Predicates => !regalloc::has_predicates(program),
         Stage::Spill => !regalloc::spill::is_needed(program, target, options.registers)?,

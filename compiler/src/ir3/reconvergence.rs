@@ -45,6 +45,12 @@ pub fn may_diverge(program: &Program, block: Block) -> bool {
     parts || data.divergent.unwrap_or(true)
 }
 
+/// Whether lanes sleep behind a block, instead of waiting for the others.
+fn is_predicated(program: &Program, block: Block) -> bool {
+    let last = program.blocks[block].instrs.last().map(|&instr| program.instrs[instr].opcode);
+    matches!(last, Some(Opcode::Predt | Opcode::Predf))
+}
+
 /// Terminators that choose one lane.
 fn parts_lanes(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Getone | Opcode::Getlast)
@@ -151,6 +157,8 @@ fn steps_over(steps: &[u32], block: u32) -> bool {
 /// Gives a program its physical edges, and marks its reconvergence points. What it had of both is forgotten.
 pub fn run(program: &mut Program) {
     let waiting = Waiting::new(program, |block| may_diverge(program, block));
+    // Lanes that sleep are woken by an instruction, not by coming to a block.
+    let points = Waiting::new(program, |block| may_diverge(program, block) && !is_predicated(program, block)).points;
     for position in 0..program.layout.len() {
         let data = &mut program.blocks[program.layout[position]];
         data.physical_successors.clear();
@@ -167,7 +175,7 @@ pub fn run(program: &mut Program) {
             program.blocks[block].physical_successors.push(to);
             program.blocks[to].physical_predecessors.push(block);
         }
-        program.blocks[block].reconvergence_point = waiting.points[position];
+        program.blocks[block].reconvergence_point = points[position];
     }
 }
 

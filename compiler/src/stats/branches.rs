@@ -66,6 +66,16 @@ pub(super) fn explicit(program: &Program, order: &CodeOrder, position: usize, op
     let falls_through = |successor: Block| Some(order.landing(successor)) == next;
     let (inverse, successors) = (opcode.inverse_branch(), program.blocks[block].successors);
     match (opcode, inverse, successors) {
+        // Without another side there is nothing to begin, and all wake up.
+        (Opcode::Predt | Opcode::Predf, _, [Some(_), None])
+            if other_side(program, position).is_none_or(|other| order.is_empty(other)) =>
+        {
+            smallvec![Opcode::Prede]
+        }
+        (Opcode::Jump, _, [Some(only), None]) if ends_predication(program, position) => match falls_through(only) {
+            true => smallvec![Opcode::Prede],
+            false => smallvec![Opcode::Prede, Opcode::Jump],
+        },
         (Opcode::Jump, _, [Some(only), None]) if falls_through(only) => SmallVec::new(),
         // These jump to the second, and to nothing else.
         (Opcode::Getone | Opcode::Getlast | Opcode::Shps, _, [Some(first), Some(_)]) if !falls_through(first) => {
@@ -78,4 +88,17 @@ pub(super) fn explicit(program: &Program, order: &CodeOrder, position: usize, op
         },
         _ => smallvec![opcode],
     }
+}
+
+/// The block that lanes run which have slept in this one.
+fn other_side(program: &Program, position: usize) -> Option<Block> {
+    program.layout.get(position + 1).copied()
+}
+
+/// Whether a block is the second side of a predicated if.
+fn ends_predication(program: &Program, position: usize) -> bool {
+    let block = program.layout[position];
+    let [from] = program.blocks[block].predecessors[..] else { return false };
+    let last = program.blocks[from].instrs.last().map(|&instr| program.instrs[instr].opcode);
+    matches!(last, Some(Opcode::Predt | Opcode::Predf)) && program.blocks[from].successors[1] == Some(block)
 }

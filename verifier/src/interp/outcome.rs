@@ -47,6 +47,8 @@ pub enum UndefinedReason {
     Address,
     /// A cross-lane operation whose lane number or predicate is poison.
     LaneNumber,
+    /// The second of a pair of predications, with another predicate than the first.
+    Predication,
 }
 
 impl fmt::Display for UndefinedReason {
@@ -56,6 +58,7 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::Kill => "a lane ends by an undefined condition",
             UndefinedReason::Address => "a write to an undefined address",
             UndefinedReason::LaneNumber => "a cross-lane operation with an undefined lane",
+            UndefinedReason::Predication => "a predication that ends with another predicate",
         })
     }
 }

@@ -5,6 +5,7 @@
 //! are `xor.b` with 1. Here what computes the bool gives its readers what they want at once:
 //! - `negation`: branches are inverted instead, selections exchange their operands, bitwise operations read `(not)`;
 //! - `branches`: a branch on the conjunction or disjunction of two bools reads two predicates;
+//! - `votes`: a branch on a vote votes itself;
 //! - `predicates`: comparisons and bitwise operations write predicates;
 //!
 //! The same goes for other widths: `conversions` has operations convert their own results, those of floats and integers,
@@ -19,6 +20,7 @@ mod negation;
 mod predicates;
 #[cfg(test)]
 mod tests;
+mod votes;
 
 use crate::ir3::legality::valid_source;
 use crate::ir3::{
@@ -46,6 +48,8 @@ pub struct Rules {
     pub negations: bool,
     /// Conjunctions and disjunctions, into branches where the target has those.
     pub branch_and_or: bool,
+    /// Votes, into branches.
+    pub votes: bool,
     /// Tests of comparisons, into the comparisons.
     pub comparisons: bool,
     /// Tests of bitwise operations, into these where the target can.
@@ -57,7 +61,7 @@ pub struct Rules {
 impl Rules {
     /// All of them.
     pub const ALL: Self =
-        Self { negations: true, branch_and_or: true, comparisons: true, bitops: true, conversions: true };
+        Self { negations: true, branch_and_or: true, votes: true, comparisons: true, bitops: true, conversions: true };
 }
 
 /// Folds what can be folded.
@@ -65,6 +69,9 @@ pub fn run(program: &mut Program, target: &Target, rules: Rules) {
     let mut pass = Pass::new(program, target, rules);
     if rules.negations {
         pass.each(Pass::negation);
+    }
+    if rules.votes {
+        pass.each(Pass::vote);
     }
     if rules.branch_and_or && target.has_branch_and_or {
         pass.each(Pass::two_predicates);
@@ -97,6 +104,8 @@ struct Pass<'a> {
     blocks: SecondaryMap<Instr, PackedOption<Block>>,
     /// Instructions in front of a write to the constant file, which may not read it later.
     early: SecondaryMap<Instr, bool>,
+    /// Votes behind which lanes end in the same block.
+    outvoted: Vec<Instr>,
     /// New instructions, each with the one that it goes in front of.
     added: Vec<(Instr, Instr)>,
 }
@@ -120,7 +129,8 @@ impl<'a> Pass<'a> {
                 }
             }
         }
-        Self { program, target, rules, uses, blocks, early, added: Vec::new() }
+        let outvoted = outvoted(program);
+        Self { program, target, rules, uses, blocks, early, outvoted, added: Vec::new() }
     }
 
     /// Has a rule look at each instruction.
@@ -253,6 +263,7 @@ impl<'a> Pass<'a> {
         match data.opcode {
             opcode if is_comparison(opcode) => data.dsts[0].class.file != RegFile::Predicate,
             _ if depth == 0 || !data.flags.is_empty() => false,
+            Opcode::AnyMacro | Opcode::AllMacro => true,
             // Of what one bool is joined with, no more than the lowest bit is left.
             Opcode::AndB => data.srcs.iter().any(is_bool),
             Opcode::OrB | Opcode::XorB => data.srcs.iter().all(is_bool),
@@ -281,6 +292,22 @@ fn moves_integer(data: &InstrData) -> bool {
     use Type::*;
     let is_integer = |ty| matches!(ty, U16 | U32 | S16 | S32);
     data.move_types().is_some_and(|(from, to)| is_integer(from) && is_integer(to))
+}
+
+/// Votes behind which lanes end in the same block.
+fn outvoted(program: &Program) -> Vec<Instr> {
+    let mut list = Vec::new();
+    for &block in &program.layout {
+        let mut ends = false;
+        for &instr in program.blocks[block].instrs.iter().rev() {
+            match program.instrs[instr].opcode {
+                Opcode::Kill | Opcode::Demote => ends = true,
+                Opcode::AnyMacro | Opcode::AllMacro if ends => list.push(instr),
+                _ => {}
+            }
+        }
+    }
+    list
 }
 
 /// Whether the instruction can have all of its sources beside each other.

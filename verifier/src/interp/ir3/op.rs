@@ -325,6 +325,8 @@ pub(super) enum Terminator {
     End(u32, u32),
     /// They go on.
     Jump(Edge),
+    /// They go on, and the condition holds.
+    Skip(Condition, Edge, Instr),
     /// They part.
     Branch(Condition, Edge, Edge, Instr),
 }

@@ -147,6 +147,13 @@ impl Wave<'_> {
                 Ok(None)
             }
             Terminator::Jump(edge) => Ok(self.leave(edge, mask, pending)),
+            Terminator::Skip(condition, edge, instr) => {
+                let awake = mask & !self.taken(condition, *instr)?;
+                if awake != 0 {
+                    return Err(self.undefined(UndefinedReason::Predication, *instr, awake));
+                }
+                Ok(self.leave(edge, mask, pending))
+            }
             Terminator::Branch(condition, yes, no, instr) => {
                 let taken = self.taken(condition, *instr)?;
                 let yes = if taken == 0 { None } else { self.leave(yes, taken, pending) };

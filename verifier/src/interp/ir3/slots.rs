@@ -262,7 +262,13 @@ impl<'a> Slots<'a> {
     }
 
     /// Component `component` of a direct destination.
+    ///
+    /// A predicate is a full register. What is written with the flag of half registers goes to another one, of which
+    /// nobody knows.
     pub fn write(&mut self, dst: &Dst, component: u32) -> Result<Write, Problem> {
+        if dst.class == (RegClass { file: RegFile::Predicate, half: true }) {
+            return Ok(Write { loc: Loc::whole(self.fresh(1)), shared: false });
+        }
         Ok(Write { loc: self.place(&dst.place, dst.class, component)?, shared: dst.class.file == RegFile::Shared })
     }
 

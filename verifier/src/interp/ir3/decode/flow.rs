@@ -20,8 +20,15 @@ impl Decoder<'_> {
         let successors = self.program.blocks[block].successors;
         let condition = match data.opcode {
             End | Chmask => return self.end(data),
-            // The second of a pair of predications only has to skip the other side.
-            Predt | Predf if successors[1].is_none() => None,
+            // The second of a pair of predications: the lanes that run go on behind the other side, if the predicate still
+            // is what had them run. One that is not would have them run the other side too.
+            Predt | Predf if successors[1].is_none() => {
+                let Some(to) = successors[0] else { return Err("no successor".to_owned()) };
+                self.site(data);
+                let read = self.source(data, 0, 0)?;
+                let condition = Condition::Is(if data.opcode == Predf { read } else { inverted(read) });
+                return Ok(Terminator::Skip(condition, self.edge(block, to, 0)?, instr));
+            }
             Jump => None,
             Br | Predt => Some(Condition::Is(self.source(data, 0, 0)?)),
             Predf => Some(Condition::Is(inverted(self.source(data, 0, 0)?))),

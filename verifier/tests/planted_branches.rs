@@ -1,0 +1,235 @@
+//! Bugs that branches, predication and De Morgan's laws could have must be refuted at their stages, and nowhere else; and
+//! random programs have enough of what those stages make.
+
+#[path = "common/planted.rs"]
+mod programs;
+
+use ir3_compiler::ir3::{Instr, InstrData, Mods, Opcode, Program, RegFile};
+use ir3_compiler::nir::{self, Alu, AluSrc, Op, Shader};
+use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::target::Target;
+use ir3_verifier::check::campaign::{env_seeds, program_seed};
+use ir3_verifier::check::{Checker, Snapshot, Verdict};
+use ir3_verifier::generate::{self, Features, Profile};
+use programs::Programs;
+
+fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
+    Programs { seed: 0xb4a9c4, count: 160, profiles: &[profile], options: Options::default() }.planted(stage, bug);
+}
+
+/// The `n`-th of the instructions that `wanted` likes, counted around.
+fn nth(program: &Program, n: u64, wanted: impl Fn(&InstrData) -> bool) -> Option<Instr> {
+    let all: Vec<Instr> = program.iter_instrs().map(|(_, i)| i).filter(|&i| wanted(&program.instrs[i])).collect();
+    all.get((n % all.len().max(1) as u64) as usize).copied()
+}
+
+fn reads_two(data: &InstrData) -> bool {
+    matches!(data.opcode, Opcode::Braa | Opcode::Brao)
+}
+
+/// The inversion of the one predicate is that of the other.
+#[test]
+fn inversions_are_exchanged() {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
+        let branch = nth(program, n, |data| reads_two(data) && data.srcs[0].mods != data.srcs[1].mods);
+        let Some(branch) = branch else { return false };
+        let srcs = &mut program.instrs[branch].srcs;
+        (srcs[0].mods, srcs[1].mods) = (srcs[1].mods, srcs[0].mods);
+        true
+    });
+}
+
+/// `braa` where `brao` is right, and the other way round.
+#[test]
+fn both_where_one_is_enough() {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
+        let Some(branch) = nth(program, n, reads_two) else { return false };
+        let opcode = &mut program.instrs[branch].opcode;
+        *opcode = if *opcode == Opcode::Braa { Opcode::Brao } else { Opcode::Braa };
+        true
+    });
+}
+
+/// A bitwise operation becomes one that writes a predicate, and is still one of half registers: it writes another register.
+#[test]
+fn a_predicate_with_the_flag_of_half_registers() {
+    planted(Stage::Fold, Profile::Predicates, |program, n| {
+        let bitop = nth(program, n, |data| {
+            matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB)
+                && data.dsts[0].class.file == RegFile::Predicate
+                && data.srcs[0].class.half
+        });
+        let Some(bitop) = bitop else { return false };
+        program.instrs[bitop].dsts[0].class.half = true;
+        true
+    });
+}
+
+fn predicates(data: &InstrData) -> bool {
+    matches!(data.opcode, Opcode::Predt | Opcode::Predf)
+}
+
+/// The arms of a predicated if are exchanged.
+#[test]
+fn predication_of_the_other_lanes() {
+    planted(Stage::Predication, Profile::Predicates, |program, n| {
+        let Some(first) = nth(program, n, predicates) else { return false };
+        let srcs = program.instrs[first].srcs.clone();
+        for data in program.instrs.values_mut().filter(|data| predicates(data) && data.srcs == srcs) {
+            data.opcode = if data.opcode == Opcode::Predt { Opcode::Predf } else { Opcode::Predt };
+        }
+        true
+    });
+}
+
+/// The first arm ends with the instruction that it began with: the lanes of the second arm do not wake up, and those that
+/// run do not fall asleep.
+#[test]
+fn predication_without_an_end() {
+    planted(Stage::Predication, Profile::Predicates, |program, n| {
+        let mut ends = Vec::new();
+        for &block in &program.layout {
+            let data = &program.blocks[block];
+            let last = data.instrs.last().copied();
+            ends.extend(last.filter(|&i| data.successors[1].is_none() && predicates(&program.instrs[i])));
+        }
+        let Some(&end) = ends.get((n % ends.len().max(1) as u64) as usize) else { return false };
+        let data = &mut program.instrs[end];
+        data.opcode = if data.opcode == Opcode::Predt { Opcode::Predf } else { Opcode::Predt };
+        true
+    });
+}
+
+/// A vote of the other kind.
+#[test]
+fn any_for_all() {
+    planted(Stage::Fold, Profile::Subgroups, |program, n| {
+        let Some(branch) = nth(program, n, |data| matches!(data.opcode, Opcode::Bany | Opcode::Ball)) else {
+            return false;
+        };
+        let opcode = &mut program.instrs[branch].opcode;
+        *opcode = if *opcode == Opcode::Bany { Opcode::Ball } else { Opcode::Bany };
+        true
+    });
+}
+
+/// De Morgan's law is applied in place where what is negated has another reader: that gets the negation.
+fn another_reader(stage: Stage, shader: &mut Shader) -> bool {
+    if stage != Stage::DeMorgan {
+        return false;
+    }
+    let function = &mut shader.entry;
+    let all: Vec<_> = function.instrs_in_order().collect();
+    for &(_, negation) in &all {
+        let Some((inner, not)) = operand(function, negation) else { continue };
+        let nir::InstrData::Alu(joined) = function.instrs[inner].clone() else { continue };
+        let op = match joined.op {
+            Op::Iand => Op::Ior,
+            Op::Ior => Op::Iand,
+            _ => continue,
+        };
+        let mut readers = 0;
+        for &(_, instr) in &all {
+            function.instrs[instr].for_each_src(|def| readers += usize::from(def == joined.def));
+        }
+        let Some(&(block, _)) = all.iter().find(|(_, instr)| *instr == inner).filter(|_| readers > 1) else { continue };
+        let mut srcs = joined.srcs.clone();
+        for src in &mut srcs {
+            let instr = function.instrs.next_key();
+            let index = 1 + function.defs.values().map(|def| def.index).max().unwrap_or(0);
+            let data = nir::DefData { num_components: 1, bit_size: 1, divergent: None, instr, index };
+            let def = function.defs.push(data);
+            function.instrs.push(nir::InstrData::Alu(Alu {
+                op: Op::Inot,
+                def,
+                srcs: std::iter::once(*src).collect(),
+                ..joined.clone()
+            }));
+            let list = &mut function.blocks[block].instrs;
+            let at = list.iter().position(|&other| other == inner).expect("it is there");
+            list.insert(at, instr);
+            *src = AluSrc::swizzled(def, &[0]);
+        }
+        let def = joined.def;
+        function.instrs[inner] = nir::InstrData::Alu(Alu { op, srcs, ..joined });
+        function.instrs[negation] = nir::InstrData::Alu(Alu {
+            op: Op::Mov,
+            srcs: std::iter::once(AluSrc::swizzled(def, &[0])).collect(),
+            ..not
+        });
+        return true;
+    }
+    false
+}
+
+/// What a negation of one bit negates.
+fn operand(function: &nir::Function, instr: nir::Instr) -> Option<(nir::Instr, Alu)> {
+    match &function.instrs[instr] {
+        nir::InstrData::Alu(alu) if alu.op == Op::Inot && function.defs[alu.def].bit_size == 1 => {
+            Some((function.defs[alu.srcs[0].def].instr, alu.clone()))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn de_morgan_with_another_reader() {
+    let mut checker = Checker::new(Target::default(), Options::default()).with_nir_plant(another_reader);
+    let (mut changed, mut refuted) = (0, 0);
+    for number in 0..160 {
+        let seed = program_seed(0xde40, number);
+        let shader = generate::from_seed(seed, Profile::Predicates, Features::ALL).shader;
+        let planted = another_reader(Stage::DeMorgan, &mut shader.clone());
+        let report = checker.program(&shader, &env_seeds(seed, 1));
+        changed += u32::from(planted);
+        for (stage, verdict, _) in &report.boundaries {
+            if let Verdict::Refuted(refutation) = verdict {
+                assert!(planted && *stage == Stage::DeMorgan, "seed {seed}: refuted at {stage}");
+                assert!(matches!((&refutation.before, &refutation.after), (Snapshot::Nir(_), Snapshot::Nir(_))));
+                refuted += 1;
+            }
+        }
+    }
+    println!("{changed} programs changed, {refuted} refuted");
+    assert!(changed >= 10, "only {changed} programs had something to change");
+    assert!(refuted * 4 >= changed, "only {refuted} of {changed} were refuted");
+}
+
+/// How many of some programs have what a stage makes.
+fn census(profile: Profile, wanted: &[(&str, &dyn Fn(&InstrData) -> bool, u32)]) {
+    let target = Target::default();
+    let count = 200;
+    let mut having = vec![0; wanted.len()];
+    for number in 0..count {
+        let shader = generate::from_seed(program_seed(0xce5, number), profile, Features::of(&target)).shader;
+        let options = Options { last: Stage::Predicates, ..Options::default() };
+        let program = pipeline::compile(&shader, &target, &options, &mut |_, _| {}).expect("it is supported");
+        for ((_, has, _), having) in wanted.iter().zip(&mut having) {
+            *having += u32::from(program.iter_instrs().any(|(_, instr)| has(&program.instrs[instr])));
+        }
+    }
+    for (&(what, _, least), having) in wanted.iter().zip(having) {
+        println!("{profile}: {having} of {count} programs have {what}");
+        assert!(having >= least, "only {having} of {count} programs have {what}");
+    }
+}
+
+#[test]
+fn random_programs_have_all_kinds_of_branches() {
+    let inverted =
+        |data: &InstrData| data.opcode.is_terminator() && data.srcs.iter().any(|src| src.mods.contains(Mods::NOT));
+    census(
+        Profile::Predicates,
+        &[
+            ("a branch on two predicates", &reads_two, 120),
+            ("braa", &|data| data.opcode == Opcode::Braa, 60),
+            ("brao", &|data| data.opcode == Opcode::Brao, 60),
+            ("an inverted branch", &inverted, 120),
+            ("predication", &predicates, 60),
+        ],
+    );
+    census(
+        Profile::Subgroups,
+        &[("a branch that votes", &|data| matches!(data.opcode, Opcode::Bany | Opcode::Ball), 10)],
+    );
+}

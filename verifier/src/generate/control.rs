@@ -38,18 +38,6 @@ impl<C: Choices> Generator<'_, C> {
         self.some_constant(bits)
     }
 
-    /// A condition. That of a random comparison is the same in most lanes; often it is one that makes them part.
-    fn condition(&mut self) -> Def {
-        let Some(lane) = self.lane.filter(|_| !self.pool.only_uniform && self.c.chance(80)) else {
-            return self.value(1);
-        };
-        let bit = self.c.below(6);
-        let mask = self.b.constant(32, 1 << bit);
-        let masked = self.b.alu(Op::Iand, &[lane, mask]);
-        let zero = self.b.constant(32, 0);
-        self.b.alu(Op::Ine, &[masked, zero])
-    }
-
     fn phi_width(&mut self) -> u8 {
         match self.c.below(16) {
             0 | 1 => 16,

@@ -9,6 +9,7 @@
 //! proptest strategy is the byte version ([`strategy`]). [`copies`] makes parallel copies without a program around them.
 
 mod choices;
+mod conditions;
 mod control;
 mod copies;
 mod effects;

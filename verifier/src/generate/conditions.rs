@@ -1,0 +1,86 @@
+//! Conditions: trees of `and`, `or` and `not` over comparisons, made where a branch reads them.
+
+use ir3_compiler::nir::{Def, IntrinsicOp, Op};
+
+use super::Generator;
+use super::choices::Choices;
+
+const JOINS: &[Op] = &[Op::Iand, Op::Ior];
+const COMPARISONS: &[Op] = &[Op::Ilt, Op::Ige, Op::Ult, Op::Uge, Op::Ine, Op::Flt, Op::Fge, Op::Fneu];
+
+impl<C: Choices> Generator<'_, C> {
+    /// A condition. That of a random comparison is the same in most lanes; often it is one that makes them part.
+    pub(super) fn condition(&mut self) -> Def {
+        let trees = u32::from(self.weights.tree);
+        if trees > 0 && self.c.chance(trees) {
+            return self.decision();
+        }
+        match self.lane.filter(|_| !self.pool.only_uniform && self.c.chance(80)) {
+            Some(lane) => self.bit_of(lane),
+            None => self.value(1),
+        }
+    }
+
+    /// Whether a bit of a number is set.
+    fn bit_of(&mut self, number: Def) -> Def {
+        let bit = self.c.below(6);
+        let mask = self.b.constant(32, 1 << bit);
+        let masked = self.b.alu(Op::Iand, &[number, mask]);
+        let zero = self.b.constant(32, 0);
+        self.b.alu(Op::Ine, &[masked, zero])
+    }
+
+    /// A tree of its own, of which what follows may read the root; now and then the lanes vote on it.
+    fn decision(&mut self) -> Def {
+        let depth = 1 + self.c.below(3);
+        let mut root = self.tree(depth);
+        if self.c.chance(24) {
+            let op = if self.c.chance(128) { IntrinsicOp::VoteAny } else { IntrinsicOp::VoteAll };
+            root = self.b.intrinsic(op, 1, 1, &[root], []).unwrap_or(root);
+            if self.c.chance(80) {
+                root = self.b.alu(Op::Inot, &[root]);
+            }
+        }
+        if self.c.chance(50) {
+            self.pool.add(&self.b, root);
+            self.pool.mark_used(root);
+        }
+        root
+    }
+
+    fn tree(&mut self, depth: usize) -> Def {
+        if depth == 0 {
+            return self.leaf();
+        }
+        if self.c.chance(72) {
+            let x = self.tree(depth - 1);
+            return self.b.alu(Op::Inot, &[x]);
+        }
+        let op = self.c.pick(JOINS);
+        let x = self.tree(depth - 1);
+        let other = if self.c.chance(128) { 0 } else { depth - 1 };
+        let y = self.tree(other);
+        self.b.alu(op, &[x, y])
+    }
+
+    /// A comparison that nothing else reads, most of the time.
+    fn leaf(&mut self) -> Def {
+        match self.c.below(8) {
+            0 | 1 => self.value(1),
+            2 | 3 if !self.pool.only_uniform => match self.lane {
+                Some(lane) => self.bit_of(lane),
+                None => self.value(1),
+            },
+            _ => {
+                let op = self.c.pick(COMPARISONS);
+                let srcs = [self.value(32), self.value(32)];
+                let comparison = self.b.alu(op, &srcs);
+                if self.c.chance(40) {
+                    self.pool.add(&self.b, comparison);
+                    self.pool.mark_used(comparison);
+                }
+                comparison
+            }
+        }
+    }
+}

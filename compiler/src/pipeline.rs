@@ -98,13 +98,15 @@ impl Stage {
     pub const fn is_optional(self) -> bool {
         matches!(
             self,
-            Self::ScalarAlu
+            Self::DeMorgan
+                | Self::ScalarAlu
                 | Self::CopyPropagation
                 | Self::ValueNumbering
                 | Self::Constants
                 | Self::DeadCode
                 | Self::Saturation
                 | Self::Fold
+                | Self::Predication
         )
     }
 

@@ -126,7 +126,10 @@ fn what_is_no_bundle_is_refused_with_the_file_and_what_it_should_be() {
         (with("\"format\": 2", "\"format\": 1"), "found format `1`, expected 2"),
         (with("a660", "a1000"), "found gpu `a1000`, expected a GPU such as a660"),
         (with("\"lost-store\"", "\"lost-sheep\""), "found plant `lost-sheep`, expected one of wrong-condition, "),
-        (with("\"stage\": \"dead-code\"", "\"stage\": \"dead\""), "found stage `dead`, expected one of select, "),
+        (
+            with("\"stage\": \"dead-code\"", "\"stage\": \"dead\""),
+            "found stage `dead`, expected one of de-morgan, select, ",
+        ),
         (with("\"memory\"", "\"colour\""), "found difference `colour`, expected one of output, memory, "),
         (with("\"minimal\": false,", ""), "missing field `minimal`"),
         (error("bundle.json", &json[..json.len() / 2]), "EOF while parsing"),

@@ -14,7 +14,7 @@
 //! There is no limit of size, as Mesa has none: the largest arm of its logs has 144 instructions.
 
 use crate::ir3::uniformity::Uniformity;
-use crate::ir3::{Block, Instr, InstrData, Latency, Mods, Opcode, Program, RegFile};
+use crate::ir3::{Block, Instr, InstrData, Latency, Mods, Opcode, Program, RegFile, reconvergence};
 use crate::target::Target;
 
 /// An if that can do without a branch.
@@ -42,6 +42,10 @@ pub fn run(program: &mut Program) {
         {
             predicate(program, &found);
         }
+    }
+    // Arms may have changed places, and lanes that sleep do not come together anywhere.
+    if program.layout.iter().any(|&block| !program.blocks[block].physical_successors.is_empty()) {
+        reconvergence::run(program);
     }
 }
 
@@ -172,6 +176,27 @@ mod tests {
             assert!(srcs[0][0].mods.is_empty());
             assert!(!is_needed(&program, &Target::default()));
         }
+    }
+
+    /// The wave goes from the first arm to the second, whichever that is by now, and nothing is marked as a place where
+    /// lanes come together.
+    #[test]
+    fn edges_are_those_of_the_new_order() {
+        let mut program = program([0, 2], false);
+        reconvergence::run(&mut program);
+        run(&mut program);
+        let position = |block: &Block| program.layout.iter().position(|other| other == block).unwrap();
+        let edges: Vec<Vec<usize>> = program
+            .layout
+            .iter()
+            .map(|&block| {
+                let mut list: Vec<usize> = program.blocks[block].physical_successors.iter().map(position).collect();
+                list.sort_unstable();
+                list
+            })
+            .collect();
+        assert_eq!(edges, [vec![1, 2], vec![2, 3], vec![3], vec![]]);
+        assert!(program.layout.iter().all(|&block| !program.blocks[block].reconvergence_point));
     }
 
     #[test]

@@ -102,3 +102,30 @@ fn ends_predication(program: &Program, position: usize) -> bool {
     let last = program.blocks[from].instrs.last().map(|&instr| program.instrs[instr].opcode);
     matches!(last, Some(Opcode::Predt | Opcode::Predf)) && program.blocks[from].successors[1] == Some(block)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir3::text::read;
+    use crate::stats::Stats;
+    use crate::target::Target;
+
+    /// What a predicated if becomes in the final program: with a second arm, and without.
+    #[test]
+    fn predication() {
+        for (sum, expected) in [("\t0005:0004:000: \tadd.u ssa_5, ssa_1, ssa_1\n", [1, 1, 1, 0]), ("", [1, 0, 1, 0])] {
+            let program = read(&format!(
+                "block1 {{\n\t0001:0000:000: \t_meta:in ssa_1\n\t0002:0001:000: \tcmps.u.lt pssa_2, ssa_1, \
+                 imm[0.000000,3,0x3]\n\t0003:0002:000: \tpredt pssa_2\n\t/* succs: block2, block3 (div) */\n}}\nblock2 \
+                 {{\n\tpred: block1\n\t0004:0003:000: \tadd.u ssa_4, ssa_1, ssa_1\n\t0006:0005:000: \tpredf \
+                 pssa_2\n\t/* succs: block4 */\n}}\nblock3 {{\n\tpred: block1\n{sum}\t0007:0006:000: \tjump\n\t/* succs: \
+                 block4 */\n}}\nblock4 {{\n\tpred: block2, block3\n\t0008:0007:000: \tend\n}}\n"
+            ))
+            .expect("our own text");
+            let branches = Stats::of(&program, &Target::default()).branches;
+            let wanted = [Opcode::Predt, Opcode::Predf, Opcode::Prede, Opcode::Jump];
+            let found = wanted.map(|opcode| branches.iter().find(|&(its, _)| its == opcode).map_or(0, |(_, n)| n));
+            assert_eq!(found, expected);
+        }
+    }
+}

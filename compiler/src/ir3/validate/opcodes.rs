@@ -268,6 +268,10 @@ impl Checker<'_> {
         if matches!(data.opcode, Br | Braa | Brao | Bany | Ball | Predt | Predf | Kill | Demote) {
             for (i, src) in data.srcs.iter().enumerate() {
                 self.file(Operand::Src(i), src.class, RegFile::Predicate);
+                // These read the register of all lanes, and can name no other.
+                if let (Predt | Predf, Some(reg)) = (data.opcode, src.place().and_then(|place| place.reg())) {
+                    self.require(reg == PhysReg::P0_X, Rule::RegisterFile, || "p0.x".into(), || format!("{reg}"));
+                }
             }
         }
         if let Attrs::Outputs(outputs) = &data.attrs {

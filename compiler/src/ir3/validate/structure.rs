@@ -167,6 +167,33 @@ impl Checker<'_> {
             let found = last.map_or("nothing".to_owned(), |op| format!("`{op}`"));
             self.violation(Rule::Terminator, format!("{expected} at the end of the block"), found);
         }
+        if let (2, Some(opcode @ (Predt | Predf))) = (data.successors().count(), last) {
+            self.predication(data, opcode);
+        }
+    }
+
+    /// The lanes of the first arm go to sleep where those of the second wake up, so the arms are two blocks, one behind the
+    /// other.
+    fn predication(&mut self, data: &BlockData, opcode: Opcode) {
+        let program = self.program;
+        let [Some(first), Some(second)] = data.successors else { return };
+        let mut following = program.layout.iter().skip_while(|&&block| Some(block) != self.place.block).skip(1);
+        let in_order = following.next() == Some(&first) && following.next() == Some(&second);
+        self.require(
+            in_order,
+            Rule::Terminator,
+            || format!("the arms of `{opcode}` behind it"),
+            || "other blocks".into(),
+        );
+        let opposite = if opcode == Opcode::Predt { Opcode::Predf } else { Opcode::Predt };
+        let arm = &program.blocks[first];
+        let last = arm.instrs.last().map(|&instr| program.instrs[instr].opcode);
+        self.require(
+            last == Some(opposite) && arm.successors[1].is_none(),
+            Rule::Terminator,
+            || format!("`{opposite}` at the end of its first arm"),
+            || "something else".into(),
+        );
     }
 
     /// Checks that definitions dominate uses. Shared registers are written whatever lanes are active, so for them the

@@ -85,6 +85,8 @@ fn errors_in_the_text_are_found() {
         ("(neg)ssa_3, c4.y", "c4.x, c4.y", Rule::Encoding, 4, Some(Src(1)), "beside its others"),
         ("ssa_13, c<a0.x + 8>", "ssa_13, (neg)c<a0.x + 8>", Rule::Modifiers, 13, Some(Src(0)), "Mods(NEG)"),
         ("cov.f32f16 hssa_5", "mov.f32f32 hssa_5", Rule::Width, 5, Some(Dst(0)), "expected 32 bits, found 16 bits"),
+        ("br !pssa_6", "predt pssa_6", Rule::Terminator, 0, None, "`predf` at the end of its first arm"),
+        ("br !pssa_6", "predt pssa_6(p0.y)", Rule::RegisterFile, 7, Some(Src(0)), "expected p0.x"),
         ("br !pssa_6", "br !ssa_6", Rule::File, 7, Some(Src(0)), "a predicate register"),
         ("mul.f ssa_3, ssa_2", "mul.f (tied)ssa_3, ssa_2", Rule::Tied, 3, None, "expected as many"),
         ("mul.f ssa_3, ssa_2", "mul.f (tied)ssa_3, (tied)hssa_2", Rule::Tied, 3, Some(Src(0)), "a half general"),

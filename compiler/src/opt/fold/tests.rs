@@ -376,3 +376,40 @@ fn numbers_are_no_bools() {
     assert_eq!(opcodes(&program), [Opcode::XorB, Opcode::SelB32, Opcode::End]);
     assert_eq!(def(&program, chosen).srcs[..], [x, flipped, y]);
 }
+
+/// A branch on a vote, negated or not, and what stands between the two.
+#[test]
+fn branches_vote() {
+    use Opcode::{AllMacro, AnyMacro, Ball, Bany};
+    for (vote, negated, expected) in
+        [(AnyMacro, false, Bany), (AllMacro, false, Ball), (AnyMacro, true, Ball), (AllMacro, true, Bany)]
+    {
+        for kills in [false, true] {
+            let (mut program, block, [x, y]) = program();
+            let mut b = Builder::new(&mut program, block);
+            let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, y);
+            let lanes = test(&mut b, less);
+            let attrs = Attrs::Move { src: Type::U16, dst: Type::U16, round: Round::Default };
+            let value = b.define(vote, RegClass::HALF, 1, &[lanes], attrs);
+            let mut outcome = b.src(value);
+            if kills {
+                b.effect(Opcode::Kill, &[lanes]);
+            }
+            if negated {
+                outcome = not(&mut b, outcome);
+            }
+            let predicate = test(&mut b, outcome);
+            b.effect(Opcode::Br, &[predicate]);
+            run(&mut program, &Target::default(), Rules::ALL);
+            let branch = last(&program);
+            if kills {
+                assert_eq!(branch.opcode, Opcode::Br, "other lanes branch than have voted");
+                continue;
+            }
+            assert_eq!(opcodes(&program), [Opcode::CmpsF, expected]);
+            assert_eq!(branch.srcs[0].value(), lanes.value());
+            assert_eq!(branch.srcs[0].mods, if negated { Mods::NOT } else { Mods::empty() });
+            assert_eq!(program.blocks[block].divergent, Some(false));
+        }
+    }
+}

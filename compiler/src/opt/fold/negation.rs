@@ -30,7 +30,7 @@ impl Pass<'_> {
         (fits && self.is_current(&bool, def, places)).then_some((bool, def))
     }
 
-    fn inverted_branch(&mut self, instr: Instr) {
+    pub(super) fn inverted_branch(&mut self, instr: Instr) {
         let predicate = self.data(instr).srcs[0];
         let Some((test, x)) = self.test(&Src { mods: Mods::empty(), ..predicate }) else { return };
         let Some((bool, negation)) = self.negated(&x, &[test.1, instr]) else { return };

@@ -388,7 +388,8 @@ fn branches_vote() {
             let (mut program, block, [x, y]) = program();
             let mut b = Builder::new(&mut program, block);
             let less = compare(&mut b, Opcode::CmpsF, Condition::Lt, x, y);
-            let lanes = test(&mut b, less);
+            let unless = if kills { less } else { not(&mut b, less) };
+            let lanes = test(&mut b, unless);
             let attrs = Attrs::Move { src: Type::U16, dst: Type::U16, round: Round::Default };
             let value = b.define(vote, RegClass::HALF, 1, &[lanes], attrs);
             let mut outcome = b.src(value);
@@ -406,9 +407,10 @@ fn branches_vote() {
                 assert_eq!(branch.opcode, Opcode::Br, "other lanes branch than have voted");
                 continue;
             }
+            // What is voted on is a negation itself.
             assert_eq!(opcodes(&program), [Opcode::CmpsF, expected]);
             assert_eq!(branch.srcs[0].value(), lanes.value());
-            assert_eq!(branch.srcs[0].mods, if negated { Mods::NOT } else { Mods::empty() });
+            assert_eq!(branch.srcs[0].mods, if negated { Mods::empty() } else { Mods::NOT });
             assert_eq!(program.blocks[block].divergent, Some(false));
         }
     }

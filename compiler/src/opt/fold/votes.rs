@@ -36,5 +36,8 @@ impl Pass<'_> {
         self.program.blocks[block].divergent = Some(false);
         self.remove_unread(test.1);
         self.remove_unread(vote);
+        if self.rules.negations {
+            self.inverted_branch(instr);
+        }
     }
 }

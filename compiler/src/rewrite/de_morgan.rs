@@ -4,11 +4,14 @@
 //! predicates, and inverts each for nothing, they are better inside: the negation of a conjunction is the disjunction of
 //! two negations, and all three are one branch.
 //!
-//! Only a negation that nothing but ifs reads is rewritten. Elsewhere two negations would take the place of one.
+//! Only a negation that nothing but the if behind its block reads is rewritten, of something that nothing else reads, and of
+//! which one operand can be tested by the branch itself. Elsewhere two negations would take the place of one.
 
 use super::{Rewriter, Rule, Term};
-use crate::nir::{CfNode, Def, Function, Instr, InstrData, Op};
+use crate::nir::{Block, CfNode, Def, Function, Instr, InstrData, Op};
 use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+use smallvec::SmallVec;
 
 const A: Term = Term::Variable(0);
 const B: Term = Term::Variable(1);
@@ -37,15 +40,15 @@ pub const SIMPLER: [Rule; 1] =
 pub fn is_needed(function: &Function) -> bool {
     let has = |instr: Instr| RULES.iter().any(|rule| applies(function, rule, instr));
     function.instrs_in_order().any(|(_, instr)| has(instr)) && {
-        let read = reads(function);
-        function.instrs_in_order().any(|(_, instr)| has(instr) && is_of_ifs(function, &read, instr))
+        let reads = Reads::of(function);
+        function.instrs_in_order().any(|(block, instr)| has(instr) && reads.pays(function, block, instr))
     }
 }
 
 /// Rewrites all of them.
 pub fn run(function: &mut Function) {
-    let read = reads(function);
-    let all: Vec<_> = function.instrs_in_order().filter(|&(_, instr)| is_of_ifs(function, &read, instr)).collect();
+    let reads = Reads::of(function);
+    let all: Vec<_> = function.instrs_in_order().filter(|&(block, instr)| reads.pays(function, block, instr)).collect();
     let mut next_index = function.defs.values().map(|data| data.index + 1).max().unwrap_or(0);
     for (block, instr) in all {
         for rule in &RULES {
@@ -67,45 +70,79 @@ fn applies(function: &Function, rule: &Rule, instr: Instr) -> bool {
     matches!(&function.instrs[instr], InstrData::Alu(alu) if rule.matches(function, alu.op, &alu.srcs).is_some())
 }
 
-/// Who reads a value: ifs, or others.
-#[derive(Clone, Copy, Default)]
+/// Who reads each value.
 struct Reads {
-    ifs: bool,
-    others: bool,
+    /// Where it is defined.
+    blocks: SecondaryMap<Def, PackedOption<Block>>,
+    /// How many instructions read it.
+    instrs: SecondaryMap<Def, u32>,
+    /// The blocks that end with an if on it.
+    ifs: SecondaryMap<Def, SmallVec<[Block; 1]>>,
 }
 
-fn reads(function: &Function) -> SecondaryMap<Def, Reads> {
-    let mut reads = SecondaryMap::with_capacity(function.defs.len());
-    for (_, instr) in function.instrs_in_order() {
-        function.instrs[instr].for_each_src(|def| {
-            let of_def: &mut Reads = &mut reads[def];
-            of_def.others = true;
-        });
-    }
-    conditions(&function.body, &mut reads);
-    reads
-}
-
-fn conditions(list: &[CfNode], reads: &mut SecondaryMap<Def, Reads>) {
-    for node in list {
-        match node {
-            CfNode::Block(_) => {}
-            CfNode::If(node) => {
-                reads[node.condition].ifs = true;
-                conditions(&node.then, reads);
-                conditions(&node.otherwise, reads);
+impl Reads {
+    fn of(function: &Function) -> Self {
+        let mut this = Self { blocks: SecondaryMap::new(), instrs: SecondaryMap::new(), ifs: SecondaryMap::new() };
+        for (block, instr) in function.instrs_in_order() {
+            let data = &function.instrs[instr];
+            data.for_each_src(|def| this.instrs[def] += 1);
+            if let Some(def) = data.def() {
+                this.blocks[def] = block.into();
             }
-            CfNode::Loop(node) => {
-                conditions(&node.body, reads);
-                conditions(node.continuing.as_deref().unwrap_or_default(), reads);
+        }
+        this.conditions(&function.body);
+        this
+    }
+
+    fn conditions(&mut self, list: &[CfNode]) {
+        let mut before = None;
+        for node in list {
+            match node {
+                CfNode::Block(block) => before = Some(*block),
+                CfNode::If(node) => {
+                    self.ifs[node.condition].extend(before);
+                    self.conditions(&node.then);
+                    self.conditions(&node.otherwise);
+                }
+                CfNode::Loop(node) => {
+                    self.conditions(&node.body);
+                    self.conditions(node.continuing.as_deref().unwrap_or_default());
+                }
             }
         }
     }
+
+    /// Whether a result in `block` will be no more than a part of the branch at its end, if that can be.
+    fn pays(&self, function: &Function, block: Block, instr: Instr) -> bool {
+        let Some((def, [inner])) = scalar(function, instr, |op| op == Op::Inot) else { return false };
+        let of_branch = self.instrs[def] == 0 && self.ifs[def][..] == [block];
+        let join = |op| matches!(op, Op::Iand | Op::Ior);
+        let inner_instr = function.defs[inner].instr;
+        let Some((_, operands)) = scalar::<2>(function, inner_instr, join) else { return false };
+        of_branch && self.is_sole(inner) && operands.into_iter().any(|operand| self.is_test(function, block, operand))
+    }
+
+    /// Whether one instruction reads a value, and nothing else.
+    fn is_sole(&self, def: Def) -> bool {
+        self.instrs[def] == 1 && self.ifs[def].is_empty()
+    }
+
+    /// Whether an operand is computed in `block` and for one reader only, so that it can be computed as a predicate.
+    fn is_test(&self, function: &Function, block: Block, mut operand: Def) -> bool {
+        while let Some((_, [inner])) = scalar(function, function.defs[operand].instr, |op| op == Op::Inot)
+            && self.is_sole(operand)
+        {
+            operand = inner;
+        }
+        self.is_sole(operand) && self.blocks[operand].expand() == Some(block)
+    }
 }
 
-/// Whether a result is the condition of ifs and nothing else.
-fn is_of_ifs(function: &Function, reads: &SecondaryMap<Def, Reads>, instr: Instr) -> bool {
-    function.instrs[instr].def().is_some_and(|def| reads[def].ifs && !reads[def].others)
+/// The result and the operands of an operation with so many of them.
+fn scalar<const N: usize>(function: &Function, instr: Instr, wanted: impl Fn(Op) -> bool) -> Option<(Def, [Def; N])> {
+    let InstrData::Alu(alu) = &function.instrs[instr] else { return None };
+    let operands: SmallVec<[Def; 4]> = alu.srcs.iter().map(|src| src.def).collect();
+    wanted(alu.op).then_some((alu.def, <[Def; N]>::try_from(&operands[..]).ok()?))
 }
 
 #[cfg(test)]
@@ -171,6 +208,24 @@ mod tests {
         assert!(!is_needed(&shader.entry));
         run(&mut shader.entry);
         assert!(shader == old);
+    }
+
+    /// What is negated has another reader: it is there anyway.
+    #[test]
+    fn a_conjunction_with_another_reader_stays() {
+        let mut b = Builder::new(Stage::Vertex);
+        let zero = b.constant(32, 0);
+        let inputs = [0, 1].map(|base| {
+            let x = b.intrinsic(IntrinsicOp::LoadInput, 1, 32, &[zero], [Index::Base(base)]).unwrap();
+            b.alu(Op::Ine, &[x, zero])
+        });
+        let both = b.alu(Op::Iand, &inputs);
+        let condition = b.alu(Op::Inot, &[both]);
+        b.begin_if(condition);
+        let number = b.alu(Op::B2i32, &[both]);
+        b.intrinsic(IntrinsicOp::StoreOutput, 1, 32, &[number, zero], [Index::Base(1), Index::WriteMask(1)]);
+        b.end_if();
+        assert!(!is_needed(&b.finish().entry));
     }
 
     /// The rules hold for all values of one bit.

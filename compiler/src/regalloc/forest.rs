@@ -47,8 +47,6 @@ struct Node {
     /// Where it is counted, and how many units.
     kind: u8,
     units: u16,
-    /// When it was last asked for by [`Forest::stale`].
-    stamp: u32,
 }
 
 /// The live values.
@@ -57,7 +55,6 @@ pub struct Forest {
     /// A live member of each set.
     heads: Vec<PackedOption<Value>>,
     live: Vec<Value>,
-    stamp: u32,
     /// Units of all roots.
     pub sums: Sums,
 }
@@ -67,7 +64,7 @@ impl Forest {
     pub fn new(program: &Program, sets: &MergeSets) -> Self {
         let mut nodes = SecondaryMap::with_capacity(program.values.len());
         nodes.resize(program.values.len());
-        Self { nodes, heads: vec![None.into(); sets.set_count()], live: Vec::new(), stamp: 0, sums: Sums::default() }
+        Self { nodes, heads: vec![None.into(); sets.set_count()], live: Vec::new(), sums: Sums::default() }
     }
 
     /// All live values.
@@ -83,17 +80,6 @@ impl Forest {
     /// Whether a value is live and in no other one.
     pub fn is_root(&self, value: Value) -> bool {
         self.nodes[value].is_root
-    }
-
-    /// The live values that are not among these.
-    pub fn stale(&mut self, among: impl Iterator<Item = Value>, stale: &mut Vec<Value>) {
-        self.stamp += 1;
-        for value in among {
-            self.nodes[value].stamp = self.stamp;
-        }
-        let stamp = self.stamp;
-        stale.clear();
-        stale.extend(self.live.iter().copied().filter(|&value| self.nodes[value].stamp != stamp));
     }
 
     /// The live members of a set.
@@ -168,7 +154,7 @@ impl Forest {
         }
         let (kind, units) = (kind(program.values[value].class) as u8, liveness.units(value));
         let position = self.live.len() as u32;
-        self.nodes[value] = Node { next, prev: None.into(), position, is_root: false, kind, units, stamp: 0 };
+        self.nodes[value] = Node { next, prev: None.into(), position, is_root: false, kind, units };
         if is_root {
             self.promote(value);
         }

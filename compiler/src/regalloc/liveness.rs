@@ -36,6 +36,39 @@ struct BlockRange {
     last: u32,
 }
 
+/// Values, in lists of which each has a head.
+#[derive(Default)]
+struct Lists {
+    /// A value, and where the next one of its list is.
+    entries: Vec<(Value, u32)>,
+    heads: SecondaryMap<Block, u32>,
+}
+
+/// No further element of a list.
+const NIL: u32 = u32::MAX;
+
+impl Lists {
+    fn new(program: &Program) -> Self {
+        let mut heads = SecondaryMap::with_default(NIL);
+        heads.resize(program.blocks.len());
+        Self { entries: Vec::new(), heads }
+    }
+
+    fn push(&mut self, block: Block, value: Value) {
+        let next = std::mem::replace(&mut self.heads[block], self.entries.len() as u32);
+        self.entries.push((value, next));
+    }
+
+    fn iter(&self, block: Block) -> impl Iterator<Item = Value> + '_ {
+        let mut at = self.heads[block];
+        std::iter::from_fn(move || {
+            let &(value, next) = self.entries.get(at as usize)?;
+            at = next;
+            Some(value)
+        })
+    }
+}
+
 /// Which values are live where.
 pub struct Liveness {
     /// The blocks in the order of the numbering.
@@ -45,15 +78,13 @@ pub struct Liveness {
     segments: Vec<Segment>,
     /// Where a value's segments start in `segments`, and how many there are.
     of_value: SecondaryMap<Value, (u32, u32)>,
-    /// Values that are live into blocks, as lists; and the head of each block's list.
-    live_in: Vec<(Value, u32)>,
-    heads: SecondaryMap<Block, u32>,
+    /// What differs between the end of the block in front, in the order, and the start of a block: values that are live
+    /// at the start only, and values that are so at the end only.
+    joining: Lists,
+    leaving: Lists,
     /// Units that each value takes; 0 for what is not allocated here.
     units: SecondaryMap<Value, u16>,
 }
-
-/// No further element of a list.
-const NIL: u32 = 0;
 
 /// Whether a destination is written while sources are still to be read.
 pub fn is_early(data: &InstrData, dst: &Dst) -> bool {
@@ -84,8 +115,8 @@ impl Liveness {
             ranges: SecondaryMap::with_capacity(program.blocks.len()),
             segments: Vec::with_capacity(program.values.len() + 16),
             of_value: SecondaryMap::with_capacity(program.values.len()),
-            live_in: vec![(Value::from_u32(0), NIL)],
-            heads: SecondaryMap::with_capacity(program.blocks.len()),
+            joining: Lists::new(program),
+            leaving: Lists::new(program),
             units: SecondaryMap::with_capacity(program.values.len()),
             order,
         };
@@ -108,14 +139,23 @@ impl Liveness {
         self.units[value]
     }
 
-    /// The values that are live into a block, its phis not among them.
-    pub fn live_in(&self, block: Block) -> impl Iterator<Item = Value> + '_ {
-        let mut at = self.heads[block];
-        std::iter::from_fn(move || {
-            let (value, next) = *self.live_in.get(at as usize).filter(|_| at != NIL)?;
-            at = next;
-            Some(value)
-        })
+    /// The values that are live into a block and not so at the end of the block in front of it, in the order.
+    pub fn joining(&self, block: Block) -> impl Iterator<Item = Value> + '_ {
+        self.joining.iter(block)
+    }
+
+    /// The values that are live at the end of the block in front of a block, in the order, phis' sources among them, and
+    /// not live into this one.
+    pub fn leaving(&self, block: Block) -> impl Iterator<Item = Value> + '_ {
+        self.leaving.iter(block)
+    }
+
+    /// Whether a value is live into a block; its phis are not.
+    pub fn is_live_into(&self, value: Value, block: Block) -> bool {
+        let point = 2 * self.ranges[block].first;
+        let segments = self.segments(value);
+        let behind = segments.partition_point(|segment| segment.start <= point);
+        segments[..behind].last().is_some_and(|segment| segment.end > point)
     }
 
     /// Whether anybody reads the value.
@@ -124,6 +164,15 @@ impl Liveness {
             [] => false,
             [only] => only.end > (only.start | 1) + 1,
             _ => true,
+        }
+    }
+
+    /// A segment ends in a block, at the given position of the order: if that is the block's end, the value leaves.
+    fn leave(&mut self, value: Value, position: u32, end: u32, last: u32) {
+        if end > 2 * last
+            && let Some(&next) = self.order.get(position as usize + 1)
+        {
+            self.leaving.push(next, value);
         }
     }
 
@@ -210,7 +259,7 @@ impl Walk {
                         return Err(Error::Malformed { what: format!("{value} is defined twice") });
                     }
                     live.units[value] = info.components.max(1) * info.class.component_units();
-                    let early = is_early(data, dst) && data.opcode != Opcode::Phi;
+                    let early = is_early(data, dst) && !matches!(data.opcode, Opcode::Phi | Opcode::Input);
                     this.def[value] = (position as u32 + 1, 2 * index + u32::from(!early));
                 }
                 for src in &data.srcs {
@@ -263,12 +312,9 @@ impl Walk {
     }
 
     fn run(&self, program: &Program, live: &mut Liveness) -> Result<(), Error> {
-        let blocks = live.order.len();
-        // For each block, by the order: the last value that was live in, the last that was touched, and the point up to
-        // which that one is live.
-        let mut live_in: Vec<PackedOption<Value>> = vec![None.into(); blocks];
-        let mut touched: Vec<PackedOption<Value>> = vec![None.into(); blocks];
-        let mut until = vec![0u32; blocks];
+        let edges = Edges::new(program, live, &self.position);
+        // By the order of blocks.
+        let mut seen = vec![Seen::default(); live.order.len()];
         let mut list: Vec<u32> = Vec::new();
         let mut stack: Vec<u32> = Vec::new();
         for value in program.values.keys() {
@@ -286,64 +332,132 @@ impl Walk {
             let is_local = |at: &Use| at.block == def_block && 2 * at.index >= def_point;
             if uses.iter().all(is_local) {
                 let last = uses.iter().map(|at| 2 * at.index + 1).max().unwrap_or(0);
-                live.segments.push(Segment { start: def_point, end: last.max((def_point | 1) + 1) });
+                let end = last.max((def_point | 1) + 1);
+                live.segments.push(Segment { start: def_point, end });
                 live.of_value[value] = (first_segment, 1);
+                live.leave(value, def_block, end, edges.last(def_block));
                 continue;
             }
             list.clear();
-            let mut touch = |block: u32, point: u32, list: &mut Vec<u32>| {
-                let b = block as usize;
-                if touched[b].expand() != Some(value) {
-                    touched[b] = value.into();
-                    until[b] = point;
-                    list.push(block);
+            let value_mark: PackedOption<Value> = value.into();
+            let mut touch = |seen: &mut Seen, block: u32, point: u32| {
+                if seen.touched == value_mark {
+                    seen.until = seen.until.max(point);
                 } else {
-                    until[b] = until[b].max(point);
+                    seen.touched = value_mark;
+                    seen.until = point;
+                    list.push(block);
                 }
             };
-            touch(def_block, (def_point | 1) + 1, &mut list);
+            touch(&mut seen[def_block as usize], def_block, (def_point | 1) + 1);
             let physical = program.values[value].class.file == RegFile::Shared;
             for at in uses {
-                touch(at.block, 2 * at.index + 1, &mut list);
+                touch(&mut seen[at.block as usize], at.block, 2 * at.index + 1);
                 if !is_local(at) {
                     stack.push(at.block);
                 }
                 while let Some(position) = stack.pop() {
-                    if live_in[position as usize].expand() == Some(value) {
+                    let of_block = &mut seen[position as usize];
+                    if of_block.live_in == value_mark {
                         continue;
                     }
-                    live_in[position as usize] = value.into();
-                    let block = live.order[position as usize];
-                    let next = std::mem::replace(&mut live.heads[block], live.live_in.len() as u32);
-                    live.live_in.push((value, next));
-                    let data = &program.blocks[block];
-                    if block == program.entry() && !physical {
+                    of_block.live_in = value_mark;
+                    if position == edges.entry && !physical {
                         return Err(Error::Malformed { what: format!("{value} is read where it is not defined") });
                     }
-                    let more: &[Block] = if physical { &data.physical_predecessors } else { &[] };
-                    for &pred in data.predecessors.iter().chain(more) {
-                        let at = self.position[pred];
-                        touch(at, 2 * live.ranges[pred].last + 2, &mut list);
-                        if at != def_block {
-                            stack.push(at);
+                    for &pred in edges.before(position, physical) {
+                        touch(&mut seen[pred as usize], pred, 2 * edges.last(pred) + 2);
+                        if pred != def_block {
+                            stack.push(pred);
                         }
                     }
                 }
             }
             list.sort_unstable();
+            // The segment that is being made, and the block that it ends in.
+            let mut open: Option<(Segment, u32)> = None;
             for &position in &list {
-                let end = until[position as usize];
-                let block = live.order[position as usize];
-                let is_in = live_in[position as usize].expand() == Some(value);
-                let start = if is_in { 2 * live.ranges[block].first } else { def_point };
-                let own = live.segments.len() > first_segment as usize;
-                match live.segments.last_mut().filter(|_| own) {
-                    Some(last) if last.end == start => last.end = end,
-                    _ => live.segments.push(Segment { start, end }),
+                let Seen { live_in, until: end, .. } = seen[position as usize];
+                let is_in = live_in == value_mark;
+                let start = if is_in { 2 * edges.first(position) } else { def_point };
+                match &mut open {
+                    Some((segment, block)) if segment.end == start => {
+                        segment.end = end;
+                        *block = position;
+                    }
+                    _ => {
+                        if let Some((segment, block)) = open.replace((Segment { start, end }, position)) {
+                            live.segments.push(segment);
+                            live.leave(value, block, segment.end, edges.last(block));
+                        }
+                        if is_in {
+                            live.joining.push(live.order[position as usize], value);
+                        }
+                    }
                 }
+            }
+            if let Some((segment, block)) = open {
+                live.segments.push(segment);
+                live.leave(value, block, segment.end, edges.last(block));
             }
             live.of_value[value] = (first_segment, live.segments.len() as u32 - first_segment);
         }
         Ok(())
+    }
+}
+
+/// What is known of a block while the ways back of one value after another are walked.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// The last value that was live into it.
+    live_in: PackedOption<Value>,
+    /// The last value that was seen to be live in it, and the point up to which it is.
+    touched: PackedOption<Value>,
+    until: u32,
+}
+
+/// Predecessors and ranges, by positions in the order.
+struct Edges {
+    entry: u32,
+    ranges: Vec<BlockRange>,
+    /// Where the predecessors of each block begin in `list`: the logical ones, and behind them the physical ones.
+    starts: Vec<(u32, u32)>,
+    list: Vec<u32>,
+}
+
+impl Edges {
+    fn new(program: &Program, live: &Liveness, position: &SecondaryMap<Block, u32>) -> Self {
+        let count = live.order.len();
+        let mut this = Self {
+            entry: position[program.entry()],
+            ranges: Vec::with_capacity(count),
+            starts: Vec::with_capacity(count + 1),
+            list: Vec::with_capacity(4 * count),
+        };
+        for &block in &live.order {
+            let data = &program.blocks[block];
+            this.ranges.push(live.ranges[block]);
+            let start = this.list.len() as u32;
+            this.list.extend(data.predecessors.iter().map(|&pred| position[pred]));
+            this.starts.push((start, this.list.len() as u32));
+            this.list.extend(data.physical_predecessors.iter().map(|&pred| position[pred]));
+        }
+        this.starts.push((this.list.len() as u32, 0));
+        this
+    }
+
+    fn first(&self, position: u32) -> u32 {
+        self.ranges[position as usize].first
+    }
+
+    fn last(&self, position: u32) -> u32 {
+        self.ranges[position as usize].last
+    }
+
+    /// The predecessors, with the physical ones or without.
+    fn before(&self, position: u32, physical: bool) -> &[u32] {
+        let (start, logical_end) = self.starts[position as usize];
+        let end = if physical { self.starts[position as usize + 1].0 } else { logical_end };
+        &self.list[start as usize..end as usize]
     }
 }

@@ -128,33 +128,31 @@ impl Analysis {
     /// The most that the program needs at any point.
     pub fn max_pressure(&self, program: &Program) -> Pressure {
         let mut max = Pressure::default();
-        self.walk(program, &mut |_, _, pressure| max = max.max(pressure));
+        self.walk(program, |_, _, pressure| max = max.max(pressure));
         max
     }
 
     /// Walks over the program and shows what is needed at each point, and what is live there (at [`Point::Read`] and
     /// [`Point::Write`]: in front of the instruction).
-    pub fn walk(&self, program: &Program, visit: &mut dyn FnMut(Point, &Forest, Pressure)) {
+    pub fn walk(&self, program: &Program, mut visit: impl FnMut(Point, &Forest, Pressure)) {
         let mut forest = Forest::new(program, &self.sets);
         let mut step = Step::new(program);
-        let mut stale = Vec::new();
         for &block in &self.liveness.order {
-            self.enter(program, block, &mut forest, &mut stale);
-            self.walk_block(program, block, &mut forest, &mut step, visit);
+            self.enter(program, block, &mut forest);
+            self.walk_block(program, block, &mut forest, &mut step, &mut visit);
         }
     }
 
-    /// Makes the values live that are so at the start of a block, and no others. Most of them are live where the walk
-    /// was before, so only the difference is made. `stale` is scratch.
-    pub fn enter(&self, program: &Program, block: Block, forest: &mut Forest, stale: &mut Vec<Value>) {
-        forest.stale(self.liveness.live_in(block), stale);
+    /// From what is live at the end of the block in front, in the order, to what is so at the start of this one.
+    pub fn enter(&self, program: &Program, block: Block, forest: &mut Forest) {
         let mut changed = Values::new();
-        for &value in &*stale {
+        for value in self.liveness.leaving(block) {
             forest.remove(&self.sets, value, &mut changed);
         }
-        for value in self.liveness.live_in(block) {
+        for value in self.liveness.joining(block) {
             forest.insert(program, &self.liveness, &self.sets, value, &mut changed);
         }
+        debug_assert!(forest.live().iter().all(|&value| self.liveness.is_live_into(value, block)));
     }
 
     fn walk_block(
@@ -163,7 +161,7 @@ impl Analysis {
         block: Block,
         forest: &mut Forest,
         step: &mut Step,
-        visit: &mut dyn FnMut(Point, &Forest, Pressure),
+        visit: &mut impl FnMut(Point, &Forest, Pressure),
     ) {
         let list = &program.blocks[block].instrs;
         let is_start = |instr: &&Instr| matches!(program.instrs[**instr].opcode, Opcode::Phi | Opcode::Input);

@@ -30,10 +30,8 @@ impl Assigner<'_> {
         let several = predecessors.len() > 1;
         if near.is_some() {
             // Everything is where it was, and what does not live on goes.
-            let mut stale = std::mem::take(&mut self.stale);
-            self.forest.stale(analysis.liveness.live_in(block), &mut stale);
-            self.remove_killed(&stale);
-            self.stale = stale;
+            let leaving: Values = analysis.liveness.leaving(block).collect();
+            self.remove_killed(&leaving);
         } else {
             self.restore(from_block, block);
         }
@@ -55,8 +53,12 @@ impl Assigner<'_> {
 
     /// Makes live what lives into a block, in the places that it has at the end of a predecessor.
     fn restore(&mut self, from: Option<Block>, block: Block) {
-        self.taken = self.reserved;
-        self.owner.iter_mut().for_each(|file| file.fill(None.into()));
+        for i in 0..self.forest.live().len() {
+            let value = self.forest.live()[i];
+            if self.forest.is_root(value) {
+                self.vacate(value);
+            }
+        }
         if let Some(pred) = from {
             let (first, end) = self.exit_of[pred];
             for i in first..end {
@@ -64,7 +66,7 @@ impl Assigner<'_> {
                 self.place[value] = at;
             }
         }
-        self.analysis.enter(self.program, block, &mut self.forest, &mut self.stale);
+        self.analysis.enter(self.program, block, &mut self.forest);
         for i in 0..self.forest.live().len() {
             let value = self.forest.live()[i];
             if self.forest.is_root(value) {
@@ -146,8 +148,8 @@ impl Assigner<'_> {
     fn note_start(&mut self, block: Block, start: &[Instr]) {
         let first = self.starts.len() as u32;
         let analysis = self.analysis;
-        for value in analysis.liveness.live_in(block) {
-            if self.forest.is_root(value) {
+        for &value in self.forest.live() {
+            if self.forest.is_root(value) && analysis.liveness.is_live_into(value, block) {
                 self.starts.push(Start { value, at: self.place[value], phi: None.into() });
             }
         }
@@ -192,14 +194,17 @@ impl Assigner<'_> {
         let old = std::mem::take(&mut self.last[pred]);
         for (i, item) in old.iter().enumerate() {
             if let Some(value) = item.value.expand() {
-                self.index[value].0 = i as u32 + 1;
+                self.index[value].0 = i as u32;
             }
         }
         let (first, end) = self.exit_of[pred];
-        for i in first..end {
-            self.index[self.exits[i as usize].value].1 = i + 1;
+        if self.indexed.replace(pred) != Some(pred) {
+            for i in first..end {
+                self.index[self.exits[i as usize].value].1 = i;
+            }
         }
-        let mut new: Vec<Move> = old.iter().copied().filter(|item| item.value.is_none()).collect();
+        let mut new: Vec<Move> = Vec::with_capacity(old.len());
+        new.extend(old.iter().filter(|item| item.value.is_none()));
         let (first_start, end_start) = self.start_of[block];
         for i in first_start..end_start {
             let Start { value, at: to, phi } = self.starts[i as usize];
@@ -216,36 +221,31 @@ impl Assigner<'_> {
                     _ => continue,
                 }
             }
-            let mut from = class;
-            let src = match self.index[source] {
-                (0, 0) => {
+            // What the index says of a value holds if it is found there.
+            let (in_old, in_exits) = self.index[source];
+            let written = old.get(in_old as usize).filter(|item| item.value == source.into());
+            let exit = self.exits[first as usize..end as usize].get(in_exits.wrapping_sub(first) as usize);
+            let (src, from) = match (written, exit.filter(|exit| exit.value == source)) {
+                (Some(item), _) => (item.src, item.from),
+                (None, Some(&Exit { at, root, offset, .. })) => {
+                    // Its root may be what the copy writes.
+                    let whole = old.get(self.index[root].0 as usize).filter(|item| item.value == root.into());
+                    match whole.map(|item| (item.src, item.from)) {
+                        Some((SrcOperand::Place(Place::Reg(reg)), from)) if root != source => {
+                            (register(reg.offset(offset / class.component_units())), from)
+                        }
+                        _ => (register(reg_of(class, at)), class),
+                    }
+                }
+                (None, None) => {
                     let what = format!("{source} is nowhere at the end of {pred}, and {block} needs it");
                     return Err(Error::Malformed { what });
                 }
-                (0, exit) => {
-                    let Exit { at, root, offset, .. } = self.exits[exit as usize - 1];
-                    // Its root may be what the copy writes.
-                    let written = self.index[root].0.checked_sub(1).map(|i| old[i as usize]);
-                    match written.map(|item| (item.src, item.from)) {
-                        Some((SrcOperand::Place(Place::Reg(reg)), file)) if root != source => {
-                            from = file;
-                            register(reg.offset(offset / class.component_units()))
-                        }
-                        _ => register(reg_of(class, at)),
-                    }
-                }
-                (i, _) => {
-                    from = old[i as usize - 1].from;
-                    old[i as usize - 1].src
-                }
             };
+            if from == class && src == register(reg_of(class, to)) {
+                continue;
+            }
             new.push(Move { value: source.into(), class, components, src, from, to });
-        }
-        for value in old.iter().filter_map(|item| item.value.expand()) {
-            self.index[value].0 = 0;
-        }
-        for i in first..end {
-            self.index[self.exits[i as usize].value].1 = 0;
         }
         self.last[pred] = new;
         Ok(())

@@ -106,9 +106,8 @@ pub struct Assigner<'a> {
     /// Moves at this copy.
     moves: Vec<Move>,
     visited: SecondaryMap<Block, bool>,
-    /// The block that was visited last, and scratch for what does not live on behind it.
+    /// The block that was visited last.
     last_block: Option<Block>,
-    stale: Vec<Value>,
     exits: Vec<Exit>,
     exit_of: SecondaryMap<Block, (u32, u32)>,
     starts: Vec<Start>,
@@ -118,8 +117,9 @@ pub struct Assigner<'a> {
     phi_place: SecondaryMap<Value, u16>,
     /// The parallel copy at the end of each block.
     last: SecondaryMap<Block, Vec<Move>>,
-    /// Scratch of `edges`: where a value is in a list of moves, in the list of exits.
+    /// Scratch of `edges`: where a value is in a list of moves, and in the exits of the block that was asked for last.
     index: SecondaryMap<Value, (u32, u32)>,
+    indexed: Option<Block>,
     out: Vec<Instr>,
 }
 
@@ -159,6 +159,9 @@ impl<'a> Assigner<'a> {
             map.resize(values);
             map
         };
+        let (mut index, mut phi_of) = (SecondaryMap::new(), SecondaryMap::new());
+        index.resize(values);
+        phi_of.resize(values);
         let mut this = Self {
             merged,
             reach: [full, half, limits.shared, limits.shared_half].map(|units| units.min(UNITS as u32) as u16),
@@ -179,20 +182,21 @@ impl<'a> Assigner<'a> {
             moves: Vec::new(),
             visited: SecondaryMap::with_capacity(program.blocks.len()),
             last_block: None,
-            stale: Vec::new(),
-            exits: Vec::new(),
+            exits: Vec::with_capacity(values),
             exit_of: SecondaryMap::with_capacity(program.blocks.len()),
-            starts: Vec::new(),
+            starts: Vec::with_capacity(values),
             start_of: SecondaryMap::with_capacity(program.blocks.len()),
-            phi_of: SecondaryMap::new(),
-            phi_place: SecondaryMap::with_default(NOWHERE),
-            last: SecondaryMap::new(),
-            index: SecondaryMap::new(),
+            phi_of,
+            phi_place: map(NOWHERE),
+            last: SecondaryMap::with_capacity(program.blocks.len()),
+            index,
+            indexed: None,
             out: Vec::new(),
             program,
             analysis,
         };
         this.reserve_arrays()?;
+        this.taken = this.reserved;
         if this.merged && full > half {
             this.floor = pressure.half.next_multiple_of(2).min(u32::from(this.reach[HALF])) as u16;
         }

@@ -140,7 +140,7 @@ fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> 
 fn neediest(program: &mut Program, target: &Target, files: &RegisterFiles) -> Result<Option<Error>, Error> {
     let analysis = Analysis::new(program, target)?;
     let mut worst: Option<(u32, Point, Pressure)> = None;
-    analysis.walk(program, &mut |point, _, now| {
+    analysis.walk(program, |point, _, now| {
         let excess = now.full.saturating_sub(files.full).max(now.half.saturating_sub(files.half));
         if excess > worst.map_or(0, |(most, ..)| most) {
             worst = Some((excess, point, now));

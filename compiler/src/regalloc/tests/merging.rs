@@ -71,7 +71,7 @@ fn live_members_are_nested() {
         predicates(&mut program, target).unwrap();
         let analysis = Analysis::new(&mut program, target).unwrap();
         let (sets, liveness) = (&analysis.sets, &analysis.liveness);
-        analysis.walk(&program, &mut |point, forest, _| {
+        analysis.walk(&program, |point, forest, _| {
             let live = forest.live();
             let mut sum = 0;
             for (i, &a) in live.iter().enumerate() {

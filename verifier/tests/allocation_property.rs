@@ -3,19 +3,20 @@
 //!
 //! - spilling refuses a program by name, or leaves one whose pressure fits the limit;
 //! - assignment never fails when the pressure fits;
+//! - inputs and outputs have the registers that are given, as some are in a third of the programs;
 //! - it uses no register above the size that was computed before, and where that is all that there is, none above the
 //!   pressure itself.
 //!
 //! `IR3_PROPERTY_PROGRAMS=100000 cargo test --release -p ir3-verifier --test allocation_property -- --nocapture` prints
 //! what was tried. There are 1,200 programs unless told otherwise.
 
-use ir3_compiler::ir3::{Dst, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand};
+use ir3_compiler::ir3::{Dst, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand};
 use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage, run_stage, select};
 use ir3_compiler::regalloc::pressure::{Analysis, Pressure};
 use ir3_compiler::regalloc::{run_within, target_size};
 use ir3_compiler::target::{RegisterFiles, Target};
 use ir3_verifier::check::campaign::program_seed;
-use ir3_verifier::generate::{Features, Profile, from_seed};
+use ir3_verifier::generate::{Features, Profile, Seeded, from_seed, give};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,6 +90,8 @@ fn draw_limit(seed: u64) -> RegisterLimit {
 /// What became of a program.
 struct Tried {
     limit: RegisterLimit,
+    /// Inputs and outputs that had a given register.
+    given: usize,
     /// Why it was refused, in so many words.
     refused: Option<String>,
     spilled: bool,
@@ -100,6 +103,20 @@ struct Tried {
 
 fn is_reload(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::ReloadMacro)
+}
+
+/// The registers of inputs and outputs, as far as they are known.
+fn interface(program: &Program) -> Vec<Option<PhysReg>> {
+    let mut list = Vec::new();
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        match data.opcode {
+            Opcode::Input => list.extend(data.dsts.iter().map(|dst| dst.place.reg())),
+            Opcode::End => list.extend(data.srcs.iter().map(|src| src.place().and_then(Place::reg))),
+            _ => {}
+        }
+    }
+    list
 }
 
 /// The allocator that uses one register more: a program with every general register moved up by one.
@@ -136,6 +153,10 @@ fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
     let mut program = select(&generated.shader, target).ok()?;
     let limit = draw_limit(seed);
     let options = Options { registers: limit, ..Options::default() };
+    let given = match seed % 3 {
+        0 => give(&mut Seeded::new(seed), &mut program, target.merged_regs, u32::from(limit.files(target).full)),
+        _ => 0,
+    };
     let place = format!("{}, {}, seed {seed}, limit {limit}", target.name, profile.name());
     let stages = Stage::ALL.into_iter().filter(|&stage| stage > Stage::Select && stage < Stage::RegisterAllocation);
     for stage in stages {
@@ -146,7 +167,7 @@ fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
             let reason =
                 if error.reason.contains("no private memory") { "no private memory" } else { "below the least" };
             let refused = Some(reason.to_owned());
-            return Some(Tried { limit, refused, spilled: false, used_last: false, shifted: Ok(()) });
+            return Some(Tried { limit, given: 0, refused, spilled: false, used_last: false, shifted: Ok(()) });
         }
     }
     let files = limit.files(target);
@@ -165,11 +186,16 @@ fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
     if let Err(error) = check_extent(&tight, target.merged_regs, pressure.full, pressure.half) {
         panic!("{place}: {error}");
     }
+    let wanted = interface(&program);
+    for after in [interface(&roomy), interface(&tight)] {
+        let kept = wanted.iter().zip(&after).all(|(before, after)| before.is_none() || before == after);
+        assert!(kept && wanted.len() == after.len(), "{place}: {wanted:?} became {after:?}");
+    }
     let (full, half) = used(&tight, target.merged_regs);
     let used_last = full + 1 >= pressure.full && half >= pressure.half;
     shift(&mut tight, target.merged_regs);
     let shifted = check_extent(&tight, target.merged_regs, pressure.full, pressure.half);
-    Some(Tried { limit, refused: None, spilled: is_reload(&program), used_last, shifted })
+    Some(Tried { limit, given, refused: None, spilled: is_reload(&program), used_last, shifted })
 }
 
 #[derive(Default)]
@@ -178,6 +204,7 @@ struct Counts {
     not_selected: u64,
     refused: BTreeMap<String, u64>,
     spilled: u64,
+    with_given: u64,
     used_last: u64,
     shift_seen: u64,
 }
@@ -194,6 +221,7 @@ impl Counts {
             return;
         }
         self.spilled += u64::from(tried.spilled);
+        self.with_given += u64::from(tried.given > 0);
         self.used_last += u64::from(tried.used_last);
         self.shift_seen += u64::from(tried.shifted.is_err());
     }
@@ -253,6 +281,7 @@ fn what_fits_is_assigned_and_in_no_more_registers() {
                     sum.programs += counts.programs;
                     sum.not_selected += counts.not_selected;
                     sum.spilled += counts.spilled;
+                    sum.with_given += counts.with_given;
                     sum.used_last += counts.used_last;
                     sum.shift_seen += counts.shift_seen;
                     counts.refused.into_iter().for_each(|(why, n)| *sum.refused.entry(why).or_default() += n);
@@ -261,7 +290,10 @@ fn what_fits_is_assigned_and_in_no_more_registers() {
         }
     });
     let table = table.into_inner().expect("no thread failed");
-    println!("{:<12} {:>9} {:>9} {:>9} {:>9}  refused", "", "programs", "assigned", "spilled", "used last");
+    println!(
+        "{:<12} {:>9} {:>9} {:>9} {:>9} {:>9}  refused",
+        "", "programs", "assigned", "spilled", "given", "used last"
+    );
     let titles = ["", "profile", "GPU", "registers"];
     let mut last = 0;
     for ((kind, name), counts) in &table {
@@ -269,10 +301,10 @@ fn what_fits_is_assigned_and_in_no_more_registers() {
             println!("{}", titles[usize::from(*kind)]);
             last = *kind;
         }
-        let Counts { programs, spilled, used_last, .. } = counts;
+        let Counts { programs, spilled, with_given, used_last, .. } = counts;
         let refused: Vec<String> = counts.refused.iter().map(|(why, n)| format!("{n} {why}")).collect();
         println!(
-            "{name:<12} {programs:>9} {:>9} {spilled:>9} {used_last:>9}  {}",
+            "{name:<12} {programs:>9} {:>9} {spilled:>9} {with_given:>9} {used_last:>9}  {}",
             counts.assigned(),
             refused.join(", ")
         );
@@ -281,6 +313,7 @@ fn what_fits_is_assigned_and_in_no_more_registers() {
     assert_eq!(all.not_selected, 0);
     assert_eq!(all.shift_seen, all.assigned(), "an allocator that uses one register more is not always seen");
     assert!(all.used_last == all.assigned(), "what is needed is used: {} of {}", all.used_last, all.assigned());
+    assert!(all.with_given * 8 > all.assigned(), "{} programs have given registers", all.with_given);
     // Below a5xx nothing can be spilled, and with many registers nothing is.
     assert!(all.spilled * 4 > all.assigned(), "{} of {} programs spilled", all.spilled, all.assigned());
     assert!(all.refused() * 2 < all.programs && table.len() > 12 + 8 + 8);

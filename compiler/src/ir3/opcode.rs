@@ -651,6 +651,11 @@ impl Opcode {
         NAMES.get(name).copied()
     }
 
+    /// Whether the sources are the program's outputs: `end` and `chmask`.
+    pub const fn is_output(self) -> bool {
+        matches!(self, Self::End | Self::Chmask)
+    }
+
     /// Whether the instruction ends a block: a branch or `end`.
     pub fn is_terminator(self) -> bool {
         use Opcode::*;

@@ -276,6 +276,14 @@ impl Dst {
 }
 
 impl Src {
+    /// Reads this value instead. A register that is given stays so.
+    pub const fn set_value(&mut self, value: Value) {
+        self.operand = SrcOperand::Place(match self.operand {
+            SrcOperand::Place(Place::Assigned(_, reg)) => Place::Assigned(value, reg),
+            _ => Place::Value(value),
+        });
+    }
+
     /// Any operand without modifiers.
     pub const fn new(operand: SrcOperand, class: RegClass, mask: WriteMask) -> Self {
         Self { operand, class, mask, mods: Mods::empty(), flags: OperandFlags::empty() }

@@ -143,7 +143,12 @@ impl Pass<'_> {
     fn step(&mut self, instr: Instr, slot: usize) -> bool {
         let data = &self.program.instrs[instr];
         let src = data.srcs[slot];
-        let SrcOperand::Place(Place::Value(value)) = src.operand else { return false };
+        // The register of an output may be given; whatever it reads, it does so from there.
+        let (value, given) = match src.operand {
+            SrcOperand::Place(Place::Value(value)) => (value, None),
+            SrcOperand::Place(Place::Assigned(value, reg)) if data.opcode.is_output() => (value, Some(reg)),
+            _ => return false,
+        };
         let Some(copied) = self.copied(value, src) else { return false };
         let new = match copied {
             Copied::Same(from) => {
@@ -178,6 +183,13 @@ impl Pass<'_> {
                 }
                 Src { flags: src.flags, mods, ..from }
             }
+        };
+        let new = match (given, new.operand) {
+            (None, _) => new,
+            (Some(reg), SrcOperand::Place(Place::Value(value))) if new.class == src.class && new.mods.is_empty() => {
+                Src { operand: SrcOperand::Place(Place::Assigned(value, reg)), ..new }
+            }
+            _ => return false,
         };
         place(self.program, self.target, instr, slot, new)
     }

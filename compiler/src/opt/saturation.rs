@@ -48,7 +48,7 @@ pub fn run(program: &mut Program) {
             let instr = program.blocks[program.layout[position]].instrs[index];
             for src in &mut program.instrs[instr].srcs {
                 if let Some(x) = src.value().and_then(|value| same[value].expand()) {
-                    src.operand = SrcOperand::Place(Place::Value(x));
+                    src.set_value(x);
                 }
             }
         }

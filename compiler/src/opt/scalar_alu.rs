@@ -309,7 +309,7 @@ impl<'a> Rewrite<'a> {
             };
             let class = self.program.values[read].class;
             let src = &mut self.program.instrs[instr].srcs[k];
-            src.operand = SrcOperand::Place(Place::Value(read));
+            src.set_value(read);
             src.class = class;
         }
     }

@@ -166,10 +166,8 @@ fn is_same(a: &InstrData, b: &InstrData) -> bool {
 
 fn replace_sources(program: &mut Program, instr: Instr, same: &SecondaryMap<Value, PackedOption<Value>>) {
     for src in &mut program.instrs[instr].srcs {
-        if let SrcOperand::Place(Place::Value(value)) = &mut src.operand
-            && let Some(first) = same[*value].expand()
-        {
-            *value = first;
+        if let Some(first) = src.value().and_then(|value| same[value].expand()) {
+            src.set_value(first);
         }
     }
 }

@@ -6,10 +6,11 @@
 //! - A split stands right behind the definition of its vector. It costs nothing there, and from then on each part lives
 //!   as long as it is read itself.
 //! - Inputs are all there before the first instruction, so they stand in front of it.
+//! - Outputs whose registers are given are copied in front of the instruction that reads them (`outputs`).
 //!
 //! A program that is in this form stays as it is, so the form can be asked for at any time.
 
-use super::Error;
+use super::{Error, outputs};
 use crate::ir3::{
     Attrs, Block, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Src, SrcOperand, Value,
     ValueData,
@@ -21,6 +22,7 @@ use cranelift_entity::packed_option::PackedOption;
 pub fn run(program: &mut Program) -> Result<(), Error> {
     hoist_inputs(program);
     hoist_splits(program);
+    outputs::copy(program)?;
     copy_phi_sources(program)
 }
 
@@ -135,6 +137,9 @@ fn copy_phi_sources(program: &mut Program) -> Result<(), Error> {
             readers[value] += 1;
         }
     }
+    let phis = program.layout.iter().filter(|&&block| has_phis(program, block));
+    let edges = phis.map(|&block| program.blocks[block].predecessors.len()).sum();
+    program.instrs.reserve(edges);
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         if !has_phis(program, block) {

@@ -21,8 +21,19 @@ impl Units {
         usize::from(start / 64)..usize::from((start + len).div_ceil(64)).min(WORDS)
     }
 
+    /// The word that `[start, start + len)` lies in, as a register does, and its part of it as a mask.
+    fn one_word(start: u16, len: u16) -> Option<(usize, u64)> {
+        let first = start % 64;
+        (0 < len && first + len <= 64 && start < UNITS)
+            .then(|| (usize::from(start / 64), u64::MAX >> (64 - len) << first))
+    }
+
     /// Adds `[start, start + len)`.
     pub fn insert(&mut self, start: u16, len: u16) {
+        if let Some((word, mask)) = Self::one_word(start, len) {
+            self.0[word] |= mask;
+            return;
+        }
         for word in Self::words(start, len) {
             self.0[word] |= Self::mask(word, start, len);
         }
@@ -44,6 +55,10 @@ impl Units {
 
     /// Takes `[start, start + len)` away.
     pub fn remove(&mut self, start: u16, len: u16) {
+        if let Some((word, mask)) = Self::one_word(start, len) {
+            self.0[word] &= !mask;
+            return;
+        }
         for word in Self::words(start, len) {
             self.0[word] &= !Self::mask(word, start, len);
         }
@@ -59,6 +74,9 @@ impl Units {
 
     /// Whether no unit of `[start, start + len)` is in the set.
     pub fn is_free(&self, start: u16, len: u16) -> bool {
+        if let Some((word, mask)) = Self::one_word(start, len) {
+            return self.0[word] & mask == 0;
+        }
         self.last_in(start, len).is_none()
     }
 

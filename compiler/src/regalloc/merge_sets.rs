@@ -75,8 +75,8 @@ pub struct MergeSets {
 }
 
 impl MergeSets {
-    /// The merge sets of a program in conventional form.
-    pub fn new(program: &Program, liveness: &Liveness) -> Self {
+    /// The merge sets of a program in conventional form. Values that are to be `apart` are alone in theirs.
+    pub fn new(program: &Program, liveness: &Liveness, apart: &[Value]) -> Self {
         let mut this = Self {
             placed: SecondaryMap::with_capacity(program.values.len()),
             sets: Vec::with_capacity(program.values.len()),
@@ -91,7 +91,8 @@ impl MergeSets {
             values: &this,
             set: vec![NONE; program.values.len()],
             at: vec![0; program.values.len()],
-            sets: Vec::new(),
+            apart,
+            sets: Vec::with_capacity(program.values.len()),
         };
         merging.run();
         let Merging { set, at, sets, .. } = merging;
@@ -221,7 +222,7 @@ struct Member {
 /// A set that is still growing.
 struct Set {
     /// Segments of all members, by their starts.
-    members: SmallVec<[Member; 2]>,
+    members: SmallVec<[Member; 4]>,
     /// First unit and first unit behind, as offsets are counted.
     low: i32,
     high: i32,
@@ -229,6 +230,11 @@ struct Set {
 
 impl Set {
     fn insert(&mut self, live: Segment, value: Value) {
+        let last = self.members.last().map_or((0, 0), |last| (last.live.start, last.reach));
+        if last.0 <= live.start {
+            self.members.push(Member { live, value, reach: live.end.max(last.1) });
+            return;
+        }
         let behind = self.members.iter().rev().take_while(|other| other.live.start > live.start).count();
         let at = self.members.len() - behind;
         let before = at.checked_sub(1).map_or(0, |before| self.members[before].reach);
@@ -247,6 +253,7 @@ struct Merging<'a> {
     set: Vec<u32>,
     /// Offset in the set.
     at: Vec<i32>,
+    apart: &'a [Value],
     sets: Vec<Set>,
 }
 
@@ -326,6 +333,9 @@ impl Merging<'_> {
         if !is_placed(a) || !is_placed(b) || self.program.values[a].class != self.program.values[b].class || a == b {
             return;
         }
+        if self.apart.contains(&a) || self.apart.contains(&b) {
+            return;
+        }
         let (set_a, set_b) = (self.set_of(a), self.set_of(b));
         if set_a == set_b {
             return;
@@ -353,6 +363,7 @@ impl Merging<'_> {
         let set = &mut self.sets[large];
         set.low = low;
         set.high = high;
+        set.members.reserve(moved.len());
         for member in moved {
             set.insert(member.live, member.value);
         }
@@ -363,12 +374,9 @@ impl Merging<'_> {
         let set = &mut self.set[value.index()];
         if *set == NONE {
             *set = self.sets.len() as u32;
-            let live = self.liveness.segments(value);
-            self.sets.push(Set {
-                members: live.iter().map(|&live| Member { live, value, reach: live.end }).collect(),
-                low: 0,
-                high: i32::from(self.liveness.units(value)),
-            });
+            let mut members = SmallVec::new();
+            members.extend(self.liveness.segments(value).iter().map(|&live| Member { live, value, reach: live.end }));
+            self.sets.push(Set { members, low: 0, high: i32::from(self.liveness.units(value)) });
         }
         self.set[value.index()] as usize
     }

@@ -7,13 +7,14 @@
 //! `assign/compact.rs`).
 //!
 //! Units are half registers. Where the halves are the front of the full file (`merged_regs`), a number of halves takes
-//! the next even number of units, and `full` counts them in. Arrays are there all the time. Where inputs have given
-//! registers, the start of the program needs what is between these, too (`inputs`).
+//! the next even number of units, and `full` counts them in. Arrays are there all the time. Where inputs or
+//! outputs have given registers, the program needs what is between these, too, at its start and end (`given`).
 
 use super::forest::{self, FULL, Forest, HALF, SHARED, SHARED_HALF, Sums, Values};
 use super::inputs::{self, Inputs};
 use super::liveness::Liveness;
 use super::merge_sets::MergeSets;
+use super::outputs::{self, Outputs};
 use super::step::{Manner, Step};
 use super::{Error, conventional};
 use crate::ir3::{Block, Instr, Opcode, Program, RegFile, Value};
@@ -104,6 +105,8 @@ pub struct Analysis {
     pub(super) arrays: Sums,
     /// The places of the inputs, where some are given.
     pub(super) inputs: Option<Inputs>,
+    /// The places of outputs, where some are given.
+    pub(super) outputs: Vec<Outputs>,
 }
 
 impl Analysis {
@@ -113,7 +116,6 @@ impl Analysis {
         conventional::run(program)?;
         let order = super::order(program);
         let liveness = Liveness::new(program, order)?;
-        let sets = MergeSets::new(program, &liveness);
         let mut arrays = Sums::default();
         for (array, data) in program.arrays.iter() {
             if data.class.file != RegFile::General {
@@ -122,7 +124,10 @@ impl Analysis {
             arrays[forest::kind(data.class)] += u32::from(data.length) * u32::from(data.class.component_units());
         }
         let inputs = inputs::run(program, &liveness, target.merged_regs, &arrays)?;
-        Ok(Self { liveness, sets, merged: target.merged_regs, arrays, inputs })
+        let outputs = outputs::run(program, target.merged_regs, &arrays)?;
+        let apart: Vec<Value> = outputs.iter().flat_map(|outputs| &outputs.places).map(|&(value, _)| value).collect();
+        let sets = MergeSets::new(program, &liveness, &apart);
+        Ok(Self { liveness, sets, merged: target.merged_regs, arrays, inputs, outputs })
     }
 
     /// The most that the program needs at any point.
@@ -186,7 +191,12 @@ impl Analysis {
                         self.count(program, &mut sums, result.value);
                     }
                 }
-                visit(Point::Read(instr), forest, Pressure::of(&sums, &self.arrays, self.merged));
+                let mut pressure = Pressure::of(&sums, &self.arrays, self.merged);
+                if let Some(outputs) = self.outputs.iter().find(|outputs| outputs.instr == instr) {
+                    pressure.full = pressure.full.max(outputs.ends[FULL] + self.arrays[FULL]);
+                    pressure.half = pressure.half.max(outputs.ends[HALF]).max(self.arrays[HALF]);
+                }
+                visit(Point::Read(instr), forest, pressure);
                 for result in &step.results {
                     if result.manner == Manner::Late {
                         self.count(program, &mut sums, result.value);

@@ -288,7 +288,7 @@ impl Checker {
         for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
             self.stage = stage;
             let start = ThreadTime::now();
-            let allowed = rules::allowed(stage, &program, &self.target, &options);
+            let terms = rules::terms(stage, &program, &self.target, &options);
             report.times.run += start.elapsed();
             let start = ThreadTime::now();
             let result = pipeline::run_stage(stage, &mut program, &self.target, &options);
@@ -327,7 +327,7 @@ impl Checker {
                 break;
             }
             let start = ThreadTime::now();
-            let broken = rules::broken(stage, &program, &self.target, allowed.as_ref());
+            let broken = rules::broken(stage, &program, &self.target, &terms);
             report.times.run += start.elapsed();
             if let Some(error) = broken {
                 report.boundaries.pop();

@@ -15,6 +15,7 @@ mod copies;
 mod effects;
 mod expression;
 mod features;
+mod given;
 mod pool;
 mod profile;
 mod uniform;
@@ -24,6 +25,7 @@ use ir3_compiler::nir::{Builder, Def, Shader, Stage};
 pub use choices::{Bytes, Choices, Seeded};
 pub use copies::copies;
 pub use features::Features;
+pub use given::give;
 pub use profile::Profile;
 
 use control::LoopFrame;

@@ -236,7 +236,7 @@ impl<'a> Pass<'a> {
     /// Has all readers of `old` read `new`, which has its class.
     fn replace(&mut self, old: Value, new: Value) {
         for (instr, slot) in std::mem::take(&mut self.uses[old]) {
-            self.program.instrs[instr].srcs[usize::from(slot)].operand = SrcOperand::Place(Place::Value(new));
+            self.program.instrs[instr].srcs[usize::from(slot)].set_value(new);
             self.uses[new].push((instr, slot));
         }
     }

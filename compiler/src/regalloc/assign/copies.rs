@@ -7,6 +7,7 @@
 use super::{Assigner, Move, NOWHERE};
 use crate::ir3::{Attrs, Block, Instr, Opcode, Place, RegFile, SrcOperand, Value};
 use crate::regalloc::Error;
+use crate::regalloc::outputs::Outputs;
 use crate::regalloc::parallel_copy::{reg_of, unit_of};
 use crate::regalloc::step::{Manner, Step};
 use smallvec::SmallVec;
@@ -14,7 +15,7 @@ use smallvec::SmallVec;
 /// A component of a new root that is somewhere already: which, and its unit.
 type Found = SmallVec<[(u16, u16); 4]>;
 
-impl Assigner<'_> {
+impl<'a> Assigner<'a> {
     /// A copy. The last one of a block waits for what the edge needs.
     pub(super) fn copy(&mut self, instr: Instr, step: &Step, block: Block, is_last: bool) -> Result<(), Error> {
         self.moved.clear();
@@ -32,7 +33,12 @@ impl Assigner<'_> {
             self.place[result.value] = NOWHERE;
             self.insert_root(result.value);
         }
-        for result in step.results.iter().filter(|result| result.manner == Manner::Late) {
+        let outputs = self.given_outputs(step);
+        for &(value, at) in outputs {
+            self.put(value, at);
+        }
+        let late = step.results.iter().filter(|result| result.manner == Manner::Late && outputs.is_empty());
+        for result in late {
             let value = result.value;
             if !self.forest.is_root(value) {
                 continue;
@@ -71,6 +77,13 @@ impl Assigner<'_> {
         }
         self.moves = moves;
         Ok(())
+    }
+
+    /// The places of all results of a copy, if it is the one of outputs with given registers.
+    fn given_outputs(&self, step: &Step) -> &'a [(Value, u16)] {
+        let Some(first) = step.results.first() else { return &[] };
+        let is_here = |outputs: &&Outputs| outputs.places.iter().any(|&(value, _)| value == first.value);
+        self.analysis.outputs.iter().find(is_here).map_or(&[], |outputs| &outputs.places)
     }
 
     /// The moves that the instruction itself asks for, with components in place of the units that they go to.

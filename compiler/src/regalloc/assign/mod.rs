@@ -197,10 +197,23 @@ impl<'a> Assigner<'a> {
         };
         this.reserve_arrays()?;
         this.taken = this.reserved;
+        this.prefer_outputs();
         if this.merged && full > half {
             this.floor = pressure.half.next_multiple_of(2).min(u32::from(this.reach[HALF])) as u16;
         }
         Ok(this)
+    }
+
+    /// What is copied to a given register would best be there already.
+    fn prefer_outputs(&mut self) {
+        let analysis = self.analysis;
+        for &(value, at) in analysis.outputs.iter().flat_map(|outputs| &outputs.places) {
+            let data = &self.program.values[value];
+            let src = self.program.instrs[data.instr].srcs.get(usize::from(data.dst)).and_then(Src::value);
+            if let Some(src) = src.filter(|&src| self.units(src) != 0) {
+                self.prefer(src, at);
+            }
+        }
     }
 
     /// Arrays of halves stand at the bottom, arrays of full registers at the top of what is enough, all the time.
@@ -511,6 +524,11 @@ impl<'a> Assigner<'a> {
                     let value = *value;
                     if self.class(value) != src.class {
                         let what = "an operand of another class than its value";
+                        return Err(Error::unsupported(self.program, instr, what));
+                    }
+                    if matches!(src.place(), Some(Place::Assigned(_, reg)) if *reg != reg_of(src.class, self.place[value]))
+                    {
+                        let what = "a source with a given register that is not the program's last";
                         return Err(Error::unsupported(self.program, instr, what));
                     }
                     let data = &self.program.instrs[instr];

@@ -48,7 +48,8 @@ pub fn is_needed(program: &Program, target: &Target, limit: RegisterLimit) -> Re
 
 /// No more than this is needed, if a quick look can tell: units of the full file, and of half registers.
 pub(super) fn quick_bound(program: &Program, target: &Target) -> Option<(u32, u32)> {
-    bound::run(program, target.merged_regs)
+    // It knows no gaps between given registers.
+    if super::outputs::any_given(program) { None } else { bound::run(program, target.merged_regs) }
 }
 
 /// What the program needs if it is assigned registers as it is.

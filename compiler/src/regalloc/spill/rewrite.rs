@@ -194,7 +194,7 @@ impl Pass<'_> {
                 && let Some(name) = self.name[value].expand()
                 && name != value
             {
-                src.operand = SrcOperand::Place(Place::Value(name));
+                src.set_value(name);
             }
         }
     }
@@ -353,7 +353,7 @@ impl Pass<'_> {
                     if let Some(value) = general_value(src)
                         && same[value].is_some()
                     {
-                        src.operand = SrcOperand::Place(Place::Value(find(&same, value)));
+                        src.set_value(find(&same, value));
                     }
                 }
             }

@@ -291,7 +291,7 @@ impl Pass {
                 collects.push((value, span, read));
             }
             let src = &mut program.instrs[instr].srcs[k];
-            src.operand = SrcOperand::Place(Place::Value(read));
+            src.set_value(read);
             src.flags.remove(OperandFlags::KILL | OperandFlags::FIRST_KILL);
         }
     }

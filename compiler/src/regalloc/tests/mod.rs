@@ -1,6 +1,7 @@
 //! Random programs, before and after, run by a small interpreter in which every operation but copies is an unknown
 //! function of its operands: two runs agree only if each operand was the right one.
 
+mod given;
 mod machine;
 mod merging;
 mod random;

@@ -1,0 +1,68 @@
+//! Places that are decided before any other: some are given, the others fill the gaps.
+//!
+//! Inputs ([`inputs`](super::inputs)) and outputs ([`outputs`](super::outputs)) may name their registers. All that are
+//! there with them at that moment get their places here: the given ones first, and in the gaps between them the others,
+//! the wide ones first. What lies below the last unit is what the program needs there, gaps included.
+
+use super::Error;
+use super::file::{UNITS, Units};
+use super::forest::{FULL, HALF, Sums, kind};
+use super::parallel_copy::unit_of;
+use crate::ir3::{PhysReg, RegClass};
+
+/// Something that needs a place.
+pub struct Item {
+    /// Class of its registers, which are general ones.
+    pub class: RegClass,
+    /// Units that it takes.
+    pub units: u16,
+    /// Its first register, if that is given.
+    pub given: Option<PhysReg>,
+}
+
+/// Decides the first unit of each item; and says in front of which unit they all stand, by [`kind`]. `arrays` are the
+/// units of arrays; those of halves stand at the bottom. `name` is what an error calls an item.
+pub fn arrange(
+    items: &[Item],
+    merged: bool,
+    arrays: &Sums,
+    name: impl Fn(usize) -> String,
+) -> Result<(Vec<u16>, Sums), Error> {
+    let file = |item: &Item| usize::from(item.class.half && !merged);
+    let mut taken = [Units::default(); 2];
+    taken[usize::from(!merged)].insert(0, arrays[HALF].min(u32::from(UNITS)) as u16);
+    let mut places = vec![0; items.len()];
+    let mut ends = Sums::default();
+    let mut put = |k: usize, at: u16, taken: &mut [Units; 2]| {
+        let Item { class, units, .. } = items[k];
+        taken[file(&items[k])].insert(at, units);
+        places[k] = at;
+        let end = &mut ends[kind(class)];
+        *end = u32::from(at + units).max(*end);
+    };
+    for (k, item) in items.iter().enumerate() {
+        let Some(reg) = item.given else { continue };
+        if reg.0 >= UNITS || unit_of(item.class, reg) + item.units > UNITS {
+            return Err(Error::Malformed { what: format!("there is no register {reg} for {}", name(k)) });
+        }
+        let at = unit_of(item.class, reg);
+        if !taken[file(item)].is_free(at, item.units) {
+            return Err(Error::Malformed { what: format!("the register of {} is taken", name(k)) });
+        }
+        put(k, at, &mut taken);
+    }
+    // The wide ones have less choice.
+    let mut free: Vec<usize> = (0..items.len()).filter(|&k| items[k].given.is_none()).collect();
+    free.sort_by_key(|&k| std::cmp::Reverse(items[k].units));
+    for k in free {
+        let Item { class, units, .. } = items[k];
+        let Some(at) = taken[file(&items[k])].find_gap(units, class.component_units(), 0, UNITS) else {
+            return Err(Error::spilling(u32::from(UNITS) + u32::from(units), UNITS, false));
+        };
+        put(k, at, &mut taken);
+    }
+    if merged {
+        ends[FULL] = ends[FULL].max(ends[HALF].next_multiple_of(2));
+    }
+    Ok((places, ends))
+}

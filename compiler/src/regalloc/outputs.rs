@@ -1,0 +1,160 @@
+//! Outputs whose registers are given: sources of `end` and `chmask` that name them.
+//!
+//! In front of such an instruction stands a parallel copy of all general values that it reads, to values of their own,
+//! which nobody else reads. Nothing else is live between the two, so the copy may leave registers in any order: the
+//! [places](super::given) that are decided here. It moves what is elsewhere; what has been computed in its place (which
+//! its merge set prefers) is not moved. A value that is wanted in two places is copied to both.
+//!
+//! A program that has these copies stays as it is.
+
+use super::Error;
+use super::forest::Sums;
+use super::given::{Item, arrange};
+use crate::ir3::{
+    Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, Src, Value, ValueData,
+};
+use smallvec::SmallVec;
+
+/// Outputs some of which have given registers.
+pub struct Outputs {
+    /// What reads them.
+    pub instr: Instr,
+    /// Each value that it reads, and the first unit that it has to have.
+    pub places: Vec<(Value, u16)>,
+    /// Units in front of which they all stand: full and half ones, by [`kind`](super::forest::kind).
+    pub ends: Sums,
+}
+
+/// The general value that a source reads.
+fn general(src: &Src) -> Option<Value> {
+    match src.place() {
+        Some(&(Place::Value(value) | Place::Assigned(value, _))) if src.class.file == RegFile::General => Some(value),
+        _ => None,
+    }
+}
+
+/// The register that a general source has to have.
+fn given(src: &Src) -> Option<PhysReg> {
+    match src.place() {
+        Some(&Place::Assigned(_, reg)) if src.class.file == RegFile::General => Some(reg),
+        _ => None,
+    }
+}
+
+/// Whether any input or output has a given register.
+pub fn any_given(program: &Program) -> bool {
+    let entry = program.blocks[program.entry()].instrs.iter().map(|&instr| &program.instrs[instr]);
+    let mut dsts = entry.take_while(|data| data.opcode == Opcode::Input).flat_map(|data| &data.dsts);
+    dsts.any(|dst| dst.class.file == RegFile::General && matches!(dst.place, Place::Assigned(..)))
+        || find(program).next().is_some()
+}
+
+/// The instructions that this is about, and where they stand. No value is read behind them.
+fn find(program: &Program) -> impl Iterator<Item = (Block, usize)> + '_ {
+    let ends = program.layout.iter().filter(|&&block| program.blocks[block].successors().next().is_none());
+    ends.filter_map(|&block| {
+        let reads = |instr: &Instr| program.instrs[*instr].srcs.iter().any(|src| general(src).is_some());
+        let list = &program.blocks[block].instrs;
+        let at = list.iter().rposition(reads)?;
+        let data = &program.instrs[list[at]];
+        (data.opcode.is_output() && data.srcs.iter().any(|src| given(src).is_some())).then_some((block, at))
+    })
+}
+
+/// Puts the parallel copies in front of them.
+pub fn copy(program: &mut Program) -> Result<(), Error> {
+    let list: SmallVec<[(Block, usize); 2]> = find(program).collect();
+    for (block, at) in list {
+        let instr = program.blocks[block].instrs[at];
+        if is_copied(program, block, at) {
+            continue;
+        }
+        // What is copied, where to, and the copy. Whoever does not say where to reads any of them.
+        let mut columns: SmallVec<[(Value, Option<PhysReg>, Value); 8]> = SmallVec::new();
+        let copy = program.instrs.push(InstrData::new(Opcode::ParallelCopy));
+        let count = program.instrs[instr].srcs.len();
+        // Given ones first.
+        for is_given in [true, false] {
+            for k in 0..count {
+                let src = program.instrs[instr].srcs[k];
+                let Some(value) = general(&src).filter(|_| given(&src).is_some() == is_given) else { continue };
+                if program.values[value].class != src.class || !src.mods.is_empty() {
+                    return Err(Error::unsupported(program, instr, "an output of another class than its value"));
+                }
+                let components = src.mask.span() as u16;
+                let same = |&&(of, reg, new): &&(Value, Option<PhysReg>, Value)| {
+                    of == value && (!is_given || reg == given(&src)) && program.values[new].components == components
+                };
+                let new = match columns.iter().find(same) {
+                    Some(&(.., new)) => new,
+                    None => {
+                        let dst = program.instrs[copy].dsts.len() as u8;
+                        let data = ValueData { instr: copy, dst, class: src.class, components, array: None };
+                        let new = program.values.push(data);
+                        program.instrs[copy].srcs.push(Src {
+                            flags: OperandFlags::empty(),
+                            ..Src::reg(Place::Value(value), src.class, src.mask)
+                        });
+                        program.instrs[copy].dsts.push(Dst::new(Place::Value(new), src.class, src.mask));
+                        columns.push((value, given(&src), new));
+                        new
+                    }
+                };
+                program.instrs[instr].srcs[k].set_value(new);
+            }
+        }
+        program.blocks[block].instrs.insert(at, copy);
+    }
+    Ok(())
+}
+
+/// Whether all that an instruction reads is copied right in front of it, and each copy is in one place.
+fn is_copied(program: &Program, block: Block, at: usize) -> bool {
+    let list = &program.blocks[block].instrs;
+    let Some(&before) = at.checked_sub(1).and_then(|at| list.get(at)) else { return false };
+    if program.instrs[before].opcode != Opcode::ParallelCopy {
+        return false;
+    }
+    let mut places: SmallVec<[(Value, PhysReg); 8]> = SmallVec::new();
+    program.instrs[list[at]].srcs.iter().all(|src| {
+        let Some(value) = general(src) else { return true };
+        if let Some(reg) = given(src) {
+            if places.iter().any(|&(other, at)| other == value && at != reg) {
+                return false;
+            }
+            places.push((value, reg));
+        }
+        program.values[value].instr == before
+    })
+}
+
+/// Decides the places of all outputs of instructions that have given ones, in a program that has the copies. `arrays` are
+/// the units of arrays.
+pub fn run(program: &Program, merged: bool, arrays: &Sums) -> Result<Vec<Outputs>, Error> {
+    let mut all = Vec::new();
+    for (block, at) in find(program) {
+        let instr = program.blocks[block].instrs[at];
+        let mut values: Vec<Value> = Vec::new();
+        let mut items: Vec<Item> = Vec::new();
+        for src in &program.instrs[instr].srcs {
+            let Some(value) = general(src) else { continue };
+            match values.iter().position(|&other| other == value) {
+                Some(k) => items[k].given = items[k].given.or(given(src)),
+                None => {
+                    let data = &program.values[value];
+                    values.push(value);
+                    let units = data.components.max(1) * data.class.component_units();
+                    items.push(Item { class: data.class, units, given: given(src) });
+                }
+            }
+        }
+        let name = |k: usize| {
+            let data = &program.instrs[program.values[values[k]].instr];
+            let of = data.srcs.get(usize::from(program.values[values[k]].dst)).and_then(Src::value);
+            format!("output {}", of.unwrap_or(values[k]))
+        };
+        let (places, ends) = arrange(&items, merged, arrays, name)?;
+        all.push(Outputs { instr, places: values.into_iter().zip(places).collect(), ends });
+    }
+    Ok(all)
+}

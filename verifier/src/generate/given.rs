@@ -1,0 +1,61 @@
+//! Registers for inputs and outputs: the front end gives none, other ones do.
+
+use super::choices::Choices;
+use ir3_compiler::ir3::{Instr, Opcode, PhysReg, Place, Program, RegClass, RegFile, SrcOperand};
+
+/// What has a register already, by file: half registers from the first to behind the last one.
+type Taken = [Vec<(u32, u32)>; 2];
+
+/// Gives registers to some of the general inputs and outputs of a program in SSA form, no two of either in the same; says
+/// to how many. They are below `limit` (counted in half registers), and behind arrays of halves, which stand at the bottom.
+pub fn give<C: Choices>(c: &mut C, program: &mut Program, merged: bool, limit: u32) -> usize {
+    let arrays = program.arrays.values().filter(|data| data.class.half);
+    let first = arrays.map(|data| u32::from(data.length)).sum::<u32>().next_multiple_of(2);
+    let span = limit.saturating_sub(first) >> c.below(4);
+    if span < 2 {
+        return 0;
+    }
+    let one_in = 1 + c.below(3);
+    let mut count = 0;
+    let list: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).collect();
+    for is_output in [false, true] {
+        let mut taken = Taken::default();
+        let mut draw = |class: RegClass, components: u32| {
+            let unit = u32::from(class.component_units());
+            let taken = &mut taken[usize::from(class.half && !merged)];
+            // Where half registers are the front of the full file, they end before it does.
+            let span = if class.half { span.min(96) } else { span };
+            let tries = if class.file == RegFile::General && c.below(one_in) == 0 { 4 } else { 0 };
+            let found = (0..tries).find_map(|_| {
+                let start = (first + c.below(span as usize) as u32) / unit * unit;
+                let end = start + components * unit;
+                let fits = end <= first + span && taken.iter().all(|&(a, b)| end <= a || b <= start);
+                fits.then_some((start, end))
+            })?;
+            taken.push(found);
+            count += 1;
+            Some(PhysReg((found.0 / unit) as u16))
+        };
+        for &instr in &list {
+            let data = &mut program.instrs[instr];
+            if !is_output && data.opcode == Opcode::Input {
+                for dst in data.dsts.iter_mut() {
+                    if let Place::Value(value) = dst.place
+                        && let Some(reg) = draw(dst.class, dst.mask.span())
+                    {
+                        dst.place = Place::Assigned(value, reg);
+                    }
+                }
+            } else if is_output && data.opcode.is_output() {
+                for src in data.srcs.iter_mut() {
+                    if let SrcOperand::Place(Place::Value(value)) = src.operand
+                        && let Some(reg) = draw(src.class, src.mask.span())
+                    {
+                        src.operand = SrcOperand::Place(Place::Assigned(value, reg));
+                    }
+                }
+            }
+        }
+    }
+    count
+}

@@ -1,0 +1,40 @@
+//! Programs whose inputs and outputs have given registers: they mean what they did, and what is given is kept. The front
+//! end gives none, so some are given behind selection; every stage from there on has to keep them.
+
+use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
+use ir3_compiler::target::Target;
+use ir3_verifier::check::{Checker, Verdict};
+use ir3_verifier::generate::{Features, Profile, Seeded, from_seed, give};
+
+#[test]
+fn programs_with_given_registers_are_right() {
+    let limits = ["target", "min", "min+6", "24", "96"].map(|text| text.parse::<RegisterLimit>().expect("a limit"));
+    let (mut tested, mut given, mut below) = (0, 0, 0);
+    for seed in 0..1200u64 {
+        let target = Target::by_name(["a540", "a330", "a660", "a750"][seed as usize % 4]).expect("a known GPU");
+        let profile = Profile::ALL[(seed / 4) as usize % Profile::ALL.len()];
+        let registers = limits[(seed / 7) as usize % limits.len()];
+        let (merged, limit) = (target.merged_regs, u32::from(registers.files(&target).full));
+        let shader = from_seed(seed, profile, Features::of(&target)).shader;
+        let mut count = 0;
+        let mut plant = |stage: Stage, program: &mut ir3_compiler::ir3::Program| {
+            if stage == Stage::Select {
+                count = give(&mut Seeded::new(seed), program, merged, limit);
+            }
+        };
+        let place = format!("{}, {}, seed {seed}, limit {registers}", target.name, profile.name());
+        let mut checker = Checker::new(target, Options { registers, ..Options::default() });
+        let report = checker.program_caught(&shader, &[seed], Some(&mut plant));
+        let refuted = report.refutation().map(|refutation| (refutation.stage, &refutation.difference));
+        assert!(refuted.is_none(), "{place}: {refuted:?}");
+        assert_eq!(report.crash(), None, "{place}");
+        below += usize::from(report.refusal.is_some());
+        let is_tested = |verdict: &Verdict| matches!(verdict, Verdict::Tested { .. });
+        if count > 0 && report.boundaries.last().is_some_and(|(_, verdict, _)| is_tested(verdict)) {
+            tested += 1;
+            given += count;
+        }
+    }
+    println!("{tested} programs with {given} given registers, {below} refused");
+    assert!(tested > 500 && given > 2000 && below < 400, "{tested} {given} {below}");
+}

@@ -16,8 +16,8 @@
 
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::{
-    Attrs, Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, RepeatLink,
-    SrcOperand, Value,
+    Attrs, Block, Category, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile,
+    RepeatLink, SrcOperand, Value,
 };
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -79,17 +79,92 @@ pub fn run(program: &mut Program, rules: Rules) {
         });
         program.blocks[block].instrs = list;
     }
-    if !any {
-        return;
+    if any {
+        replace_in_phis(program, &same);
     }
+    if rules.comparisons {
+        gather_tests(program);
+    }
+}
+
+/// Has phis read what the results of removed instructions are now.
+fn replace_in_phis(program: &mut Program, same: &SecondaryMap<Value, PackedOption<Value>>) {
     for position in 0..program.layout.len() {
         for index in 0..program.blocks[program.layout[position]].instrs.len() {
             let instr = program.blocks[program.layout[position]].instrs[index];
             if program.instrs[instr].opcode != Opcode::Phi {
                 break;
             }
-            replace_sources(program, instr, &same);
+            replace_sources(program, instr, same);
         }
+    }
+}
+
+/// Several tests of one value, none of which dominates all others, become one behind the value's definition. Predicates
+/// cost nothing to keep: what finds no register is computed again where it is read.
+fn gather_tests(program: &mut Program) {
+    // Of each value that is tested: the test that stays, and how many there are.
+    let mut tests = FxHashMap::<Value, (Instr, u32)>::default();
+    let mut defined = SecondaryMap::<Value, bool>::with_capacity(program.values.len());
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        if let Some((tested, _)) = test_of(data).filter(|&(tested, _)| defined[tested]) {
+            tests.entry(tested).or_insert((instr, 0)).1 += 1;
+        }
+        data.dsts.iter().filter_map(Dst::value).for_each(|value| defined[value] = true);
+    }
+    tests.retain(|_, (_, count)| *count > 1);
+    if tests.is_empty() {
+        return;
+    }
+    let mut same = SecondaryMap::<Value, PackedOption<Value>>::new();
+    let mut first = Vec::new();
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        let list = std::mem::take(&mut program.blocks[block].instrs);
+        let mut out = Vec::with_capacity(list.len() + 4);
+        for instr in list {
+            let data = &program.instrs[instr];
+            if !matches!(data.opcode, Opcode::Phi | Opcode::Input) {
+                out.append(&mut first);
+            }
+            if let Some((tested, predicate)) = test_of(data)
+                && let Some(&(stays, _)) = tests.get(&tested)
+            {
+                let stays = program.instrs[stays].dsts[0].value();
+                same[predicate] = stays.filter(|&stays| stays != predicate).into();
+                continue;
+            }
+            out.push(instr);
+            let results = data.dsts.iter().filter_map(Dst::value);
+            let behind = if matches!(data.opcode, Opcode::Phi | Opcode::Input) { &mut first } else { &mut out };
+            behind.extend(results.filter_map(|value| tests.get(&value)).map(|&(test, _)| test));
+        }
+        out.append(&mut first);
+        program.blocks[block].instrs = out;
+    }
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        for index in 0..program.blocks[block].instrs.len() {
+            replace_sources(program, program.blocks[block].instrs[index], &same);
+        }
+    }
+}
+
+/// The value of a general register that an instruction makes a predicate of by comparing it with 0, and the predicate.
+fn test_of(data: &InstrData) -> Option<(Value, Value)> {
+    let [Dst { place: Place::Value(predicate), class, .. }] = data.dsts[..] else { return None };
+    let [tested, zero] = &data.srcs[..] else { return None };
+    let is_test = data.opcode == Opcode::CmpsS
+        && data.attrs == Attrs::Compare(Condition::Ne)
+        && class.file == RegFile::Predicate
+        && data.flags.is_empty()
+        && zero.operand == SrcOperand::Immediate(0)
+        && tested.mods.is_empty()
+        && tested.class.file == RegFile::General;
+    match tested.operand {
+        SrcOperand::Place(Place::Value(value)) if is_test => Some((value, predicate)),
+        _ => None,
     }
 }
 
@@ -175,7 +250,7 @@ fn replace_sources(program: &mut Program, instr: Instr, same: &SecondaryMap<Valu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir3::{BlockData, Builder, Condition, Mods, RegClass, Src, Type};
+    use crate::ir3::{BlockData, Builder, Mods, RegClass, Src, Type};
 
     const R: RegClass = RegClass::FULL;
 
@@ -270,6 +345,29 @@ mod tests {
         let first = alu(&mut Builder::new(&mut with_first, blocks[0]), Opcode::AddF, &[x, x]);
         run(&mut with_first, Rules::ALL);
         assert_eq!(last(&with_first), [first; 3]);
+    }
+
+    /// Neither of the two arms dominates the other: both read a test behind the definition.
+    #[test]
+    fn tests_of_one_value_are_one() {
+        for arms in [1, 2] {
+            let (mut program, blocks, x) = program(&[&[1, 2], &[3], &[3], &[]]);
+            for &block in &blocks[1..=arms] {
+                let mut b = Builder::new(&mut program, block);
+                let test = b.compare(Opcode::CmpsS, Condition::Ne, RegClass::PREDICATE, x, Src::immediate(0, false));
+                let test = b.src(test);
+                b.effect(Opcode::Kill, &[test]);
+            }
+            run(&mut program, Rules { comparisons: false, others: true });
+            assert_eq!(opcodes(&program), [Opcode::CmpsS, Opcode::Kill].repeat(arms));
+            run(&mut program, Rules::ALL);
+            let expected: &[Opcode] =
+                if arms == 1 { &[Opcode::CmpsS, Opcode::Kill] } else { &[Opcode::CmpsS, Opcode::Kill, Opcode::Kill] };
+            assert_eq!(opcodes(&program), expected);
+            let test = program.blocks[blocks[usize::from(arms == 1)]].instrs[usize::from(arms == 2)];
+            let test = program.instrs[test].dsts[0].value();
+            assert_eq!(last(&program)[0].value(), test);
+        }
     }
 
     #[test]

@@ -11,6 +11,9 @@ const COMPARISONS: &[Op] = &[Op::Ilt, Op::Ige, Op::Ult, Op::Uge, Op::Ine, Op::Fl
 impl<C: Choices> Generator<'_, C> {
     /// A condition. That of a random comparison is the same in most lanes; often it is one that makes them part.
     pub(super) fn condition(&mut self) -> Def {
+        if let Some(kept) = self.kept_condition() {
+            return kept;
+        }
         let trees = u32::from(self.weights.tree);
         if trees > 0 && self.c.chance(trees) {
             return self.decision();

@@ -22,7 +22,8 @@ pub(super) struct LoopFrame {
     depth: usize,
 }
 
-const MAX_DEPTH: usize = 5;
+/// Ifs and loops inside each other.
+pub(super) const MAX_DEPTH: usize = 5;
 
 impl<C: Choices> Generator<'_, C> {
     /// A value of `bits` and one component, made if there is none.
@@ -49,10 +50,17 @@ impl<C: Choices> Generator<'_, C> {
 
     /// An if, with phis behind it.
     pub(super) fn branch(&mut self, budget: u32) {
+        if self.b.depth() < MAX_DEPTH {
+            let condition = self.condition();
+            self.branch_on(condition, budget);
+        }
+    }
+
+    /// The same on that condition.
+    pub(super) fn branch_on(&mut self, condition: Def, budget: u32) {
         if self.b.depth() >= MAX_DEPTH {
             return;
         }
-        let condition = self.condition();
         let count = 1 + self.c.below(3);
         let widths: Vec<u8> = (0..count).map(|_| self.phi_width()).collect();
 
@@ -201,6 +209,7 @@ impl<C: Choices> Generator<'_, C> {
         if nesting >= 3 || self.b.depth() >= MAX_DEPTH {
             return;
         }
+        self.kept_before_loop();
         let trips = 1 + self.c.below([5, 3, 2][nesting]) as u64;
         let zero = self.b.constant(32, 0);
         let one = self.b.constant(32, 1);
@@ -244,6 +253,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.begin_if(done);
         self.leave_loop(None);
         self.b.end_if();
+        self.kept_in_loop();
         self.region(budget);
         if self.c.chance(60) {
             let condition = self.condition();

@@ -153,6 +153,13 @@ impl<C: Choices> Generator<'_, C> {
         self.result(def);
     }
 
+    /// Adds a value to an element of a buffer, where every lane's and every iteration's is seen.
+    pub(super) fn add_to_memory(&mut self, value: Def) {
+        let (buffer, bytes, element) = self.ssbo_offsets(32);
+        let indices = [Index::Access(Access::COHERENT), Index::AtomicOp(AtomicOp::Iadd)];
+        self.b.intrinsic(IntrinsicOp::SsboAtomicIr3, 1, 32, &[buffer, bytes, value, element], indices);
+    }
+
     fn shared_address(&mut self) -> Def {
         let element = self.element(128);
         self.binary(Op::Ishl, element, 2)

@@ -16,6 +16,7 @@ mod effects;
 mod expression;
 mod features;
 mod given;
+mod kept;
 mod pool;
 mod profile;
 mod uniform;
@@ -186,7 +187,7 @@ impl<C: Choices> Generator<'_, C> {
         let w = self.weights;
         let kinds = [
             w.int, w.float, w.half, w.int8, w.int64, w.compare, w.boolean, w.select, w.convert, w.bits, w.divide,
-            w.vector, w.memory, w.array, w.image, w.texture, w.subgroup, w.branch, w.loops, w.uniform,
+            w.vector, w.memory, w.array, w.image, w.texture, w.subgroup, w.branch, w.loops, w.uniform, w.kept,
         ];
         let total: usize = kinds.iter().map(|&k| usize::from(k)).sum();
         let mut at = self.c.below(total);
@@ -241,6 +242,7 @@ impl<C: Choices> Generator<'_, C> {
             17 => self.branch(budget),
             18 => self.repeat(budget),
             19 => self.uniform(budget),
+            20 => self.kept_conditions(budget),
             _ => {
                 self.int();
             }

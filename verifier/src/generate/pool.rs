@@ -24,6 +24,8 @@ pub(super) struct Pool {
     uniform: [Vec<Def>; 5],
     /// Only those are read, and what is defined becomes one of them.
     pub only_uniform: bool,
+    /// Conditions that are read more than once.
+    kept: Vec<Def>,
     /// By definition: has it been read?
     used: Vec<bool>,
     /// The sum of the values of this scope and those around it that are observed whatever else becomes of them.
@@ -36,6 +38,7 @@ pub(super) struct Mark {
     scalars: [usize; 5],
     uniform: [usize; 5],
     vectors: usize,
+    kept: usize,
     witness: Option<Def>,
 }
 
@@ -72,6 +75,7 @@ impl Pool {
             scalars: std::array::from_fn(|i| self.scalars[i].len()),
             uniform: std::array::from_fn(|i| self.uniform[i].len()),
             vectors: self.vectors.len(),
+            kept: self.kept.len(),
             witness: self.witness,
         }
     }
@@ -85,7 +89,18 @@ impl Pool {
             list.truncate(len);
         }
         self.vectors.truncate(mark.vectors);
+        self.kept.truncate(mark.kept);
         self.witness = mark.witness;
+    }
+
+    /// The conditions that are kept.
+    pub fn kept(&self) -> &[Def] {
+        &self.kept
+    }
+
+    /// Another condition is kept.
+    pub fn keep(&mut self, condition: Def) {
+        self.kept.push(condition);
     }
 
     /// The witness; see [`Generator::define`](super::Generator::define).

@@ -62,6 +62,8 @@ pub(super) struct Weights {
     pub uniform: u8,
     /// Conditions that are trees of their own, of 256.
     pub tree: u8,
+    /// Comparisons that are read in many places.
+    pub kept: u8,
 }
 
 const BASE: Weights = Weights {
@@ -87,6 +89,7 @@ const BASE: Weights = Weights {
     long_lived: 0,
     uniform: 0,
     tree: 0,
+    kept: 0,
 };
 
 /// What stretches that are the same in all lanes are made of.
@@ -152,7 +155,9 @@ impl Profile {
             Self::Pressure => Weights { long_lived: 60, vector: 12, branch: 4, loops: 2, ..BASE },
             Self::Vectors => Weights { vector: 50, memory: 14, ..BASE },
             Self::Half => Weights { half: 60, convert: 20, int8: 4, vector: 12, ..BASE },
-            Self::Predicates => Weights { compare: 50, boolean: 40, branch: 24, select: 16, tree: 170, ..BASE },
+            Self::Predicates => {
+                Weights { compare: 36, boolean: 30, branch: 24, loops: 14, select: 16, tree: 170, kept: 60, ..BASE }
+            }
             Self::Memory => Weights { memory: 40, array: 10, image: 8, vector: 14, half: 12, ..BASE },
             Self::Textures => Weights { texture: 30, vector: 12, half: 8, ..BASE },
             Self::Subgroups => Weights { subgroup: 24, branch: 14, loops: 10, vector: 12, half: 12, ..BASE },

@@ -34,9 +34,13 @@ impl Pass<'_> {
         let predicate = self.data(instr).srcs[0];
         let Some((test, x)) = self.test(&Src { mods: Mods::empty(), ..predicate }) else { return };
         let Some((bool, negation)) = self.negated(&x, &[test.1, instr]) else { return };
-        if self.uses[test.0].len() == 1 {
+        // Whoever reads the predicate has to take over the negation.
+        let users = self.uses[test.0].clone();
+        if users.iter().all(|&(user, _)| self.data(user).opcode == Opcode::Br) {
             self.set(test.1, 0, bool);
-            self.program.instrs[instr].srcs[0].mods.toggle(Mods::NOT);
+            for (user, slot) in users {
+                self.program.instrs[user].srcs[usize::from(slot)].mods.toggle(Mods::NOT);
+            }
             self.remove_unread(negation);
         }
     }

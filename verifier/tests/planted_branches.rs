@@ -14,7 +14,8 @@ use ir3_verifier::generate::{self, Features, Profile};
 use programs::Programs;
 
 fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
-    Programs { seed: 0xb4a9c4, count: 160, profiles: &[profile], options: Options::default() }.planted(stage, bug);
+    Programs { seed: 0xb4a9c4, count: 160, profiles: &[profile], runs: 1, one_in: 4, options: Options::default() }
+        .planted(stage, bug);
 }
 
 /// The `n`-th of the instructions that `wanted` likes, counted around.
@@ -177,7 +178,7 @@ fn operand(function: &nir::Function, instr: nir::Instr) -> Option<(nir::Instr, A
 fn de_morgan_with_another_reader() {
     let mut checker = Checker::new(Target::default(), Options::default()).with_nir_plant(another_reader);
     let (mut changed, mut refuted) = (0, 0);
-    for number in 0..160 {
+    for number in 0..480 {
         let seed = program_seed(0xde40, number);
         let shader = generate::from_seed(seed, Profile::Predicates, Features::ALL).shader;
         let mut rewritten = pipeline::rewrite(&shader, &Target::default(), &Options::default()).into_owned();

@@ -17,7 +17,8 @@ fn nth(program: &Program, n: u64, wanted: impl Fn(&Program, Instr) -> bool) -> O
 }
 
 fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
-    Programs { seed: 0xb06, count: 60, profiles: &[profile], options: Options::default() }.planted(stage, bug);
+    Programs { seed: 0xb06, count: 60, profiles: &[profile], runs: 1, one_in: 4, options: Options::default() }
+        .planted(stage, bug);
 }
 
 #[test]

@@ -11,7 +11,8 @@ use programs::Programs;
 
 /// Some of what is folded is rare.
 fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
-    Programs { seed: 0xf01d, count: 240, profiles: &[profile], options: Options::default() }.planted(stage, bug);
+    Programs { seed: 0xf01d, count: 240, profiles: &[profile], runs: 1, one_in: 4, options: Options::default() }
+        .planted(stage, bug);
 }
 
 /// The `n`-th of a list, counted around.

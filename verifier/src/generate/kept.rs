@@ -35,6 +35,7 @@ impl<C: Choices> Generator<'_, C> {
                 self.define(tree);
             }
             3 | 4 => self.rounds(),
+            5 => self.branch(budget),
             _ => {
                 if let Some(condition) = self.kept_tree_of_some_depth() {
                     self.branch_on(condition, budget);
@@ -52,7 +53,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Conditions that are read in front of a loop, too.
     pub(super) fn kept_before_loop(&mut self) {
-        if self.weights.kept > 0 && !self.pool.only_uniform && self.c.chance(160) {
+        if self.weights.kept > 0 && !self.pool.only_uniform && self.c.chance(220) {
             if self.pool.kept().len() < 5 {
                 self.keep_some();
             }
@@ -62,7 +63,7 @@ impl<C: Choices> Generator<'_, C> {
 
     /// Conditions that a loop reads in each iteration, mostly from before it.
     pub(super) fn kept_in_loop(&mut self) {
-        if self.weights.kept > 0 && !self.pool.only_uniform && self.c.chance(180) {
+        if self.weights.kept > 0 && !self.pool.only_uniform && self.c.chance(220) {
             self.rounds();
         }
     }
@@ -87,7 +88,17 @@ impl<C: Choices> Generator<'_, C> {
                 number = self.b.alu(Op::Imul, &[sum, odd]);
                 continue;
             }
-            self.b.begin_if(condition);
+            // Beside one that nothing else reads a branch can take both.
+            let mut decides = condition;
+            if self.c.chance(40) {
+                let other = self.lane_comparison();
+                let op = if self.c.chance(128) { Op::Iand } else { Op::Ior };
+                decides = self.b.alu(op, &[condition, other]);
+                if self.c.chance(128) {
+                    decides = self.b.alu(Op::Inot, &[decides]);
+                }
+            }
+            self.b.begin_if(decides);
             let product = self.b.alu(Op::Imul, &[number, odd]);
             let one = self.b.constant(32, 1);
             let changed = self.b.alu(Op::Iadd, &[product, one]);
@@ -102,14 +113,14 @@ impl<C: Choices> Generator<'_, C> {
         }
         self.define_seen(number, 256);
         // What one iteration makes of it is not forgotten in the next.
-        if self.features.compute && !self.loops.is_empty() && self.c.chance(220) {
+        if self.features.compute && !self.loops.is_empty() {
             self.add_to_memory(number);
         }
     }
 
     /// A condition over kept ones.
     pub(super) fn kept_condition(&mut self) -> Option<Def> {
-        let takes = !self.pool.kept().is_empty() && !self.pool.only_uniform && self.c.chance(128);
+        let takes = !self.pool.kept().is_empty() && !self.pool.only_uniform && self.c.chance(64);
         takes.then(|| self.kept_tree_of_some_depth()).flatten()
     }
 

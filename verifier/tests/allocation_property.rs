@@ -154,7 +154,7 @@ fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
     let limit = draw_limit(seed);
     let options = Options { registers: limit, ..Options::default() };
     let given = match seed % 3 {
-        0 => give(&mut Seeded::new(seed), &mut program, target.merged_regs, u32::from(limit.files(target).full)),
+        0 => give(&mut Seeded::new(seed), &mut program, target.merged_regs, limit.files(target).full),
         _ => 0,
     };
     let place = format!("{}, {}, seed {seed}, limit {limit}", target.name, profile.name());

@@ -14,7 +14,7 @@ fn programs_with_given_registers_are_right() {
         let target = Target::by_name(["a540", "a330", "a660", "a750"][seed as usize % 4]).expect("a known GPU");
         let profile = Profile::ALL[(seed / 4) as usize % Profile::ALL.len()];
         let registers = limits[(seed / 7) as usize % limits.len()];
-        let (merged, limit) = (target.merged_regs, u32::from(registers.files(&target).full));
+        let (merged, limit) = (target.merged_regs, registers.files(&target).full);
         let shader = from_seed(seed, profile, Features::of(&target)).shader;
         let mut count = 0;
         let mut plant = |stage: Stage, program: &mut ir3_compiler::ir3::Program| {

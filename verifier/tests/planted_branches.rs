@@ -198,8 +198,11 @@ fn de_morgan_with_another_reader() {
     assert!(refuted * 4 >= changed, "only {refuted} of {changed} were refuted");
 }
 
+/// An instruction to count: what it is, whether one is it, and how many programs must have one.
+type Wanted<'a> = (&'a str, &'a dyn Fn(&InstrData) -> bool, u32);
+
 /// How many of some programs have what a stage makes.
-fn census(profile: Profile, wanted: &[(&str, &dyn Fn(&InstrData) -> bool, u32)]) {
+fn census(profile: Profile, wanted: &[Wanted<'_>]) {
     let target = Target::default();
     let count = 200;
     let mut having = vec![0; wanted.len()];

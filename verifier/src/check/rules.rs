@@ -206,7 +206,7 @@ mod tests {
                 let mut tried = 0;
                 for seed in 1..40 {
                     let shader = generate::from_seed(seed, Profile::Mixed, Features::of(&target)).shader;
-                    let mut checker = Checker::new(target.clone(), Options::default());
+                    let mut checker = Checker::new(target, Options::default());
                     let mut some = 0;
                     let mut plant = |stage: Stage, program: &mut Program| {
                         if stage == Stage::Spill {

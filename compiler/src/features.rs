@@ -42,6 +42,10 @@ pub enum Feature {
     Predication,
     /// All predicate registers are used, not only one.
     PredicateRegisters,
+    /// Instructions are put in order.
+    Schedule,
+    /// In that order, predicates do not wait for each other.
+    PredicateScheduling,
 }
 
 /// Features that are in use.
@@ -67,6 +71,8 @@ impl Feature {
             Self::Conversions => "conversions",
             Self::Predication => "predication",
             Self::PredicateRegisters => "predicate-registers",
+            Self::Schedule => "schedule",
+            Self::PredicateScheduling => "predicate-scheduling",
         }
     }
 
@@ -93,6 +99,7 @@ impl Feature {
             | Self::Conversions => Stage::Fold,
             Self::Predication => Stage::Predication,
             Self::PredicateRegisters => Stage::Predicates,
+            Self::Schedule | Self::PredicateScheduling => Stage::Schedule,
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod opt;
 pub mod pipeline;
 pub mod regalloc;
 pub mod rewrite;
+pub mod schedule;
 pub mod select;
 pub mod stats;
 pub mod target;

@@ -8,7 +8,7 @@
 use crate::features::{Feature, Features};
 pub use crate::regalloc::RegisterLimit;
 use crate::target::Target;
-use crate::{ir3, nir, opt, regalloc, rewrite as rewrites};
+use crate::{ir3, nir, opt, regalloc, rewrite as rewrites, schedule};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -35,6 +35,8 @@ pub enum Stage {
     Fold,
     /// Small ifs have lanes sleep instead of branching.
     Predication,
+    /// The instructions of each block in an order in which results are there when they are read.
+    Schedule,
     /// Registers for predicates and addresses; critical edges get blocks of their own. Otherwise still SSA.
     Predicates,
     /// Registers for shared values; physical edges. General values are still in SSA form.
@@ -54,7 +56,7 @@ impl Stage {
     pub const NIR: [Self; 1] = [Self::DeMorgan];
 
     /// Every stage that gives an ir3 program, in order.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Select,
         Self::ScalarAlu,
         Self::CopyPropagation,
@@ -64,6 +66,7 @@ impl Stage {
         Self::Saturation,
         Self::Fold,
         Self::Predication,
+        Self::Schedule,
         Self::Predicates,
         Self::SharedRegisters,
         Self::Spill,
@@ -85,6 +88,7 @@ impl Stage {
             Self::Saturation => "saturation",
             Self::Fold => "fold",
             Self::Predication => "predication",
+            Self::Schedule => "schedule",
             Self::Predicates => "predicates",
             Self::SharedRegisters => "shared-registers",
             Self::Spill => "spill",
@@ -278,6 +282,12 @@ pub fn run_stage(
             let registers = if uses(Feature::PredicateRegisters) { target.num_predicates } else { 1 };
             regalloc::predicates_within(program, target, registers).map_err(of_registers)?;
         }
+        Stage::Schedule => {
+            let predicates = uses(Feature::PredicateScheduling);
+            let registers = if uses(Feature::PredicateRegisters) { target.num_predicates } else { 1 };
+            let rules = schedule::dependencies::Rules { predicates, registers };
+            schedule::before::run(program, target, options.registers.files(target), rules);
+        }
         Stage::SharedRegisters => {
             regalloc::shared::run(program, target, options.registers.files(target)).map_err(of_registers)?;
         }
@@ -299,6 +309,7 @@ fn is_idle(stage: Stage, program: &ir3::Program, target: &Target, options: &Opti
         Stage::Saturation => !opt::saturation::is_needed(program),
         Stage::Fold => !opt::fold::is_needed(program),
         Stage::Predication => !opt::predication::is_needed(program, target),
+        Stage::Schedule => !options.features.contains(Feature::Schedule) || !schedule::before::is_needed(program),
         Stage::SharedRegisters => !regalloc::shared::is_needed(program),
         Stage::Predicates => !regalloc::has_predicates(program),
         Stage::Spill => !regalloc::spill::is_needed(program, target, options.registers)?,
@@ -347,7 +358,7 @@ mod tests {
         for stage in Stage::NIR.into_iter().chain(Stage::ALL) {
             assert_eq!(Stage::from_name(stage.name()), Some(stage));
         }
-        assert_eq!(Stage::from_name("schedule"), None);
+        assert_eq!(Stage::from_name("encode"), None);
         for feature in Features::all() {
             assert_eq!(Feature::from_name(feature.name()), Some(feature));
             assert!(Options::default().runs(feature.stage()));

@@ -107,27 +107,40 @@ pub struct Latency {
 impl Latency {
     const NONE: Self = Self { slots: 0, soft: 0 };
 
-    /// From the first result of `producer` to source `index` of `consumer`.
+    /// From an instruction to whoever reads its first result, as far as that does not depend on the reader.
     #[must_use]
-    pub fn between(producer: &InstrData, consumer: &InstrData, index: usize, target: &Target) -> Self {
+    pub fn of(producer: &InstrData, target: &Target) -> Self {
         let hard = |slots| Self { slots, soft: slots };
-        if producer.opcode.is_meta() && producer.opcode != Opcode::TexPrefetch || consumer.opcode.is_meta() {
+        let Some(dst) = producer.dsts.first() else { return Self::NONE };
+        if producer.opcode.is_meta() && producer.opcode != Opcode::TexPrefetch {
             return Self::NONE;
         }
-        let Some(dst) = producer.dsts.first() else { return Self::NONE };
         if dst.class.file == RegFile::Address {
             return hard(FAR);
         }
         match sync(producer, target) {
-            Sync::Distance => {}
-            Sync::Ss => {
-                let memory = producer.opcode.category() != Category::Sfu && !is_alu(producer.opcode);
-                let soft = if memory || producer.opcode.category() == Category::Sfu { 10 } else { 6 };
-                return Self { slots: 0, soft };
-            }
-            Sync::Sy => return Self { slots: 0, soft: wait(producer) },
+            Sync::Ss if is_alu(producer.opcode) => Self { slots: 0, soft: 6 },
+            Sync::Ss => Self { slots: 0, soft: 10 },
+            Sync::Sy => Self { slots: 0, soft: wait(producer) },
+            Sync::Distance if !is_alu(producer.opcode) || is_scalar_alu(producer, target) => Self::NONE,
+            Sync::Distance if dst.class.file == RegFile::Predicate => hard(FAR),
+            Sync::Distance => hard(NEAR),
         }
-        if !is_alu(producer.opcode) || matches!(consumer.opcode, Opcode::End | Opcode::Chmask) {
+    }
+
+    /// From the first result of `producer` to source `index` of `consumer`.
+    #[must_use]
+    pub fn between(producer: &InstrData, consumer: &InstrData, index: usize, target: &Target) -> Self {
+        let any = Self::of(producer, target);
+        let Some(dst) = producer.dsts.first() else { return any };
+        if consumer.opcode.is_meta() || matches!(consumer.opcode, Opcode::End | Opcode::Chmask) {
+            return Self::NONE;
+        }
+        if any.slots == 0 && any.soft > 0 || dst.class.file == RegFile::Address {
+            return any;
+        }
+        let hard = |slots| Self { slots, soft: slots };
+        if !is_alu(producer.opcode) {
             return Self::NONE;
         }
         if is_scalar_alu(producer, target) {

@@ -1,0 +1,289 @@
+//! Scheduling before registers are allocated: a list of what may come next, block by block.
+//!
+//! The next instruction is one that nobody has to wait for, if there is one; of these, one that ends more values than it
+//! begins; of these, the one behind which clearly the most is still to be waited for, else the first in the code. So loads
+//! are issued early, as long as registers are left for what they load, and no more than [`OUTSTANDING`] at a time;
+//! comparisons stand away from their branches; and where nothing is ready, what is next takes the fewest nops. Pieces of a
+//! vector are taken as soon as it is there.
+//!
+//! A block never takes more registers than the neediest block did, in whole vec4, both measured alike ([`Registers`]): if
+//! it does, it stays as it was. What takes more than [`AT_EASE`] of that is put off while anything else is left: it leaves
+//! the allocator room to put vectors together without moves.
+//!
+//! Of what is ready only the [`WINDOW`] first in the code are looked at, so a block costs as much for each of its
+//! instructions, however long it is, and what stands far apart stays so.
+
+use super::dependencies::{Builder, Graph, Rules, is_fence};
+use super::live_out::live_out;
+use super::registers::{Effect, Registers, Units};
+use crate::ir3::{Block, Instr, InstrData, Opcode, Place, Program, RegFile, Value};
+use crate::legalize::latency::{Sync, issue_slots, sync};
+use crate::target::{RegisterFiles, Target};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How many instructions that are ready are compared.
+const WINDOW: usize = 48;
+
+/// How many results of textures or memory, and as many of special functions, are waited for at a time.
+const OUTSTANDING: usize = 8;
+
+/// Up to which part of the limit registers are taken without a thought.
+const AT_EASE: (u32, u32) = (6, 7);
+
+/// Waits that differ by less are the same: what is near in the code had better stay near.
+const PATIENCE: u32 = 16;
+
+/// Whether there is a block with something to be ordered, and no registers have been given to it.
+#[must_use]
+pub fn is_needed(program: &Program) -> bool {
+    let longest = program.layout.iter().map(|&block| program.blocks[block].instrs.len()).max();
+    longest > Some(2) && !program.iter_instrs().any(|(_, instr)| has_registers(&program.instrs[instr]))
+}
+
+fn has_registers(data: &InstrData) -> bool {
+    let given = |place: &Place| matches!(place, Place::Reg(_) | Place::Relative { .. });
+    data.dsts.iter().any(|dst| given(&dst.place)) || data.srcs.iter().any(|src| src.place().is_some_and(given))
+}
+
+/// Puts the instructions of each block in order, for register files of this size.
+pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: Rules) {
+    let live = live_out(program);
+    let mut registers = Registers::new(target);
+    let peaks: Vec<Units> =
+        program.layout.iter().map(|&block| peak(program, block, &live[block], &mut registers)).collect();
+    let most = peaks.iter().fold(Units::default(), |most, peak| std::array::from_fn(|i| most[i].max(peak[i])));
+    // Of general registers whole vec4 are taken.
+    let limit = [
+        most[0].next_multiple_of(8).min(files.full),
+        most[1].next_multiple_of(4).min(files.half),
+        most[2].min(files.shared),
+    ];
+    let mut scheduler = Scheduler {
+        target,
+        predicates: rules.registers,
+        limit,
+        registers,
+        builder: Builder::new(program, target, rules),
+        graph: Graph::default(),
+        nodes: Vec::new(),
+        ready: BinaryHeap::new(),
+        window: Vec::new(),
+        slot: 0,
+        time: 0,
+        outstanding: Default::default(),
+        out: Vec::new(),
+    };
+    for position in 0..program.layout.len() {
+        let block = program.layout[position];
+        if scheduler.block(program, block, &live[block], peaks[position]) {
+            std::mem::swap(&mut program.blocks[block].instrs, &mut scheduler.out);
+        }
+    }
+}
+
+/// What a block takes as it stands.
+fn peak(program: &Program, block: Block, live_out: &[Value], registers: &mut Registers) -> Units {
+    let list = &program.blocks[block].instrs;
+    registers.begin(program, list, live_out);
+    for &instr in list.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Phi) {
+        registers.issue(program, &program.instrs[instr]);
+    }
+    registers.peak
+}
+
+/// What is known of an instruction of the stretch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    /// How many have to come first.
+    waits_for: u32,
+    /// The slot from which on nothing has to be waited for by nops.
+    slot: u32,
+    /// When nothing has to be waited for at all.
+    time: u32,
+}
+
+struct Scheduler<'a> {
+    target: &'a Target,
+    /// Registers for predicates.
+    predicates: u32,
+    limit: Units,
+    registers: Registers,
+    builder: Builder<'a>,
+    graph: Graph,
+    nodes: Vec<Node>,
+    /// What may come next: the first in the code first, and those of them that are looked at.
+    ready: BinaryHeap<Reverse<u32>>,
+    window: Vec<u32>,
+    /// Slots that have been issued, nops among them.
+    slot: u32,
+    /// The same, and what was waited for otherwise.
+    time: u32,
+    /// When results come that are waited for by `(ss)`, and by `(sy)`.
+    outstanding: [Vec<u32>; 2],
+    out: Vec<Instr>,
+}
+
+impl Scheduler<'_> {
+    /// Puts a block in order, in `out`. False if it had better stay as it is.
+    fn block(&mut self, program: &Program, block: Block, live_out: &[Value], before: Units) -> bool {
+        let list = &program.blocks[block].instrs;
+        self.out.clear();
+        self.registers.begin(program, list, live_out);
+        (self.slot, self.time) = (0, 0);
+        self.outstanding.iter_mut().for_each(Vec::clear);
+        let is_fence = |&instr: &Instr| is_fence(program.instrs[instr].opcode);
+        let mut rest = &list[..];
+        while !rest.is_empty() {
+            let stretch = rest.iter().position(is_fence).unwrap_or(rest.len());
+            if stretch > 0 {
+                self.stretch(program, &rest[..stretch], &rest[stretch..]);
+            }
+            rest = &rest[stretch..];
+            let fences = rest.iter().position(|instr| !is_fence(instr)).unwrap_or(rest.len());
+            for &instr in &rest[..fences] {
+                let data = &program.instrs[instr];
+                if data.opcode != Opcode::Phi {
+                    self.registers.issue(program, data);
+                }
+                self.slot += issue_slots(data, self.target);
+                self.out.push(instr);
+            }
+            rest = &rest[fences..];
+        }
+        let fits = (0..3).all(|i| self.registers.peak[i] <= self.limit[i].max(before[i]));
+        fits && self.out != *list
+    }
+
+    /// Appends a stretch without fences.
+    fn stretch(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr]) {
+        self.builder.build(program, stretch, rest, &mut self.graph);
+        self.nodes.clear();
+        let start = Node { waits_for: 0, slot: self.slot, time: self.time };
+        self.nodes.extend(self.graph.predecessors.iter().map(|&waits_for| Node { waits_for, ..start }));
+        self.ready.extend((0..).zip(&self.nodes).filter(|(_, node)| node.waits_for == 0).map(|(i, _)| Reverse(i)));
+        loop {
+            while self.window.len() < WINDOW {
+                let Some(Reverse(node)) = self.ready.pop() else { break };
+                self.window.push(node);
+            }
+            let keys = self.window.iter().enumerate().map(|(at, &node)| (self.key(program, stretch, node), at));
+            let Some((_, at)) = keys.min() else { return };
+            let node = self.window.swap_remove(at);
+            self.issue(program, stretch, node);
+        }
+    }
+
+    /// The least comes first.
+    fn key(&self, program: &Program, stretch: &[Instr], node: u32) -> Key {
+        let instr = stretch[node as usize];
+        let data = &program.instrs[instr];
+        if data.opcode == Opcode::Split {
+            return Key { position: node, ..Key::default() };
+        }
+        let Effect { change, most } = self.registers.effect(program, data);
+        let grows = (0..3).any(|i| most[i] > 0 && self.registers.used[i] as i32 + most[i] > at_ease(self.limit[i]));
+        let sum = change[0] + change[1] + change[2];
+        let waits = &self.nodes[node as usize];
+        let waited = match sync(data, self.target) {
+            Sync::Distance => 0,
+            Sync::Ss => self.waited(0),
+            Sync::Sy => self.waited(1),
+        };
+        let crowded = data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate)
+            && self.registers.predicates >= self.predicates;
+        let wait = if data.opcode.is_meta() {
+            0
+        } else {
+            waits.slot.saturating_sub(self.slot).max(waits.time.saturating_sub(self.time))
+        };
+        Key {
+            machine: true,
+            grows,
+            crowded: crowded || waited >= OUTSTANDING,
+            wait,
+            effect: sum.signum(),
+            height: Reverse(self.graph.height[node as usize] / PATIENCE),
+            position: node,
+        }
+    }
+
+    fn waited(&self, which: usize) -> usize {
+        self.outstanding[which].iter().filter(|&&time| time > self.time).count()
+    }
+
+    fn issue(&mut self, program: &Program, stretch: &[Instr], node: u32) {
+        let instr = stretch[node as usize];
+        let data = &program.instrs[instr];
+        let Node { slot, time, .. } = self.nodes[node as usize];
+        let (slot, time) = if data.opcode.is_meta() {
+            // It takes no time, and its readers wait for it for as long as it would have to wait itself.
+            (slot.max(self.slot), time.max(self.time))
+        } else {
+            let nops = slot.saturating_sub(self.slot);
+            self.slot += nops;
+            self.time = time.max(self.time + nops);
+            let slots = issue_slots(data, self.target);
+            self.slot += slots;
+            self.time += slots;
+            (self.slot, self.time)
+        };
+        self.registers.issue(program, data);
+        let mut longest = 0;
+        for edge in self.graph.successors(node as usize) {
+            let to = &mut self.nodes[edge.to as usize];
+            to.slot = to.slot.max(slot + edge.latency.slots);
+            to.time = to.time.max(time + edge.latency.soft);
+            to.waits_for -= 1;
+            longest = longest.max(edge.latency.soft);
+            if to.waits_for == 0 {
+                self.ready.push(Reverse(edge.to));
+            }
+        }
+        let which = match sync(data, self.target) {
+            Sync::Distance => None,
+            Sync::Ss => Some(0),
+            Sync::Sy => Some(1),
+        };
+        if let Some(which) = which {
+            let (now, outstanding) = (self.time, &mut self.outstanding[which]);
+            outstanding.retain(|&time| time > now);
+            outstanding.push(time + longest);
+            // More than that is as much.
+            if outstanding.len() > OUTSTANDING {
+                outstanding.sort_unstable();
+                outstanding.remove(0);
+            }
+        }
+        self.out.push(instr);
+    }
+}
+
+/// How much of a limit is taken without a thought.
+const fn at_ease(limit: u32) -> i32 {
+    (limit * AT_EASE.0 / AT_EASE.1) as i32
+}
+
+/// What is compared of two instructions that may come next: each field if those in front are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// Pieces of vectors come first.
+    machine: bool,
+    /// It takes registers that had better be left.
+    grows: bool,
+    /// It takes a predicate that there is not, or waits for too much at a time.
+    crowded: bool,
+    /// How long it would wait.
+    wait: u32,
+    /// Whether it takes more registers than it leaves.
+    effect: i32,
+    /// How much is waited for behind it, about.
+    height: Reverse<u32>,
+    position: u32,
+}
+
+impl Default for Key {
+    fn default() -> Self {
+        Self { machine: false, grows: false, crowded: false, wait: 0, effect: 0, height: Reverse(0), position: 0 }
+    }
+}

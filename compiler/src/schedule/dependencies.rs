@@ -1,0 +1,416 @@
+//! What has to stay in front of what.
+//!
+//! An instruction stays behind those whose values it reads. Beside values there are *resources*: what is written stays in
+//! order with what is read and written before and behind, what is only read does not. The resources are
+//! - the memories: buffers (at whatever address), images, shared memory, scratch, and the constant file with all operands
+//!   that are words of it;
+//! - each array of registers, which is not in SSA form;
+//! - the lanes that run: `kill` and `demote` change them, and everything that looks at other lanes or has an effect
+//!   beyond its own lane reads them, as does what needs helper lanes;
+//! - each address register, so that one value at a time is alive, if that was so before;
+//! - the predicates, if they are to wait for each other ([`Rules`]), or one of them cannot be computed again.
+//!
+//! Barriers write all memories. What is none of that, as the end of a preamble or a change of the rounding mode, is a
+//! [`fence`](is_fence): nothing moves over it.
+
+use crate::ir3::{
+    AddressSpace, Attrs, Category, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, RepeatLink, SrcOperand,
+    Value,
+};
+use crate::legalize::latency::{FAR, Latency, is_alu, is_scalar_alu};
+use crate::target::Target;
+use bitflags::bitflags;
+use cranelift_entity::SecondaryMap;
+
+bitflags! {
+    /// What is read and written beside values and arrays.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Resources: u16 {
+        /// Storage buffers and global memory.
+        const BUFFER = 1;
+        /// Storage images.
+        const IMAGE = 1 << 1;
+        /// Memory of the workgroup.
+        const SHARED = 1 << 2;
+        /// Memory of the lane.
+        const SCRATCH = 1 << 3;
+        /// The constant file.
+        const CONST = 1 << 4;
+        /// Which lanes run, and which of them are helpers.
+        const LANES = 1 << 5;
+        /// `a0.x`.
+        const A0 = 1 << 6;
+        /// `a1.x`.
+        const A1 = 1 << 7;
+        /// Predicates, as one.
+        const PREDICATES = 1 << 8;
+        /// All of memory.
+        const MEMORY = 0b1111;
+    }
+}
+
+/// How many there are.
+const RESOURCES: usize = 9;
+
+/// What a schedule may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// A predicate may be computed while others still have readers. Otherwise only one is alive at a time, if that was
+    /// so before.
+    pub predicates: bool,
+    /// How many predicates have a register at a time.
+    pub registers: u32,
+}
+
+/// What an instruction reads and what it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effects {
+    /// Read.
+    pub reads: Resources,
+    /// Written.
+    pub writes: Resources,
+}
+
+/// Whether nothing may move over the instruction, whatever it is.
+#[must_use]
+pub fn is_fence(opcode: Opcode) -> bool {
+    match opcode.category() {
+        Category::Flow => !matches!(opcode, Opcode::Kill | Opcode::Demote),
+        _ => matches!(opcode, Opcode::Setrm | Opcode::Phi | Opcode::Input | Opcode::ParallelCopy | Opcode::Tcinv),
+    }
+}
+
+/// The resources of a memory; all of them where it is not known.
+fn memory(space: Option<AddressSpace>) -> Resources {
+    match space {
+        Some(AddressSpace::Ssbo | AddressSpace::Global) => Resources::BUFFER,
+        Some(AddressSpace::Image) => Resources::IMAGE,
+        Some(AddressSpace::Shared) => Resources::SHARED,
+        Some(AddressSpace::Scratch) => Resources::SCRATCH,
+        // Nobody writes to it.
+        Some(AddressSpace::Ubo) => Resources::empty(),
+        Some(AddressSpace::Const) => Resources::CONST,
+        None => Resources::MEMORY,
+    }
+}
+
+impl Effects {
+    /// Of an instruction that is no fence.
+    #[must_use]
+    pub fn of(data: &InstrData, target: &Target, rules: Rules) -> Self {
+        use Opcode::*;
+        let (mut reads, mut writes) = (Resources::empty(), Resources::empty());
+        match data.opcode.category() {
+            Category::Flow => writes |= Resources::LANES,
+            Category::Barrier => writes |= Resources::MEMORY | Resources::LANES,
+            Category::Texture => {
+                // Derivatives are taken over quads, in which helper lanes count.
+                reads |= Resources::LANES;
+                if let Some(texture) = data.texture() {
+                    reads |= texture.space.map_or(Resources::empty(), |space| memory(Some(space)));
+                }
+            }
+            Category::Memory => {
+                let space = memory(data.memory().and_then(|memory| memory.space));
+                match data.opcode {
+                    Resfmt | Resinfo | Getspid | Getwid => {}
+                    Getfiberid | Shfl | Ldlv => reads |= Resources::LANES,
+                    Ldc => reads |= Resources::LANES,
+                    LdcK | LdgK => {
+                        reads |= Resources::MEMORY | Resources::LANES;
+                        writes |= Resources::CONST;
+                    }
+                    Stc | Stsc => {
+                        reads |= Resources::LANES;
+                        writes |= Resources::CONST;
+                    }
+                    Stlw | Ldlw | G2l | L2g | Prefetch => {
+                        reads |= Resources::LANES;
+                        writes |= Resources::MEMORY;
+                    }
+                    opcode if opcode.has_side_effect() => {
+                        reads |= Resources::LANES;
+                        writes |= space;
+                    }
+                    _ => reads |= Resources::LANES | space,
+                }
+            }
+            Category::Move => match data.opcode {
+                PushConstsLoadMacro => {
+                    reads |= Resources::MEMORY;
+                    writes |= Resources::CONST;
+                }
+                Mov | Swz | Gat | Sct | Movp => {}
+                _ => reads |= Resources::LANES,
+            },
+            // All varyings are read before lanes end: those hold the storage that they are read from.
+            _ if matches!(data.opcode, BaryF | FlatB) => reads |= Resources::LANES,
+            _ => {}
+        }
+        // Of one lane that runs, if it is not the same for all.
+        let shared = data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared);
+        if shared && is_alu(data.opcode) && !is_scalar_alu(data, target) {
+            reads |= Resources::LANES;
+        }
+        for src in &data.srcs {
+            match src.operand {
+                SrcOperand::Const(_) | SrcOperand::ConstRelative(_) => reads |= Resources::CONST,
+                _ => {}
+            }
+            match src.class.file {
+                // Which of the two is known where it is written; a reader is behind that one's writer anyway.
+                RegFile::Address => reads |= Resources::A0 | Resources::A1,
+                RegFile::Predicate if !rules.predicates => reads |= Resources::PREDICATES,
+                _ => {}
+            }
+        }
+        for dst in &data.dsts {
+            match dst.class.file {
+                RegFile::Address if is_second_address(data, &dst.place) => writes |= Resources::A1,
+                RegFile::Address => writes |= Resources::A0,
+                RegFile::Predicate if !rules.predicates => writes |= Resources::PREDICATES,
+                _ => {}
+            }
+        }
+        Self { reads, writes }
+    }
+}
+
+/// Whether an address is `a1.x`: it was said so, or it is of the type that `a1.x` is moved with.
+fn is_second_address(data: &InstrData, place: &Place) -> bool {
+    match place.reg() {
+        Some(reg) => reg == PhysReg::A1_X,
+        None => matches!(data.attrs, Attrs::Move { dst: crate::ir3::Type::U16, .. }),
+    }
+}
+
+/// Whether a predicate can be computed again in front of its readers, so that nobody minds when it was computed first.
+fn is_recomputable(data: &InstrData) -> bool {
+    let computes = match data.opcode.category() {
+        Category::Alu2 | Category::Alu3 => data.opcode != Opcode::BaryF,
+        _ => matches!(data.opcode, Opcode::Mov | Opcode::Movp),
+    };
+    let known = |operand: &SrcOperand| match operand {
+        SrcOperand::Place(place) => matches!(place, Place::Value(_) | Place::Assigned(..)),
+        SrcOperand::ConstRelative(_) => false,
+        _ => true,
+    };
+    computes && data.dsts.len() == 1 && data.srcs.iter().all(|src| known(&src.operand))
+}
+
+/// From one instruction of a stretch to another: which, and how long that had better take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The later one.
+    pub to: u32,
+    /// Slots.
+    pub latency: Latency,
+}
+
+/// The dependencies between the instructions of a stretch of a block. Nodes are positions in the stretch.
+#[derive(Debug, Default)]
+pub struct Graph {
+    edges: Vec<Edge>,
+    /// Where the edges of each node begin, and, last, where all end.
+    first: Vec<u32>,
+    /// How many edges lead to each node.
+    pub predecessors: Vec<u32>,
+    /// How long it takes at least from each node to the end of the block.
+    pub height: Vec<u32>,
+}
+
+impl Graph {
+    /// What depends on a node.
+    #[must_use]
+    pub fn successors(&self, node: usize) -> &[Edge] {
+        &self.edges[self.first[node] as usize..self.first[node + 1] as usize]
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Resource {
+    writer: Option<u32>,
+    /// Since it was written.
+    readers: Vec<u32>,
+}
+
+/// Makes graphs; what it needs for that is kept from one to the next.
+pub struct Builder<'a> {
+    target: &'a Target,
+    rules: Rules,
+    /// The node of the stretch that defines a value; one more than that, 0 is none.
+    definition: SecondaryMap<Value, u32>,
+    /// The node of an instruction that others name, likewise.
+    node: SecondaryMap<Instr, u32>,
+    resources: Vec<Resource>,
+    touched: Vec<usize>,
+    /// From, to, latency.
+    edges: Vec<(u32, Edge)>,
+}
+
+impl<'a> Builder<'a> {
+    /// For this program's stretches.
+    #[must_use]
+    pub fn new(program: &Program, target: &'a Target, rules: Rules) -> Self {
+        Self {
+            target,
+            rules,
+            definition: SecondaryMap::new(),
+            node: SecondaryMap::new(),
+            resources: vec![Resource::default(); RESOURCES + program.arrays.len()],
+            touched: Vec::new(),
+            edges: Vec::new(),
+        }
+    }
+
+    /// The graph of a stretch without fences, in front of `rest`, the rest of the block.
+    pub fn build(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr], graph: &mut Graph) {
+        self.edges.clear();
+        let special = |&instr: &Instr| {
+            let data = &program.instrs[instr];
+            data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate) && !is_recomputable(data)
+        };
+        let rules = Rules { predicates: self.rules.predicates && !stretch.iter().any(special), ..self.rules };
+        for (node, &instr) in (0..).zip(stretch) {
+            let data = &program.instrs[instr];
+            self.values(program, stretch, node, data);
+            for dep in &data.false_deps {
+                self.after(self.node[*dep], node);
+            }
+            if let RepeatLink::After(previous) = data.link {
+                self.after(self.node[previous], node);
+            }
+            self.node[instr] = node + 1;
+            let effects = Effects::of(data, self.target, rules);
+            for bit in 0..RESOURCES {
+                let resource = Resources::from_bits_truncate(1 << bit);
+                if effects.writes.contains(resource) {
+                    self.write(bit, node);
+                } else if effects.reads.contains(resource) {
+                    self.read(bit, node);
+                }
+            }
+            let array = |place: &Place| match place {
+                Place::Array(access) => Some(RESOURCES + access.array.as_u32() as usize),
+                _ => None,
+            };
+            for resource in data.srcs.iter().filter_map(|src| array(src.place()?)) {
+                self.read(resource, node);
+            }
+            for resource in data.dsts.iter().filter_map(|dst| array(&dst.place)) {
+                self.write(resource, node);
+            }
+            for value in data.dsts.iter().filter_map(|dst| dst.value()) {
+                self.definition[value] = node + 1;
+            }
+        }
+        self.finish(program, stretch, rest, graph);
+    }
+
+    /// The values that a node reads.
+    fn values(&mut self, program: &Program, stretch: &[Instr], node: u32, data: &InstrData) {
+        for (index, src) in data.srcs.iter().enumerate() {
+            let Some(producer) = src.value().and_then(|value| self.definition[value].checked_sub(1)) else { continue };
+            let producer_data = &program.instrs[stretch[producer as usize]];
+            let latency = latency(producer_data, data, index, self.target);
+            self.edges.push((producer, Edge { to: node, latency }));
+        }
+    }
+
+    fn after(&mut self, earlier: u32, node: u32) {
+        if let Some(earlier) = earlier.checked_sub(1) {
+            self.edges.push((earlier, Edge { to: node, latency: Latency { slots: 0, soft: 0 } }));
+        }
+    }
+
+    fn read(&mut self, resource: usize, node: u32) {
+        self.touched.push(resource);
+        let data = &mut self.resources[resource];
+        if data.readers.last() != Some(&node) {
+            data.readers.push(node);
+        }
+        if let Some(writer) = data.writer {
+            self.after(writer + 1, node);
+        }
+    }
+
+    fn write(&mut self, resource: usize, node: u32) {
+        self.touched.push(resource);
+        let data = &mut self.resources[resource];
+        let writer = data.writer.replace(node);
+        let mut readers = std::mem::take(&mut data.readers);
+        if let Some(writer) = writer.filter(|_| readers.is_empty()) {
+            self.after(writer + 1, node);
+        }
+        for reader in readers.drain(..).filter(|&reader| reader != node) {
+            self.after(reader + 1, node);
+        }
+        self.resources[resource].readers = readers;
+    }
+
+    /// Sorts the edges by where they come from, and forgets the stretch.
+    fn finish(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr], graph: &mut Graph) {
+        let n = stretch.len();
+        graph.first.clear();
+        graph.first.resize(n + 1, 0);
+        graph.predecessors.clear();
+        graph.predecessors.resize(n, 0);
+        graph.height.clear();
+        graph.height.resize(n, 0);
+        for &(from, edge) in &self.edges {
+            graph.first[from as usize + 1] += 1;
+            graph.predecessors[edge.to as usize] += 1;
+        }
+        for i in 0..n {
+            graph.first[i + 1] += graph.first[i];
+        }
+        let nothing = Edge { to: 0, latency: Latency { slots: 0, soft: 0 } };
+        graph.edges.clear();
+        graph.edges.resize(self.edges.len(), nothing);
+        let mut next = graph.first.clone();
+        for &(from, edge) in &self.edges {
+            let at = &mut next[from as usize];
+            graph.edges[*at as usize] = edge;
+            *at += 1;
+        }
+        // Those who wait at the end of the block.
+        for &instr in rest {
+            let data = &program.instrs[instr];
+            for (index, src) in data.srcs.iter().enumerate() {
+                let Some(node) = src.value().and_then(|value| self.definition[value].checked_sub(1)) else { continue };
+                let producer = &program.instrs[stretch[node as usize]];
+                let height = &mut graph.height[node as usize];
+                *height = (*height).max(latency(producer, data, index, self.target).soft);
+            }
+        }
+        for node in (0..n).rev() {
+            let below =
+                graph.successors(node).iter().map(|edge| edge.latency.soft.max(1) + graph.height[edge.to as usize]);
+            graph.height[node] = below.max().unwrap_or(0).max(graph.height[node]);
+        }
+        for &instr in stretch {
+            self.node[instr] = 0;
+            for value in program.instrs[instr].dsts.iter().filter_map(|dst| dst.value()) {
+                self.definition[value] = 0;
+            }
+        }
+        for resource in self.touched.drain(..) {
+            self.resources[resource].writer = None;
+            self.resources[resource].readers.clear();
+        }
+    }
+}
+
+/// The latency of a value. What is no instruction of the machine takes no time, so whoever reads it waits for what stands
+/// behind it: for the ALU as long as textures and memory have to.
+fn latency(producer: &InstrData, consumer: &InstrData, index: usize, target: &Target) -> Latency {
+    if !consumer.opcode.is_meta() {
+        return Latency::between(producer, consumer, index, target);
+    }
+    if producer.opcode.is_meta() && producer.opcode != Opcode::TexPrefetch {
+        return Latency { slots: 0, soft: 0 };
+    }
+    let soft = Latency::of(producer, target);
+    let slots = if soft.slots > 0 { FAR } else { 0 };
+    Latency { slots, soft: soft.soft.max(slots) }
+}

@@ -8,3 +8,5 @@ pub mod before;
 pub mod dependencies;
 mod live_out;
 mod registers;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,324 @@
+//! What stays in order, and what the order is good for.
+
+use super::before;
+use super::dependencies::{Builder, Graph, Rules};
+use crate::ir3::text::{read, write};
+use crate::ir3::{Instr, Opcode, Program};
+use crate::legalize::latency::Latency;
+use crate::target::Target;
+
+const FREE: Rules = Rules { predicates: true, registers: 4 };
+const ONE_PREDICATE: Rules = Rules { predicates: false, registers: 4 };
+
+fn a660() -> Target {
+    Target::by_name("a660").unwrap()
+}
+
+/// A block of lines of code, the first of which is number 1, and `end`.
+fn program(lines: &[&str]) -> Program {
+    let mut text = "block0 {\n".to_owned();
+    for (number, line) in (1..).zip(lines.iter().chain(&["end"])) {
+        text += &format!("\t{number:04}:0000:000: \t{line}\n");
+    }
+    read(&(text.clone() + "}\n")).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Whether the last but one of the lines has to stay in front of the last.
+fn ordered(lines: &[&str], rules: Rules) -> bool {
+    let (program, target) = (program(lines), a660());
+    let list: Vec<Instr> = program.blocks[program.layout[0]].instrs.clone();
+    let (end, stretch) = list.split_last().unwrap();
+    let mut graph = Graph::default();
+    Builder::new(&program, &target, rules).build(&program, stretch, &[*end], &mut graph);
+    let mut reached = vec![false; stretch.len()];
+    reached[stretch.len() - 2] = true;
+    for node in 0..stretch.len() {
+        for edge in graph.successors(node).iter().filter(|_| reached[node]).map(|edge| edge.to).collect::<Vec<_>>() {
+            assert!(edge as usize > node);
+            reached[edge as usize] = true;
+        }
+    }
+    reached[stretch.len() - 1]
+}
+
+const START: [&str; 6] = [
+    "mov.u32u32 ssa_1, imm[0.000000,4,0x4]",
+    "mov.u32u32 ssa_2, imm[0.000000,8,0x8]",
+    "cmps.u.lt pssa_3, ssa_1, ssa_2",
+    "mov.u16u16 hssa_4, himm[0.000000,1,0x1]",
+    "mov.u32u32 sssa_5, imm[0.000000,4,0x4]",
+    "cmps.u.lt pssa_6, ssa_2, ssa_1",
+];
+
+/// Two lines behind the start, numbers 7 and 8.
+fn pair(first: &str, second: &str) -> bool {
+    let mut lines = START.to_vec();
+    lines.extend([first, second]);
+    ordered(&lines, FREE)
+}
+
+const LOAD: &str =
+    "ldl ssa_N, ssa_1, imm[0.000000,0,0x0], imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}";
+const STORE: &str = "stl ssa_1, ssa_2, imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}";
+const ATOMIC: &str = "atomic.add ssa_N, ssa_1, ssa_2 // {type=u32, components=1, space=shared}";
+const LOAD_SSBO: &str = "ldib.base0 ssa_N, imm[0.000000,0,0x0], ssa_1, imm[0.000000,0,0x0] // {type=u32, components=1, space=ssbo, coords=1}";
+const STORE_SSBO: &str = "stib.base0 imm[0.000000,1,0x1], ssa_1, imm[0.000000,0,0x0], ssa_2 // {type=u32, components=1, space=ssbo, coords=1}";
+const STORE_IMAGE: &str = "stib.base2 imm[0.000000,1,0x1], ssa_1, imm[0.000000,0,0x0], ssa_2 // {type=u32, components=1, space=image, coords=1}";
+const LOAD_IMAGE: &str = "ldib.base2 ssa_N, imm[0.000000,0,0x0], ssa_1, imm[0.000000,0,0x0] // {type=u32, components=1, space=image, coords=1}";
+const LOAD_UNKNOWN: &str = "ldib.base2 ssa_N, imm[0.000000,0,0x0], ssa_1, imm[0.000000,0,0x0]";
+const STORE_SCRATCH: &str = "stp ssa_1, ssa_2, imm[0.000000,1,0x1] // {type=u32, components=1, space=scratch}";
+const LOAD_SCRATCH: &str =
+    "ldp ssa_N, ssa_1, imm[0.000000,0,0x0], imm[0.000000,1,0x1] // {type=u32, components=1, space=scratch}";
+const LOAD_UBO: &str =
+    "ldc.offset0.base1 ssa_N, imm[0.000000,0,0x0], imm[0.000000,0,0x0] // {type=u32, components=1, space=ubo}";
+
+/// Two of these.
+fn pair_of(first: &str, second: &str) -> bool {
+    pair(&first.replace("ssa_N", "ssa_7"), &second.replace("ssa_N", "ssa_8"))
+}
+
+#[test]
+fn memory_is_read_and_written_in_order() {
+    for (load, store) in
+        [(LOAD, STORE), (LOAD_SSBO, STORE_SSBO), (LOAD_IMAGE, STORE_IMAGE), (LOAD_SCRATCH, STORE_SCRATCH)]
+    {
+        assert!(pair_of(load, store) && pair_of(store, load) && pair_of(store, store), "{load}");
+        assert!(!pair_of(load, load), "{load}");
+        // Nobody knows which memory that is.
+        assert!(pair_of(store, LOAD_UNKNOWN) && pair_of(LOAD_UNKNOWN, store), "{store}");
+        // Nobody writes to these.
+        assert!(!pair_of(store, LOAD_UBO) && !pair_of(LOAD_UBO, store), "{store}");
+    }
+    assert!(pair_of(ATOMIC, LOAD) && pair_of(LOAD, ATOMIC) && pair_of(ATOMIC, ATOMIC) && pair_of(STORE, ATOMIC));
+    for (first, second) in [(LOAD, STORE_SSBO), (STORE, LOAD_SSBO), (STORE_IMAGE, STORE_SSBO), (STORE_SCRATCH, STORE)] {
+        assert!(!pair_of(first, second), "{first} {second}");
+    }
+}
+
+#[test]
+fn one_buffer_may_be_another() {
+    let address = "_meta:collect ssa_7 (wrmask=0x3), ssa_1, ssa_2";
+    let global = "stg ssa_7 (wrmask=0x3), imm[0.000000,0,0x0], ssa_2, imm[0.000000,1,0x1] // {type=u32, components=1, space=global}";
+    let load = LOAD_SSBO.replace("ssa_N", "ssa_9");
+    let mut lines = START.to_vec();
+    lines.extend([address, global, &load]);
+    assert!(ordered(&lines, FREE));
+}
+
+#[test]
+fn nothing_that_touches_memory_crosses_a_barrier() {
+    for barrier in ["fence // {fence=rw}", "(sy)(ss)bar // {fence=g}"] {
+        for access in [LOAD, STORE, ATOMIC, LOAD_SSBO, STORE_IMAGE, LOAD_IMAGE] {
+            assert!(pair_of(barrier, access) && pair_of(access, barrier), "{barrier} {access}");
+        }
+        assert!(!pair(barrier, "add.u ssa_8, ssa_1, ssa_2"));
+        assert!(pair(barrier, barrier));
+    }
+}
+
+#[test]
+fn lanes_end_in_order_with_what_sees_it() {
+    for kill in ["kill pssa_3", "demote pssa_3"] {
+        for seen in [
+            LOAD,
+            STORE,
+            ATOMIC,
+            LOAD_SSBO,
+            LOAD_UBO,
+            "kill pssa_6",
+            "any.macro.u16u16 hssa_N, pssa_6",
+            "ballot.macro.u32u32 sssa_N (wrmask=0x3), pssa_6",
+            "read_first.macro.u32u32 sssa_N, ssa_1",
+            "dsx (f32)(x)ssa_N, ssa_1",
+            "sam (f32)(x)ssa_N, ssa_1, s#0, t#0",
+            "bary.f ssa_N, imm[0.000000,0,0x0], ssa_1",
+            // Which lane that reads depends on which there are.
+            "mov.u32u32 sssa_N, ssa_1",
+        ] {
+            assert!(pair_of(kill, seen) && pair_of(seen, kill), "{kill} {seen}");
+        }
+        for own in ["add.u ssa_N, ssa_1, ssa_2", "rcp ssa_N, ssa_1", "add.u sssa_N, sssa_5, imm[0.000000,1,0x1]"] {
+            assert!(!pair_of(kill, own) && !pair_of(own, kill), "{kill} {own}");
+        }
+    }
+}
+
+#[test]
+fn constants_are_read_before_or_after_they_are_written() {
+    let store = "stc imm[0.000000,32,0x20], ssa_1 // {type=u32, components=1, space=const}";
+    assert!(pair(store, "add.u ssa_8, c8.x, ssa_1") && pair("add.u ssa_7, c8.x, ssa_1", store) && pair(store, store));
+    assert!(!pair("add.u ssa_7, c8.x, ssa_1", "add.u ssa_8, c8.x, ssa_1"));
+    assert!(!pair(store, "add.u ssa_8, ssa_1, ssa_2"));
+}
+
+#[test]
+fn arrays_are_read_and_written_in_order() {
+    let write = |id: u32| format!("mov.u32u32 arr[id={id}, offset=0, size=8], ssa_1");
+    let read = |id: u32, n: u32| format!("mov.u32u32 ssa_{n}, arr[id={id}, offset=4, size=8]");
+    assert!(pair(&write(1), &read(1, 8)) && pair(&read(1, 7), &write(1)) && pair(&write(1), &write(1)));
+    assert!(!pair(&read(1, 7), &read(1, 8)) && !pair(&write(1), &read(2, 8)) && !pair(&write(1), &write(2)));
+}
+
+#[test]
+fn one_address_is_alive_at_a_time() {
+    let lines = [
+        "mov.u16u16 hssa_1, himm[0.000000,1,0x1]",
+        "mov.s16s16 hssa_2(r61.x), hssa_1",
+        "mov.u32u32 ssa_3, c<a0.x + 3>, hssa_2(r61.x)",
+        "mov.s16s16 hssa_4(r61.x), hssa_1",
+    ];
+    assert!(ordered(&lines, FREE));
+    // Another register may be written meanwhile, but for its readers.
+    let mut others = lines;
+    others[3] = "mov.u16u16 hssa_4(r61.y), hssa_1";
+    assert!(
+        ordered(
+            &[others[0], others[1], others[3]].map(|line| line.replace("ssa_4", "ssa_3")).each_ref().map(|s| &**s),
+            FREE
+        ) == false
+    );
+}
+
+#[test]
+fn predicates_wait_for_each_other_only_if_they_have_to() {
+    let lines = |first: &'static str| {
+        [
+            "mov.u32u32 ssa_1, imm[0.000000,4,0x4]",
+            "mov.u16u16 hssa_2, himm[0.000000,1,0x1]",
+            "mov.s16s16 hssa_3(r61.x), hssa_2",
+            first,
+            "any.macro.u16u16 hssa_5, pssa_4",
+            "cmps.u.lt pssa_6, ssa_1, imm[0.000000,8,0x8]",
+        ]
+    };
+    let plain = lines("cmps.u.lt pssa_4, ssa_1, imm[0.000000,7,0x7]");
+    assert!(!ordered(&plain, FREE) && ordered(&plain, ONE_PREDICATE));
+    // This one cannot be computed again, should it have to make room.
+    assert!(ordered(&lines("cmps.u.lt pssa_4, c<a0.x + 3>, ssa_1, hssa_3(r61.x)"), FREE));
+}
+
+#[test]
+fn values_false_dependencies_and_groups_keep_their_order() {
+    assert!(pair("add.u ssa_7, ssa_1, ssa_2", "add.u ssa_8, ssa_7, ssa_2"));
+    assert!(!pair("add.u ssa_7, ssa_1, ssa_2", "add.u ssa_8, ssa_1, ssa_2"));
+    assert!(pair("add.u ssa_7, ssa_1, ssa_2", "add.u ssa_8, ssa_1, ssa_2, false-deps:ssa_7"));
+    assert!(pair("add.u ssa_7, ssa_1, ssa_2, rpt: first", "add.u ssa_8, ssa_1, ssa_2, rpt: 7"));
+}
+
+/// The lines of a block after scheduling.
+fn scheduled(lines: &[&str]) -> Vec<String> {
+    let (mut program, target) = (program(lines), a660());
+    assert!(before::is_needed(&program));
+    before::run(&mut program, &target, target.register_files(), FREE);
+    let text = write(&program);
+    text.lines().filter_map(|line| line.split_once(": \t")).map(|(_, line)| line.trim().to_owned()).collect()
+}
+
+/// How many slots the instructions of a block wait, one behind the other.
+fn waits(program: &Program) -> u32 {
+    let list = &program.blocks[program.layout[0]].instrs;
+    let (mut slot, mut waits) = (0, 0);
+    let mut ready = rustc_hash::FxHashMap::default();
+    for &instr in list {
+        let data = &program.instrs[instr];
+        for (index, value) in data.srcs.iter().enumerate().filter_map(|(index, src)| Some((index, src.value()?))) {
+            let (at, producer): (u32, Instr) = ready[&value];
+            let needed = at + Latency::between(&program.instrs[producer], data, index, &a660()).slots;
+            waits += needed.saturating_sub(slot);
+            slot = slot.max(needed);
+        }
+        slot += crate::legalize::latency::issue_slots(data, &a660());
+        for value in data.dsts.iter().filter_map(|dst| dst.value()) {
+            ready.insert(value, (slot, instr));
+        }
+    }
+    waits
+}
+
+#[test]
+fn independent_chains_fill_the_slots() {
+    let lines = [
+        "mov.u32u32 ssa_1, imm[0.000000,4,0x4]",
+        "mov.u32u32 ssa_2, imm[0.000000,5,0x5]",
+        "mov.u32u32 ssa_3, imm[0.000000,6,0x6]",
+        "mov.u32u32 ssa_4, imm[0.000000,7,0x7]",
+        "add.u ssa_5, ssa_1, ssa_1",
+        "add.u ssa_6, ssa_5, ssa_1",
+        "add.u ssa_7, ssa_6, ssa_2",
+        "add.u ssa_8, ssa_3, ssa_3",
+        "add.u ssa_9, ssa_8, ssa_3",
+        "add.u ssa_10, ssa_9, ssa_4",
+        "end ssa_7 (0), ssa_10 (1)",
+    ];
+    let mut program = read(&{
+        let mut text = "block0 {\n".to_owned();
+        for (number, line) in (1..).zip(lines) {
+            text += &format!("\t{number:04}:0000:000: \t{line}\n");
+        }
+        text + "}\n"
+    })
+    .unwrap();
+    let before = waits(&program);
+    before::run(&mut program, &a660(), a660().register_files(), FREE);
+    assert!(waits(&program) + 4 <= before, "{} of {before}\n{}", waits(&program), write(&program));
+    assert_eq!(program.instrs[*program.blocks[program.layout[0]].instrs.last().unwrap()].opcode, Opcode::End);
+}
+
+#[test]
+fn comparisons_stand_away_from_what_reads_them() {
+    let found = scheduled(&[
+        "mov.u32u32 ssa_1, imm[0.000000,4,0x4]",
+        "mov.u32u32 ssa_2, imm[0.000000,5,0x5]",
+        "add.u ssa_3, ssa_1, ssa_2",
+        "add.u ssa_4, ssa_3, ssa_2",
+        "cmps.u.lt pssa_5, ssa_1, ssa_2",
+        "kill pssa_5",
+        "stl ssa_4, ssa_3, imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}",
+    ]);
+    let at = |start: &str| found.iter().position(|line| line.starts_with(start)).unwrap();
+    assert!(at("cmps") < at("add.u ssa_4") || at("kill") > at("cmps") + 2, "{found:#?}");
+    assert!(at("kill") < at("stl"));
+}
+
+#[test]
+fn pieces_are_taken_as_soon_as_the_vector_is_there() {
+    let found = scheduled(&[
+        "mov.u32u32 ssa_1, imm[0.000000,4,0x4]",
+        "ldl ssa_2 (wrmask=0x3), ssa_1, imm[0.000000,0,0x0], imm[0.000000,2,0x2] // {type=u32, components=2, space=shared}",
+        "add.u ssa_3, ssa_1, ssa_1",
+        "add.u ssa_4, ssa_3, ssa_1",
+        "_meta:split ssa_5, ssa_2 (wrmask=0x3), off=1",
+        "_meta:split ssa_6, ssa_2 (wrmask=0x3), off=0",
+        "add.u ssa_7, ssa_5, ssa_6",
+        "stl ssa_4, ssa_7, imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}",
+    ]);
+    let load = found.iter().position(|line| line.starts_with("ldl")).unwrap();
+    assert!(found[load + 1].starts_with("_meta:split") && found[load + 2].starts_with("_meta:split"), "{found:#?}");
+}
+
+#[test]
+fn registers_are_no_more_than_they_were() {
+    // Each load is summed up at once; all loads first would be as fast as can be, and take a register each.
+    let mut lines =
+        vec!["mov.u32u32 ssa_1, imm[0.000000,4,0x4]".to_owned(), "mov.u32u32 ssa_2, imm[0.000000,0,0x0]".to_owned()];
+    let mut sum = 2;
+    for _ in 0..40 {
+        let n = lines.len() + 1;
+        lines.push(format!("ldl ssa_{n} (wrmask=0xf), ssa_1, imm[0.000000,0,0x0], imm[0.000000,4,0x4] // {{type=u32, components=4, space=shared}}"));
+        for part in 0..4 {
+            let split = lines.len() + 1;
+            lines.push(format!("_meta:split ssa_{split}, ssa_{n} (wrmask=0xf), off={part}"));
+            lines.push(format!("add.u ssa_{}, ssa_{split}, ssa_{sum}", split + 1));
+            sum = split + 1;
+        }
+    }
+    lines.push(format!("stl ssa_1, ssa_{sum}, imm[0.000000,1,0x1] // {{type=u32, components=1, space=shared}}"));
+    let lines: Vec<&str> = lines.iter().map(|line| &**line).collect();
+    let found = scheduled(&lines);
+    let (mut alive, mut most) = (0i32, 0);
+    for line in &found {
+        alive += 4 * i32::from(line.starts_with("ldl")) - i32::from(line.starts_with("add.u"));
+        most = most.max(alive);
+    }
+    assert!((4..=8).contains(&most), "{most} at a time");
+}

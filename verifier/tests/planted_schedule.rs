@@ -6,22 +6,71 @@
 #[path = "common/planted.rs"]
 mod programs;
 
-use ir3_compiler::ir3::{Block, Instr, InstrData, Opcode, Place, Program};
+use ir3_compiler::ir3::{AddressSpace, Block, InstrData, Opcode, Place, Program};
+use ir3_compiler::nir::text;
 use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::target::Target;
+use ir3_verifier::check::{Checker, Verdict};
 use ir3_verifier::generate::Profile;
 use programs::Programs;
 
+/// Plants a bug in random programs.
 fn planted(count: u64, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
     let programs = Programs { seed: 0x5c4ed, count, profiles: &[profile], options: Options::default() };
     programs.planted(Stage::Schedule, bug);
 }
+
+/// Plants a bug in one program: it is refuted at this boundary and at no other.
+fn refuted(program: &str, bug: impl Fn(&mut Program) -> bool) {
+    let shader = text::read(program).expect("a program");
+    let mut checker = Checker::new(Target::default(), Options::default());
+    let clean = checker.program_with(&shader, &[1, 2, 3], None);
+    assert!(clean.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })), "{:?}", clean.boundaries.len());
+    let mut changed = false;
+    let mut plant = |at: Stage, program: &mut Program| {
+        if at == Stage::Schedule {
+            changed = bug(program);
+        }
+    };
+    let report = checker.program_with(&shader, &[1, 2, 3], Some(&mut plant));
+    assert!(changed, "nothing to change");
+    for (at, verdict, _) in &report.boundaries {
+        assert_eq!(matches!(verdict, Verdict::Refuted(_)), *at == Stage::Schedule, "{at}: {verdict:?}");
+    }
+}
+
+const DISCARD: &str = "
+shader: MESA_SHADER_FRAGMENT
+subgroup_size: 1
+inputs: 1
+outputs: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:  // preds:
+    32x2  %0 = @load_barycentric_pixel (interp_mode=INTERP_MODE_SMOOTH)
+    32    %1 = load_const (0x00000000)
+    32x2  %2 = @load_interpolated_input (%0, %1 (0x0)) (base=0, component=0, dest_type=float32, io location=VARYING_SLOT_VAR0 slots=1)
+    1     %3 = flt %2.x, %2.y
+               @terminate_if (%3)
+    32    %4 = @bindless_resource_ir3 (%1 (0x0)) (desc_set=0)
+    32    %5 = load_const (0x00000002)
+    32    %6 = iand %2.x, %5 (0x2)
+    32    %7 = ishl %6, %5 (0x2)
+    32    %8 = mov %2.x
+               @store_ssbo_ir3 (%8, %4, %7, %6) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+               @store_output (%8, %1 (0x0)) (base=0, range=1, wrmask=x, component=0, src_type=float32, io location=FRAG_RESULT_DATA0 slots=1, xfb(), xfb2())
+               // succs: b1
+    block b1:
+}
+";
 
 /// Moves an instruction without a result behind another one of its block: of the pairs that `wanted` likes, one.
 fn behind(
     program: &mut Program,
     n: u64,
     first: impl Fn(&InstrData) -> bool,
-    second: impl Fn(&InstrData, &InstrData) -> bool,
+    mut second: impl FnMut(&InstrData, &InstrData) -> bool,
 ) -> bool {
     let mut pairs: Vec<(Block, usize, usize)> = Vec::new();
     for &block in &program.layout {
@@ -43,17 +92,15 @@ fn is_store(data: &InstrData) -> bool {
     matches!(data.opcode, Opcode::Stl | Opcode::Stib | Opcode::Stg | Opcode::Stp)
 }
 
-fn space(data: &InstrData) -> Option<ir3_compiler::ir3::AddressSpace> {
+fn space(data: &InstrData) -> Option<AddressSpace> {
     data.memory().and_then(|memory| memory.space)
 }
 
 /// A load is moved over a store to the same memory.
 #[test]
 fn a_load_over_a_store() {
-    planted(200, Profile::Memory, |program, n| {
-        behind(program, n, is_store, |store, load| {
-            space(store) == space(load) && !load.dsts.is_empty() && !load.opcode.is_atomic()
-        })
+    refuted(include_str!("../../corpus/memory/load-after-store.nir"), |program| {
+        behind(program, 0, is_store, |store, load| space(store) == space(load) && !load.dsts.is_empty())
     });
 }
 
@@ -68,14 +115,7 @@ fn an_atomic_over_a_store() {
 /// Lanes that ended before a store do store.
 #[test]
 fn a_kill_over_a_store() {
-    planted(3000, Profile::Mixed, |program, n| {
-        behind(
-            program,
-            n,
-            |data| matches!(data.opcode, Opcode::Kill),
-            |_, store| is_store(store) || store.opcode.is_atomic(),
-        )
-    });
+    refuted(DISCARD, |program| behind(program, 0, |data| data.opcode == Opcode::Kill, |_, store| is_store(store)));
 }
 
 fn arrays<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<u32> {
@@ -106,25 +146,18 @@ fn an_array_is_read_over_a_write() {
 /// A store from in front of a barrier is moved behind a load from behind it.
 #[test]
 fn accesses_cross_a_barrier() {
-    planted(2000, Profile::Memory, |program, n| {
-        let barrier =
-            |&instr: &Instr, program: &Program| matches!(program.instrs[instr].opcode, Opcode::Bar | Opcode::Fence);
-        let mut crossed = Vec::new();
-        for &block in &program.layout {
-            let list = &program.blocks[block].instrs;
-            for at in (0..list.len()).filter(|&at| barrier(&list[at], program)) {
-                let store = (0..at).rev().find(|&store| is_store(&program.instrs[list[store]]));
-                let Some(store) = store else { continue };
-                let here = space(&program.instrs[list[store]]);
-                let load = (at + 1..list.len()).find(|&load| {
-                    let data = &program.instrs[list[load]];
-                    space(data) == here && !data.dsts.is_empty()
-                });
-                crossed.extend(load.map(|load| (block, store, load)));
-            }
-        }
-        let Some(&(block, from, to)) = crossed.get((n % crossed.len().max(1) as u64) as usize) else { return false };
-        program.blocks[block].instrs[from..=to].rotate_left(1);
-        true
+    refuted(include_str!("../../corpus/memory/shared-reverse.nir"), |program| {
+        let is_barrier = |data: &InstrData| matches!(data.opcode, Opcode::Bar | Opcode::Fence);
+        let of_shared = |data: &InstrData| space(data) == Some(AddressSpace::Shared);
+        let mut crosses = false;
+        behind(
+            program,
+            0,
+            |data| is_store(data) && of_shared(data),
+            |_, other| {
+                crosses |= is_barrier(other);
+                of_shared(other)
+            },
+        ) && crosses
     });
 }

@@ -16,7 +16,8 @@ use programs::Programs;
 
 /// Plants a bug in random programs.
 fn planted(count: u64, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
-    let programs = Programs { seed: 0x5c4ed, count, profiles: &[profile], options: Options::default() };
+    let programs =
+        Programs { seed: 0x5c4ed, count, profiles: &[profile], runs: 1, one_in: 4, options: Options::default() };
     programs.planted(Stage::Schedule, bug);
 }
 
@@ -25,7 +26,11 @@ fn refuted(program: &str, bug: impl Fn(&mut Program) -> bool) {
     let shader = text::read(program).expect("a program");
     let mut checker = Checker::new(Target::default(), Options::default());
     let clean = checker.program_with(&shader, &[1, 2, 3], None);
-    assert!(clean.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })), "{:?}", clean.boundaries.len());
+    assert!(
+        clean.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })),
+        "{:?}",
+        clean.boundaries.len()
+    );
     let mut changed = false;
     let mut plant = |at: Stage, program: &mut Program| {
         if at == Stage::Schedule {

@@ -230,11 +230,6 @@ struct Set {
 
 impl Set {
     fn insert(&mut self, live: Segment, value: Value) {
-        let last = self.members.last().map_or((0, 0), |last| (last.live.start, last.reach));
-        if last.0 <= live.start {
-            self.members.push(Member { live, value, reach: live.end.max(last.1) });
-            return;
-        }
         let behind = self.members.iter().rev().take_while(|other| other.live.start > live.start).count();
         let at = self.members.len() - behind;
         let before = at.checked_sub(1).map_or(0, |before| self.members[before].reach);

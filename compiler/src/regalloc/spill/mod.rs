@@ -25,6 +25,7 @@ mod slots;
 mod together;
 mod unused;
 
+use super::liveness::Liveness;
 use super::pressure::{Analysis, Point, Pressure};
 use super::{Error, RegisterLimit, order};
 use crate::ir3::Program;
@@ -81,6 +82,7 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
     let mut scalars = program.clone();
     scalars::run(&mut scalars);
     let order = order(&scalars);
+    let liveness = Liveness::new(&mut scalars.clone(), order.clone())?;
     let loops = next_use::Loops::new(&scalars, &order);
     let next = next_use::NextUse::new(&scalars, &order, &loops);
     let fixed = Units::of_arrays(&scalars) + BASE;
@@ -88,7 +90,7 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
     let within = |room: Room| {
         let plan = limit::run(&scalars, &order, &loops, &next, room, fixed);
         let mut program = scalars.clone();
-        rewrite::run(&mut program, &order, &plan);
+        rewrite::run(&mut program, &order, &plan, &liveness);
         unused::run(&mut program);
         together::run(&mut program);
         program

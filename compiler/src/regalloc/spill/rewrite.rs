@@ -4,6 +4,7 @@
 //! the names at its start, from its predecessor or from phis that it adds for what is in registers there. Phis all of
 //! whose sources are one value are looked through in the end, and what nobody reads goes.
 
+use super::super::liveness::Liveness;
 use super::limit::Plan;
 use super::scalars::{define, general_result, general_value};
 use super::slots::Slots;
@@ -17,8 +18,8 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 /// Carries out the plan.
-pub fn run(program: &mut Program, order: &[Block], plan: &Plan) {
-    let mut slots = Slots::new(program, plan);
+pub fn run(program: &mut Program, order: &[Block], plan: &Plan, liveness: &Liveness) {
+    let mut slots = Slots::new(program, plan, liveness);
     let (base_instr, base) = define_base(program);
     let mut pass = Pass {
         plan,
@@ -157,7 +158,7 @@ impl Pass<'_> {
                     if program.values[value].components > 1 && base_is_there {
                         self.store_vector(program, slots, value, &list[position + 1..]);
                     }
-                    if self.is_stored(program, value) && !self.stored.contains(&value) {
+                    if self.is_stored(program, value) && !slots.is_there(value) && !self.stored.contains(&value) {
                         waiting.push(value);
                     }
                 }

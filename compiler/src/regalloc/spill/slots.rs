@@ -1,12 +1,23 @@
 //! Where in scratch memory each spilled value is.
 //!
-//! A phi of memory shares its slot with its sources; every other value has one of its own, those of a vector's parts in
-//! a row. The slots stand behind the scratch memory that the shader has itself.
+//! A phi of memory shares its slot with its sources. What such a source is a copy of, if it is in memory itself, shares
+//! it too, unless the two sets interfere: then nothing has to be loaded and stored again on that edge. Every other value has a
+//! slot of its own, those of a vector's parts in a row. The slots stand behind the scratch memory that the shader has
+//! itself.
+//!
+//! Sharing is right: of the values of a set no two are live at once. A value is stored where it is defined, and
+//! loaded at most as long as it is live, so from the store to the last load nobody else stores to the slot: whoever
+//! does so is live there. (A store waits for phis, inputs and splits behind its definition to be over. They read vectors at
+//! most, so what waits is live until then.) For a phi and its sources this holds by how they are made: each
+//! source is a copy at the end of a predecessor, which comes behind all that read the phi there (`scalars`). For all others
+//! it is asked of their liveness. A copy whose slot is that of what it copies finds there what it would store.
 
+use super::super::liveness::{Liveness, Segment};
 use super::limit::Plan;
 use super::scalars::{general_result, general_value};
 use crate::ir3::{Opcode, Program, Value};
 use cranelift_entity::{EntityRef, SecondaryMap};
+use rustc_hash::FxHashMap;
 
 /// Bytes of scratch memory of a shader that has some and does not say how much.
 const UNKNOWN_BYTES: u32 = 4096;
@@ -22,6 +33,8 @@ fn own_bytes(program: &Program) -> u32 {
 pub struct Slots {
     /// Representative of the values that share a slot.
     parent: Vec<u32>,
+    /// Copies that find in their slots what they copy.
+    there: SecondaryMap<Value, bool>,
     /// Byte address of each representative's slot, plus one.
     address: SecondaryMap<Value, u32>,
     /// Behind the last slot.
@@ -30,10 +43,11 @@ pub struct Slots {
 
 impl Slots {
     /// Gives a slot to each value that is in memory, in the order of values.
-    pub fn new(program: &Program, plan: &Plan) -> Self {
+    pub fn new(program: &Program, plan: &Plan, liveness: &Liveness) -> Self {
         let count = program.values.len();
         let mut this = Self {
             parent: (0..count as u32).collect(),
+            there: SecondaryMap::new(),
             address: SecondaryMap::with_capacity(count),
             end: own_bytes(program).next_multiple_of(4),
         };
@@ -44,6 +58,7 @@ impl Slots {
                 this.unite(phi, source);
             }
         }
+        this.share(program, plan, liveness);
         // Full ones first, so that nothing is lost to alignment; parts of a vector in a row.
         for half in [false, true] {
             let splits = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]);
@@ -62,6 +77,47 @@ impl Slots {
         }
         this.end = this.end.next_multiple_of(4);
         this
+    }
+
+    /// What sources of phis of memory are copies of shares their slots, if it is in memory and does not interfere.
+    fn share(&mut self, program: &Program, plan: &Plan, liveness: &Liveness) {
+        let mut copies: Vec<(Value, Value)> = Vec::new();
+        for phi in program.values.keys().filter(|&value| plan.memory_phis[value]) {
+            let data = &program.instrs[program.values[phi].instr];
+            for copy in data.srcs.iter().filter_map(general_value) {
+                if let Some(of) = copied(program, copy).filter(|&of| plan.memory[of]) {
+                    copies.push((copy, of));
+                }
+            }
+        }
+        if copies.is_empty() {
+            return;
+        }
+        // Where the members of each set are live, by the representative.
+        let mut lives: FxHashMap<Value, Vec<Segment>> = FxHashMap::default();
+        for value in program.values.keys().filter(|&value| plan.memory[value]) {
+            lives.entry(self.find(value)).or_default().extend(liveness.segments(value));
+        }
+        lives.values_mut().for_each(|segments| segments.sort_unstable_by_key(|segment| segment.start));
+        for &(copy, of) in &copies {
+            let (a, b) = (self.find(copy), self.find(of));
+            if a == b || interfere(&lives[&a], &lives[&b]) {
+                continue;
+            }
+            self.unite(a, b);
+            let more = lives.remove(&b).unwrap_or_default();
+            let segments = lives.entry(a).or_default();
+            segments.extend(more);
+            segments.sort_unstable_by_key(|segment| segment.start);
+        }
+        for (copy, of) in copies {
+            self.there[copy] = self.find(copy) == self.find(of);
+        }
+    }
+
+    /// Whether a value is a copy that finds in its slot what it copies.
+    pub fn is_there(&self, value: Value) -> bool {
+        self.there[value]
     }
 
     fn find(&mut self, value: Value) -> Value {
@@ -83,5 +139,65 @@ impl Slots {
     pub fn of(&mut self, value: Value) -> Option<u32> {
         let of = self.find(value);
         self.address[of].checked_sub(1)
+    }
+}
+
+/// The value that a copy of one scalar is a copy of, in the same file.
+fn copied(program: &Program, value: Value) -> Option<Value> {
+    let data = &program.instrs[program.values[value].instr];
+    let is_copy = data.opcode == Opcode::ParallelCopy && data.dsts.len() == 1 && data.srcs.len() == 1;
+    let of = data.srcs.first().filter(|_| is_copy).and_then(general_value)?;
+    (program.values[of].class == program.values[value].class && program.values[of].components == 1).then_some(of)
+}
+
+/// Whether a segment of one list overlaps one of the other. Both are in the order of their starts.
+fn interfere(a: &[Segment], b: &[Segment]) -> bool {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let (mut end_a, mut end_b) = (0, 0);
+    loop {
+        let from_a = match (a.peek(), b.peek()) {
+            (Some(a), Some(b)) => a.start <= b.start,
+            (Some(_), None) => true,
+            (None, Some(_)) => false,
+            (None, None) => return false,
+        };
+        let (list, own, other) = if from_a { (&mut a, &mut end_a, end_b) } else { (&mut b, &mut end_b, end_a) };
+        let Some(segment) = list.next() else { return false };
+        if segment.start < other {
+            return true;
+        }
+        *own = segment.end.max(*own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_interfere_where_segments_overlap() {
+        let mut state = 1u32;
+        let mut below = |n: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % n
+        };
+        let mut found = [0; 2];
+        for _ in 0..2000 {
+            let mut list = || {
+                let mut list: Vec<Segment> = (0..below(4))
+                    .map(|_| {
+                        let start = below(24);
+                        Segment { start, end: start + 1 + below(5) }
+                    })
+                    .collect();
+                list.sort_by_key(|segment| segment.start);
+                list
+            };
+            let (a, b) = (list(), list());
+            let slow = a.iter().any(|a| b.iter().any(|b| a.start < b.end && b.start < a.end));
+            assert_eq!(interfere(&a, &b), slow, "{a:?} {b:?}");
+            found[usize::from(slow)] += 1;
+        }
+        assert!(found.iter().all(|&n| n > 300), "{found:?}");
     }
 }

@@ -199,3 +199,59 @@ fn inputs_have_the_registers_that_are_given() {
         assert!(matches!(run_within(&mut program, target, smaller), Err(Error::NeedsSpilling { .. })));
     }
 }
+
+/// A value that goes round a loop in memory is stored where it is computed, to the slot of its phi, if the phi is not read
+/// any more by then; otherwise it is loaded and stored again at the end.
+#[test]
+fn what_goes_round_a_loop_shares_the_slot_of_its_phi() {
+    let target = Target::default();
+    let accesses = |read_behind_the_loop: bool| {
+        let mut program = Program::default();
+        let blocks: Vec<_> = (0..4).map(|_| program.blocks.push(BlockData::default())).collect();
+        program.layout.extend(&blocks);
+        let mut b = Builder::new(&mut program, blocks[0]);
+        let inputs: Vec<_> =
+            (0..3).map(|_| b.define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None))).collect();
+        let start = b.src(inputs[0]);
+        let pair = [b.src(inputs[1]), b.src(inputs[2])];
+        let more: Vec<_> = (0..6).map(|_| b.alu(Opcode::MadF32, RegClass::FULL, &[pair[0], pair[1], start])).collect();
+        b.effect(Opcode::Jump, &[]);
+        program.add_edge(blocks[0], 0, blocks[1]);
+        let mut b = Builder::new(&mut program, blocks[1]);
+        let phi = b.define(Opcode::Phi, RegClass::FULL, 1, &[start], Attrs::None);
+        let [x, y, z] = [b.src(phi), b.src(inputs[1]), b.src(inputs[2])];
+        // Until all these have been read, there is no register for the phi; and none for what is computed from it.
+        for &value in &more {
+            let srcs = [b.src(value), z];
+            b.effect(Opcode::Stg, &srcs);
+        }
+        let next = b.alu(Opcode::AddF, RegClass::FULL, &[x, y]);
+        for &value in &more {
+            let srcs = [b.src(value), z];
+            b.effect(Opcode::Stg, &srcs);
+        }
+        let next_src = b.src(next);
+        let again = b.compare(Opcode::CmpsF, crate::ir3::Condition::Lt, RegClass::PREDICATE, y, z);
+        let again = b.src(again);
+        b.effect(Opcode::Br, &[again]);
+        program.add_edge(blocks[1], 0, blocks[2]);
+        program.add_edge(blocks[1], 1, blocks[3]);
+        Builder::new(&mut program, blocks[2]).effect(Opcode::Jump, &[]);
+        program.add_edge(blocks[2], 0, blocks[1]);
+        let phi_instr = program.values[phi].instr;
+        program.instrs[phi_instr].srcs.push(next_src);
+        let mut b = Builder::new(&mut program, blocks[3]);
+        let read = b.src(if read_behind_the_loop { phi } else { next });
+        b.effect(Opcode::End, &[read]);
+        check_spilled(&program, &target, RegisterLimit::Minimum(0), 5, true, &mut Counts::default());
+        spill::run(&mut program, &target, RegisterLimit::Minimum(0)).unwrap();
+        let in_block = |block: usize| {
+            let opcodes = program.blocks[blocks[block]].instrs.iter().map(|&instr| program.instrs[instr].opcode);
+            opcodes.filter(|opcode| matches!(opcode, Opcode::SpillMacro | Opcode::ReloadMacro)).count()
+        };
+        [in_block(1), in_block(2)]
+    };
+    let [shared, apart] = [accesses(false), accesses(true)];
+    // Both load what the loop begins with; the load and the store of the value itself are gone.
+    assert_eq!((shared[0], shared[1] + 2), (apart[0], apart[1]));
+}

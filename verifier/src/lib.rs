@@ -1,6 +1,7 @@
 //! Engines that compare two snapshots of a program.
 
 pub mod check;
+pub mod contents;
 pub mod generate;
 pub mod interp;
 pub mod mesa;

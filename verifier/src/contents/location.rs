@@ -1,0 +1,243 @@
+//! Where something can be: registers, SSA values, arrays, scratch memory, in pieces of 16 bits.
+//!
+//! Pieces are numbered densely, program by program: first the registers of all files, then scratch memory, then SSA values and
+//! arrays. A full register is two pieces, a half one is one; in a merged file these are the same pieces.
+
+use cranelift_entity::SecondaryMap;
+use ir3_compiler::ir3::{
+    Array, ArrayAccess, PhysReg, Place, Program, RegClass, RegFile, Value,
+};
+use std::ops::Range;
+
+/// A piece of 16 bits (or a predicate, or an address register) of one program.
+pub type Piece = u32;
+
+/// What cannot be said of an operand.
+pub type Problem = String;
+
+/// Pieces of the general file, of half registers where they are a file of their own, of shared registers.
+const FULL: u32 = 48 * 4 * 2;
+const HALF: u32 = 48 * 4;
+const SHARED: u32 = 8 * 4 * 2;
+const PREDICATES: u32 = 4;
+const ADDRESSES: u32 = 2;
+
+const HALF_FIRST: u32 = FULL;
+const SHARED_FIRST: u32 = HALF_FIRST + HALF;
+const PREDICATE_FIRST: u32 = SHARED_FIRST + SHARED;
+const ADDRESS_FIRST: u32 = PREDICATE_FIRST + PREDICATES;
+const SCRATCH_FIRST: u32 = ADDRESS_FIRST + ADDRESSES;
+
+/// Half registers that an instruction of the machine can name: `hr0.x` to `hr47.w`.
+const NAMED_HALVES: u32 = 48 * 4;
+
+/// The pieces of a program.
+pub struct Locations<'a> {
+    pub program: &'a Program,
+    merged: bool,
+    /// First piece of scratch memory that is no slot, and behind the last.
+    scratch: u32,
+    values: SecondaryMap<Value, u32>,
+    arrays: SecondaryMap<Array, u32>,
+    /// Whose values pieces behind the registers are: the first piece of each, ascending.
+    owners: Vec<(u32, Owner)>,
+    /// Number of pieces.
+    pub count: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Owner {
+    Value(Value),
+    Array(Array),
+}
+
+impl<'a> Locations<'a> {
+    /// Numbers the pieces of a program.
+    pub fn new(program: &'a Program, merged: bool) -> Self {
+        let scratch = program.scratch_size.div_ceil(2);
+        let mut count = SCRATCH_FIRST + scratch;
+        let mut values = SecondaryMap::with_capacity(program.values.len());
+        let mut owners = Vec::with_capacity(program.values.len() + program.arrays.len());
+        for (value, data) in program.values.iter() {
+            values[value] = count;
+            owners.push((count, Owner::Value(value)));
+            count += u32::from(data.components) * pieces(data.class);
+        }
+        let mut arrays = SecondaryMap::new();
+        for (array, data) in program.arrays.iter() {
+            arrays[array] = count;
+            owners.push((count, Owner::Array(array)));
+            count += u32::from(data.length) * pieces(data.class);
+        }
+        Self { program, merged, scratch, values, arrays, owners, count }
+    }
+
+    /// Pieces that are not of SSA values or arrays: they may be written more than once, and begin undefined.
+    pub const fn fixed(&self) -> u32 {
+        SCRATCH_FIRST + self.scratch
+    }
+
+    /// Whether all lanes of a wave share a piece.
+    pub fn is_shared(&self, piece: Piece) -> bool {
+        match self.owner(piece) {
+            Some(Owner::Value(value)) => self.program.values[value].class.file == RegFile::Shared,
+            Some(Owner::Array(array)) => self.program.arrays[array].class.file == RegFile::Shared,
+            None => (SHARED_FIRST..PREDICATE_FIRST).contains(&piece),
+        }
+    }
+
+    /// The SSA value that a piece is of.
+    pub fn value_of(&self, piece: Piece) -> Option<Value> {
+        match self.owner(piece)? {
+            Owner::Value(value) => Some(value),
+            Owner::Array(_) => None,
+        }
+    }
+
+    fn owner(&self, piece: Piece) -> Option<Owner> {
+        if piece < self.fixed() || piece >= self.count {
+            return None;
+        }
+        let at = self.owners.partition_point(|&(first, _)| first <= piece);
+        at.checked_sub(1).map(|at| self.owners[at].1)
+    }
+
+    /// The pieces of scratch memory at a byte address.
+    pub fn scratch(&self, address: u32, bytes: u32) -> Result<Range<Piece>, Problem> {
+        if !address.is_multiple_of(2) || !bytes.is_multiple_of(2) {
+            return Err(format!("byte {address} of scratch memory begins no half word"));
+        }
+        if address + bytes > self.program.scratch_size {
+            return Err(format!(
+                "bytes {address} to {} of scratch memory, which has {}",
+                address + bytes,
+                self.program.scratch_size
+            ));
+        }
+        Ok(SCRATCH_FIRST + address / 2..SCRATCH_FIRST + (address + bytes) / 2)
+    }
+
+    /// The pieces of component `component` of a place. `named`: an instruction of the machine has to name it.
+    pub fn component(
+        &self,
+        place: &Place,
+        class: RegClass,
+        component: u32,
+        named: bool,
+    ) -> Result<Range<Piece>, Problem> {
+        let width = pieces(class);
+        match place {
+            // Not all values that have a register are SSA any more, but these keep the one that they were given.
+            Place::Assigned(_, reg) if matches!(class.file, RegFile::Predicate | RegFile::Address | RegFile::Shared) => {
+                self.register(*reg, class, component, named)
+            }
+            Place::Value(value) | Place::Assigned(value, _) => {
+                let data = &self.program.values[*value];
+                if data.class.half != class.half || component >= u32::from(data.components) {
+                    return Err(format!("component {component} of {value}"));
+                }
+                let first = self.values[*value] + component * width;
+                Ok(first..first + width)
+            }
+            Place::Reg(reg) => self.register(*reg, class, component, named),
+            Place::Array(access) if !access.relative => {
+                let region = self.array(access, class)?;
+                let index = i64::from(access.offset) + i64::from(component);
+                let first = i64::from(region.start) + index * i64::from(width);
+                if index < 0 || first + i64::from(width) > i64::from(region.end) {
+                    return Err(format!("element {index} of {}", access.array));
+                }
+                Ok(first as u32..first as u32 + width)
+            }
+            Place::Array(_) | Place::Relative { .. } => Err("a relative operand".to_owned()),
+        }
+    }
+
+    /// All pieces of an array.
+    pub fn array(&self, access: &ArrayAccess, class: RegClass) -> Result<Range<Piece>, Problem> {
+        if access.value.is_some() {
+            return Err("a version of an array".to_owned());
+        }
+        let data = &self.program.arrays[access.array];
+        if data.class != class {
+            return Err("an array of another class".to_owned());
+        }
+        let length = u32::from(data.length);
+        let first = match access.base {
+            Some(base) if length > 0 => {
+                self.register(base, class, length - 1, false)?;
+                self.register(base, class, 0, false)?.start
+            }
+            _ => self.arrays[access.array],
+        };
+        Ok(first..first + length * pieces(class))
+    }
+
+    fn register(
+        &self,
+        reg: PhysReg,
+        class: RegClass,
+        component: u32,
+        named: bool,
+    ) -> Result<Range<Piece>, Problem> {
+        let number = u32::from(reg.0) + component;
+        let width = pieces(class);
+        let outside = || format!("{}{} is outside its file", if class.half { "h" } else { "" }, reg.offset(component as u16));
+        let within = |first: u32, base: u32, size: u32| {
+            let at = number.checked_sub(base).ok_or_else(outside)? * width;
+            if at + width <= size { Ok(first + at..first + at + width) } else { Err(outside()) }
+        };
+        match class.file {
+            RegFile::General if class.half && self.merged => {
+                if named && number >= NAMED_HALVES {
+                    return Err(format!("h{} is beyond the reach of half registers", reg.offset(component as u16)));
+                }
+                within(0, 0, FULL)
+            }
+            RegFile::General if class.half => within(HALF_FIRST, 0, HALF),
+            RegFile::General => within(0, 0, FULL),
+            RegFile::Shared => within(SHARED_FIRST, u32::from(PhysReg::SHARED_FIRST.0), SHARED),
+            RegFile::Predicate => within(PREDICATE_FIRST, u32::from(PhysReg::P0_X.0), PREDICATES),
+            RegFile::Address => within(ADDRESS_FIRST, u32::from(PhysReg::A0_X.0), ADDRESSES),
+        }
+    }
+
+    /// A piece as a person names it.
+    pub fn name(&self, piece: Piece) -> String {
+        let xyzw = |n: u32| format!("{}.{}", n / 4, ['x', 'y', 'z', 'w'][n as usize % 4]);
+        let part = |class: RegClass, piece: u32| match (pieces(class), piece % 2) {
+            (2, 0) => " (low)",
+            (2, _) => " (high)",
+            _ => "",
+        };
+        match self.owner(piece) {
+            Some(Owner::Value(value)) => {
+                let class = self.program.values[value].class;
+                let at = piece - self.values[value];
+                format!("{value}.{}{}", at / pieces(class), part(class, at))
+            }
+            Some(Owner::Array(array)) => {
+                let class = self.program.arrays[array].class;
+                let at = piece - self.arrays[array];
+                format!("{array}[{}]{}", at / pieces(class), part(class, at))
+            }
+            None if piece < HALF_FIRST => format!("r{}{}", xyzw(piece / 2), part(RegClass::FULL, piece)),
+            None if piece < SHARED_FIRST => format!("hr{}", xyzw(piece - HALF_FIRST)),
+            None if piece < PREDICATE_FIRST => {
+                let at = piece - SHARED_FIRST;
+                format!("r{}{}", xyzw(48 * 4 + at / 2), part(RegClass::FULL, at))
+            }
+            None if piece < ADDRESS_FIRST => format!("p{}", xyzw(piece - PREDICATE_FIRST)),
+            None if piece < SCRATCH_FIRST => format!("a{}.x", piece - ADDRESS_FIRST),
+            None => format!("scratch[{}]", (piece - SCRATCH_FIRST) * 2),
+        }
+    }
+}
+
+/// Pieces of one component.
+pub const fn pieces(class: RegClass) -> u32 {
+    match class.file {
+        RegFile::Predicate | RegFile::Address => 1,
+        RegFile::General | RegFile::Shared => class.component_units() as u32,
+    }
+}

@@ -1,0 +1,501 @@
+//! A walk through the blocks of both programs, side by side, until no more is learnt.
+
+use super::copies::{Copies, Moved, components, moved, whole};
+use super::facts::{Facts, Here, Origin};
+use super::failure::{Failure, Site};
+use super::liveness::LiveOut;
+use super::location::{Locations, Piece, Problem, pieces};
+use super::operation::Clones;
+use super::Proof;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
+use ir3_compiler::ir3::{
+    AddressSpace, Attrs, Block, Instr, InstrData, Opcode, Place, Program, Src, SrcOperand,
+};
+use ir3_compiler::target::Target;
+use smallvec::SmallVec;
+
+/// Two programs, and where the walk has come to.
+pub(super) struct Walk<'a> {
+    pub source: Locations<'a>,
+    pub target: Locations<'a>,
+    pub here: Here,
+    pub clones: Clones,
+    /// The first result that is not what it should be.
+    pub suspect: Option<Failure>,
+    /// Instructions that stand on both sides, and pieces of operands that were looked up.
+    pub operations: u64,
+    pub operands: u64,
+    dominators: Dominators,
+    /// Where each instruction of the source stands.
+    places: SecondaryMap<Instr, Option<(Block, u32)>>,
+    live: Option<[LiveOut; 2]>,
+    /// Bytes of scratch memory that the shader has itself: nothing else may be there.
+    own_scratch: u32,
+    block: Block,
+    /// Position in the layout of the target.
+    position: usize,
+    /// How far both sides have come in the block.
+    at: [usize; 2],
+    name: Option<&'static str>,
+}
+
+/// A way into a block: from a block of both programs, perhaps through one of the target alone.
+#[derive(Clone, Copy)]
+struct Edge {
+    from: Block,
+    via: Option<Block>,
+    /// Which predecessor it is in the source and in the target.
+    index: [usize; 2],
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(source: &'a Program, target: &'a Program, machine: &Target) -> Self {
+        let [s, t] = [source, target].map(|program| Locations::new(program, machine.merged_regs));
+        let mut places = SecondaryMap::with_capacity(source.instrs.len());
+        for &block in &source.layout {
+            for (at, &instr) in source.blocks[block].instrs.iter().enumerate() {
+                places[instr] = Some((block, at as u32));
+            }
+        }
+        Self {
+            here: Here::new(s.count, t.count),
+            clones: Clones::new(&s),
+            suspect: None,
+            operations: 0,
+            operands: 0,
+            dominators: Dominators::new(source, EdgeKind::Logical),
+            places,
+            live: None,
+            own_scratch: own_scratch(source),
+            block: target.entry(),
+            position: 0,
+            at: [0; 2],
+            name: None,
+            source: s,
+            target: t,
+        }
+    }
+
+    /// Walks until nothing changes. Facts only ever become fewer, so what cannot be shown on the way cannot be shown at the end.
+    pub fn run(mut self) -> Result<Proof, Failure> {
+        self.live = Some([self.source.program, self.target.program].map(LiveOut::new));
+        let edges = self.edges()?;
+        let mut starts = SecondaryMap::<Block, Option<Facts>>::new();
+        let mut ends = SecondaryMap::<Block, Option<Facts>>::new();
+        let mut walked = 0;
+        loop {
+            let mut changed = false;
+            for position in 0..self.target.program.layout.len() {
+                let block = self.target.program.layout[position];
+                if !self.is_common(block) {
+                    continue;
+                }
+                (self.block, self.position, self.at, self.name) = (block, position, [0; 2], None);
+                let Some(start) = self.start(block, &edges[block], &ends)? else { continue };
+                if starts[block].as_ref() == Some(&start) {
+                    continue;
+                }
+                self.here.load(&start);
+                starts[block] = Some(start);
+                self.run_block(block)?;
+                ends[block] = Some(self.end(block));
+                walked += 1;
+                changed = true;
+            }
+            if !changed {
+                break;
+            }
+        }
+        let Self { operations, operands, .. } = self;
+        Ok(Proof { operations, operands, blocks: walked, assumptions: self.assumptions() })
+    }
+
+    /// What is taken for granted.
+    fn assumptions(&self) -> Vec<&'static str> {
+        let program = self.source.program;
+        let uses = |which: fn(&InstrData) -> bool| program.iter_instrs().any(|(_, instr)| which(&program.instrs[instr]));
+        let mut all = Vec::new();
+        if program.scratch_size > self.own_scratch && uses(|data| data.opcode == Opcode::Stp || data.opcode == Opcode::Ldp) {
+            all.push("the shader stays in its own scratch memory");
+        }
+        let is_relative = |data: &InstrData| {
+            let of = |place: &Place| matches!(place, Place::Relative { .. });
+            data.dsts.iter().any(|dst| of(&dst.place)) || data.srcs.iter().filter_map(|src| src.place()).any(of)
+        };
+        if uses(is_relative) {
+            all.push("relative accesses stay within as many registers as they name");
+        }
+        all
+    }
+
+    fn is_common(&self, block: Block) -> bool {
+        let source = self.source.program;
+        block.index() < source.blocks.len() && self.dominators.is_reachable(block)
+    }
+
+    /// The edges of the source into each block, as the target has them.
+    fn edges(&mut self) -> Result<SecondaryMap<Block, Vec<Edge>>, Failure> {
+        let (source, target) = (self.source.program, self.target.program);
+        let mut edges = SecondaryMap::<Block, Vec<Edge>>::new();
+        let wrong = |what: &str| Failure::Changed { site: Site { block: 0, instr: None }, what: what.to_owned() };
+        if source.entry() != target.entry() {
+            return Err(wrong("the first block is another one"));
+        }
+        let mut is_placed = SecondaryMap::<Block, bool>::new();
+        target.layout.iter().for_each(|&block| is_placed[block] = true);
+        for &from in source.layout.iter().filter(|&&block| self.dominators.is_reachable(block)) {
+            if !is_placed[from] {
+                return Err(wrong(&format!("{from} is missing")));
+            }
+            for slot in 0..2 {
+                let (wanted, found) = (source.blocks[from].successors[slot], target.blocks[from].successors[slot]);
+                let (Some(to), Some(found)) = (wanted, found) else {
+                    if wanted == found {
+                        continue;
+                    }
+                    return Err(wrong(&format!("{from} has other successors")));
+                };
+                let is_new = found != to && !(found.index() < source.blocks.len() && self.dominators.is_reachable(found));
+                let via = is_new.then_some(found);
+                if via.map_or(found, |via| target.blocks[via].successors[0].unwrap_or(via)) != to {
+                    return Err(wrong(&format!("{from} has other successors")));
+                }
+                let nth = (0..slot).filter(|&slot| source.blocks[from].successors[slot] == Some(to)).count();
+                let position = |list: &[Block], block: Block, nth: usize| {
+                    (0..list.len()).filter(|&at| list[at] == block).nth(nth)
+                };
+                let in_source = position(&source.blocks[to].predecessors, from, nth);
+                let in_target = match via {
+                    Some(via) => position(&target.blocks[to].predecessors, via, 0),
+                    None => position(&target.blocks[to].predecessors, from, nth),
+                };
+                let (Some(s), Some(t)) = (in_source, in_target) else {
+                    return Err(wrong(&format!("{to} does not know its predecessor {from}")));
+                };
+                edges[to].push(Edge { from, via, index: [s, t] });
+            }
+        }
+        Ok(edges)
+    }
+
+    /// What is known at the start of a block, from the ways into it that have been walked; nothing if none has.
+    fn start(
+        &mut self,
+        block: Block,
+        edges: &[Edge],
+        ends: &SecondaryMap<Block, Option<Facts>>,
+    ) -> Result<Option<Facts>, Failure> {
+        let mut start = (block == self.target.program.entry()).then(|| Facts::entry(self.source.fixed()));
+        for edge in edges {
+            let Some(end) = &ends[edge.from] else { continue };
+            let facts = self.along(block, edge, end)?;
+            match &mut start {
+                Some(start) => start.meet(&facts),
+                None => start = Some(facts),
+            }
+        }
+        let Some(mut start) = start else { return Ok(None) };
+        self.forget_what_others_do(block, &mut start, ends);
+        Ok(Some(start))
+    }
+
+    /// Between the end of one block and the start of the next other lanes may have been at work, and have written to shared
+    /// registers. What these hold of other shared ones is what it was at the end of every block that the wave may come
+    /// from; what one lane has of its own is known only where the wave came straight from there.
+    fn forget_what_others_do(&self, block: Block, start: &mut Facts, ends: &SecondaryMap<Block, Option<Facts>>) {
+        let mut preds: SmallVec<[Block; 4]> = self.source.program.blocks[block].physical_predecessors.iter().copied().collect();
+        self.physical_predecessors(block, &mut preds);
+        let straight = preds.len() <= 1;
+        let ends: SmallVec<[&Facts; 4]> = preds.iter().filter_map(|&pred| ends[pred].as_ref()).collect();
+        start.retain(|l, x| {
+            // Who has it: a lane, or the wave. A literal is the same for all.
+            let holder = (!self.here.is_target_literal(l)).then(|| self.target.is_shared(l));
+            let owner = (!self.here.is_literal(x)).then(|| self.source.is_shared(x));
+            match (holder, owner) {
+                (Some(false), Some(false) | None) | (None, Some(false) | None) => true,
+                (Some(true) | None, Some(true) | None) => ends.iter().all(|end| end.allows(l, x)),
+                (Some(_), Some(_)) => straight,
+            }
+        });
+    }
+
+    /// Adds the blocks of both programs that a wave may come from in the target. Those that the target alone has write no
+    /// shared register.
+    fn physical_predecessors(&self, block: Block, found: &mut SmallVec<[Block; 4]>) {
+        let mut new: SmallVec<[Block; 4]> = SmallVec::from_elem(block, 1);
+        let mut at = 0;
+        while let Some(&block) = new.get(at) {
+            at += 1;
+            for &pred in &self.target.program.blocks[block].physical_predecessors {
+                if self.is_common(pred) {
+                    if !found.contains(&pred) {
+                        found.push(pred);
+                    }
+                } else if !new.contains(&pred) {
+                    new.push(pred);
+                }
+            }
+        }
+    }
+
+    /// What is known behind an edge: the copies on the way have been made, and phis have their values.
+    fn along(&mut self, to: Block, edge: &Edge, end: &Facts) -> Result<Facts, Failure> {
+        let phis = |program: &Program| {
+            let is_phi = |&instr: &Instr| program.instrs[instr].opcode == Opcode::Phi;
+            program.blocks[to].instrs.first().is_some_and(is_phi)
+        };
+        let any = [self.source.program, self.target.program].map(phis);
+        if edge.via.is_none() && any == [false; 2] {
+            return Ok(end.clone());
+        }
+        self.here.load(end);
+        if let Some(via) = edge.via {
+            self.walk_edge_block(via)?;
+        }
+        let copies = self.phi_copies(false, to, edge.index[1])?;
+        self.here.copy_target(&copies);
+        let copies = self.phi_copies(true, to, edge.index[0])?;
+        self.here.copy_source(&copies);
+        self.here.forget_lane();
+        Ok(self.here.save(|_, _| true))
+    }
+
+    /// A block that the target alone has copies something and goes on.
+    fn walk_edge_block(&mut self, via: Block) -> Result<(), Failure> {
+        let list = &self.target.program.blocks[via].instrs;
+        let mut at = 0;
+        while at < list.len() {
+            if let Some(Ok(Moved { copies, instrs })) = moved(&self.target, &list[at..]) {
+                if copies.iter().any(|&(to, _)| self.target.is_shared(to)) {
+                    return Err(self.unsupported("a copy to a shared register on an edge"));
+                }
+                self.here.copy_target(&copies);
+                at += instrs;
+                continue;
+            }
+            let data = &self.target.program.instrs[list[at]];
+            if data.opcode != Opcode::Jump || at + 1 != list.len() {
+                let what = format!("`{}` in {via}, which only the target has", data.opcode.name());
+                return Err(Failure::Changed { site: self.site(), what });
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    fn phi_copies(&self, of_source: bool, block: Block, index: usize) -> Result<Copies, Failure> {
+        let locations = if of_source { &self.source } else { &self.target };
+        let mut copies = Copies::new();
+        for &phi in &locations.program.blocks[block].instrs {
+            let data = &locations.program.instrs[phi];
+            if data.opcode != Opcode::Phi {
+                break;
+            }
+            let (Some(dst), Some(src)) = (data.dsts.first(), data.srcs.get(index)) else {
+                return Err(self.place("a phi without a source for an edge"));
+            };
+            self.piece(whole(locations, dst, src, &mut copies))?;
+        }
+        Ok(copies)
+    }
+
+    fn run_block(&mut self, block: Block) -> Result<(), Failure> {
+        let list = |program: &'a Program| {
+            let all = &program.blocks[block].instrs;
+            let phis = all.iter().take_while(|&&instr| program.instrs[instr].opcode == Opcode::Phi).count();
+            (all, phis)
+        };
+        let (source, target) = (self.source.program, self.target.program);
+        let ((s_list, i), (t_list, j)) = (list(source), list(target));
+        self.at = [i, j];
+        loop {
+            let (s, t) = (&s_list[self.at[0]..], &t_list[self.at[1]..]);
+            self.name = t.first().map(|&t| target.instrs[t].opcode.name());
+            match (s.first().copied(), t.first().copied()) {
+                (None, None) => return Ok(()),
+                (Some(first), Some(its)) if first == its => {
+                    if let Some(count) = self.target_moves(t)? {
+                        self.at[1] += count;
+                        self.at[0] += self.source_moves(s)?.unwrap_or(0);
+                    } else {
+                        self.operation(first, its)?;
+                        self.at[0] += 1;
+                        self.at[1] += 1;
+                    }
+                }
+                // What the target alone has. It still finds what the source is about to write over.
+                (_, Some(its)) if !self.is_ahead(block, its) => match self.target_moves(t)? {
+                    Some(count) => self.at[1] += count,
+                    None => {
+                        self.clone_of(its)?;
+                        self.at[1] += 1;
+                    }
+                },
+                // What the source alone has.
+                (Some(first), _) => match self.source_moves(s)? {
+                    Some(count) => self.at[0] += count,
+                    None => {
+                        self.removed(first)?;
+                        self.at[0] += 1;
+                    }
+                },
+                (None, Some(_)) => unreachable!("the target is ahead of a source that has ended"),
+            }
+        }
+    }
+
+    /// Whether the source has an instruction further on in the block.
+    fn is_ahead(&self, block: Block, instr: Instr) -> bool {
+        let place = (instr.index() < self.source.program.instrs.len()).then(|| self.places[instr]).flatten();
+        place.is_some_and(|(its, at)| its == block && at as usize > self.at[0])
+    }
+
+    /// Whether the source has come past a definition, on every way.
+    pub(super) fn is_computed(&self, instr: Instr) -> bool {
+        self.places[instr].is_some_and(|(block, at)| {
+            if block == self.block { (at as usize) < self.at[0] } else { self.dominators.dominates(block, self.block) }
+        })
+    }
+
+    /// Steps over instructions of the target that only copy. Returns how many.
+    fn target_moves(&mut self, list: &[Instr]) -> Result<Option<usize>, Failure> {
+        let Some(&instr) = list.first() else { return Ok(None) };
+        let data = &self.target.program.instrs[instr];
+        let is_known = instr.index() < self.source.program.instrs.len() && self.places[instr].is_some();
+        match data.opcode {
+            Opcode::SpillMacro | Opcode::ReloadMacro => {}
+            Opcode::Stp | Opcode::Ldp if !is_known => {}
+            _ => {
+                let Some(moved) = moved(&self.target, list) else { return Ok(None) };
+                let Moved { copies, instrs } = self.piece_at(moved, data)?;
+                self.here.copy_target(&copies);
+                return Ok(Some(instrs));
+            }
+        }
+        let copies = self.slot_access(data, false)?;
+        self.here.copy_target(&copies);
+        Ok(Some(1))
+    }
+
+    /// The same of the source.
+    fn source_moves(&mut self, list: &[Instr]) -> Result<Option<usize>, Failure> {
+        let Some(&instr) = list.first() else { return Ok(None) };
+        let data = &self.source.program.instrs[instr];
+        if !matches!(data.opcode, Opcode::SpillMacro | Opcode::ReloadMacro) {
+            let Some(moved) = moved(&self.source, list) else { return Ok(None) };
+            let Moved { copies, instrs } = self.piece_at(moved, data)?;
+            self.here.copy_source(&copies);
+            return Ok(Some(instrs));
+        }
+        let copies = self.slot_access(data, true)?;
+        self.here.copy_source(&copies);
+        Ok(Some(1))
+    }
+
+    /// The copies that a spill, a reload, or an access that one has become makes.
+    fn slot_access(&self, data: &InstrData, of_source: bool) -> Result<Copies, Failure> {
+        let locations = if of_source { &self.source } else { &self.target };
+        let unknown = || self.place("an access to a slot whose place is not known");
+        let pieces_of = |src: &Src| {
+            let place = src.place().ok_or_else(unknown)?;
+            self.piece(locations.component(place, src.class, 0, true))
+        };
+        let memory = data.memory().ok_or_else(unknown)?;
+        let is_store = matches!(data.opcode, Opcode::SpillMacro | Opcode::Stp);
+        let offset = match (is_store, data.srcs.get(1).map(|src| src.operand)) {
+            (true, _) => memory.offset,
+            (false, Some(SrcOperand::Immediate(offset))) => offset as i32,
+            _ => return Err(unknown()),
+        };
+        let base = pieces_of(data.srcs.first().ok_or_else(unknown)?)?;
+        let number = |piece: Piece| {
+            let known = if of_source { self.here.source_number(piece) } else { self.here.target_number(piece) };
+            let what = "the base register of an access to a slot does not hold a known number";
+            known.map(u32::from).ok_or_else(|| self.place(what))
+        };
+        let base = number(base.start)? | number(base.start + 1)? << 16;
+        let address = base.checked_add_signed(offset).ok_or_else(unknown)?;
+        let (place, class, mask) = if is_store {
+            let src = data.srcs.get(1).ok_or_else(unknown)?;
+            (src.place().ok_or_else(unknown)?, src.class, src.mask)
+        } else {
+            let dst = data.dsts.first().ok_or_else(unknown)?;
+            (&dst.place, dst.class, dst.mask)
+        };
+        if memory.space.is_some_and(|space| space != AddressSpace::Scratch) {
+            return Err(unknown());
+        }
+        if address < self.own_scratch {
+            return Err(self.place("a slot in scratch memory that the shader has for itself"));
+        }
+        let bytes = 2 * pieces(class);
+        let mut copies = Copies::new();
+        for k in components(mask) {
+            let slot = self.piece(locations.scratch(address + k * bytes, bytes))?;
+            let register = self.piece(locations.component(place, class, k, false))?;
+            if is_store {
+                copies.extend(slot.zip(register.map(Origin::Piece)));
+            } else {
+                copies.extend(register.zip(slot.map(Origin::Piece)));
+            }
+        }
+        Ok(copies)
+    }
+
+    /// What is known at the end of a block, of what may still be asked for.
+    fn end(&mut self, block: Block) -> Facts {
+        self.here.forget_lane();
+        let Some([source, target]) = &self.live else { return self.here.save(|_, _| true) };
+        self.here.save(|l, x| match self.target.value_of(l) {
+            Some(value) => target.contains(block, value),
+            None => self.source.value_of(x).is_none_or(|value| source.contains(block, value)),
+        })
+    }
+
+    pub(super) fn source_name(&self, x: Piece) -> String {
+        match self.here.literal_of(x) {
+            Some(literal) => literal.to_string(),
+            None => self.source.name(x),
+        }
+    }
+
+    pub(super) fn site(&self) -> Site {
+        Site { block: self.position, instr: self.name.map(|name| (self.at[1], name)) }
+    }
+
+    pub(super) fn place(&self, what: &str) -> Failure {
+        Failure::Place { site: self.site(), what: what.to_owned() }
+    }
+
+    fn unsupported(&self, what: &str) -> Failure {
+        Failure::Unsupported { site: self.site(), what: what.to_owned() }
+    }
+
+    pub(super) fn piece<T>(&self, result: Result<T, Problem>) -> Result<T, Failure> {
+        result.map_err(|what| Failure::Place { site: self.site(), what })
+    }
+
+    fn piece_at<T>(&self, result: Result<T, Problem>, data: &InstrData) -> Result<T, Failure> {
+        result.map_err(|what| Failure::Place {
+            site: Site { block: self.position, instr: Some((self.at[1], data.opcode.name())) },
+            what,
+        })
+    }
+}
+
+/// Bytes that a shader has for itself, where no slots are known: all, or 4 KiB where it does not say how many. Where there
+/// are slots, what lies in front of the first.
+fn own_scratch(program: &Program) -> u32 {
+    let data = || program.iter_instrs().map(|(_, instr)| &program.instrs[instr]);
+    let slot = |data: &InstrData| match (data.opcode, &data.attrs) {
+        (Opcode::SpillMacro, Attrs::Memory(memory)) => u32::try_from(memory.offset).ok(),
+        _ => None,
+    };
+    if let Some(first) = data().filter_map(slot).min() {
+        return first;
+    }
+    let accesses = data().any(|data| matches!(data.opcode, Opcode::Stp | Opcode::Ldp));
+    if program.scratch_size == 0 && accesses { 4096 } else { program.scratch_size }
+}
+

@@ -9,8 +9,8 @@ use ir3_verifier::generate::{self, Features, Profile};
 use std::collections::BTreeMap;
 
 /// The stages that only move values about.
-const STAGES: [Stage; 4] =
-    [Stage::Spill, Stage::RegisterAllocation, Stage::LowerSpills, Stage::LowerCopies];
+const STAGES: [Stage; 5] =
+    [Stage::Predicates, Stage::Spill, Stage::RegisterAllocation, Stage::LowerSpills, Stage::LowerCopies];
 
 /// Proves each of these stages for a program.
 fn each(shader: &Shader, target: &Target, options: &Options, mut see: impl FnMut(Stage, Result<Proof, contents::Failure>, &Program, &Program)) {

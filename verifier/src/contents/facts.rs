@@ -344,6 +344,7 @@ impl Here {
                 Origin::Piece(from) if self.is_undefined(from) => None,
                 Origin::Piece(from) => Some(from),
                 Origin::Literal(literal) => Some(self.literal(literal)),
+                Origin::OfOneLane(from) if self.is_undefined(from) => None,
                 Origin::OfOneLane(from) => Some(self.literal(Literal::OneLane(from))),
                 Origin::Undefined => None,
             };

@@ -5,8 +5,10 @@ use super::facts::{Here, Literal, Origin};
 use super::failure::Failure;
 use super::location::{Locations, Piece, Problem};
 use super::walk::Walk;
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
 use ir3_compiler::ir3::{
-    Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile, Src, SrcOperand,
+    Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -387,20 +389,23 @@ impl Clones {
         let mut clones = Self { by_first: FxHashMap::default(), copies: FxHashMap::default() };
         let program = source.program;
         let writes = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.writes_consts());
-        let is_ssa = |place: &Place, class: RegClass| match place {
-            Place::Value(_) => class.file != RegFile::Shared,
+        let mut visits = Visits::new(program);
+        // A wave that comes to a shared value's definition but once leaves it as it is for lanes that come later.
+        let mut is_ssa = |place: &Place, class: RegClass| match *place {
+            Place::Value(value) if class.file == RegFile::Shared => visits.at_most_once(program.values[value].instr),
+            Place::Value(_) => true,
             Place::Assigned(..) => class.file == RegFile::General,
             _ => false,
         };
-        let keeps = |src: &Src| match &src.operand {
-            SrcOperand::Place(place) => is_ssa(place, src.class),
-            SrcOperand::Const(_) => !writes,
-            SrcOperand::Immediate(_) => true,
-            SrcOperand::ConstRelative(_) | SrcOperand::Undef => false,
-        };
         for (_, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];
-            if !data.dsts.iter().all(|dst| is_ssa(&dst.place, dst.class)) || !data.srcs.iter().all(keeps) {
+            let mut keeps = |src: &Src| match &src.operand {
+                SrcOperand::Place(place) => is_ssa(place, src.class),
+                SrcOperand::Const(_) => !writes,
+                SrcOperand::Immediate(_) => true,
+                SrcOperand::ConstRelative(_) | SrcOperand::Undef => false,
+            };
+            if !data.srcs.iter().all(&mut keeps) || !data.dsts.iter().all(|dst| is_ssa(&dst.place, dst.class)) {
                 continue;
             }
             if is_pure(data) && data.dsts.len() == 1 {
@@ -419,6 +424,42 @@ impl Clones {
         let l = first(t, target);
         let of = |x: Piece| self.by_first.get(&(t.opcode, x)).into_iter().flatten().copied();
         if l == Piece::MAX { of(l).collect() } else { here.held(l).iter().flat_map(|&x| of(x)).collect() }
+    }
+}
+
+/// How often a wave may come to a block.
+struct Visits<'a> {
+    program: &'a Program,
+    blocks: SecondaryMap<Instr, PackedOption<Block>>,
+    once: SecondaryMap<Block, Option<bool>>,
+}
+
+impl<'a> Visits<'a> {
+    fn new(program: &'a Program) -> Self {
+        let mut blocks = SecondaryMap::with_capacity(program.instrs.len());
+        program.iter_instrs().for_each(|(block, instr)| blocks[instr] = block.into());
+        Self { program, blocks, once: SecondaryMap::new() }
+    }
+
+    /// Whether no way leads from a block back to it, for a wave with whatever lanes.
+    fn at_most_once(&mut self, instr: Instr) -> bool {
+        let Some(block) = self.blocks[instr].expand() else { return false };
+        if let Some(once) = self.once[block] {
+            return once;
+        }
+        let next = |block: Block| {
+            let data = &self.program.blocks[block];
+            data.physical_successors.iter().copied().chain(data.successors())
+        };
+        let mut seen = SecondaryMap::<Block, bool>::new();
+        let mut stack: Vec<Block> = next(block).collect();
+        while let Some(at) = stack.pop() {
+            if !std::mem::replace(&mut seen[at], true) {
+                stack.extend(next(at));
+            }
+        }
+        self.once[block] = Some(!seen[block]);
+        !seen[block]
     }
 }
 

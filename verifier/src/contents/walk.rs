@@ -196,17 +196,25 @@ impl<'a> Walk<'a> {
             }
         }
         let Some(mut start) = start else { return Ok(None) };
-        self.forget_what_others_do(block, &mut start, ends);
+        self.forget_what_others_do(block, edges, &mut start, ends);
         Ok(Some(start))
     }
 
     /// Between the end of one block and the start of the next other lanes may have been at work, and have written to shared
     /// registers. What these hold of other shared ones is what it was at the end of every block that the wave may come
-    /// from; what one lane has of its own is known only where the wave came straight from there.
-    fn forget_what_others_do(&self, block: Block, start: &mut Facts, ends: &SecondaryMap<Block, Option<Facts>>) {
+    /// from; what one lane has of its own is known only where the wave came straight from there. (What is behind the edges
+    /// that lanes take, phis among it, has been met already.)
+    fn forget_what_others_do(
+        &self,
+        block: Block,
+        edges: &[Edge],
+        start: &mut Facts,
+        ends: &SecondaryMap<Block, Option<Facts>>,
+    ) {
         let mut preds: SmallVec<[Block; 4]> = self.source.program.blocks[block].physical_predecessors.iter().copied().collect();
         self.physical_predecessors(block, &mut preds);
         let straight = preds.len() <= 1;
+        preds.retain(|pred| edges.iter().all(|edge| edge.from != *pred));
         let ends: SmallVec<[&Facts; 4]> = preds.iter().filter_map(|&pred| ends[pred].as_ref()).collect();
         start.retain(|l, x| {
             // Who has it: a lane, or the wave. A literal is the same for all.

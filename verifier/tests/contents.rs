@@ -13,7 +13,12 @@ const STAGES: [Stage; 5] =
     [Stage::Predicates, Stage::Spill, Stage::RegisterAllocation, Stage::LowerSpills, Stage::LowerCopies];
 
 /// Proves each of these stages for a program.
-fn each(shader: &Shader, target: &Target, options: &Options, mut see: impl FnMut(Stage, Result<Proof, contents::Failure>, &Program, &Program)) {
+fn each(
+    shader: &Shader,
+    target: &Target,
+    options: &Options,
+    mut see: impl FnMut(Stage, Result<Proof, contents::Failure>, &Program, &Program),
+) {
     let Ok(mut program) = pipeline::select(shader, target) else { return };
     for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
         let before = STAGES.contains(&stage).then(|| program.clone());
@@ -33,7 +38,8 @@ fn lab() {
         for seed in 0..programs {
             for profile in Profile::ALL {
                 let shader = generate::from_seed(seed, profile, Features::of(&target)).shader;
-                let registers = if target.pvtmem && seed % 2 == 1 { RegisterLimit::Minimum(0) } else { RegisterLimit::Target };
+                let registers =
+                    if target.pvtmem && seed % 2 == 1 { RegisterLimit::Minimum(0) } else { RegisterLimit::Target };
                 let options = Options { registers, ..Options::default() };
                 each(&shader, &target, &options, |stage, result, before, after| {
                     let what = match &result {
@@ -41,7 +47,11 @@ fn lab() {
                         Err(failure) => {
                             let text = failure.to_string();
                             let text = text.split_once(": ").map_or(text.clone(), |(_, rest)| rest.to_owned());
-                            let words: Vec<&str> = text.split(' ').filter(|word| !word.chars().any(|c| c.is_ascii_digit())).take(9).collect();
+                            let words: Vec<&str> = text
+                                .split(' ')
+                                .filter(|word| !word.chars().any(|c| c.is_ascii_digit()))
+                                .take(9)
+                                .collect();
                             words.join(" ")
                         }
                     };

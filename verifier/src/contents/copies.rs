@@ -51,7 +51,13 @@ pub fn components(mask: WriteMask) -> impl Iterator<Item = u32> {
 }
 
 /// Component `k` of a source, piece by piece, for a destination of a class.
-fn read(locations: &Locations<'_>, src: &Src, k: u32, to: RegClass, named: bool) -> Result<SmallVec<[Origin; 2]>, Problem> {
+fn read(
+    locations: &Locations<'_>,
+    src: &Src,
+    k: u32,
+    to: RegClass,
+    named: bool,
+) -> Result<SmallVec<[Origin; 2]>, Problem> {
     if !src.mods.is_empty() {
         return Err("a modifier of a copy".to_owned());
     }
@@ -62,9 +68,11 @@ fn read(locations: &Locations<'_>, src: &Src, k: u32, to: RegClass, named: bool)
             let pieces = locations.component(place, src.class, k, named)?;
             pieces.map(|piece| if of_one_lane { Origin::OfOneLane(piece) } else { Origin::Piece(piece) }).collect()
         }
-        SrcOperand::Immediate(bits) => {
-            [*bits as u16, (*bits >> 16) as u16].map(|bits| Origin::Literal(Literal::Bits(bits))).into_iter().take(width).collect()
-        }
+        SrcOperand::Immediate(bits) => [*bits as u16, (*bits >> 16) as u16]
+            .map(|bits| Origin::Literal(Literal::Bits(bits)))
+            .into_iter()
+            .take(width)
+            .collect(),
         SrcOperand::Const(word) => {
             let word = word + k as u16;
             [false, true].map(|high| Origin::Literal(Literal::Const(word, high))).into_iter().take(width).collect()
@@ -159,7 +167,10 @@ fn is_relative(data: &InstrData) -> bool {
         _ => false,
     };
     data.dsts.iter().any(|dst| is(&dst.place))
-        || data.srcs.iter().any(|src| src.place().is_some_and(is) || matches!(src.operand, SrcOperand::ConstRelative(_)))
+        || data
+            .srcs
+            .iter()
+            .any(|src| src.place().is_some_and(is) || matches!(src.operand, SrcOperand::ConstRelative(_)))
 }
 
 fn raw_move(data: &InstrData) -> Option<Raw> {
@@ -173,7 +184,9 @@ fn raw_move(data: &InstrData) -> Option<Raw> {
 }
 
 fn mov(locations: &Locations<'_>, data: &InstrData, kind: Raw) -> Result<Copies, Problem> {
-    let ([dst], [src]) = (&data.dsts[..], &data.srcs[..]) else { return Err("one destination and one source".to_owned()) };
+    let ([dst], [src]) = (&data.dsts[..], &data.srcs[..]) else {
+        return Err("one destination and one source".to_owned());
+    };
     let named = true;
     let mut copies = Copies::new();
     if let (Raw::Low, SrcOperand::Place(_)) = (&kind, &src.operand)

@@ -4,9 +4,7 @@
 //! arrays. A full register is two pieces, a half one is one; in a merged file these are the same pieces.
 
 use cranelift_entity::SecondaryMap;
-use ir3_compiler::ir3::{
-    Array, ArrayAccess, PhysReg, Place, Program, RegClass, RegFile, Value,
-};
+use ir3_compiler::ir3::{Array, ArrayAccess, PhysReg, Place, Program, RegClass, RegFile, Value};
 use std::ops::Range;
 
 /// A piece of 16 bits (or a predicate, or an address register) of one program.
@@ -128,7 +126,9 @@ impl<'a> Locations<'a> {
         let width = pieces(class);
         match place {
             // Not all values that have a register are SSA any more, but these keep the one that they were given.
-            Place::Assigned(_, reg) if matches!(class.file, RegFile::Predicate | RegFile::Address | RegFile::Shared) => {
+            Place::Assigned(_, reg)
+                if matches!(class.file, RegFile::Predicate | RegFile::Address | RegFile::Shared) =>
+            {
                 self.register(*reg, class, component, named)
             }
             Place::Value(value) | Place::Assigned(value, _) => {
@@ -173,16 +173,11 @@ impl<'a> Locations<'a> {
         Ok(first..first + length * pieces(class))
     }
 
-    fn register(
-        &self,
-        reg: PhysReg,
-        class: RegClass,
-        component: u32,
-        named: bool,
-    ) -> Result<Range<Piece>, Problem> {
+    fn register(&self, reg: PhysReg, class: RegClass, component: u32, named: bool) -> Result<Range<Piece>, Problem> {
         let number = u32::from(reg.0) + component;
         let width = pieces(class);
-        let outside = || format!("{}{} is outside its file", if class.half { "h" } else { "" }, reg.offset(component as u16));
+        let outside =
+            || format!("{}{} is outside its file", if class.half { "h" } else { "" }, reg.offset(component as u16));
         let within = |first: u32, base: u32, size: u32| {
             let at = number.checked_sub(base).ok_or_else(outside)? * width;
             if at + width <= size { Ok(first + at..first + at + width) } else { Err(outside()) }

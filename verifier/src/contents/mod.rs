@@ -28,7 +28,16 @@ mod walk;
 pub use failure::{Failure, Site};
 
 use ir3_compiler::ir3::Program;
+use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
+
+/// Whether a stage only moves values about, or computes them again: those that this engine follows.
+pub const fn moves_values(stage: Stage) -> bool {
+    matches!(
+        stage,
+        Stage::Predicates | Stage::Spill | Stage::RegisterAllocation | Stage::LowerSpills | Stage::LowerCopies
+    )
+}
 
 /// What was shown: for all inputs, the target does what the source does.
 #[derive(Clone, Debug, PartialEq, Eq)]

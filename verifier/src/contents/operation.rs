@@ -8,20 +8,23 @@ use super::walk::Walk;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use ir3_compiler::ir3::{
-    Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand,
+    Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Src,
+    SrcOperand,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Whether an instruction has no effect but its results, and these depend on nothing but its sources.
+/// Whether an instruction has no effect but its results, and these depend on nothing but its sources. (A write to an element
+/// that an address finds has no meaning where there is no such element.)
 pub fn is_pure(data: &InstrData) -> bool {
-    match data.opcode.category() {
-        Category::Alu2 => !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Setrm),
-        Category::Alu3 | Category::Sfu => true,
-        Category::Move => matches!(data.opcode, Opcode::Mov | Opcode::Movp),
-        _ => false,
-    }
+    !data.dsts.iter().any(|dst| is_relative(&dst.place))
+        && match data.opcode.category() {
+            Category::Alu2 => !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Setrm),
+            Category::Alu3 | Category::Sfu => true,
+            Category::Move => matches!(data.opcode, Opcode::Mov | Opcode::Movp),
+            _ => false,
+        }
 }
 
 /// Registers or elements that an indirect operand may be any of, on both sides, in the same order.
@@ -151,10 +154,14 @@ impl Walk<'_> {
             (Place::Array(from), to) if from.relative => {
                 let source = self.piece(self.source.array(from, class))?;
                 let target = match to {
-                    Place::Array(to) if to.relative && to.offset == from.offset => self.piece(self.target.array(to, class))?,
+                    Place::Array(to) if to.relative && to.offset == from.offset => {
+                        self.piece(self.target.array(to, class))?
+                    }
                     Place::Relative { offset, .. } => {
-                        let base = u16::try_from(offset - from.offset).map_err(|_| self.place("an array in front of the file"))?;
-                        let start = self.piece(self.target.component(&Place::Reg(PhysReg(base)), class, 0, false))?.start;
+                        let base = u16::try_from(offset - from.offset)
+                            .map_err(|_| self.place("an array in front of the file"))?;
+                        let start =
+                            self.piece(self.target.component(&Place::Reg(PhysReg(base)), class, 0, false))?.start;
                         start..start + (source.end - source.start)
                     }
                     _ => return Err(self.place("an array is not where it should be")),
@@ -224,12 +231,8 @@ impl Walk<'_> {
     /// After a write to one of several elements, or to one of all registers, what both sides have in the same place is the
     /// same if it was before, or undefined in the source as before; nothing else is known.
     fn write_region(&mut self, region: &Region, same: bool) {
-        let equal: SmallVec<[bool; 16]> = region
-            .source
-            .clone()
-            .zip(region.target.clone())
-            .map(|(x, l)| same && self.here.holds(l, x))
-            .collect();
+        let equal: SmallVec<[bool; 16]> =
+            region.source.clone().zip(region.target.clone()).map(|(x, l)| same && self.here.holds(l, x)).collect();
         for l in region.target.clone() {
             self.here.overwrite_target(l);
         }
@@ -411,7 +414,8 @@ impl Clones {
             if is_pure(data) && data.dsts.len() == 1 {
                 clones.by_first.entry((data.opcode, first(data, source))).or_default().push(instr);
             }
-            for (to, from) in moved(source, &[instr]).and_then(Result::ok).map(|moved| moved.copies).unwrap_or_default() {
+            for (to, from) in moved(source, &[instr]).and_then(Result::ok).map(|moved| moved.copies).unwrap_or_default()
+            {
                 if let Origin::Piece(from) = from {
                     clones.copies.entry(from).or_default().push((instr, to));
                 }
@@ -469,4 +473,3 @@ fn first(data: &InstrData, locations: &Locations<'_>) -> Piece {
     let piece = read.and_then(|(place, class)| locations.component(place, class, 0, false).ok());
     piece.map_or(Piece::MAX, |piece| piece.start)
 }
-

@@ -1,17 +1,15 @@
 //! A walk through the blocks of both programs, side by side, until no more is learnt.
 
+use super::Proof;
 use super::copies::{Copies, Moved, components, moved, whole};
 use super::facts::{Facts, Here, Origin};
 use super::failure::{Failure, Site};
 use super::liveness::LiveOut;
 use super::location::{Locations, Piece, Problem, pieces};
 use super::operation::Clones;
-use super::Proof;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
-use ir3_compiler::ir3::{
-    AddressSpace, Attrs, Block, Instr, InstrData, Opcode, Place, Program, Src, SrcOperand,
-};
+use ir3_compiler::ir3::{AddressSpace, Attrs, Block, Instr, InstrData, Opcode, Place, Program, Src, SrcOperand};
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
 
@@ -114,9 +112,12 @@ impl<'a> Walk<'a> {
     /// What is taken for granted.
     fn assumptions(&self) -> Vec<&'static str> {
         let program = self.source.program;
-        let uses = |which: fn(&InstrData) -> bool| program.iter_instrs().any(|(_, instr)| which(&program.instrs[instr]));
+        let uses =
+            |which: fn(&InstrData) -> bool| program.iter_instrs().any(|(_, instr)| which(&program.instrs[instr]));
         let mut all = Vec::new();
-        if program.scratch_size > self.own_scratch && uses(|data| data.opcode == Opcode::Stp || data.opcode == Opcode::Ldp) {
+        if program.scratch_size > self.own_scratch
+            && uses(|data| data.opcode == Opcode::Stp || data.opcode == Opcode::Ldp)
+        {
             all.push("the shader stays in its own scratch memory");
         }
         let is_relative = |data: &InstrData| {
@@ -139,6 +140,18 @@ impl<'a> Walk<'a> {
         let (source, target) = (self.source.program, self.target.program);
         let mut edges = SecondaryMap::<Block, Vec<Edge>>::new();
         let wrong = |what: &str| Failure::Changed { site: Site { block: 0, instr: None }, what: what.to_owned() };
+        let of_program = |program: &Program| {
+            let Program { stage, workgroup_size, shared_size, outputs, consts, .. } = program;
+            (*stage, *workgroup_size, *shared_size, outputs.clone(), consts.clone())
+        };
+        if of_program(source) != of_program(target) || source.scratch_size > target.scratch_size {
+            return Err(wrong("what is said of the whole program is something else"));
+        }
+        // Lanes that wait for each other do so by the order of blocks.
+        let common = |program: &'a Program| program.layout.iter().filter(|&&block| self.is_common(block));
+        if !common(source).eq(common(target)) {
+            return Err(wrong("the blocks stand in another order"));
+        }
         if source.entry() != target.entry() {
             return Err(wrong("the first block is another one"));
         }
@@ -156,15 +169,15 @@ impl<'a> Walk<'a> {
                     }
                     return Err(wrong(&format!("{from} has other successors")));
                 };
-                let is_new = found != to && !(found.index() < source.blocks.len() && self.dominators.is_reachable(found));
+                let is_new =
+                    found != to && !(found.index() < source.blocks.len() && self.dominators.is_reachable(found));
                 let via = is_new.then_some(found);
                 if via.map_or(found, |via| target.blocks[via].successors[0].unwrap_or(via)) != to {
                     return Err(wrong(&format!("{from} has other successors")));
                 }
                 let nth = (0..slot).filter(|&slot| source.blocks[from].successors[slot] == Some(to)).count();
-                let position = |list: &[Block], block: Block, nth: usize| {
-                    (0..list.len()).filter(|&at| list[at] == block).nth(nth)
-                };
+                let position =
+                    |list: &[Block], block: Block, nth: usize| (0..list.len()).filter(|&at| list[at] == block).nth(nth);
                 let in_source = position(&source.blocks[to].predecessors, from, nth);
                 let in_target = match via {
                     Some(via) => position(&target.blocks[to].predecessors, via, 0),
@@ -211,7 +224,8 @@ impl<'a> Walk<'a> {
         start: &mut Facts,
         ends: &SecondaryMap<Block, Option<Facts>>,
     ) {
-        let mut preds: SmallVec<[Block; 4]> = self.source.program.blocks[block].physical_predecessors.iter().copied().collect();
+        let mut preds: SmallVec<[Block; 4]> =
+            self.source.program.blocks[block].physical_predecessors.iter().copied().collect();
         self.physical_predecessors(block, &mut preds);
         let straight = preds.len() <= 1;
         preds.retain(|pred| edges.iter().all(|edge| edge.from != *pred));
@@ -506,4 +520,3 @@ fn own_scratch(program: &Program) -> u32 {
     let accesses = data().any(|data| matches!(data.opcode, Opcode::Stp | Opcode::Ldp));
     if program.scratch_size == 0 && accesses { 4096 } else { program.scratch_size }
 }
-

@@ -4,6 +4,8 @@
 //! ones go through the whole checker besides, which must say the same of their stage and nothing of any other. Not all
 //! mutants can be refuted (a change may not matter to what the program does), so each kind has a share that must be.
 //!
+//! Behind the stages that move values about, no mutant that is refuted is proved by its register contents.
+//!
 //! `IR3_MUTATIONS=<n>` multiplies the number of programs; `IR3_MUTATIONS_SHOW=<kind>` prints the survivors of a kind.
 
 mod kinds;
@@ -15,6 +17,7 @@ use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{Checker, Verdict};
+use ir3_verifier::contents;
 use ir3_verifier::generate::{self, Features, Profile};
 use ir3_verifier::interp::{Compared, Difference, End, Outcome, Scratch, ir3};
 use ir3_verifier::semantics::env::Env;
@@ -38,6 +41,9 @@ struct Count {
     invalid: u32,
     /// Survivors that are refuted in other environments.
     later: u32,
+    /// Mutants that the contents of registers were looked at of, and those of them that were not proved.
+    judged: u32,
+    denied: u32,
 }
 
 impl Count {
@@ -47,6 +53,8 @@ impl Count {
         self.refused += other.refused;
         self.invalid += other.invalid;
         self.later += other.later;
+        self.judged += other.judged;
+        self.denied += other.denied;
     }
 
     fn survived(&self) -> u32 {
@@ -167,6 +175,7 @@ fn mutations_are_seen() {
         let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
         let Ok(mut program) = pipeline::select(&shader, &target) else { continue };
         for (s, stage) in Stage::ALL.into_iter().enumerate() {
+            let before = contents::moves_values(stage).then(|| program.clone());
             if pipeline::run_stage(stage, &mut program, &target, &Options::default()).is_err() {
                 break;
             }
@@ -203,6 +212,22 @@ fn mutations_are_seen() {
                     }
                 };
                 count.refuted += u32::from(refuted);
+                if let Some(before) = &before {
+                    count.judged += 1;
+                    match contents::prove(before, &mutant, &target) {
+                        Ok(_)
+                            if refuted
+                                && std::fs::write("/tmp/w/contents/m.before", write(before)).is_ok()
+                                && std::fs::write("/tmp/w/contents/m.after", write(&mutant)).is_err() => {}
+                        Ok(_) => assert!(
+                            !refuted,
+                            "{}, program {number}: proved and refuted at {stage}\n{}",
+                            kind.name,
+                            changed_lines(behind.program, &mutant)
+                        ),
+                        Err(_) => count.denied += 1,
+                    }
+                }
                 if !refuted {
                     count.invalid += u32::from(!valid);
                     if show.as_deref() == Some(kind.name) {
@@ -235,7 +260,9 @@ fn mutations_are_seen() {
             }
         }
     }
-    println!("refuted/refused/survived by stage; of the survivors: not valid, refuted in {MORE_RUNS} environments");
+    println!(
+        "refuted/refused/survived by stage; of the survivors: not valid, refuted in {MORE_RUNS} environments; by contents, not proved"
+    );
     let mut weak = Vec::new();
     for (kind, row) in KINDS.iter().zip(&table) {
         let mut all = Count::default();
@@ -245,13 +272,15 @@ fn mutations_are_seen() {
         let seen = all.refuted + all.refused;
         let rate = 100 * seen / all.applied.max(1);
         println!(
-            "{:<20}{} | {:>4} of {:>4} = {rate:>3} %, {:>3}, {:>3}",
+            "{:<20}{} | {:>4} of {:>4} = {rate:>3} %, {:>3}, {:>3} | {:>4} of {:>4}",
             kind.name,
             cells.join(""),
             seen,
             all.applied,
             all.invalid,
-            all.later
+            all.later,
+            all.denied,
+            all.judged
         );
         // Of few, which are the same few behind each stage, the share says little; with IR3_MUTATIONS=5 there are enough of all.
         if all.applied == 0 || (all.applied >= ENOUGH && rate < kind.least) {

@@ -571,14 +571,19 @@ fn source_runs(outcomes: &[Outcome]) -> (SourceRuns, String) {
 
 /// The report of a program that the compiler did not take to its end.
 fn refused(mut report: ProgramReport, error: CompileError) -> ProgramReport {
+    let unknown = refusal(&error);
+    report.boundaries.push((error.stage, Verdict::Unknown(unknown), Duration::ZERO));
+    report.refusal = Some(error);
+    report
+}
+
+/// What a refusal of the compiler leaves unsaid.
+pub(super) fn refusal(error: &CompileError) -> Unknown {
     let why = error.reason.clone();
-    let unknown = match error.kind {
+    match error.kind {
         ErrorKind::NeedsSpilling => Unknown::NeedsSpilling(why),
         ErrorKind::Unsupported => Unknown::Unsupported(why),
         // The compiler's own mistake: a failure, as a panic is.
         ErrorKind::Internal => Unknown::Crashed(why),
-    };
-    report.boundaries.push((error.stage, Verdict::Unknown(unknown), Duration::ZERO));
-    report.refusal = Some(error);
-    report
+    }
 }

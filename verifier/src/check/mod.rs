@@ -3,10 +3,12 @@
 //! One sentence is all there is to verification: *compare two snapshots*. The interpreter engine runs both on the same
 //! environments and compares what can be observed. [`Checker`] does that for every boundary of one compilation:
 //! the program after each stage against the program before it, so that a difference names its stage.
+//! [`contents`] asks another engine, which runs nothing, of the stages that only move values about.
 //! [`campaign`] does it for many random programs, [`fuzz`] for one input of a fuzzer.
 
 pub mod campaign;
 mod checker;
+mod contents;
 pub mod fuzz;
 mod rules;
 mod verdict;
@@ -16,4 +18,5 @@ pub use checker::{
     Checker, DEFAULT_FUEL, Plant, ProgramReport, Refutation, Snapshot, SourceRuns, Spills, Times, compare_snapshots,
     run_snapshot,
 };
+pub use contents::contents;
 pub use verdict::{Check, Summary, Unknown, Verdict};

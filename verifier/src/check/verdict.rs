@@ -13,6 +13,8 @@ pub enum Unknown {
     OutOfFuel,
     /// The engine does not know an operation.
     Unsupported(String),
+    /// A proof does not go through here, and no input is known on which the sides differ.
+    NotShown(String),
     /// The program does not fit in the registers.
     NeedsSpilling(String),
     /// The compiler (or an engine) panicked, with this message, or found that it broke its own rules.
@@ -25,6 +27,7 @@ impl fmt::Display for Unknown {
             Self::Vacuous(why) => write!(f, "vacuous: {why}"),
             Self::OutOfFuel => f.write_str("out of fuel"),
             Self::Unsupported(what) => write!(f, "unsupported: {what}"),
+            Self::NotShown(why) => write!(f, "not shown: {why}"),
             Self::NeedsSpilling(why) => write!(f, "needs spilling: {why}"),
             Self::Crashed(message) => write!(f, "crashed: {message}"),
         }
@@ -34,6 +37,11 @@ impl fmt::Display for Unknown {
 /// What an engine says of a boundary.
 #[derive(Clone, Debug)]
 pub enum Verdict {
+    /// The sides agree for all inputs.
+    Proved {
+        /// What was taken for granted.
+        assumptions: Vec<&'static str>,
+    },
     /// That many lanes were run on both sides and agreed.
     Tested {
         /// Lanes of runs that had a meaning.
@@ -49,6 +57,7 @@ impl Verdict {
     /// The word in tables and in JSON.
     pub const fn name(&self) -> &'static str {
         match self {
+            Self::Proved { .. } => "proved",
             Self::Tested { .. } => "tested",
             Self::Refuted(_) => "refuted",
             Self::Unknown(_) => "unknown",
@@ -59,13 +68,15 @@ impl Verdict {
     pub const fn lanes(&self) -> u64 {
         match self {
             Self::Tested { lanes } => *lanes,
-            Self::Refuted(_) | Self::Unknown(_) => 0,
+            Self::Proved { .. } | Self::Refuted(_) | Self::Unknown(_) => 0,
         }
     }
 
-    /// The reason of a verdict that is no pass.
+    /// The reason of a verdict that is no pass; of a proof, what it takes for granted.
     pub fn reason(&self) -> Option<String> {
         match self {
+            Self::Proved { assumptions } if assumptions.is_empty() => None,
+            Self::Proved { assumptions } => Some(format!("if {}", assumptions.join(", and if "))),
             Self::Tested { .. } => None,
             Self::Refuted(refutation) => Some(refutation.difference.to_string()),
             Self::Unknown(unknown) => Some(unknown.to_string()),
@@ -93,7 +104,7 @@ pub struct Check {
     pub stage: String,
     /// The engine.
     pub engine: &'static str,
-    /// `tested`, `refuted` or `unknown`.
+    /// `proved`, `tested`, `refuted` or `unknown`.
     pub verdict: &'static str,
     /// Lanes that agreed.
     pub lanes: u64,
@@ -110,11 +121,13 @@ pub struct Summary {
     pub programs: u64,
     /// Boundaries that were compared or should have been.
     pub checks: u64,
+    /// Boundaries that were proved, for all inputs.
+    pub proved: u64,
     /// Boundaries that passed by testing.
     pub tested: u64,
     /// Boundaries that were refuted.
     pub refuted: u64,
-    /// Boundaries of which nothing can be said, the three reasons below included.
+    /// Boundaries of which nothing can be said, the reasons below included.
     pub unknown: u64,
     /// … because every run was vacuous.
     pub vacuous: u64,
@@ -124,6 +137,8 @@ pub struct Summary {
     pub needs_spilling: u64,
     /// Programs that were refused for something that is not supported, by the compiler or by the engine.
     pub unsupported: u64,
+    /// Boundaries of which a proof did not go through.
+    pub not_shown: u64,
     /// Programs on which the compiler or an engine panicked: a failure like a refutation.
     pub crashed: u64,
     /// Lanes that agreed, over all checks.
@@ -139,6 +154,7 @@ impl Summary {
     pub fn count(&mut self, verdict: &Verdict) {
         self.checks += 1;
         match verdict {
+            Verdict::Proved { .. } => self.proved += 1,
             Verdict::Tested { lanes } => {
                 self.tested += 1;
                 self.lanes += lanes;
@@ -151,6 +167,7 @@ impl Summary {
                     Unknown::OutOfFuel => self.out_of_fuel += 1,
                     Unknown::NeedsSpilling(_) => self.needs_spilling += 1,
                     Unknown::Unsupported(_) => self.unsupported += 1,
+                    Unknown::NotShown(_) => self.not_shown += 1,
                     Unknown::Crashed(_) => self.crashed += 1,
                 }
             }
@@ -161,6 +178,7 @@ impl Summary {
     pub fn add(&mut self, other: &Self) {
         self.programs += other.programs;
         self.checks += other.checks;
+        self.proved += other.proved;
         self.tested += other.tested;
         self.refuted += other.refuted;
         self.unknown += other.unknown;
@@ -168,6 +186,7 @@ impl Summary {
         self.out_of_fuel += other.out_of_fuel;
         self.needs_spilling += other.needs_spilling;
         self.unsupported += other.unsupported;
+        self.not_shown += other.not_shown;
         self.crashed += other.crashed;
         self.lanes += other.lanes;
         self.seconds += other.seconds;
@@ -179,14 +198,21 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} programs, {} checks: {} tested ({} lanes), {} refuted, {} unknown",
-            self.programs, self.checks, self.tested, self.lanes, self.refuted, self.unknown
+            "{} programs, {} checks: {}{} tested ({} lanes), {} refuted, {} unknown",
+            self.programs,
+            self.checks,
+            if self.proved > 0 { format!("{} proved, ", self.proved) } else { String::new() },
+            self.tested,
+            self.lanes,
+            self.refuted,
+            self.unknown
         )?;
         let reasons = [
             (self.vacuous, "vacuous"),
             (self.out_of_fuel, "out of fuel"),
             (self.needs_spilling, "need spilling"),
             (self.unsupported, "unsupported"),
+            (self.not_shown, "not shown"),
             (self.crashed, "crashed"),
         ];
         let reasons: Vec<_> = reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.0, r.1)).collect();

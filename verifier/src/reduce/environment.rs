@@ -380,7 +380,7 @@ mod tests {
                 let good = match verdict {
                     Verdict::Tested { lanes } => *lanes == all,
                     Verdict::Unknown(_) => report.source.finished == 0,
-                    Verdict::Refuted(_) => false,
+                    Verdict::Refuted(_) | Verdict::Proved { .. } => false,
                 };
                 assert!(good, "{profile} {mask:#x} {stage}: {verdict} {:?}", verdict.reason());
             }

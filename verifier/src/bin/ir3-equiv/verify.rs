@@ -3,7 +3,7 @@
 use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::{Args, ValueEnum};
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::Options;
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{self, Check, Checker, ProgramReport, Snapshot, Summary, Verdict};
@@ -15,6 +15,7 @@ use ir3_verifier::report::{self, Named};
 use ir3_verifier::semantics::env::Env;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Options of `verify`.
 #[derive(Args)]
@@ -39,6 +40,10 @@ pub struct Verify {
     /// Exactly this environment, as JSON, as `reduce` writes it.
     #[arg(long, value_name = "FILE", conflicts_with = "env_seed")]
     env: Option<PathBuf>,
+    /// Engines to ask: several, with commas. The contents of registers are looked at behind the stages that only move values
+    /// about.
+    #[arg(long = "engine", value_enum, value_name = "ENGINES", value_delimiter = ',', default_value = "interpreter")]
+    engines: Vec<Engine>,
     /// Fail (exit code 3) unless every boundary of every program reached this.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
@@ -52,11 +57,20 @@ pub struct Verify {
     planted: Planted,
 }
 
+/// Who compares.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    /// Runs both sides.
+    Interpreter,
+    /// Proves that registers hold what they should.
+    Contents,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Required {
-    /// Run and agreed.
+    /// Run and agreed, or proved.
     Tested,
-    /// Shown for all inputs. No engine of this version proves anything yet.
+    /// Shown for all inputs, by every engine that was asked.
     Proved,
 }
 
@@ -85,6 +99,12 @@ impl Job {
         Checker::new(self.target, self.options).program_in_caught(&self.shader, envs, change)
     }
 
+    fn prove(&self) -> Vec<(Stage, Verdict, Duration)> {
+        let mut change = self.plant.map(Plant::change);
+        let change = change.as_mut().map(|change| change as check::Plant<'_>);
+        check::contents(&self.shader, &self.target, &self.options, change)
+    }
+
     /// Writes the bundle of a failure.
     fn write(&self, root: &Path, envs: &[Env]) -> Result<PathBuf, Failure> {
         let (shader, origin) = (self.shader.clone(), Origin::File(self.name.clone()));
@@ -95,6 +115,10 @@ impl Job {
 }
 
 impl Verify {
+    fn asks(&self, engine: Engine) -> bool {
+        self.engines.contains(&engine)
+    }
+
     /// The programs of a path, and how many of them cannot be checked.
     fn jobs(&self, path: &Path, given: Option<&[Env]>) -> Result<(Vec<Job>, u64), Failure> {
         if bundle::is_bundle(path) {
@@ -173,10 +197,11 @@ impl Verify {
                 }
                 let chosen = |seed: u64| env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
                 let mut envs: Vec<Env> = job.envs.clone().unwrap_or_else(|| chosen(self.seed));
-                let mut result = job.check(&envs);
+                let runs = self.asks(Engine::Interpreter);
+                let mut result = if runs { job.check(&envs) } else { ProgramReport::default() };
                 // Other environments may give the program a meaning, or shorter loops.
                 for retry in 1..=RETRIES {
-                    if result.source.finished > 0 || result.refusal.is_some() || job.envs.is_some() {
+                    if !runs || result.source.finished > 0 || result.refusal.is_some() || job.envs.is_some() {
                         break;
                     }
                     summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
@@ -185,16 +210,19 @@ impl Verify {
                 }
                 summary.programs += 1;
                 summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
-                for (stage, verdict, time) in &result.boundaries {
+                let proofs = if self.asks(Engine::Contents) { job.prove() } else { Vec::new() };
+                summary.seconds += proofs.iter().map(|(_, _, time)| time.as_secs_f64()).sum::<f64>();
+                let rows = result.boundaries.iter().map(|row| ("interpreter", row));
+                for (engine, (stage, verdict, time)) in rows.chain(proofs.iter().map(|row| ("contents", row))) {
                     summary.count(verdict);
-                    if self.quiet && matches!(verdict, Verdict::Tested { .. }) {
+                    if self.quiet && matches!(verdict, Verdict::Tested { .. } | Verdict::Proved { .. }) {
                         continue;
                     }
                     let check = Check {
                         program: job.name.clone(),
                         gpu: job.target.name.to_owned(),
                         stage: stage.name().to_owned(),
-                        engine: "interpreter",
+                        engine,
                         verdict: verdict.name(),
                         lanes: verdict.lanes(),
                         seconds: time.as_secs_f64(),

@@ -6,6 +6,8 @@
 //! comparisons stand away from their branches; and where nothing is ready, what is next takes the fewest nops. Pieces of a
 //! vector are taken as soon as it is there.
 //!
+//! A block whose order in the code has as few nops stays as it is.
+//!
 //! A block never takes more registers than the neediest block did, in whole vec4, both measured alike ([`Registers`]): if
 //! it does, it stays as it was. What takes more than [`AT_EASE`] of that is put off while anything else is left: it leaves
 //! the allocator room to put vectors together without moves.
@@ -71,6 +73,7 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         window: Vec::new(),
         slot: 0,
         time: 0,
+        nops: [0; 2],
         outstanding: Default::default(),
         out: Vec::new(),
     };
@@ -97,7 +100,7 @@ fn peak(program: &Program, block: Block, live_out: &[Value], registers: &mut Reg
 struct Node {
     /// How many have to come first.
     waits_for: u32,
-    /// The slot from which on nothing has to be waited for by nops.
+    /// The slot from which on nothing has to be waited for by nops; the slot behind it, once it has been issued.
     slot: u32,
     /// When nothing has to be waited for at all.
     time: u32,
@@ -119,6 +122,8 @@ struct Scheduler<'a> {
     slot: u32,
     /// The same, and what was waited for otherwise.
     time: u32,
+    /// Nops of the block in its new order, and as it stands.
+    nops: [u32; 2],
     /// When results come that are waited for by `(ss)`, and by `(sy)`.
     outstanding: [Vec<u32>; 2],
     out: Vec<Instr>,
@@ -131,6 +136,7 @@ impl Scheduler<'_> {
         self.out.clear();
         self.registers.begin(program, list, live_out);
         (self.slot, self.time) = (0, 0);
+        self.nops = [0; 2];
         self.outstanding.iter_mut().for_each(Vec::clear);
         let is_fence = |&instr: &Instr| is_fence(program.instrs[instr].opcode);
         let mut rest = &list[..];
@@ -152,15 +158,14 @@ impl Scheduler<'_> {
             rest = &rest[fences..];
         }
         let fits = (0..3).all(|i| self.registers.peak[i] <= self.limit[i].max(before[i]));
-        fits && self.out != *list
+        fits && self.nops[0] < self.nops[1] && self.out != *list
     }
 
     /// Appends a stretch without fences.
     fn stretch(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr]) {
         self.builder.build(program, stretch, rest, &mut self.graph);
-        self.nodes.clear();
-        let start = Node { waits_for: 0, slot: self.slot, time: self.time };
-        self.nodes.extend(self.graph.predecessors.iter().map(|&waits_for| Node { waits_for, ..start }));
+        self.nops[1] += self.nops_as_it_stands(program, stretch);
+        self.restart();
         self.ready.extend((0..).zip(&self.nodes).filter(|(_, node)| node.waits_for == 0).map(|(i, _)| Reverse(i)));
         loop {
             while self.window.len() < WINDOW {
@@ -168,10 +173,47 @@ impl Scheduler<'_> {
                 self.window.push(node);
             }
             let keys = self.window.iter().enumerate().map(|(at, &node)| (self.key(program, stretch, node), at));
-            let Some((_, at)) = keys.min() else { return };
+            let Some((_, at)) = keys.min() else { break };
             let node = self.window.swap_remove(at);
             self.issue(program, stretch, node);
         }
+        self.nops[0] += self.nops_behind();
+    }
+
+    /// Nothing of the stretch has been issued.
+    fn restart(&mut self) {
+        self.nodes.clear();
+        let start = Node { waits_for: 0, slot: self.slot, time: self.time };
+        self.nodes.extend(self.graph.predecessors.iter().map(|&waits_for| Node { waits_for, ..start }));
+    }
+
+    /// The nops of a stretch in the order of the code. It has not been issued then.
+    fn nops_as_it_stands(&mut self, program: &Program, stretch: &[Instr]) -> u32 {
+        self.restart();
+        let (start, mut nops) = (self.slot, 0);
+        for (node, &instr) in stretch.iter().enumerate() {
+            let data = &program.instrs[instr];
+            let mut slot = self.nodes[node].slot.max(self.slot);
+            if !data.opcode.is_meta() {
+                nops += slot - self.slot;
+                slot += issue_slots(data, self.target);
+                self.slot = slot;
+            }
+            self.nodes[node].slot = slot;
+            for edge in self.graph.successors(node) {
+                let to = &mut self.nodes[edge.to as usize];
+                to.slot = to.slot.max(slot + edge.latency.slots);
+            }
+        }
+        nops += self.nops_behind();
+        self.slot = start;
+        nops
+    }
+
+    /// What the rest of the block waits for the stretch, all of which has been issued.
+    fn nops_behind(&self) -> u32 {
+        let waits = self.graph.read_behind.iter().map(|&(node, slots)| self.nodes[node as usize].slot + slots);
+        waits.map(|ready| ready.saturating_sub(self.slot)).max().unwrap_or(0)
     }
 
     /// The least comes first.
@@ -221,6 +263,7 @@ impl Scheduler<'_> {
             (slot.max(self.slot), time.max(self.time))
         } else {
             let nops = slot.saturating_sub(self.slot);
+            self.nops[0] += nops;
             self.slot += nops;
             self.time = time.max(self.time + nops);
             let slots = issue_slots(data, self.target);
@@ -229,6 +272,7 @@ impl Scheduler<'_> {
             (self.slot, self.time)
         };
         self.registers.issue(program, data);
+        self.nodes[node as usize].slot = slot;
         let mut longest = 0;
         for edge in self.graph.successors(node as usize) {
             let to = &mut self.nodes[edge.to as usize];

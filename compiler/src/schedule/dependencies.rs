@@ -217,6 +217,8 @@ pub struct Graph {
     pub predecessors: Vec<u32>,
     /// How long it takes at least from each node to the end of the block.
     pub height: Vec<u32>,
+    /// Nodes that are read behind the stretch, and the slots that have to lie between.
+    pub read_behind: Vec<(u32, u32)>,
 }
 
 impl Graph {
@@ -373,14 +375,16 @@ impl<'a> Builder<'a> {
             graph.edges[*at as usize] = edge;
             *at += 1;
         }
+        graph.read_behind.clear();
         // Those who wait at the end of the block.
         for &instr in rest {
             let data = &program.instrs[instr];
             for (index, src) in data.srcs.iter().enumerate() {
                 let Some(node) = src.value().and_then(|value| self.definition[value].checked_sub(1)) else { continue };
                 let producer = &program.instrs[stretch[node as usize]];
-                let height = &mut graph.height[node as usize];
-                *height = (*height).max(latency(producer, data, index, self.target).soft);
+                let Latency { slots, soft } = latency(producer, data, index, self.target);
+                graph.height[node as usize] = graph.height[node as usize].max(soft);
+                graph.read_behind.push((node, slots));
             }
         }
         for node in (0..n).rev() {

@@ -77,9 +77,9 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         outstanding: Default::default(),
         out: Vec::new(),
     };
-    for position in 0..program.layout.len() {
+    for (position, &peak) in peaks.iter().enumerate() {
         let block = program.layout[position];
-        if scheduler.block(program, block, &live[block], peaks[position]) {
+        if scheduler.block(program, block, &live[block], peak) {
             std::mem::swap(&mut program.blocks[block].instrs, &mut scheduler.out);
         }
     }

@@ -1,7 +1,7 @@
 //! Where something can be: registers, SSA values, arrays, scratch memory, in pieces of 16 bits.
 //!
-//! Pieces are numbered densely, program by program: first the registers of all files, then scratch memory, then SSA values and
-//! arrays. A full register is two pieces, a half one is one; in a merged file these are the same pieces.
+//! Pieces are numbered densely, program by program: first the registers of all files, then scratch memory, then arrays and
+//! SSA values. A full register is two pieces, a half one is one; in a merged file these are the same pieces.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Array, ArrayAccess, PhysReg, Place, Program, RegClass, RegFile, Value};
@@ -33,8 +33,10 @@ const NAMED_HALVES: u32 = 48 * 4;
 pub struct Locations<'a> {
     pub program: &'a Program,
     merged: bool,
-    /// First piece of scratch memory that is no slot, and behind the last.
-    scratch: u32,
+    /// Pieces of registers and scratch memory.
+    registers: u32,
+    /// The same, and of arrays.
+    fixed: u32,
     values: SecondaryMap<Value, u32>,
     arrays: SecondaryMap<Array, u32>,
     /// Whose values pieces behind the registers are: the first piece of each, ascending.
@@ -54,25 +56,31 @@ impl<'a> Locations<'a> {
     pub fn new(program: &'a Program, merged: bool) -> Self {
         let scratch = program.scratch_size.div_ceil(2);
         let mut count = SCRATCH_FIRST + scratch;
-        let mut values = SecondaryMap::with_capacity(program.values.len());
         let mut owners = Vec::with_capacity(program.values.len() + program.arrays.len());
-        for (value, data) in program.values.iter() {
-            values[value] = count;
-            owners.push((count, Owner::Value(value)));
-            count += u32::from(data.components) * pieces(data.class);
-        }
         let mut arrays = SecondaryMap::new();
         for (array, data) in program.arrays.iter() {
             arrays[array] = count;
             owners.push((count, Owner::Array(array)));
             count += u32::from(data.length) * pieces(data.class);
         }
-        Self { program, merged, scratch, values, arrays, owners, count }
+        let fixed = count;
+        let mut values = SecondaryMap::with_capacity(program.values.len());
+        for (value, data) in program.values.iter() {
+            values[value] = count;
+            owners.push((count, Owner::Value(value)));
+            count += u32::from(data.components) * pieces(data.class);
+        }
+        Self { program, merged, fixed, registers: SCRATCH_FIRST + scratch, values, arrays, owners, count }
     }
 
-    /// Pieces that are not of SSA values or arrays: they may be written more than once, and begin undefined.
+    /// Pieces that are not of SSA values, which stand in front: they may be written more than once, and begin undefined.
     pub const fn fixed(&self) -> u32 {
-        SCRATCH_FIRST + self.scratch
+        self.fixed
+    }
+
+    /// Pieces of registers and scratch memory, in front of the others.
+    pub const fn registers(&self) -> u32 {
+        self.registers
     }
 
     /// Whether all lanes of a wave share a piece.
@@ -93,7 +101,7 @@ impl<'a> Locations<'a> {
     }
 
     fn owner(&self, piece: Piece) -> Option<Owner> {
-        if piece < self.fixed() || piece >= self.count {
+        if piece < self.registers || piece >= self.count {
             return None;
         }
         let at = self.owners.partition_point(|&(first, _)| first <= piece);

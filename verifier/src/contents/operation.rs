@@ -166,7 +166,7 @@ impl Walk<'_> {
                     }
                     _ => return Err(self.place("an array is not where it should be")),
                 };
-                if target.end > self.target.fixed() && matches!(to, Place::Relative { .. }) {
+                if target.end > self.target.registers() && matches!(to, Place::Relative { .. }) {
                     return Err(self.place("an array beyond the file"));
                 }
                 Region { source, target }

@@ -2,17 +2,17 @@
 //!
 //! The next instruction is one that nobody has to wait for, if there is one; of these, one that ends more values than it
 //! begins; of these, the one behind which clearly the most is still to be waited for, else the first in the code. So loads
-//! are issued early, as long as registers are left for what they load, and no more than [`OUTSTANDING`] at a time;
+//! are issued early, as long as registers are left for what they load, and no more than 8 at a time;
 //! comparisons stand away from their branches; and where nothing is ready, what is next takes the fewest nops. Pieces of a
 //! vector are taken as soon as it is there.
 //!
 //! A block whose order in the code has as few nops stays as it is.
 //!
-//! A block never takes more registers than the neediest block did, in whole vec4, both measured alike ([`Registers`]): if
-//! it does, it stays as it was. What takes more than [`AT_EASE`] of that is put off while anything else is left: it leaves
+//! A block never takes more registers than the neediest block did, in whole vec4, both measured alike (`registers`): if
+//! it does, it stays as it was. What takes more than six sevenths of that is put off while anything else is left: it leaves
 //! the allocator room to put vectors together without moves.
 //!
-//! Of what is ready only the [`WINDOW`] first in the code are looked at, so a block costs as much for each of its
+//! Of what is ready only the 48 first in the code are looked at, so a block costs as much for each of its
 //! instructions, however long it is, and what stands far apart stays so.
 
 use super::dependencies::{Builder, Graph, Rules, is_fence};

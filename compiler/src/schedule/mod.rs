@@ -2,7 +2,7 @@
 //!
 //! [`before`] puts a program in SSA form in order, when there are no registers yet: results are asked for long before they
 //! are read, and as many values are alive at a time as were before, or fewer. What may not change places is said in
-//! [`dependencies`], how many registers an order needs in [`registers`].
+//! [`dependencies`], how many registers an order needs in `registers`.
 
 pub mod before;
 pub mod dependencies;

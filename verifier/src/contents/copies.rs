@@ -23,7 +23,6 @@ pub struct Moved {
 }
 
 /// The copies that the instructions at the beginning of a list make, if they only copy, and from registers to registers.
-
 pub fn moved(locations: &Locations<'_>, list: &[Instr]) -> Option<Result<Moved, Problem>> {
     let data = &locations.program.instrs[*list.first()?];
     let one = |copies: Result<Copies, Problem>| Some(copies.map(|copies| Moved { copies, instrs: 1 }));

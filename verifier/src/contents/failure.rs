@@ -21,25 +21,30 @@ impl fmt::Display for Site {
     }
 }
 
+/// A use that does not hold its value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{site}: source {slot} reads {read}, which should hold {expected} and holds {found}{because}")]
+pub struct Mismatch {
+    /// The use.
+    pub site: Site,
+    /// Which source.
+    pub slot: usize,
+    /// What is read.
+    pub read: String,
+    /// What the source program reads there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+    /// An earlier result that is not what it should be, if there is one.
+    pub because: String,
+}
+
 /// What stands against a proof.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// A use does not hold its value.
-    #[error("{site}: source {slot} reads {read}, which should hold {expected} and holds {found}{because}")]
-    Contents {
-        /// The use.
-        site: Site,
-        /// Which source.
-        slot: usize,
-        /// What is read.
-        read: String,
-        /// What the source program reads there.
-        expected: String,
-        /// What is there.
-        found: String,
-        /// An earlier result that is not what it should be, if there is one.
-        because: String,
-    },
+    #[error(transparent)]
+    Contents(Box<Mismatch>),
     /// An operand or a result is where it must not be.
     #[error("{site}: {what}")]
     Place {

@@ -25,7 +25,7 @@ mod location;
 mod operation;
 mod walk;
 
-pub use failure::{Failure, Site};
+pub use failure::{Failure, Mismatch, Site};
 
 use ir3_compiler::ir3::Program;
 use ir3_compiler::pipeline::Stage;

@@ -2,7 +2,7 @@
 
 use super::copies::{components, moved};
 use super::facts::{Here, Literal, Origin};
-use super::failure::Failure;
+use super::failure::{Failure, Mismatch};
 use super::location::{Locations, Piece, Problem};
 use super::walk::Walk;
 use cranelift_entity::SecondaryMap;
@@ -45,7 +45,7 @@ impl Walk<'_> {
             fine = fine.and_then(|()| self.same_source(s, t, slot));
         }
         if let Err(failure) = fine {
-            if !is_pure(s) || !matches!(failure, Failure::Contents { .. }) {
+            if !is_pure(s) || !matches!(failure, Failure::Contents(_)) {
                 return Err(failure);
             }
             self.suspect.get_or_insert(failure);
@@ -128,14 +128,14 @@ impl Walk<'_> {
             return Ok(());
         }
         let found = self.here.held(l).iter().map(|&x| self.source_name(x)).collect::<Vec<_>>().join(", ");
-        Err(Failure::Contents {
+        Err(Failure::Contents(Box::new(Mismatch {
             site: self.site(),
             slot,
             read: self.target.name(l),
             expected: self.source_name(x),
             found: if found.is_empty() { "nothing known".to_owned() } else { found },
             because: self.suspect.as_ref().map(|failure| format!(" (and before that: {failure})")).unwrap_or_default(),
-        })
+        })))
     }
 
     /// What an indirect operand may be.

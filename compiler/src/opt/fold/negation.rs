@@ -36,7 +36,8 @@ impl Pass<'_> {
         let Some((bool, negation)) = self.negated(&x, &[test.1, instr]) else { return };
         // Whoever reads the predicate has to take over the negation.
         let users = self.uses[test.0].clone();
-        if users.iter().all(|&(user, _)| self.data(user).opcode == Opcode::Br) {
+        use Opcode::{Ball, Bany, Br, Braa, Brao};
+        if users.iter().all(|&(user, _)| matches!(self.data(user).opcode, Br | Braa | Brao | Bany | Ball)) {
             self.set(test.1, 0, bool);
             for (user, slot) in users {
                 self.program.instrs[user].srcs[usize::from(slot)].mods.toggle(Mods::NOT);

@@ -124,6 +124,11 @@ impl WriteMask {
         32 - self.0.leading_zeros()
     }
 
+    /// The components in the mask, in order.
+    pub fn components(self) -> impl Iterator<Item = u32> {
+        (0..self.span()).filter(move |&i| self.contains(i))
+    }
+
     /// Whether component `i` is in the mask.
     pub const fn contains(self, i: u32) -> bool {
         self.0 >> i & 1 != 0

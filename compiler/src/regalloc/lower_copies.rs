@@ -69,7 +69,7 @@ fn add(sequencer: &mut Sequencer, data: &InstrData) -> Option<()> {
             }
             for (dst, src) in data.dsts.iter().zip(&data.srcs) {
                 let base = register(&dst.place)?;
-                for k in (0..dst.mask.span()).filter(|&k| dst.mask.contains(k)) {
+                for k in dst.mask.components() {
                     let operand = component(src, k as u16)?;
                     sequencer.add(dst.class, base.offset(k as u16), src.class.file, &operand).then_some(())?;
                 }

@@ -94,6 +94,14 @@ pub struct ProgramReport {
 }
 
 impl ProgramReport {
+    /// Notes the verdict of a boundary, which took so long. Whether it ends the comparison.
+    fn note(&mut self, stage: Stage, verdict: Verdict, elapsed: Duration) -> bool {
+        self.times.run += elapsed;
+        let refuted = matches!(verdict, Verdict::Refuted(_));
+        self.boundaries.push((stage, verdict, elapsed));
+        refuted
+    }
+
     /// The first refutation.
     pub fn refutation(&self) -> Option<&Refutation> {
         self.boundaries.iter().find_map(|(_, verdict, _)| match verdict {
@@ -264,11 +272,7 @@ impl Checker {
                     difference,
                 }))
             });
-            let elapsed = start.elapsed();
-            report.times.run += elapsed;
-            let refuted = matches!(verdict, Verdict::Refuted(_));
-            report.boundaries.push((stage, verdict, elapsed));
-            if refuted {
+            if report.note(stage, verdict, start.elapsed()) {
                 return report;
             }
         }
@@ -319,12 +323,8 @@ impl Checker {
                     difference,
                 })),
             };
-            let elapsed = start.elapsed();
-            report.times.run += elapsed;
-            let refuted = matches!(verdict, Verdict::Refuted(_));
-            report.boundaries.push((stage, verdict, elapsed));
-            if refuted {
-                break;
+            if report.note(stage, verdict, start.elapsed()) {
+                return report;
             }
             let start = ThreadTime::now();
             let broken = rules::broken(stage, &program, &self.target, &terms);

@@ -6,9 +6,8 @@
 
 use super::facts::{Literal, Origin};
 use super::location::{Locations, Piece, Problem, pieces};
-use ir3_compiler::ir3::{
-    Attrs, Dst, Instr, InstrData, Opcode, Place, RegClass, RegFile, Round, Src, SrcOperand, Type, WriteMask,
-};
+use crate::semantics::exchange::exchange;
+use ir3_compiler::ir3::{Attrs, Dst, Instr, InstrData, Opcode, Place, RegClass, RegFile, Round, Src, SrcOperand, Type};
 use smallvec::SmallVec;
 
 /// Pieces that are written at once, each with what it gets.
@@ -39,14 +38,9 @@ pub fn moved(locations: &Locations<'_>, list: &[Instr]) -> Option<Result<Moved, 
             one(both(locations, data))
         }
         Opcode::ShrB => high_half(locations, data).map(|copies| copies.map(|copies| Moved { copies, instrs: 1 })),
-        Opcode::XorB => exchange(locations, list).map(|copies| copies.map(|copies| Moved { copies, instrs: 3 })),
+        Opcode::XorB => exchanged(locations, list).map(|copies| copies.map(|copies| Moved { copies, instrs: 3 })),
         _ => None,
     }
-}
-
-/// The components in a mask.
-pub fn components(mask: WriteMask) -> impl Iterator<Item = u32> {
-    (0..mask.span()).filter(move |&k| mask.contains(k))
 }
 
 /// Component `k` of a source, piece by piece, for a destination of a class.
@@ -117,7 +111,7 @@ pub fn whole(locations: &Locations<'_>, dst: &Dst, src: &Src, copies: &mut Copie
         copies.extend(to.zip(from.map(Origin::Piece)));
         return Ok(());
     }
-    for k in components(dst.mask) {
+    for k in dst.mask.components() {
         let from = read(locations, src, k, dst.class, false)?;
         write(locations, dst, k, &from, false, copies)?;
     }
@@ -139,7 +133,7 @@ fn split(locations: &Locations<'_>, data: &InstrData) -> Result<Copies, Problem>
         return Err("one destination, one source and a component".to_owned());
     };
     let mut copies = Copies::new();
-    for k in components(dst.mask) {
+    for k in dst.mask.components() {
         let from = read(locations, src, u32::from(*offset) + k, dst.class, false)?;
         write(locations, dst, k, &from, false, &mut copies)?;
     }
@@ -225,34 +219,15 @@ fn high_half(locations: &Locations<'_>, data: &InstrData) -> Option<Result<Copie
 }
 
 /// Three `xor.b` that exchange two registers.
-fn exchange(locations: &Locations<'_>, list: &[Instr]) -> Option<Result<Copies, Problem>> {
-    let [first, second, third, ..] = list else { return None };
-    let [first, second, third] = [first, second, third].map(|&instr| &locations.program.instrs[instr]);
-    let (a, b) = (first.dsts.first()?, second.dsts.first()?);
-    let reads = |data: &InstrData, dst: &Dst| {
-        data.srcs.iter().any(|src| src.place() == Some(&dst.place) && src.class == dst.class)
-    };
-    let is_step = |data: &InstrData, to: &Dst| {
-        data.opcode == Opcode::XorB
-            && is_plain(data)
-            && data.srcs.len() == 2
-            && matches!(data.dsts[..], [ref dst] if dst.place == to.place && dst.class == to.class)
-            && matches!(to.place, Place::Reg(_))
-            && to.mask == WriteMask::SCALAR
-            && matches!(to.class.file, RegFile::General | RegFile::Shared)
-            && reads(data, a)
-            && reads(data, b)
-    };
-    if a.place == b.place || a.class != b.class || !(is_step(first, a) && is_step(second, b) && is_step(third, a)) {
+fn exchanged(locations: &Locations<'_>, list: &[Instr]) -> Option<Result<Copies, Problem>> {
+    let (a, b) = exchange(locations.program, list)?;
+    let plain = list[..3].iter().all(|&instr| is_plain(&locations.program.instrs[instr]));
+    if !plain || a.class != b.class || a.class.file == RegFile::Address {
         return None;
     }
     let copies = || {
         let pieces_a = locations.component(&a.place, a.class, 0, true)?;
         let pieces_b = locations.component(&b.place, b.class, 0, true)?;
-        // Registers that overlap are not exchanged but wiped.
-        if pieces_a.start < pieces_b.end && pieces_b.start < pieces_a.end {
-            return Err("an exchange of a register with itself".to_owned());
-        }
         let to_b = pieces_b.clone().zip(pieces_a.clone().map(Origin::Piece));
         Ok(pieces_a.zip(pieces_b.map(Origin::Piece)).chain(to_b).collect())
     };

@@ -1,6 +1,6 @@
 //! An instruction that stands on both sides: its operands hold the same, so its results are the same.
 
-use super::copies::{components, moved};
+use super::copies::moved;
 use super::facts::{Here, Literal, Origin};
 use super::failure::{Failure, Mismatch};
 use super::location::{Locations, Piece, Problem};
@@ -98,7 +98,7 @@ impl Walk<'_> {
                 if let Some(region) = self.region(a.class, from, to)? {
                     return self.same_region(&region, slot);
                 }
-                for k in components(a.mask) {
+                for k in a.mask.components() {
                     let from = self.piece(self.source.component(from, a.class, k, false))?;
                     let named = !t.opcode.is_meta() && !is_vector(t);
                     let to = self.piece(self.target.component(to, b.class, k, named))?;
@@ -208,7 +208,7 @@ impl Walk<'_> {
                 self.write_region(&region, same);
                 continue;
             }
-            for k in components(a.mask) {
+            for k in a.mask.components() {
                 let x = self.piece(self.source.component(&a.place, a.class, k, false))?;
                 let named = !t.opcode.is_meta() && !is_vector(t);
                 let l = self.piece(self.target.component(&b.place, b.class, k, named))?;
@@ -267,11 +267,11 @@ impl Walk<'_> {
     }
 
     fn not_early(&self, t: &InstrData, dst: &Dst) -> Result<(), Failure> {
-        for k in components(dst.mask) {
+        for k in dst.mask.components() {
             let to = self.piece(self.target.component(&dst.place, dst.class, k, false))?;
             for src in &t.srcs {
                 let Some(place) = src.place().filter(|place| !is_relative(place)) else { continue };
-                for k in components(src.mask) {
+                for k in src.mask.components() {
                     let from = self.piece(self.target.component(place, src.class, k, false))?;
                     if from.start < to.end && to.start < from.end {
                         return Err(self.place("a result that is written early is on top of a source"));
@@ -342,7 +342,7 @@ impl Walk<'_> {
             let (SrcOperand::Place(from), SrcOperand::Place(to)) = (&a.operand, &b.operand) else {
                 return a.operand == b.operand;
             };
-            let all = components(a.mask).map(|k| {
+            let all = a.mask.components().map(|k| {
                 let from = self.source.component(from, a.class, k, false).ok()?;
                 let to = self.target.component(to, b.class, k, true).ok()?;
                 Some(from.zip(to).all(|(x, l)| self.here.held(l).contains(&x)))
@@ -359,7 +359,7 @@ impl Walk<'_> {
             return Err(Failure::Changed { site: self.site(), what });
         }
         for dst in &s.dsts {
-            for k in components(dst.mask) {
+            for k in dst.mask.components() {
                 for x in self.piece(self.source.component(&dst.place, dst.class, k, false))? {
                     self.here.overwrite_source(x);
                 }

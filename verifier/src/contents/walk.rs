@@ -1,7 +1,7 @@
 //! A walk through the blocks of both programs, side by side, until no more is learnt.
 
 use super::Proof;
-use super::copies::{Copies, Moved, components, moved, whole};
+use super::copies::{Copies, Moved, moved, whole};
 use super::facts::{Facts, Here, Origin};
 use super::failure::{Failure, Site};
 use super::liveness::LiveOut;
@@ -27,7 +27,8 @@ pub(super) struct Walk<'a> {
     dominators: Dominators,
     /// Where each instruction of the source stands.
     places: SecondaryMap<Instr, Option<(Block, u32)>>,
-    live: Option<[LiveOut; 2]>,
+    /// What is read behind each block of the source and of the target.
+    live: [LiveOut; 2],
     /// Bytes of scratch memory that the shader has itself: nothing else may be there.
     own_scratch: u32,
     block: Block,
@@ -64,7 +65,7 @@ impl<'a> Walk<'a> {
             operands: 0,
             dominators: Dominators::new(source, EdgeKind::Logical),
             places,
-            live: None,
+            live: [source, target].map(LiveOut::new),
             own_scratch: own_scratch(source),
             block: target.entry(),
             position: 0,
@@ -77,7 +78,6 @@ impl<'a> Walk<'a> {
 
     /// Walks until nothing changes. Facts only ever become fewer, so what cannot be shown on the way cannot be shown at the end.
     pub fn run(mut self) -> Result<Proof, Failure> {
-        self.live = Some([self.source.program, self.target.program].map(LiveOut::new));
         let edges = self.edges()?;
         let mut starts = SecondaryMap::<Block, Option<Facts>>::new();
         let mut ends = SecondaryMap::<Block, Option<Facts>>::new();
@@ -453,7 +453,7 @@ impl<'a> Walk<'a> {
         }
         let bytes = 2 * pieces(class);
         let mut copies = Copies::new();
-        for k in components(mask) {
+        for k in mask.components() {
             let slot = self.piece(locations.scratch(address + k * bytes, bytes))?;
             let register = self.piece(locations.component(place, class, k, false))?;
             if is_store {
@@ -468,7 +468,7 @@ impl<'a> Walk<'a> {
     /// What is known at the end of a block, of what may still be asked for.
     fn end(&mut self, block: Block) -> Facts {
         self.here.forget_lane();
-        let Some([source, target]) = &self.live else { return self.here.save(|_, _| true) };
+        let [source, target] = &self.live;
         self.here.save(|l, x| match self.target.value_of(l) {
             Some(value) => target.contains(block, value),
             None => self.source.value_of(x).is_none_or(|value| source.contains(block, value)),

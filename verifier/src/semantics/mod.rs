@@ -16,6 +16,7 @@ pub mod concrete;
 pub mod convert;
 pub mod domain;
 pub mod env;
+pub mod exchange;
 pub mod float;
 pub mod integer;
 pub mod ir3_alu;

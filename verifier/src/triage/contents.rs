@@ -99,7 +99,7 @@ fn moves(data: &InstrData) -> SmallVec<[Move<'_>; 4]> {
         (_, Attrs::Split { offset }, Some(dst), Some(src)) => moves.push((dst, 0, src, *offset)),
         _ => {
             for (dst, src) in data.dsts.iter().zip(&data.srcs) {
-                let components = (0..dst.mask.span()).filter(|&k| dst.mask.contains(k)).map(|k| k as u16);
+                let components = dst.mask.components().map(|k| k as u16);
                 moves.extend(components.map(|k| (dst, k, src, k)));
             }
         }
@@ -218,7 +218,7 @@ impl Flow<'_> {
         }
         if !is_copy(data) {
             for (n, dst) in data.dsts.iter().enumerate() {
-                for component in (0..dst.mask.span()).filter(|&k| dst.mask.contains(k)).map(|k| k as u16) {
+                for component in dst.mask.components().map(|k| k as u16) {
                     let root = Root::Result(instr, n as u8, component);
                     self.write(state, &dst.place, dst.class, component, root);
                 }

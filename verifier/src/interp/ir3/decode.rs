@@ -11,6 +11,7 @@ use super::storage::{Loc, Modifier, Read, Write};
 use super::{Decoded, Input};
 use crate::interp::Unsupported;
 use crate::interp::trace::Watched;
+use crate::semantics::exchange::exchange;
 use crate::semantics::memory::MAX_SCRATCH_BYTES;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::opcode::Numeric;
@@ -210,7 +211,7 @@ impl Decoder<'_> {
                 let dst = self.dst(data, 0)?;
                 let src = self.src(data, 0)?;
                 let mut pairs = Moves::new();
-                for k in components(dst.mask) {
+                for k in dst.mask.components() {
                     let src = self.slots.loc(src, u32::from(offset) + k, ConstWidth::Truncated)?;
                     pairs.push((Read::plain(src), self.slots.write(dst, k)?));
                 }
@@ -246,31 +247,9 @@ impl Decoder<'_> {
         }
     }
 
-    /// Three `xor.b` that exchange two registers, as targets without `swz` do it. Bits that mean nothing come through
-    /// an exchange as they are, so it is one, and not three operations on poison.
+    /// Three `xor.b` that exchange two registers, if the list begins with such.
     fn exchange(&mut self, instrs: &[Instr]) -> Result<bool> {
-        let [first, second, third, ..] = instrs else { return Ok(false) };
-        let [first, second, third] = [first, second, third].map(|&instr| &self.program.instrs[instr]);
-        let (Some(a), Some(b)) = (first.dsts.first(), second.dsts.first()) else { return Ok(false) };
-        let is_step = |data: &InstrData, dst: &Dst| {
-            let reads = |dst: &Dst| {
-                data.srcs
-                    .iter()
-                    .any(|src| src.place() == Some(&dst.place) && src.class == dst.class && src.mods.is_empty())
-            };
-            data.opcode == Opcode::XorB
-                && data.repeat == 0
-                && matches!(data.dsts[..], [ref found] if found.place == dst.place && found.class == dst.class)
-                && matches!(dst.place, Place::Reg(_))
-                && dst.mask == WriteMask::SCALAR
-                && dst.class.file != RegFile::Predicate
-                && data.srcs.len() == 2
-                && reads(a)
-                && reads(b)
-        };
-        if a.place == b.place || !(is_step(first, a) && is_step(second, b) && is_step(third, a)) {
-            return Ok(false);
-        }
+        let Some((a, b)) = exchange(self.program, instrs) else { return Ok(false) };
         let here = self.here();
         let (to_a, to_b) = (self.slots.write(a, 0)?, self.slots.write(b, 0)?);
         let pairs = [(Read::plain(to_b.loc), to_a), (Read::plain(to_a.loc), to_b)];
@@ -408,7 +387,7 @@ impl Decoder<'_> {
             }
             return Ok(());
         }
-        for k in components(dst.mask) {
+        for k in dst.mask.components() {
             let read = self.slots.plain(src, k)?;
             let read = narrowed(read, src.class, dst.class);
             pairs.push((read, self.slots.write(dst, k)?));
@@ -443,7 +422,7 @@ impl Decoder<'_> {
     fn input(&mut self, data: &InstrData) -> Result {
         let Attrs::Input(Some(kind)) = data.attrs else { return Err("which input it is is not known".to_owned()) };
         let dst = self.dst(data, 0)?;
-        for k in components(dst.mask) {
+        for k in dst.mask.components() {
             let write = self.slots.write(dst, k)?;
             let input = self.out.inputs.len() as u32;
             let mut clash = false;
@@ -457,11 +436,6 @@ impl Decoder<'_> {
         }
         Ok(())
     }
-}
-
-/// The components in a mask.
-fn components(mask: WriteMask) -> impl Iterator<Item = u32> {
-    (0..mask.span()).filter(move |&k| mask.contains(k))
 }
 
 /// A full value that goes to a half destination loses its high bits.

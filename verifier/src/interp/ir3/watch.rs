@@ -193,7 +193,7 @@ impl Decoder<'_> {
     }
 
     fn sources(&mut self, i: usize, src: &Src, mask: WriteMask, out: &mut Vec<Operand<Read>>) {
-        for k in (0..mask.span()).filter(|&k| mask.contains(k)) {
+        for k in mask.components() {
             self.component(i, src, k, out);
         }
     }
@@ -205,7 +205,7 @@ impl Decoder<'_> {
     }
 
     fn destinations(&mut self, i: usize, dst: &Dst, out: &mut Vec<Operand<Read>>) {
-        for k in (0..dst.mask.span()).filter(|&k| dst.mask.contains(k)) {
+        for k in dst.mask.components() {
             if let Ok(write) = self.slots().write(dst, k) {
                 out.push(operand(self.slots(), i, k, write.loc));
             }

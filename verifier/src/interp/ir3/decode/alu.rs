@@ -1,6 +1,6 @@
 //! Arithmetic and moves.
 
-use super::{Decoder, Moves, Result, components, narrowed};
+use super::{Decoder, Moves, Result, narrowed};
 use crate::interp::ir3::op::Op;
 use crate::interp::ir3::storage::{Loc, Modifier, Read, Write};
 use crate::semantics::Kernel;
@@ -147,6 +147,6 @@ impl Decoder<'_> {
     /// The components that destination 0 has.
     pub(super) fn results(&mut self, data: &InstrData) -> Result<Vec<(u32, Write)>> {
         let dst = self.dst(data, 0)?;
-        components(dst.mask).map(|k| Ok((k, self.slots.write(dst, k)?))).collect()
+        dst.mask.components().map(|k| Ok((k, self.slots.write(dst, k)?))).collect()
     }
 }

@@ -63,7 +63,7 @@ impl Decoder<'_> {
                 let Some(&output) = self.program.outputs.get(usize::from(output)) else {
                     return Err(format!("no output {output}"));
                 };
-                for k in super::components(data.srcs[i].mask) {
+                for k in data.srcs[i].mask.components() {
                     let read = self.source(data, i, k)?;
                     self.out.outputs.push((output, k, read));
                 }

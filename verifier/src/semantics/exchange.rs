@@ -1,0 +1,28 @@
+//! Three `xor.b` that exchange two registers, as targets without `swz` do it.
+//!
+//! Bits that mean nothing come through an exchange as they are, so it is one, and not three operations on poison.
+
+use ir3_compiler::ir3::{Dst, Instr, InstrData, Opcode, Place, Program, RegFile, WriteMask};
+
+/// The registers that the first three of these instructions exchange, if that is what they do.
+pub fn exchange<'a>(program: &'a Program, instrs: &[Instr]) -> Option<(&'a Dst, &'a Dst)> {
+    let [first, second, third, ..] = instrs else { return None };
+    let [first, second, third] = [first, second, third].map(|&instr| &program.instrs[instr]);
+    let (a, b) = (first.dsts.first()?, second.dsts.first()?);
+    let is_step = |data: &InstrData, dst: &Dst| {
+        let reads = |dst: &Dst| {
+            data.srcs.iter().any(|src| src.place() == Some(&dst.place) && src.class == dst.class && src.mods.is_empty())
+        };
+        data.opcode == Opcode::XorB
+            && data.repeat == 0
+            && matches!(data.dsts[..], [ref found] if found.place == dst.place && found.class == dst.class)
+            && matches!(dst.place, Place::Reg(_))
+            && dst.mask == WriteMask::SCALAR
+            && dst.class.file != RegFile::Predicate
+            && data.srcs.len() == 2
+            && reads(a)
+            && reads(b)
+    };
+    let steps = is_step(first, a) && is_step(second, b) && is_step(third, a);
+    (a.place != b.place && steps).then_some((a, b))
+}

@@ -246,6 +246,7 @@ pub fn run_stage(
 ) -> Result<Change, CompileError> {
     let of_registers = |error| CompileError::of_registers(stage, error);
     let uses = |feature| options.features.contains(feature);
+    let predicate_registers = || if uses(Feature::PredicateRegisters) { target.num_predicates } else { 1 };
     if is_idle(stage, program, target, options).map_err(of_registers)? {
         return Ok(Change::Nothing);
     }
@@ -279,13 +280,11 @@ pub fn run_stage(
         ),
         Stage::Predication => opt::predication::run(program),
         Stage::Predicates => {
-            let registers = if uses(Feature::PredicateRegisters) { target.num_predicates } else { 1 };
-            regalloc::predicates_within(program, target, registers).map_err(of_registers)?;
+            regalloc::predicates_within(program, target, predicate_registers()).map_err(of_registers)?;
         }
         Stage::Schedule => {
             let predicates = uses(Feature::PredicateScheduling);
-            let registers = if uses(Feature::PredicateRegisters) { target.num_predicates } else { 1 };
-            let rules = schedule::dependencies::Rules { predicates, registers };
+            let rules = schedule::dependencies::Rules { predicates, registers: predicate_registers() };
             schedule::before::run(program, target, options.registers.files(target), rules);
         }
         Stage::SharedRegisters => {

@@ -1,8 +1,8 @@
 //! What a result must be, whatever it computes: the rules of ir3, and no more registers than there may be.
 //!
 //! A register that no encoding can name, or one beyond the limit, holds its value in the interpreter as any other does, and
-//! so does an input or output in another register than the one that was given: running the program shows nothing. A program that breaks a rule is refused as the compiler's own mistake, and
-//! is found, reduced and kept as such.
+//! so does an input or output in another register than the one that was given: running the program shows nothing. A
+//! program that breaks a rule is refused as the compiler's own mistake, and is found, reduced and kept as such.
 
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};

@@ -10,4 +10,5 @@ pub mod plants;
 pub mod reduce;
 pub mod report;
 pub mod semantics;
+pub mod terms;
 pub mod triage;

@@ -6,7 +6,7 @@
 //! terms may take them as uninterpreted functions. Every float operation gives the canonical NaN if it gives a NaN.
 
 /// A binary floating-point format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Format {
     /// binary16.
     F16,
@@ -79,7 +79,7 @@ impl Format {
 }
 
 /// Which way a result that is not exact goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rounding {
     /// To the nearest, ties to even.
     Even,
@@ -94,7 +94,7 @@ pub enum Rounding {
 }
 
 /// A function that no instruction computes exactly. Its value is that of Rust's `f64` function, rounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Function {
     /// 1/x
     Reciprocal,

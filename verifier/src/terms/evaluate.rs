@@ -1,0 +1,130 @@
+//! The values of terms, for numbers in the place of variables.
+//!
+//! A sample is one choice of a value for every variable and of a meaning for every uninterpreted function, by a hash of its
+//! name. Terms that differ in a sample differ; terms that agree in all samples may be equal.
+
+use super::{Op, Term, Terms, build};
+use crate::semantics::concrete::{Concrete, mask, signed};
+use crate::semantics::domain::Domain;
+use crate::semantics::env::hash;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use smallvec::SmallVec;
+
+/// How many samples a term is evaluated on.
+pub const SAMPLES: usize = 32;
+
+/// The values of a term.
+pub type Sample = [u64; SAMPLES];
+
+/// An operation on numbers. Shift counts may be anything.
+pub(super) fn operation(op: Op, width: u32, widths: &[u32], a: &[u64]) -> u64 {
+    let d = &mut Concrete;
+    let w = widths.first().copied().unwrap_or(width);
+    let value = match op {
+        Op::Constant(bits) => bits,
+        Op::Variable(_) | Op::Apply(_) => unreachable!("not an operation on numbers"),
+        Op::Not => !a[0],
+        Op::And => a.iter().fold(u64::MAX, |x, y| x & y),
+        Op::Xor => a.iter().fold(0, |x, y| x ^ y),
+        Op::Add => a.iter().fold(0, |x: u64, &y| x.wrapping_add(y)),
+        Op::Mul => a.iter().fold(1, |x: u64, &y| x.wrapping_mul(y)),
+        Op::Udiv => a[0].checked_div(a[1]).unwrap_or(u64::MAX),
+        Op::Urem => a[0].checked_rem(a[1]).unwrap_or(a[0]),
+        Op::Shl => {
+            if a[1] >= w.into() {
+                0
+            } else {
+                a[0] << a[1]
+            }
+        }
+        Op::Lshr => {
+            if a[1] >= w.into() {
+                0
+            } else {
+                a[0] >> a[1]
+            }
+        }
+        Op::Ashr => (signed(w, a[0]) >> a[1].min(u64::from(w) - 1)) as u64,
+        Op::Eq => u64::from(a[0] == a[1]),
+        Op::Ult => u64::from(a[0] < a[1]),
+        Op::Slt => u64::from(signed(w, a[0]) < signed(w, a[1])),
+        Op::Ite => {
+            if a[0] & 1 != 0 {
+                a[1]
+            } else {
+                a[2]
+            }
+        }
+        Op::Zext => a[0],
+        Op::Sext => signed(w, a[0]) as u64,
+        Op::Extract(low) => a[0] >> low,
+        Op::Concat => a[0] << widths[1] | a[1],
+        Op::UmulHigh => d.umul_high(w, a[0], a[1]),
+        Op::SmulHigh => d.smul_high(w, a[0], a[1]),
+        Op::Popcount => d.popcount(w, a[0]),
+        Op::Clz => d.clz(w, a[0]),
+        Op::Reverse => d.reverse(w, a[0]),
+        Op::Float(op) => build::float(d, op, a),
+    };
+    value & mask(width)
+}
+
+/// The values of terms on samples, kept: each term is evaluated once.
+#[derive(Default)]
+pub struct Samples {
+    values: Vec<Sample>,
+    widths: SecondaryMap<Term, u8>,
+}
+
+impl Samples {
+    /// The values of a term.
+    pub fn of(&mut self, terms: &Terms, term: Term) -> &Sample {
+        // Arguments have lower numbers, so everything up to the term can be evaluated in order.
+        while self.values.len() <= term.index() {
+            let next = Term::new(self.values.len());
+            let value = self.evaluate(terms, next);
+            self.widths[next] = terms.width(next) as u8;
+            self.values.push(value);
+        }
+        &self.values[term.index()]
+    }
+
+    fn evaluate(&self, terms: &Terms, term: Term) -> Sample {
+        let node = terms.node(term);
+        let width = u32::from(node.width);
+        let widths: SmallVec<[u32; 4]> = node.args.iter().map(|&arg| self.widths[arg].into()).collect();
+        let mut out = [0; SAMPLES];
+        let mut args = SmallVec::<[u64; 4]>::new();
+        for (i, out) in out.iter_mut().enumerate() {
+            args.clear();
+            args.extend(node.args.iter().map(|arg| self.values[arg.index()][i]));
+            *out = match node.op {
+                Op::Variable(name) => value_of(text_hash(terms.text(name)), i, width),
+                Op::Apply(name) => {
+                    let key = args.iter().fold(text_hash(terms.text(name)), |key, &arg| hash(&[key, arg]));
+                    value_of(key, i, width)
+                }
+                op => operation(op, width, &widths, &args),
+            };
+        }
+        out
+    }
+}
+
+fn text_hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The value of something that may have any: now and then one of the numbers at which operations have their corners.
+fn value_of(key: u64, sample: usize, width: u32) -> u64 {
+    let h = hash(&[key, sample as u64]);
+    let bits = hash(&[h]);
+    let value = match h % 8 {
+        0 => bits % 4,
+        1 => u64::MAX - bits % 3,
+        2 => 1 << (width - 1) | bits % 2,
+        3 => bits & 0xff,
+        _ => bits,
+    };
+    value & mask(width)
+}

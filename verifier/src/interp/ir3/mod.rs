@@ -21,10 +21,10 @@
 //! been legalized. `bar` and the fences do nothing to a single wave.
 
 mod decode;
-mod op;
+pub(crate) mod op;
 mod run;
-mod slots;
-mod storage;
+pub(crate) mod slots;
+pub(crate) mod storage;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -40,36 +40,36 @@ use storage::{Read, Write};
 /// A program that is ready to run, any number of times.
 #[derive(Clone, Debug)]
 pub struct Decoded {
-    ops: Vec<Op>,
+    pub(crate) ops: Vec<Op>,
     /// The names of the instructions that may have no meaning, for messages.
-    sites: Vec<(Instr, &'static str)>,
-    blocks: Vec<Block>,
-    copies: Vec<(Read, Write)>,
+    pub(crate) sites: Vec<(Instr, &'static str)>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) copies: Vec<(Read, Write)>,
     /// Rows that moves need where all are read before one is written: two a move.
-    stage: usize,
-    inputs: Vec<Input>,
-    outputs: Vec<(Output, u32, Read)>,
-    memory: Vec<op::Memory>,
-    textures: Vec<op::Texture>,
-    slots: u32,
-    immediates: Vec<(u32, u32)>,
-    consts: Vec<(u16, ConstWidth, u32)>,
-    driver_params: Vec<DriverParam>,
-    driver_immediates: Vec<(u16, u32)>,
-    launch: Launch,
+    pub(crate) stage: usize,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) outputs: Vec<(Output, u32, Read)>,
+    pub(crate) memory: Vec<op::Memory>,
+    pub(crate) textures: Vec<op::Texture>,
+    pub(crate) slots: u32,
+    pub(crate) immediates: Vec<(u32, u32)>,
+    pub(crate) consts: Vec<(u16, ConstWidth, u32)>,
+    pub(crate) driver_params: Vec<DriverParam>,
+    pub(crate) driver_immediates: Vec<(u16, u32)>,
+    pub(crate) launch: Launch,
     /// Bytes of memory that each lane has; 0 where that is not known.
-    scratch_size: u32,
+    pub(crate) scratch_size: u32,
 }
 
 /// A component of a `_meta:in`.
 #[derive(Clone, Copy, Debug)]
-struct Input {
-    kind: InputKind,
-    component: u32,
-    half: bool,
-    dst: Write,
+pub(crate) struct Input {
+    pub(crate) kind: InputKind,
+    pub(crate) component: u32,
+    pub(crate) half: bool,
+    pub(crate) dst: Write,
     /// Another input has the same register. All inputs are there when the program starts, so neither is.
-    clash: bool,
+    pub(crate) clash: bool,
 }
 
 impl Decoded {

@@ -8,7 +8,7 @@ use ir3_compiler::ir3::{AddressSpace, Instr, ShuffleMode, Type};
 /// One thing to do for all executing lanes. An instruction becomes one of these for each component that it writes, or
 /// a few, where it addresses registers indirectly.
 #[derive(Clone, Debug)]
-pub(super) enum Op {
+pub(crate) enum Op {
     /// A kernel of one source.
     Alu1 {
         /// The kernel.
@@ -208,7 +208,7 @@ pub(super) enum Op {
 
 /// What a half operand takes of a word of the constant file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum ConstWidth {
+pub(crate) enum ConstWidth {
     /// The whole word.
     Full,
     /// Its low 16 bits.
@@ -219,7 +219,7 @@ pub(super) enum ConstWidth {
 
 /// A row of slots, or of halves of slots.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Elements {
+pub(crate) struct Elements {
     /// The slot of element 0 (with the first half of which it begins, if `halves`).
     pub slot: u32,
     /// Index of the first half in `slot`, if `halves`.
@@ -245,7 +245,7 @@ impl Elements {
 
 /// Moves that happen at once: a range of [`Decoded`](super::Decoded)'s moves.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Copies {
+pub(crate) struct Copies {
     /// The first.
     pub start: u32,
     /// Behind the last.
@@ -256,7 +256,7 @@ pub(super) struct Copies {
 
 /// Which lane is read.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Which {
+pub(crate) enum Which {
     /// The first that executes.
     First,
     /// The last that executes.
@@ -267,7 +267,7 @@ pub(super) enum Which {
 
 /// Reduction and scans.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scan {
+pub(crate) struct Scan {
     /// The operation.
     pub kernel: fn(&mut Row, &Row, &Row),
     /// The values are those of clusters of 8 lanes, combined already, up to each lane.
@@ -290,7 +290,7 @@ pub(super) struct Scan {
 
 /// A way out of a block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
+pub(crate) struct Edge {
     /// Position of the next block in the layout.
     pub to: u32,
     /// Moves into its phis.
@@ -299,7 +299,7 @@ pub(super) struct Edge {
 
 /// Which lanes take a branch's first edge.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Condition {
+pub(crate) enum Condition {
     /// Where this holds.
     Is(Read),
     /// Where both hold.
@@ -320,7 +320,7 @@ pub(super) enum Condition {
 
 /// How a block ends.
 #[derive(Clone, Debug)]
-pub(super) enum Terminator {
+pub(crate) enum Terminator {
     /// The lanes end; these are the sources of the outputs, a range of [`Decoded`](super::Decoded)'s outputs.
     End(u32, u32),
     /// They go on.
@@ -333,7 +333,7 @@ pub(super) enum Terminator {
 
 /// A block.
 #[derive(Clone, Debug)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// Its first operation.
     pub start: u32,
     /// Behind its last operation.
@@ -346,7 +346,7 @@ pub(super) struct Block {
 
 /// A number that an instruction has in itself or in a register.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Number {
+pub(crate) enum Number {
     /// Known.
     Fixed(u32),
     /// `source >> shift & mask`.
@@ -362,7 +362,7 @@ pub(super) enum Number {
 
 /// Which resource an access is to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Resource {
+pub(crate) struct Resource {
     /// Its descriptor set, if it is bindless.
     pub set: Option<Number>,
     /// Its index.
@@ -371,7 +371,7 @@ pub(super) struct Resource {
 
 /// Where in a memory an access is.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// Nowhere: a size.
     None,
     /// At a byte address: see [`linear_address`](ir3_compiler::ir3::access::linear_address).
@@ -391,7 +391,7 @@ pub(super) enum Place {
 
 /// An access to memory.
 #[derive(Clone, Debug)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     /// What is done.
     pub action: MemoryAction,
     /// Which memory.
@@ -414,7 +414,7 @@ pub(super) struct Memory {
 
 /// A question to a texture.
 #[derive(Clone, Debug)]
-pub(super) struct Texture {
+pub(crate) struct Texture {
     /// What is asked.
     pub kind: TextureKind,
     /// Which texture.

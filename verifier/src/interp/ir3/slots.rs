@@ -15,7 +15,7 @@ const GENERAL: u32 = 48 * 4;
 const SHARED: u32 = 8 * 4;
 
 /// Gives every place that a program names its slots, in the order in which they are asked for.
-pub(super) struct Slots<'a> {
+pub(crate) struct Slots<'a> {
     program: &'a Program,
     merged: bool,
     /// Number of slots.
@@ -35,7 +35,7 @@ pub(super) struct Slots<'a> {
 }
 
 /// What cannot be said of an operand, in words.
-pub(super) type Problem = String;
+pub(crate) type Problem = String;
 
 impl<'a> Slots<'a> {
     /// No slots so far.
@@ -297,7 +297,7 @@ impl<'a> Slots<'a> {
 }
 
 /// What the modifiers of source `i` do.
-pub(super) fn modifier(data: &InstrData, i: usize) -> Result<Modifier, Problem> {
+pub(crate) fn modifier(data: &InstrData, i: usize) -> Result<Modifier, Problem> {
     let src = &data.srcs[i];
     if src.mods.is_empty() {
         Ok(Modifier::None)

@@ -13,7 +13,7 @@ use crate::semantics::{LANES, Row};
 
 /// Which bits of a slot an operand is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// All of it.
     Whole,
     /// The low half of a merged register.
@@ -24,7 +24,7 @@ pub(super) enum Part {
 
 /// A component of an operand: a slot, or half of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Loc {
+pub(crate) struct Loc {
     /// The slot.
     pub slot: u32,
     /// The bits of it.
@@ -45,7 +45,7 @@ impl Loc {
 
 /// What is done to an operand as it is read.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Modifier {
+pub(crate) enum Modifier {
     /// Nothing.
     None,
     /// The other truth value.
@@ -58,7 +58,7 @@ pub(super) enum Modifier {
 
 /// A source component.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
+pub(crate) struct Read {
     /// Where it is.
     pub loc: Loc,
     /// What is done to it.
@@ -74,7 +74,7 @@ impl Read {
 
 /// A destination component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Write {
+pub(crate) struct Write {
     /// Where it is.
     pub loc: Loc,
     /// One value for the wave, that of the first active lane.
@@ -82,7 +82,7 @@ pub(super) struct Write {
 }
 
 /// The lanes that execute.
-pub(super) struct Active {
+pub(crate) struct Active {
     /// One bit a lane.
     pub mask: u64,
     /// They are all the lanes that there still are, so nobody can tell what is written to the others.
@@ -111,7 +111,7 @@ impl Active {
 
 /// The slots of a wave.
 #[derive(Default)]
-pub(super) struct Storage {
+pub(crate) struct Storage {
     /// The rows.
     pub words: Vec<Row>,
     /// Two masks a slot.

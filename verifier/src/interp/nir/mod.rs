@@ -15,7 +15,7 @@
 //! destination from one array.
 
 mod decode;
-mod op;
+pub(crate) mod op;
 mod run;
 mod watch;
 
@@ -28,10 +28,10 @@ use crate::semantics::env::{Env, Launch};
 /// A shader, decoded.
 #[derive(Debug)]
 pub struct Decoded {
-    code: op::Code,
-    launch: Launch,
+    pub(crate) code: op::Code,
+    pub(crate) launch: Launch,
     /// Bytes of memory that each lane has; 0 where that is not known.
-    scratch_size: u32,
+    pub(crate) scratch_size: u32,
 }
 
 impl Decoded {

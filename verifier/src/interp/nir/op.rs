@@ -9,17 +9,17 @@ use crate::semantics::memory::Atomic;
 use crate::semantics::{Row, Select};
 
 /// The number of a row.
-pub(super) type R = u32;
+pub(crate) type R = u32;
 
 /// The row of undefined values: poison in every lane.
-pub(super) const UNDEFINED: R = 0;
+pub(crate) const UNDEFINED: R = 0;
 
 /// A list of rows in a table of the code: from, to.
-pub(super) type List = (u32, u32);
+pub(crate) type List = (u32, u32);
 
 /// A kernel with its rows, for those that have many.
 #[derive(Debug)]
-pub(super) struct Wide {
+pub(crate) struct Wide {
     pub kernel: fn(&mut [Row], &[&Row]),
     pub dst: R,
     pub count: u32,
@@ -30,7 +30,7 @@ pub(super) struct Wide {
 
 /// A read or write of memory.
 #[derive(Debug)]
-pub(super) struct Access {
+pub(crate) struct Access {
     pub action: Action,
     pub space: AddressSpace,
     /// The row of the buffer's or image's identity.
@@ -44,7 +44,7 @@ pub(super) struct Access {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Action {
+pub(crate) enum Action {
     Load,
     Store,
     /// The rows are those of the result; data and comparand have a low and a high word, for 64 bits.
@@ -58,7 +58,7 @@ pub(super) enum Action {
 }
 
 #[derive(Debug)]
-pub(super) enum Place {
+pub(crate) enum Place {
     None,
     Linear { base: Option<[R; 2]>, index: Option<R>, scale: u8, offset: i32 },
     Texel(SmallVec<[R; 4]>),
@@ -66,7 +66,7 @@ pub(super) enum Place {
 
 /// A question to a texture.
 #[derive(Debug)]
-pub(super) struct Texture {
+pub(crate) struct Texture {
     pub kind: TextureKind,
     pub texture: Number,
     pub sampler: Number,
@@ -79,21 +79,21 @@ pub(super) struct Texture {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Operand {
+pub(crate) enum Operand {
     Row(R),
     Bits(u32),
 }
 
 /// The identity of a texture or sampler: a number, plus a row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Number {
+pub(crate) struct Number {
     pub base: u32,
     pub row: Option<R>,
 }
 
 /// What comes from outside.
 #[derive(Debug)]
-pub(super) enum Input {
+pub(crate) enum Input {
     /// Component, and what is done to it.
     System(SystemValue, u32, Adapt),
     /// Base, component, whether of 16 bits.
@@ -107,7 +107,7 @@ pub(super) enum Input {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Adapt {
+pub(crate) enum Adapt {
     /// Nothing.
     No,
     /// Sixteenths, as integers, to floats.
@@ -118,14 +118,14 @@ pub(super) enum Adapt {
 
 /// An operation across lanes, on each row of a value.
 #[derive(Debug)]
-pub(super) struct Lanes {
+pub(crate) struct Lanes {
     pub kind: LaneKind,
     /// Destination, source.
     pub rows: SmallVec<[(R, R); 4]>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum LaneKind {
+pub(crate) enum LaneKind {
     /// True in the first active lane.
     Elect,
     VoteAny,
@@ -178,7 +178,7 @@ pub(super) enum LaneKind {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Shuffle {
+pub(crate) enum Shuffle {
     Index,
     Xor,
     Up,
@@ -188,7 +188,7 @@ pub(super) enum Shuffle {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scan {
+pub(crate) struct Scan {
     pub kernel: fn(&mut Row, &Row, &Row),
     pub identity: u32,
     pub result: ScanResult,
@@ -201,7 +201,7 @@ pub(super) struct Scan {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScanResult {
+pub(crate) enum ScanResult {
     Reduce,
     Inclusive,
     Exclusive,
@@ -209,7 +209,7 @@ pub(super) enum ScanResult {
 
 /// A local array.
 #[derive(Debug)]
-pub(super) struct ArrayAccess {
+pub(crate) struct ArrayAccess {
     /// First row, number of elements, rows of an element.
     pub first: R,
     pub length: u32,
@@ -224,7 +224,7 @@ pub(super) struct ArrayAccess {
 
 /// An output or a word of the constant file that is stored.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(crate) struct Output {
     pub base: u16,
     pub component: u8,
     pub row: R,
@@ -232,7 +232,7 @@ pub(super) struct Output {
 
 /// One operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Op {
+pub(crate) enum Op {
     // Values. The flag `keep` says that inactive lanes keep what they have.
     One {
         kernel: fn(&mut Row, &Row),
@@ -353,7 +353,7 @@ pub(super) enum Op {
 
 /// A decoded function.
 #[derive(Debug, Default)]
-pub(super) struct Code {
+pub(crate) struct Code {
     pub ops: Vec<Op>,
     pub rows: u32,
     /// Rows with the same bits in all lanes.

@@ -5,6 +5,7 @@ pub mod contents;
 pub mod generate;
 pub mod interp;
 pub mod mesa;
+pub mod mutate;
 mod panics;
 pub mod plants;
 pub mod reduce;

@@ -1,0 +1,167 @@
+//! Random single changes to a program: what a miscompilation looks like, one instruction at a time.
+//!
+//! A [`Kind`] says what is changed: an operand, the operation, a copy, an access to memory, the way that lanes go. [`Sites`] are
+//! the instructions of a program that matter to something; a kind is tried at one after the other, from a random one on, until
+//! there is one that it is for. What comes of it is a function of the program and one random number.
+//!
+//! A changed program need not be valid, nor need it mean anything else than before: whoever plants changes asks the validator
+//! and the interpreter.
+
+mod control;
+mod copies;
+mod interface;
+mod memory;
+mod operands;
+mod operations;
+mod textures;
+
+use ir3_compiler::ir3::{Block, Instr, InstrData, Program};
+use std::collections::HashSet;
+
+/// Where a change may happen, and what it may draw from.
+pub struct Site {
+    /// The block.
+    pub block: Block,
+    /// Position in it.
+    pub index: usize,
+    /// The instruction.
+    pub instr: Instr,
+    /// Decides what is left open.
+    pub random: u64,
+}
+
+impl Site {
+    /// One of `items`.
+    fn pick<T: Copy>(&self, items: &[T]) -> Option<T> {
+        (!items.is_empty()).then(|| items[(self.random >> 8) as usize % items.len()])
+    }
+
+    /// One of `items`, but not `current`.
+    fn other<T: Copy + PartialEq>(&self, items: &[T], current: T) -> Option<T> {
+        let others: Vec<T> = items.iter().copied().filter(|&item| item != current).collect();
+        self.pick(&others)
+    }
+
+    fn coin(&self) -> bool {
+        self.random >> 40 & 1 != 0
+    }
+}
+
+/// Changes the instruction of a site; false if nothing was changed.
+pub type Change = fn(&mut Program, &Site) -> bool;
+
+/// A kind of change.
+pub struct Kind {
+    /// For tables.
+    pub name: &'static str,
+    change: Change,
+}
+
+impl Kind {
+    /// Changes one of the instructions of `sites` that the kind is for; false if there is none.
+    pub fn apply(&self, program: &mut Program, sites: &Sites, random: u64) -> bool {
+        let sites = &sites.0;
+        let start = random as usize % sites.len().max(1);
+        (0..sites.len()).any(|i| {
+            let (block, index, instr) = sites[(start + i) % sites.len()];
+            (self.change)(program, &Site { block, index, instr, random })
+        })
+    }
+}
+
+const fn kind(name: &'static str, change: Change) -> Kind {
+    Kind { name, change }
+}
+
+/// All kinds.
+pub static KINDS: &[Kind] = &[
+    kind("swap sources", operands::swap_sources),
+    kind("other source", operands::other_source),
+    kind("other destination", operands::other_destination),
+    kind("drop instruction", memory::drop_instruction),
+    kind("swap instructions", operands::swap_instructions),
+    kind("drop store", memory::drop_store),
+    kind("repeat store later", memory::repeat_store),
+    kind("immediate +-1", operands::immediate),
+    kind("constant +-1", operands::constant),
+    kind("other condition", operations::condition),
+    kind("source modifier", operands::modifier),
+    kind("saturation", operations::saturation),
+    kind("other operation", operations::operation),
+    kind("constant result", operations::constant_result),
+    kind("operation left out", operations::left_out),
+    kind("split offset", copies::split_offset),
+    kind("swap in collect", copies::swap_in_collect),
+    kind("drop a copy", copies::drop_copy),
+    kind("swap copies", copies::swap_copies),
+    kind("swap in phi", copies::swap_in_phi),
+    kind("other phi source", copies::phi_source),
+    kind("loop-carried value", copies::loop_carried),
+    kind("invert branch", control::invert_branch),
+    kind("other predicate", control::other_predicate),
+    kind("swap successors", control::swap_successors),
+    kind("branch target", control::branch_target),
+    kind("move types", operations::move_types),
+    kind("rounding", operations::rounding),
+    kind("memory components", memory::memory_components),
+    kind("memory offset", memory::memory_offset),
+    kind("memory type", memory::memory_type),
+    kind("memory space", memory::memory_space),
+    kind("memory order", memory::memory_order),
+    kind("texture index", textures::texture_index),
+    kind("sampler index", textures::sampler_index),
+    kind("texture flags", textures::texture_flags),
+    kind("texture type", textures::texture_type),
+    kind("output slot", interface::output_slot),
+    kind("input kind", interface::input_kind),
+    kind("input component", interface::input_component),
+    kind("other half", operands::other_half),
+    kind("write mask", operands::write_mask),
+    kind("driver param", interface::driver_param),
+    kind("kill for demote", control::kill),
+];
+
+/// The instructions of a program that matter to something: all in registers, those with an effect and what they need in
+/// SSA form.
+pub struct Sites(Vec<(Block, usize, Instr)>);
+
+impl Sites {
+    /// Those of `program`.
+    #[must_use]
+    pub fn new(program: &Program) -> Self {
+        let live = live(program);
+        let mut sites = Vec::new();
+        for &block in &program.layout {
+            for (index, &instr) in program.blocks[block].instrs.iter().enumerate() {
+                if live.contains(&instr) {
+                    sites.push((block, index, instr));
+                }
+            }
+        }
+        Self(sites)
+    }
+}
+
+fn live(program: &Program) -> HashSet<Instr> {
+    let mut live = HashSet::new();
+    let mut work: Vec<Instr> = Vec::new();
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        let root = data.dsts.iter().all(|dst| dst.value().is_none()) || data.opcode.has_side_effect();
+        if root {
+            work.push(instr);
+        }
+    }
+    while let Some(instr) = work.pop() {
+        if live.insert(instr) {
+            work.extend(
+                program.instrs[instr].srcs.iter().filter_map(|src| src.value()).map(|v| program.values[v].instr),
+            );
+        }
+    }
+    live
+}
+
+fn data<'a>(program: &'a mut Program, site: &Site) -> &'a mut InstrData {
+    &mut program.instrs[site.instr]
+}

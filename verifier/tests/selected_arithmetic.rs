@@ -221,9 +221,9 @@ fn operands(case: &Case, round: u64) -> (Vec<Row>, BTreeMap<String, Vec<u32>>) {
 fn expected(case: &Case, kernel: Kernel, rows: &[Row]) -> Vec<Row> {
     let mut out = vec![[0; LANES]; case.results() * if case.dst_bits == 64 { 2 } else { 1 }];
     match kernel {
-        Kernel::One(f) => f(&mut out[0], &rows[0]),
-        Kernel::Two(f) => f(&mut out[0], &rows[0], &rows[1]),
-        Kernel::Three(f) => f(&mut out[0], &rows[0], &rows[1], &rows[2]),
+        Kernel::One(f) => (f.run)(&mut out[0], &rows[0]),
+        Kernel::Two(f) => (f.run)(&mut out[0], &rows[0], &rows[1]),
+        Kernel::Three(f) => (f.run)(&mut out[0], &rows[0], &rows[1], &rows[2]),
         Kernel::Select(select) => {
             // Which row a source starts at.
             let mut starts = Vec::new();
@@ -232,7 +232,7 @@ fn expected(case: &Case, kernel: Kernel, rows: &[Row]) -> Vec<Row> {
                 starts.push(next);
                 next += if bits == 64 { 2 } else { 1 };
             }
-            let mask = (select.test)(&rows[starts[usize::from(select.condition)]]);
+            let mask = (select.test.run)(&rows[starts[usize::from(select.condition)]]);
             for (word, out) in out.iter_mut().enumerate() {
                 let [yes, no] = [select.yes, select.no].map(|source| &rows[starts[usize::from(source)] + word]);
                 Select::blend(out, mask, yes, no);
@@ -240,7 +240,7 @@ fn expected(case: &Case, kernel: Kernel, rows: &[Row]) -> Vec<Row> {
         }
         Kernel::Rows(f) => {
             let rows: Vec<&Row> = rows.iter().collect();
-            f(&mut out, &rows);
+            (f.run)(&mut out, &rows);
         }
     }
     out

@@ -127,3 +127,27 @@ pub fn pack<D: Domain, const N: usize>(d: &mut D, size: u32, parts: [D::V; N]) -
 pub fn part<D: Domain>(d: &mut D, w: u32, size: u32, index: u32, a: D::V) -> D::V {
     d.extract(w, a, index * size, size)
 }
+
+/// A word of binary32 as binary16, zero-extended to a word: what a half operand takes of the constant file.
+#[inline(always)]
+pub fn half_word<D: Domain>(d: &mut D, a: D::V) -> D::V {
+    let half = to_half(d, Rounding::Even, a);
+    d.zext(16, 32, half)
+}
+
+/// A signed integer as a number of 256ths, of 32 bits or, zero-extended, of 16: the levels that textures answer.
+#[inline(always)]
+pub fn level<D: Domain>(d: &mut D, half: bool, a: D::V) -> D::V {
+    let number = d.int_to_float(32, true, Format::F32, Rounding::Even, a);
+    let scale = d.constant(32, f64_bits32(1.0 / 256.0));
+    let level = d.fmul(Format::F32, number, scale);
+    if half { half_word(d, level) } else { level }
+}
+
+/// An unsigned integer as a number of sixteenths: positions of fragments.
+#[inline(always)]
+pub fn sixteenths<D: Domain>(d: &mut D, a: D::V) -> D::V {
+    let number = d.int_to_float(32, false, Format::F32, Rounding::Even, a);
+    let scale = d.constant(32, f64_bits32(1.0 / 16.0));
+    d.fmul(Format::F32, number, scale)
+}

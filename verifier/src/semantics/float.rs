@@ -6,7 +6,6 @@
 use super::concrete::{self, Concrete};
 use super::domain::{Domain, Format, Rounding};
 use super::integer;
-use super::values::Row;
 
 /// 1 where `a` is a NaN.
 #[inline(always)]
@@ -325,18 +324,4 @@ pub fn sub32(a: u32, b: u32) -> u32 {
 #[inline]
 pub fn sub16(a: u32, b: u32) -> u32 {
     fsub(&mut Concrete, Format::F16, a.into(), b.into()) as u32
-}
-
-/// [`fsat`] of binary32 in every lane, in place.
-pub fn saturate32(row: &mut Row) {
-    for value in row {
-        *value = fsat(&mut Concrete, Format::F32, u64::from(*value)) as u32;
-    }
-}
-
-/// [`fsat`] of binary16 in every lane, in place.
-pub fn saturate16(row: &mut Row) {
-    for value in row {
-        *value = fsat(&mut Concrete, Format::F16, u64::from(*value)) as u32;
-    }
 }

@@ -4,15 +4,21 @@
 //! sums and products of integers are of the extended sources (`.s` by the sign, others by zeros), and any other result
 //! is converted: floats as numbers, integers by cutting or by zeros, comparisons and counts as they are.
 
-use ir3_compiler::ir3::{Attrs, Condition, InstrData, InstrFlags, Mods, Opcode, RegFile, Round, Type, opcode::Numeric};
+use ir3_compiler::ir3::opcode::Numeric;
+use ir3_compiler::ir3::{
+    Attrs, Condition, Dst, InstrData, InstrFlags, Mods, Opcode, PhysReg, Place, RegClass, RegFile, Round, Src,
+    SrcOperand, Type, WriteMask,
+};
 
 use super::concrete::Concrete;
 use super::convert::{self, Kind};
 use super::domain::{Domain, Format, Function, Rounding};
 use super::float;
 use super::integer;
-use super::kernels::{binary, select, ternary, unary};
-use super::values::{Kernel, LANES, Row, Select};
+use super::kernels::{self, binary, select, ternary, unary};
+use super::modifiers;
+use super::values::{Kernel, LANES, Modify, One, Row, Select, Test, Three, Two};
+use crate::terms::{Term, Terms};
 
 /// How an ALU instruction is executed.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +26,7 @@ pub struct Alu {
     /// From the sources, modifiers applied, to the result.
     pub kernel: Kernel,
     /// What is then done to the result: the float clamp of `(sat)`. Integer saturation is in the kernel.
-    pub clamp: Option<fn(&mut Row)>,
+    pub clamp: Option<&'static Modify>,
 }
 
 /// Result and sources of 16 or 32 bits each: the four combinations, the constants `$o` and `$w` (widths) for each.
@@ -95,7 +101,7 @@ const fn format(width: u32) -> Format {
 
 /// A float of `w` bits as one of `o` bits.
 #[inline(always)]
-fn widen(d: &mut Concrete, w: u32, o: u32, a: u64) -> u64 {
+fn widen<D: Domain>(d: &mut D, w: u32, o: u32, a: D::V) -> D::V {
     if w == o { a } else { d.fconvert(format(w), format(o), Rounding::Even, a) }
 }
 
@@ -119,8 +125,8 @@ pub fn kernel(instr: &InstrData) -> Option<Alu> {
         };
         let clamp = match (instr.flags.contains(InstrFlags::SAT), to) {
             (false, _) => None,
-            (true, Type::F16) => Some(float::saturate16 as fn(&mut Row)),
-            (true, Type::F32) => Some(float::saturate32 as fn(&mut Row)),
+            (true, Type::F16) => Some(modifiers::SATURATE16),
+            (true, Type::F32) => Some(modifiers::SATURATE32),
             (true, _) => return None,
         };
         return Some(Alu { kernel, clamp });
@@ -146,8 +152,8 @@ pub fn kernel(instr: &InstrData) -> Option<Alu> {
     };
     let clamp = match (saturates && is_float, dst_half) {
         (false, _) => None,
-        (true, true) => Some(float::saturate16 as fn(&mut Row)),
-        (true, false) => Some(float::saturate32 as fn(&mut Row)),
+        (true, true) => Some(modifiers::SATURATE16),
+        (true, false) => Some(modifiers::SATURATE32),
     };
     if saturates && !is_float && !saturating_integer(instr.opcode) {
         return None;
@@ -365,11 +371,17 @@ fn integer_kernel(opcode: Opcode, half: (bool, bool), saturates: bool) -> Option
 
 fn select_kernel(opcode: Opcode) -> Option<Kernel> {
     Some(match opcode {
-        Opcode::SelB16 | Opcode::SelB32 => select!(1 ? 0 : 2 |c| c != 0),
-        Opcode::SelS16 => select!(1 ? 0 : 2 |c| c & 0x8000 == 0),
-        Opcode::SelS32 => select!(1 ? 0 : 2 |c| c as i32 >= 0),
-        Opcode::SelF16 => select!(1 ? 0 : 2 |c| f32::from_bits(float::f16_to_f32(c)) >= 0.0),
-        Opcode::SelF32 => select!(1 ? 0 : 2 |c| f32::from_bits(c) >= 0.0),
+        Opcode::SelB16 | Opcode::SelB32 => {
+            select!(1 ? 0 : 2, 32 |d, c| { let zero = integer::is_zero(d, 32, c); d.not(1, zero) })
+        }
+        Opcode::SelS16 => {
+            select!(1 ? 0 : 2, 16 |d, c| { let negative = integer::is_negative(d, 16, c); d.not(1, negative) })
+        }
+        Opcode::SelS32 => {
+            select!(1 ? 0 : 2, 32 |d, c| { let negative = integer::is_negative(d, 32, c); d.not(1, negative) })
+        }
+        Opcode::SelF16 => select!(1 ? 0 : 2, 16 |d, c| { let zero = d.constant(16, 0); d.fle(Format::F16, zero, c) }),
+        Opcode::SelF32 => select!(1 ? 0 : 2, 32 |d, c| { let zero = d.constant(32, 0); d.fle(Format::F32, zero, c) }),
         _ => return None,
     })
 }
@@ -433,10 +445,35 @@ fn conversion(src: Type, dst: Type, round: Round) -> Option<Kernel> {
     })
 }
 
+/// What a reduction or scan by an operation combines two values with, 16 or 32 bits wide; `None` where there is no such.
+///
+/// `mul.u` of a reduction, which no single instruction is, stands as `mull.u` or as one of the 24-bit multiplications, and
+/// is the whole product.
+pub fn combine(opcode: Opcode, half: bool) -> Option<&'static Two> {
+    let product = |half: bool| {
+        if half { binary!(16 16 16 |d, a, b| d.mul(16, a, b)) } else { binary!(32 32 32 |d, a, b| d.mul(32, a, b)) }
+    };
+    let kernel = match opcode {
+        Opcode::MullU | Opcode::MulU24 | Opcode::MulS24 => product(half),
+        _ => {
+            let mut data = InstrData::new(opcode);
+            let class = RegClass::general(half);
+            let src = Src::new(SrcOperand::Undef, class, WriteMask::SCALAR);
+            data.srcs.extend([src, src]);
+            data.dsts.push(Dst::new(Place::Reg(PhysReg(0)), class, WriteMask::SCALAR));
+            kernel(&data).filter(|alu| alu.clamp.is_none())?.kernel
+        }
+    };
+    match kernel {
+        Kernel::Two(kernel) => Some(kernel),
+        _ => None,
+    }
+}
+
 /// What the modifiers of source `index` do to it as it is read, in place; `None` if nothing.
 ///
 /// Whether `(neg)` and `(abs)` are those of floats or of integers is the instruction's; so is the width.
-pub fn modifier(instr: &InstrData, index: usize) -> Option<fn(&mut Row)> {
+pub fn modifier(instr: &InstrData, index: usize) -> Option<&'static Modify> {
     let src = &instr.srcs[index];
     let half = src.class.half;
     let is_float = match instr.opcode.info().numeric {
@@ -445,28 +482,11 @@ pub fn modifier(instr: &InstrData, index: usize) -> Option<fn(&mut Row)> {
         Numeric::Int | Numeric::Bits | Numeric::None => false,
     };
     let (neg, abs) = (src.mods.contains(Mods::NEG), src.mods.contains(Mods::ABS));
-    Some(match (src.mods.contains(Mods::NOT), neg, abs, is_float, half) {
-        (false, false, false, _, _) => return None,
-        (true, _, _, _, true) => |row| each(row, |a| !a & 0xffff),
-        (true, _, _, _, false) => |row| each(row, |a| !a),
-        (_, true, false, true, true) => |row| each(row, |a| a ^ 0x8000),
-        (_, true, false, true, false) => |row| each(row, |a| a ^ 0x8000_0000),
-        (_, false, true, true, true) => |row| each(row, |a| a & 0x7fff),
-        (_, false, true, true, false) => |row| each(row, |a| a & 0x7fff_ffff),
-        (_, true, true, true, true) => |row| each(row, |a| a | 0x8000),
-        (_, true, true, true, false) => |row| each(row, |a| a | 0x8000_0000),
-        (_, true, false, false, true) => |row| each(row, |a| a.wrapping_neg() & 0xffff),
-        (_, true, false, false, false) => |row| each(row, u32::wrapping_neg),
-        (_, false, true, false, true) => |row| each(row, |a| u32::from((a as i16).unsigned_abs())),
-        (_, false, true, false, false) => |row| each(row, |a| (a as i32).unsigned_abs()),
-        (_, true, true, false, true) => |row| each(row, |a| u32::from((a as i16).wrapping_abs().wrapping_neg() as u16)),
-        (_, true, true, false, false) => |row| each(row, |a| (a as i32).wrapping_abs().wrapping_neg() as u32),
-    })
-}
-
-#[inline(always)]
-fn each(row: &mut Row, f: impl Fn(u32) -> u32) {
-    for value in row {
-        *value = f(*value);
+    if src.mods.contains(Mods::NOT) {
+        Some(modifiers::complement(half))
+    } else if is_float {
+        modifiers::of_float(half, neg, abs)
+    } else {
+        modifiers::of_integer(half, neg, abs)
     }
 }

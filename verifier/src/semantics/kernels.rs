@@ -1,11 +1,16 @@
-//! Macros that make a kernel of a definition: a loop over the lanes around an expression in the concrete domain.
+//! Macros that make a kernel of a definition: one expression, expanded in two domains.
+//!
+//! In the domain of machine integers it stands in a loop over the lanes, which is what interpreters run; in the domain of
+//! terms it is the kernel's *meaning*, which provers use. Both come from one text, so neither can say something else.
 //!
 //! `unary!(8 32 |d, a| …)` is the kernel with a result of 8 bits and a source of 32. Widths are literals, so that the
 //! shape of the kernel is chosen as the macro is expanded: fixed shapes where all rows are of 32 bits, else
 //! [`Kernel::Rows`](super::Kernel::Rows). The families (`ints!`, `floats!` and so on) choose by a width at run time,
 //! which in the expression is the constant that the caller names, and refuse other widths by returning `None`.
 
-use super::values::Row;
+use super::domain::Domain;
+use super::values::{Row, Words};
+use crate::terms::{Term, Terms};
 
 /// Component of `w` bits in lane `lane`, whose rows begin at `at`.
 #[inline(always)]
@@ -28,6 +33,27 @@ pub(super) const fn rows_of(w: u32) -> usize {
     if w == 64 { 2 } else { 1 }
 }
 
+/// The component of `w` bits that the words from `at` on hold: what [`get`] is for rows.
+pub(super) fn component(d: &mut Terms, words: &[Term], at: usize, w: u32) -> Term {
+    if w == 64 { d.concat(32, words[at + 1], 32, words[at]) } else { d.extract(32, words[at], 0, w) }
+}
+
+/// The low word of a result, as [`put`] leaves it in its row: zero-extended, whatever the width of the expression.
+pub(super) fn low_word(d: &mut Terms, value: Term) -> Term {
+    let w = d.width(value);
+    super::integer::resize(d, w, 32, value)
+}
+
+/// Appends the words of a component of `w` bits.
+pub(super) fn push_words(d: &mut Terms, w: u32, value: Term, words: &mut Words) {
+    words.push(low_word(d, value));
+    if w == 64 {
+        let width = d.width(value);
+        let whole = d.zext(width, 64, value);
+        words.push(d.extract(64, whole, 32, 32));
+    }
+}
+
 macro_rules! unary {
     (64 $aw:tt |$d:ident, $a:ident| $e:expr) => { unary!(@rows 64 $aw |$d, $a| $e) };
     ($dw:tt 64 |$d:ident, $a:ident| $e:expr) => { unary!(@rows $dw 64 |$d, $a| $e) };
@@ -35,11 +61,18 @@ macro_rules! unary {
         fn run(dst: &mut [Row], srcs: &[&Row]) {
             for lane in 0..LANES {
                 let $d = &mut Concrete;
-                let $a = get(srcs, 0, $aw, lane);
-                put(dst, 0, $dw, lane, $e);
+                let $a = kernels::get(srcs, 0, $aw, lane);
+                kernels::put(dst, 0, $dw, lane, $e);
             }
         }
-        Kernel::Rows(run)
+        fn meaning($d: &mut Terms, srcs: &[Term]) -> Words {
+            let $a = kernels::component($d, srcs, 0, $aw);
+            let result = $e;
+            let mut words = Words::new();
+            kernels::push_words($d, $dw, result, &mut words);
+            words
+        }
+        Kernel::Rows(&Rows { run, meaning })
     }};
     ($dw:tt $aw:tt |$d:ident, $a:ident| $e:expr) => {{
         fn run(dst: &mut Row, a: &Row) {
@@ -49,7 +82,12 @@ macro_rules! unary {
                 dst[lane] = $e as u32;
             }
         }
-        Kernel::One(run)
+        fn meaning($d: &mut Terms, a: Term) -> Term {
+            let $a = kernels::component($d, &[a], 0, $aw);
+            let result = $e;
+            kernels::low_word($d, result)
+        }
+        Kernel::One(&One { run, meaning })
     }};
 }
 
@@ -60,12 +98,20 @@ macro_rules! binary {
         fn run(dst: &mut [Row], srcs: &[&Row]) {
             for lane in 0..LANES {
                 let $d = &mut Concrete;
-                let $a = get(srcs, 0, $aw, lane);
-                let $b = get(srcs, rows_of($aw), $bw, lane);
-                put(dst, 0, $dw, lane, $e);
+                let $a = kernels::get(srcs, 0, $aw, lane);
+                let $b = kernels::get(srcs, kernels::rows_of($aw), $bw, lane);
+                kernels::put(dst, 0, $dw, lane, $e);
             }
         }
-        Kernel::Rows(run)
+        fn meaning($d: &mut Terms, srcs: &[Term]) -> Words {
+            let $a = kernels::component($d, srcs, 0, $aw);
+            let $b = kernels::component($d, srcs, kernels::rows_of($aw), $bw);
+            let result = $e;
+            let mut words = Words::new();
+            kernels::push_words($d, $dw, result, &mut words);
+            words
+        }
+        Kernel::Rows(&Rows { run, meaning })
     }};
     ($dw:tt $aw:tt $bw:tt |$d:ident, $a:ident, $b:ident| $e:expr) => {{
         fn run(dst: &mut Row, a: &Row, b: &Row) {
@@ -75,7 +121,13 @@ macro_rules! binary {
                 dst[lane] = $e as u32;
             }
         }
-        Kernel::Two(run)
+        fn meaning($d: &mut Terms, a: Term, b: Term) -> Term {
+            let $a = kernels::component($d, &[a], 0, $aw);
+            let $b = kernels::component($d, &[b], 0, $bw);
+            let result = $e;
+            kernels::low_word($d, result)
+        }
+        Kernel::Two(&Two { run, meaning })
     }};
 }
 
@@ -84,13 +136,22 @@ macro_rules! ternary {
         fn run(dst: &mut [Row], srcs: &[&Row]) {
             for lane in 0..LANES {
                 let $d = &mut Concrete;
-                let $a = get(srcs, 0, $aw, lane);
-                let $b = get(srcs, rows_of($aw), $bw, lane);
-                let $c = get(srcs, rows_of($aw) + rows_of($bw), $cw, lane);
-                put(dst, 0, 64, lane, $e);
+                let $a = kernels::get(srcs, 0, $aw, lane);
+                let $b = kernels::get(srcs, kernels::rows_of($aw), $bw, lane);
+                let $c = kernels::get(srcs, kernels::rows_of($aw) + kernels::rows_of($bw), $cw, lane);
+                kernels::put(dst, 0, 64, lane, $e);
             }
         }
-        Kernel::Rows(run)
+        fn meaning($d: &mut Terms, srcs: &[Term]) -> Words {
+            let $a = kernels::component($d, srcs, 0, $aw);
+            let $b = kernels::component($d, srcs, kernels::rows_of($aw), $bw);
+            let $c = kernels::component($d, srcs, kernels::rows_of($aw) + kernels::rows_of($bw), $cw);
+            let result = $e;
+            let mut words = Words::new();
+            kernels::push_words($d, 64, result, &mut words);
+            words
+        }
+        Kernel::Rows(&Rows { run, meaning })
     }};
     ($dw:tt $aw:tt $bw:tt $cw:tt |$d:ident, $a:ident, $b:ident, $c:ident| $e:expr) => {{
         fn run(dst: &mut Row, a: &Row, b: &Row, c: &Row) {
@@ -100,7 +161,14 @@ macro_rules! ternary {
                 dst[lane] = $e as u32;
             }
         }
-        Kernel::Three(run)
+        fn meaning($d: &mut Terms, a: Term, b: Term, c: Term) -> Term {
+            let $a = kernels::component($d, &[a], 0, $aw);
+            let $b = kernels::component($d, &[b], 0, $bw);
+            let $c = kernels::component($d, &[c], 0, $cw);
+            let result = $e;
+            kernels::low_word($d, result)
+        }
+        Kernel::Three(&Three { run, meaning })
     }};
 }
 
@@ -111,28 +179,62 @@ macro_rules! horizontal {
         fn run(dst: &mut [Row], srcs: &[&Row]) {
             for lane in 0..LANES {
                 let $d = &mut Concrete;
-                let $s: [u64; $m] = std::array::from_fn(|i| get(srcs, i * rows_of($aw), $aw, lane));
+                let $s: [u64; $m] = std::array::from_fn(|i| kernels::get(srcs, i * kernels::rows_of($aw), $aw, lane));
                 let out: [u64; $n] = $e;
                 for (i, value) in out.into_iter().enumerate() {
-                    put(dst, i * rows_of($dw), $dw, lane, value);
+                    kernels::put(dst, i * kernels::rows_of($dw), $dw, lane, value);
                 }
             }
         }
-        Kernel::Rows(run)
+        fn meaning($d: &mut Terms, srcs: &[Term]) -> Words {
+            let $s: [Term; $m] = std::array::from_fn(|i| kernels::component($d, srcs, i * kernels::rows_of($aw), $aw));
+            let out: [Term; $n] = $e;
+            let mut words = Words::new();
+            for value in out {
+                kernels::push_words($d, $dw, value, &mut words);
+            }
+            words
+        }
+        Kernel::Rows(&Rows { run, meaning })
     }};
 }
 
-/// A choice by a test of the condition.
+/// A choice by a test of the condition, of so many bits: the test is an expression of one bit.
 macro_rules! select {
-    ($condition:tt ? $yes:tt : $no:tt |$c:ident| $e:expr) => {{
-        fn test(condition: &Row) -> u64 {
+    ($condition:tt ? $yes:tt : $no:tt, $w:tt |$d:ident, $c:ident| $e:expr) => {{
+        fn run(condition: &Row) -> u64 {
             let mut mask = 0;
-            for (lane, &$c) in condition.iter().enumerate() {
-                mask |= u64::from($e) << lane;
+            for (lane, &word) in condition.iter().enumerate() {
+                let $d = &mut Concrete;
+                let $c = u64::from(word);
+                mask |= $e << lane;
             }
             mask
         }
-        Kernel::Select(Select { test, condition: $condition, yes: $yes, no: $no })
+        fn meaning($d: &mut Terms, word: Term) -> Term {
+            let $c = kernels::component($d, &[word], 0, $w);
+            $e
+        }
+        Kernel::Select(Select { test: &Test { run, meaning }, condition: $condition, yes: $yes, no: $no })
+    }};
+}
+
+/// What is done to a row in place.
+macro_rules! modify {
+    ($w:tt |$d:ident, $a:ident| $e:expr) => {{
+        fn run(row: &mut Row) {
+            for value in row {
+                let $d = &mut Concrete;
+                let $a = u64::from(*value);
+                *value = $e as u32;
+            }
+        }
+        fn meaning($d: &mut Terms, word: Term) -> Term {
+            let $a = kernels::component($d, &[word], 0, $w);
+            let result = $e;
+            kernels::low_word($d, result)
+        }
+        &Modify { run, meaning }
     }};
 }
 
@@ -322,5 +424,5 @@ macro_rules! from_bool {
 
 pub(super) use {
     binary, bit_compare, conversion, counts, float_compare, float_horizontal, floats, from_bool, horizontal,
-    int_compare, ints, select, shifts, ternary, unary,
+    int_compare, ints, modify, select, shifts, ternary, unary,
 };

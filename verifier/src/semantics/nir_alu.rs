@@ -8,11 +8,12 @@ use super::domain::{Domain, Format, Function, Rounding};
 use super::float;
 use super::integer;
 use super::kernels::{
-    binary, conversion, counts, float_horizontal, floats, from_bool, get, horizontal, ints, put, rows_of, select,
-    shifts, ternary, unary,
+    self, binary, conversion, counts, float_horizontal, floats, from_bool, horizontal, ints, select, shifts, ternary,
+    unary,
 };
 use super::nir_compare;
-use super::values::{Kernel, LANES, Row, Select};
+use super::values::{Kernel, LANES, One, Row, Rows, Select, Test, Three, Two, Words};
+use crate::terms::{Term, Terms};
 
 /// The kernel of an operation; `None` where the operation does not have these widths.
 ///
@@ -202,7 +203,7 @@ fn packing(op: Op, w: u8) -> Option<Kernel> {
 
 /// A half of a word, as binary32.
 #[inline(always)]
-fn half_part(d: &mut Concrete, index: u32, a: u64) -> u64 {
+fn half_part<D: Domain>(d: &mut D, index: u32, a: D::V) -> D::V {
     let part = convert::part(d, 32, 16, index, a);
     d.fconvert(Format::F16, Format::F32, Rounding::Even, part)
 }
@@ -420,19 +421,19 @@ fn float_arithmetic(op: Op, w: u8) -> Option<Kernel> {
                 d.fadd(F, x, y)
             }
         ),
-        Op::Fdot2 => float_horizontal!(w, F, 4 | d, s | dot::<2>(d, F, &s)),
-        Op::Fdot3 => float_horizontal!(w, F, 6 | d, s | dot::<3>(d, F, &s)),
-        Op::Fdot4 => float_horizontal!(w, F, 8 | d, s | dot::<4>(d, F, &s)),
-        Op::Fdot5 => float_horizontal!(w, F, 10 | d, s | dot::<5>(d, F, &s)),
-        Op::Fdot8 => float_horizontal!(w, F, 16 | d, s | dot::<8>(d, F, &s)),
-        Op::Fdot16 => float_horizontal!(w, F, 32 | d, s | dot::<16>(d, F, &s)),
+        Op::Fdot2 => float_horizontal!(w, F, 4 | d, s | dot::<2, _>(d, F, &s)),
+        Op::Fdot3 => float_horizontal!(w, F, 6 | d, s | dot::<3, _>(d, F, &s)),
+        Op::Fdot4 => float_horizontal!(w, F, 8 | d, s | dot::<4, _>(d, F, &s)),
+        Op::Fdot5 => float_horizontal!(w, F, 10 | d, s | dot::<5, _>(d, F, &s)),
+        Op::Fdot8 => float_horizontal!(w, F, 16 | d, s | dot::<8, _>(d, F, &s)),
+        Op::Fdot16 => float_horizontal!(w, F, 32 | d, s | dot::<16, _>(d, F, &s)),
         Op::Fdph => float_horizontal!(
             w,
             F,
             7 | d,
             s | {
                 let xyz = [s[0], s[1], s[2], s[3], s[4], s[5]];
-                let products: [u64; 3] = std::array::from_fn(|i| d.fmul(F, xyz[i], xyz[3 + i]));
+                let products: [_; 3] = std::array::from_fn(|i| d.fmul(F, xyz[i], xyz[3 + i]));
                 let sum = d.fadd(F, products[0], products[1]);
                 let sum = d.fadd(F, sum, products[2]);
                 d.fadd(F, sum, s[6])
@@ -445,8 +446,8 @@ fn float_arithmetic(op: Op, w: u8) -> Option<Kernel> {
 /// The dot product of the first half of `s` with the second, summed as nir does: by halves, the upper half first; of
 /// three, from the last to the first; of five, the last on top of the four others.
 #[inline(always)]
-fn dot<const N: usize>(d: &mut Concrete, f: Format, s: &[u64]) -> u64 {
-    let mut sums: [u64; N] = std::array::from_fn(|i| d.fmul(f, s[i], s[N + i]));
+fn dot<const N: usize, D: Domain<V: Copy>>(d: &mut D, f: Format, s: &[D::V]) -> D::V {
+    let mut sums: [D::V; N] = std::array::from_fn(|i| d.fmul(f, s[i], s[N + i]));
     match N {
         3 => {
             let sum = d.fadd(f, sums[2], sums[1]);
@@ -470,15 +471,39 @@ fn dot<const N: usize>(d: &mut Concrete, f: Format, s: &[u64]) -> u64 {
     }
 }
 
+/// A choice by whether a condition of some width is not zero, or is.
+macro_rules! choice {
+    ($width:expr, $w:ident, |$d:ident, $c:ident| $e:expr) => {
+        match $width {
+            1 => { const $w: u32 = 1; select!(0 ? 1 : 2, 1 |$d, $c| $e) }
+            8 => { const $w: u32 = 8; select!(0 ? 1 : 2, 8 |$d, $c| $e) }
+            16 => { const $w: u32 = 16; select!(0 ? 1 : 2, 16 |$d, $c| $e) }
+            32 => { const $w: u32 = 32; select!(0 ? 1 : 2, 32 |$d, $c| $e) }
+            _ => return None,
+        }
+    };
+}
+
 fn selections(op: Op, w: u8) -> Option<Kernel> {
+    const F32: Format = Format::F32;
+    let condition = match op {
+        Op::Bcsel => 1,
+        Op::B8csel => 8,
+        Op::B16csel => 16,
+        Op::B32csel => 32,
+        _ => w,
+    };
     Some(match op {
-        Op::Bcsel | Op::B8csel | Op::B16csel | Op::B32csel => select!(0 ? 1 : 2 |c| c != 0),
-        Op::Fcsel => select!(0 ? 1 : 2 |c| f32::from_bits(c) != 0.0),
-        Op::IcselEqz if w <= 32 => select!(0 ? 1 : 2 |c| c == 0),
-        Op::I32cselGt => select!(0 ? 1 : 2 |c| c as i32 > 0),
-        Op::I32cselGe => select!(0 ? 1 : 2 |c| c as i32 >= 0),
-        Op::FcselGt => select!(0 ? 1 : 2 |c| f32::from_bits(c) > 0.0),
-        Op::FcselGe => select!(0 ? 1 : 2 |c| f32::from_bits(c) >= 0.0),
+        Op::Bcsel | Op::B8csel | Op::B16csel | Op::B32csel => choice!(condition, W, |d, c| {
+            let zero = integer::is_zero(d, W, c);
+            d.not(1, zero)
+        }),
+        Op::IcselEqz => choice!(condition, W, |d, c| integer::is_zero(d, W, c)),
+        Op::Fcsel => select!(0 ? 1 : 2, 32 |d, c| { let zero = d.constant(32, 0); float::fneu(d, F32, c, zero) }),
+        Op::I32cselGt => select!(0 ? 1 : 2, 32 |d, c| { let zero = d.constant(32, 0); d.slt(32, zero, c) }),
+        Op::I32cselGe => select!(0 ? 1 : 2, 32 |d, c| { let zero = d.constant(32, 0); integer::ige(d, 32, c, zero) }),
+        Op::FcselGt => select!(0 ? 1 : 2, 32 |d, c| { let zero = d.constant(32, 0); d.flt(F32, zero, c) }),
+        Op::FcselGe => select!(0 ? 1 : 2, 32 |d, c| { let zero = d.constant(32, 0); d.fle(F32, zero, c) }),
         _ => return None,
     })
 }

@@ -6,8 +6,9 @@ use super::concrete::Concrete;
 use super::domain::{Domain, Format};
 use super::float;
 use super::integer;
-use super::kernels::{binary, bit_compare, float_compare, get, int_compare, put, rows_of, unary};
-use super::values::{Kernel, LANES, Row};
+use super::kernels::{self, binary, bit_compare, float_compare, int_compare, unary};
+use super::values::{Kernel, LANES, One, Row, Rows, Two, Words};
+use crate::terms::{Term, Terms};
 
 macro_rules! families {
     ($op:expr, $width:expr; $($family:ident $one:ident $eight:ident $sixteen:ident $full:ident

@@ -1,5 +1,8 @@
 //! Rows of lanes, the kernels over them, and the names of bindings.
 
+use crate::terms::{Term, Terms};
+use smallvec::SmallVec;
+
 /// Lanes of a wave.
 pub const LANES: usize = 64;
 
@@ -15,20 +18,48 @@ pub fn splat(bits: u32) -> Row {
     [bits; LANES]
 }
 
-/// One operation over all lanes. Every lane is computed, active or not; none can trap.
+/// The words of a value, as the rows hold them: one of 32 bits for each row.
+pub type Words = SmallVec<[Term; 4]>;
+
+/// One definition in two domains: a loop over the lanes, and what it computes in one lane, as terms. Both are expansions
+/// of one expression.
+///
+/// A meaning works on words as the rows hold them: terms of 32 bits, zero-extended, a component of 64 bits as two.
+#[derive(Debug)]
+pub struct Defined<Run, Meaning> {
+    /// The loop. Every lane is computed, active or not; none can trap.
+    pub run: Run,
+    /// What it computes.
+    pub meaning: Meaning,
+}
+
+/// A kernel of one source row.
+pub type One = Defined<fn(&mut Row, &Row), fn(&mut Terms, Term) -> Term>;
+/// A kernel of two source rows.
+pub type Two = Defined<fn(&mut Row, &Row, &Row), fn(&mut Terms, Term, Term) -> Term>;
+/// A kernel of three source rows.
+pub type Three = Defined<fn(&mut Row, &Row, &Row, &Row), fn(&mut Terms, Term, Term, Term) -> Term>;
+/// A kernel of any number of destination and source rows: every component of every source in order, 64-bit components
+/// as two rows.
+pub type Rows = Defined<fn(&mut [Row], &[&Row]), fn(&mut Terms, &[Term]) -> Words>;
+/// A test of each lane: the mask of the lanes where it holds; a term of one bit.
+pub type Test = Defined<fn(&Row) -> u64, fn(&mut Terms, Term) -> Term>;
+/// What is done to a row in place.
+pub type Modify = Defined<fn(&mut Row), fn(&mut Terms, Term) -> Term>;
+
+/// One operation over all lanes.
 #[derive(Clone, Copy, Debug)]
 pub enum Kernel {
     /// One source row.
-    One(fn(&mut Row, &Row)),
+    One(&'static One),
     /// Two source rows.
-    Two(fn(&mut Row, &Row, &Row)),
+    Two(&'static Two),
     /// Three source rows.
-    Three(fn(&mut Row, &Row, &Row, &Row)),
+    Three(&'static Three),
     /// A choice between two sources by a third, which is the only operation where a poisoned operand may not matter.
     Select(Select),
-    /// Any number of destination and source rows: every component of every source in order, 64-bit components as two
-    /// rows.
-    Rows(fn(&mut [Row], &[&Row])),
+    /// Any number of rows.
+    Rows(&'static Rows),
 }
 
 /// A choice: in each lane the condition is tested, and one of two sources is the result.
@@ -36,8 +67,8 @@ pub enum Kernel {
 /// The result is poison where the condition is, or else where the chosen source is.
 #[derive(Clone, Copy, Debug)]
 pub struct Select {
-    /// The mask of the lanes where the condition holds.
-    pub test: fn(&Row) -> u64,
+    /// The test of the condition.
+    pub test: &'static Test,
     /// Index of the source that is tested.
     pub condition: u8,
     /// Index of the source that is the result where the condition holds.
@@ -55,7 +86,7 @@ impl Select {
         }
     }
 
-    /// The poison of the result, from the mask of [`test`](Select::test) and the poison of the three sources.
+    /// The poison of the result, from the mask of the test and the poison of the three sources.
     #[inline]
     pub fn poison(mask: u64, condition: u64, yes: u64, no: u64) -> u64 {
         condition | mask & yes | !mask & no

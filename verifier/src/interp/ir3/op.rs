@@ -1,7 +1,9 @@
 //! Decoded instructions: operands are slots, everything that can be looked up is looked up.
 
 use super::storage::{Loc, Read, Write};
-use crate::semantics::{Row, Select};
+use crate::semantics::convert;
+use crate::semantics::domain::Domain;
+use crate::semantics::{Modify, One, Select, Three, Two};
 use ir3_compiler::ir3::access::{MemoryAction, Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, Instr, ShuffleMode, Type};
 
@@ -12,7 +14,7 @@ pub(crate) enum Op {
     /// A kernel of one source.
     Alu1 {
         /// The kernel.
-        kernel: fn(&mut Row, &Row),
+        kernel: &'static One,
         /// Its source.
         src: Read,
         /// Its result.
@@ -21,7 +23,7 @@ pub(crate) enum Op {
     /// A kernel of two sources.
     Alu2 {
         /// The kernel.
-        kernel: fn(&mut Row, &Row, &Row),
+        kernel: &'static Two,
         /// Its sources.
         srcs: [Read; 2],
         /// Its result.
@@ -30,7 +32,7 @@ pub(crate) enum Op {
     /// A kernel of three sources.
     Alu3 {
         /// The kernel.
-        kernel: fn(&mut Row, &Row, &Row, &Row),
+        kernel: &'static Three,
         /// Its sources.
         srcs: [Read; 3],
         /// Its result.
@@ -48,7 +50,7 @@ pub(crate) enum Op {
     /// Something done to the source as it is moved.
     Apply {
         /// What is done.
-        apply: fn(&mut Row),
+        apply: &'static Modify,
         /// The source.
         src: Read,
         /// The result.
@@ -217,6 +219,20 @@ pub(crate) enum ConstWidth {
     Rounded,
 }
 
+impl ConstWidth {
+    /// What is taken of a word, in any domain.
+    pub fn of<D: Domain>(self, d: &mut D, word: D::V) -> D::V {
+        match self {
+            Self::Full => word,
+            Self::Truncated => {
+                let low = d.extract(32, word, 0, 16);
+                d.zext(16, 32, low)
+            }
+            Self::Rounded => convert::half_word(d, word),
+        }
+    }
+}
+
 /// A row of slots, or of halves of slots.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elements {
@@ -269,7 +285,7 @@ pub(crate) enum Which {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan {
     /// The operation.
-    pub kernel: fn(&mut Row, &Row, &Row),
+    pub kernel: &'static Two,
     /// The values are those of clusters of 8 lanes, combined already, up to each lane.
     pub clusters: bool,
     /// What is combined.

@@ -8,9 +8,10 @@ use super::storage::{Active, Loc, Read, Storage};
 use super::watch::Watch;
 use super::{Decoded, Input};
 use crate::interp::{ConstFile, End, Origin, Outcome, Outputs, Scratch, UndefinedReason};
+use crate::semantics::concrete::Concrete;
 use crate::semantics::env::{Env, lanes};
 use crate::semantics::memory::Memory;
-use crate::semantics::{ALL_LANES, LANES, Row, Select, float};
+use crate::semantics::{ALL_LANES, LANES, Row, Select};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{InputKind, Instr};
 
@@ -260,25 +261,25 @@ impl Wave<'_> {
         match op {
             Op::Alu1 { kernel, src, dst } => {
                 let (x, poison) = storage.read(src, a);
-                kernel(out, x);
+                (kernel.run)(out, x);
                 storage.write(*dst, out, poison, active);
             }
             Op::Alu2 { kernel, srcs, dst } => {
                 let (x, px) = storage.read(&srcs[0], a);
                 let (y, py) = storage.read(&srcs[1], b);
-                kernel(out, x, y);
+                (kernel.run)(out, x, y);
                 storage.write(*dst, out, px | py, active);
             }
             Op::Alu3 { kernel, srcs, dst } => {
                 let (x, px) = storage.read(&srcs[0], a);
                 let (y, py) = storage.read(&srcs[1], b);
                 let (z, pz) = storage.read(&srcs[2], c);
-                kernel(out, x, y, z);
+                (kernel.run)(out, x, y, z);
                 storage.write(*dst, out, px | py | pz, active);
             }
             Op::Select { select, srcs, dst } => {
                 let (condition, undefined) = storage.read(&srcs[usize::from(select.condition)], a);
-                let mask = (select.test)(condition);
+                let mask = (select.test.run)(condition);
                 let (yes, py) = storage.read(&srcs[usize::from(select.yes)], b);
                 let (no, pn) = storage.read(&srcs[usize::from(select.no)], c);
                 Select::blend(out, mask, yes, no);
@@ -286,7 +287,7 @@ impl Wave<'_> {
             }
             Op::Apply { apply, src, dst } => {
                 let poison = storage.fetch(src, out);
-                apply(out);
+                (apply.run)(out);
                 storage.write(*dst, out, poison, active);
             }
             Op::Copy(src, dst) => {
@@ -387,9 +388,5 @@ impl Wave<'_> {
 
 /// What an operand of this width takes of a word of the constant file.
 fn converted(word: u32, width: ConstWidth) -> u32 {
-    match width {
-        ConstWidth::Full => word,
-        ConstWidth::Truncated => word & 0xffff,
-        ConstWidth::Rounded => float::f32_to_f16(word),
-    }
+    width.of(&mut Concrete, word.into()) as u32
 }

@@ -9,7 +9,7 @@
 //! Each slot has two poison masks, for its low and its high 16 bits; a lane of a full value is poison if either says
 //! so. Shared registers hold one value for the wave: all lanes of their slots are kept equal.
 
-use crate::semantics::{LANES, Row};
+use crate::semantics::{LANES, Modify, Row};
 
 /// Which bits of a slot an operand is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) enum Modifier {
     /// Its low 16 bits are taken.
     Low,
     /// What the instruction's modifiers say.
-    Apply(fn(&mut Row)),
+    Apply(&'static Modify),
 }
 
 /// A source component.
@@ -173,7 +173,7 @@ impl Storage {
             Modifier::None => {}
             Modifier::Invert => buffer.iter_mut().for_each(|word| *word = *word & 1 ^ 1),
             Modifier::Low => buffer.iter_mut().for_each(|word| *word &= 0xffff),
-            Modifier::Apply(apply) => apply(buffer),
+            Modifier::Apply(apply) => (apply.run)(buffer),
         }
         (buffer, poison)
     }

@@ -77,7 +77,7 @@ impl Watch for Recorder<'_> {
                 Modifier::Low => value & 0xffff,
                 Modifier::Apply(apply) => {
                     let mut row = [value; LANES];
-                    apply(&mut row);
+                    (apply.run)(&mut row);
                     row[lane]
                 }
             };

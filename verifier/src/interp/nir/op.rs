@@ -5,8 +5,9 @@ use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
 use smallvec::SmallVec;
 
 use crate::interp::Origin;
+use crate::semantics::domain::Domain;
 use crate::semantics::memory::Atomic;
-use crate::semantics::{Row, Select};
+use crate::semantics::{Modify, One, Rows, Select, Three, Two, convert, integer};
 
 /// The number of a row.
 pub(crate) type R = u32;
@@ -20,7 +21,7 @@ pub(crate) type List = (u32, u32);
 /// A kernel with its rows, for those that have many.
 #[derive(Debug)]
 pub(crate) struct Wide {
-    pub kernel: fn(&mut [Row], &[&Row]),
+    pub kernel: &'static Rows,
     pub dst: R,
     pub count: u32,
     pub srcs: SmallVec<[R; 8]>,
@@ -116,6 +117,17 @@ pub(crate) enum Adapt {
     AllOnes,
 }
 
+impl Adapt {
+    /// What becomes of a word, in any domain.
+    pub fn of<D: Domain>(self, d: &mut D, word: D::V) -> D::V {
+        match self {
+            Self::No => word,
+            Self::Sixteenths => convert::sixteenths(d, word),
+            Self::AllOnes => integer::ineg(d, 32, word),
+        }
+    }
+}
+
 /// An operation across lanes, on each row of a value.
 #[derive(Debug)]
 pub(crate) struct Lanes {
@@ -189,7 +201,7 @@ pub(crate) enum Shuffle {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan {
-    pub kernel: fn(&mut Row, &Row, &Row),
+    pub kernel: &'static Two,
     pub identity: u32,
     pub result: ScanResult,
     /// Members of a cluster: 1 for plain scans; 8 where clusters have been combined already.
@@ -218,7 +230,7 @@ pub(crate) struct ArrayAccess {
     pub index: Option<R>,
     /// Row of the element, row of the value; and what is done to it.
     pub rows: SmallVec<[(u32, R); 4]>,
-    pub adapt: Option<fn(&mut Row)>,
+    pub adapt: Option<&'static Modify>,
     pub origin: u32,
 }
 
@@ -235,20 +247,20 @@ pub(crate) struct Output {
 pub(crate) enum Op {
     // Values. The flag `keep` says that inactive lanes keep what they have.
     One {
-        kernel: fn(&mut Row, &Row),
+        kernel: &'static One,
         dst: R,
         a: R,
         keep: bool,
     },
     Two {
-        kernel: fn(&mut Row, &Row, &Row),
+        kernel: &'static Two,
         dst: R,
         a: R,
         b: R,
         keep: bool,
     },
     Three {
-        kernel: fn(&mut Row, &Row, &Row, &Row),
+        kernel: &'static Three,
         dst: R,
         a: R,
         b: R,

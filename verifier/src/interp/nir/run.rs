@@ -7,6 +7,7 @@ use super::Decoded;
 use super::op::{Adapt, ArrayAccess, Code, Input, List, Op, R, UNDEFINED};
 use super::watch::{View, Watch};
 use crate::interp::{ConstFile, End, Outcome, Outputs, Scratch, UndefinedReason};
+use crate::semantics::concrete::Concrete;
 use crate::semantics::env::{Env, Launch, lanes};
 use crate::semantics::memory::Memory;
 use crate::semantics::{ALL_LANES, LANES, Row, Select, float, splat};
@@ -111,20 +112,22 @@ impl Wave<'_> {
             match op {
                 Op::One { kernel, dst, a, keep } => {
                     let poison = self.poison[a as usize];
-                    self.compute(dst, keep, poison, |out, rows| kernel(out, &rows[a as usize]));
+                    self.compute(dst, keep, poison, |out, rows| (kernel.run)(out, &rows[a as usize]));
                 }
                 Op::Two { kernel, dst, a, b, keep } => {
                     let poison = self.poison[a as usize] | self.poison[b as usize];
-                    self.compute(dst, keep, poison, |out, rows| kernel(out, &rows[a as usize], &rows[b as usize]));
+                    self.compute(dst, keep, poison, |out, rows| {
+                        (kernel.run)(out, &rows[a as usize], &rows[b as usize])
+                    });
                 }
                 Op::Three { kernel, dst, a, b, c, keep } => {
                     let [a, b, c] = [a, b, c].map(|row| row as usize);
                     let poison = self.poison[a] | self.poison[b] | self.poison[c];
-                    self.compute(dst, keep, poison, |out, rows| kernel(out, &rows[a], &rows[b], &rows[c]));
+                    self.compute(dst, keep, poison, |out, rows| (kernel.run)(out, &rows[a], &rows[b], &rows[c]));
                 }
                 Op::Select { select, dst, a, b, c, keep } => {
                     let [a, b, c] = [a, b, c].map(|row| row as usize);
-                    let mask = (select.test)(&self.rows[a]);
+                    let mask = (select.test.run)(&self.rows[a]);
                     let poison = Select::poison(mask, self.poison[a], self.poison[b], self.poison[c]);
                     self.compute(dst, keep, poison, |out, rows| Select::blend(out, mask, &rows[b], &rows[c]));
                 }
@@ -256,7 +259,7 @@ impl Wave<'_> {
         if wide.keep && self.active != ALL_LANES {
             // No operation has more results than a vector has components, of two words.
             let mut out = [[0; LANES]; 8];
-            (wide.kernel)(&mut out[..count], srcs);
+            (wide.kernel.run)(&mut out[..count], srcs);
             for (row, out) in rest.iter_mut().zip(&out[..count]) {
                 blend(row, self.active, out);
             }
@@ -264,7 +267,7 @@ impl Wave<'_> {
                 *old = *old & !self.active | poison & self.active;
             }
         } else {
-            (wide.kernel)(&mut rest[..count], srcs);
+            (wide.kernel.run)(&mut rest[..count], srcs);
             self.poison[dst..dst + count].fill(poison);
         }
     }
@@ -330,10 +333,8 @@ impl Wave<'_> {
         match *input {
             Input::System(value, component, adapt) => {
                 self.env.system_value(self.launch, value, component, &mut row);
-                match adapt {
-                    Adapt::No => {}
-                    Adapt::Sixteenths => row.iter_mut().for_each(|x| *x = (*x as f32 * (1.0 / 16.0)).to_bits()),
-                    Adapt::AllOnes => row.iter_mut().for_each(|x| *x = x.wrapping_neg()),
+                if adapt != Adapt::No {
+                    row.iter_mut().for_each(|x| *x = adapt.of(&mut Concrete, u64::from(*x)) as u32);
                 }
             }
             Input::Attribute(base, component, half) => {
@@ -416,7 +417,7 @@ impl Wave<'_> {
                 }
             }
             if let Some(adapt) = access.adapt {
-                adapt(&mut row);
+                (adapt.run)(&mut row);
             }
             self.write(dst, &row, poison);
         }
@@ -432,7 +433,7 @@ impl Wave<'_> {
             let mut row = self.rows[src as usize];
             let poison = self.poison[src as usize];
             if let Some(adapt) = access.adapt {
-                adapt(&mut row);
+                (adapt.run)(&mut row);
             }
             for lane in lanes(self.active) {
                 let Some(element) = self.element(access, lane) else { continue };

@@ -30,22 +30,22 @@ fn evaluate(instr: &InstrData, operands: &[u32]) -> Option<u32> {
     let mut rows: Vec<_> = operands.iter().map(|&bits| splat(bits)).collect();
     for (index, row) in rows.iter_mut().enumerate() {
         if let Some(modifier) = ir3_alu::modifier(instr, index) {
-            modifier(row);
+            (modifier.run)(row);
         }
     }
     let mut out = [0xdead_beef; LANES];
     match alu.kernel {
-        Kernel::One(run) => run(&mut out, &rows[0]),
-        Kernel::Two(run) => run(&mut out, &rows[0], &rows[1]),
-        Kernel::Three(run) => run(&mut out, &rows[0], &rows[1], &rows[2]),
+        Kernel::One(kernel) => (kernel.run)(&mut out, &rows[0]),
+        Kernel::Two(kernel) => (kernel.run)(&mut out, &rows[0], &rows[1]),
+        Kernel::Three(kernel) => (kernel.run)(&mut out, &rows[0], &rows[1], &rows[2]),
         Kernel::Select(Select { test, condition, yes, no }) => {
-            let mask = test(&rows[usize::from(condition)]);
+            let mask = (test.run)(&rows[usize::from(condition)]);
             Select::blend(&mut out, mask, &rows[usize::from(yes)], &rows[usize::from(no)]);
         }
         Kernel::Rows(_) => panic!("ir3 has no such kernels"),
     }
     if let Some(clamp) = alu.clamp {
-        clamp(&mut out);
+        (clamp.run)(&mut out);
     }
     assert_eq!(out, splat(out[0]), "lanes with the same operands have the same result");
     Some(out[0])
@@ -149,7 +149,7 @@ fn modifiers_are_those_of_the_operation() {
         data.srcs[0].mods = mods;
         let mut row = splat(operand);
         if let Some(modifier) = ir3_alu::modifier(&data, 0) {
-            modifier(&mut row);
+            (modifier.run)(&mut row);
         }
         row[0]
     };

@@ -21,16 +21,16 @@ pub(super) fn evaluate(op: Op, width: u8, srcs: &[Vec<u64>]) -> Option<Vec<u64>>
     let components = usize::from(info.output.components.max(1));
     let mut out = vec![[0xdead_beef; LANES]; components * rows_of(dst_bits)];
     match kernel {
-        Kernel::One(run) => run(&mut out[0], &rows[0][0]),
-        Kernel::Two(run) => run(&mut out[0], &rows[0][0], &rows[1][0]),
-        Kernel::Three(run) => run(&mut out[0], &rows[0][0], &rows[1][0], &rows[2][0]),
+        Kernel::One(kernel) => (kernel.run)(&mut out[0], &rows[0][0]),
+        Kernel::Two(kernel) => (kernel.run)(&mut out[0], &rows[0][0], &rows[1][0]),
+        Kernel::Three(kernel) => (kernel.run)(&mut out[0], &rows[0][0], &rows[1][0], &rows[2][0]),
         Kernel::Select(Select { test, condition, yes, no }) => {
-            let mask = test(&rows[usize::from(condition)][0]);
+            let mask = (test.run)(&rows[usize::from(condition)][0]);
             for (word, out) in out.iter_mut().enumerate() {
                 Select::blend(out, mask, &rows[usize::from(yes)][word], &rows[usize::from(no)][word]);
             }
         }
-        Kernel::Rows(run) => run(&mut out, &rows.iter().flatten().collect::<Vec<_>>()),
+        Kernel::Rows(kernel) => (kernel.run)(&mut out, &rows.iter().flatten().collect::<Vec<_>>()),
     }
     for row in &out {
         assert_eq!(*row, splat(row[0]), "lanes with the same operands have the same result");

@@ -3,11 +3,8 @@
 use super::{Decoder, Result};
 use crate::interp::ir3::op::{Op, Scan, Which};
 use crate::interp::ir3::storage::{Read, Write};
-use crate::semantics::{Kernel, Row, ir3_alu};
-use ir3_compiler::ir3::{Attrs, Dst, InstrData, InstrFlags, Opcode, OperandFlags, RegClass, SrcOperand, WriteMask};
-
-/// A kernel of two sources.
-type Combine = fn(&mut Row, &Row, &Row);
+use crate::semantics::ir3_alu;
+use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, SrcOperand};
 
 impl Decoder<'_> {
     /// Any instruction of this module.
@@ -129,7 +126,7 @@ impl Decoder<'_> {
             this.slots.write(dst, 0)
         };
         let scan = Scan {
-            kernel: combine(op, class)?,
+            kernel: ir3_alu::combine(op, class.half).ok_or_else(|| format!("a reduction by {op}"))?,
             clusters,
             src: self.source(data, src, 0)?,
             exclusive_src,
@@ -141,29 +138,5 @@ impl Decoder<'_> {
         };
         self.push(Op::Scan(scan));
         Ok(())
-    }
-}
-
-/// The kernel of a reduction's operation. `mul.u` of a reduction, which no single instruction is, stands as `mull.u`
-/// or as one of the 24-bit multiplications, and is the whole product.
-fn combine(op: Opcode, class: RegClass) -> Result<Combine> {
-    if matches!(op, Opcode::MullU | Opcode::MulU24 | Opcode::MulS24) {
-        return Ok(if class.half { multiply::<0xffff> } else { multiply::<{ u32::MAX }> });
-    }
-    let mut data = InstrData::new(op);
-    let class = RegClass::general(class.half);
-    let src = ir3_compiler::ir3::Src::new(SrcOperand::Undef, class, WriteMask::SCALAR);
-    data.srcs.extend([src, src]);
-    let place = ir3_compiler::ir3::Place::Reg(ir3_compiler::ir3::PhysReg(0));
-    data.dsts.push(Dst::new(place, class, WriteMask::SCALAR));
-    match ir3_alu::kernel(&data) {
-        Some(ir3_alu::Alu { kernel: Kernel::Two(kernel), clamp: None }) => Ok(kernel),
-        _ => Err(format!("a reduction by {op}")),
-    }
-}
-
-fn multiply<const MASK: u32>(dst: &mut Row, a: &Row, b: &Row) {
-    for (lane, out) in dst.iter_mut().enumerate() {
-        *out = a[lane].wrapping_mul(b[lane]) & MASK;
     }
 }

@@ -193,11 +193,11 @@ impl Wave<'_> {
             let poison_of = |undefined: u64| if sum_poison { members } else { members & undefined };
             *before = splat(sum & narrow);
             let mut row = [0; LANES];
-            (scan.kernel)(&mut row, values, before);
+            (scan.kernel.run)(&mut row, values, before);
             inclusive_poison |= poison_of(undefined);
             let mut other = *before;
             if scan.exclusive_src.is_some() {
-                (scan.kernel)(&mut other, exclusive_values, before);
+                (scan.kernel.run)(&mut other, exclusive_values, before);
                 exclusive_poison |= poison_of(exclusive_undefined);
             } else {
                 exclusive_poison |= poison_of(0);

@@ -7,7 +7,7 @@ use ir3_compiler::nir::{AtomicOp, Def, InterpMode, Intrinsic, IntrinsicOp, Stage
 use super::{Decoder, Refused, Rows};
 use crate::interp::nir::op::{Adapt, ArrayAccess, Input, Op, Output, R};
 use crate::semantics::env::{CONST_WORDS, system_value_of};
-use crate::semantics::{Row, float};
+use crate::semantics::modifiers;
 
 impl Decoder<'_> {
     pub(super) fn intrinsic(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
@@ -238,16 +238,12 @@ impl Decoder<'_> {
         let def = result(intrinsic)?;
         let (mut access, bits) = self.array(intrinsic, intrinsic.srcs[0], intrinsic.srcs.get(1))?;
         let (abs, neg) = (intrinsic.indices.legacy_fabs(), intrinsic.indices.legacy_fneg());
-        access.adapt = match (abs, neg, bits) {
-            (false, false, _) => None,
-            (true, false, 32) => Some(|row| each(row, |x| x & 0x7fff_ffff)),
-            (false, true, 32) => Some(|row| each(row, |x| x ^ 0x8000_0000)),
-            (true, true, 32) => Some(|row| each(row, |x| x | 0x8000_0000)),
-            (true, false, 16) => Some(|row| each(row, |x| x & 0x7fff)),
-            (false, true, 16) => Some(|row| each(row, |x| x ^ 0x8000)),
-            (true, true, 16) => Some(|row| each(row, |x| x | 0x8000)),
-            _ => return Err(format!("a float of {bits} bits")),
-        };
+        if abs || neg {
+            access.adapt = match bits {
+                16 | 32 => modifiers::of_float(bits == 16, neg, abs),
+                _ => return Err(format!("a float of {bits} bits")),
+            };
+        }
         let words = self.components(def) * self.width(def);
         let first = self.define(def);
         access.rows = (0..words.min(access.stride)).map(|i| (i, first + i)).collect();
@@ -261,8 +257,8 @@ impl Decoder<'_> {
         let (mut access, bits) = self.array(intrinsic, intrinsic.srcs[1], intrinsic.srcs.get(2))?;
         if intrinsic.indices.legacy_fsat() {
             access.adapt = match bits {
-                32 => Some(float::saturate32),
-                16 => Some(float::saturate16),
+                32 => Some(modifiers::SATURATE32),
+                16 => Some(modifiers::SATURATE16),
                 _ => return Err(format!("a float of {bits} bits")),
             };
         }
@@ -298,12 +294,6 @@ impl Decoder<'_> {
             AtomicOp::IncWrap => Atomic::IncrementWrap,
             AtomicOp::DecWrap => Atomic::DecrementWrap,
         }
-    }
-}
-
-fn each(row: &mut Row, f: impl Fn(u32) -> u32) {
-    for value in row {
-        *value = f(*value);
     }
 }
 

@@ -225,12 +225,12 @@ impl Wave<'_> {
                 }
                 let before = splat(sum);
                 let mut with = [0; LANES];
-                (scan.kernel)(&mut with, &values, &before);
+                (scan.kernel.run)(&mut with, &values, &before);
                 let with_poison = if sum_poison { members } else { undefined & members };
                 match (scan.result, inner) {
                     (ScanResult::Exclusive, Some((inner, inner_poison))) => {
                         let mut exclusive = [0; LANES];
-                        (scan.kernel)(&mut exclusive, &inner, &before);
+                        (scan.kernel.run)(&mut exclusive, &inner, &before);
                         lanes(members).for_each(|lane| row[lane] = exclusive[lane]);
                         poison |= if sum_poison { members } else { inner_poison & members };
                     }

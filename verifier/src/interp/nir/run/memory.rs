@@ -6,10 +6,11 @@ use ir3_compiler::ir3::access::{TextureRequest, linear_address};
 use super::{Step, Wave};
 use crate::interp::nir::op::{Access, Action, Number, Operand, Place, Texture};
 use crate::interp::{UndefinedReason, groups};
+use crate::semantics::concrete::Concrete;
 use crate::semantics::env::lanes;
 use crate::semantics::memory::{Space, image_cell};
 use crate::semantics::texture::TextureAnswer;
-use crate::semantics::{LANES, Row, float};
+use crate::semantics::{LANES, Row, convert};
 
 /// Where an access goes in each lane.
 struct Target<'a> {
@@ -201,6 +202,5 @@ impl Wave<'_> {
 
 /// A level in 256ths, as a float.
 fn level(bits: u32, half: bool) -> u32 {
-    let level = (bits as i32 as f32 * (1.0 / 256.0)).to_bits();
-    if half { float::f32_to_f16(level) } else { level }
+    convert::level(&mut Concrete, half, bits.into()) as u32
 }

@@ -15,8 +15,14 @@ const F32: Format = Format::F32;
 /// [`float::fsat`] of binary32.
 pub const SATURATE32: &Modify = modify!(32 | d, a | float::fsat(d, F32, a));
 
-/// [`float::fsat`] of binary16.
-pub const SATURATE16: &Modify = modify!(16 | d, a | float::fsat(d, F16, a));
+/// [`float::fsat`] of binary16: of the low half, whatever is above it (`mov` to a half type in a full register).
+pub const SATURATE16: &Modify = modify!(
+    32 | d,
+    a | {
+        let a = d.extract(32, a, 0, 16);
+        float::fsat(d, F16, a)
+    }
+);
 
 /// All bits flipped.
 pub fn complement(half: bool) -> &'static Modify {

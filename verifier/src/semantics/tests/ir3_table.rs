@@ -10,12 +10,12 @@ use ir3_compiler::ir3::{
 use super::{bits, lines};
 use crate::semantics::{Kernel, LANES, Select, ir3_alu, splat};
 
-const TYPES: [Type; 9] =
+pub(super) const TYPES: [Type; 9] =
     [Type::F16, Type::F32, Type::U16, Type::U32, Type::S16, Type::S32, Type::U8, Type::U8In32, Type::U64];
-const CONDITIONS: [Condition; 6] =
+pub(super) const CONDITIONS: [Condition; 6] =
     [Condition::Lt, Condition::Le, Condition::Gt, Condition::Ge, Condition::Eq, Condition::Ne];
 
-fn instr(opcode: Opcode, attrs: Attrs, widths: (u8, u8), srcs: usize) -> InstrData {
+pub(super) fn instr(opcode: Opcode, attrs: Attrs, widths: (u8, u8), srcs: usize) -> InstrData {
     let class = |width: u8| RegClass::general(width == 16);
     let place = Place::Reg(PhysReg(0));
     let mut data = InstrData::new(opcode);

@@ -1,6 +1,8 @@
-//! Tests: a table for each language with values worked out by hand, and properties against plain arithmetic.
+//! Tests: a table for each language with values worked out by hand, properties against plain arithmetic, and the loops of
+//! kernels against their meanings.
 
 mod ir3_table;
+mod meanings;
 mod nir_table;
 mod properties;
 mod world;

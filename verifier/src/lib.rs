@@ -11,5 +11,6 @@ pub mod plants;
 pub mod reduce;
 pub mod report;
 pub mod semantics;
+pub mod solver;
 pub mod terms;
 pub mod triage;

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use ir3_compiler::ir3::{Attrs, Condition, InstrFlags, Mods, Opcode, RegClass, Round, Type};
+use ir3_compiler::ir3::{Attrs, InstrFlags, Mods, Opcode, RegClass, Round};
 use ir3_compiler::nir::{self, ALL_OPS};
 
 use super::ir3_table::{CONDITIONS, TYPES, instr};
 use crate::semantics::domain::Domain;
 use crate::semantics::env::hash;
-use crate::semantics::{Kernel, LANES, Modify, Row, Select, Words, ir3_alu, modifiers, nir_alu};
+use crate::semantics::{Kernel, LANES, Modify, Row, Select, Two, Words, ir3_alu, modifiers, nir_alu};
 use crate::terms::{Op, SAMPLES, Samples, Term, Terms};
 
 /// Numbers at which operations have their corners, for any width.
@@ -281,35 +281,38 @@ fn every_operation_has_a_meaning() {
     assert!(count.0 > 700 && count.1 > 3000, "{count:?}");
 }
 
+/// A lane where the meaning, of constants, is not what the loop computes.
+fn differs_on_constants(number: usize, case: &Case) -> Option<String> {
+    let components: Vec<u32> = case.sources.iter().flatten().copied().collect();
+    let mut rows: Vec<Row> = Vec::new();
+    for (component, &width) in components.iter().enumerate() {
+        let all: Vec<u64> = (0..LANES).map(|lane| value(number, component, lane)).collect();
+        rows.push(std::array::from_fn(|lane| cut(all[lane], width.min(32))));
+        if width == 64 {
+            rows.push(std::array::from_fn(|lane| (all[lane] >> 32) as u32));
+        }
+    }
+    let expected = case.run(&rows);
+    let mut terms = Terms::new();
+    for lane in 0..LANES {
+        let words: Vec<Term> = rows.iter().map(|row| terms.constant(32, row[lane].into())).collect();
+        let found = case.meaning(&mut terms, &words);
+        for (word, &term) in found.iter().enumerate() {
+            let (found, expected) = (terms.as_constant(term), expected[word][lane]);
+            if found != Some(expected.into()) {
+                let operands: Vec<u32> = rows.iter().map(|row| row[lane]).collect();
+                return Some(format!("word {word} of {operands:x?} is {found:x?}, expected {expected:#x}"));
+            }
+        }
+    }
+    well_formed(&terms, &case.name);
+    None
+}
+
 #[test]
 fn meanings_of_constants_are_what_the_loops_compute() {
     for (number, case) in cases().iter().enumerate() {
-        let components: Vec<u32> = case.sources.iter().flatten().copied().collect();
-        let mut rows = Vec::new();
-        for (component, &width) in components.iter().enumerate() {
-            let all: Vec<u64> = (0..LANES).map(|lane| value(number, component, lane)).collect();
-            rows.push(std::array::from_fn(|lane| cut(all[lane], width.min(32))));
-            if width == 64 {
-                rows.push(std::array::from_fn(|lane| (all[lane] >> 32) as u32));
-            }
-        }
-        let expected = case.run(&rows);
-        let mut terms = Terms::new();
-        for lane in 0..LANES {
-            let words: Vec<Term> = rows.iter().map(|row| terms.constant(32, row[lane].into())).collect();
-            let found = case.meaning(&mut terms, &words);
-            for (word, &term) in found.iter().enumerate() {
-                assert_eq!(
-                    terms.as_constant(term),
-                    Some(expected[word][lane].into()),
-                    "{}: word {word} of {:x?}, expected {:#x}",
-                    case.name,
-                    rows.iter().map(|row| row[lane]).collect::<Vec<_>>(),
-                    expected[word][lane]
-                );
-            }
-        }
-        well_formed(&terms, &case.name);
+        assert_eq!(differs_on_constants(number, case), None, "{}", case.name);
     }
 }
 
@@ -324,58 +327,84 @@ enum Shape {
     Constant(usize, u64),
 }
 
-#[test]
-fn meanings_of_variables_have_the_values_that_the_loops_compute() {
-    for (number, case) in cases().iter().enumerate() {
-        let widths = case.words();
-        let mut shapes = vec![Shape::Apart(0), Shape::Apart(1), Shape::Same];
-        // Many words are those of vectors, which are all alike.
-        for word in 0..widths.len().min(4) {
-            let corner = |i: usize| CORNERS[(number + i) % CORNERS.len()];
-            shapes.extend([0, 1, u64::MAX, corner(word), corner(word + 11)].map(|bits| Shape::Constant(word, bits)));
+/// A lane where the meaning, of variables, has another value than the loop computes.
+fn differs_on_variables(number: usize, case: &Case) -> Option<String> {
+    let widths = case.words();
+    let mut shapes = vec![Shape::Apart(0), Shape::Apart(1), Shape::Same];
+    // Many words are those of vectors, which are all alike.
+    for word in 0..widths.len().min(4) {
+        let corner = |i: usize| CORNERS[(number + i) % CORNERS.len()];
+        shapes.extend([0, 1, u64::MAX, corner(word), corner(word + 11)].map(|bits| Shape::Constant(word, bits)));
+    }
+    let mut terms = Terms::new();
+    let mut samples = Samples::default();
+    for shape in shapes {
+        let mut words = Vec::new();
+        for (word, &width) in widths.iter().enumerate() {
+            let name = match shape {
+                Shape::Constant(at, bits) if at == word => {
+                    words.push(terms.constant(32, cut(bits, width).into()));
+                    continue;
+                }
+                Shape::Apart(set) => format!("{width} {word} {set}"),
+                Shape::Constant(..) => format!("{width} {word}"),
+                Shape::Same => format!("{width}"),
+            };
+            let name = terms.name(&name);
+            let variable = terms.variable(width, name);
+            words.push(terms.zext(width, 32, variable));
         }
-        let mut terms = Terms::new();
-        let mut samples = Samples::default();
-        for shape in shapes {
-            let words: Vec<Term> = widths
-                .iter()
-                .enumerate()
-                .map(|(word, &width)| {
-                    let name = match shape {
-                        Shape::Constant(at, bits) if at == word => return terms.constant(32, cut(bits, width).into()),
-                        Shape::Apart(set) => format!("{width} {word} {set}"),
-                        Shape::Constant(..) => format!("{width} {word}"),
-                        Shape::Same => format!("{width}"),
-                    };
-                    let name = terms.name(&name);
-                    let variable = terms.variable(width, name);
-                    terms.zext(width, 32, variable)
-                })
-                .collect();
-            let rows: Vec<Row> = words
-                .iter()
-                .map(|&word| {
-                    let sample = samples.of(&terms, word);
-                    std::array::from_fn(|lane| sample[lane % SAMPLES] as u32)
-                })
-                .collect();
-            let expected = case.run(&rows);
-            let found = case.meaning(&mut terms, &words);
-            for (word, &term) in found.iter().enumerate() {
-                let sample = samples.of(&terms, term);
-                for lane in 0..SAMPLES {
-                    assert_eq!(
-                        sample[lane],
-                        u64::from(expected[word][lane]),
-                        "{}: {shape:?}: word {word} of {:x?}, expected {:#x}",
-                        case.name,
-                        rows.iter().map(|row| row[lane]).collect::<Vec<_>>(),
-                        expected[word][lane]
-                    );
+        let mut row_of = |&word: &Term| {
+            let sample = samples.of(&terms, word);
+            std::array::from_fn(|lane| sample[lane % SAMPLES] as u32)
+        };
+        let rows: Vec<Row> = words.iter().map(&mut row_of).collect();
+        let expected = case.run(&rows);
+        let found = case.meaning(&mut terms, &words);
+        for (word, &term) in found.iter().enumerate() {
+            let sample = samples.of(&terms, term);
+            for lane in 0..SAMPLES {
+                let (found, expected) = (sample[lane], expected[word][lane]);
+                if found != u64::from(expected) {
+                    let operands: Vec<u32> = rows.iter().map(|row| row[lane]).collect();
+                    let what = format!("word {word} of {operands:x?} is {found:#x}, expected {expected:#x}");
+                    return Some(format!("{shape:?}: {what}"));
                 }
             }
         }
-        well_formed(&terms, &case.name);
+    }
+    well_formed(&terms, &case.name);
+    None
+}
+
+#[test]
+fn meanings_of_variables_have_the_values_that_the_loops_compute() {
+    for (number, case) in cases().iter().enumerate() {
+        assert_eq!(differs_on_variables(number, case), None, "{}", case.name);
+    }
+}
+
+#[test]
+fn another_operations_meaning_is_found() {
+    let two = |op: nir::Op| match nir_alu::kernel(op, if op.info().output.ty.size == 0 { 16 } else { 1 }, &[16, 16]) {
+        Some(Kernel::Two(kernel)) => kernel,
+        other => panic!("{op:?}: {other:?}"),
+    };
+    // Each differs from the other in corners only.
+    let pairs = [
+        (nir::Op::Iadd, nir::Op::IaddSat),
+        (nir::Op::Fmin, nir::Op::Imin),
+        (nir::Op::Ihadd, nir::Op::Uhadd),
+        (nir::Op::Irem, nir::Op::Imod),
+        (nir::Op::Flt, nir::Op::Fltu),
+        (nir::Op::Fmod, nir::Op::Frem),
+    ];
+    for (run, meaning) in pairs {
+        let wrong = Box::leak(Box::new(Two { run: two(run).run, meaning: two(meaning).meaning }));
+        let thing = Thing::Kernel(Kernel::Two(wrong));
+        let case = Case { name: "wrong".to_owned(), thing, sources: vec![vec![16]; 2], results: 1 };
+        assert!(differs_on_constants(0, &case).is_some(), "{run:?} as {meaning:?}, constants");
+        assert!(differs_on_variables(0, &case).is_some(), "{run:?} as {meaning:?}, variables");
     }
 }
 

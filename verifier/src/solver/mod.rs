@@ -12,6 +12,7 @@
 
 mod floats;
 mod lower;
+pub mod smtlib;
 mod z3;
 
 pub use self::z3::Z3;

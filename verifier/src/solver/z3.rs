@@ -1,7 +1,7 @@
 //! Z3, through its library.
 
 use super::lower::{self, Binary, Logic, Test};
-use super::{Answer, Budget, Model, Query, Reason, Solver, variables};
+use super::{Answer, Budget, Floats, Model, Query, Reason, Solver, smtlib, variables};
 use crate::terms::{Term, Terms};
 use ::z3::ast::{Ast, BV, Bool};
 use ::z3::{Config, FuncDecl, Params, SatResult, Sort, with_z3_config};
@@ -9,7 +9,10 @@ use std::time::Instant;
 
 /// Z3. It keeps nothing from one query to the next.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Z3;
+pub struct Z3 {
+    /// What float operations mean.
+    pub floats: Floats,
+}
 
 impl Solver for Z3 {
     fn ask(&mut self, terms: &Terms, query: &Query, budget: &Budget) -> Answer {
@@ -17,23 +20,62 @@ impl Solver for Z3 {
             return answer;
         }
         match query.nodes(terms) {
-            Some(nodes) => with_z3_config(&Config::new(), || ask(terms, query, &nodes, budget)),
+            Some(nodes) => with_z3_config(&Config::new(), || ask(terms, query, &nodes, self.floats, budget)),
             None => Answer::Unknown(Reason::Size(super::MOST_NODES)),
         }
     }
 }
 
-fn ask(terms: &Terms, query: &Query, nodes: &[Term], budget: &Budget) -> Answer {
+fn ask(terms: &Terms, query: &Query, nodes: &[Term], floats: Floats, budget: &Budget) -> Answer {
+    let solver = match floats {
+        Floats::Uninterpreted => assertions(terms, query, nodes),
+        // The library's expressions make no float of bits, the text does.
+        Floats::Exact => match read(&smtlib::script(terms, query, nodes, floats, None)) {
+            Some(solver) => solver,
+            None => return Answer::Unknown(Reason::Solver("it does not read the query".into())),
+        },
+    };
+    check(&solver, budget, || model(&solver, terms, nodes, floats))
+}
+
+/// A solver for bit vectors and uninterpreted functions with the query's negation.
+fn assertions(terms: &Terms, query: &Query, nodes: &[Term]) -> ::z3::Solver {
     let lowered = lower::lower(&mut Expressions, terms, query, nodes);
-    let solver = solver(budget);
+    // Three to ten times as fast as the default, which looks for the logic itself.
+    let solver = ::z3::Solver::new_for_logic("QF_UFBV").unwrap_or_default();
     for assumption in &lowered.assumptions {
         solver.assert(assumption);
     }
     solver.assert(lowered.goal.not());
+    solver
+}
+
+/// A solver with what a text asserts, if it can be read.
+fn read(text: &str) -> Option<::z3::Solver> {
+    let solver = ::z3::Solver::new();
+    solver.from_string(text);
+    (solver.get_assertions().len() == 1).then_some(solver)
+}
+
+/// The answer to a query in the text of `smtlib`. An invalid one has no model.
+#[cfg(test)]
+pub(super) fn ask_text(text: &str, budget: &Budget) -> Answer {
+    with_z3_config(&Config::new(), || match read(text) {
+        Some(solver) => check(&solver, budget, || Answer::Invalid(Model::default())),
+        None => Answer::Unknown(Reason::Solver("it does not read the text".into())),
+    })
+}
+
+/// Whether the assertions contradict each other, within the budget.
+fn check(solver: &::z3::Solver, budget: &Budget, invalid: impl FnOnce() -> Answer) -> Answer {
+    let mut params = Params::new();
+    params.set_u32("rlimit", budget.rlimit.try_into().unwrap_or(u32::MAX));
+    params.set_u32("timeout", budget.time.as_millis().try_into().unwrap_or(u32::MAX));
+    solver.set_params(&params);
     let start = Instant::now();
     match solver.check() {
         SatResult::Unsat => Answer::Valid,
-        SatResult::Sat => model(&solver, terms, nodes),
+        SatResult::Sat => invalid(),
         SatResult::Unknown => {
             let text = solver.get_reason_unknown().unwrap_or_default();
             Answer::Unknown(reason(text, start.elapsed() >= budget.time))
@@ -41,24 +83,16 @@ fn ask(terms: &Terms, query: &Query, nodes: &[Term], budget: &Budget) -> Answer 
     }
 }
 
-/// A solver for bit vectors and uninterpreted functions, within the budget.
-fn solver(budget: &Budget) -> ::z3::Solver {
-    // Three to ten times as fast as the default, which looks for the logic itself.
-    let solver = ::z3::Solver::new_for_logic("QF_UFBV").unwrap_or_default();
-    let mut params = Params::new();
-    params.set_u32("rlimit", budget.rlimit.try_into().unwrap_or(u32::MAX));
-    params.set_u32("timeout", budget.time.as_millis().try_into().unwrap_or(u32::MAX));
-    solver.set_params(&params);
-    solver
-}
-
 /// The values of the variables: each is evaluated, as the shape of a model differs from release to release.
-fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term]) -> Answer {
+fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term], floats: Floats) -> Answer {
     let Some(model) = solver.get_model() else {
         return Answer::Unknown(Reason::Solver("it has no model".into()));
     };
     let value = |(name, w)| {
-        let text = terms.text(name);
+        let text = match floats {
+            Floats::Uninterpreted => terms.text(name).to_owned(),
+            Floats::Exact => smtlib::quote(terms.text(name)).trim_matches('|').to_owned(),
+        };
         let value = if w == 1 {
             model.eval(&Bool::new_const(text), true)?.as_bool().map(u64::from)
         } else {

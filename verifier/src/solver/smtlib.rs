@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// The text of a query, with what is known of its answer.
 pub fn text(terms: &Terms, query: &Query, floats: Floats, answer: Option<&Answer>) -> Option<String> {
     let nodes = query.nodes(terms)?;
-    Some(script(terms, query, &nodes, floats, answer))
+    Some(script(terms, query, &nodes, floats, answer).text)
 }
 
 /// What a solver says of the text if that is the answer.
@@ -31,13 +31,23 @@ pub fn status(answer: &Answer) -> &'static str {
     }
 }
 
+/// A text, and the logic that it is in, which Z3 must know before it reads it.
+pub(super) struct Script {
+    pub logic: &'static str,
+    pub text: String,
+}
+
 /// The text of a query of these terms, arguments first.
-pub(super) fn script(terms: &Terms, query: &Query, nodes: &[Term], floats: Floats, answer: Option<&Answer>) -> String {
+pub(super) fn script(terms: &Terms, query: &Query, nodes: &[Term], floats: Floats, answer: Option<&Answer>) -> Script {
     let mut writer = Writer { floats, ..Writer::default() };
     let lowered = lower::lower(&mut writer, terms, query, nodes);
     let mut out = String::from("(set-info :smt-lib-version 2.6)\n");
-    // Z3 knows no name for bit vectors with functions and floats.
-    let logic = if writer.has_floats { "ALL" } else { "QF_UFBV" };
+    let logic = match (writer.has_floats, writer.has_functions) {
+        (false, _) => "QF_UFBV",
+        (true, false) => "QF_BVFP",
+        // Z3 has no name for it.
+        (true, true) => "ALL",
+    };
     let _ = writeln!(out, "(set-logic {logic})");
     if let Some(answer) = answer {
         let _ = writeln!(out, "(set-info :status {})", status(answer));
@@ -55,7 +65,7 @@ pub(super) fn script(terms: &Terms, query: &Query, nodes: &[Term], floats: Float
     }
     writer.assertion(&lowered, &mut out);
     out.push_str("(check-sat)\n");
-    out
+    Script { logic, text: out }
 }
 
 /// A name as a symbol. Different names are different symbols.
@@ -88,6 +98,7 @@ struct Atom {
 struct Writer {
     floats: Floats,
     has_floats: bool,
+    has_functions: bool,
     /// What has been bound.
     bound: FxHashMap<String, Atom>,
     /// Names and what they stand for, by depth.
@@ -258,6 +269,7 @@ impl Logic for Writer {
         self.bind("concat", &[high, low])
     }
     fn apply(&mut self, w: u32, name: &str, args: &[(u32, Atom)]) -> Atom {
+        self.has_functions = true;
         let name = quote(name);
         let domain: Vec<String> = args.iter().map(|&(w, _)| sort(w)).collect();
         self.functions.insert(name.clone(), format!("({}) {}", domain.join(" "), sort(w)));

@@ -1,6 +1,7 @@
 //! Z3, through its library.
 
 use super::lower::{self, Binary, Logic, Test};
+use super::smtlib::Script;
 use super::{Answer, Budget, Floats, Model, Query, Reason, Solver, smtlib, variables};
 use crate::terms::{Term, Terms};
 use ::z3::ast::{Ast, BV, Bool};
@@ -51,18 +52,19 @@ fn assertions(terms: &Terms, query: &Query, nodes: &[Term]) -> ::z3::Solver {
 }
 
 /// A solver with what a text asserts, if it can be read.
-fn read(text: &str) -> Option<::z3::Solver> {
-    let solver = ::z3::Solver::new();
-    solver.from_string(text);
+fn read(script: &Script) -> Option<::z3::Solver> {
+    let solver = ::z3::Solver::new_for_logic(script.logic).unwrap_or_default();
+    solver.from_string(script.text.as_str());
     (solver.get_assertions().len() == 1).then_some(solver)
 }
 
-/// The answer to a query in the text of `smtlib`. An invalid one has no model.
+/// The answer to a query by way of its text.
 #[cfg(test)]
-pub(super) fn ask_text(text: &str, budget: &Budget) -> Answer {
-    with_z3_config(&Config::new(), || match read(text) {
-        Some(solver) => check(&solver, budget, || Answer::Invalid(Model::default())),
-        None => Answer::Unknown(Reason::Solver("it does not read the text".into())),
+pub(super) fn ask_text(terms: &Terms, query: &Query, floats: Floats, budget: &Budget) -> Option<Answer> {
+    let nodes = query.nodes(terms)?;
+    with_z3_config(&Config::new(), || {
+        let solver = read(&smtlib::script(terms, query, &nodes, floats, None))?;
+        Some(check(&solver, budget, || Answer::Invalid(Model::default())))
     })
 }
 

@@ -10,6 +10,7 @@ mod panics;
 pub mod plants;
 pub mod reduce;
 pub mod report;
+pub mod rewrites;
 pub mod semantics;
 pub mod solver;
 pub mod terms;

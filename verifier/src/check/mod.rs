@@ -4,12 +4,17 @@
 //! environments and compares what can be observed. [`Checker`] does that for every boundary of one compilation:
 //! the program after each stage against the program before it, so that a difference names its stage.
 //! [`contents`] asks another engine, which runs nothing, of the stages that only move values about.
-//! [`campaign`] does it for many random programs, [`fuzz`] for one input of a fuzzer.
+//! [`campaign`] does it for many random programs, [`fuzz`] for one input of a fuzzer. [`judge`] puts any engine before any
+//! two programs: planted miscompilations ([`kill_matrix`]), [`boundaries`] of random programs, equivalent pairs
+//! ([`rewrites`](crate::rewrites)).
 
+pub mod boundaries;
 pub mod campaign;
 mod checker;
 mod contents;
 pub mod fuzz;
+pub mod judge;
+pub mod kill_matrix;
 mod rules;
 mod verdict;
 

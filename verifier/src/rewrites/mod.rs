@@ -25,8 +25,11 @@ mod tests;
 
 pub use scale::{Shape, scaled};
 
-use crate::check::campaign::program_seed;
+use crate::check::Snapshot;
+use crate::check::campaign::{env_seeds, program_seed};
+use crate::check::judge::{Case, Question};
 use crate::generate::{self, Features, Profile};
+use crate::semantics::env::Env;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::ir3::validate::{Form, Violation, validate};
 use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
@@ -47,9 +50,9 @@ pub struct Pair {
     /// The stage behind which the program was taken.
     pub stage: Stage,
     /// The program.
-    pub source: Program,
+    pub source: Snapshot,
     /// The program rewritten.
-    pub target: Program,
+    pub target: Snapshot,
 }
 
 impl Pair {
@@ -58,7 +61,29 @@ impl Pair {
     /// # Errors
     /// The rules of ir3 that it breaks.
     pub fn validate(&self, machine: &Target) -> Result<(), Vec<Violation>> {
-        validate(&self.target, machine, Form::of(&self.source))
+        match (self.source.as_ir3(), self.target.as_ir3()) {
+            (Some(source), Some(target)) => validate(target, machine, Form::of(source)),
+            _ => Ok(()),
+        }
+    }
+
+    fn new(kind: &'static str, number: u64, of: (Profile, u64, Stage), source: Program, target: Program) -> Self {
+        let (profile, seed, stage) = of;
+        let [source, target] = [source, target].map(|program| Snapshot::Ir3(Box::new(program)));
+        Self { kind, number, profile, seed, stage, source, target }
+    }
+}
+
+/// Environments that an engine is given which needs some.
+const RUNS: u32 = 3;
+
+impl Case for Pair {
+    fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
+        Question { stage: None, before: &self.source, after: &self.target, machine, envs }
+    }
+
+    fn envs(&self) -> Vec<Env> {
+        env_seeds(self.seed, RUNS).into_iter().map(Env::from_seed).collect()
     }
 }
 
@@ -114,7 +139,7 @@ const STAGES: [Stage; 4] = [Stage::Select, Stage::CopyPropagation, Stage::DeadCo
 const TRIES: u64 = 60;
 
 /// A stream of pairs, all kinds in turn.
-pub fn pairs(seed: u64, machine: &Target) -> impl Iterator<Item = Pair> {
+pub fn pairs(seed: u64, machine: &Target) -> impl Iterator<Item = Pair> + Send {
     let machine = *machine;
     let all: Vec<(&'static str, How)> = all().collect();
     (0..).filter_map(move |number: u64| {
@@ -156,7 +181,7 @@ fn pair(seed: u64, number: u64, kind: &'static str, how: How, machine: &Target) 
             }
             How::Several => several(&mut target, machine, &mut random),
         };
-        (done && target != source).then_some(Pair { kind, number, profile, seed, stage, source, target })
+        (done && target != source).then(|| Pair::new(kind, number, (profile, seed, stage), source, target))
     })
 }
 

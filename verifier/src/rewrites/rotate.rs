@@ -2,7 +2,7 @@
 //!
 //! The header H has phis, computes, and branches to the body B or to the exit E. A copy of it with the values from before the
 //! loop (the *guard*) takes its place, another one with the values of the latch stands behind the latch (the *test*), and
-//! both branch as H did. So whatever H defines has two definitions, and is a phi wherever they meet: in B for the body, in E
+//! both branch as H did. An exit that only leads on, in the middle of the loop, moves to its end. So whatever H defines has two definitions, and is a phi wherever they meet: in B for the body, in E
 //! for what comes after. A header whose values are read where neither B nor E dominates is left alone, and so is one that does
 //! more than compute.
 
@@ -54,6 +54,15 @@ fn per_lane(class: RegClass) -> bool {
     matches!(class.file, RegFile::General | RegFile::Predicate)
 }
 
+/// Whether it does not matter when lanes run a block.
+fn only_computes(program: &Program, block: Block) -> bool {
+    let consts_change = consts_change(program);
+    program.blocks[block].instrs.iter().all(|&instr| {
+        let data = &program.instrs[instr];
+        is_pure(data, consts_change) || matches!(data.opcode, Opcode::Phi | Opcode::Jump)
+    })
+}
+
 impl Rotation {
     fn plan(program: &Program, shape: &Shape, the_loop: &Loop) -> Option<Self> {
         let &Loop { header, before, latch, .. } = the_loop;
@@ -75,7 +84,7 @@ impl Rotation {
             || program.blocks[body].predecessors[..] != [header]
             || starts_with_phi(body)
             || !is_last
-            || place(exit) <= place(latch)
+            || place(exit) <= place(latch) && !only_computes(program, exit)
             || !data.keeps.is_empty()
         {
             return None;
@@ -177,8 +186,15 @@ impl Rotation {
                 *place = guard;
             }
         }
-        let latch = program.layout.iter().position(|&block| block == self.latch);
-        program.layout.insert(latch.map_or(program.layout.len(), |i| i + 1), test);
+        let place = |program: &Program, block| program.layout.iter().position(|&b| b == block);
+        let behind = |program: &Program| place(program, self.latch).map_or(program.layout.len(), |i| i + 1);
+        let test_place = behind(program);
+        program.layout.insert(test_place, test);
+        // A way out in the middle of the loop leads on from its end now, where the test is.
+        if let Some(exit) = place(program, self.exit).filter(|&exit| exit < test_place) {
+            program.layout.remove(exit);
+            program.layout.insert(test_place, self.exit);
+        }
         program.block_names.clear();
         renew_physical(program);
     }
@@ -224,7 +240,7 @@ impl Rotation {
         let k = program.blocks[self.header].predecessors.iter().position(|&b| b == from).unwrap_or(0);
         for instr in program.blocks[self.header].instrs.clone() {
             let mut data: InstrData = program.instrs[instr].clone();
-            if let (Opcode::Phi, Some(value)) = (data.opcode, data.dsts[0].value()) {
+            if let (Opcode::Phi, Some(value)) = (data.opcode, data.dsts.first().and_then(|dst| dst.value())) {
                 renamed.insert(value, data.srcs[k]);
                 continue;
             }

@@ -196,5 +196,5 @@ pub fn scaled(seed: u64, instructions: usize, shape: Shape, percent: usize, mach
     let mut target = source.clone();
     let mut random = Random::new(seed ^ 0x7363_616c);
     local::rewrite(&mut target, machine, &mut random, &local::integer_rules(), percent);
-    super::Pair { kind: "scaled", number: 0, profile: Profile::Alu, seed, stage: Stage::Select, source, target }
+    super::Pair::new("scaled", 0, (Profile::Alu, seed, Stage::Select), source, target)
 }

@@ -1,0 +1,115 @@
+//! The boundaries of random programs, one after the other, for engines that are asked beside the interpreter.
+
+use super::Snapshot;
+use super::campaign::{Limits, env_seeds, program_seed};
+use super::judge::{Case, Question};
+use crate::generate::{self, Features, Profile};
+use crate::semantics::env::Env;
+use ir3_compiler::pipeline::{self, Change, Options, Stage};
+use ir3_compiler::target::Target;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+/// A stage of the compilation of a random program.
+#[derive(Clone, Debug)]
+pub struct Boundary {
+    /// The number of the program.
+    pub program: u64,
+    /// What the program is made of.
+    pub profile: Profile,
+    /// Its seed.
+    pub seed: u64,
+    /// The stage.
+    pub stage: Stage,
+    /// The program in front of it.
+    pub before: Snapshot,
+    /// The program behind it.
+    pub after: Snapshot,
+    /// Environments that the interpreter tries.
+    pub runs: u32,
+}
+
+impl Case for Boundary {
+    fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
+        Question { stage: Some(self.stage), before: &self.before, after: &self.after, machine, envs }
+    }
+
+    fn envs(&self) -> Vec<Env> {
+        env_seeds(self.seed, self.runs).into_iter().map(Env::from_seed).collect()
+    }
+}
+
+/// Programs `first` to `first + programs` of a campaign, every boundary of each but those where nothing was done. They are the
+/// programs that `fuzz` makes of the same seed.
+pub fn boundaries(
+    seed: u64,
+    first: u64,
+    programs: u64,
+    runs: u32,
+    machine: &Target,
+    options: Options,
+) -> impl Iterator<Item = Boundary> {
+    let machine = *machine;
+    let mut numbers = first..first + programs;
+    let mut ready = VecDeque::new();
+    std::iter::from_fn(move || {
+        while ready.is_empty() {
+            let number = numbers.next()?;
+            of_program(number, seed, runs, &machine, options, &mut ready);
+        }
+        ready.pop_front()
+    })
+}
+
+fn of_program(
+    number: u64,
+    campaign: u64,
+    runs: u32,
+    machine: &Target,
+    options: Options,
+    ready: &mut VecDeque<Boundary>,
+) {
+    let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
+    let seed = program_seed(campaign, number);
+    let shader = generate::from_seed(seed, profile, Features::of(machine)).shader;
+    let options = Options { registers: Limits::ByProfile.of(profile, seed), ..options };
+    let mut add = |stage, before: Snapshot, after: &Snapshot| {
+        ready.push_back(Boundary { program: number, profile, seed, stage, before, after: after.clone(), runs });
+    };
+    let mut source = Cow::Borrowed(&shader);
+    let mut before = Snapshot::Nir(Box::new(shader.clone()));
+    for stage in Stage::NIR.into_iter().filter(|&stage| options.runs(stage)) {
+        if pipeline::rewrite_stage(stage, &mut source, machine) == Change::Something {
+            let after = Snapshot::Nir(Box::new(source.clone().into_owned()));
+            add(stage, std::mem::replace(&mut before, after.clone()), &after);
+        }
+    }
+    let Ok(mut program) = pipeline::select(&source, machine) else { return };
+    for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
+        let Ok(change) = pipeline::run_stage(stage, &mut program, machine, &options) else { return };
+        if change == Change::Something || stage == Stage::Select {
+            let after = Snapshot::Ir3(Box::new(program.clone()));
+            add(stage, std::mem::replace(&mut before, after.clone()), &after);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boundaries_follow_each_other() {
+        let machine = Target::default();
+        let all: Vec<Boundary> = boundaries(1, 3, 4, 1, &machine, Options::default()).collect();
+        assert!(all.len() > 4 * 8);
+        for pair in all.windows(2).filter(|pair| pair[0].program == pair[1].program) {
+            assert!(pair[0].stage < pair[1].stage);
+            if let (Snapshot::Ir3(after), Snapshot::Ir3(before)) = (&pair[0].after, &pair[1].before) {
+                assert_eq!(after, before);
+            }
+        }
+        let numbers: std::collections::BTreeSet<u64> = all.iter().map(|boundary| boundary.program).collect();
+        assert_eq!(numbers.into_iter().collect::<Vec<_>>(), [3, 4, 5, 6]);
+    }
+}

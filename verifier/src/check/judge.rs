@@ -1,0 +1,241 @@
+//! Engines before a question: two programs, do they mean the same?
+//!
+//! Every engine is asked the same way, so that tables of verdicts (the kill matrix, equivalent pairs, agreement) know none of
+//! them by itself. A panic of an engine is a verdict, too: unknown.
+
+use super::{Snapshot, Unknown, Verdict, compare_snapshots};
+use crate::contents::{self, Failure};
+use crate::panics::{Panicked, catch};
+use crate::semantics::env::Env;
+use cpu_time::ThreadTime;
+use ir3_compiler::ir3::Program;
+use ir3_compiler::pipeline::Stage;
+use ir3_compiler::target::Target;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// An engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Engine {
+    /// Runs both sides.
+    Interpreter,
+    /// Proves that registers hold what they should.
+    Contents,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Interpreter, Self::Contents];
+
+    /// The name in tables and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interpreter => "interpreter",
+            Self::Contents => "contents",
+        }
+    }
+
+    /// The engine of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name)
+    }
+
+    /// Whether it says something for all inputs, and not of those that it has tried.
+    pub const fn proves(self) -> bool {
+        !matches!(self, Self::Interpreter)
+    }
+
+    /// What it says; nothing where the question is not for it.
+    pub fn judge(self, question: &Question<'_>) -> Option<(Verdict, Duration)> {
+        let start = ThreadTime::now();
+        let verdict = catch(|| self.answer(question))
+            .unwrap_or_else(|Panicked { message, .. }| Some(Verdict::Unknown(Unknown::Crashed(message))));
+        verdict.map(|verdict| (verdict, start.elapsed()))
+    }
+
+    fn answer(self, question: &Question<'_>) -> Option<Verdict> {
+        let &Question { stage, before, after, machine, envs } = question;
+        match self {
+            Self::Interpreter => Some(compare_snapshots(before, after, machine, envs).0),
+            Self::Contents => {
+                let (Snapshot::Ir3(before), Snapshot::Ir3(after)) = (before, after) else { return None };
+                if stage.is_some_and(|stage| !contents::moves_values(stage)) {
+                    return None;
+                }
+                Some(match contents::prove(before, after, machine) {
+                    Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
+                    Err(Failure::Unsupported { site, what }) => {
+                        Verdict::Unknown(Unknown::Unsupported(format!("{site}: {what}")))
+                    }
+                    Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),
+                })
+            }
+        }
+    }
+}
+
+impl Snapshot {
+    /// The program, if it is one of the machine language.
+    pub fn as_ir3(&self) -> Option<&Program> {
+        match self {
+            Self::Ir3(program) => Some(program),
+            Self::Nir(_) => None,
+        }
+    }
+}
+
+/// What an engine is asked.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    /// The stage between the programs, if there is one.
+    pub stage: Option<Stage>,
+    /// The one side.
+    pub before: &'a Snapshot,
+    /// The other side.
+    pub after: &'a Snapshot,
+    /// The GPU.
+    pub machine: &'a Target,
+    /// Inputs, for an engine that needs some.
+    pub envs: &'a [Env],
+}
+
+/// What engines have said of several questions.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Proved for all inputs.
+    pub proved: u64,
+    /// Run, and no difference seen.
+    pub tested: u64,
+    /// Refuted.
+    pub refuted: u64,
+    /// Nothing can be said.
+    pub unknown: u64,
+    /// CPU time of each answer.
+    pub times: Vec<Duration>,
+    /// Why nothing could be said, and how often.
+    pub reasons: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    /// Counts an answer.
+    pub fn count(&mut self, verdict: &Verdict, time: Duration) {
+        match verdict {
+            Verdict::Proved { .. } => self.proved += 1,
+            Verdict::Tested { .. } => self.tested += 1,
+            Verdict::Refuted(_) => self.refuted += 1,
+            Verdict::Unknown(why) => {
+                self.unknown += 1;
+                *self.reasons.entry(general(&why.to_string())).or_default() += 1;
+            }
+        }
+        self.times.push(time);
+    }
+
+    /// Adds another tally.
+    pub fn add(&mut self, other: &Self) {
+        self.proved += other.proved;
+        self.tested += other.tested;
+        self.refuted += other.refuted;
+        self.unknown += other.unknown;
+        self.times.extend(&other.times);
+        for (why, n) in &other.reasons {
+            *self.reasons.entry(why.clone()).or_default() += n;
+        }
+    }
+
+    /// Questions that were asked.
+    pub const fn asked(&self) -> u64 {
+        self.proved + self.tested + self.refuted + self.unknown
+    }
+
+    /// The time that so many of a hundred answers did not take longer than.
+    pub fn percentile(&self, percent: usize) -> Duration {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        let last = times.len().saturating_sub(1);
+        times.get(last * percent / 100).copied().unwrap_or_default()
+    }
+}
+
+/// A reason without the numbers in it, so that reasons of one kind are counted together.
+fn general(reason: &str) -> String {
+    let mut out = String::new();
+    let mut in_number = false;
+    for c in reason.chars().take(120) {
+        let is_number = c.is_ascii_digit() || in_number && (c.is_ascii_hexdigit() || c == 'x' || c == '.');
+        if !is_number {
+            out.push(c);
+        } else if !in_number {
+            out.push('#');
+        }
+        in_number = is_number;
+    }
+    out
+}
+
+/// Something that engines are asked about.
+pub trait Case: Send {
+    /// What they are asked.
+    fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a>;
+    /// The inputs for engines that need some.
+    fn envs(&self) -> Vec<Env>;
+}
+
+/// An answer of each engine that had one.
+pub type Answers = Vec<(Engine, Verdict, Duration)>;
+
+/// Asks engines about each case, with several threads. Cases are made one after the other and come to `each` in any order; the
+/// number is that in the series.
+pub fn ask_all<C: Case>(
+    cases: impl Iterator<Item = C> + Send,
+    machine: &Target,
+    engines: &[Engine],
+    jobs: usize,
+    interrupted: &AtomicBool,
+    each: &mut (dyn FnMut(u64, &C, &Answers) + Send),
+) {
+    let cases = Mutex::new((0u64, cases));
+    let each = Mutex::new(each);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let next = {
+                        let mut cases = cases.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                        let number = cases.0;
+                        cases.0 += 1;
+                        cases.1.next().map(|case| (number, case))
+                    };
+                    let Some((number, case)) = next.filter(|_| !interrupted.load(Ordering::Relaxed)) else { return };
+                    let envs = case.envs();
+                    let question = case.question(machine, &envs);
+                    let answers: Answers = engines
+                        .iter()
+                        .filter_map(|&engine| engine.judge(&question).map(|(verdict, time)| (engine, verdict, time)))
+                        .collect();
+                    (each.lock().unwrap_or_else(std::sync::PoisonError::into_inner))(number, &case, &answers);
+                }
+            });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_of_one_kind_are_one() {
+        assert_eq!(general("block3: ssa_17 is 0x1f at 12.5"), general("block12: ssa_4 is 0x3 at 7"));
+        assert_ne!(general("a load"), general("a store"));
+    }
+
+    #[test]
+    fn engines_have_names() {
+        for engine in Engine::ALL {
+            assert_eq!(Engine::from_name(engine.name()), Some(engine));
+        }
+    }
+}

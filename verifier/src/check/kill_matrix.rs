@@ -1,0 +1,199 @@
+//! Planted miscompilations: random single changes behind a stage that make a difference, for every engine to find.
+//!
+//! A mutant is a boundary of a random program's compilation, with one change (of [`mutate::KINDS`](crate::mutate::KINDS)) in
+//! the program behind the stage. It is kept if it is a valid program still, and if the interpreter shows in one of several
+//! environments that it differs from the program in front of the stage. So no engine may prove one, and what an engine that
+//! looks for counterexamples does not refute it has missed.
+
+use super::judge::{Case, Question};
+use super::{Snapshot, Verdict, compare_snapshots};
+use crate::check::campaign::{env_seeds, program_seed};
+use crate::generate::{self, Features, Profile};
+use crate::mutate::{KINDS, Sites};
+use crate::semantics::env::Env;
+use ir3_compiler::ir3::validate::{Form, validate};
+use ir3_compiler::pipeline::{self, Change, Options, RegisterLimit, Stage};
+use ir3_compiler::target::Target;
+use std::collections::VecDeque;
+
+/// Environments in which a mutant may show that it differs.
+const RUNS: u32 = 6;
+
+/// A planted miscompilation.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    /// The kind of change: its place in [`KINDS`].
+    pub kind: usize,
+    /// The stage behind which it is.
+    pub stage: Stage,
+    /// What the program is made of.
+    pub profile: Profile,
+    /// The seed of the program.
+    pub seed: u64,
+    /// The program in front of the stage.
+    pub before: Snapshot,
+    /// The program behind it, changed.
+    pub after: Snapshot,
+}
+
+impl Case for Mutant {
+    fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
+        Question { stage: Some(self.stage), before: &self.before, after: &self.after, machine, envs }
+    }
+
+    fn envs(&self) -> Vec<Env> {
+        // Others than those that it was kept for.
+        env_seeds(program_seed(self.seed, 0x6b69_6c6c), 2).into_iter().map(Env::from_seed).collect()
+    }
+}
+
+/// What became of changes that were tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// Changes that were made.
+    pub changes: u64,
+    /// … of which no valid program came.
+    pub invalid: u64,
+    /// … with which no run differed.
+    pub same: u64,
+}
+
+/// A stream of mutants, a function of its seed.
+pub struct Mutants {
+    machine: Target,
+    seed: u64,
+    program: u64,
+    /// How many there are of each kind.
+    kept: Vec<u64>,
+    /// No more than so many of one kind.
+    most: u64,
+    ready: VecDeque<Mutant>,
+    /// What became of the changes so far.
+    pub tried: Tried,
+}
+
+impl Mutants {
+    /// Mutants of programs of `seed`, no more than `most` of one kind.
+    #[must_use]
+    pub fn new(seed: u64, most: u64, machine: &Target) -> Self {
+        let kept = vec![0; KINDS.len()];
+        Self { machine: *machine, seed, program: 0, kept, most, ready: VecDeque::new(), tried: Tried::default() }
+    }
+
+    /// The mutants of the next program: one behind each stage that did something.
+    fn next_program(&mut self) {
+        let number = self.program;
+        self.program += 1;
+        let seed = program_seed(self.seed, number);
+        let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
+        let shader = generate::from_seed(seed, profile, Features::of(&self.machine)).shader;
+        let registers = match number % 3 {
+            0 => RegisterLimit::Minimum((seed % 6) as u16),
+            _ => RegisterLimit::Target,
+        };
+        let options = Options { registers, ..Options::default() };
+        let source = pipeline::rewrite(&shader, &self.machine, &options).into_owned();
+        let Ok(mut program) = pipeline::select(&source, &self.machine) else { return };
+        let mut before = Snapshot::Nir(Box::new(source));
+        for (s, stage) in Stage::ALL.into_iter().enumerate() {
+            let Ok(change) = pipeline::run_stage(stage, &mut program, &self.machine, &options) else { return };
+            if change == Change::Nothing && stage != Stage::Select {
+                continue;
+            }
+            let random = program_seed(seed, 0x6d75_7400 + s as u64);
+            self.plant(&program, &before, stage, profile, seed, random);
+            before = Snapshot::Ir3(Box::new(program.clone()));
+        }
+    }
+
+    /// Plants one change that makes a difference, of the first kind in turn that there is something for.
+    fn plant(
+        &mut self,
+        program: &ir3_compiler::ir3::Program,
+        before: &Snapshot,
+        stage: Stage,
+        profile: Profile,
+        seed: u64,
+        random: u64,
+    ) {
+        let sites = Sites::new(program);
+        let form = Form::of(program);
+        let envs: Vec<Env> = env_seeds(seed, RUNS).into_iter().map(Env::from_seed).collect();
+        // The kind of which there are fewest first: rare ones are taken wherever they can be had.
+        let mut kinds: Vec<usize> = (0..KINDS.len()).filter(|&kind| self.kept[kind] < self.most).collect();
+        kinds.sort_by_key(|&kind| (self.kept[kind], program_seed(random, kind as u64)));
+        for kind in kinds.into_iter().take(10) {
+            let mut mutant = program.clone();
+            if !KINDS[kind].apply(&mut mutant, &sites, program_seed(random, kind as u64 + 100)) || mutant == *program {
+                continue;
+            }
+            self.tried.changes += 1;
+            if validate(&mutant, &self.machine, form).is_err() {
+                self.tried.invalid += 1;
+                continue;
+            }
+            let after = Snapshot::Ir3(Box::new(mutant));
+            let (verdict, _) = compare_snapshots(before, &after, &self.machine, &envs);
+            if !matches!(verdict, Verdict::Refuted(_)) {
+                self.tried.same += 1;
+                continue;
+            }
+            self.kept[kind] += 1;
+            self.ready.push_back(Mutant { kind, stage, profile, seed, before: before.clone(), after });
+            return;
+        }
+    }
+}
+
+/// Programs without a new mutant after which the stream ends: there are enough of every kind that there are any of.
+const BARREN: u64 = 2000;
+
+impl Iterator for Mutants {
+    type Item = Mutant;
+
+    fn next(&mut self) -> Option<Mutant> {
+        let last = self.program + BARREN;
+        while self.ready.is_empty() && self.program < last {
+            self.next_program();
+        }
+        self.ready.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::judge::{Engine, ask_all};
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_seed_gives_one_series_and_nothing_is_proved() {
+        let machine = Target::default();
+        let mut kinds = Vec::new();
+        let mut each = |number: u64, mutant: &Mutant, answers: &crate::check::judge::Answers| {
+            kinds.push((number, mutant.kind, mutant.seed, mutant.stage));
+            for (engine, verdict, _) in answers {
+                assert!(
+                    !matches!(verdict, Verdict::Proved { .. }),
+                    "{}: {} behind {}, seed {}",
+                    engine.name(),
+                    KINDS[mutant.kind].name,
+                    mutant.stage,
+                    mutant.seed
+                );
+            }
+        };
+        let mutants = Mutants::new(1, 40, &machine).take(120);
+        ask_all(mutants, &machine, &Engine::ALL, 2, &AtomicBool::new(false), &mut each);
+        kinds.sort_unstable();
+        let again: Vec<_> = (0..)
+            .zip(Mutants::new(1, 40, &machine).take(120))
+            .map(|(number, mutant)| (number, mutant.kind, mutant.seed, mutant.stage))
+            .collect();
+        assert_eq!(kinds, again);
+        let different = |of: fn(&(u64, usize, u64, Stage)) -> usize| {
+            kinds.iter().map(of).collect::<std::collections::BTreeSet<_>>().len()
+        };
+        assert!(different(|row| row.1) >= 30 && different(|row| row.3 as usize) >= 12);
+    }
+}

@@ -1,153 +1,176 @@
-//! The constructors, which normalise.
+//! The domain, and [`Terms::rebuild`]: every way to make a node ends in one of the constructors of the other files.
 
-use super::{FloatOp, Op, Term, Terms};
-use crate::semantics::concrete::{Concrete, mask};
+use super::{Op, Term, Terms};
+use crate::semantics::concrete::Concrete;
 use crate::semantics::domain::{Domain, Format, Function, Rounding};
+use crate::terms::FloatOp;
+use smallvec::SmallVec;
 
-/// Folds constants; anything else stays as it is.
-fn plain(terms: &mut Terms, op: Op, width: u32, args: &[Term]) -> Term {
-    let mut bits = smallvec::SmallVec::<[u64; 4]>::new();
-    for &arg in args {
-        match terms.as_constant(arg) {
-            Some(value) => bits.push(value),
-            None => return terms.intern(op, width, args),
+impl Terms {
+    /// A node as it stands, or the number that it is if all arguments are numbers.
+    pub(super) fn plain(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
+        let mut bits = SmallVec::<[u64; 4]>::new();
+        for &arg in args {
+            match self.as_constant(arg) {
+                Some(value) => bits.push(value),
+                None => return self.intern(op, width, args),
+            }
         }
+        let widths: SmallVec<[u32; 4]> = args.iter().map(|&arg| self.width(arg)).collect();
+        let value = super::evaluate::operation(op, width, &widths, &bits);
+        self.number(width, value)
     }
-    if matches!(op, Op::Variable(_) | Op::Apply(_)) {
-        return terms.intern(op, width, args);
-    }
-    let widths: smallvec::SmallVec<[u32; 4]> = args.iter().map(|&arg| terms.width(arg)).collect();
-    let value = super::evaluate::operation(op, width, &widths, &bits);
-    terms.constant(width, value)
 }
 
 pub(super) fn rebuild(terms: &mut Terms, op: Op, width: u32, args: &[Term]) -> Term {
-    plain(terms, op, width, args)
+    let w = args.first().map_or(width, |&arg| terms.width(arg));
+    match op {
+        Op::Constant(bits) => terms.number(width, bits),
+        Op::Variable(_) | Op::Apply(_) => terms.intern(op, width, args),
+        Op::Not => terms.complement(args[0]),
+        Op::And => terms.all_of(width, args),
+        Op::Xor => terms.exclusive(width, args),
+        Op::Add => terms.sum(width, args),
+        Op::Mul => terms.product(width, args),
+        Op::Udiv => terms.quotient(width, args[0], args[1]),
+        Op::Urem => terms.remainder(width, args[0], args[1]),
+        Op::Shl => terms.shift_left(width, args[0], args[1]),
+        Op::Lshr => terms.shift_right(width, args[0], args[1]),
+        Op::Ashr => terms.shift_right_signed(width, args[0], args[1]),
+        Op::Eq => terms.equal(args[0], args[1]),
+        Op::Ult => terms.below(args[0], args[1]),
+        Op::Slt => terms.below_signed(args[0], args[1]),
+        Op::Ite => terms.choice(args[0], args[1], args[2]),
+        Op::Zext => terms.extend(args[0], width),
+        Op::Sext => terms.extend_signed(args[0], width),
+        Op::Extract(low) => terms.slice(args[0], low.into(), width),
+        Op::Concat => terms.join(args),
+        Op::UmulHigh => terms.product_high(w, false, args[0], args[1]),
+        Op::SmulHigh => terms.product_high(w, true, args[0], args[1]),
+        Op::Popcount | Op::Clz | Op::Reverse => terms.plain(op, width, args),
+        Op::Float(op) => terms.float(op, width, args),
+    }
 }
 
 impl Domain for Terms {
     type V = Term;
 
     fn constant(&mut self, w: u32, bits: u64) -> Term {
-        self.intern(Op::Constant(bits & mask(w)), w, &[])
+        self.number(w, bits)
     }
-    fn not(&mut self, w: u32, a: Term) -> Term {
-        plain(self, Op::Not, w, &[a])
+    fn not(&mut self, _: u32, a: Term) -> Term {
+        self.complement(a)
     }
     fn and(&mut self, w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::And, w, &[a, b])
+        self.all_of(w, &[a, b])
     }
     fn or(&mut self, w: u32, a: Term, b: Term) -> Term {
-        let (a, b) = (self.not(w, a), self.not(w, b));
-        let neither = self.and(w, a, b);
-        self.not(w, neither)
+        self.any_of(w, &[a, b])
     }
     fn xor(&mut self, w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::Xor, w, &[a, b])
+        self.exclusive(w, &[a, b])
     }
     fn add(&mut self, w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::Add, w, &[a, b])
+        self.sum(w, &[a, b])
     }
     fn sub(&mut self, w: u32, a: Term, b: Term) -> Term {
-        let minus = self.constant(w, u64::MAX);
-        let b = self.mul(w, minus, b);
-        self.add(w, a, b)
+        self.difference(w, a, b)
     }
     fn mul(&mut self, w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::Mul, w, &[a, b])
+        self.product(w, &[a, b])
     }
     fn udiv(&mut self, w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::Udiv, w, &[a, b])
+        self.quotient(w, a, b)
     }
     fn urem(&mut self, w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::Urem, w, &[a, b])
+        self.remainder(w, a, b)
     }
     fn shl(&mut self, w: u32, a: Term, count: Term) -> Term {
-        plain(self, Op::Shl, w, &[a, count])
+        self.shift_left(w, a, count)
     }
     fn lshr(&mut self, w: u32, a: Term, count: Term) -> Term {
-        plain(self, Op::Lshr, w, &[a, count])
+        self.shift_right(w, a, count)
     }
     fn ashr(&mut self, w: u32, a: Term, count: Term) -> Term {
-        plain(self, Op::Ashr, w, &[a, count])
+        self.shift_right_signed(w, a, count)
     }
-    fn eq(&mut self, _w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::Eq, 1, &[a, b])
+    fn eq(&mut self, _: u32, a: Term, b: Term) -> Term {
+        self.equal(a, b)
     }
-    fn ult(&mut self, _w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::Ult, 1, &[a, b])
+    fn ult(&mut self, _: u32, a: Term, b: Term) -> Term {
+        self.below(a, b)
     }
-    fn slt(&mut self, _w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::Slt, 1, &[a, b])
+    fn slt(&mut self, _: u32, a: Term, b: Term) -> Term {
+        self.below_signed(a, b)
     }
-    fn ite(&mut self, w: u32, condition: Term, a: Term, b: Term) -> Term {
-        plain(self, Op::Ite, w, &[condition, a, b])
+    fn ite(&mut self, _: u32, condition: Term, a: Term, b: Term) -> Term {
+        self.choice(condition, a, b)
     }
-    fn zext(&mut self, w: u32, to: u32, a: Term) -> Term {
-        if w == to { a } else { plain(self, Op::Zext, to, &[a]) }
+    fn zext(&mut self, _: u32, to: u32, a: Term) -> Term {
+        self.extend(a, to)
     }
-    fn sext(&mut self, w: u32, to: u32, a: Term) -> Term {
-        if w == to { a } else { plain(self, Op::Sext, to, &[a]) }
+    fn sext(&mut self, _: u32, to: u32, a: Term) -> Term {
+        self.extend_signed(a, to)
     }
-    fn extract(&mut self, w: u32, a: Term, low: u32, n: u32) -> Term {
-        if n == w { a } else { plain(self, Op::Extract(low as u8), n, &[a]) }
+    fn extract(&mut self, _: u32, a: Term, low: u32, n: u32) -> Term {
+        self.slice(a, low, n)
     }
-    fn concat(&mut self, w_high: u32, high: Term, w_low: u32, low: Term) -> Term {
-        plain(self, Op::Concat, w_high + w_low, &[high, low])
+    fn concat(&mut self, _: u32, high: Term, _: u32, low: Term) -> Term {
+        self.join(&[high, low])
     }
     fn umul_high(&mut self, w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::UmulHigh, w, &[a, b])
+        self.product_high(w, false, a, b)
     }
     fn smul_high(&mut self, w: u32, a: Term, b: Term) -> Term {
-        plain(self, Op::SmulHigh, w, &[a, b])
+        self.product_high(w, true, a, b)
     }
     fn popcount(&mut self, w: u32, a: Term) -> Term {
-        plain(self, Op::Popcount, w, &[a])
+        self.plain(Op::Popcount, w, &[a])
     }
     fn clz(&mut self, w: u32, a: Term) -> Term {
-        plain(self, Op::Clz, w, &[a])
+        self.plain(Op::Clz, w, &[a])
     }
     fn reverse(&mut self, w: u32, a: Term) -> Term {
-        plain(self, Op::Reverse, w, &[a])
+        self.plain(Op::Reverse, w, &[a])
     }
     fn fadd(&mut self, f: Format, a: Term, b: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Add(f)), f.width(), &[a, b])
+        self.float(FloatOp::Add(f), f.width(), &[a, b])
     }
     fn fmul(&mut self, f: Format, a: Term, b: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Mul(f)), f.width(), &[a, b])
+        self.float(FloatOp::Mul(f), f.width(), &[a, b])
     }
     fn ffma(&mut self, f: Format, a: Term, b: Term, c: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Fma(f)), f.width(), &[a, b, c])
+        self.float(FloatOp::Fma(f), f.width(), &[a, b, c])
     }
     fn fdiv(&mut self, f: Format, a: Term, b: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Div(f)), f.width(), &[a, b])
+        self.float(FloatOp::Div(f), f.width(), &[a, b])
     }
     fn fround(&mut self, f: Format, rounding: Rounding, a: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Round(f, rounding)), f.width(), &[a])
+        self.float(FloatOp::Round(f, rounding), f.width(), &[a])
     }
     fn feq(&mut self, f: Format, a: Term, b: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Eq(f)), 1, &[a, b])
+        self.float(FloatOp::Eq(f), 1, &[a, b])
     }
     fn flt(&mut self, f: Format, a: Term, b: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Lt(f)), 1, &[a, b])
+        self.float(FloatOp::Lt(f), 1, &[a, b])
     }
     fn fle(&mut self, f: Format, a: Term, b: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Le(f)), 1, &[a, b])
+        self.float(FloatOp::Le(f), 1, &[a, b])
     }
     fn fconvert(&mut self, from: Format, to: Format, rounding: Rounding, a: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Convert(from, to, rounding)), to.width(), &[a])
+        self.float(FloatOp::Convert(from, to, rounding), to.width(), &[a])
     }
     fn float_to_int(&mut self, from: Format, w: u32, signed: bool, rounding: Rounding, a: Term) -> Term {
-        plain(self, Op::Float(FloatOp::ToInt { from, width: w as u8, signed, rounding }), w, &[a])
+        self.float(FloatOp::ToInt { from, width: w as u8, signed, rounding }, w, &[a])
     }
     fn int_to_float(&mut self, w: u32, signed: bool, to: Format, rounding: Rounding, a: Term) -> Term {
-        plain(self, Op::Float(FloatOp::FromInt { width: w as u8, signed, to, rounding }), to.width(), &[a])
+        self.float(FloatOp::FromInt { width: w as u8, signed, to, rounding }, to.width(), &[a])
     }
     fn function(&mut self, f: Format, function: Function, a: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Function(f, function)), f.width(), &[a])
+        self.float(FloatOp::Function(f, function), f.width(), &[a])
     }
     fn fpow(&mut self, f: Format, a: Term, b: Term) -> Term {
-        plain(self, Op::Float(FloatOp::Pow(f)), f.width(), &[a, b])
+        self.float(FloatOp::Pow(f), f.width(), &[a, b])
     }
 }
 

@@ -3,11 +3,12 @@
 //! A sample is one choice of a value for every variable and of a meaning for every uninterpreted function, by a hash of its
 //! name. Terms that differ in a sample differ; terms that agree in all samples may be equal.
 
-use super::{Op, Term, Terms, build};
+use super::{Name, Op, Term, Terms, build};
 use crate::semantics::concrete::{Concrete, mask, signed};
 use crate::semantics::domain::Domain;
 use crate::semantics::env::hash;
 use cranelift_entity::{EntityRef, SecondaryMap};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// How many samples a term is evaluated on.
@@ -127,4 +128,36 @@ fn value_of(key: u64, sample: usize, width: u32) -> u64 {
         _ => bits,
     };
     value & mask(width)
+}
+
+/// The value of a term for given values of the variables. An uninterpreted function is one by the hash of its name.
+pub fn value(terms: &Terms, term: Term, variables: &dyn Fn(Name) -> u64) -> u64 {
+    // Only what the term is made of, arguments first.
+    let mut needed = FxHashMap::<Term, u64>::default();
+    let mut stack = vec![term];
+    while let Some(&top) = stack.last() {
+        let node = terms.node(top);
+        if needed.contains_key(&top) {
+            stack.pop();
+            continue;
+        }
+        let missing = stack.len();
+        stack.extend(node.args.iter().filter(|arg| !needed.contains_key(arg)));
+        if stack.len() > missing {
+            continue;
+        }
+        stack.pop();
+        let width = u32::from(node.width);
+        let widths: SmallVec<[u32; 4]> = node.args.iter().map(|&arg| terms.width(arg)).collect();
+        let args: SmallVec<[u64; 4]> = node.args.iter().map(|arg| needed[arg]).collect();
+        let value = match node.op {
+            Op::Variable(name) => variables(name) & mask(width),
+            Op::Apply(name) => {
+                args.iter().fold(text_hash(terms.text(name)), |key, &arg| hash(&[key, arg])) & mask(width)
+            }
+            op => operation(op, width, &widths, &args),
+        };
+        needed.insert(top, value);
+    }
+    needed[&term]
 }

@@ -3,17 +3,38 @@
 //! A [`Term`] is a bit vector of 1 to 64 bits, as a function of [variables](Terms::variable). [`Terms`] is a
 //! [`Domain`](crate::semantics::domain::Domain), so every definition in `semantics` makes terms as well as numbers.
 //!
-//! Each constructor normalises, so that most of what two programs compute alike is the same node before anyone is asked: see
-//! `build`. A rule there must hold for all values of all variables and for any meaning of the uninterpreted
-//! functions; `evaluate` gives every term a value, and the property tests hold each constructor against it.
+//! Each constructor normalises, so that most of what two programs compute alike is the same node before anyone is asked.
+//! The rules stand with the constructors, a file a kind:
+//!
+//! - `bits`: complement, and, exclusive or; `conditions`: the same for conditions of paths
+//! - `sums`: linear forms; `products`: the rest of multiplication and division; `shifts`
+//! - `parts`: pieces of vectors, extensions, concatenation
+//! - `compare`, `choices`, `floats`
+//!
+//! A rule must hold for all values of all variables and for any meaning of the uninterpreted functions; `evaluate` gives
+//! every term a value, and the property tests hold each constructor against it. Making a normalised node from its own
+//! arguments gives the node.
 
+mod bits;
 mod build;
+mod choices;
+mod compare;
+mod conditions;
 mod evaluate;
+mod floats;
+mod parts;
+mod products;
+mod shifts;
+mod show;
+mod sums;
+#[cfg(test)]
+mod tests;
 
-pub use evaluate::{SAMPLES, Sample, Samples};
+pub use evaluate::{SAMPLES, Sample, Samples, value};
 
+use crate::semantics::concrete::mask;
 use crate::semantics::domain::{Format, Function, Rounding};
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -129,10 +150,25 @@ pub struct Node {
     pub args: SmallVec<[Term; 3]>,
 }
 
+/// A list of arguments while it is worked on.
+type Args = SmallVec<[Term; 8]>;
+
+/// Operations of any number of arguments take in the arguments of their arguments up to this many; so no constructor is
+/// slower than this.
+const MANY: usize = 64;
+
+/// Parts are taken of the arguments of an operation, instead of its result, if no more than this many operations are on
+/// the way to what no part can be taken of.
+const DEEP: u8 = 64;
+
 /// The graph. Terms only grow: an argument's number is less than that of the node that has it.
 #[derive(Default)]
 pub struct Terms {
     nodes: PrimaryMap<Term, Node>,
+    /// How many operations that parts are taken through are below a term, up to `u8::MAX`.
+    depths: SecondaryMap<Term, u8>,
+    /// Parts that were taken: the term, the lowest bit and the number of bits.
+    slices: FxHashMap<(Term, u8, u8), Term>,
     numbers: FxHashMap<Node, Term>,
     names: PrimaryMap<Name, Box<str>>,
     by_name: FxHashMap<Box<str>, Name>,
@@ -203,9 +239,43 @@ impl Terms {
         if let Some(&term) = self.numbers.get(&node) {
             return term;
         }
+        let depth = match op {
+            Op::Not | Op::And | Op::Xor | Op::Add | Op::Mul | Op::Ite | Op::Concat | Op::Zext | Op::Sext => {
+                let below = args.iter().map(|&arg| self.depths[arg]).max().unwrap_or(0);
+                below.saturating_add(1)
+            }
+            _ => 0,
+        };
         let term = self.nodes.push(node.clone());
+        self.depths[term] = depth;
         self.numbers.insert(node, term);
         term
+    }
+
+    /// The node, if there is one already.
+    fn find(&self, op: Op, width: u32, args: &[Term]) -> Option<Term> {
+        let node = Node { op, width: width as u8, args: SmallVec::from_slice(args) };
+        self.numbers.get(&node).copied()
+    }
+
+    /// The operation of a term.
+    fn op(&self, term: Term) -> Op {
+        self.nodes[term].op
+    }
+
+    /// An argument of a term.
+    fn arg(&self, term: Term, index: usize) -> Term {
+        self.nodes[term].args[index]
+    }
+
+    /// The arguments of a term.
+    fn args(&self, term: Term) -> Args {
+        SmallVec::from_slice(&self.nodes[term].args)
+    }
+
+    /// A number.
+    fn number(&mut self, width: u32, bits: u64) -> Term {
+        self.intern(Op::Constant(bits & mask(width)), width, &[])
     }
 
     /// The node of an operation on other arguments, normalised. The arguments are as wide as the operation wants them.

@@ -1,0 +1,1 @@
+//! Expressions that must become the same term.

@@ -1,10 +1,14 @@
 //! `ir3-equiv`: the command line. One file a subcommand.
 
+mod agreement;
 mod check;
 mod compile;
 mod fuzz;
 mod generate;
+mod judging;
+mod kill_matrix;
 mod output;
+mod pairs;
 mod planted_bugs;
 mod reduce;
 mod run;
@@ -62,6 +66,12 @@ enum Command {
     PlantedBugs(planted_bugs::PlantedBugs),
     /// Prints what programs cost, alone or beside Mesa's.
     Stats(stats::StatsCommand),
+    /// Plants miscompilations, and prints which engine finds which kind.
+    KillMatrix(kill_matrix::KillMatrix),
+    /// Prints how many equivalent programs, made by sound rewrites, the engines prove.
+    Pairs(pairs::Pairs),
+    /// Has the interpreter attack what was proved, over random programs.
+    Agreement(agreement::Agreement),
 }
 
 /// The GPU, for every subcommand that compiles.
@@ -137,6 +147,8 @@ enum Exit {
     Unmet,
     /// An input or the usage was bad.
     Bad,
+    /// An engine proved what is wrong.
+    Unsound,
 }
 
 impl From<Exit> for ExitCode {
@@ -144,7 +156,7 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Passed => 0,
             Exit::Refuted => 1,
-            Exit::Bad => 2,
+            Exit::Bad | Exit::Unsound => 2,
             Exit::Unmet => 3,
         })
     }
@@ -178,6 +190,9 @@ fn main() -> ExitCode {
         Command::Triage(command) => command.run(cli.format),
         Command::PlantedBugs(command) => command.run(cli.format),
         Command::Stats(command) => command.run(cli.format),
+        Command::KillMatrix(command) => command.run(cli.format),
+        Command::Pairs(command) => command.run(cli.format),
+        Command::Agreement(command) => command.run(cli.format),
     };
     match result {
         Ok(exit) => exit.into(),

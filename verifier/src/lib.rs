@@ -11,6 +11,7 @@ pub mod plants;
 pub mod reduce;
 pub mod report;
 pub mod rewrites;
+pub mod rules;
 pub mod semantics;
 pub mod solver;
 pub mod terms;

@@ -70,12 +70,14 @@ pub fn allowed_mods(opcode: Opcode, slot: usize) -> Mods {
 /// Whether an operation on floats can clamp its result, `(sat)`: those of cat2 and cat3 that compute a number, but no
 /// special function.
 pub fn can_saturate(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(
-        opcode,
-        AddF | MinF | MaxF | MulF | SignF | AbsnegF | FloorF | CeilF | RndneF | RndazF | TruncF | MadF16 | MadF32
-    )
+    SATURATING.contains(&opcode)
 }
+
+/// The float operations that can clamp their own results.
+pub const SATURATING: [Opcode; 13] = {
+    use Opcode::*;
+    [AddF, MinF, MaxF, MulF, SignF, AbsnegF, FloorF, CeilF, RndneF, RndazF, TruncF, MadF16, MadF32]
+};
 
 /// What kind of operand a source is, as far as encodings distinguish.
 #[derive(Clone, Copy)]

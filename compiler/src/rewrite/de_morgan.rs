@@ -7,7 +7,7 @@
 //! Only a negation that nothing but the if behind its block reads is rewritten, of something that nothing else reads, and of
 //! which one operand can be tested by the branch itself. Elsewhere two negations would take the place of one.
 
-use super::{Rewriter, Rule, Term};
+use super::{Rewriter, Rule, Table, Term};
 use crate::nir::{Block, CfNode, Def, Function, Instr, InstrData, Op};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -16,8 +16,7 @@ use smallvec::SmallVec;
 const A: Term = Term::Variable(0);
 const B: Term = Term::Variable(1);
 
-/// What a negation of ifs is rewritten by.
-pub const RULES: [Rule; 2] = [
+pub(super) const RULES: [Rule; 2] = [
     Rule {
         name: "not-and",
         bits: 1,
@@ -32,13 +31,12 @@ pub const RULES: [Rule; 2] = [
     },
 ];
 
-/// What makes the new negations simpler.
-pub const SIMPLER: [Rule; 1] =
+pub(super) const SIMPLER: [Rule; 1] =
     [Rule { name: "not-not", bits: 1, from: Term::Op(Op::Inot, &[Term::Op(Op::Inot, &[A])]), to: A }];
 
 /// Whether there is a negation to rewrite.
 pub fn is_needed(function: &Function) -> bool {
-    let has = |instr: Instr| RULES.iter().any(|rule| applies(function, rule, instr));
+    let has = |instr: Instr| Table::DeMorgan.rules().iter().any(|rule| applies(function, rule, instr));
     function.instrs_in_order().any(|(_, instr)| has(instr)) && {
         let reads = Reads::of(function);
         function.instrs_in_order().any(|(block, instr)| has(instr) && reads.pays(function, block, instr))
@@ -51,12 +49,12 @@ pub fn run(function: &mut Function) {
     let all: Vec<_> = function.instrs_in_order().filter(|&(block, instr)| reads.pays(function, block, instr)).collect();
     let mut next_index = function.defs.values().map(|data| data.index + 1).max().unwrap_or(0);
     for (block, instr) in all {
-        for rule in &RULES {
+        for rule in Table::DeMorgan.rules() {
             let InstrData::Alu(alu) = &function.instrs[instr] else { break };
             let Some(bindings) = rule.matches(function, alu.op, &alu.srcs) else { continue };
             let Term::Op(op, terms) = rule.to else { continue };
             let def = alu.def;
-            let mut rewriter = Rewriter { function, block, before: instr, simpler: &SIMPLER, next_index };
+            let mut rewriter = Rewriter { function, block, before: instr, simpler: Table::Simpler, next_index };
             let done = rewriter.replace(op, terms, &bindings, def);
             next_index = rewriter.next_index;
             if done {

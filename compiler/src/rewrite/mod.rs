@@ -1,8 +1,8 @@
 //! Rewrites of nir, one file a pass, and the rules that they go by.
 //!
 //! A [`Rule`] says that two terms are equal, whatever its variables are; that is all it says, and it can be proved without
-//! any program. Where a rule is worth applying is the pass's business. So a table of rules is data, which a pass and
-//! a prover read alike.
+//! any program. Where a rule is worth applying is the pass's business. So a [`Table`] of rules is data, which a pass and
+//! a prover read alike; a pass has no other way to a rule.
 
 pub mod de_morgan;
 
@@ -31,8 +31,45 @@ pub struct Rule {
     pub to: Term,
 }
 
+/// The tables: a prover goes through all of them, and a pass names the ones that it applies.
+macro_rules! tables {
+    ($($(#[$doc:meta])* $table:ident $name:literal = $rules:expr;)*) => {
+        /// Rules that are applied together.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Table {
+            $($(#[$doc])* $table,)*
+        }
+
+        impl Table {
+            /// Every table that there is.
+            pub const ALL: &'static [Table] = &[$(Table::$table),*];
+
+            /// What to call it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Table::$table => $name,)*
+                }
+            }
+
+            /// Its rules.
+            pub const fn rules(self) -> &'static [Rule] {
+                match self {
+                    $(Table::$table => &$rules,)*
+                }
+            }
+        }
+    };
+}
+
+tables! {
+    /// What a negation of ifs is rewritten by.
+    DeMorgan "de-morgan" = de_morgan::RULES;
+    /// What makes the new negations simpler.
+    Simpler "de-morgan-simpler" = de_morgan::SIMPLER;
+}
+
 /// The most variables that a rule has.
-const VARIABLES: usize = 4;
+pub const VARIABLES: usize = 4;
 
 /// What the variables of a rule stand for.
 type Bindings = [Option<AluSrc>; VARIABLES];
@@ -84,7 +121,7 @@ struct Rewriter<'a> {
     /// What stands behind the new operations.
     before: Instr,
     /// Rules that make new operations simpler, where one of them is the left side.
-    simpler: &'static [Rule],
+    simpler: Table,
     /// The number of the next value in the text.
     next_index: u32,
 }
@@ -97,7 +134,7 @@ impl Rewriter<'_> {
             Term::Op(op, terms) => (op, terms),
         };
         let srcs = self.operands(terms, bindings)?;
-        for rule in self.simpler {
+        for rule in self.simpler.rules() {
             if let Some(found) = rule.matches(self.function, op, &srcs) {
                 return self.build(rule.to, &found);
             }

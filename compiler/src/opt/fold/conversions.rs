@@ -7,6 +7,32 @@
 use super::{Pass, is_comparison};
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, RegClass, RegFile, Round, Type, Value};
 
+/// Operations whose results are converted alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// The types of the conversion.
+    pub types: (Type, Type),
+    /// The operations, of sources as wide as the result that is converted.
+    pub opcodes: &'static [Opcode],
+}
+
+/// What gives its result converted if it has a destination of the other width.
+pub const CONVERSIONS: [Conversion; 5] = {
+    use Opcode::*;
+    use Type::*;
+    // The low bits of a sum are those of the sum of the low bits.
+    const LOW: &[Opcode] = &[CmpsF, CmpsU, CmpsS, AndB, OrB, XorB, ShrB, ShlB, AddU, AddS, SubU, SubS];
+    const ZEROS: &[Opcode] = &[CmpsF, CmpsU, CmpsS, AndB, OrB, XorB, ShrB];
+    const FLOATS: &[Opcode] = &[AddF, MulF, MinF, MaxF, MadF16, MadF32];
+    [
+        Conversion { types: (U16, U32), opcodes: ZEROS },
+        Conversion { types: (U32, U16), opcodes: LOW },
+        Conversion { types: (S32, S16), opcodes: LOW },
+        Conversion { types: (F16, F32), opcodes: FLOATS },
+        Conversion { types: (F32, F16), opcodes: FLOATS },
+    ]
+};
+
 impl Pass<'_> {
     /// The result of an instruction that widens a bool to 32 bits.
     pub(super) fn widened(&self, instr: Instr) -> Option<Value> {
@@ -60,20 +86,9 @@ impl Pass<'_> {
 
 /// Whether an operation whose result has `class` would give it converted, having a result of the other width.
 fn can_convert(data: &InstrData, class: RegClass, types: (Type, Type)) -> bool {
-    use Opcode::*;
-    use Type::*;
     let plain = data.flags.is_empty() && data.repeat == 0;
-    let same_width = data.srcs.iter().all(|src| src.class.half == class.half);
-    plain
-        && match types {
-            // 0 and 1 are what they are in any width.
-            (U16, U32) | (U32, U16) | (S32, S16) if is_comparison(data.opcode) => true,
-            (U16, U32) => same_width && matches!(data.opcode, AndB | OrB | XorB | ShrB),
-            // The low bits of a sum are those of the sum of the low bits.
-            (U32, U16) | (S32, S16) => {
-                same_width && matches!(data.opcode, AndB | OrB | XorB | ShrB | ShlB | AddU | AddS | SubU | SubS)
-            }
-            (F16, F32) | (F32, F16) => same_width && matches!(data.opcode, AddF | MulF | MinF | MaxF | MadF16 | MadF32),
-            _ => false,
-        }
+    // 0 and 1 are what they are in any width.
+    let fits = is_comparison(data.opcode) || data.srcs.iter().all(|src| src.class.half == class.half);
+    let listed = |it: &Conversion| it.types == types && it.opcodes.contains(&data.opcode);
+    plain && fits && CONVERSIONS.iter().any(listed)
 }

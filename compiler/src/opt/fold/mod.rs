@@ -22,6 +22,8 @@ mod predicates;
 mod tests;
 mod votes;
 
+pub use conversions::{CONVERSIONS, Conversion};
+
 use crate::ir3::legality::valid_source;
 use crate::ir3::{
     Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Src,

@@ -11,6 +11,7 @@ mod output;
 mod pairs;
 mod planted_bugs;
 mod reduce;
+mod rules;
 mod run;
 mod stats;
 mod triage;
@@ -64,6 +65,8 @@ enum Command {
     /// Prints how soon each planted bug is found, and what is left of the program.
     #[command(hide = true)]
     PlantedBugs(planted_bugs::PlantedBugs),
+    /// Proves every rewrite rule of the compiler, for all operands.
+    Rules(rules::Rules),
     /// Prints what programs cost, alone or beside Mesa's.
     Stats(stats::StatsCommand),
     /// Plants miscompilations, and prints which engine finds which kind.
@@ -177,8 +180,21 @@ fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
+impl Command {
+    /// Whether the backend is run, with all of its rules.
+    fn compiles(&self) -> bool {
+        !matches!(self, Self::Rules(_) | Self::Run(_) | Self::Generate(_))
+    }
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.command.compiles()
+        && let Err(error) = rules::check_enabled()
+    {
+        output::error(&error);
+        return Exit::Bad.into();
+    }
     let result = match &cli.command {
         Command::Verify(command) => command.run(cli.format),
         Command::Fuzz(command) => command.run(cli.format),
@@ -189,6 +205,7 @@ fn main() -> ExitCode {
         Command::Reduce(command) => command.run(cli.format),
         Command::Triage(command) => command.run(cli.format),
         Command::PlantedBugs(command) => command.run(cli.format),
+        Command::Rules(command) => command.run(cli.format),
         Command::Stats(command) => command.run(cli.format),
         Command::KillMatrix(command) => command.run(cli.format),
         Command::Pairs(command) => command.run(cli.format),

@@ -224,6 +224,16 @@ impl Terms {
         self.node_with_constant(Op::Xor, w, bits, 0, &set)
     }
 
+    /// The bits in reverse order. Twice is not at all; of a bit, and of copies of one, neither is once.
+    pub(super) fn reversed(&mut self, w: u32, t: Term) -> Term {
+        match self.op(t) {
+            Op::Reverse => self.arg(t, 0),
+            _ if w == 1 => t,
+            Op::Sext if self.width(self.arg(t, 0)) == 1 => t,
+            _ => self.plain(Op::Reverse, w, &[t]),
+        }
+    }
+
     /// Arguments of a term that an operation takes in.
     fn flat_len(&self, op: Op, t: Term) -> usize {
         let t = if op == Op::Xor && self.op(t) == Op::Not { self.arg(t, 0) } else { t };

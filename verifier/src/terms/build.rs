@@ -47,7 +47,8 @@ pub(super) fn rebuild(terms: &mut Terms, op: Op, width: u32, args: &[Term]) -> T
         Op::Concat => terms.join(args),
         Op::UmulHigh => terms.product_high(w, false, args[0], args[1]),
         Op::SmulHigh => terms.product_high(w, true, args[0], args[1]),
-        Op::Popcount | Op::Clz | Op::Reverse => terms.plain(op, width, args),
+        Op::Popcount | Op::Clz => terms.plain(op, width, args),
+        Op::Reverse => terms.reversed(width, args[0]),
         Op::Float(op) => terms.float(op, width, args),
     }
 }
@@ -131,7 +132,7 @@ impl Domain for Terms {
         self.plain(Op::Clz, w, &[a])
     }
     fn reverse(&mut self, w: u32, a: Term) -> Term {
-        self.plain(Op::Reverse, w, &[a])
+        self.reversed(w, a)
     }
     fn fadd(&mut self, f: Format, a: Term, b: Term) -> Term {
         self.float(FloatOp::Add(f), f.width(), &[a, b])

@@ -45,8 +45,8 @@ impl Terms {
 
     fn disjunction_of(&mut self, mut sets: Vec<SmallVec<[Term; 4]>>) -> Term {
         while let Some((i, j, both)) = self.mergeable(&sets) {
-            sets.swap_remove(j);
             sets[i] = both;
+            sets.swap_remove(j);
         }
         let Some((first, others)) = sets.split_first() else { return self.number(1, 0) };
         let common: Args = first.iter().copied().filter(|t| others.iter().all(|set| set.contains(t))).collect();

@@ -186,6 +186,14 @@ pub trait Case: Send {
 /// An answer of each engine that had one.
 pub type Answers = Vec<(Engine, Verdict, Duration)>;
 
+/// Who proved what another one refuted, and how it is refuted: one of them is wrong.
+pub fn contradiction(answers: &Answers) -> Option<(Vec<Engine>, String)> {
+    let refuted = answers.iter().find(|(_, verdict, _)| matches!(verdict, Verdict::Refuted(_)))?;
+    let proved = answers.iter().filter(|(_, verdict, _)| matches!(verdict, Verdict::Proved { .. }));
+    let proved: Vec<Engine> = proved.map(|&(engine, ..)| engine).collect();
+    (!proved.is_empty()).then(|| (proved, refuted.1.reason().unwrap_or_default()))
+}
+
 /// Asks engines about each case, with several threads. Cases are made one after the other and come to `each` in any order; the
 /// number is that in the series.
 pub fn ask_all<C: Case>(
@@ -230,6 +238,28 @@ mod tests {
     fn reasons_of_one_kind_are_one() {
         assert_eq!(general("block3: ssa_17 is 0x1f at 12.5"), general("block12: ssa_4 is 0x3 at 7"));
         assert_ne!(general("a load"), general("a store"));
+    }
+
+    #[test]
+    fn a_wrong_proof_is_a_contradiction() {
+        let machine = Target::default();
+        let mutant = crate::check::kill_matrix::Mutants::new(1, 40, &machine)
+            .find(|mutant| {
+                Engine::Interpreter.judge(&mutant.question(&machine, &mutant.envs())).is_some_and(is_refuted)
+            })
+            .unwrap();
+        let (refuted, time) = Engine::Interpreter.judge(&mutant.question(&machine, &mutant.envs())).unwrap();
+        let refuted = (Engine::Interpreter, refuted, time);
+        // An engine that believes everything.
+        let proved = (Engine::Contents, Verdict::Proved { assumptions: Vec::new() }, time);
+        let unknown = (Engine::Contents, Verdict::Unknown(Unknown::OutOfFuel), time);
+        assert_eq!(contradiction(&vec![refuted.clone(), unknown]), None);
+        assert_eq!(contradiction(&vec![proved.clone()]), None);
+        assert_eq!(contradiction(&vec![proved, refuted]).unwrap().0, [Engine::Contents]);
+    }
+
+    fn is_refuted((verdict, _): (Verdict, Duration)) -> bool {
+        matches!(verdict, Verdict::Refuted(_))
     }
 
     #[test]

@@ -9,11 +9,12 @@ use super::judge::{Case, Question};
 use super::{Snapshot, Verdict, compare_snapshots};
 use crate::check::campaign::{env_seeds, program_seed};
 use crate::generate::{self, Features, Profile};
-use crate::mutate::{KINDS, Sites};
+use crate::mutate::{self, KINDS, Sites};
 use crate::semantics::env::Env;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::pipeline::{self, Change, Options, RegisterLimit, Stage};
-use ir3_compiler::target::Target;
+use ir3_compiler::{ir3, nir, target::Target};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Environments in which a mutant may show that it differs.
@@ -22,8 +23,8 @@ const RUNS: u32 = 6;
 /// A planted miscompilation.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// The kind of change: its place in [`KINDS`].
-    pub kind: usize,
+    /// The kind of change.
+    pub kind: &'static str,
     /// The stage behind which it is.
     pub stage: Stage,
     /// What the program is made of.
@@ -47,6 +48,11 @@ impl Case for Mutant {
     }
 }
 
+/// The names of all kinds of change.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|kind| kind.name).chain(mutate::nir::KINDS.iter().map(|kind| kind.name))
+}
+
 /// What became of changes that were tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
@@ -63,7 +69,7 @@ pub struct Mutants {
     machine: Target,
     seed: u64,
     program: u64,
-    /// How many there are of each kind.
+    /// How many there are of each kind, in the order of [`kinds`].
     kept: Vec<u64>,
     /// No more than so many of one kind.
     most: u64,
@@ -76,7 +82,7 @@ impl Mutants {
     /// Mutants of programs of `seed`, no more than `most` of one kind.
     #[must_use]
     pub fn new(seed: u64, most: u64, machine: &Target) -> Self {
-        let kept = vec![0; KINDS.len()];
+        let kept = vec![0; kinds().count()];
         Self { machine: *machine, seed, program: 0, kept, most, ready: VecDeque::new(), tried: Tried::default() }
     }
 
@@ -92,57 +98,96 @@ impl Mutants {
             _ => RegisterLimit::Target,
         };
         let options = Options { registers, ..Options::default() };
-        let source = pipeline::rewrite(&shader, &self.machine, &options).into_owned();
+        let mut source = Cow::Borrowed(&shader);
+        let mut before = Snapshot::Nir(Box::new(shader.clone()));
+        for stage in Stage::NIR {
+            if pipeline::rewrite_stage(stage, &mut source, &self.machine) == Change::Something {
+                let of = Planting { before: &before, stage, profile, seed, random: program_seed(seed, 0x6d75_746e) };
+                self.plant_in_nir(&source, &of);
+                before = Snapshot::Nir(Box::new(source.clone().into_owned()));
+            }
+        }
         let Ok(mut program) = pipeline::select(&source, &self.machine) else { return };
-        let mut before = Snapshot::Nir(Box::new(source));
         for (s, stage) in Stage::ALL.into_iter().enumerate() {
             let Ok(change) = pipeline::run_stage(stage, &mut program, &self.machine, &options) else { return };
             if change == Change::Nothing && stage != Stage::Select {
                 continue;
             }
             let random = program_seed(seed, 0x6d75_7400 + s as u64);
-            self.plant(&program, &before, stage, profile, seed, random);
+            self.plant(&program, &Planting { before: &before, stage, profile, seed, random });
             before = Snapshot::Ir3(Box::new(program.clone()));
         }
     }
 
-    /// Plants one change that makes a difference, of the first kind in turn that there is something for.
-    fn plant(
-        &mut self,
-        program: &ir3_compiler::ir3::Program,
-        before: &Snapshot,
-        stage: Stage,
-        profile: Profile,
-        seed: u64,
-        random: u64,
-    ) {
+    /// The kinds from `first` on, `count` of them: those first of which there are fewest, so that rare ones are taken wherever
+    /// they can be had.
+    fn rarest(&self, first: usize, count: usize, random: u64) -> Vec<usize> {
+        let mut kinds: Vec<usize> = (first..first + count).filter(|&kind| self.kept[kind] < self.most).collect();
+        kinds.sort_by_key(|&kind| (self.kept[kind], program_seed(random, kind as u64)));
+        kinds.truncate(10);
+        kinds
+    }
+
+    /// Plants one change that makes a difference.
+    fn plant(&mut self, program: &ir3::Program, of: &Planting<'_>) {
         let sites = Sites::new(program);
         let form = Form::of(program);
-        let envs: Vec<Env> = env_seeds(seed, RUNS).into_iter().map(Env::from_seed).collect();
-        // The kind of which there are fewest first: rare ones are taken wherever they can be had.
-        let mut kinds: Vec<usize> = (0..KINDS.len()).filter(|&kind| self.kept[kind] < self.most).collect();
-        kinds.sort_by_key(|&kind| (self.kept[kind], program_seed(random, kind as u64)));
-        for kind in kinds.into_iter().take(10) {
+        for kind in self.rarest(0, KINDS.len(), of.random) {
             let mut mutant = program.clone();
-            if !KINDS[kind].apply(&mut mutant, &sites, program_seed(random, kind as u64 + 100)) || mutant == *program {
+            let random = program_seed(of.random, kind as u64 + 100);
+            if !KINDS[kind].apply(&mut mutant, &sites, random) || mutant == *program {
                 continue;
             }
-            self.tried.changes += 1;
-            if validate(&mutant, &self.machine, form).is_err() {
-                self.tried.invalid += 1;
-                continue;
+            let valid = validate(&mutant, &self.machine, form).is_ok();
+            if self.keep(kind, KINDS[kind].name, valid, Snapshot::Ir3(Box::new(mutant)), of) {
+                return;
             }
-            let after = Snapshot::Ir3(Box::new(mutant));
-            let (verdict, _) = compare_snapshots(before, &after, &self.machine, &envs);
-            if !matches!(verdict, Verdict::Refuted(_)) {
-                self.tried.same += 1;
-                continue;
-            }
-            self.kept[kind] += 1;
-            self.ready.push_back(Mutant { kind, stage, profile, seed, before: before.clone(), after });
-            return;
         }
     }
+
+    /// The same in front of selection.
+    fn plant_in_nir(&mut self, shader: &nir::Shader, of: &Planting<'_>) {
+        let kinds = mutate::nir::KINDS;
+        for kind in self.rarest(KINDS.len(), kinds.len(), of.random) {
+            let mut mutant = shader.clone();
+            let the_kind = &kinds[kind - KINDS.len()];
+            if !the_kind.apply(&mut mutant.entry, program_seed(of.random, kind as u64)) || mutant == *shader {
+                continue;
+            }
+            let valid = nir::validate(&mutant).is_ok();
+            if self.keep(kind, the_kind.name, valid, Snapshot::Nir(Box::new(mutant)), of) {
+                return;
+            }
+        }
+    }
+
+    /// Keeps a mutant if it is valid and differs.
+    fn keep(&mut self, kind: usize, name: &'static str, valid: bool, after: Snapshot, of: &Planting<'_>) -> bool {
+        let &Planting { before, stage, profile, seed, .. } = of;
+        self.tried.changes += 1;
+        if !valid {
+            self.tried.invalid += 1;
+            return false;
+        }
+        let envs: Vec<Env> = env_seeds(seed, RUNS).into_iter().map(Env::from_seed).collect();
+        let (verdict, _) = compare_snapshots(before, &after, &self.machine, &envs);
+        if !matches!(verdict, Verdict::Refuted(_)) {
+            self.tried.same += 1;
+            return false;
+        }
+        self.kept[kind] += 1;
+        self.ready.push_back(Mutant { kind: name, stage, profile, seed, before: before.clone(), after });
+        true
+    }
+}
+
+/// Where a change is planted.
+struct Planting<'a> {
+    before: &'a Snapshot,
+    stage: Stage,
+    profile: Profile,
+    seed: u64,
+    random: u64,
 }
 
 /// Programs without a new mutant after which the stream ends: there are enough of every kind that there are any of.
@@ -177,7 +222,7 @@ mod tests {
                     !matches!(verdict, Verdict::Proved { .. }),
                     "{}: {} behind {}, seed {}",
                     engine.name(),
-                    KINDS[mutant.kind].name,
+                    mutant.kind,
                     mutant.stage,
                     mutant.seed
                 );
@@ -191,9 +236,9 @@ mod tests {
             .map(|(number, mutant)| (number, mutant.kind, mutant.seed, mutant.stage))
             .collect();
         assert_eq!(kinds, again);
-        let different = |of: fn(&(u64, usize, u64, Stage)) -> usize| {
+        let different = |of: fn(&(u64, &'static str, u64, Stage)) -> String| {
             kinds.iter().map(of).collect::<std::collections::BTreeSet<_>>().len()
         };
-        assert!(different(|row| row.1) >= 30 && different(|row| row.3 as usize) >= 12);
+        assert!(different(|row| row.1.to_owned()) >= 30 && different(|row| row.3.to_string()) >= 12);
     }
 }

@@ -4,6 +4,8 @@
 //! the instructions of a program that matter to something; a kind is tried at one after the other, from a random one on, until
 //! there is one that it is for. What comes of it is a function of the program and one random number.
 //!
+//! [`nir`] has a few for what is in front of selection.
+//!
 //! A changed program need not be valid, nor need it mean anything else than before: whoever plants changes asks the validator
 //! and the interpreter.
 
@@ -11,6 +13,7 @@ mod control;
 mod copies;
 mod interface;
 mod memory;
+pub mod nir;
 mod operands;
 mod operations;
 mod textures;

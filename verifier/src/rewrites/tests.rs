@@ -82,3 +82,44 @@ fn scaled_pairs_are_equivalent_and_half_rewritten() {
         }
     }
 }
+
+/// Rules that are wrong: the runs would show it.
+#[test]
+fn wrong_rewrites_are_seen() {
+    use super::edit::At;
+    use ir3_compiler::ir3::{Opcode, SrcOperand};
+
+    fn turned_difference(at: &mut At<'_>) -> bool {
+        let data = &mut at.program.instrs[at.instr];
+        let difference =
+            data.opcode == Opcode::SubU && data.srcs[0].value().is_some() && data.srcs[1].value().is_some();
+        if difference {
+            data.srcs.swap(0, 1);
+        }
+        difference
+    }
+    fn one_bit_more(at: &mut At<'_>) -> bool {
+        let data = &mut at.program.instrs[at.instr];
+        match (data.opcode, data.srcs.get_mut(1).map(|src| &mut src.operand)) {
+            (Opcode::ShlB | Opcode::ShrB, Some(SrcOperand::Immediate(count))) if *count < 15 => *count += 1,
+            _ => return false,
+        }
+        true
+    }
+    let machine = Target::default();
+    let wrong: [(&str, local::Rule); 2] = [("turned difference", turned_difference), ("one bit more", one_bit_more)];
+    for (name, rule) in wrong {
+        let (mut made, mut seen) = (0, 0);
+        for pair in pairs(9, &machine).take(120) {
+            let mut target = sides(&pair).0.clone();
+            if local::rewrite(&mut target, &machine, &mut Random::new(pair.seed), &[rule], 100) == 0 {
+                continue;
+            }
+            made += 1;
+            let target = Snapshot::Ir3(Box::new(target));
+            let pair = Pair { target, ..pair };
+            seen += u32::from(matches!(compare(&pair, &machine), Verdict::Refuted(_)));
+        }
+        assert!(made >= 10 && seen * 2 >= made, "{name}: {seen} of {made} seen");
+    }
+}

@@ -6,8 +6,9 @@ use clap::Args;
 use ir3_compiler::pipeline::Options;
 use ir3_verifier::check::Verdict;
 use ir3_verifier::check::boundaries::{Boundary, boundaries};
-use ir3_verifier::check::judge::{Answers, Engine};
+use ir3_verifier::check::judge::{Answers, Engine, contradiction};
 use serde::Serialize;
+use std::time::Duration;
 
 /// Options of `agreement`.
 #[derive(Args)]
@@ -47,20 +48,17 @@ impl Agreement {
         let (mut proved, mut attacked, mut disagreements) = (0u64, 0u64, Vec::new());
         let mut each = |_: u64, boundary: &Boundary, answers: &Answers| {
             table.count(boundary.stage.name(), answers);
-            let said = |engine: Engine| answers.iter().find(|row| row.0 == engine).map(|row| &row.1);
-            let runs = said(Engine::Interpreter);
-            let provers: Vec<&str> = answers
-                .iter()
-                .filter(|(_, verdict, _)| matches!(verdict, Verdict::Proved { .. }))
-                .map(|(engine, ..)| engine.name())
-                .collect();
-            proved += u64::from(!provers.is_empty());
-            attacked +=
-                u64::from(!provers.is_empty() && matches!(runs, Some(Verdict::Tested { .. } | Verdict::Refuted(_))));
-            if let (false, Some(verdict @ Verdict::Refuted(_))) = (provers.is_empty(), runs) {
+            let proves = |(_, verdict, _): &(Engine, Verdict, Duration)| matches!(verdict, Verdict::Proved { .. });
+            let runs = |(engine, verdict, _): &(Engine, Verdict, Duration)| {
+                *engine == Engine::Interpreter && matches!(verdict, Verdict::Tested { .. } | Verdict::Refuted(_))
+            };
+            let is_proved = answers.iter().any(proves);
+            proved += u64::from(is_proved);
+            attacked += u64::from(is_proved && answers.iter().any(runs));
+            if let Some((provers, why)) = contradiction(answers) {
                 let Boundary { program, profile, seed, stage, .. } = boundary;
-                let why = verdict.reason().unwrap_or_default();
-                let who = provers.join(" and ");
+                let who: Vec<&str> = provers.into_iter().map(Engine::name).collect();
+                let who = who.join(" and ");
                 disagreements
                     .push(format!("{who} proved {stage} of program {program} ({profile}, seed {seed}): {why}"));
             }

@@ -5,8 +5,7 @@ use crate::{Exit, Failure, Format, interrupt_flag, output};
 use clap::Args;
 use ir3_verifier::check::Verdict;
 use ir3_verifier::check::judge::{Answers, Case, Engine};
-use ir3_verifier::check::kill_matrix::{Mutant, Mutants};
-use ir3_verifier::mutate::KINDS;
+use ir3_verifier::check::kill_matrix::{Mutant, Mutants, kinds};
 
 /// Options of `kill-matrix`.
 #[derive(Args)]
@@ -36,18 +35,18 @@ impl KillMatrix {
         let mut mutants = Mutants::new(self.judging.seed, self.most, &machine);
         let heading = |number: u64, mutant: &Mutant| {
             let Mutant { kind, stage, profile, seed, .. } = mutant;
-            format!("mutant {number}: {} behind {stage}, {profile}, seed {seed}", KINDS[*kind].name)
+            format!("mutant {number}: {kind} behind {stage}, {profile}, seed {seed}")
         };
         if let Some(number) = self.show {
             let mutant = mutants.nth(number).ok_or("found fewer mutants")?;
             judging::show(&heading(number as u64, &mutant), &mutant.question(&machine, &mutant.envs()), &engines);
             return Ok(Exit::Passed);
         }
-        let mut table = Table::new(KINDS.iter().map(|kind| kind.name));
+        let mut table = Table::new(kinds());
         let mut stages = Table::default();
         let (mut wrong, mut open) = (Vec::new(), Vec::new());
         let mut each = |number: u64, mutant: &Mutant, answers: &Answers| {
-            table.count(KINDS[mutant.kind].name, answers);
+            table.count(mutant.kind, answers);
             stages.count(mutant.stage.name(), answers);
             for (engine, verdict, _) in answers.iter().filter(|(engine, ..)| engine.proves()) {
                 let line = |verdict: &Verdict| format!("{} by {}: {}", verdict, engine.name(), heading(number, mutant));

@@ -170,7 +170,7 @@ impl Rotation {
             srcs[from.len()] = later[&value];
             self.fill(program, &behind[&value], &srcs);
         }
-        rename(program, self.exit, &behind, |at| shape.dominators.dominates(self.exit, at));
+        rename(program, self.header, &behind, |at| shape.dominators.dominates(self.exit, at));
         program.blocks[self.exit].predecessors[k] = guard;
         program.blocks[self.exit].predecessors.push(test);
         let of_header = std::mem::take(&mut program.blocks[self.header]);

@@ -78,6 +78,12 @@ impl Terms {
 
     /// A term times a number.
     pub(super) fn multiple(&mut self, w: u32, t: Term, factor: u64) -> Term {
+        if factor.is_power_of_two() && factor > 1 && matches!(self.op(t), Op::Zext | Op::Concat) {
+            // Pieces are moved, not taken apart.
+            let zeros = factor.trailing_zeros();
+            let (rest, zero) = (self.slice(t, 0, w - zeros), self.number(zeros, 0));
+            return self.join(&[rest, zero]);
+        }
         let mut sum = Sum::new(w);
         self.add_to(&mut sum, t, factor);
         self.finish(sum)

@@ -69,10 +69,12 @@ struct Maker {
     values: Vec<[u64; TRIES]>,
     variables: Vec<(Name, [u64; TRIES])>,
     trace: Vec<String>,
+    /// The widths that most operations have in this case, so that they meet.
+    focus: [u8; 3],
 }
 
 impl Maker {
-    fn new(numbers: &[u64]) -> Self {
+    fn new(numbers: &[u64], focus: [u8; 3]) -> Self {
         let mut terms = Terms::new();
         let mut made = Vec::new();
         let mut variables = Vec::new();
@@ -84,7 +86,7 @@ impl Maker {
                 made.push(Made { term: terms.variable(width, name), width, values });
             }
         }
-        Maker { terms, made, values: Vec::new(), variables, trace: Vec::new() }
+        Maker { terms, made, values: Vec::new(), variables, trace: Vec::new(), focus }
     }
 
     /// Something of a width: rather what was made last.
@@ -117,22 +119,26 @@ impl Maker {
 
     /// Makes the operation both ways.
     fn make(&mut self, step: &Step) -> Result<(), TestCaseError> {
-        let w = WIDTHS[usize::from(step.width) % WIDTHS.len()];
+        let width = match usize::from(step.width) {
+            many if many < 224 => usize::from(self.focus[many % 3]),
+            any => any,
+        };
+        let w = WIDTHS[width % WIDTHS.len()];
         let [x, y, z] = step.args;
         let (a, b, c) = (self.pick(w, x), self.pick(w, y), self.pick(1, z));
         let formats = [Format::F16, Format::F32, Format::F64];
-        let f = formats[usize::from(step.width) % 3];
+        let f = Format::of_width(w).unwrap_or(formats[usize::from(step.width) % 3]);
         let g = formats[usize::from(z) % 3];
         let (fa, fb, fc) = (self.pick(f.width(), x), self.pick(f.width(), y), self.pick(f.width(), z));
         let rounding = [Rounding::Even, Rounding::Zero, Rounding::Up][usize::from(z) % 3];
         let wider = WIDTHS[usize::from(z) % WIDTHS.len()].max(w);
         let low = (step.bits % u64::from(w)) as u32;
         let n = u32::from(z) % (w - low) + 1;
-        let below = self.pick(WIDTHS[usize::from(z) % WIDTHS.len()], y);
+        let below = self.pick(WIDTHS[usize::from(self.focus[usize::from(z) % 3]) % WIDTHS.len()], y);
         let d = &mut self.terms;
         let (ta, tb, tc) = (a.term, b.term, c.term);
         let (pa, pb, pc) = (fa.term, fb.term, fc.term);
-        let (op, width, args, term): (Op, u32, Vec<Made>, Term) = match step.kind % 52 {
+        let (op, width, args, term): (Op, u32, Vec<Made>, Term) = match step.kind % 55 {
             0..=3 => {
                 let term = d.constant(w, step.bits);
                 (Op::Constant(step.bits & mask(w)), w, vec![], term)
@@ -207,9 +213,28 @@ impl Maker {
                 }
                 _ => (Op::Float(FloatOp::Pow(f)), f.width(), vec![fa, fb], d.fpow(f, pa, pb)),
             },
+            52 | 53 => {
+                // Conditions of paths, some of them conjunctions.
+                let picked: Vec<Made> = (0..5).map(|i| self.pick(1, (step.bits >> (8 * i)) as u16)).collect();
+                let d = &mut self.terms;
+                let mut paths = Vec::new();
+                let mut values = [0; TRIES];
+                for (i, one) in picked.iter().enumerate() {
+                    let other = &picked[(i + 1) % picked.len()];
+                    let (and, not) = (x >> i & 1 != 0, y >> i & 1 != 0);
+                    let second = if not { d.not(1, other.term) } else { other.term };
+                    paths.push(if and { d.conjunction(&[one.term, second]) } else { one.term });
+                    for (k, value) in values.iter_mut().enumerate() {
+                        let second = other.values[k] ^ u64::from(not);
+                        *value |= if and { one.values[k] & second } else { one.values[k] };
+                    }
+                }
+                let term = d.disjunction(&paths);
+                return self.check("disjunction", term, 1, values);
+            }
             _ => {
+                let nan = f.nan();
                 let values = std::array::from_fn(|i| {
-                    let (nan, _) = (f.nan(), ());
                     let itself = crate::semantics::concrete::Concrete.feq(f, fa.values[i], fa.values[i]);
                     if itself != 0 { fa.values[i] } else { nan }
                 });
@@ -264,9 +289,10 @@ proptest! {
     #[test]
     fn terms_have_the_values_of_their_expressions(
         numbers in prop::collection::vec(word(), 2 * WIDTHS.len() * TRIES),
+        focus in any::<[u8; 3]>(),
         steps in prop::collection::vec(step(), 1..24),
     ) {
-        let mut maker = Maker::new(&numbers);
+        let mut maker = Maker::new(&numbers, focus);
         for step in &steps {
             maker.make(step)?;
         }
@@ -278,8 +304,8 @@ proptest! {
     }
 
     #[test]
-    fn nodes_made_again_are_the_same(steps in prop::collection::vec(step(), 1..16)) {
-        let mut maker = Maker::new(&[0; 2 * WIDTHS.len() * TRIES]);
+    fn nodes_made_again_are_the_same(focus in any::<[u8; 3]>(), steps in prop::collection::vec(step(), 1..16)) {
+        let mut maker = Maker::new(&[0; 2 * WIDTHS.len() * TRIES], focus);
         for step in &steps {
             maker.make(step)?;
         }

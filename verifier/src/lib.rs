@@ -4,6 +4,7 @@ pub mod check;
 pub mod contents;
 pub mod generate;
 pub mod interp;
+pub mod lemmas;
 pub mod mesa;
 pub mod mutate;
 mod panics;

@@ -10,6 +10,7 @@
 //! Floats: comparisons have their exact meaning, by operations on bits. All else is an uninterpreted function of the
 //! operands, or, with [`Floats::Exact`], the theory of floating point for what IEEE 754 defines.
 
+pub mod cache;
 mod floats;
 mod lower;
 pub mod smtlib;

@@ -1,7 +1,8 @@
-//! `ir3-equiv rules`: proves every rewrite rule of the compiler, for all operands.
+//! `ir3-equiv rules`: proves every rewrite rule of the compiler and every lemma of the prover, for all operands.
 
 use crate::{Exit, Failure, Format, output};
 use clap::Args;
+use ir3_verifier::lemmas;
 pub use ir3_verifier::rules::check_enabled;
 use ir3_verifier::rules::{Verdict, tables};
 use ir3_verifier::solver::smtlib::Recording;
@@ -90,6 +91,17 @@ fn rows(format: Format, solver: &mut dyn Solver, budget: &Budget) -> Summary {
         output::line(&format!("{:18}  {:32}  {:>5}  {:>9}  verdict", "table", "rule", "width", "ms"));
     }
     let mut summary = Summary::default();
+    for lemma in &lemmas::ALL {
+        let start = Instant::now();
+        let proved = lemma.is_proved();
+        let name = format!("{}: {}", lemma.name, lemma.statement);
+        let unknown = Verdict::Unknown("its proof does not go through".into());
+        let mut row = Row::new("lemmas", name, Some(lemma.width as u8), unknown, start);
+        if proved {
+            row = Row { verdict: "proved", by: Some(lemma.by.into()), reason: None, ..row };
+        }
+        print(format, &mut summary, row);
+    }
     for claim in tables::all() {
         let start = Instant::now();
         let (table, rule, width, verdict) = match claim {

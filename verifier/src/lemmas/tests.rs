@@ -1,0 +1,165 @@
+//! Lemmas are proved, wrong ones are not, and they are found in terms of programs.
+
+use super::exact::Exact;
+use super::*;
+use crate::semantics::env::hash;
+use crate::solver::{Answer, Budget, Query, Solver, Z3};
+use crate::terms::{SAMPLES, Samples};
+
+#[test]
+fn all_are_proved() {
+    for lemma in &ALL {
+        assert!(lemma.is_proved(), "{}", lemma.name);
+    }
+}
+
+/// The proof looks at what is proved.
+#[test]
+fn what_does_not_hold_is_not_proved() {
+    let mut d = Exact::default();
+    let (a, b) = (d.any(), d.any());
+    let product = a.value.times(&b.value);
+    // One product across is missing.
+    let low = d.multiply_halves(&a, &b);
+    let wrong = d.multiply_add(&a, &b, &low);
+    assert!(!wrong.value.plus(-1, &product).vanishes(32));
+    assert!(wrong.value.plus(-1, &product).vanishes(16));
+    // The same one twice.
+    let wrong = d.multiply_add(&a, &b, &wrong);
+    assert!(!wrong.value.plus(-1, &product).vanishes(32));
+    // Halves are not thrown away, sums may be too large for a word.
+    let half = d.low_half(&a);
+    assert!(!half.value.plus(-1, &a.value).vanishes(32));
+    let sum = d.plus(&a, &b);
+    assert!(sum.value.plus(-1, &a.value.plus(1, &b.value)).vanishes(32));
+    assert!(!sum.value.plus(-1, &a.value.plus(1, &b.value)).vanishes(33));
+}
+
+/// Both sides on numbers, so that a statement is about what its proof is about.
+#[test]
+fn sides_agree_on_numbers() {
+    for lemma in &ALL {
+        for seed in 0..200 {
+            let mut terms = Terms::new();
+            let [a, b] = [0, 1].map(|i| {
+                let bits = hash(&[seed, i]);
+                let number = match bits % 4 {
+                    0 => !(bits >> 60),
+                    1 => bits >> 32 & 0xffff_ffff,
+                    _ => bits,
+                };
+                terms.constant(lemma.width, number)
+            });
+            let [left, right] = lemma.sides(&mut terms, a, b);
+            assert!(terms.as_constant(left).is_some() && left == right, "{} {seed}", lemma.name);
+        }
+    }
+}
+
+fn variable(terms: &mut Terms, w: u32, name: &str) -> Term {
+    let name = terms.name(name);
+    terms.variable(w, name)
+}
+
+/// Whether a term becomes another by lemmas alone, and by which.
+fn becomes(terms: &mut Terms, mut term: Term, wanted: Term) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    while let Some((new, name)) = apply_towards(terms, term, Some(wanted)) {
+        assert!(names.len() < 8, "{names:?}");
+        names.push(name);
+        term = new;
+    }
+    assert!(term == wanted, "{names:?}: {} is not {}", terms.show(term), terms.show(wanted));
+    names
+}
+
+#[test]
+fn products_of_variables() {
+    for lemma in &ALL {
+        let mut terms = Terms::new();
+        let [a, b] = ["a", "b"].map(|name| variable(&mut terms, lemma.width, name));
+        let [left, right] = lemma.sides(&mut terms, a, b);
+        assert_eq!(apply(&mut terms, left), Some((right, lemma.name)));
+        assert_eq!(becomes(&mut terms, left, right), [lemma.name]);
+        let [left, right] = lemma.sides(&mut terms, a, a);
+        assert_eq!(becomes(&mut terms, left, right), [lemma.name]);
+    }
+}
+
+/// Operands that are sums, choices, narrow, or numbers; products within sums.
+#[test]
+fn products_within_programs() {
+    let mut terms = Terms::new();
+    let [a, b, c] = ["a", "b", "c"].map(|name| variable(&mut terms, 32, name));
+    let narrow = variable(&mut terms, 16, "n");
+    let bit = variable(&mut terms, 1, "bit");
+    let sum = terms.add(32, a, b);
+    let choice = terms.ite(32, bit, a, c);
+    let wide = terms.zext(16, 32, narrow);
+    let [three, large] = [3, 0x0012_3457].map(|bits| terms.constant(32, bits));
+    let and = terms.and(32, a, c);
+    for (x, y) in [(sum, c), (sum, sum), (choice, b), (wide, b), (and, choice), (a, large), (a, three), (sum, large)] {
+        let (left, right) = (products::low(&mut terms, &x, &y), terms.mul(32, x, y));
+        becomes(&mut terms, left, right);
+        let (left, right) = (terms.add(32, left, b), terms.add(32, right, b));
+        becomes(&mut terms, left, right);
+        let (left, right) = (terms.sub(32, c, left), terms.sub(32, c, right));
+        becomes(&mut terms, left, right);
+    }
+}
+
+/// The high words of 64-bit products, as selection computes them: every intermediate sum is looked at.
+#[test]
+fn products_of_64_bits() {
+    let mut terms = Terms::new();
+    let [a, b] = ["a", "b"].map(|name| variable(&mut terms, 64, name));
+    let words = [a, b].map(|x| [0, 32].map(|low| terms.extract(64, x, low, 32)));
+    let swept = |terms: &mut Terms, term| apply(terms, term).map_or(term, |(new, _)| new);
+    let high = products::high(&mut terms, &words[0][0], &words[1][0]).0;
+    let mut sum = swept(&mut terms, high);
+    for (x, y) in [(words[0][0], words[1][1]), (words[0][1], words[1][0])] {
+        let product = products::low(&mut terms, &x, &y);
+        let product = swept(&mut terms, product);
+        sum = terms.add(32, sum, product);
+    }
+    let product = terms.mul(64, a, b);
+    let wanted = terms.extract(64, product, 32, 32);
+    assert_eq!(becomes(&mut terms, sum, wanted), ["mul64-high"]);
+    let low = products::low(&mut terms, &words[0][0], &words[1][0]);
+    let wanted = terms.extract(64, product, 0, 32);
+    assert_eq!(becomes(&mut terms, low, wanted), ["mul32"]);
+}
+
+/// What looks like a product and is none stays as it is, or becomes what has the same values.
+#[test]
+fn near_misses() {
+    let mut terms = Terms::new();
+    let [a, b] = ["a", "b"].map(|name| variable(&mut terms, 32, name));
+    let low = terms.multiply_halves(&a, &b);
+    let half = terms.multiply_add(&a, &b, &low);
+    let twice = terms.multiply_add(&a, &b, &half);
+    let mut samples = Samples::default();
+    for term in [low, half, twice] {
+        let mut now = term;
+        for _ in 0..4 {
+            let Some((new, _)) = apply(&mut terms, now) else { break };
+            now = new;
+            let (before, after) = (*samples.of(&terms, term), *samples.of(&terms, now));
+            assert_eq!(before[..SAMPLES], after[..SAMPLES]);
+        }
+        let product = terms.mul(32, a, b);
+        assert!(now != product);
+    }
+}
+
+/// The solver is no help here: that is why there are lemmas. And it does not contradict them.
+#[test]
+fn the_solver_does_not_know() {
+    let mut terms = Terms::new();
+    let [a, b] = ["a", "b"].map(|name| variable(&mut terms, 32, name));
+    let [left, right] = ALL[0].sides(&mut terms, a, b);
+    let goal = terms.eq(32, left, right);
+    let budget = Budget { rlimit: 1_000_000, ..Budget::default() };
+    let answer = Z3::default().ask(&terms, &Query { assumptions: Vec::new(), goal }, &budget);
+    assert!(matches!(answer, Answer::Unknown(_)), "{answer:?}");
+}

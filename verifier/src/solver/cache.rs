@@ -1,0 +1,170 @@
+//! Verdicts that are kept from run to run, in a folder.
+//!
+//! A verdict's key is the hash of what it is about: the texts of the two programs, normalised by whoever asks, with everything
+//! else that the verdict depends on. The hash also covers [`FORMAT`] and the version of this package, so what another version
+//! found is not found again.
+//!
+//! A file is written beside its place and renamed, so that readers see all of it or nothing, whoever else writes, and
+//! whenever a process dies. A file that does not parse, or is about something else, counts as none.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Counts the changes of what programs mean and of how they are compared: raised by hand with each.
+pub const FORMAT: u32 = 1;
+
+/// What a verdict is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(u128);
+
+impl Key {
+    /// The key of these texts, in this order.
+    pub fn of(texts: &[&str]) -> Self {
+        let mut hash = Xxh3::new();
+        for text in [env!("CARGO_PKG_VERSION"), &FORMAT.to_string()].iter().chain(texts) {
+            hash.update(&(text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        }
+        Self(hash.digest128())
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// A folder of verdicts.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    folder: PathBuf,
+}
+
+/// A file: the key again, in case it has been copied to a wrong place.
+#[derive(Serialize, Deserialize)]
+struct Entry<V> {
+    key: String,
+    verdict: V,
+}
+
+impl Cache {
+    /// Makes the folder, if there is none.
+    pub fn new(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// A verdict, if there is one that can be read.
+    pub fn get<V: DeserializeOwned>(&self, key: Key) -> Option<V> {
+        let text = fs::read(self.path(key)).ok()?;
+        let entry: Entry<V> = serde_json::from_slice(&text).ok()?;
+        (entry.key == key.to_string()).then_some(entry.verdict)
+    }
+
+    /// Keeps a verdict, in the place of any other.
+    pub fn put<V: Serialize>(&self, key: Key, verdict: &V) -> io::Result<()> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let path = self.path(key);
+        fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
+        let text = serde_json::to_vec(&Entry { key: key.to_string(), verdict })?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let beside = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
+        let written = OpenOptions::new().write(true).create_new(true).open(&beside).and_then(|mut file| {
+            file.write_all(&text)?;
+            fs::rename(&beside, &path)
+        });
+        if written.is_err() {
+            // What is left of a write that failed is in nobody's way.
+            let _ = fs::remove_file(&beside);
+        }
+        written
+    }
+
+    /// Some 256 folders, so that none gets too large.
+    fn path(&self, key: Key) -> PathBuf {
+        let name = key.to_string();
+        self.folder.join(&name[..2]).join(format!("{name}.json"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            Self(std::env::temp_dir().join(format!("ir3-equiv-cache-{name}-{}", std::process::id())))
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn verdicts_are_kept() {
+        let folder = Folder::new("kept");
+        let cache = Cache::new(&folder.0).expect("a folder");
+        let (one, other) = (Key::of(&["a", "b"]), Key::of(&["ab", ""]));
+        assert_ne!(one, other);
+        assert_eq!(cache.get::<String>(one), None);
+        cache.put(one, &"proved").expect("written");
+        assert_eq!(cache.get::<String>(one).as_deref(), Some("proved"));
+        assert_eq!(cache.get::<String>(other), None);
+        cache.put(one, &"unknown").expect("written again");
+        let again = Cache::new(&folder.0).expect("the same folder");
+        assert_eq!(again.get::<String>(one).as_deref(), Some("unknown"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_there() {
+        let folder = Folder::new("broken");
+        let cache = Cache::new(&folder.0).expect("a folder");
+        let [one, other] = ["one", "other"].map(|text| Key::of(&[text]));
+        cache.put(one, &1u32).expect("written");
+        let text = fs::read(cache.path(one)).expect("a file");
+        for length in 0..text.len() {
+            fs::write(cache.path(one), &text[..length]).expect("cut");
+            assert_eq!(cache.get::<u32>(one), None, "{length}");
+        }
+        fs::write(cache.path(one), &text).expect("whole");
+        assert_eq!(cache.get::<u32>(one), Some(1));
+        assert_eq!(cache.get::<Vec<u32>>(one), None);
+        // A copy in another's place.
+        cache.put(other, &2u32).expect("written");
+        fs::copy(cache.path(one), cache.path(other)).expect("copied");
+        assert_eq!(cache.get::<u32>(other), None);
+    }
+
+    /// Many write the same place: whoever reads has one of the values, and nothing is left over.
+    #[test]
+    fn writers_do_not_meet() {
+        let folder = Folder::new("writers");
+        let cache = Cache::new(&folder.0).expect("a folder");
+        let key = Key::of(&["key"]);
+        std::thread::scope(|scope| {
+            for value in 0..4u64 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        cache.put(key, &vec![value; 1000]).expect("written");
+                        let found: Vec<u64> = cache.get(key).expect("a whole file");
+                        assert!(found.len() == 1000 && found.iter().all(|value| *value == found[0]));
+                    }
+                });
+            }
+        });
+        let files = fs::read_dir(cache.path(key).parent().expect("a folder")).expect("a folder").count();
+        assert_eq!(files, 1);
+    }
+}

@@ -43,6 +43,8 @@ pub struct Locations<'a> {
     owners: Vec<(u32, Owner)>,
     /// Number of pieces.
     pub count: u32,
+    /// Whether anything of the program is shared by the lanes of a wave.
+    pub any_shared: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -70,7 +72,11 @@ impl<'a> Locations<'a> {
             owners.push((count, Owner::Value(value)));
             count += u32::from(data.components) * pieces(data.class);
         }
-        Self { program, merged, fixed, registers: SCRATCH_FIRST + scratch, values, arrays, owners, count }
+        let any_shared = program.iter_instrs().any(|(_, instr)| {
+            let data = &program.instrs[instr];
+            data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared)
+        });
+        Self { program, merged, fixed, registers: SCRATCH_FIRST + scratch, values, arrays, owners, count, any_shared }
     }
 
     /// Pieces that are not of SSA values, which stand in front: they may be written more than once, and begin undefined.

@@ -82,11 +82,14 @@ impl<'a> Walk<'a> {
         let mut starts = SecondaryMap::<Block, Option<Facts>>::new();
         let mut ends = SecondaryMap::<Block, Option<Facts>>::new();
         let mut walked = 0;
+        // Blocks in front of which something has changed since they were walked.
+        let mut open = SecondaryMap::<Block, bool>::new();
+        open[self.target.program.entry()] = true;
         loop {
             let mut changed = false;
             for position in 0..self.target.program.layout.len() {
                 let block = self.target.program.layout[position];
-                if !self.is_common(block) {
+                if !self.is_common(block) || !std::mem::take(&mut open[block]) {
                     continue;
                 }
                 (self.block, self.position, self.at, self.name) = (block, position, [0; 2], None);
@@ -97,9 +100,14 @@ impl<'a> Walk<'a> {
                 self.here.load(&start);
                 starts[block] = Some(start);
                 self.run_block(block)?;
-                ends[block] = Some(self.end(block));
                 walked += 1;
+                let end = self.end(block);
+                if ends[block].as_ref() == Some(&end) {
+                    continue;
+                }
+                ends[block] = Some(end);
                 changed = true;
+                self.open_behind(block, &mut open);
             }
             if !changed {
                 break;
@@ -107,6 +115,16 @@ impl<'a> Walk<'a> {
         }
         let Self { operations, operands, .. } = self;
         Ok(Proof { operations, operands, blocks: walked, assumptions: self.assumptions() })
+    }
+
+    /// The end of a block is another: what is behind it has to be walked again. Where lanes share registers that may be any
+    /// block that the wave comes to, through blocks that the target alone has.
+    fn open_behind(&self, block: Block, open: &mut SecondaryMap<Block, bool>) {
+        if self.source.any_shared || self.target.any_shared {
+            self.target.program.layout.iter().for_each(|&block| open[block] = true);
+        } else {
+            self.source.program.blocks[block].successors().for_each(|next| open[next] = true);
+        }
     }
 
     /// What is taken for granted.
@@ -224,6 +242,9 @@ impl<'a> Walk<'a> {
         start: &mut Facts,
         ends: &SecondaryMap<Block, Option<Facts>>,
     ) {
+        if !self.source.any_shared && !self.target.any_shared {
+            return;
+        }
         let mut preds: SmallVec<[Block; 4]> =
             self.source.program.blocks[block].physical_predecessors.iter().copied().collect();
         self.physical_predecessors(block, &mut preds);

@@ -186,7 +186,8 @@ impl Here {
         self.written.clone_from(&facts.written);
         self.undefined = facts.undefined.iter().copied().collect();
         for (l, x) in facts.iter() {
-            self.add(l, x);
+            // No fact is there twice, and of literals none is what they are anyway.
+            self.insert(l, x);
         }
     }
 
@@ -264,9 +265,12 @@ impl Here {
 
     /// From now on this holds.
     pub fn add(&mut self, l: Piece, x: Piece) {
-        if self.held[l as usize].contains(&x) {
-            return;
+        if !self.held[l as usize].contains(&x) {
+            self.insert(l, x);
         }
+    }
+
+    fn insert(&mut self, l: Piece, x: Piece) {
         self.held[l as usize].push(x);
         self.holders[x as usize].push(l);
         if !self.is_touched.put(l as usize) {

@@ -54,9 +54,9 @@ impl LiveOut {
         }
     }
 
-    /// Whether a value is live at the end of a block.
-    pub fn contains(&self, block: Block, value: Value) -> bool {
-        self.0[block].binary_search(&value).is_ok()
+    /// The values that are live at the end of a block.
+    pub fn of(&self, block: Block) -> &[Value] {
+        &self.0[block]
     }
 }
 

@@ -39,8 +39,8 @@ pub struct Locations<'a> {
     fixed: u32,
     values: SecondaryMap<Value, u32>,
     arrays: SecondaryMap<Array, u32>,
-    /// Whose values pieces behind the registers are: the first piece of each, ascending.
-    owners: Vec<(u32, Owner)>,
+    /// Whose the pieces behind the registers are.
+    owners: Vec<Owner>,
     /// Number of pieces.
     pub count: u32,
     /// Whether anything of the program is shared by the lanes of a wave.
@@ -58,19 +58,21 @@ impl<'a> Locations<'a> {
     pub fn new(program: &'a Program, merged: bool) -> Self {
         let scratch = program.scratch_size.div_ceil(2);
         let mut count = SCRATCH_FIRST + scratch;
-        let mut owners = Vec::with_capacity(program.values.len() + program.arrays.len());
+        let mut owners = Vec::with_capacity(4 * program.values.len());
         let mut arrays = SecondaryMap::new();
         for (array, data) in program.arrays.iter() {
             arrays[array] = count;
-            owners.push((count, Owner::Array(array)));
-            count += u32::from(data.length) * pieces(data.class);
+            let length = u32::from(data.length) * pieces(data.class);
+            owners.resize(owners.len() + length as usize, Owner::Array(array));
+            count += length;
         }
         let fixed = count;
         let mut values = SecondaryMap::with_capacity(program.values.len());
         for (value, data) in program.values.iter() {
             values[value] = count;
-            owners.push((count, Owner::Value(value)));
-            count += u32::from(data.components) * pieces(data.class);
+            let length = u32::from(data.components) * pieces(data.class);
+            owners.resize(owners.len() + length as usize, Owner::Value(value));
+            count += length;
         }
         let any_shared = program.iter_instrs().any(|(_, instr)| {
             let data = &program.instrs[instr];
@@ -107,11 +109,7 @@ impl<'a> Locations<'a> {
     }
 
     fn owner(&self, piece: Piece) -> Option<Owner> {
-        if piece < self.registers || piece >= self.count {
-            return None;
-        }
-        let at = self.owners.partition_point(|&(first, _)| first <= piece);
-        at.checked_sub(1).map(|at| self.owners[at].1)
+        self.owners.get(piece.checked_sub(self.registers)? as usize).copied()
     }
 
     /// The pieces of scratch memory at a byte address.

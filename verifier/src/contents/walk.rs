@@ -7,11 +7,13 @@ use super::failure::{Failure, Site};
 use super::liveness::LiveOut;
 use super::location::{Locations, Piece, Problem, pieces};
 use super::operation::Clones;
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
-use ir3_compiler::ir3::{AddressSpace, Attrs, Block, Instr, InstrData, Opcode, Place, Program, Src, SrcOperand};
+use ir3_compiler::ir3::{AddressSpace, Attrs, Block, Instr, InstrData, Opcode, Place, Program, Src, SrcOperand, Value};
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// Two programs, and where the walk has come to.
 pub(super) struct Walk<'a> {
@@ -29,6 +31,8 @@ pub(super) struct Walk<'a> {
     places: SecondaryMap<Instr, Option<(Block, u32)>>,
     /// What is read behind each block of the source and of the target.
     live: [LiveOut; 2],
+    /// The block at whose end a value is live that was asked for last.
+    is_live: [SecondaryMap<Value, PackedOption<Block>>; 2],
     /// Bytes of scratch memory that the shader has itself: nothing else may be there.
     own_scratch: u32,
     block: Block,
@@ -66,6 +70,7 @@ impl<'a> Walk<'a> {
             dominators: Dominators::new(source, EdgeKind::Logical),
             places,
             live: [source, target].map(LiveOut::new),
+            is_live: [source, target].map(|program| SecondaryMap::with_capacity(program.values.len())),
             own_scratch: own_scratch(source),
             block: target.entry(),
             position: 0,
@@ -223,7 +228,7 @@ impl<'a> Walk<'a> {
             let facts = self.along(block, edge, end)?;
             match &mut start {
                 Some(start) => start.meet(&facts),
-                None => start = Some(facts),
+                None => start = Some(facts.into_owned()),
             }
         }
         let Some(mut start) = start else { return Ok(None) };
@@ -283,14 +288,14 @@ impl<'a> Walk<'a> {
     }
 
     /// What is known behind an edge: the copies on the way have been made, and phis have their values.
-    fn along(&mut self, to: Block, edge: &Edge, end: &Facts) -> Result<Facts, Failure> {
+    fn along<'e>(&mut self, to: Block, edge: &Edge, end: &'e Facts) -> Result<Cow<'e, Facts>, Failure> {
         let phis = |program: &Program| {
             let is_phi = |&instr: &Instr| program.instrs[instr].opcode == Opcode::Phi;
             program.blocks[to].instrs.first().is_some_and(is_phi)
         };
         let any = [self.source.program, self.target.program].map(phis);
         if edge.via.is_none() && any == [false; 2] {
-            return Ok(end.clone());
+            return Ok(Cow::Borrowed(end));
         }
         self.here.load(end);
         if let Some(via) = edge.via {
@@ -301,7 +306,7 @@ impl<'a> Walk<'a> {
         let copies = self.phi_copies(true, to, edge.index[0])?;
         self.here.copy_source(&copies);
         self.here.forget_lane();
-        Ok(self.here.save(|_, _| true))
+        Ok(Cow::Owned(self.here.save(|_, _| true)))
     }
 
     /// A block that the target alone has copies something and goes on.
@@ -489,10 +494,14 @@ impl<'a> Walk<'a> {
     /// What is known at the end of a block, of what may still be asked for.
     fn end(&mut self, block: Block) -> Facts {
         self.here.forget_lane();
-        let [source, target] = &self.live;
+        let [source, target] = &mut self.is_live;
+        for (is_live, live) in [&mut *source, &mut *target].into_iter().zip(&self.live) {
+            live.of(block).iter().for_each(|&value| is_live[value] = block.into());
+        }
+        let is_live = |all: &SecondaryMap<Value, PackedOption<Block>>, value: Value| all[value].expand() == Some(block);
         self.here.save(|l, x| match self.target.value_of(l) {
-            Some(value) => target.contains(block, value),
-            None => self.source.value_of(x).is_none_or(|value| source.contains(block, value)),
+            Some(value) => is_live(target, value),
+            None => self.source.value_of(x).is_none_or(|value| is_live(source, value)),
         })
     }
 

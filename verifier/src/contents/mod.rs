@@ -10,7 +10,8 @@
 //! wherever its source is held. Phis are copies on the edges. An instruction that stands on both sides (`operation`) is a
 //! step of both: what it reads in the target must hold what it reads in the source, and then its results hold each other. What
 //! the target computes again holds what the source has computed in the same way from what the operands hold. What the
-//! source alone computes is held nowhere.
+//! source alone computes is held nowhere. Where a block's instructions stand in another order, they go back to the source's
+//! first, if that changes nothing (`order`).
 //!
 //! *Why it is right.* By induction over the steps of a run: every fact that is known is true, so at every instruction of
 //! both sides the same operation is done on the same operands, with the same effects in the same order, and branches go the
@@ -23,6 +24,7 @@ mod failure;
 mod liveness;
 mod location;
 mod operation;
+mod order;
 mod walk;
 
 pub use failure::{Failure, Mismatch, Site};
@@ -31,11 +33,16 @@ use ir3_compiler::ir3::Program;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
 
-/// Whether a stage only moves values about, or computes them again: those that this engine follows.
+/// Whether a stage only moves values or instructions about, or computes values again: those that this engine follows.
 pub const fn moves_values(stage: Stage) -> bool {
     matches!(
         stage,
-        Stage::Predicates | Stage::Spill | Stage::RegisterAllocation | Stage::LowerSpills | Stage::LowerCopies
+        Stage::Schedule
+            | Stage::Predicates
+            | Stage::Spill
+            | Stage::RegisterAllocation
+            | Stage::LowerSpills
+            | Stage::LowerCopies
     )
 }
 
@@ -57,5 +64,7 @@ pub struct Proof {
 /// # Errors
 /// What cannot be shown, and where: the pass is wrong there, or did something that this engine does not follow.
 pub fn prove(source: &Program, target: &Program, machine: &Target) -> Result<Proof, Failure> {
-    walk::Walk::new(source, target, machine).run()
+    let order::Restored { program, differs } = order::restored(source, target);
+    let proof = walk::Walk::new(source, program.as_ref().unwrap_or(target), machine).run();
+    proof.map_err(|failure| differs.unwrap_or(failure))
 }

@@ -391,7 +391,13 @@ impl Clones {
     pub fn new(source: &Locations<'_>) -> Self {
         let mut clones = Self { by_first: FxHashMap::default(), copies: FxHashMap::default() };
         let program = source.program;
-        let writes = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.writes_consts());
+        let any =
+            |which: fn(Opcode) -> bool| program.iter_instrs().any(|(_, instr)| which(program.instrs[instr].opcode));
+        let writes = any(Opcode::writes_consts);
+        // In another rounding mode the same computes something else.
+        if any(|opcode| opcode == Opcode::Setrm) {
+            return clones;
+        }
         let mut visits = Visits::new(program);
         // A wave that comes to a shared value's definition but once leaves it as it is for lanes that come later.
         let mut is_ssa = |place: &Place, class: RegClass| match *place {

@@ -27,6 +27,7 @@ fn word() -> impl Strategy<Value = u64> {
         (0u32..64).prop_map(|shift| 1 << shift),
         (0u32..64).prop_map(|shift| u64::MAX >> shift),
         (0u32..64).prop_map(|shift| u64::MAX << shift),
+        (0u32..64, 0u64..3).prop_map(|(shift, more)| (u64::MAX << shift).wrapping_add(more)),
         prop::sample::select(vec![
             0x7f,
             0x80,
@@ -125,7 +126,12 @@ impl Maker {
         };
         let w = WIDTHS[width % WIDTHS.len()];
         let [x, y, z] = step.args;
-        let (a, b, c) = (self.pick(w, x), self.pick(w, y), self.pick(1, z));
+        let (a, mut b, c) = (self.pick(w, x), self.pick(w, y), self.pick(1, z));
+        if y % 5 == 0 {
+            // Numbers are often an operand.
+            let bits = step.bits & mask(w);
+            b = Made { term: self.terms.constant(w, bits), width: w, values: [bits; TRIES] };
+        }
         let formats = [Format::F16, Format::F32, Format::F64];
         let f = Format::of_width(w).unwrap_or(formats[usize::from(step.width) % 3]);
         let g = formats[usize::from(z) % 3];
@@ -137,8 +143,12 @@ impl Maker {
         let below = self.pick(WIDTHS[usize::from(self.focus[usize::from(z) % 3]) % WIDTHS.len()], y);
         let d = &mut self.terms;
         let (ta, tb, tc) = (a.term, b.term, c.term);
+        let number = |d: &mut Terms, bits: u64| {
+            let bits = bits & mask(w);
+            Made { term: d.constant(w, bits), width: w, values: [bits; TRIES] }
+        };
         let (pa, pb, pc) = (fa.term, fb.term, fc.term);
-        let (op, width, args, term): (Op, u32, Vec<Made>, Term) = match step.kind % 55 {
+        let (op, width, args, term): (Op, u32, Vec<Made>, Term) = match step.kind % 58 {
             0..=3 => {
                 let term = d.constant(w, step.bits);
                 (Op::Constant(step.bits & mask(w)), w, vec![], term)
@@ -213,7 +223,24 @@ impl Maker {
                 }
                 _ => (Op::Float(FloatOp::Pow(f)), f.width(), vec![fa, fb], d.fpow(f, pa, pb)),
             },
-            52 | 53 => {
+            52 => match z % 4 {
+                0 => (Op::Float(FloatOp::Div(f)), f.width(), vec![fa, fb], d.fdiv(f, pa, pb)),
+                1 => (Op::Float(FloatOp::Round(f, rounding)), f.width(), vec![fa], d.fround(f, rounding, pa)),
+                2 => {
+                    let op = FloatOp::ToInt { from: f, width: w as u8, signed: false, rounding };
+                    (Op::Float(op), w, vec![fa], d.float_to_int(f, w, false, rounding, pa))
+                }
+                _ => {
+                    let op = FloatOp::FromInt { width: w as u8, signed: true, to: f, rounding };
+                    (Op::Float(op), f.width(), vec![a], d.int_to_float(w, true, f, rounding, ta))
+                }
+            },
+            53 | 54 => {
+                let (a, b) = (number(d, step.bits), number(d, step.bits.rotate_left(x.into()) ^ u64::from(y >> 8)));
+                let term = d.ite(w, tc, a.term, b.term);
+                (Op::Ite, w, vec![c, a, b], term)
+            }
+            55 | 56 => {
                 // Conditions of paths, some of them conjunctions.
                 let picked: Vec<Made> = (0..5).map(|i| self.pick(1, (step.bits >> (8 * i)) as u16)).collect();
                 let d = &mut self.terms;

@@ -5,10 +5,13 @@
 //! right side, for all operands. It is proved over the integers ([`exact`]): both sides are polynomials in the pieces of the operands, and
 //! a comparison of coefficients decides.
 //!
+//! Division is a reciprocal in floats that is made exact: see [`division`].
+//!
 //! [`apply`] looks for left sides in a term. It guesses the operands from the products that it sees and builds the left
 //! side for them: where the term minus that has none of its summands left, the right side takes its place. A
 //! wrong guess costs time and nothing else, since `t = (t - left) + left` always.
 
+pub mod division;
 pub mod exact;
 pub mod products;
 
@@ -29,12 +32,18 @@ pub struct Lemma {
     pub by: &'static str,
     /// Bits of its two operands.
     pub width: u32,
-    /// The sequence.
-    left: fn(&mut Terms, Term, Term) -> Term,
-    /// What it computes.
-    right: fn(&mut Terms, Term, Term) -> Term,
+    /// What is found: products among the summands of a term, or a term that is divided.
+    kind: Kind,
+    /// The sequence, and what it computes.
+    sides: fn(&mut Terms, Term, Term) -> [Term; 2],
     /// Proves it.
     prove: fn() -> bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Product,
+    Quotient,
 }
 
 impl Lemma {
@@ -45,19 +54,19 @@ impl Lemma {
 
     /// The two sides for two operands.
     pub fn sides(&self, terms: &mut Terms, a: Term, b: Term) -> [Term; 2] {
-        [(self.left)(terms, a, b), (self.right)(terms, a, b)]
+        (self.sides)(terms, a, b)
     }
 }
 
 /// All lemmas.
-pub static ALL: [Lemma; 4] = [
+pub static ALL: [Lemma; 6] = [
     Lemma {
         name: "mul32",
         statement: "mull.u and two madsh.m16 are the low 32 bits of the product",
         by: POLYNOMIALS,
         width: 32,
-        left: |d, a, b| products::low(d, &a, &b),
-        right: |d, a, b| d.mul(32, a, b),
+        kind: Kind::Product,
+        sides: |d, a, b| [products::low(d, &a, &b), d.mul(32, a, b)],
         prove: products::low_is_product,
     },
     Lemma {
@@ -65,8 +74,8 @@ pub static ALL: [Lemma; 4] = [
         statement: "four products of halves, summed, are the high 32 bits of the unsigned product",
         by: POLYNOMIALS,
         width: 32,
-        left: |d, a, b| products::high(d, &a, &b).0,
-        right: |d, a, b| d.umul_high(32, a, b),
+        kind: Kind::Product,
+        sides: |d, a, b| [products::high(d, &a, &b).0, d.umul_high(32, a, b)],
         prove: products::high_is_product,
     },
     Lemma {
@@ -74,8 +83,8 @@ pub static ALL: [Lemma; 4] = [
         statement: "the unsigned product's high 32 bits, less each factor where the other is negative, are the signed one's",
         by: POLYNOMIALS,
         width: 32,
-        left: products::signed_high,
-        right: |d, a, b| d.smul_high(32, a, b),
+        kind: Kind::Product,
+        sides: |d, a, b| [products::signed_high(d, a, b), d.smul_high(32, a, b)],
         prove: products::signed_high_is_product,
     },
     Lemma {
@@ -83,16 +92,36 @@ pub static ALL: [Lemma; 4] = [
         statement: "the high word of a 64-bit product is that of the low words' product and two products across",
         by: POLYNOMIALS,
         width: 64,
-        left: products::high_word,
-        right: |d, a, b| {
+        kind: Kind::Product,
+        sides: |d, a, b| {
             let product = d.mul(64, a, b);
-            d.extract(64, product, 32, 32)
+            [products::high_word(d, a, b), d.extract(64, product, 32, 32)]
         },
         prove: products::high_word_is_product,
+    },
+    Lemma {
+        name: "udiv32",
+        statement: "a reciprocal in floats, a Newton step and two corrections are the unsigned quotient",
+        by: DIVISORS,
+        width: 32,
+        kind: Kind::Quotient,
+        sides: division::quotient,
+        prove: division::is_proved,
+    },
+    Lemma {
+        name: "umod32",
+        statement: "the same, the remainder",
+        by: DIVISORS,
+        width: 32,
+        kind: Kind::Quotient,
+        sides: division::remainder,
+        prove: division::is_proved,
     },
 ];
 
 const POLYNOMIALS: &str = "polynomials over the integers";
+
+const DIVISORS: &str = "an inequality, and each of the divisors";
 
 /// How many operands are guessed of a term.
 const GUESSES: usize = 8;
@@ -117,7 +146,10 @@ pub fn apply_towards(terms: &mut Terms, term: Term, other: Option<Term>) -> Opti
         return None;
     }
     let hints = other.map(|other| self::factors(terms, other)).unwrap_or_default();
-    for lemma in &ALL {
+    if let Some(found) = divided(terms, term, other, &factors) {
+        return Some(found);
+    }
+    for lemma in ALL.iter().filter(|lemma| lemma.kind == Kind::Product) {
         let mut operands: List = hints.iter().copied().filter(|&hint| terms.width(hint) == lemma.width).collect();
         operands.truncate(GUESSES);
         for operand in self::operands(terms, &factors, lemma.width) {
@@ -132,6 +164,38 @@ pub fn apply_towards(terms: &mut Terms, term: Term, other: Option<Term>) -> Opti
                 }
                 if let Some(new) = replaced(terms, lemma, term, a, b) {
                     return Some((new, lemma.name));
+                }
+            }
+        }
+    }
+    None
+}
+
+/// A quotient or a remainder: it is the whole term, and a choice. Divisors are those of reciprocals and of the divisions in the
+/// other term.
+fn divided(terms: &mut Terms, term: Term, other: Option<Term>, factors: &List) -> Option<(Term, &'static str)> {
+    if terms.node(term).op != Op::Ite {
+        return None;
+    }
+    let mut divisors = List::new();
+    let mut dividends: List = factors.iter().copied().filter(|&factor| terms.width(factor) == 32).collect();
+    for next in cone(terms, term) {
+        divisors.extend(division::divisor(terms, next).filter(|divisor| !divisors.contains(divisor)));
+    }
+    for next in other.map(|other| cone(terms, other)).unwrap_or_default() {
+        let node = terms.node(next);
+        if matches!(node.op, Op::Udiv | Op::Urem) && node.width == 32 {
+            dividends.push(node.args[0]);
+            divisors.push(node.args[1]);
+        }
+    }
+    divisors.truncate(GUESSES);
+    for lemma in ALL.iter().filter(|lemma| lemma.kind == Kind::Quotient) {
+        for &divisor in &divisors {
+            for &dividend in &dividends {
+                let [left, right] = lemma.sides(terms, dividend, divisor);
+                if left == term {
+                    return Some((right, lemma.name));
                 }
             }
         }
@@ -161,6 +225,11 @@ fn replaced(terms: &mut Terms, lemma: &Lemma, term: Term, a: Term, b: Term) -> O
 
 /// How many nodes a term is made of, up to some hundreds: each replacement makes it smaller, so there is an end.
 fn size(terms: &Terms, term: Term) -> usize {
+    cone(terms, term).len()
+}
+
+/// What a term is made of, up to some hundreds.
+fn cone(terms: &Terms, term: Term) -> FxHashSet<Term> {
     let mut seen = FxHashSet::default();
     let mut work = vec![term];
     while let Some(next) = work.pop() {
@@ -168,7 +237,7 @@ fn size(terms: &Terms, term: Term) -> usize {
             work.extend(&terms.node(next).args);
         }
     }
-    seen.len()
+    seen
 }
 
 /// How many summands a term has that are no numbers.

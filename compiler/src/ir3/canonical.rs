@@ -290,7 +290,7 @@ impl<'a> Renumbering<'a> {
         let (old, numbers, new) = (self.old, &self.numbers, &mut self.new);
         *self.arrays[array].get_or_insert_with(|| {
             let length = old.arrays[array].length;
-            new.arrays.push(ArrayData { id: numbers.array(array), class, length })
+            new.arrays.push(ArrayData { id: numbers.array(array), class, length, base: None })
         })
     }
 

@@ -1,6 +1,6 @@
 //! Programs: blocks in layout order, their logical and physical edges, values and arrays.
 
-use super::{Attrs, InputKind, InstrData, RegClass, SystemValue};
+use super::{Attrs, InputKind, InstrData, PhysReg, RegClass, SystemValue};
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use smallvec::SmallVec;
 
@@ -65,6 +65,8 @@ pub struct ArrayData {
     pub class: RegClass,
     /// Number of elements, each of one register.
     pub length: u16,
+    /// Its first register, once it has registers. The text does not say.
+    pub base: Option<PhysReg>,
 }
 
 /// A basic block.

@@ -32,7 +32,7 @@ fn declare(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectErr
     };
     let class = ctx.class(indices.bit_size());
     let id = ctx.program.arrays.len() as u32 + 1;
-    let array = ctx.program.arrays.push(ArrayData { id, class, length });
+    let array = ctx.program.arrays.push(ArrayData { id, class, length, base: None });
     if let Some(def) = intrinsic.def {
         ctx.arrays.insert(def, array);
     }

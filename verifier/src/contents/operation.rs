@@ -13,7 +13,6 @@ use ir3_compiler::ir3::{
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::ops::Range;
 
 /// Whether an instruction has no effect but its results, and these depend on nothing but its sources. (A write to an element
 /// that an address finds has no meaning where there is no such element.)
@@ -27,11 +26,8 @@ pub fn is_pure(data: &InstrData) -> bool {
         }
 }
 
-/// Registers or elements that an indirect operand may be any of, on both sides, in the same order.
-struct Region {
-    source: Range<Piece>,
-    target: Range<Piece>,
-}
+/// Registers or elements that an indirect operand may be any of: those of the source, and what stands for each in the target.
+type Region = Vec<(Piece, Piece)>;
 
 impl Walk<'_> {
     /// Steps over an instruction on both sides. What a pure one computes from other operands is something else; whoever reads
@@ -140,17 +136,7 @@ impl Walk<'_> {
 
     /// What an indirect operand may be.
     fn region(&self, class: RegClass, source: &Place, target: &Place) -> Result<Option<Region>, Failure> {
-        // Where the array begins is not said: it may be in front of the register that is named, or behind.
-        let around = |locations: &Locations<'_>, offset: i16, size: u16| {
-            let last = i32::from(offset) + i32::from(size.max(1)) - 1;
-            let first = i32::from(offset) - i32::from(size.max(1)) + 1;
-            let register = |at: i32| {
-                let reg = PhysReg(at.clamp(0, 191) as u16);
-                locations.component(&Place::Reg(reg), class, 0, false)
-            };
-            Ok::<_, Problem>(register(first)?.start..register(last)?.end)
-        };
-        let region = match (source, target) {
+        let (source, target) = match (source, target) {
             (Place::Array(from), to) if from.relative => {
                 let source = self.piece(self.source.array(from, class))?;
                 let target = match to {
@@ -160,6 +146,11 @@ impl Walk<'_> {
                     Place::Relative { offset, .. } => {
                         let base = u16::try_from(offset - from.offset)
                             .map_err(|_| self.place("an array in front of the file"))?;
+                        // Who follows the registers from here on goes by what is said of the array.
+                        let said = self.target.program.arrays.get(from.array).and_then(|array| array.base);
+                        if said.is_some_and(|said| said != PhysReg(base)) {
+                            return Err(self.place("an array is not where it is said to be"));
+                        }
                         let start =
                             self.piece(self.target.component(&Place::Reg(PhysReg(base)), class, 0, false))?.start;
                         start..start + (source.end - source.start)
@@ -169,27 +160,52 @@ impl Walk<'_> {
                 if target.end > self.target.registers() && matches!(to, Place::Relative { .. }) {
                     return Err(self.place("an array beyond the file"));
                 }
-                Region { source, target }
+                (source, target)
             }
             (&Place::Relative { offset, size }, to) => {
                 if source != to {
                     return Err(self.place("another relative operand"));
                 }
-                let source = self.piece(around(&self.source, offset, size))?;
-                let target = self.piece(around(&self.target, offset, size))?;
-                Region { source, target }
+                let registers = self.piece(self.relative_registers(class, offset, size))?;
+                let in_target = |reg: &PhysReg| self.target.component(&Place::Reg(*reg), class, 0, false);
+                let in_source = |reg: &PhysReg| self.source.component(&Place::Reg(*reg), class, 0, false);
+                let mut region = Region::new();
+                for reg in &registers {
+                    region.extend(self.piece(in_source(reg))?.zip(self.piece(in_target(reg))?));
+                }
+                return Ok(Some(region));
             }
             (_, Place::Relative { .. }) => return Err(self.place("a relative operand")),
             _ => return Ok(None),
         };
-        if region.source.len() != region.target.len() {
+        if source.len() != target.len() {
             return Err(self.place("an array of another length"));
         }
-        Ok(Some(region))
+        Ok(Some(source.zip(target).collect()))
+    }
+
+    /// The registers that a relative operand may be any of: those of the arrays that it may be of, as far as the source says
+    /// where they are; else, as the array may begin in front of the register that is named or behind, as many on either side.
+    fn relative_registers(&self, class: RegClass, offset: i16, size: u16) -> Result<Vec<PhysReg>, Problem> {
+        let arrays =
+            || self.source.program.arrays.values().filter(|array| array.class == class && array.length == size);
+        let mut registers: Vec<PhysReg> = Vec::new();
+        if size > 0 && arrays().next().is_some() && arrays().all(|array| array.base.is_some()) {
+            for base in arrays().filter_map(|array| array.base) {
+                registers.extend((0..size).map(|at| base.offset(at)));
+            }
+        } else {
+            let (offset, size) = (i32::from(offset), i32::from(size.max(1)));
+            let register = |at: i32| PhysReg(at.clamp(0, 191) as u16);
+            registers.extend((offset - size + 1..offset + size).map(register));
+        }
+        registers.sort_unstable();
+        registers.dedup();
+        Ok(registers)
     }
 
     fn same_region(&mut self, region: &Region, slot: usize) -> Result<(), Failure> {
-        for (x, l) in region.source.clone().zip(region.target.clone()) {
+        for &(x, l) in region {
             self.holds(l, x, slot)?;
         }
         Ok(())
@@ -231,15 +247,12 @@ impl Walk<'_> {
     /// After a write to one of several elements, or to one of all registers, what both sides have in the same place is the
     /// same if it was before, or undefined in the source as before; nothing else is known.
     fn write_region(&mut self, region: &Region, same: bool) {
-        let equal: SmallVec<[bool; 16]> =
-            region.source.clone().zip(region.target.clone()).map(|(x, l)| same && self.here.holds(l, x)).collect();
-        for l in region.target.clone() {
+        let equal: SmallVec<[bool; 16]> = region.iter().map(|&(x, l)| same && self.here.holds(l, x)).collect();
+        for &(x, l) in region {
             self.here.overwrite_target(l);
-        }
-        for x in region.source.clone() {
             self.here.overwrite_source(x);
         }
-        for ((x, l), equal) in region.source.clone().zip(region.target.clone()).zip(equal) {
+        for (&(x, l), equal) in region.iter().zip(equal) {
             if equal {
                 self.here.add(l, x);
             }

@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
             data.dsts.iter().any(|dst| of(&dst.place)) || data.srcs.iter().filter_map(|src| src.place()).any(of)
         };
         if uses(is_relative) {
-            all.push("relative accesses stay within as many registers as they name");
+            all.push("relative accesses stay within their arrays");
         }
         all
     }

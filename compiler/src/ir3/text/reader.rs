@@ -306,7 +306,7 @@ impl Reader {
         let array = *self
             .arrays
             .entry(raw.id)
-            .or_insert_with(|| program.arrays.push(ArrayData { id: raw.id, class, length: raw.size }));
+            .or_insert_with(|| program.arrays.push(ArrayData { id: raw.id, class, length: raw.size, base: None }));
         let data = &mut self.program.arrays[array];
         data.length = data.length.max(raw.size);
         array

@@ -313,8 +313,8 @@ fn a_built_program_reads_back() {
     program.block_names = vec![(last, 1), (unreachable, 0)];
     let entry = program.entry();
     program.add_edge(entry, 0, last);
-    program.arrays.push(ArrayData { id: 0, class: RegClass::HALF, length: 4 });
-    let array = program.arrays.push(ArrayData { id: 0, class: RegClass::FULL, length: 6 });
+    program.arrays.push(ArrayData { id: 0, class: RegClass::HALF, length: 4, base: None });
+    let array = program.arrays.push(ArrayData { id: 0, class: RegClass::FULL, length: 6, base: None });
     let array_of = |array: Array, value: Option<Value>, relative| {
         Place::Array(ArrayAccess { array, offset: -2, relative, value, base: None })
     };

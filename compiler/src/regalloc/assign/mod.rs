@@ -237,6 +237,7 @@ impl<'a> Assigner<'a> {
             };
             self.reserved[file].insert(base, len);
             self.array_base[array] = base;
+            self.program.arrays[array].base = Some(reg_of(class, base));
         }
         Ok(())
     }

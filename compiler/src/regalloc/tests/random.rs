@@ -59,7 +59,7 @@ pub fn random_program(seed: u64, target: &Target, profile: Profile) -> Program {
     program.layout.push(block);
     let mut arrays = Vec::new();
     for (id, class, length) in [(0, RegClass::FULL, 8), (1, RegClass::HALF, 8)] {
-        arrays.push(program.arrays.push(ArrayData { id, class, length }));
+        arrays.push(program.arrays.push(ArrayData { id, class, length, base: None }));
     }
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for _ in 0..8 {

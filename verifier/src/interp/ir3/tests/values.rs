@@ -109,7 +109,7 @@ fn constants_at_an_address() {
 #[test]
 fn versions_of_an_array() {
     let mut code = Code::new();
-    let array = code.program.arrays.push(ArrayData { id: 1, class: RegClass::FULL, length: 4 });
+    let array = code.program.arrays.push(ArrayData { id: 1, class: RegClass::FULL, length: 4, base: None });
     let access = |offset, relative, value| Place::Array(ArrayAccess { array, offset, relative, value, base: None });
     let lane = code.lane();
     let lane = code.src(lane);
@@ -168,7 +168,7 @@ fn versions_of_an_array() {
 fn an_index_outside_of_an_array() {
     for write in [false, true] {
         let mut code = Code::new();
-        let array = code.program.arrays.push(ArrayData { id: 1, class: RegClass::FULL, length: 60 });
+        let array = code.program.arrays.push(ArrayData { id: 1, class: RegClass::FULL, length: 60, base: None });
         let place = Place::Array(ArrayAccess { array, offset: 0, relative: true, value: None, base: None });
         let lane = code.lane();
         let lane = code.src(lane);

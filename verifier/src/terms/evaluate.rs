@@ -123,7 +123,7 @@ fn value_of(key: u64, sample: usize, width: u32) -> u64 {
     let value = match h % 8 {
         0 => bits % 4,
         1 => u64::MAX - bits % 3,
-        2 => 1 << (width - 1) | bits % 2,
+        2 => 1 << (width - 1) | bits & 1,
         3 => bits & 0xff,
         _ => bits,
     };

@@ -19,6 +19,9 @@ pub struct Rules {
     /// Floats by the theory of floating point, instead of as functions of which nothing is known.
     #[arg(long)]
     exact_floats: bool,
+    /// Leave out the lemmas: that of division looks at 2^32 divisors.
+    #[arg(long)]
+    no_lemmas: bool,
     /// Write each query into a folder, as SMT-LIB 2 text.
     #[arg(long, value_name = "DIR")]
     emit_smt: Option<PathBuf>,
@@ -63,10 +66,10 @@ impl Rules {
         let budget = Budget { rlimit: u64::MAX, time: Duration::from_secs(self.timeout) };
         let z3 = Z3 { floats };
         let summary = match &self.emit_smt {
-            None => rows(format, &mut { z3 }, &budget),
+            None => self.rows(format, &mut { z3 }, &budget),
             Some(folder) => {
                 let mut recording = Recording::new(z3, folder, floats)?;
-                let summary = rows(format, &mut recording, &budget);
+                let summary = self.rows(format, &mut recording, &budget);
                 let written = recording.finish()?;
                 eprintln!("{written} queries are in {}", folder.display());
                 summary
@@ -83,37 +86,37 @@ impl Rules {
             _ => Exit::Refuted,
         })
     }
-}
 
-/// Prints a row for each rule.
-fn rows(format: Format, solver: &mut dyn Solver, budget: &Budget) -> Summary {
-    if format == Format::Human {
-        output::line(&format!("{:18}  {:32}  {:>5}  {:>9}  verdict", "table", "rule", "width", "ms"));
-    }
-    let mut summary = Summary::default();
-    for lemma in &lemmas::ALL {
-        let start = Instant::now();
-        let proved = lemma.is_proved();
-        let name = format!("{}: {}", lemma.name, lemma.statement);
-        let unknown = Verdict::Unknown("its proof does not go through".into());
-        let mut row = Row::new("lemmas", name, Some(lemma.width as u8), unknown, start);
-        if proved {
-            row = Row { verdict: "proved", by: Some(lemma.by.into()), reason: None, ..row };
+    /// Prints a row for each rule.
+    fn rows(&self, format: Format, solver: &mut dyn Solver, budget: &Budget) -> Summary {
+        if format == Format::Human {
+            output::line(&format!("{:18}  {:32}  {:>5}  {:>9}  verdict", "table", "rule", "width", "ms"));
         }
-        print(format, &mut summary, row);
-    }
-    for claim in tables::all() {
-        let start = Instant::now();
-        let (table, rule, width, verdict) = match claim {
-            Ok(claim) => {
-                let verdict = claim.verdict(solver, budget);
-                (claim.table, claim.rule, Some(claim.width), verdict)
+        let mut summary = Summary::default();
+        for lemma in lemmas::ALL.iter().filter(|_| !self.no_lemmas) {
+            let start = Instant::now();
+            let proved = lemma.is_proved();
+            let name = format!("{}: {}", lemma.name, lemma.statement);
+            let unknown = Verdict::Unknown("its proof does not go through".into());
+            let mut row = Row::new("lemmas", name, Some(lemma.width as u8), unknown, start);
+            if proved {
+                row = Row { verdict: "proved", by: Some(lemma.by.into()), reason: None, ..row };
             }
-            Err(reason) => ("", String::new(), None, Verdict::Unknown(reason)),
-        };
-        print(format, &mut summary, Row::new(table, rule, width, verdict, start));
+            print(format, &mut summary, row);
+        }
+        for claim in tables::all() {
+            let start = Instant::now();
+            let (table, rule, width, verdict) = match claim {
+                Ok(claim) => {
+                    let verdict = claim.verdict(solver, budget);
+                    (claim.table, claim.rule, Some(claim.width), verdict)
+                }
+                Err(reason) => ("", String::new(), None, Verdict::Unknown(reason)),
+            };
+            print(format, &mut summary, Row::new(table, rule, width, verdict, start));
+        }
+        summary
     }
-    summary
 }
 
 impl Row {

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod contents;
+pub mod equivalence;
 pub mod generate;
 pub mod interp;
 pub mod lemmas;
@@ -15,5 +16,6 @@ pub mod rewrites;
 pub mod rules;
 pub mod semantics;
 pub mod solver;
+pub mod symbolic;
 pub mod terms;
 pub mod triage;

@@ -3,7 +3,7 @@
 //! One sentence is all there is to verification: *compare two snapshots*. The interpreter engine runs both on the same
 //! environments and compares what can be observed. [`Checker`] does that for every boundary of one compilation:
 //! the program after each stage against the program before it, so that a difference names its stage.
-//! [`contents`] asks another engine, which runs nothing, of the stages that only move values about.
+//! [`Provers`] asks the engines that run nothing, and prove.
 //! [`campaign`] does it for many random programs, [`fuzz`] for one input of a fuzzer. [`judge`] puts any engine before any
 //! two programs: planted miscompilations ([`kill_matrix`]), [`boundaries`] of random programs, equivalent pairs
 //! ([`rewrites`](crate::rewrites)).
@@ -11,10 +11,10 @@
 pub mod boundaries;
 pub mod campaign;
 mod checker;
-mod contents;
 pub mod fuzz;
 pub mod judge;
 pub mod kill_matrix;
+mod proofs;
 mod rules;
 mod verdict;
 
@@ -23,5 +23,5 @@ pub use checker::{
     Checker, DEFAULT_FUEL, Plant, ProgramReport, Refutation, Snapshot, SourceRuns, Spills, Times, compare_snapshots,
     run_snapshot,
 };
-pub use contents::contents;
+pub use proofs::{Proved, Provers};
 pub use verdict::{Check, Summary, Unknown, Verdict};

@@ -3,10 +3,11 @@
 use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::{Args, ValueEnum};
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::check::{self, Check, Checker, ProgramReport, Snapshot, Summary, Verdict};
+use ir3_verifier::check::{self, Check, Checker, ProgramReport, Proved, Provers, Snapshot, Summary, Verdict};
+use ir3_verifier::equivalence::Limits;
 use ir3_verifier::mesa::input::{self, InputError};
 use ir3_verifier::plants::Plant;
 use ir3_verifier::reduce;
@@ -40,10 +41,13 @@ pub struct Verify {
     /// Exactly this environment, as JSON, as `reduce` writes it.
     #[arg(long, value_name = "FILE", conflicts_with = "env_seed")]
     env: Option<PathBuf>,
-    /// Engines to ask: several, with commas. The contents of registers are looked at behind the stages that only move values
-    /// about.
+    /// Engines to ask: several, with commas. A prover is asked of the stages that changed the program, `contents` of those
+    /// that only move values about, `smt` of what is not proved by then.
     #[arg(long = "engine", value_enum, value_name = "ENGINES", value_delimiter = ',', default_value = "interpreter")]
     engines: Vec<Engine>,
+    /// CPU time for the proof of a boundary, in seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10s")]
+    timeout: Duration,
     /// Fail (exit code 3) unless every boundary of every program reached this.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
@@ -64,6 +68,8 @@ enum Engine {
     Interpreter,
     /// Proves that registers hold what they should.
     Contents,
+    /// Proves that both sides compute the same, on terms and with a solver.
+    Smt,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,10 +105,10 @@ impl Job {
         Checker::new(self.target, self.options).program_in_caught(&self.shader, envs, change)
     }
 
-    fn prove(&self) -> Vec<(Stage, Verdict, Duration)> {
+    fn prove(&self, provers: &Provers) -> Vec<Proved> {
         let mut change = self.plant.map(Plant::change);
         let change = change.as_mut().map(|change| change as check::Plant<'_>);
-        check::contents(&self.shader, &self.target, &self.options, change)
+        provers.program(&self.shader, &self.target, &self.options, change)
     }
 
     /// Writes the bundle of a failure.
@@ -117,6 +123,15 @@ impl Job {
 impl Verify {
     fn asks(&self, engine: Engine) -> bool {
         self.engines.contains(&engine)
+    }
+
+    fn provers(&self) -> Option<Provers> {
+        let limits = Limits { time: self.timeout, ..Limits::default() };
+        let provers = Provers {
+            contents: self.asks(Engine::Contents),
+            smt: self.asks(Engine::Smt).then_some(limits),
+        };
+        (provers.contents || provers.smt.is_some()).then_some(provers)
     }
 
     /// The programs of a path, and how many of them cannot be checked.
@@ -210,10 +225,14 @@ impl Verify {
                 }
                 summary.programs += 1;
                 summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
-                let proofs = if self.asks(Engine::Contents) { job.prove() } else { Vec::new() };
-                summary.seconds += proofs.iter().map(|(_, _, time)| time.as_secs_f64()).sum::<f64>();
-                let rows = result.boundaries.iter().map(|row| ("interpreter", row));
-                for (engine, (stage, verdict, time)) in rows.chain(proofs.iter().map(|row| ("contents", row))) {
+                let proofs = match self.provers() {
+                    Some(provers) => job.prove(&provers),
+                    None => Vec::new(),
+                };
+                summary.seconds += proofs.iter().map(|proved| proved.time.as_secs_f64()).sum::<f64>();
+                let rows = result.boundaries.iter().map(|(stage, verdict, time)| ("interpreter", stage, verdict, time));
+                let proofs = proofs.iter().map(|row| (row.engine, &row.stage, &row.verdict, &row.time));
+                for (engine, stage, verdict, time) in rows.chain(proofs) {
                     summary.count(verdict);
                     if self.quiet && matches!(verdict, Verdict::Tested { .. } | Verdict::Proved { .. }) {
                         continue;
@@ -270,4 +289,11 @@ impl Verify {
             }
         })
     }
+}
+
+/// A time in seconds, with or without the letter.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text);
+    let seconds = number.parse().map_err(|_| "expected a number of seconds, as 10s or 0.5")?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }

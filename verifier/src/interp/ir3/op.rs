@@ -2,9 +2,10 @@
 
 use super::storage::{Loc, Read, Write};
 use crate::semantics::convert;
+use crate::semantics::memory::Atomic;
 use crate::semantics::domain::Domain;
 use crate::semantics::{Modify, One, Select, Three, Two};
-use ir3_compiler::ir3::access::{MemoryAction, Slot, TextureKind};
+use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, Instr, ShuffleMode, Type};
 
 /// One thing to do for all executing lanes. An instruction becomes one of these for each component that it writes, or
@@ -447,4 +448,23 @@ pub(crate) struct Texture {
     pub levels_add_one: bool,
     /// Components of the answer that are wanted, and where.
     pub results: Vec<(u32, Write)>,
+}
+
+/// What an atomic does.
+pub(crate) fn atomic(op: AtomicOp) -> Atomic {
+    match op {
+        AtomicOp::Add => Atomic::Add,
+        AtomicOp::Sub => Atomic::Sub,
+        AtomicOp::Xchg => Atomic::Exchange,
+        AtomicOp::Inc => Atomic::IncrementWrap,
+        AtomicOp::Dec => Atomic::DecrementWrap,
+        AtomicOp::Cmpxchg => Atomic::CompareExchange,
+        AtomicOp::MinS => Atomic::Smin,
+        AtomicOp::MinU => Atomic::Umin,
+        AtomicOp::MaxS => Atomic::Smax,
+        AtomicOp::MaxU => Atomic::Umax,
+        AtomicOp::And => Atomic::And,
+        AtomicOp::Or => Atomic::Or,
+        AtomicOp::Xor => Atomic::Xor,
+    }
 }

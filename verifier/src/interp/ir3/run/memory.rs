@@ -1,10 +1,10 @@
 //! Memory and textures.
 
 use super::{Step, Wave, converted};
-use crate::interp::ir3::op::{Memory, Number, Place, Resource};
+use crate::interp::ir3::op::{Memory, Number, Place, Resource, atomic};
 use crate::interp::{UndefinedReason, groups};
 use crate::semantics::env::lanes;
-use crate::semantics::memory::{Atomic, Space, image_cell};
+use crate::semantics::memory::{Space, image_cell};
 use crate::semantics::texture::TextureAnswer;
 use crate::semantics::{Binding, LANES, Row, splat};
 use ir3_compiler::ir3::access::{
@@ -293,23 +293,5 @@ impl Wave<'_> {
         for &(component, write) in &access.results {
             self.storage.write(write, &answers[component as usize & 3], poison, &self.active);
         }
-    }
-}
-
-fn atomic(op: AtomicOp) -> Atomic {
-    match op {
-        AtomicOp::Add => Atomic::Add,
-        AtomicOp::Sub => Atomic::Sub,
-        AtomicOp::Xchg => Atomic::Exchange,
-        AtomicOp::Inc => Atomic::IncrementWrap,
-        AtomicOp::Dec => Atomic::DecrementWrap,
-        AtomicOp::Cmpxchg => Atomic::CompareExchange,
-        AtomicOp::MinS => Atomic::Smin,
-        AtomicOp::MinU => Atomic::Umin,
-        AtomicOp::MaxS => Atomic::Smax,
-        AtomicOp::MaxU => Atomic::Umax,
-        AtomicOp::And => Atomic::And,
-        AtomicOp::Or => Atomic::Or,
-        AtomicOp::Xor => Atomic::Xor,
     }
 }

@@ -1,0 +1,151 @@
+//! The proving engines on one compilation: each stage that changed something.
+
+use super::checker::{compare_snapshots, refusal};
+use super::{Plant, Snapshot, Unknown, Verdict};
+use crate::contents;
+use crate::equivalence::{self, Limits, Program};
+use crate::panics::{Panicked, catch};
+use crate::semantics::env::Env;
+use crate::solver::Z3;
+use cpu_time::ThreadTime;
+use ir3_compiler::nir::Shader;
+use ir3_compiler::pipeline::{self, Change, CompileError, Options, Stage};
+use ir3_compiler::target::Target;
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// Which engines prove, the first one first.
+#[derive(Clone, Copy, Debug)]
+pub struct Provers {
+    /// Register contents, behind the stages that only move values about.
+    pub contents: bool,
+    /// Terms and a solver, behind any stage, for what is not proved by then.
+    pub smt: Option<Limits>,
+}
+
+/// The verdict of a prover on a boundary.
+#[derive(Clone, Debug)]
+pub struct Proved {
+    /// The stage.
+    pub stage: Stage,
+    /// Who says so.
+    pub engine: &'static str,
+    /// What.
+    pub verdict: Verdict,
+    /// CPU time.
+    pub time: Duration,
+}
+
+/// Environments that a boundary without a proof is run in, to see whether it is wrong.
+const ATTACKS: u64 = 8;
+
+impl Provers {
+    /// Compiles a program and says of each stage that changed something whether that is proved. A stage that refuses the
+    /// program is the last.
+    pub fn program(
+        &self,
+        shader: &Shader,
+        target: &Target,
+        options: &Options,
+        mut plant: Option<Plant<'_>>,
+    ) -> Vec<Proved> {
+        let mut verdicts = Vec::new();
+        let mut at = Stage::Select;
+        let done = catch(|| {
+            let refused = |error: CompileError| Proved {
+                stage: error.stage,
+                engine: "compiler",
+                verdict: Verdict::Unknown(refusal(&error)),
+                time: Duration::ZERO,
+            };
+            let mut source = Cow::Borrowed(shader);
+            for stage in Stage::NIR.into_iter().filter(|&stage| options.runs(stage)) {
+                at = stage;
+                let before = source.clone();
+                if pipeline::rewrite_stage(stage, &mut source, target) == Change::Something {
+                    let [before, after] = [before, source.clone()].map(|it| Snapshot::Nir(Box::new(it.into_owned())));
+                    verdicts.extend(self.boundary(stage, &before, &after, target));
+                }
+            }
+            if !options.runs(Stage::Select) {
+                return;
+            }
+            at = Stage::Select;
+            let mut program = match pipeline::select(&source, target) {
+                Ok(program) => program,
+                Err(error) => return verdicts.push(refused(error)),
+            };
+            let mut before = Snapshot::Nir(Box::new(source.into_owned()));
+            for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
+                at = stage;
+                let change = match pipeline::run_stage(stage, &mut program, target, options) {
+                    Ok(change) => change,
+                    Err(error) => return verdicts.push(refused(error)),
+                };
+                let mut planted = false;
+                if let Some(plant) = &mut plant {
+                    plant(stage, &mut program);
+                    planted = true;
+                }
+                if change == Change::Nothing && !planted && stage != Stage::Select {
+                    continue;
+                }
+                let after = Snapshot::Ir3(Box::new(program.clone()));
+                verdicts.extend(self.boundary(stage, &before, &after, target));
+                before = after;
+            }
+        });
+        if let Err(Panicked { message, .. }) = done {
+            let verdict = Verdict::Unknown(Unknown::Crashed(message));
+            verdicts.push(Proved { stage: at, engine: "prover", verdict, time: Duration::ZERO });
+        }
+        verdicts
+    }
+
+    /// One boundary; nothing if no engine that was asked follows the stage.
+    pub fn boundary(&self, stage: Stage, before: &Snapshot, after: &Snapshot, target: &Target) -> Option<Proved> {
+        let start = ThreadTime::now();
+        let mut result = None;
+        if let (true, Snapshot::Ir3(from), Snapshot::Ir3(to)) = (self.contents && contents::moves_values(stage), before, after) {
+            let verdict = match contents::prove(from, to, target) {
+                Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
+                Err(contents::Failure::Unsupported { site, what }) => {
+                    Verdict::Unknown(Unknown::Unsupported(format!("{site}: {what}")))
+                }
+                Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),
+            };
+            result = Some(("contents", verdict));
+        }
+        if let (None | Some((_, Verdict::Unknown(_))), Some(limits)) = (&result, &self.smt) {
+            let proof = equivalence::prove(program(before), program(after), target, limits, &mut Z3);
+            let verdict = match proof {
+                Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
+                Err(equivalence::Failure::Unsupported(what)) => Verdict::Unknown(Unknown::Unsupported(what)),
+                Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),
+            };
+            result = Some(("smt", verdict));
+        }
+        let (engine, mut verdict) = result?;
+        // Without a proof it may be wrong: that is for the interpreter to say.
+        if matches!(verdict, Verdict::Unknown(_))
+            && let Some(refuted) = attack(before, after, target)
+        {
+            verdict = refuted;
+        }
+        Some(Proved { stage, engine, verdict, time: start.elapsed() })
+    }
+}
+
+fn program(snapshot: &Snapshot) -> Program<'_> {
+    match snapshot {
+        Snapshot::Nir(shader) => Program::Nir(shader),
+        Snapshot::Ir3(program) => Program::Ir3(program),
+    }
+}
+
+/// Runs both sides of a boundary a few times, until they differ.
+fn attack(before: &Snapshot, after: &Snapshot, target: &Target) -> Option<Verdict> {
+    let envs: Vec<Env> = (0..ATTACKS).map(Env::from_seed).collect();
+    let (verdict, _) = compare_snapshots(before, after, target, &envs);
+    matches!(verdict, Verdict::Refuted(_)).then_some(verdict)
+}

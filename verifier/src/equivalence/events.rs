@@ -1,0 +1,88 @@
+//! Which event of the target is which of the source.
+//!
+//! Lanes meet in an event, so it does not suffice that it is the same for one lane on one way: an event of the target is *one*
+//! event of the source, on whatever way a lane comes there ([`Partners`]), and takes part in it under the same condition with the same
+//! operands. Events that make a version of a memory come in the source's order, all of them.
+
+use crate::symbolic::{Event, EventKind};
+use crate::terms::Term;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// An event of the source, and its results: for one that makes a version, that comes last.
+pub struct Happened {
+    /// The event.
+    pub event: Event,
+    /// The results.
+    pub results: SmallVec<[Term; 4]>,
+}
+
+/// The events of the source in a segment, in their order.
+#[derive(Default)]
+pub struct Events {
+    list: Vec<Happened>,
+    /// How many of each memory the target has had.
+    next: FxHashMap<EventKind, usize>,
+}
+
+impl Events {
+    /// One more.
+    pub fn push(&mut self, happened: Happened) {
+        self.list.push(happened);
+    }
+
+    /// Those that an event of the target may be.
+    pub fn candidates(&self, event: &Event, partners: &Partners) -> SmallVec<[usize; 4]> {
+        let same = |happened: &Happened| {
+            happened.event.kind == event.kind
+                && happened.event.what == event.what
+                && happened.event.args.len() == event.args.len()
+                && happened.event.results == event.results
+        };
+        if makes_version(event.kind) {
+            let next = self.next.get(&event.kind).copied().unwrap_or(0);
+            let of_kind = self.list.iter().enumerate().filter(|(_, happened)| happened.event.kind == event.kind);
+            let found = of_kind.map(|(at, _)| at).nth(next);
+            return found.filter(|&at| same(&self.list[at])).into_iter().collect();
+        }
+        let partner = partners.of.get(&event.site).copied();
+        let possible = self.list.iter().enumerate().filter(|(_, happened)| same(happened));
+        let possible = possible.filter(|(_, happened)| partner.is_none_or(|partner| partner == happened.event.site));
+        possible.map(|(at, _)| at).collect()
+    }
+
+    /// An event of the source.
+    pub fn get(&self, at: usize) -> &Happened {
+        &self.list[at]
+    }
+
+    /// An event of the target is this one.
+    pub fn take(&mut self, at: usize, event: &Event, partners: &mut Partners) {
+        if makes_version(event.kind) {
+            *self.next.entry(event.kind).or_default() += 1;
+        } else {
+            partners.of.insert(event.site, self.list[at].event.site);
+        }
+    }
+
+    /// An event of the source that makes a version, and that the target has not had.
+    pub fn left_over(&self) -> Option<&Event> {
+        let mut counts: FxHashMap<EventKind, usize> = FxHashMap::default();
+        self.list.iter().map(|happened| &happened.event).filter(|event| makes_version(event.kind)).find(|event| {
+            let count = counts.entry(event.kind).or_default();
+            *count += 1;
+            *count > self.next.get(&event.kind).copied().unwrap_or(0)
+        })
+    }
+}
+
+/// Whether others see it.
+fn makes_version(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Memory(_) | EventKind::Constants)
+}
+
+/// Which event of the source each of the target is, by their sites; for all segments of a round.
+#[derive(Default)]
+pub struct Partners {
+    of: FxHashMap<u64, u64>,
+}

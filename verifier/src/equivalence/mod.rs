@@ -1,0 +1,137 @@
+//! Shows that two programs do the same, for all inputs and with their loops as they are.
+//!
+//! Both are cut at their entries and at the headers of their loops, and each segment is run once on terms
+//! ([`symbolic`](crate::symbolic)). The proof is a simulation: if both programs are at the same cut point, with locations that
+//! agree as the *relation* there says ([`relation`]), then both go on to the same next cut point, do the same on the way to what can
+//! be seen, and agree there as the relation says. By induction over the cut points that a lane passes, both programs
+//! do the same for ever; and as it holds for every lane, and both programs run their waves in the same order
+//! ([`symbolic::graph`](crate::symbolic::graph)), it holds for operations across lanes and for memory.
+//!
+//! - The relation at a header is a partition of the locations of both programs into classes that hold the same value. It begins with all that
+//!   is equal on the first way in, and a class is split where a segment makes its members differ, until nothing splits: the
+//!   largest relation that the segments keep ([`relation`]).
+//! - What the target computes is *swept* at once: a term that the source does not have is compared, on samples, with those that it has,
+//!   and where the solver shows that they are equal the source's term takes its place ([`sweep`]). So a query holds one
+//!   instruction's difference.
+//! - What is left, at the end, are obligations: paths and outputs that must be equal wherever the source has a meaning ([`proof`]).
+//!
+//! A proof that fails says nothing: the relation may have been too weak. Whether the programs differ is for the interpreter
+//! to say.
+
+mod events;
+mod proof;
+mod relation;
+mod sweep;
+
+use crate::interp;
+use crate::solver::{Budget, Solver};
+use crate::symbolic::{Ir3, Nir, Unsupported};
+use ir3_compiler::{ir3, nir, target::Target};
+use std::time::Duration;
+
+/// How hard to try.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Of one query.
+    pub query: Budget,
+    /// CPU time of a whole proof: it is given up at the next query behind it.
+    pub time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let query = Budget { rlimit: 4_000_000, time: Duration::from_secs(2) };
+        Self { query, time: Duration::from_secs(10) }
+    }
+}
+
+/// What was shown: for all inputs, the target does what the source does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// What was taken for granted.
+    pub assumptions: Vec<&'static str>,
+    /// Cut points.
+    pub cuts: usize,
+    /// How often the segments were run until the relation held.
+    pub rounds: usize,
+    /// Questions that were put to the solver.
+    pub queries: usize,
+    /// What had to be shown of observables: paths, operands of events, outputs.
+    pub obligations: usize,
+}
+
+/// Why there is no proof.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Something is not followed.
+    #[error("unsupported: {0}")]
+    Unsupported(String),
+    /// Something observable could not be shown to be equal.
+    #[error("{0}")]
+    NotShown(String),
+    /// The limit of time.
+    #[error("the limit of time was reached{0}")]
+    Time(String),
+}
+
+impl From<Unsupported> for Failure {
+    fn from(unsupported: Unsupported) -> Self {
+        Self::Unsupported(unsupported.0)
+    }
+}
+
+impl From<interp::Unsupported> for Failure {
+    fn from(unsupported: interp::Unsupported) -> Self {
+        Self::Unsupported(unsupported.to_string())
+    }
+}
+
+/// One of two programs.
+#[derive(Clone, Copy, Debug)]
+pub enum Program<'a> {
+    /// nir.
+    Nir(&'a nir::Shader),
+    /// ir3, in any form.
+    Ir3(&'a ir3::Program),
+}
+
+/// A program, decoded.
+enum Decoded {
+    Nir(interp::nir::Decoded),
+    Ir3(interp::ir3::Decoded),
+}
+
+impl Decoded {
+    fn new(program: Program<'_>, machine: &Target) -> Result<Self, interp::Unsupported> {
+        Ok(match program {
+            Program::Nir(shader) => Self::Nir(interp::nir::Decoded::new(shader)?),
+            Program::Ir3(program) => Self::Ir3(interp::ir3::Decoded::new(program, machine)?),
+        })
+    }
+}
+
+/// Shows that `target` does what `source` does.
+///
+/// # Errors
+/// Why it was not shown.
+pub fn prove(
+    source: Program<'_>,
+    target: Program<'_>,
+    machine: &Target,
+    limits: &Limits,
+    solver: &mut dyn Solver,
+) -> Result<Proof, Failure> {
+    let (source, target) = (Decoded::new(source, machine)?, Decoded::new(target, machine)?);
+    match (&source, &target) {
+        (Decoded::Nir(source), Decoded::Nir(target)) => {
+            proof::prove(&Nir::new(source)?, &Nir::new(target)?, limits, solver)
+        }
+        (Decoded::Nir(source), Decoded::Ir3(target)) => {
+            proof::prove(&Nir::new(source)?, &Ir3::new(target)?, limits, solver)
+        }
+        (Decoded::Ir3(source), Decoded::Ir3(target)) => {
+            proof::prove(&Ir3::new(source)?, &Ir3::new(target)?, limits, solver)
+        }
+        (Decoded::Ir3(_), Decoded::Nir(_)) => Err(Failure::Unsupported("nir from ir3".to_owned())),
+    }
+}

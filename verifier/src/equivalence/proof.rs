@@ -1,0 +1,488 @@
+//! The rounds of a proof.
+
+use super::events::{Events, Happened, Partners};
+use super::relation::{Header, Part, Way};
+use super::sweep::{Side, Sweeper};
+use super::{Failure, Limits, Proof};
+use crate::semantics::domain::Domain;
+use crate::semantics::memory::Space;
+use crate::solver::Solver;
+use crate::symbolic::{
+    Code, Cut, Event, EventKind, Goal, Oracle, Run, Slot, UNIFORM, Uniformity, Value, is_helper, run, slot,
+    version_name,
+};
+use crate::terms::{Term, Terms};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// More rounds than this are not tried: each splits a class, so there is an end, but not soon.
+const ROUNDS: usize = 64;
+
+/// Something that must hold if the source has a meaning.
+struct Obligation {
+    /// What it is about.
+    what: String,
+    /// The term.
+    goal: Term,
+}
+
+/// What is known while two programs are run side by side.
+struct Engine<'a> {
+    sweeper: Sweeper<'a>,
+    headers: Vec<Header>,
+    uniformity: Uniformity,
+    /// Memories that may hold poison.
+    poisonous: FxHashSet<Space>,
+    partners: Partners,
+    /// Where the segment at work begins, and whose it is.
+    cut: Cut,
+    side: Side,
+    events: Events,
+    /// What must hold in this segment for the source to have a meaning.
+    assumptions: Vec<Term>,
+    obligations: Vec<Obligation>,
+    /// What went wrong first.
+    failure: Option<String>,
+    /// A memory turned out to hold poison.
+    found_poison: bool,
+    counted: usize,
+}
+
+impl Engine<'_> {
+    fn fail(&mut self, what: impl FnOnce() -> String) {
+        if self.failure.is_none() {
+            self.failure = Some(what());
+        }
+    }
+
+    /// Whether, where `path` holds and the source's value is defined, the target's is too and is the same.
+    fn agrees(&mut self, terms: &mut Terms, path: Term, source: Value, target: Value) -> bool {
+        let goal = agreement(terms, path, source, target);
+        self.sweeper.holds(terms, &self.assumptions, goal)
+    }
+}
+
+/// That the target's value is right on a path.
+fn agreement(terms: &mut Terms, path: Term, source: Value, target: Value) -> Term {
+    let (undefined, bad) = (source.any_poison(terms), target.any_poison(terms));
+    let width = terms.width(source.bits);
+    if terms.width(target.bits) != width {
+        return terms.constant(1, 0);
+    }
+    let same = terms.eq(width, source.bits, target.bits);
+    let good = terms.not(1, bad);
+    let right = terms.and(1, same, good);
+    let right = terms.or(1, undefined, right);
+    let elsewhere = terms.not(1, path);
+    terms.or(1, elsewhere, right)
+}
+
+impl Oracle for Engine<'_> {
+    fn start(&mut self, terms: &mut Terms, at: Slot) -> Value {
+        match self.cut {
+            Cut::Entry if slot::is_version(at) => {
+                let name = terms.name(&format!("{} at entry", version_name(at)));
+                let bits = terms.variable(32, name);
+                Value::defined(terms, bits)
+            }
+            Cut::Entry if at == slot::DEMOTED => {
+                let no = terms.constant(1, 0);
+                Value::defined(terms, no)
+            }
+            Cut::Entry => Value::undefined(terms),
+            Cut::Header(number) => {
+                let side = self.side;
+                let header = &mut self.headers[number as usize];
+                if slot::is_version(at) || at == slot::DEMOTED {
+                    let bits = header.term(terms, number, (side, at, Part::Bits));
+                    return Value::defined(terms, bits);
+                }
+                let [bits, low, high] = Part::ALL.map(|part| header.term(terms, number, (side, at, part)));
+                Value { bits, poison: [low, high] }
+            }
+        }
+    }
+
+    fn value(&mut self, terms: &mut Terms, value: Value) -> Value {
+        let Value { bits, poison: [low, high] } = value;
+        match self.side {
+            Side::Source => {
+                self.sweeper.learn(terms, bits);
+                self.sweeper.learn(terms, low);
+                if high != low {
+                    self.sweeper.learn(terms, high);
+                }
+                value
+            }
+            Side::Target => {
+                let bits = self.sweeper.sweep(terms, bits);
+                let poison = if low == high {
+                    [self.sweeper.sweep(terms, low); 2]
+                } else {
+                    [low, high].map(|poison| self.sweeper.sweep(terms, poison))
+                };
+                Value { bits, poison }
+            }
+        }
+    }
+
+    fn holds_poison(&self, space: Space) -> bool {
+        space == Space::Scratch || self.poisonous.contains(&space)
+    }
+
+    fn event(&mut self, terms: &mut Terms, mut event: Event) -> SmallVec<[Term; 4]> {
+        // A lane is never here.
+        let never = terms.as_constant(event.path) == Some(0);
+        if self.side == Side::Source {
+            let results = fresh(terms, &event, self.cut, Side::Source);
+            if let EventKind::Memory(space) = event.kind
+                && !self.holds_poison(space)
+                && let Some(stored) = event.args.last()
+                && terms.as_constant(stored.poison[0]) != Some(0)
+            {
+                self.poisonous.insert(space);
+                self.found_poison = true;
+            }
+            for term in event.args.iter().map(|arg| arg.bits).chain([event.path]).chain(results.iter().copied()) {
+                self.sweeper.learn(terms, term);
+            }
+            if !never {
+                self.events.push(Happened { event, results: results.clone() });
+            }
+            return results;
+        }
+        if never {
+            return fresh(terms, &event, self.cut, Side::Target);
+        }
+        event.path = self.sweeper.sweep(terms, event.path);
+        for arg in &mut event.args {
+            arg.bits = self.sweeper.sweep(terms, arg.bits);
+        }
+        let mut candidates = self.events.candidates(&event, &self.partners);
+        // What is the same as it stands comes first.
+        candidates.sort_by_key(|&at| {
+            let source = &self.events.get(at).event;
+            source.path != event.path || source.args.iter().zip(&event.args).any(|(a, b)| a.bits != b.bits)
+        });
+        candidates.truncate(8);
+        let mut why = None;
+        for at in candidates {
+            let source = self.events.get(at).event.clone();
+            self.counted += 1;
+            let same_path = terms.eq(1, source.path, event.path);
+            let differs = if !self.sweeper.holds(terms, &self.assumptions, same_path) {
+                Some("its path".to_owned())
+            } else {
+                let args = || source.args.iter().zip(&event.args);
+                let bad = args().position(|(&a, &b)| !self.agrees(terms, source.path, a, b));
+                bad.map(|i| format!("operand {i}"))
+            };
+            let Some(differs) = differs else {
+                let results = self.events.get(at).results.clone();
+                self.events.take(at, &event, &mut self.partners);
+                return results;
+            };
+            why.get_or_insert(differs);
+        }
+        if event.kind != EventKind::OneLane {
+            let why = why.map_or_else(String::new, |why| format!(": {why} is not shown to be the same"));
+            self.fail(|| format!("the source has no `{}` like that of the target (site {}){why}", event.what, event.site));
+        }
+        fresh(terms, &event, self.cut, Side::Target)
+    }
+
+    fn demand(&mut self, terms: &mut Terms, path: Term, holds: Term, why: &'static str) {
+        let elsewhere = terms.not(1, path);
+        let goal = terms.or(1, elsewhere, holds);
+        match self.side {
+            Side::Source => self.assumptions.push(goal),
+            Side::Target => self.obligations.push(Obligation { what: why.to_owned(), goal }),
+        }
+    }
+}
+
+/// Results that nothing is known of.
+fn fresh(terms: &mut Terms, event: &Event, cut: Cut, side: Side) -> SmallVec<[Term; 4]> {
+    let version = match event.kind {
+        EventKind::Memory(_) | EventKind::Constants => Some(32),
+        EventKind::Lanes | EventKind::OneLane => None,
+    };
+    let widths = event.results.iter().copied().chain(version);
+    let prefix = if event.uniform { UNIFORM } else { "" };
+    let names = widths.enumerate().map(|(i, width)| {
+        let name = terms.name(&format!("{prefix}result {i} of {side:?} {} from {cut:?}", event.site));
+        terms.variable(width.into(), name)
+    });
+    names.collect()
+}
+
+/// Both sides of a segment.
+struct Segment {
+    cut: Cut,
+    source: Run,
+    target: Run,
+}
+
+/// Shows that `target` does what `source` does.
+pub(super) fn prove<S: Code, T: Code>(
+    source: &S,
+    target: &T,
+    limits: &Limits,
+    solver: &mut dyn Solver,
+) -> Result<Proof, Failure> {
+    let loops = source.graph().loops.len();
+    if loops != target.graph().loops.len() {
+        let what = format!("{loops} loops in the source, {} in the target", target.graph().loops.len());
+        return Err(Failure::NotShown(what));
+    }
+    let mut terms = Terms::new();
+    let mut engine = Engine {
+        sweeper: Sweeper::new(solver, *limits),
+        headers: (0..loops).map(|_| Header::default()).collect(),
+        uniformity: Uniformity::default(),
+        poisonous: FxHashSet::default(),
+        partners: Partners::default(),
+        cut: Cut::Entry,
+        side: Side::Source,
+        events: Events::default(),
+        assumptions: Vec::new(),
+        obligations: Vec::new(),
+        failure: None,
+        found_poison: false,
+        counted: 0,
+    };
+    for round in 1..=ROUNDS {
+        engine.partners = Partners::default();
+        engine.failure = None;
+        engine.counted = 0;
+        let (changed, cuts) = one_round(source, target, &mut terms, &mut engine)?;
+        if engine.sweeper.late {
+            let at = engine.failure.take().map(|what| format!("; {what}")).unwrap_or_default();
+            return Err(Failure::Time(at));
+        }
+        if changed {
+            continue;
+        }
+        return match engine.failure {
+            Some(what) => Err(Failure::NotShown(what)),
+            None => Ok(Proof {
+                assumptions: Vec::new(),
+                cuts,
+                rounds: round,
+                queries: engine.sweeper.queries,
+                obligations: engine.counted,
+            }),
+        };
+    }
+    Err(Failure::NotShown(format!("the relation still changes after {ROUNDS} rounds")))
+}
+
+/// Runs all segments that are reached. Whether the relation has changed, and how many there were.
+fn one_round<S: Code, T: Code>(
+    source: &S,
+    target: &T,
+    terms: &mut Terms,
+    engine: &mut Engine<'_>,
+) -> Result<(bool, usize), Failure> {
+    let mut reached = vec![Cut::Entry];
+    let mut ways: FxHashMap<u32, Vec<Way>> = FxHashMap::default();
+    let mut at = 0;
+    while let Some(&cut) = reached.get(at) {
+        at += 1;
+        let mut segment = both(source, target, cut, terms, engine)?;
+        compare_ways(&segment, terms, engine);
+        let count = segment.source.transitions.len().min(segment.target.transitions.len());
+        for i in 0..count {
+            let (goal, path) = (segment.source.transitions[i].goal, segment.source.transitions[i].path);
+            match goal {
+                Goal::Header(number) => {
+                    let back = matches!(cut, Cut::Header(from) if {
+                        let (inside, header) = (&source.graph().loops[from as usize], &source.graph().loops[number as usize]);
+                        header.header <= inside.header && inside.header <= header.last
+                    });
+                    let way = arrive(source, target, &mut segment, i, number, back, terms, engine);
+                    ways.entry(number).or_default().push(way);
+                    if !reached.contains(&Cut::Header(number)) {
+                        reached.push(Cut::Header(number));
+                    }
+                }
+                Goal::End => at_end(source, target, &mut segment, i, path, terms, engine),
+                Goal::Killed => {}
+            }
+        }
+        discharge(terms, engine);
+        if engine.sweeper.late {
+            return Ok((true, reached.len()));
+        }
+        // The first time, later segments need the relation that this one finds.
+        for (&number, ways) in &ways {
+            let header = &mut engine.headers[number as usize];
+            if header.classes() == 0 && header.atoms().next().is_some() {
+                let uniformity = &engine.uniformity;
+                header.refine(terms, ways, &|terms, term| uniformity.of(terms, term));
+            }
+        }
+    }
+    let mut changed = std::mem::take(&mut engine.found_poison);
+    // A location that was asked for in this round is in no class.
+    if engine.headers.iter().any(Header::has_new) {
+        engine.headers.iter_mut().for_each(Header::forget);
+        return Ok((true, reached.len()));
+    }
+    for (number, header) in engine.headers.iter_mut().enumerate() {
+        let Some(ways) = ways.get(&(number as u32)) else { continue };
+        let uniformity = &engine.uniformity;
+        changed |= header.refine(terms, ways, &|terms, term| uniformity.of(terms, term));
+    }
+    Ok((changed, reached.len()))
+}
+
+/// Runs both sides of a segment.
+fn both<S: Code, T: Code>(
+    source: &S,
+    target: &T,
+    cut: Cut,
+    terms: &mut Terms,
+    engine: &mut Engine<'_>,
+) -> Result<Segment, Failure> {
+    engine.cut = cut;
+    engine.events = Events::default();
+    engine.assumptions.clear();
+    engine.obligations.clear();
+    engine.sweeper.begin();
+    let uniformity = std::mem::take(&mut engine.uniformity);
+    let uniform = |terms: &Terms, term: Term| uniformity.of(terms, term);
+    engine.side = Side::Source;
+    let source = run::run(source, cut, terms, engine, &uniform);
+    engine.side = Side::Target;
+    let target = source.and_then(|source| {
+        for transition in &source.transitions {
+            engine.sweeper.learn(terms, transition.path);
+        }
+        Ok((source, run::run(target, cut, terms, engine, &uniform)?))
+    });
+    engine.uniformity = uniformity;
+    let (source, target) = target?;
+    if let Some(event) = engine.events.left_over() {
+        let what = format!("the target has no `{}` like that of the source (site {})", event.what, event.site);
+        engine.fail(|| what);
+    }
+    Ok(Segment { cut, source, target })
+}
+
+/// Both sides must go the same ways.
+fn compare_ways(segment: &Segment, terms: &mut Terms, engine: &mut Engine<'_>) {
+    let goals = |run: &Run| -> Vec<Goal> { run.transitions.iter().map(|transition| transition.goal).collect() };
+    let (a, b) = (goals(&segment.source), goals(&segment.target));
+    if a != b {
+        engine.fail(|| format!("from {:?} the source goes to {a:?}, the target to {b:?}", segment.cut));
+        return;
+    }
+    for (a, b) in segment.source.transitions.iter().zip(&segment.target.transitions) {
+        let path = engine.sweeper.sweep(terms, b.path);
+        let goal = terms.eq(1, a.path, path);
+        let what = format!("the way from {:?} to {:?}", segment.cut, a.goal);
+        engine.obligations.push(Obligation { what, goal });
+    }
+}
+
+/// The terms of all atoms of a header on a way to it.
+#[allow(clippy::too_many_arguments, reason = "both programs and all that is known of them")]
+fn arrive<S: Code, T: Code>(
+    source: &S,
+    target: &T,
+    segment: &mut Segment,
+    transition: usize,
+    number: u32,
+    back: bool,
+    terms: &mut Terms,
+    engine: &mut Engine<'_>,
+) -> Way {
+    let mut list = Vec::new();
+    let mut values: FxHashMap<(Side, Slot), Value> = FxHashMap::default();
+    let mut at = 0;
+    // Looking an atom up may ask for one more, if the way is from this header.
+    while let Some((side, slot, part)) = engine.headers[number as usize].atom(at) {
+        at += 1;
+        let value = match values.get(&(side, slot)) {
+            Some(&value) => value,
+            None => {
+                engine.side = side;
+                let value = match side {
+                    Side::Source => {
+                        let value = segment.source.value_at(source, terms, engine, transition, slot);
+                        engine.value(terms, value)
+                    }
+                    Side::Target => {
+                        let value = segment.target.value_at(target, terms, engine, transition, slot);
+                        engine.value(terms, value)
+                    }
+                };
+                values.insert((side, slot), value);
+                value
+            }
+        };
+        list.push(match part {
+            Part::Bits => value.bits,
+            Part::LowPoison => value.poison[0],
+            Part::HighPoison => value.poison[1],
+        });
+    }
+    Way { terms: list, back }
+}
+
+/// What both sides leave behind.
+fn at_end<S: Code, T: Code>(
+    source: &S,
+    target: &T,
+    segment: &mut Segment,
+    transition: usize,
+    path: Term,
+    terms: &mut Terms,
+    engine: &mut Engine<'_>,
+) {
+    let mut value = |slot: Slot, terms: &mut Terms, engine: &mut Engine<'_>| {
+        engine.side = Side::Source;
+        let a = segment.source.value_at(source, terms, engine, transition, slot);
+        let a = engine.value(terms, a);
+        engine.side = Side::Target;
+        let b = segment.target.value_at(target, terms, engine, transition, slot);
+        (a, engine.value(terms, b))
+    };
+    let (a, b) = value(slot::DEMOTED, terms, engine);
+    let goal = agreement(terms, path, a, b);
+    engine.obligations.push(Obligation { what: "which lanes are demoted".to_owned(), goal });
+    for version in slot::versions() {
+        let (a, b) = value(version, terms, engine);
+        // A lane's own memory, and the constant file, are not seen.
+        if version == slot::memory(Space::Scratch) || version == slot::CONSTANTS {
+            continue;
+        }
+        let goal = terms.eq(32, a.bits, b.bits);
+        engine.obligations.push(Obligation { what: format!("memory {version} at the end"), goal });
+    }
+    // Nobody looks at what helper lanes and demoted ones write.
+    let helper = is_helper(terms, source.launch());
+    let unseen = terms.or(1, helper, a.bits);
+    let seen = terms.not(1, unseen);
+    let path = terms.and(1, path, seen);
+    for (base, component) in source.outputs() {
+        let (a, b) = value(slot::output(base, component), terms, engine);
+        let goal = agreement(terms, path, a, b);
+        engine.obligations.push(Obligation { what: format!("output {base}.{component}"), goal });
+    }
+}
+
+/// Shows what must hold at the end of a segment.
+fn discharge(terms: &mut Terms, engine: &mut Engine<'_>) {
+    for Obligation { what, goal } in std::mem::take(&mut engine.obligations) {
+        engine.counted += 1;
+        if engine.failure.is_some() {
+            continue;
+        }
+        if !engine.sweeper.holds(terms, &engine.assumptions, goal) {
+            let cut = engine.cut;
+            engine.fail(|| format!("{what} (from {cut:?})"));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What locations of both programs agree at the headers of loops.
+//!
+//! An *atom* is the bits of a location of one of the programs, or the poison of one of its halves. The relation at a header is a
+//! partition of its atoms: what is in one class has the same value, which is a variable, or a constant. [`Header::refine`] is
+//! given the terms that the atoms have on every way to the header, and splits each class by them. So a class only ever gets
+//! smaller, and the partition that no round splits any more is kept by every segment, whatever it started from: all rounds
+//! before it were guesses.
+//!
+//! Which atoms there are is found as segments ask for locations: a location that nobody reads is in no class.
+
+use super::sweep::Side;
+use crate::semantics::domain::Domain;
+use crate::semantics::memory::Space;
+use crate::symbolic::{Slot, UNIFORM, slot};
+use crate::terms::{Term, Terms};
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::SmallVec;
+
+/// Which part of a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// Its bits.
+    Bits,
+    /// Whether its low half is poison.
+    LowPoison,
+    /// Whether its high half is poison.
+    HighPoison,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Part; 3] = [Part::Bits, Part::LowPoison, Part::HighPoison];
+}
+
+/// A part of a location of one of the programs.
+pub type Atom = (Side, Slot, Part);
+
+/// What a class holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    /// Always the same number: of so many bits.
+    Constant(u32, u64),
+    /// Something of so many bits; whether all lanes hold the same.
+    Variable { width: u32, uniform: bool },
+}
+
+/// The relation at a header.
+#[derive(Debug, Default)]
+pub struct Header {
+    /// The class of each atom; `None` for one that was asked for since the last round.
+    atoms: IndexMap<Atom, Option<u32>, FxBuildHasher>,
+    classes: Vec<Holds>,
+}
+
+/// A way to a header: the terms that the atoms have there, in their order; whether it comes from inside of the loop.
+pub struct Way {
+    /// One for each atom.
+    pub terms: Vec<Term>,
+    /// It goes back.
+    pub back: bool,
+}
+
+impl Header {
+    /// The atoms, in their order.
+    pub fn atoms(&self) -> impl Iterator<Item = Atom> {
+        self.atoms.keys().copied()
+    }
+
+    /// One of them.
+    pub fn atom(&self, at: usize) -> Option<Atom> {
+        self.atoms.get_index(at).map(|(&atom, _)| atom)
+    }
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Whether there are atoms that no round has put into a class.
+    pub fn has_new(&self) -> bool {
+        self.atoms.values().any(Option::is_none)
+    }
+
+    /// Forgets the classes: with more atoms there may be a larger relation.
+    pub fn forget(&mut self) {
+        self.classes.clear();
+        self.atoms.values_mut().for_each(|class| *class = None);
+    }
+
+    /// What an atom holds. One that was not asked for before holds what nothing else holds.
+    pub fn term(&mut self, terms: &mut Terms, header: u32, atom: Atom) -> Term {
+        match self.atoms.entry(atom).or_insert(None) {
+            Some(class) => {
+                let class = *class;
+                match self.classes[class as usize] {
+                    Holds::Constant(width, bits) => terms.constant(width, bits),
+                    Holds::Variable { width, uniform } => {
+                        let prefix = if uniform { UNIFORM } else { "" };
+                        let name = terms.name(&format!("{prefix}class {class} of {width} bits at loop {header}"));
+                        terms.variable(width, name)
+                    }
+                }
+            }
+            None => {
+                let (side, slot, part) = atom;
+                let width = match part {
+                    Part::Bits if slot == slot::DEMOTED => 1,
+                    Part::Bits => 32,
+                    _ => 1,
+                };
+                let name = terms.name(&format!("new {part:?} of {side:?} {slot} at loop {header}"));
+                terms.variable(width, name)
+            }
+        }
+    }
+
+    /// Splits classes by the terms on all ways here. Whether anything has changed.
+    pub fn refine(&mut self, terms: &Terms, ways: &[Way], uniform: &dyn Fn(&Terms, Term) -> bool) -> bool {
+        if ways.is_empty() {
+            return false;
+        }
+        // Lanes that come on different ways are here together only where the ways are of one kind.
+        let one_way = |back| ways.iter().filter(|way| way.back == back).count() <= 1;
+        let together = one_way(false) && one_way(true);
+        type Key = (Option<u32>, SmallVec<[Term; 3]>);
+        let mut numbers: FxHashMap<Key, u32> = FxHashMap::default();
+        let mut classes = Vec::new();
+        let mut changed = false;
+        for (i, (&(_, slot, _), class)) in self.atoms.iter_mut().enumerate() {
+            let on_ways: SmallVec<[Term; 3]> = ways.iter().map(|way| way.terms[i]).collect();
+            let first = on_ways[0];
+            let key = (*class, on_ways);
+            if let Some(&number) = numbers.get(&key) {
+                changed |= *class != Some(number);
+                *class = Some(number);
+                continue;
+            }
+            let old = class.map(|class| self.classes[class as usize]);
+            let width = terms.width(first);
+            let same = key.1.iter().all(|&term| term == first);
+            let holds = match (terms.as_constant(first), old) {
+                (Some(bits), None | Some(Holds::Constant(..))) if same => Holds::Constant(width, bits),
+                _ => {
+                    let version = slot::is_version(slot);
+                    let uniform = if version {
+                        slot != slot::memory(Space::Scratch)
+                    } else {
+                        !matches!(old, Some(Holds::Variable { uniform: false, .. }))
+                            && together
+                            && key.1.iter().all(|&term| uniform(terms, term))
+                    };
+                    Holds::Variable { width, uniform }
+                }
+            };
+            let number = classes.len() as u32;
+            changed |= *class != Some(number) || old != Some(holds);
+            *class = Some(number);
+            numbers.insert(key, number);
+            classes.push(holds);
+        }
+        changed |= classes.len() != self.classes.len();
+        self.classes = classes;
+        changed
+    }
+}

@@ -1,0 +1,228 @@
+//! Terms of the target that are equal to terms of the source, found as they are made.
+//!
+//! Two terms that differ on some sample differ. Those that agree on all of them are put to the solver: first with everything
+//! that both have in common taken as unknown, which makes the question small and is sound, since what holds for all values
+//! of that holds for the ones it has; then as they are. What was shown, or not, is remembered: it does not depend on the
+//! segment.
+
+use super::Limits;
+use crate::semantics::domain::Domain;
+use crate::solver::{Answer, Query, Solver};
+use crate::terms::{SAMPLES, Sample, Samples, Term, Terms};
+use cpu_time::ThreadTime;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// One of the two programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    /// What is to be preserved.
+    Source,
+    /// What is to do the same.
+    Target,
+}
+
+/// At most so many terms of the source are compared with one of the target.
+const CANDIDATES: usize = 4;
+
+/// Terms that both have in common are looked for among so many nodes.
+const CONE: usize = 400;
+
+/// Finds out what is equal.
+pub struct Sweeper<'a> {
+    solver: &'a mut dyn Solver,
+    limits: Limits,
+    start: ThreadTime,
+    samples: Samples,
+    /// Pairs that were asked about, smaller term first.
+    asked: FxHashMap<(Term, Term), bool>,
+    /// Terms of the source in this segment, and these by their samples.
+    known: FxHashSet<Term>,
+    alike: FxHashMap<(u32, Sample), SmallVec<[Term; 2]>>,
+    /// What a term of the target was replaced by, in this segment.
+    swept: FxHashMap<Term, Term>,
+    /// Questions put to the solver.
+    pub queries: usize,
+    /// Whether the limit of time has been reached.
+    pub late: bool,
+}
+
+impl<'a> Sweeper<'a> {
+    /// Knows nothing yet.
+    pub fn new(solver: &'a mut dyn Solver, limits: Limits) -> Self {
+        Self {
+            solver,
+            limits,
+            start: ThreadTime::now(),
+            samples: Samples::default(),
+            asked: FxHashMap::default(),
+            known: FxHashSet::default(),
+            alike: FxHashMap::default(),
+            swept: FxHashMap::default(),
+            queries: 0,
+            late: false,
+        }
+    }
+
+    /// Begins a segment.
+    pub fn begin(&mut self) {
+        self.known.clear();
+        self.alike.clear();
+        self.swept.clear();
+    }
+
+    /// A term of the source, with all that it is made of.
+    pub fn learn(&mut self, terms: &Terms, term: Term) {
+        let mut work = vec![term];
+        while let Some(term) = work.pop() {
+            if !self.known.insert(term) {
+                continue;
+            }
+            let key = (terms.width(term), *self.samples.of(terms, term));
+            let list = self.alike.entry(key).or_default();
+            if list.len() < CANDIDATES {
+                list.push(term);
+            }
+            work.extend(terms.node(term).args.iter().copied());
+        }
+    }
+
+    /// The source's term that a term of the target is equal to, if one is found; else the term as it is.
+    pub fn sweep(&mut self, terms: &mut Terms, term: Term) -> Term {
+        if self.known.contains(&term) || terms.as_constant(term).is_some() {
+            return term;
+        }
+        if let Some(&found) = self.swept.get(&term) {
+            return found;
+        }
+        let key = (terms.width(term), *self.samples.of(terms, term));
+        let mut candidates = self.alike.get(&key).cloned().unwrap_or_default();
+        // A number that it always is.
+        let (width, [first, ..]) = key;
+        if key.1 == [first; SAMPLES] {
+            candidates.insert(0, terms.constant(width, first));
+        }
+        let found = candidates.into_iter().find(|&candidate| self.equal(terms, term, candidate)).unwrap_or(term);
+        self.swept.insert(term, found);
+        found
+    }
+
+    /// Whether two terms are shown to be equal.
+    pub fn equal(&mut self, terms: &mut Terms, a: Term, b: Term) -> bool {
+        if a == b {
+            return true;
+        }
+        let pair = (a.min(b), a.max(b));
+        if let Some(&known) = self.asked.get(&pair) {
+            return known;
+        }
+        let width = terms.width(a);
+        let goal = terms.eq(width, a, b);
+        let shown = match terms.as_constant(goal) {
+            Some(bit) => bit == 1,
+            None if self.differ(terms, a, b) => false,
+            None => {
+                let abstracted = abstract_common(terms, a, b);
+                let quick = abstracted.is_some_and(|goal| self.ask(terms, &[], goal));
+                quick || self.ask(terms, &[], goal)
+            }
+        };
+        if !self.late {
+            self.asked.insert(pair, shown);
+        }
+        shown
+    }
+
+    /// Whether two terms differ on a sample.
+    fn differ(&mut self, terms: &Terms, a: Term, b: Term) -> bool {
+        let of_a = *self.samples.of(terms, a);
+        of_a != *self.samples.of(terms, b)
+    }
+
+    /// Whether a goal is shown to hold where the assumptions do.
+    pub fn holds(&mut self, terms: &mut Terms, assumptions: &[Term], goal: Term) -> bool {
+        if terms.as_constant(goal) == Some(1) || assumptions.contains(&goal) {
+            return true;
+        }
+        // A sample is a choice of values and of functions: one on which it does not hold settles it.
+        let mut counterexample = [true; SAMPLES];
+        for &assumption in assumptions {
+            let values = self.samples.of(terms, assumption);
+            counterexample.iter_mut().zip(values).for_each(|(bad, &value)| *bad &= value == 1);
+        }
+        let values = self.samples.of(terms, goal);
+        if counterexample.iter().zip(values).any(|(&bad, &value)| bad && value == 0) {
+            return false;
+        }
+        // Assumptions that have nothing to do with it only cost time.
+        if self.ask(terms, &[], goal) {
+            return true;
+        }
+        !assumptions.is_empty() && self.ask(terms, assumptions, goal)
+    }
+
+    fn ask(&mut self, terms: &Terms, assumptions: &[Term], goal: Term) -> bool {
+        if self.start.elapsed() > self.limits.time {
+            self.late = true;
+            return false;
+        }
+        self.queries += 1;
+        let query = Query { assumptions: assumptions.to_vec(), goal };
+        matches!(self.solver.ask(terms, &query, &self.limits.query), Answer::Valid)
+    }
+}
+
+/// That two terms are equal, with what both have in common replaced by variables; none if there is nothing, or too much to see.
+fn abstract_common(terms: &mut Terms, a: Term, b: Term) -> Option<Term> {
+    let cone = |terms: &Terms, root: Term| {
+        let (mut seen, mut work) = (FxHashSet::default(), vec![root]);
+        while let Some(term) = work.pop() {
+            if seen.len() >= CONE {
+                break;
+            }
+            if seen.insert(term) {
+                work.extend(terms.node(term).args.iter().copied());
+            }
+        }
+        seen
+    };
+    let (of_a, of_b) = (cone(terms, a), cone(terms, b));
+    let common: FxHashSet<Term> = of_a.intersection(&of_b).copied().collect();
+    if common.iter().all(|&term| terms.node(term).args.is_empty()) {
+        return None;
+    }
+    let mut replaced: FxHashMap<Term, Term> = FxHashMap::default();
+    let new = [a, b].map(|root| replace(terms, root, &common, &mut replaced));
+    let width = terms.width(a);
+    Some(terms.eq(width, new[0], new[1]))
+}
+
+/// A term in which some are replaced by variables.
+fn replace(terms: &mut Terms, root: Term, common: &FxHashSet<Term>, done: &mut FxHashMap<Term, Term>) -> Term {
+    let mut stack = vec![root];
+    while let Some(&term) = stack.last() {
+        if done.contains_key(&term) {
+            stack.pop();
+            continue;
+        }
+        let node = terms.node(term).clone();
+        if node.args.is_empty() {
+            done.insert(term, term);
+            continue;
+        }
+        if common.contains(&term) {
+            let name = terms.name(&format!("common {term:?}"));
+            let variable = terms.variable(node.width.into(), name);
+            done.insert(term, variable);
+            continue;
+        }
+        let before = stack.len();
+        stack.extend(node.args.iter().filter(|arg| !done.contains_key(arg)));
+        if stack.len() == before {
+            let args: SmallVec<[Term; 4]> = node.args.iter().map(|arg| done[arg]).collect();
+            let new = terms.rebuild(node.op, node.width.into(), &args);
+            done.insert(term, new);
+        }
+    }
+    done[&root]
+}

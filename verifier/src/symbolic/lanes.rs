@@ -1,0 +1,120 @@
+//! Operations across lanes, as events with names that do not depend on the language.
+
+use super::run::Machine;
+use super::world::nonzero;
+use super::{Event, EventKind, Oracle, Value};
+use crate::semantics::Two;
+use crate::semantics::domain::Domain;
+use crate::terms::{Op, Term};
+use smallvec::{SmallVec, smallvec};
+
+/// What an operation across lanes promises of its result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Result {
+    /// One result for all lanes, which is there if the operands are.
+    Uniform,
+    /// Each lane has its own, which is there if the operands are.
+    Own,
+    /// Each lane has its own, and it may look at a lane that is not there.
+    Other,
+    /// One for all, and there may be none.
+    Missing,
+}
+
+/// An operation across lanes, of so many bits; its result is a word.
+pub fn across<O: Oracle>(
+    machine: &mut Machine<'_, O>,
+    site: u64,
+    what: String,
+    args: SmallVec<[Value; 4]>,
+    result: Result,
+    bits: u8,
+) -> Value {
+    let mut poison = machine.terms.constant(1, 0);
+    for arg in &args {
+        let own = arg.any_poison(machine.terms);
+        poison = machine.terms.or(1, poison, own);
+    }
+    let all_there = machine.terms.as_constant(poison) == Some(0);
+    let path = machine.path();
+    let uniform = matches!(result, Result::Uniform | Result::Missing);
+    let event = Event { site, kind: EventKind::Lanes, what, path, args, results: smallvec![bits, 1], uniform };
+    let results = machine.event(event);
+    let word = machine.terms.zext(bits.into(), 32, results[0]);
+    if all_there && matches!(result, Result::Uniform | Result::Own) {
+        return Value::new(word, poison);
+    }
+    Value::new(word, results[1])
+}
+
+/// An operation whose result is the value of some lane. What all lanes' words have in common, zeros above, it has too.
+pub fn moved<O: Oracle>(
+    machine: &mut Machine<'_, O>,
+    site: u64,
+    what: String,
+    value: Value,
+    others: &[Value],
+    result: Result,
+) -> Value {
+    let node = machine.terms.node(value.bits);
+    let (inner, bits) = match node.op {
+        Op::Zext => (node.args[0], machine.terms.width(node.args[0])),
+        _ => (value.bits, 32),
+    };
+    let mut args: SmallVec<[Value; 4]> = smallvec![Value { bits: inner, ..value }];
+    args.extend(others.iter().copied());
+    across(machine, site, what, args, result, bits as u8)
+}
+
+/// A truth value as an operand: one bit.
+pub fn truth<O: Oracle>(machine: &mut Machine<'_, O>, value: Value) -> Value {
+    let bits = nonzero(machine.terms, value.bits);
+    let poison = value.any_poison(machine.terms);
+    Value::new(bits, poison)
+}
+
+/// Which of the results of a scan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScanPart {
+    /// What all lanes of a cluster make.
+    Reduction,
+    /// Up to the lane.
+    Inclusive,
+    /// In front of the lane.
+    Exclusive,
+}
+
+/// A scan or reduction of values of so many bits.
+pub struct Scan {
+    /// What combines two.
+    pub kernel: &'static Two,
+    /// Lanes that have been combined already.
+    pub step: u8,
+    /// Lanes after which it begins again.
+    pub cluster: u8,
+    /// The result.
+    pub part: ScanPart,
+}
+
+/// A scan. `args` are the value, what to begin with, and what an exclusive scan over clusters has from inside of them.
+pub fn scan<O: Oracle>(machine: &mut Machine<'_, O>, site: u64, scan: &Scan, args: &[Value]) -> Value {
+    // What combines is known by what it makes of two values, which also tells how wide they are.
+    let mut operand = |text: &str| -> Term {
+        let name = machine.terms.name(text);
+        machine.terms.variable(32, name)
+    };
+    let (a, b) = (operand("first value"), operand("second value"));
+    let combined = (scan.kernel.meaning)(machine.terms, a, b);
+    let node = machine.terms.node(combined);
+    let bits = if node.op == Op::Zext { machine.terms.width(node.args[0]) } else { 32 };
+    let what = format!("scan {combined:?} {:?} of {} in {}", scan.part, scan.step, scan.cluster);
+    let args = args
+        .iter()
+        .map(|&value| {
+            let bits = machine.terms.extract(32, value.bits, 0, bits);
+            Value { bits, ..value }
+        })
+        .collect();
+    let result = if scan.part == ScanPart::Reduction && scan.cluster == 64 { Result::Uniform } else { Result::Own };
+    across(machine, site, what, args, result, bits as u8)
+}

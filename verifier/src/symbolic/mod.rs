@@ -1,0 +1,197 @@
+//! Programs run on terms instead of numbers.
+//!
+//! What is run is what the interpreter runs: a decoded program ([`interp::nir`](crate::interp::nir),
+//! [`interp::ir3`](crate::interp::ir3)), its operations by the same definitions, in the domain of [terms](crate::terms). It is
+//! run for *one* lane of which nothing is known, from one *cut point* (the entry, or the header of a loop) to the next
+//! ones: between them a program has no cycle, so each block is executed once, under the condition that the lane comes there,
+//! and where paths meet values are chosen by these conditions.
+//!
+//! What one lane does depends on others in three ways, and all are *events* that an [`Oracle`] answers:
+//! - operations across lanes: their result depends on the operands of all lanes that are there;
+//! - memory: what is stored is seen by the others. The state of a memory is a *version*, which belongs to the wave: versions
+//!   follow each other in the order of the blocks in the layout, which is the order in which the wave runs them ([`run`]);
+//! - shared registers, which hold what any lane wrote.
+//!
+//! Poison is a bit beside each value, two for the halves of a register.
+
+pub mod graph;
+mod ir3;
+mod lanes;
+mod nir;
+pub mod run;
+mod world;
+
+pub use graph::{Graph, Loop};
+pub use ir3::Ir3;
+pub use nir::Nir;
+pub use run::{Run, Transition};
+pub use world::{UNIFORM, Uniformity, is_helper, version_name};
+
+use crate::semantics::domain::Domain;
+use crate::semantics::env::Launch;
+use crate::semantics::memory::Space;
+use crate::terms::{Term, Terms};
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+/// A location: a row of nir, a slot of ir3, or one of the numbers below.
+pub type Slot = u32;
+
+/// The slots that are no storage of the program.
+pub mod slot {
+    use super::Slot;
+    use crate::semantics::memory::Space;
+
+    /// From here on.
+    const FIRST: Slot = 1 << 30;
+    /// Whether the lane was demoted: 1 bit.
+    pub const DEMOTED: Slot = FIRST;
+    /// The version of the constant file.
+    pub const CONSTANTS: Slot = FIRST + 1;
+
+    /// The version of a memory.
+    pub const fn memory(space: Space) -> Slot {
+        FIRST + 2 + space as Slot
+    }
+
+    /// A component of an output.
+    pub const fn output(base: u16, component: u8) -> Slot {
+        FIRST + 0x10_0000 + (base as Slot) * 8 + component as Slot
+    }
+
+    /// Whether it is the version of a memory, or of the constant file.
+    pub const fn is_version(slot: Slot) -> bool {
+        slot > DEMOTED && slot < FIRST + 0x10
+    }
+
+    /// All versions.
+    pub fn versions() -> impl Iterator<Item = Slot> {
+        CONSTANTS..FIRST + 7
+    }
+}
+
+/// What a location holds: a word, and whether its low and its high half are poison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Value {
+    /// The bits; 32 of them in storage, any number elsewhere.
+    pub bits: Term,
+    /// One bit each; the same where the value has no halves.
+    pub poison: [Term; 2],
+}
+
+impl Value {
+    /// A value of which all or nothing is poison.
+    pub fn new(bits: Term, poison: Term) -> Self {
+        Self { bits, poison: [poison; 2] }
+    }
+
+    /// A value that is not poison.
+    pub fn defined(terms: &mut Terms, bits: Term) -> Self {
+        Self::new(bits, terms.constant(1, 0))
+    }
+
+    /// Nothing. Its bits do not matter: 0 is as good as any.
+    pub fn undefined(terms: &mut Terms) -> Self {
+        Self::new(terms.constant(32, 0), terms.constant(1, 1))
+    }
+
+    /// Whether any half is poison.
+    pub fn any_poison(&self, terms: &mut Terms) -> Term {
+        if self.poison[0] == self.poison[1] { self.poison[0] } else { terms.or(1, self.poison[0], self.poison[1]) }
+    }
+}
+
+/// Where a segment begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cut {
+    /// The beginning of the program.
+    Entry,
+    /// The header of a loop, by its number in [`Graph::loops`].
+    Header(u32),
+}
+
+/// Where a segment ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Goal {
+    /// The header of a loop.
+    Header(u32),
+    /// The end of the program.
+    End,
+    /// The lane is killed.
+    Killed,
+}
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// Its results are a function of the operands of all lanes that are there.
+    Lanes,
+    /// It makes a new version of a memory.
+    Memory(Space),
+    /// It makes a new version of the constant file.
+    Constants,
+    /// A shared register takes the value of one of the lanes: the result, of one bit, is whether they disagree.
+    OneLane,
+}
+
+/// Something that depends on what other lanes do, or that they see.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Which one of the program: the same every time that the lane comes by.
+    pub site: u64,
+    /// What kind of thing.
+    pub kind: EventKind,
+    /// Exactly what, in words that do not depend on the language.
+    pub what: String,
+    /// The condition under which the lane takes part: one bit.
+    pub path: Term,
+    /// The operands.
+    pub args: SmallVec<[Value; 4]>,
+    /// Bits of each result. The last ones are poison bits where the results may be poison.
+    pub results: SmallVec<[u8; 4]>,
+    /// All lanes get the same results.
+    pub uniform: bool,
+}
+
+/// What somebody who watches a program being run on terms has to say.
+pub trait Oracle {
+    /// What a location holds at the cut point.
+    fn start(&mut self, terms: &mut Terms, slot: Slot) -> Value;
+    /// A value has been computed; what is used from now on.
+    fn value(&mut self, terms: &mut Terms, value: Value) -> Value;
+    /// A condition has been computed: one bit; what is used from now on.
+    fn condition(&mut self, terms: &mut Terms, condition: Term) -> Term {
+        let no = terms.constant(1, 0);
+        self.value(terms, Value::new(condition, no)).bits
+    }
+    /// Whether what is stored in a memory may be poison.
+    fn holds_poison(&self, space: Space) -> bool;
+    /// An event happens. The results; for one that makes a new version, also that (at the end).
+    fn event(&mut self, terms: &mut Terms, event: Event) -> SmallVec<[Term; 4]>;
+    /// On this path this must hold, or the program has no meaning.
+    fn demand(&mut self, terms: &mut Terms, path: Term, holds: Term, why: &'static str);
+}
+
+/// What cannot be run on terms.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unsupported(pub String);
+
+/// A decoded program, for running it on terms.
+pub trait Code {
+    /// Its blocks and loops.
+    fn graph(&self) -> &Graph;
+    /// What a location holds that never changes: constants.
+    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value>;
+    /// Executes the operations of a block, and then leaves it by [`run::Machine::leave`] and others.
+    ///
+    /// # Errors
+    /// If an operation is not supported.
+    fn block<O: Oracle>(&self, block: u32, machine: &mut run::Machine<'_, O>) -> Result<(), Unsupported>;
+    /// What kind of program it is.
+    fn launch(&self) -> Launch;
+    /// The locations that are shared registers, or values in such.
+    fn shared_slots(&self) -> &FxHashSet<Slot>;
+    /// The outputs that the program may have written at its end.
+    fn outputs(&self) -> Vec<(u16, u8)>;
+}

@@ -1,0 +1,692 @@
+//! nir on terms: the operations of the decoded shader.
+
+use super::graph::{Effects, Graph};
+use super::lanes::{self, Result as Of, Scan, ScanPart};
+use super::run::Machine;
+use super::world::{self, Constants, Place, Question, Stored, Target};
+use super::{Code, Oracle, Slot, Unsupported, Value, slot};
+use crate::interp::nir::op::{
+    Access, Action, Input, LaneKind, Lanes, Number, Op, Operand, Place as Where, R, ScanResult, Shuffle, Texture,
+};
+use crate::interp::nir::{Decoded, op};
+use crate::semantics::domain::Domain;
+use crate::semantics::env::{CONST_WORDS, Launch};
+use crate::semantics::memory::Space;
+use crate::semantics::{Select, convert};
+use crate::terms::{Term, Terms};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
+
+/// Where a block of the list of operations ends, and how.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// By a choice: the row that is tested, and the blocks.
+    If(R, u32, u32),
+    /// By going on.
+    Jump(u32),
+    /// The lane is done.
+    End,
+}
+
+/// A shader to be run on terms.
+pub struct Nir<'a> {
+    code: &'a Decoded,
+    graph: Graph,
+    /// Of each block its operations, and how it ends.
+    blocks: Vec<(std::ops::Range<usize>, End)>,
+    fixed: FxHashMap<Slot, u32>,
+    constants: Constants,
+    none: FxHashSet<Slot>,
+}
+
+/// The operations in front of which blocks begin.
+fn boundaries(ops: &[Op]) -> Vec<u32> {
+    let mut at = vec![0];
+    for (i, op) in ops.iter().enumerate() {
+        let i = i as u32;
+        match *op {
+            Op::If { .. }
+            | Op::Else { .. }
+            | Op::EndIf { .. }
+            | Op::Break { .. }
+            | Op::Continue { .. }
+            | Op::Return { .. }
+            | Op::Exit { .. } => at.push(i + 1),
+            Op::Gather { .. } => at.push(i),
+            Op::Again { start } => at.extend([start, i + 1]),
+            _ => {}
+        }
+    }
+    at.sort_unstable();
+    at.dedup();
+    at.retain(|&start| (start as usize) < ops.len());
+    at
+}
+
+impl<'a> Nir<'a> {
+    /// Finds the blocks of a shader.
+    ///
+    /// # Errors
+    /// If a loop cannot be followed.
+    pub fn new(code: &'a Decoded) -> Result<Self, Unsupported> {
+        let ops = &code.code.ops;
+        let starts = boundaries(ops);
+        let block_at = |op: usize| starts.partition_point(|&start| start as usize <= op) as u32 - 1;
+        // Lanes that break wait at the exit with their slot, those that continue where they are gathered.
+        let (mut exits, mut gathers) = (FxHashMap::default(), FxHashMap::default());
+        for (i, op) in ops.iter().enumerate() {
+            match *op {
+                Op::Exit { slot, .. } => drop(exits.insert(slot, i)),
+                Op::Gather { slot, .. } => drop(gathers.insert(slot, i)),
+                _ => {}
+            }
+        }
+        let mut blocks = Vec::with_capacity(starts.len());
+        for (i, &start) in starts.iter().enumerate() {
+            let stop = starts.get(i + 1).map_or(ops.len(), |&next| next as usize);
+            let next = i as u32 + 1;
+            let end = match ops[stop - 1] {
+                Op::If { condition, otherwise, .. } => End::If(condition, next, block_at(otherwise as usize + 1)),
+                Op::Else { end, .. } => End::Jump(block_at(end as usize + 1)),
+                Op::Break { slot, .. } => End::Jump(block_at(exits[&slot] + 1)),
+                Op::Continue { slot, .. } => End::Jump(block_at(gathers[&slot])),
+                Op::Again { start } => End::Jump(block_at(start as usize)),
+                Op::Return { .. } | Op::End => End::End,
+                _ => End::Jump(next),
+            };
+            blocks.push((start as usize..stop, end));
+        }
+        let successors = blocks.iter().map(|(_, end)| match *end {
+            End::If(_, yes, no) => smallvec![yes, no],
+            End::Jump(to) => smallvec![to],
+            End::End => smallvec![],
+        });
+        let effects = |block: u32| {
+            let mut effects = Effects::default();
+            for op in &ops[blocks[block as usize].0.clone()] {
+                match *op {
+                    Op::StoreConst(_) => effects.versions.push(slot::CONSTANTS),
+                    Op::Access(access) => {
+                        let access = &code.code.accesses[access as usize];
+                        let writes = matches!(access.action, Action::Store | Action::Atomic { .. });
+                        effects.versions.extend(Space::of(access.space).filter(|_| writes).map(slot::memory));
+                    }
+                    _ => {}
+                }
+            }
+            effects
+        };
+        let graph = Graph::new(successors.collect(), effects)?;
+        let words: Vec<u32> = ops
+            .iter()
+            .filter_map(|op| match op {
+                Op::StoreConst(output) => Some(u32::from(code.code.outputs[*output as usize].base) % CONST_WORDS),
+                _ => None,
+            })
+            .collect();
+        let stored = if words.is_empty() { Stored::Nothing } else { Stored::Words(words) };
+        let constants = Constants { stored, ..Constants::default() };
+        let fixed = code.code.constants.iter().copied().collect();
+        Ok(Self { code, graph, blocks, fixed, constants, none: FxHashSet::default() })
+    }
+}
+
+impl Code for Nir<'_> {
+    fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value> {
+        if slot == op::UNDEFINED {
+            return Some(Value::undefined(terms));
+        }
+        let &bits = self.fixed.get(&slot)?;
+        let bits = terms.constant(32, bits.into());
+        Some(Value::defined(terms, bits))
+    }
+
+    fn launch(&self) -> Launch {
+        self.code.launch
+    }
+
+    fn shared_slots(&self) -> &FxHashSet<Slot> {
+        &self.none
+    }
+
+    fn outputs(&self) -> Vec<(u16, u8)> {
+        let stored = self.code.code.ops.iter().filter_map(|op| match op {
+            Op::StoreOutput(output) => Some(&self.code.code.outputs[*output as usize]),
+            _ => None,
+        });
+        let mut list: Vec<_> = stored.map(|output| (output.base, output.component)).collect();
+        list.sort_unstable();
+        list.dedup();
+        list
+    }
+
+    fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
+        let (range, end) = &self.blocks[block as usize];
+        for pc in range.clone() {
+            self.op(pc, machine)?;
+        }
+        let always = machine.terms.constant(1, 1);
+        match *end {
+            End::If(condition, yes, no) => {
+                let value = machine.read(condition);
+                let taken = condition_of(machine, value, "a branch on an undefined condition");
+                machine.leave(yes, taken, SmallVec::new());
+                let otherwise = machine.terms.not(1, taken);
+                machine.leave(no, otherwise, SmallVec::new());
+            }
+            End::Jump(to) => machine.leave(to, always, SmallVec::new()),
+            End::End => machine.end(),
+        }
+        Ok(())
+    }
+}
+
+/// Whether a word is not 0, which must be defined.
+pub(super) fn condition_of<O: Oracle>(machine: &mut Machine<'_, O>, value: Value, why: &'static str) -> Term {
+    let poison = value.any_poison(machine.terms);
+    let defined = machine.terms.not(1, poison);
+    machine.demand(defined, why);
+    let holds = world::nonzero(machine.terms, value.bits);
+    machine.oracle.condition(machine.terms, holds)
+}
+
+/// Writes a result that has been computed.
+fn result<O: Oracle>(machine: &mut Machine<'_, O>, row: R, value: Value) {
+    let value = machine.oracle.value(machine.terms, value);
+    machine.write(row, value);
+}
+
+/// The poison of a computation.
+fn poison_of<O: Oracle>(machine: &mut Machine<'_, O>, operands: &[Value]) -> Term {
+    let mut all = machine.terms.constant(1, 0);
+    for operand in operands {
+        let own = operand.any_poison(machine.terms);
+        all = machine.terms.or(1, all, own);
+    }
+    all
+}
+
+/// A choice between two values.
+pub(super) fn select<O: Oracle>(machine: &mut Machine<'_, O>, select: &Select, operands: [Value; 3]) -> Value {
+    let [condition, yes, no] = [select.condition, select.yes, select.no].map(|index| operands[usize::from(index)]);
+    let taken = (select.test.meaning)(machine.terms, condition.bits);
+    let chosen = machine.choose(taken, yes, no);
+    let undefined = condition.any_poison(machine.terms);
+    let poison = chosen.any_poison(machine.terms);
+    let poison = machine.terms.or(1, poison, undefined);
+    Value::new(chosen.bits, poison)
+}
+
+impl Nir<'_> {
+    fn op<O: Oracle>(&self, pc: usize, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
+        let code = &self.code.code;
+        let site = pc as u64 * 256;
+        match code.ops[pc] {
+            Op::One { kernel, dst, a, .. } => {
+                let a = machine.read(a);
+                let bits = (kernel.meaning)(machine.terms, a.bits);
+                let poison = poison_of(machine, &[a]);
+                result(machine, dst, Value::new(bits, poison));
+            }
+            Op::Two { kernel, dst, a, b, .. } => {
+                let [a, b] = [a, b].map(|row| machine.read(row));
+                let bits = (kernel.meaning)(machine.terms, a.bits, b.bits);
+                let poison = poison_of(machine, &[a, b]);
+                result(machine, dst, Value::new(bits, poison));
+            }
+            Op::Three { kernel, dst, a, b, c, .. } => {
+                let [a, b, c] = [a, b, c].map(|row| machine.read(row));
+                let bits = (kernel.meaning)(machine.terms, a.bits, b.bits, c.bits);
+                let poison = poison_of(machine, &[a, b, c]);
+                result(machine, dst, Value::new(bits, poison));
+            }
+            Op::Select { select: choice, dst, a, b, c, .. } => {
+                // The rows stand in the order condition, yes, no.
+                let [condition, yes, no] = [a, b, c].map(|row| machine.read(row));
+                let mut operands = [condition; 3];
+                operands[usize::from(choice.condition)] = condition;
+                operands[usize::from(choice.yes)] = yes;
+                operands[usize::from(choice.no)] = no;
+                let value = select(machine, &choice, operands);
+                result(machine, dst, value);
+            }
+            Op::Wide(index) => {
+                let wide = &code.wide[index as usize];
+                let operands: SmallVec<[Value; 8]> = wide.srcs.iter().map(|&row| machine.read(row)).collect();
+                let words: SmallVec<[Term; 8]> = operands.iter().map(|value| value.bits).collect();
+                let results = (wide.kernel.meaning)(machine.terms, &words);
+                let poison = poison_of(machine, &operands);
+                for (i, bits) in results.into_iter().enumerate().take(wide.count as usize) {
+                    result(machine, wide.dst + i as u32, Value::new(bits, poison));
+                }
+            }
+            Op::AddConst { dst, a, constant } => {
+                let a = machine.read(a);
+                let constant = machine.terms.constant(32, constant.into());
+                let bits = machine.terms.add(32, a.bits, constant);
+                result(machine, dst, Value { bits, ..a });
+            }
+            Op::Input { input, dst } => {
+                let value = self.input(&code.inputs[input as usize], machine);
+                result(machine, dst, value);
+            }
+            Op::Lanes(index) => self.across(site, &code.lanes[index as usize], machine),
+            Op::ArrayLoad(index) => {
+                let access = &code.arrays[index as usize];
+                for &(word, dst) in &access.rows {
+                    let mut value = self.element(access, word, machine);
+                    if let Some(adapt) = access.adapt {
+                        value.bits = (adapt.meaning)(machine.terms, value.bits);
+                    }
+                    result(machine, dst, value);
+                }
+            }
+            Op::ArrayStore(index) => self.array_store(&code.arrays[index as usize], machine),
+            Op::ArrayInit { first, count } => {
+                let value = Value::undefined(machine.terms);
+                (first..first + count).for_each(|row| machine.write(row, value));
+            }
+            Op::Access(index) => self.access(site, &code.accesses[index as usize], machine),
+            Op::Texture(index) => self.texture(&code.textures[index as usize], machine),
+            Op::StoreOutput(index) => {
+                let output = &code.outputs[index as usize];
+                let value = machine.read(output.row);
+                machine.write(slot::output(output.base, output.component), value);
+            }
+            Op::StoreConst(index) => {
+                let output = &code.outputs[index as usize];
+                let value = machine.read(output.row);
+                let word = machine.terms.constant(32, u64::from(u32::from(output.base) % CONST_WORDS));
+                world::store_constant(machine, site, word, value);
+            }
+            Op::Moves { list: (start, end), .. } => {
+                let moves = &code.moves[start as usize..end as usize];
+                let values: SmallVec<[Value; 8]> = moves.iter().map(|&(_, from)| machine.read(from)).collect();
+                for (&(to, _), value) in moves.iter().zip(values) {
+                    machine.write(to, value);
+                }
+            }
+            Op::Kill { condition, demote, .. } => {
+                let holds = match condition {
+                    None => machine.terms.constant(1, 1),
+                    Some(row) => {
+                        let value = machine.read(row);
+                        condition_of(machine, value, "a lane ends by an undefined condition")
+                    }
+                };
+                if demote {
+                    world::demote(machine, holds);
+                } else {
+                    machine.kill(holds);
+                }
+            }
+            // Where control goes is the matter of blocks.
+            Op::Block(_)
+            | Op::If { .. }
+            | Op::Else { .. }
+            | Op::EndIf { .. }
+            | Op::Loop { .. }
+            | Op::Break { .. }
+            | Op::Continue { .. }
+            | Op::Gather { .. }
+            | Op::Again { .. }
+            | Op::Exit { .. }
+            | Op::Return { .. }
+            | Op::End => {}
+        }
+        Ok(())
+    }
+
+    fn input<O: Oracle>(&self, input: &Input, machine: &mut Machine<'_, O>) -> Value {
+        let launch = self.code.launch;
+        let terms = &mut *machine.terms;
+        match *input {
+            Input::System(value, component, adapt) => {
+                let word = world::system_value(terms, launch, value, component);
+                let word = adapt.of(terms, word);
+                Value::defined(terms, word)
+            }
+            Input::Attribute(base, component, half) => {
+                let word = world::attribute(terms, base, component);
+                let word = if half { world::low(terms, word, 16) } else { word };
+                Value::defined(terms, word)
+            }
+            Input::Varying { location, offset, ij, half } => {
+                let mut operands: SmallVec<[Value; 3]> = SmallVec::new();
+                let mut at = terms.constant(32, location.into());
+                if let Some(row) = offset {
+                    let offset = machine.read(row);
+                    let four = machine.terms.constant(32, 4);
+                    let scaled = machine.terms.mul(32, offset.bits, four);
+                    at = machine.terms.add(32, at, scaled);
+                    operands.push(offset);
+                }
+                let ij = ij.map(|rows| {
+                    rows.map(|row| {
+                        let value = machine.read(row);
+                        operands.push(value);
+                        value.bits
+                    })
+                });
+                let poison = poison_of(machine, &operands);
+                Value::new(world::varying(machine.terms, at, ij, half), poison)
+            }
+            Input::Const { word, offset, half } => {
+                let mut index = terms.constant(32, word.into());
+                let mut poison = terms.constant(1, 0);
+                if let Some(row) = offset {
+                    let offset = machine.read(row);
+                    index = machine.terms.add(32, index, offset.bits);
+                    poison = offset.any_poison(machine.terms);
+                }
+                let word = self.constants.read(machine, launch, index);
+                let word = if half { world::low(machine.terms, word, 16) } else { word };
+                Value::new(word, poison)
+            }
+            Input::Helper => {
+                let helper = world::helper_now(machine, launch);
+                let word = machine.terms.zext(1, 32, helper);
+                Value::defined(machine.terms, word)
+            }
+        }
+    }
+
+    fn across<O: Oracle>(&self, site: u64, op: &Lanes, machine: &mut Machine<'_, O>) {
+        match op.kind {
+            LaneKind::VoteEqual { float } => {
+                let args = op.rows.iter().map(|&(_, src)| machine.read(src)).collect();
+                let what = format!("vote equal {float:?}");
+                let value = lanes::across(machine, site, what, args, Of::Uniform, 1);
+                if let Some(&(dst, _)) = op.rows.first() {
+                    result(machine, dst, value);
+                }
+                return;
+            }
+            LaneKind::InverseBallot => {
+                // A word for each 32 lanes.
+                let args: SmallVec<[Value; 4]> = op.rows.iter().map(|&(_, src)| machine.read(src)).collect();
+                let value = lanes::across(machine, site, "inverse ballot".to_owned(), args, Of::Own, 1);
+                if let Some(&(dst, _)) = op.rows.first() {
+                    result(machine, dst, value);
+                }
+                return;
+            }
+            _ => {}
+        }
+        for (i, &(dst, src)) in op.rows.iter().enumerate() {
+            let site = site + i as u64;
+            let value = self.across_row(site, op.kind, src, machine);
+            result(machine, dst, value);
+        }
+    }
+
+    fn across_row<O: Oracle>(&self, site: u64, kind: LaneKind, src: R, machine: &mut Machine<'_, O>) -> Value {
+        let own = |machine: &mut Machine<'_, O>, what: &str, result| {
+            lanes::across(machine, site, what.to_owned(), smallvec![], result, 1)
+        };
+        let vote = |machine: &mut Machine<'_, O>, what: String, bits| {
+            let value = machine.read(src);
+            let bit = lanes::truth(machine, value);
+            lanes::across(machine, site, what, smallvec![bit], Of::Uniform, bits)
+        };
+        match kind {
+            LaneKind::Elect => own(machine, "elect", Of::Own),
+            LaneKind::VoteAny => vote(machine, "vote any".to_owned(), 1),
+            LaneKind::VoteAll => vote(machine, "vote all".to_owned(), 1),
+            LaneKind::Ballot { word } => vote(machine, format!("ballot {word}"), 32),
+            LaneKind::LaneNumber { last } => {
+                lanes::across(machine, site, format!("lane number, last {last}"), smallvec![], Of::Uniform, 32)
+            }
+            LaneKind::VoteEqual { .. } | LaneKind::InverseBallot => unreachable!("of all rows"),
+            LaneKind::QuadVote { all } => {
+                let value = machine.read(src);
+                let bit = lanes::truth(machine, value);
+                lanes::across(machine, site, format!("quad vote, all {all}"), smallvec![bit], Of::Own, 1)
+            }
+            LaneKind::Derivative { bit, fine, half } => {
+                let value = machine.read(src);
+                lanes::across(
+                    machine,
+                    site,
+                    format!("derivative {bit} {fine} {half}"),
+                    smallvec![value],
+                    Of::Other,
+                    if half { 16 } else { 32 },
+                )
+            }
+            LaneKind::ReadFirst | LaneKind::ReadLast => {
+                let value = machine.read(src);
+                let what = if matches!(kind, LaneKind::ReadFirst) { "read first" } else { "read last" };
+                lanes::moved(machine, site, what.to_owned(), value, &[], Of::Uniform)
+            }
+            LaneKind::ReadLane(number) => {
+                let (value, number) = (machine.read(src), machine.read(number));
+                lanes::moved(machine, site, "read lane".to_owned(), value, &[number], Of::Missing)
+            }
+            LaneKind::ReadWhere(predicate) => {
+                let (value, predicate) = (machine.read(src), machine.read(predicate));
+                let predicate = lanes::truth(machine, predicate);
+                lanes::moved(machine, site, "read where".to_owned(), value, &[predicate], Of::Missing)
+            }
+            LaneKind::Shuffle { mode, index } => {
+                let (value, index) = (machine.read(src), machine.read(index));
+                let what = match mode {
+                    Shuffle::Index => "index".to_owned(),
+                    Shuffle::Xor => "xor".to_owned(),
+                    Shuffle::Up => "up".to_owned(),
+                    Shuffle::Down => "down".to_owned(),
+                    Shuffle::Rotate(cluster) => format!("rotate {cluster}"),
+                };
+                lanes::moved(machine, site, format!("shuffle {what}"), value, &[index], Of::Other)
+            }
+            LaneKind::Swap(flip) => {
+                let value = machine.read(src);
+                lanes::moved(machine, site, format!("swap {flip}"), value, &[], Of::Other)
+            }
+            LaneKind::Broadcast(index) => {
+                let (value, index) = (machine.read(src), machine.read(index));
+                lanes::moved(machine, site, "quad broadcast".to_owned(), value, &[index], Of::Other)
+            }
+            LaneKind::BroadcastActive { cluster, kept } => {
+                let (value, kept) = (machine.read(src), machine.read(kept));
+                lanes::across(
+                    machine,
+                    site,
+                    format!("broadcast active {cluster}"),
+                    smallvec![value, kept],
+                    Of::Other,
+                    32,
+                )
+            }
+            LaneKind::Scan(scan) => {
+                let value = machine.read(src);
+                let identity = machine.terms.constant(32, scan.identity.into());
+                let mut args: SmallVec<[Value; 3]> = smallvec![value, Value::defined(machine.terms, identity)];
+                if let Some(row) = scan.exclusive {
+                    args.push(machine.read(row));
+                }
+                let part = match scan.result {
+                    ScanResult::Reduce => ScanPart::Reduction,
+                    ScanResult::Inclusive => ScanPart::Inclusive,
+                    ScanResult::Exclusive => ScanPart::Exclusive,
+                };
+                let scan = Scan { kernel: scan.kernel, step: scan.step, cluster: scan.cluster, part };
+                lanes::scan(machine, site, &scan, &args)
+            }
+        }
+    }
+
+    /// The row of each element in which the lane may access, with the condition; none where it is known to be none.
+    fn elements<O: Oracle>(
+        &self,
+        access: &op::ArrayAccess,
+        machine: &mut Machine<'_, O>,
+    ) -> (SmallVec<[(Term, u32); 4]>, Term, Term) {
+        let never = machine.terms.constant(1, 0);
+        let Some(row) = access.index else {
+            let always = machine.terms.constant(1, 1);
+            let element = u32::try_from(access.base).ok().filter(|&element| element < access.length);
+            return match element {
+                Some(element) => (smallvec![(always, element)], always, never),
+                None => (smallvec![], never, never),
+            };
+        };
+        let index = machine.read(row);
+        let poison = index.any_poison(machine.terms);
+        let (mut list, mut any) = (SmallVec::new(), never);
+        for element in 0..access.length {
+            // The index is a word without a sign.
+            let Ok(wanted) = u32::try_from(i64::from(element) - access.base) else { continue };
+            let wanted = machine.terms.constant(32, wanted.into());
+            let here = machine.terms.eq(32, index.bits, wanted);
+            if machine.terms.as_constant(here) == Some(0) {
+                continue;
+            }
+            any = machine.terms.or(1, any, here);
+            list.push((here, element));
+        }
+        (list, any, poison)
+    }
+
+    fn element<O: Oracle>(&self, access: &op::ArrayAccess, word: u32, machine: &mut Machine<'_, O>) -> Value {
+        let (elements, _, poison) = self.elements(access, machine);
+        let mut value = Value::undefined(machine.terms);
+        for &(here, element) in elements.iter().rev() {
+            let stored = machine.read(access.first + element * access.stride + word);
+            value = machine.choose(here, stored, value);
+        }
+        let own = value.any_poison(machine.terms);
+        Value::new(value.bits, machine.terms.or(1, own, poison))
+    }
+
+    fn array_store<O: Oracle>(&self, access: &op::ArrayAccess, machine: &mut Machine<'_, O>) {
+        let (elements, inside, poison) = self.elements(access, machine);
+        let defined = machine.terms.not(1, poison);
+        let fine = machine.terms.and(1, inside, defined);
+        machine.demand(fine, "a write outside of an array");
+        for &(word, src) in &access.rows {
+            let mut value = machine.read(src);
+            if let Some(adapt) = access.adapt {
+                value.bits = (adapt.meaning)(machine.terms, value.bits);
+                value = machine.oracle.value(machine.terms, value);
+            }
+            for &(here, element) in &elements {
+                let row = access.first + element * access.stride + word;
+                let old = machine.read(row);
+                let new = machine.choose(here, value, old);
+                machine.write(row, new);
+            }
+        }
+    }
+
+    fn target<O: Oracle>(&self, access: &Access, machine: &mut Machine<'_, O>) -> Target {
+        let mut operands: SmallVec<[Value; 6]> = SmallVec::new();
+        let mut read = |machine: &mut Machine<'_, O>, row: R| {
+            let value = machine.read(row);
+            operands.push(value);
+            value.bits
+        };
+        let binding = match access.binding {
+            Some(row) => read(machine, row),
+            None => machine.terms.constant(32, 0),
+        };
+        let place = match &access.place {
+            Where::None => Place::Texel(SmallVec::new()),
+            &Where::Linear { base, index, scale, offset } => {
+                let base = match base {
+                    Some([low, high]) => {
+                        let (low, high) = (read(machine, low), read(machine, high));
+                        machine.terms.concat(32, high, 32, low)
+                    }
+                    None => machine.terms.constant(64, 0),
+                };
+                let index = match index {
+                    Some(row) => read(machine, row),
+                    None => machine.terms.constant(32, 0),
+                };
+                Place::Linear { base, index, scale, offset }
+            }
+            Where::Texel(rows) => Place::Texel(rows.iter().take(4).map(|&row| read(machine, row)).collect()),
+        };
+        let poison = poison_of(machine, &operands);
+        Target { space: access.space, binding, place, poison }
+    }
+
+    fn access<O: Oracle>(&self, site: u64, access: &Access, machine: &mut Machine<'_, O>) {
+        let target = self.target(access, machine);
+        let bits = access.bits;
+        match access.action {
+            Action::Load => {
+                for &(number, dst) in &access.rows {
+                    let value = world::load(machine, &target, number, bits);
+                    result(machine, dst, value);
+                }
+            }
+            Action::Store => {
+                let data: SmallVec<[(u32, Value); 4]> =
+                    access.rows.iter().map(|&(number, src)| (number, machine.read(src))).collect();
+                let helper = world::helper_now(machine, self.code.launch);
+                world::store(machine, site, &target, bits, &data, helper);
+            }
+            Action::Atomic { op, data, compare } => {
+                let compare = if op.compares() { &compare[..] } else { &[] };
+                let words = if bits == 64 { 2 } else { 1 };
+                let operands: SmallVec<[Value; 4]> =
+                    data.iter().take(words).chain(compare.iter().take(words)).map(|&row| machine.read(row)).collect();
+                let helper = world::helper_now(machine, self.code.launch);
+                let results = world::atomic(machine, site, &target, (op, bits), &operands, helper);
+                for (&(_, dst), value) in access.rows.iter().zip(results) {
+                    result(machine, dst, value);
+                }
+            }
+            Action::Size => {
+                for &(number, dst) in &access.rows {
+                    let word = world::size(machine.terms, access.space, target.binding, number);
+                    result(machine, dst, Value::new(word, target.poison));
+                }
+            }
+        }
+    }
+
+    fn texture<O: Oracle>(&self, texture: &Texture, machine: &mut Machine<'_, O>) {
+        let mut values: SmallVec<[Value; 8]> = SmallVec::new();
+        let mut read = |machine: &mut Machine<'_, O>, row: R| {
+            let value = machine.read(row);
+            values.push(value);
+            value.bits
+        };
+        let mut number = |machine: &mut Machine<'_, O>, number: Number| {
+            let base = machine.terms.constant(32, number.base.into());
+            match number.row {
+                Some(row) => {
+                    let row = read(machine, row);
+                    machine.terms.add(32, base, row)
+                }
+                None => base,
+            }
+        };
+        let identity = number(machine, texture.texture);
+        let sampler = number(machine, texture.sampler);
+        let mut operands = SmallVec::new();
+        for &(slot, operand) in &texture.operands {
+            let term = match operand {
+                Operand::Row(row) => read(machine, row),
+                Operand::Bits(bits) => machine.terms.constant(32, bits.into()),
+            };
+            operands.push((slot, term));
+        }
+        let poison = poison_of(machine, &values);
+        let question = Question { kind: texture.kind, texture: identity, sampler, operands };
+        for &(component, dst) in &texture.results {
+            let mut word = world::answer(machine.terms, &question, component, texture.ty);
+            if texture.levels {
+                word = convert::level(machine.terms, texture.ty.is_half(), word);
+            }
+            result(machine, dst, Value::new(word, poison));
+        }
+    }
+}

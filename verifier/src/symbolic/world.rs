@@ -1,0 +1,491 @@
+//! The world around a program, as terms: what `semantics::{env, memory, texture}` are for numbers.
+//!
+//! All that comes from outside is a variable or an uninterpreted function with a name that does not depend on the language,
+//! so both programs get the same term. Names of what is the same in all lanes of a wave begin with [`UNIFORM`].
+
+use super::run::Machine;
+use super::{Event, EventKind, Oracle, Slot, Value, slot};
+use crate::semantics::domain::{Domain, Format, Rounding};
+use crate::semantics::env::{CONST_WORDS, Launch};
+use crate::semantics::memory::{Atomic, Space};
+use crate::terms::{Op, Term, Terms};
+use ir3_compiler::ir3::access::{Slot as Operand, TextureKind};
+use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
+use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
+use std::cell::RefCell;
+use std::fmt::Write as _;
+
+/// What the names of variables begin with that are the same in all lanes.
+pub const UNIFORM: &str = "uniform ";
+
+/// Which terms are the same in all lanes: those of such variables. Functions of the same are the same.
+#[derive(Default)]
+pub struct Uniformity {
+    known: RefCell<FxHashMap<Term, bool>>,
+}
+
+impl Uniformity {
+    /// Whether all lanes have the same.
+    pub fn of(&self, terms: &Terms, term: Term) -> bool {
+        let mut known = self.known.borrow_mut();
+        let mut stack = vec![term];
+        while let Some(&top) = stack.last() {
+            if known.contains_key(&top) {
+                stack.pop();
+                continue;
+            }
+            let node = terms.node(top);
+            if let Op::Variable(name) = node.op {
+                known.insert(top, terms.text(name).starts_with(UNIFORM));
+                continue;
+            }
+            match node.args.iter().find(|arg| !known.contains_key(arg)) {
+                Some(&arg) => stack.push(arg),
+                None => {
+                    let all = node.args.iter().all(|arg| known[arg]);
+                    known.insert(top, all);
+                }
+            }
+        }
+        known[&term]
+    }
+}
+
+/// What the name of a version begins with: only a lane's own memory is not that of all.
+pub fn version_name(version: Slot) -> String {
+    let uniform = if version == slot::memory(Space::Scratch) { "" } else { UNIFORM };
+    format!("{uniform}version {version}")
+}
+
+fn variable(terms: &mut Terms, width: u32, name: &str) -> Term {
+    let name = terms.name(name);
+    terms.variable(width, name)
+}
+
+fn apply(terms: &mut Terms, width: u32, name: &str, args: &[Term]) -> Term {
+    let name = terms.name(name);
+    terms.apply(width, name, args)
+}
+
+/// Whether the lane is a helper from the start.
+pub fn is_helper(terms: &mut Terms, launch: Launch) -> Term {
+    if launch.fragment { variable(terms, 1, "helper lane") } else { terms.constant(1, 0) }
+}
+
+/// A component of a system value: a word.
+pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, component: u32) -> Term {
+    use SystemValue::*;
+    let uniform = matches!(
+        value,
+        WorkgroupId | BaseWorkgroupId | NumWorkgroups | SubgroupId | BaseVertex | BaseInstance | DrawId | IsIndexedDraw
+            | Opaque(_)
+    );
+    let name = format!("{}{value:?}.{component}", if uniform { UNIFORM } else { "" });
+    match value {
+        WorkgroupSize => terms.constant(32, launch.workgroup_size[component.min(2) as usize].into()),
+        SubgroupSize => terms.constant(32, crate::semantics::LANES as u64),
+        VertexId => {
+            let base = system_value(terms, launch, BaseVertex, 0);
+            let index = system_value(terms, launch, VertexIdZeroBase, 0);
+            terms.add(32, base, index)
+        }
+        HelperInvocation => {
+            let helper = is_helper(terms, launch);
+            terms.zext(1, 32, helper)
+        }
+        FrontFace => {
+            let bit = variable(terms, 1, &name);
+            terms.zext(1, 32, bit)
+        }
+        IsIndexedDraw => {
+            let bit = variable(terms, 1, &name);
+            terms.sext(1, 32, bit)
+        }
+        _ => variable(terms, 32, &name),
+    }
+}
+
+/// A component of a vertex attribute.
+pub fn attribute(terms: &mut Terms, base: u32, component: u32) -> Term {
+    variable(terms, 32, &format!("attribute {base}.{component}"))
+}
+
+/// A varying that is not interpolated, or that is at these coordinates. `half` results have 16 bits, in a word.
+pub fn varying(terms: &mut Terms, location: Term, ij: Option<[Term; 2]>, half: bool) -> Term {
+    let word = match ij {
+        None => apply(terms, 32, "flat varying", &[location]),
+        Some([i, j]) => apply(terms, 32, "varying", &[location, i, j]),
+    };
+    match (half, ij) {
+        (false, _) => word,
+        (true, None) => low(terms, word, 16),
+        (true, Some(_)) => {
+            let half = terms.fconvert(Format::F32, Format::F16, Rounding::Even, word);
+            terms.zext(16, 32, half)
+        }
+    }
+}
+
+/// The low bits of a word, in a word.
+pub fn low(terms: &mut Terms, word: Term, bits: u32) -> Term {
+    if bits >= 32 {
+        return word;
+    }
+    let part = terms.extract(32, word, 0, bits);
+    terms.zext(bits, 32, part)
+}
+
+/// 1 where a word is not 0: one bit.
+pub fn nonzero(terms: &mut Terms, word: Term) -> Term {
+    let width = terms.width(word);
+    let zero = terms.constant(width, 0);
+    let equal = terms.eq(width, word, zero);
+    terms.not(1, equal)
+}
+
+/// The constant file of a program: what the driver puts there, and which words the program stores.
+#[derive(Debug, Default)]
+pub struct Constants {
+    /// Words that hold a system value.
+    pub params: FxHashMap<u32, (SystemValue, u32)>,
+    /// Words that hold a number.
+    pub numbers: FxHashMap<u32, u32>,
+    /// The program may store any of these words; all, if it stores at a computed place.
+    pub stored: Stored,
+}
+
+/// Words that a program stores in the constant file.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub enum Stored {
+    /// None.
+    #[default]
+    Nothing,
+    /// Some.
+    Words(Vec<u32>),
+    /// Any.
+    Anything,
+}
+
+impl Constants {
+    fn may_store(&self, word: u32) -> bool {
+        match &self.stored {
+            Stored::Nothing => false,
+            Stored::Words(words) => words.contains(&word),
+            Stored::Anything => true,
+        }
+    }
+
+    /// A word that no store touches, or that is read before any; `None` if it depends on the version.
+    pub fn fixed(&self, terms: &mut Terms, launch: Launch, word: u32) -> Option<Term> {
+        let word = word % CONST_WORDS;
+        if self.may_store(word) {
+            return None;
+        }
+        if let Some(&number) = self.numbers.get(&word) {
+            return Some(terms.constant(32, number.into()));
+        }
+        if let Some(&(value, component)) = self.params.get(&word) {
+            return Some(system_value(terms, launch, value, component));
+        }
+        let index = terms.constant(32, word.into());
+        Some(apply(terms, 32, "uniform file", &[index]))
+    }
+
+    /// A word, wherever it is.
+    pub fn read<O: Oracle>(&self, machine: &mut Machine<'_, O>, launch: Launch, index: Term) -> Term {
+        if let Some(word) = machine.terms.as_constant(index)
+            && let Some(value) = self.fixed(machine.terms, launch, word as u32)
+        {
+            return value;
+        }
+        // What the driver puts there may be among the words, so it belongs to the name.
+        let mut name = "uniform file".to_owned();
+        if !self.params.is_empty() || !self.numbers.is_empty() {
+            let mut own: Vec<String> = self.params.iter().map(|(word, value)| format!("{word}:{value:?}")).collect();
+            own.extend(self.numbers.iter().map(|(word, value)| format!("{word}={value:#x}")));
+            own.sort_unstable();
+            let _ = write!(name, " with {}", own.join(" "));
+        }
+        if self.stored == Stored::Nothing {
+            return apply(machine.terms, 32, &name, &[index]);
+        }
+        let version = machine.version(slot::CONSTANTS).bits;
+        name.push_str(" that is written");
+        apply(machine.terms, 32, &name, &[version, index])
+    }
+}
+
+/// Where an access goes: what identifies the buffer, and the byte address of an element (64 bits), or the texel.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The memory.
+    pub space: AddressSpace,
+    /// The identity of the buffer or image.
+    pub binding: Term,
+    /// Where.
+    pub place: Place,
+    /// Poison of all that it is made of.
+    pub poison: Term,
+}
+
+/// See [`Target`].
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// See [`linear_address`](ir3_compiler::ir3::access::linear_address).
+    Linear {
+        /// 64 bits.
+        base: Term,
+        /// A word.
+        index: Term,
+        /// Bytes.
+        scale: u8,
+        /// Added.
+        offset: i32,
+    },
+    /// Coordinates.
+    Texel(SmallVec<[Term; 4]>),
+}
+
+/// The byte address of an element, 64 bits: `ir3::access::linear_address` on terms.
+pub fn linear_address(
+    d: &mut Terms,
+    space: AddressSpace,
+    (base, index): (Term, Term),
+    (scale, offset): (u8, i32),
+    component: u32,
+    size: u8,
+) -> Term {
+    let number = |d: &mut Terms, value: u64| d.constant(64, value);
+    match space {
+        AddressSpace::Global => {
+            let scale = d.constant(32, scale.into());
+            let bytes = d.mul(32, index, scale);
+            let bytes = d.sext(32, 64, bytes);
+            let sum = d.add(64, base, bytes);
+            let rest = (i64::from(offset) as u64).wrapping_add(u64::from(component) * u64::from(size));
+            let rest = number(d, rest);
+            d.add(64, sum, rest)
+        }
+        AddressSpace::Ubo => {
+            let index = d.zext(32, 64, index);
+            let sixteen = number(d, 16);
+            let bytes = d.mul(64, index, sixteen);
+            let rest = (i64::from(offset) as u64).wrapping_add(component.into()).wrapping_mul(size.into());
+            let rest = number(d, rest);
+            d.add(64, bytes, rest)
+        }
+        _ => {
+            let per_element = if scale >= size { 1 } else { u32::from(size / scale) };
+            let rest = (offset as u32).wrapping_add(component.wrapping_mul(per_element));
+            let rest = d.constant(32, rest.into());
+            let unit = d.add(32, index, rest);
+            let unit = d.zext(32, 64, unit);
+            let scale = number(d, scale.into());
+            d.mul(64, unit, scale)
+        }
+    }
+}
+
+impl Target {
+    /// The operands of an access to an element, or to a word of one of 64 bits: identity, then address or coordinates.
+    fn element(&self, terms: &mut Terms, number: u32, bits: u8) -> SmallVec<[Term; 6]> {
+        let mut args: SmallVec<[Term; 6]> = smallvec![self.binding];
+        let (component, high) = if bits == 64 { (number / 2, number % 2) } else { (number, 0) };
+        match &self.place {
+            &Place::Linear { base, index, scale, offset } => {
+                let address =
+                    linear_address(terms, self.space, (base, index), (scale, offset), component, bits / 8);
+                let high = terms.constant(64, u64::from(high) * 4);
+                args.push(terms.add(64, address, high));
+            }
+            Place::Texel(coordinates) => {
+                args.extend(coordinates.iter().copied());
+                args.push(terms.constant(32, number.into()));
+            }
+        }
+        args
+    }
+}
+
+/// Loads an element: its word, which has the element in its low bits and zeros above.
+pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, target: &Target, component: u32, bits: u8) -> Value {
+    let mut args = target.element(machine.terms, component, bits);
+    let Some(space) = Space::of(target.space) else {
+        let word = apply(machine.terms, 32, &format!("uniform buffer {:?} {bits}", target.space), &args);
+        let word = low(machine.terms, word, bits.into());
+        return Value::new(word, target.poison);
+    };
+    let width = if space == Space::Image { 32 } else { bits.min(32) };
+    let version = machine.version(slot::memory(space)).bits;
+    args.insert(0, version);
+    let name = format!("{} {width} of {}", space.name(), args.len());
+    let word = apply(machine.terms, 32, &name, &args);
+    let word = low(machine.terms, word, bits.min(width).into());
+    let poison = if machine.oracle.holds_poison(space) {
+        let stored = apply(machine.terms, 1, &format!("poison of {name}"), &args);
+        machine.terms.or(1, stored, target.poison)
+    } else {
+        target.poison
+    };
+    Value::new(word, poison)
+}
+
+/// Stores elements. `data` are their numbers and words.
+pub fn store<O: Oracle>(
+    machine: &mut Machine<'_, O>,
+    site: u64,
+    target: &Target,
+    bits: u8,
+    data: &[(u32, Value)],
+    helper: Term,
+) {
+    let Some(space) = Space::of(target.space) else { return };
+    let defined = machine.terms.not(1, target.poison);
+    let path = visible(machine, space, helper);
+    if machine.terms.as_constant(defined) != Some(1) {
+        machine.oracle.demand(machine.terms, path, defined, "a write to an undefined address");
+    }
+    for &(component, value) in data {
+        let element = target.element(machine.terms, component, bits);
+        let mut args: SmallVec<[Value; 4]> =
+            element.iter().map(|&term| Value::new(term, target.poison)).collect();
+        let width = if space == Space::Image { 32 } else { bits.min(32) };
+        let stored = low(machine.terms, value.bits, width.into());
+        let poison = value.any_poison(machine.terms);
+        args.push(Value::new(stored, poison));
+        let what = format!("store {} {width} of {}", space.name(), args.len());
+        let kind = EventKind::Memory(space);
+        let site = site * 16 + u64::from(component);
+        machine.event(Event { site, kind, what, path, args, results: smallvec![], uniform: space != Space::Scratch });
+    }
+}
+
+/// Where an access counts: helper lanes only have memory of their own.
+fn visible<O: Oracle>(machine: &mut Machine<'_, O>, space: Space, helper: Term) -> Term {
+    let path = machine.path();
+    if space == Space::Scratch {
+        return path;
+    }
+    let counts = machine.terms.not(1, helper);
+    machine.terms.and(1, path, counts)
+}
+
+/// An atomic: the words of the old contents, one or two. `operands` are the words of data and comparand.
+pub fn atomic<O: Oracle>(
+    machine: &mut Machine<'_, O>,
+    site: u64,
+    target: &Target,
+    (op, bits): (Atomic, u8),
+    operands: &[Value],
+    helper: Term,
+) -> SmallVec<[Value; 2]> {
+    let Some(space) = Space::of(target.space) else { return SmallVec::new() };
+    let defined = machine.terms.not(1, target.poison);
+    let path = visible(machine, space, helper);
+    if machine.terms.as_constant(defined) != Some(1) {
+        machine.oracle.demand(machine.terms, path, defined, "a write to an undefined address");
+    }
+    let element = target.element(machine.terms, 0, bits);
+    let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::new(term, target.poison)).collect();
+    args.extend(operands.iter().copied());
+    let words = if bits == 64 { 2 } else { 1 };
+    let what = format!("atomic {op:?} {} {bits} of {}", space.name(), args.len());
+    let mut results: SmallVec<[u8; 4]> = smallvec![32; words];
+    results.push(1);
+    let kind = EventKind::Memory(space);
+    let bits = machine.event(Event { site, kind, what, path, args, results, uniform: false });
+    let poison = machine.terms.or(1, bits[words], helper);
+    bits[..words].iter().map(|&word| Value::new(word, poison)).collect()
+}
+
+/// Stores a word of the constant file: one for the wave.
+pub fn store_constant<O: Oracle>(machine: &mut Machine<'_, O>, site: u64, word: Term, value: Value) {
+    let poison = value.any_poison(machine.terms);
+    let word = Value::defined(machine.terms, word);
+    let args = smallvec![word, Value::new(value.bits, poison)];
+    let (path, what) = (machine.path(), "store file".to_owned());
+    machine.event(Event {
+        site,
+        kind: EventKind::Constants,
+        what,
+        path,
+        args,
+        results: smallvec![],
+        uniform: true,
+    });
+}
+
+/// The size of a buffer, or a component of that of an image.
+pub fn size(terms: &mut Terms, space: AddressSpace, binding: Term, component: u32) -> Term {
+    match space {
+        AddressSpace::Image => apply(terms, 32, &format!("image size {component}"), &[binding]),
+        _ => apply(terms, 32, "buffer size", &[binding]),
+    }
+}
+
+/// What is asked of a texture.
+pub struct Question {
+    /// What.
+    pub kind: TextureKind,
+    /// Identity of the texture.
+    pub texture: Term,
+    /// Identity of the sampler.
+    pub sampler: Term,
+    /// The operands that there are: later ones replace earlier ones.
+    pub operands: SmallVec<[(Operand, Term); 8]>,
+}
+
+/// A component of a texture's answer, a word.
+pub fn answer(terms: &mut Terms, question: &Question, component: u32, ty: Type) -> Term {
+    let mut operands: [Option<Term>; Operand::COUNT] = [None; Operand::COUNT];
+    for &(operand, term) in &question.operands {
+        operands[operand as usize] = Some(term);
+    }
+    let kind = question.kind;
+    let mut args: SmallVec<[Term; 10]> = smallvec![question.texture];
+    if kind.has_sampler() {
+        args.push(question.sampler);
+    }
+    let mut present = 0u32;
+    for (i, operand) in operands.iter().enumerate() {
+        if let Some(term) = operand {
+            present |= 1 << i;
+            args.push(*term);
+        }
+    }
+    // The machine has the number of layers in component 3, nir in component 2. As `TextureAnswer` has it.
+    let (component, floats) = match kind {
+        TextureKind::Size | TextureKind::BufferSize => (component.min(2), false),
+        TextureKind::Info | TextureKind::LodQuery => (component, false),
+        _ => (component, ty.is_float()),
+    };
+    let number = kind.number();
+    let name = format!("texture {number} {present:x} {} .{component}", if floats { "float" } else { "int" });
+    let word = apply(terms, 32, &name, &args);
+    if floats && ty == Type::F16 {
+        let half = terms.fconvert(Format::F32, Format::F16, Rounding::Even, word);
+        return terms.zext(16, 32, half);
+    }
+    if floats || matches!(kind, TextureKind::Size | TextureKind::BufferSize | TextureKind::Info | TextureKind::LodQuery) {
+        return word;
+    }
+    // Integers of an answer are small, whatever the type.
+    low(terms, word, 16)
+}
+
+/// Whether the lane is a helper now.
+pub fn helper_now<O: Oracle>(machine: &mut Machine<'_, O>, launch: Launch) -> Term {
+    let helper = is_helper(machine.terms, launch);
+    let demoted = machine.read(slot::DEMOTED).bits;
+    machine.terms.or(1, helper, demoted)
+}
+
+/// Demotes the lane if `condition` holds.
+pub fn demote<O: Oracle>(machine: &mut Machine<'_, O>, condition: Term) {
+    let demoted = machine.read(slot::DEMOTED).bits;
+    let demoted = machine.terms.or(1, demoted, condition);
+    let value = Value::defined(machine.terms, demoted);
+    machine.write(slot::DEMOTED, value);
+}
+

@@ -3,8 +3,10 @@
 //! Every engine is asked the same way, so that tables of verdicts (the kill matrix, equivalent pairs, agreement) know none of
 //! them by itself. A panic of an engine is a verdict, too: unknown.
 
+use super::proofs::{by_contents, by_smt};
 use super::{Snapshot, Unknown, Verdict, compare_snapshots};
-use crate::contents::{self, Failure};
+use crate::contents;
+use crate::equivalence::Limits;
 use crate::panics::{Panicked, catch};
 use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
@@ -23,17 +25,20 @@ pub enum Engine {
     Interpreter,
     /// Proves that registers hold what they should.
     Contents,
+    /// Proves that both sides compute the same, on terms and with a solver.
+    Smt,
 }
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Interpreter, Self::Contents];
+    pub const ALL: [Self; 3] = [Self::Interpreter, Self::Contents, Self::Smt];
 
     /// The name in tables and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Interpreter => "interpreter",
             Self::Contents => "contents",
+            Self::Smt => "smt",
         }
     }
 
@@ -60,18 +65,12 @@ impl Engine {
         match self {
             Self::Interpreter => Some(compare_snapshots(before, after, machine, envs).0),
             Self::Contents => {
-                let (Snapshot::Ir3(before), Snapshot::Ir3(after)) = (before, after) else { return None };
                 if stage.is_some_and(|stage| !contents::moves_values(stage)) {
                     return None;
                 }
-                Some(match contents::prove(before, after, machine) {
-                    Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
-                    Err(Failure::Unsupported { site, what }) => {
-                        Verdict::Unknown(Unknown::Unsupported(format!("{site}: {what}")))
-                    }
-                    Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),
-                })
+                by_contents(before, after, machine)
             }
+            Self::Smt => Some(by_smt(before, after, machine, &Limits::default())),
         }
     }
 }

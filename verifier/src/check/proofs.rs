@@ -36,7 +36,7 @@ pub struct Proved {
     pub time: Duration,
 }
 
-/// Environments that a boundary without a proof is run in, to see whether it is wrong.
+/// Environments that both sides are run in where there is no proof.
 const ATTACKS: u64 = 8;
 
 impl Provers {
@@ -95,8 +95,8 @@ impl Provers {
                 before = after;
             }
         });
-        if let Err(Panicked { message, .. }) = done {
-            let verdict = Verdict::Unknown(Unknown::Crashed(message));
+        if let Err(Panicked { message, place }) = done {
+            let verdict = Verdict::Unknown(Unknown::Crashed(format!("{message}, at {place}")));
             verdicts.push(Proved { stage: at, engine: "prover", verdict, time: Duration::ZERO });
         }
         verdicts
@@ -106,33 +106,44 @@ impl Provers {
     pub fn boundary(&self, stage: Stage, before: &Snapshot, after: &Snapshot, target: &Target) -> Option<Proved> {
         let start = ThreadTime::now();
         let mut result = None;
-        if let (true, Snapshot::Ir3(from), Snapshot::Ir3(to)) = (self.contents && contents::moves_values(stage), before, after) {
-            let verdict = match contents::prove(from, to, target) {
-                Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
-                Err(contents::Failure::Unsupported { site, what }) => {
-                    Verdict::Unknown(Unknown::Unsupported(format!("{site}: {what}")))
-                }
-                Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),
-            };
-            result = Some(("contents", verdict));
+        if self.contents && contents::moves_values(stage) {
+            result = by_contents(before, after, target).map(|verdict| ("contents", verdict));
         }
         if let (None | Some((_, Verdict::Unknown(_))), Some(limits)) = (&result, &self.smt) {
-            let proof = equivalence::prove(program(before), program(after), target, limits, &mut Z3);
-            let verdict = match proof {
-                Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
-                Err(equivalence::Failure::Unsupported(what)) => Verdict::Unknown(Unknown::Unsupported(what)),
-                Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),
-            };
-            result = Some(("smt", verdict));
+            result = Some(("smt", by_smt(before, after, target, limits)));
         }
         let (engine, mut verdict) = result?;
-        // Without a proof it may be wrong: that is for the interpreter to say.
-        if matches!(verdict, Verdict::Unknown(_))
-            && let Some(refuted) = attack(before, after, target)
-        {
-            verdict = refuted;
+        if let Verdict::Refuted(refutation) = &mut verdict {
+            refutation.stage = stage.name();
         }
         Some(Proved { stage, engine, verdict, time: start.elapsed() })
+    }
+}
+
+/// What the register contents say; nothing of nir.
+pub(super) fn by_contents(before: &Snapshot, after: &Snapshot, target: &Target) -> Option<Verdict> {
+    let (Snapshot::Ir3(from), Snapshot::Ir3(to)) = (before, after) else { return None };
+    Some(match contents::prove(from, to, target) {
+        Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
+        Err(contents::Failure::Unsupported { site, what }) => {
+            Verdict::Unknown(Unknown::Unsupported(format!("{site}: {what}")))
+        }
+        Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),
+    })
+}
+
+/// What terms and a solver say. Where there is no proof both sides are run a few times: they may differ.
+pub(super) fn by_smt(before: &Snapshot, after: &Snapshot, target: &Target, limits: &Limits) -> Verdict {
+    let proof = equivalence::prove(program(before), program(after), target, limits, &mut Z3::default());
+    let unknown = match proof {
+        Ok(proof) => return Verdict::Proved { assumptions: proof.assumptions },
+        Err(equivalence::Failure::Unsupported(what)) => Unknown::Unsupported(what),
+        Err(failure) => Unknown::NotShown(failure.to_string()),
+    };
+    let envs: Vec<Env> = (0..ATTACKS).map(Env::from_seed).collect();
+    match compare_snapshots(before, after, target, &envs).0 {
+        Verdict::Refuted(refutation) => Verdict::Refuted(refutation),
+        _ => Verdict::Unknown(unknown),
     }
 }
 
@@ -141,11 +152,4 @@ fn program(snapshot: &Snapshot) -> Program<'_> {
         Snapshot::Nir(shader) => Program::Nir(shader),
         Snapshot::Ir3(program) => Program::Ir3(program),
     }
-}
-
-/// Runs both sides of a boundary a few times, until they differ.
-fn attack(before: &Snapshot, after: &Snapshot, target: &Target) -> Option<Verdict> {
-    let envs: Vec<Env> = (0..ATTACKS).map(Env::from_seed).collect();
-    let (verdict, _) = compare_snapshots(before, after, target, &envs);
-    matches!(verdict, Verdict::Refuted(_)).then_some(verdict)
 }

@@ -6,7 +6,7 @@
 
 use crate::symbolic::{Event, EventKind};
 use crate::terms::Term;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// An event of the source, and its results: for one that makes a version, that comes last.
@@ -23,12 +23,32 @@ pub struct Events {
     list: Vec<Happened>,
     /// How many of each memory the target has had.
     next: FxHashMap<EventKind, usize>,
+    /// Those that an event of the target is.
+    taken: FxHashSet<usize>,
 }
 
 impl Events {
     /// One more.
     pub fn push(&mut self, happened: Happened) {
         self.list.push(happened);
+    }
+
+    /// The results of an event that is the same as another: the same lanes meet with the same operands.
+    pub fn same(&self, event: &Event) -> Option<SmallVec<[Term; 4]>> {
+        let same = |happened: &&Happened| {
+            let other = &happened.event;
+            other.kind == event.kind
+                && other.what == event.what
+                && other.path == event.path
+                && other.args == event.args
+                && other.results == event.results
+        };
+        self.list.iter().find(same).map(|happened| happened.results.clone()).filter(|_| !makes_version(event.kind))
+    }
+
+    /// Whether an event of the target is this one.
+    pub fn is_taken(&self, at: usize) -> bool {
+        self.taken.contains(&at)
     }
 
     /// Those that an event of the target may be.
@@ -58,6 +78,7 @@ impl Events {
 
     /// An event of the target is this one.
     pub fn take(&mut self, at: usize, event: &Event, partners: &mut Partners) {
+        self.taken.insert(at);
         if makes_version(event.kind) {
             *self.next.entry(event.kind).or_default() += 1;
         } else {

@@ -34,6 +34,8 @@ struct Engine<'a> {
     /// Memories that may hold poison.
     poisonous: FxHashSet<Space>,
     partners: Partners,
+    /// There are no loops.
+    one_segment: bool,
     /// Where the segment at work begins, and whose it is.
     cut: Cut,
     side: Side,
@@ -134,6 +136,12 @@ impl Oracle for Engine<'_> {
         // A lane is never here.
         let never = terms.as_constant(event.path) == Some(0);
         if self.side == Side::Source {
+            // Where a lane comes to a block on one way only, nobody comes there on another with other operands.
+            if self.one_segment
+                && let Some(results) = self.events.same(&event)
+            {
+                return results;
+            }
             let results = fresh(terms, &event, self.cut, Side::Source);
             if let EventKind::Memory(space) = event.kind
                 && !self.holds_poison(space)
@@ -162,7 +170,9 @@ impl Oracle for Engine<'_> {
         // What is the same as it stands comes first.
         candidates.sort_by_key(|&at| {
             let source = &self.events.get(at).event;
-            source.path != event.path || source.args.iter().zip(&event.args).any(|(a, b)| a.bits != b.bits)
+            let differs =
+                source.path != event.path || source.args.iter().zip(&event.args).any(|(a, b)| a.bits != b.bits);
+            (differs, self.events.is_taken(at))
         });
         candidates.truncate(8);
         let mut why = None;
@@ -171,11 +181,14 @@ impl Oracle for Engine<'_> {
             self.counted += 1;
             let same_path = terms.eq(1, source.path, event.path);
             let differs = if !self.sweeper.holds(terms, &self.assumptions, same_path) {
-                Some("its path".to_owned())
+                Some(format!("its path {} for {}", terms.show(event.path), terms.show(source.path)))
             } else {
                 let args = || source.args.iter().zip(&event.args);
                 let bad = args().position(|(&a, &b)| !self.agrees(terms, source.path, a, b));
-                bad.map(|i| format!("operand {i}"))
+                bad.map(|i| {
+                    let [source, target] = [&source, &event].map(|event| terms.show(event.args[i].bits));
+                    format!("operand {i}, {target} for {source},")
+                })
             };
             let Some(differs) = differs else {
                 let results = self.events.get(at).results.clone();
@@ -242,6 +255,7 @@ pub(super) fn prove<S: Code, T: Code>(
         uniformity: Uniformity::default(),
         poisonous: FxHashSet::default(),
         partners: Partners::default(),
+        one_segment: loops == 0,
         cut: Cut::Entry,
         side: Side::Source,
         events: Events::default(),
@@ -317,7 +331,8 @@ fn one_round<S: Code, T: Code>(
         // The first time, later segments need the relation that this one finds.
         for (&number, ways) in &ways {
             let header = &mut engine.headers[number as usize];
-            if header.classes() == 0 && header.atoms().next().is_some() {
+            let asked = header.atoms().count();
+            if header.classes() == 0 && asked > 0 && ways.iter().all(|way| way.terms.len() == asked) {
                 let uniformity = &engine.uniformity;
                 header.refine(terms, ways, &|terms, term| uniformity.of(terms, term));
             }

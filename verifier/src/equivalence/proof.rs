@@ -34,8 +34,8 @@ struct Engine<'a> {
     /// Memories that may hold poison.
     poisonous: FxHashSet<Space>,
     partners: Partners,
-    /// There are no loops.
-    one_segment: bool,
+    /// The relation holds still: what it is for is to be shown.
+    last: bool,
     /// Where the segment at work begins, and whose it is.
     cut: Cut,
     side: Side,
@@ -137,7 +137,7 @@ impl Oracle for Engine<'_> {
         let never = terms.as_constant(event.path) == Some(0);
         if self.side == Side::Source {
             // Where a lane comes to a block on one way only, nobody comes there on another with other operands.
-            if self.one_segment
+            if event.alone
                 && let Some(results) = self.events.same(&event)
             {
                 return results;
@@ -255,7 +255,7 @@ pub(super) fn prove<S: Code, T: Code>(
         uniformity: Uniformity::default(),
         poisonous: FxHashSet::default(),
         partners: Partners::default(),
-        one_segment: loops == 0,
+        last: false,
         cut: Cut::Entry,
         side: Side::Source,
         events: Events::default(),
@@ -265,16 +265,30 @@ pub(super) fn prove<S: Code, T: Code>(
         found_poison: false,
         counted: 0,
     };
+    // First, what locations matter; then the relation; when it holds still, whether it is enough.
+    engine.sweeper.scouting = loops > 0;
+    let mut last = loops == 0;
     for round in 1..=ROUNDS {
         engine.partners = Partners::default();
         engine.failure = None;
         engine.counted = 0;
+        engine.last = last;
         let (changed, cuts) = one_round(source, target, &mut terms, &mut engine)?;
         if engine.sweeper.late {
             let at = engine.failure.take().map(|what| format!("; {what}")).unwrap_or_default();
             return Err(Failure::Time(at));
         }
         if changed {
+            last = loops == 0;
+            continue;
+        }
+        if engine.sweeper.scouting {
+            engine.sweeper.scouting = false;
+            engine.headers.iter_mut().for_each(Header::forget);
+            continue;
+        }
+        if !last {
+            last = true;
             continue;
         }
         return match engine.failure {
@@ -343,6 +357,9 @@ fn one_round<S: Code, T: Code>(
     if engine.headers.iter().any(Header::has_new) {
         engine.headers.iter_mut().for_each(Header::forget);
         return Ok((true, reached.len()));
+    }
+    if engine.sweeper.scouting {
+        return Ok((changed, reached.len()));
     }
     for (number, header) in engine.headers.iter_mut().enumerate() {
         let Some(ways) = ways.get(&(number as u32)) else { continue };
@@ -492,12 +509,13 @@ fn at_end<S: Code, T: Code>(
 fn discharge(terms: &mut Terms, engine: &mut Engine<'_>) {
     for Obligation { what, goal } in std::mem::take(&mut engine.obligations) {
         engine.counted += 1;
-        if engine.failure.is_some() {
+        if engine.failure.is_some() || !engine.last {
             continue;
         }
         if !engine.sweeper.holds(terms, &engine.assumptions, goal) {
             let cut = engine.cut;
-            engine.fail(|| format!("{what} (from {cut:?})"));
+            let goal = terms.show(goal);
+            engine.fail(|| format!("{what} (from {cut:?}): {goal}"));
         }
     }
 }

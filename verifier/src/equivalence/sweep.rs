@@ -41,6 +41,8 @@ pub struct Sweeper<'a> {
     alike: FxHashMap<(u32, Sample), SmallVec<[Term; 2]>>,
     /// What a term of the target was replaced by, in this segment.
     swept: FxHashMap<Term, Term>,
+    /// Nobody is to be asked: what locations there are is to be found out, no more.
+    pub scouting: bool,
     /// Questions put to the solver.
     pub queries: usize,
     /// Whether the limit of time has been reached.
@@ -59,6 +61,7 @@ impl<'a> Sweeper<'a> {
             known: FxHashSet::default(),
             alike: FxHashMap::default(),
             swept: FxHashMap::default(),
+            scouting: false,
             queries: 0,
             late: false,
         }
@@ -73,6 +76,9 @@ impl<'a> Sweeper<'a> {
 
     /// A term of the source, with all that it is made of.
     pub fn learn(&mut self, terms: &Terms, term: Term) {
+        if self.scouting {
+            return;
+        }
         let mut work = vec![term];
         while let Some(term) = work.pop() {
             if !self.known.insert(term) {
@@ -89,7 +95,7 @@ impl<'a> Sweeper<'a> {
 
     /// The source's term that a term of the target is equal to, if one is found; else the term as it is.
     pub fn sweep(&mut self, terms: &mut Terms, term: Term) -> Term {
-        if self.known.contains(&term) || terms.as_constant(term).is_some() {
+        if self.scouting || self.known.contains(&term) || terms.as_constant(term).is_some() {
             return term;
         }
         if let Some(&found) = self.swept.get(&term) {
@@ -143,6 +149,9 @@ impl<'a> Sweeper<'a> {
     pub fn holds(&mut self, terms: &mut Terms, assumptions: &[Term], goal: Term) -> bool {
         if terms.as_constant(goal) == Some(1) || assumptions.contains(&goal) {
             return true;
+        }
+        if self.scouting {
+            return false;
         }
         // A sample is a choice of values and of functions: one on which it does not hold settles it.
         let mut counterexample = [true; SAMPLES];

@@ -428,6 +428,7 @@ impl Ir3<'_> {
             Op::GatherConst { offset, index, width, to } => {
                 let index = self.read(index, machine);
                 let element = address(machine.terms, index.bits, *offset);
+                let element = machine.swept(element);
                 let word = self.constants.read(machine, self.code.launch, element);
                 let bits = width.of(machine.terms, word);
                 self.result(site, Write { loc: Loc::whole(*to), shared: false }, Value { bits, ..index }, machine);
@@ -470,6 +471,7 @@ impl Ir3<'_> {
         machine: &mut Machine<'_, O>,
     ) -> SmallVec<[(Term, u32); 8]> {
         let element = address(machine.terms, index.bits, offset);
+        let element = machine.swept(element);
         let mut list = SmallVec::new();
         for i in 0..array.length {
             let number = machine.terms.constant(32, i.into());

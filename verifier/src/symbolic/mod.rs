@@ -151,6 +151,8 @@ pub struct Event {
     pub results: SmallVec<[u8; 4]>,
     /// All lanes get the same results.
     pub uniform: bool,
+    /// Lanes come here from the entry only, on no way that leads through a loop.
+    pub alone: bool,
 }
 
 /// What somebody who watches a program being run on terms has to say.

@@ -236,9 +236,8 @@ impl<O: Oracle> Machine<'_, O> {
             if self.shared_slots.contains(&slot) {
                 continue;
             }
-            // Its value first: it is looked up among the writers so far.
-            let value = self.at_entry(block, slot);
             self.run.writers.entry(slot).or_default().push(block);
+            let value = self.at_entry(block, slot);
             let value = self.oracle.value(self.terms, value);
             self.run.nodes.get_mut(&block).expect("just made").entry.insert(slot, value);
         }
@@ -314,9 +313,8 @@ impl<O: Oracle> Machine<'_, O> {
                 path: self.path,
                 args: smallvec![value],
                 results: smallvec![1],
-                uniform: true,
-            };
-            let disagree = self.oracle.event(self.terms, event)[0];
+                uniform: true, alone: false };
+            let disagree = self.event(event)[0];
             value.poison = value.poison.map(|poison| self.terms.or(1, poison, disagree));
         }
         self.shared.entry(slot).or_default().push(SharedWrite { path: self.path, value });
@@ -361,6 +359,12 @@ impl<O: Oracle> Machine<'_, O> {
         choose(self.terms, condition, yes, no)
     }
 
+    /// A number that is part of a computation.
+    pub fn swept(&mut self, term: Term) -> Term {
+        let value = Value::defined(self.terms, term);
+        self.oracle.value(self.terms, value).bits
+    }
+
     /// What a location holds at the beginning of a block.
     fn at_entry(&mut self, block: u32, slot: Slot) -> Value {
         look_up(&mut self.run, self.terms, self.oracle, block, slot)
@@ -397,6 +401,11 @@ impl<O: Oracle> Machine<'_, O> {
         self.path = path;
     }
 
+    /// Whether lanes come here from the entry only.
+    fn is_alone(&self) -> bool {
+        self.run.cut == Cut::Entry && self.graph.loops.iter().all(|l| l.header > self.block)
+    }
+
     /// An event here.
     pub fn event(&mut self, event: Event) -> SmallVec<[Term; 4]> {
         let version = match event.kind {
@@ -404,6 +413,7 @@ impl<O: Oracle> Machine<'_, O> {
             EventKind::Constants => Some(slot::CONSTANTS),
             EventKind::Lanes | EventKind::OneLane => None,
         };
+        let event = Event { alone: self.is_alone(), ..event };
         let results = self.oracle.event(self.terms, event);
         if let (Some(version), Some(&bits)) = (version, results.last()) {
             let value = Value::defined(self.terms, bits);

@@ -199,9 +199,11 @@ impl Constants {
         {
             return value;
         }
-        // What the driver puts there may be among the words, so it belongs to the name.
         let mut name = "uniform file".to_owned();
-        if !self.params.is_empty() || !self.numbers.is_empty() {
+        // What the driver puts there may be the word that is read, so it belongs to the name.
+        let plain = machine.terms.as_constant(index).map(|word| word as u32 % CONST_WORDS);
+        let plain = plain.is_some_and(|word| !self.params.contains_key(&word) && !self.numbers.contains_key(&word));
+        if !plain && !(self.params.is_empty() && self.numbers.is_empty()) {
             let mut own: Vec<String> = self.params.iter().map(|(word, value)| format!("{word}:{value:?}")).collect();
             own.extend(self.numbers.iter().map(|(word, value)| format!("{word}={value:#x}")));
             own.sort_unstable();
@@ -357,7 +359,7 @@ pub fn store<O: Oracle>(
         let what = format!("store {} {width} of {}", space.name(), args.len());
         let kind = EventKind::Memory(space);
         let site = site * 16 + u64::from(component);
-        machine.event(Event { site, kind, what, path, args, results: smallvec![], uniform: space != Space::Scratch });
+        machine.event(Event { site, kind, what, path, args, results: smallvec![], uniform: space != Space::Scratch, alone: false });
     }
 }
 
@@ -394,7 +396,7 @@ pub fn atomic<O: Oracle>(
     let mut results: SmallVec<[u8; 4]> = smallvec![32; words];
     results.push(1);
     let kind = EventKind::Memory(space);
-    let bits = machine.event(Event { site, kind, what, path, args, results, uniform: false });
+    let bits = machine.event(Event { site, kind, what, path, args, results, uniform: false, alone: false });
     let poison = machine.terms.or(1, bits[words], helper);
     bits[..words].iter().map(|&word| Value::new(word, poison)).collect()
 }
@@ -412,8 +414,7 @@ pub fn store_constant<O: Oracle>(machine: &mut Machine<'_, O>, site: u64, word: 
         path,
         args,
         results: smallvec![],
-        uniform: true,
-    });
+        uniform: true, alone: false });
 }
 
 /// The size of a buffer, or a component of that of an image.

@@ -278,6 +278,11 @@ pub(super) fn prove<S: Code, T: Code>(
             let at = engine.failure.take().map(|what| format!("; {what}")).unwrap_or_default();
             return Err(Failure::Time(at));
         }
+        if std::env::var("DBG").is_ok() {
+            let classes: Vec<usize> = engine.headers.iter().map(Header::classes).collect();
+            let atoms: Vec<usize> = engine.headers.iter().map(|h| h.atoms().count()).collect();
+            eprintln!("round {round} changed {changed} scouting {} classes {classes:?} atoms {atoms:?} queries {} terms {}", engine.sweeper.scouting, engine.sweeper.queries, terms.len());
+        }
         if changed {
             last = loops == 0;
             continue;
@@ -353,8 +358,8 @@ fn one_round<S: Code, T: Code>(
         }
     }
     let mut changed = std::mem::take(&mut engine.found_poison);
-    // A location that was asked for in this round is in no class.
-    if engine.headers.iter().any(Header::has_new) {
+    // A location that was asked for in this round is in no class; nor is any of a loop that is not reached.
+    if engine.headers.iter().enumerate().any(|(number, header)| ways.contains_key(&(number as u32)) && header.has_new()) {
         engine.headers.iter_mut().for_each(Header::forget);
         return Ok((true, reached.len()));
     }

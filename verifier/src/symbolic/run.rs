@@ -190,6 +190,7 @@ impl<O: Oracle> Machine<'_, O> {
             if let Some(edges) = self.pending.remove(&loops[number].header) {
                 self.transition(Goal::Header(number as u32), edges);
             }
+            let others = !self.whole_wave_is_here(number);
             let effects = &self.graph.loops[number].effects;
             for &version in &effects.versions {
                 let name = format!("{} behind loop {number} from {:?}", world::version_name(version), self.run.cut);
@@ -198,13 +199,24 @@ impl<O: Oracle> Machine<'_, O> {
                 let value = Value::defined(self.terms, bits);
                 self.versions.insert(version, value);
             }
-            for &shared in &effects.shared {
+            for &shared in effects.shared.iter().filter(|_| others) {
                 let value = self.unknown();
                 // Written on a path that is nobody's.
                 let never = self.terms.constant(1, 0);
                 self.shared.entry(shared).or_default().push(SharedWrite { path: never, value });
             }
         }
+    }
+
+    /// Whether nobody runs a loop whose end is passed while the lane is on its way behind it: the wave leaves it as one (or, on
+    /// the way from the entry to the first loop, goes past it as one).
+    fn whole_wave_is_here(&self, number: usize) -> bool {
+        let alone = match self.run.cut {
+            Cut::Entry => number == 0,
+            Cut::Header(own) => own as usize == number,
+        };
+        let goes_there = self.run.transitions.iter().find(|transition| transition.goal == Goal::Header(number as u32));
+        alone && goes_there.is_none_or(|transition| self.is_uniform(transition.path))
     }
 
     /// A value of which nothing is known.

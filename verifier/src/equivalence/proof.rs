@@ -8,8 +8,7 @@ use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
 use crate::solver::Solver;
 use crate::symbolic::{
-    Code, Cut, Event, EventKind, Goal, Oracle, Run, Slot, UNIFORM, Uniformity, Value, is_helper, run, slot,
-    version_name,
+    Code, Cut, Event, EventKind, Facts, Goal, Oracle, Run, Slot, UNIFORM, Value, is_helper, run, slot, version_name,
 };
 use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,7 +29,7 @@ struct Obligation {
 struct Engine<'a> {
     sweeper: Sweeper<'a>,
     headers: Vec<Header>,
-    uniformity: Uniformity,
+    facts: Facts,
     /// Memories that may hold poison.
     poisonous: FxHashSet<Space>,
     partners: Partners,
@@ -100,6 +99,9 @@ impl Oracle for Engine<'_> {
                     return Value::defined(terms, bits);
                 }
                 let [bits, low, high] = Part::ALL.map(|part| header.term(terms, number, (side, at, part)));
+                if side == Side::Source {
+                    self.sweeper.learn(terms, bits);
+                }
                 Value { bits, poison: [low, high] }
             }
         }
@@ -199,7 +201,9 @@ impl Oracle for Engine<'_> {
         }
         if event.kind != EventKind::OneLane {
             let why = why.map_or_else(String::new, |why| format!(": {why} is not shown to be the same"));
-            self.fail(|| format!("the source has no `{}` like that of the target (site {}){why}", event.what, event.site));
+            self.fail(|| {
+                format!("the source has no `{}` like that of the target (site {}){why}", event.what, event.site)
+            });
         }
         fresh(terms, &event, self.cut, Side::Target)
     }
@@ -252,7 +256,7 @@ pub(super) fn prove<S: Code, T: Code>(
     let mut engine = Engine {
         sweeper: Sweeper::new(solver, *limits),
         headers: (0..loops).map(|_| Header::default()).collect(),
-        uniformity: Uniformity::default(),
+        facts: Facts::default(),
         poisonous: FxHashSet::default(),
         partners: Partners::default(),
         last: false,
@@ -277,11 +281,6 @@ pub(super) fn prove<S: Code, T: Code>(
         if engine.sweeper.late {
             let at = engine.failure.take().map(|what| format!("; {what}")).unwrap_or_default();
             return Err(Failure::Time(at));
-        }
-        if std::env::var("DBG").is_ok() {
-            let classes: Vec<usize> = engine.headers.iter().map(Header::classes).collect();
-            let atoms: Vec<usize> = engine.headers.iter().map(|h| h.atoms().count()).collect();
-            eprintln!("round {round} changed {changed} scouting {} classes {classes:?} atoms {atoms:?} queries {} terms {}", engine.sweeper.scouting, engine.sweeper.queries, terms.len());
         }
         if changed {
             last = loops == 0;
@@ -352,14 +351,14 @@ fn one_round<S: Code, T: Code>(
             let header = &mut engine.headers[number as usize];
             let asked = header.atoms().count();
             if header.classes() == 0 && asked > 0 && ways.iter().all(|way| way.terms.len() == asked) {
-                let uniformity = &engine.uniformity;
-                header.refine(terms, ways, &|terms, term| uniformity.of(terms, term));
+                header.refine(terms, ways, &engine.facts);
             }
         }
     }
     let mut changed = std::mem::take(&mut engine.found_poison);
     // A location that was asked for in this round is in no class; nor is any of a loop that is not reached.
-    if engine.headers.iter().enumerate().any(|(number, header)| ways.contains_key(&(number as u32)) && header.has_new()) {
+    if engine.headers.iter().enumerate().any(|(number, header)| ways.contains_key(&(number as u32)) && header.has_new())
+    {
         engine.headers.iter_mut().for_each(Header::forget);
         return Ok((true, reached.len()));
     }
@@ -368,8 +367,7 @@ fn one_round<S: Code, T: Code>(
     }
     for (number, header) in engine.headers.iter_mut().enumerate() {
         let Some(ways) = ways.get(&(number as u32)) else { continue };
-        let uniformity = &engine.uniformity;
-        changed |= header.refine(terms, ways, &|terms, term| uniformity.of(terms, term));
+        changed |= header.refine(terms, ways, &engine.facts);
     }
     Ok((changed, reached.len()))
 }
@@ -387,8 +385,8 @@ fn both<S: Code, T: Code>(
     engine.assumptions.clear();
     engine.obligations.clear();
     engine.sweeper.begin();
-    let uniformity = std::mem::take(&mut engine.uniformity);
-    let uniform = |terms: &Terms, term: Term| uniformity.of(terms, term);
+    let facts = std::mem::take(&mut engine.facts);
+    let uniform = |terms: &Terms, term: Term| facts.uniform(terms, term);
     engine.side = Side::Source;
     let source = run::run(source, cut, terms, engine, &uniform);
     engine.side = Side::Target;
@@ -398,7 +396,7 @@ fn both<S: Code, T: Code>(
         }
         Ok((source, run::run(target, cut, terms, engine, &uniform)?))
     });
-    engine.uniformity = uniformity;
+    engine.facts = facts;
     let (source, target) = target?;
     if let Some(event) = engine.events.left_over() {
         let what = format!("the target has no `{}` like that of the source (site {})", event.what, event.site);

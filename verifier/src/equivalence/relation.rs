@@ -1,7 +1,8 @@
 //! What locations of both programs agree at the headers of loops.
 //!
 //! An *atom* is the bits of a location of one of the programs, or the poison of one of its halves. The relation at a header is a
-//! partition of its atoms: what is in one class has the same value, which is a variable, or a constant. [`Header::refine`] is
+//! partition of its atoms: what is in one class has the same value, which is a variable, or a term that means the same everywhere
+//! (a constant, or what was computed in front of all loops). [`Header::refine`] is
 //! given the terms that the atoms have on every way to the header, and splits each class by them. So a class only ever gets
 //! smaller, and the partition that no round splits any more is kept by every segment, whatever it started from: all rounds
 //! before it were guesses.
@@ -9,9 +10,8 @@
 //! Which atoms there are is found as segments ask for locations: a location that nobody reads is in no class.
 
 use super::sweep::Side;
-use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
-use crate::symbolic::{Slot, UNIFORM, slot};
+use crate::symbolic::{Facts, Slot, UNIFORM, slot};
 use crate::terms::{Term, Terms};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -39,8 +39,8 @@ pub type Atom = (Side, Slot, Part);
 /// What a class holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holds {
-    /// Always the same number: of so many bits.
-    Constant(u32, u64),
+    /// What it held when the lane came to the first loop: a term of what does not change.
+    Fixed(Term),
     /// Something of so many bits; whether all lanes hold the same.
     Variable { width: u32, uniform: bool },
 }
@@ -94,7 +94,7 @@ impl Header {
             Some(class) => {
                 let class = *class;
                 match self.classes[class as usize] {
-                    Holds::Constant(width, bits) => terms.constant(width, bits),
+                    Holds::Fixed(term) => term,
                     Holds::Variable { width, uniform } => {
                         let prefix = if uniform { UNIFORM } else { "" };
                         let name = terms.name(&format!("{prefix}class {class} of {width} bits at loop {header}"));
@@ -116,7 +116,7 @@ impl Header {
     }
 
     /// Splits classes by the terms on all ways here. Whether anything has changed.
-    pub fn refine(&mut self, terms: &Terms, ways: &[Way], uniform: &dyn Fn(&Terms, Term) -> bool) -> bool {
+    pub fn refine(&mut self, terms: &Terms, ways: &[Way], facts: &Facts) -> bool {
         if ways.is_empty() {
             return false;
         }
@@ -139,8 +139,8 @@ impl Header {
             let old = class.map(|class| self.classes[class as usize]);
             let width = terms.width(first);
             let same = key.1.iter().all(|&term| term == first);
-            let holds = match (terms.as_constant(first), old) {
-                (Some(bits), None | Some(Holds::Constant(..))) if same => Holds::Constant(width, bits),
+            let holds = match old {
+                None | Some(Holds::Fixed(_)) if same && facts.lasting(terms, first) => Holds::Fixed(first),
                 _ => {
                     let version = slot::is_version(slot);
                     let uniform = if version {
@@ -148,7 +148,7 @@ impl Header {
                     } else {
                         !matches!(old, Some(Holds::Variable { uniform: false, .. }))
                             && together
-                            && key.1.iter().all(|&term| uniform(terms, term))
+                            && key.1.iter().all(|&term| facts.uniform(terms, term))
                     };
                     Holds::Variable { width, uniform }
                 }

@@ -89,4 +89,3 @@ impl Graph {
         self.loops.binary_search_by_key(&header, |l| l.header).ok().map(|at| at as u32)
     }
 }
-

@@ -450,9 +450,7 @@ impl Ir3<'_> {
 
     fn input<O: Oracle>(&self, site: u64, input: &Input, machine: &mut Machine<'_, O>) {
         let word = match input.kind {
-            InputKind::System(value) => {
-                world::system_value(machine.terms, self.code.launch, value, input.component)
-            }
+            InputKind::System(value) => world::system_value(machine.terms, self.code.launch, value, input.component),
             InputKind::Attribute { base, component } => {
                 world::attribute(machine.terms, base.into(), u32::from(component) + input.component)
             }
@@ -483,13 +481,7 @@ impl Ir3<'_> {
         list
     }
 
-    fn gather<O: Oracle>(
-        &self,
-        array: &Elements,
-        offset: i32,
-        index: &Read,
-        machine: &mut Machine<'_, O>,
-    ) -> Value {
+    fn gather<O: Oracle>(&self, array: &Elements, offset: i32, index: &Read, machine: &mut Machine<'_, O>) -> Value {
         let index = self.read(index, machine);
         let elements = self.elements(array, offset, index, machine);
         let mut value = Value::undefined(machine.terms);
@@ -585,9 +577,7 @@ impl Ir3<'_> {
                 }
                 Place::Linear { base, index, scale: *scale, offset: *offset }
             }
-            op::Place::Texel(reads) => {
-                Place::Texel(reads.iter().take(4).map(|source| read(machine, source)).collect())
-            }
+            op::Place::Texel(reads) => Place::Texel(reads.iter().take(4).map(|source| read(machine, source)).collect()),
         };
         let mut poison = machine.terms.constant(1, 0);
         for value in &values {
@@ -792,7 +782,8 @@ impl Ir3<'_> {
     }
 
     fn scan<O: Oracle>(&self, site: u64, scan: &op::Scan, machine: &mut Machine<'_, O>) {
-        let mut args: SmallVec<[Value; 3]> = smallvec![self.read(&scan.src, machine), self.read(&scan.initial, machine)];
+        let mut args: SmallVec<[Value; 3]> =
+            smallvec![self.read(&scan.src, machine), self.read(&scan.initial, machine)];
         let exclusive_src = scan.exclusive_src.as_ref().map(|read| self.read(read, machine));
         let step = if scan.clusters { 8 } else { 1 };
         let parts = [
@@ -823,4 +814,3 @@ fn address(terms: &mut Terms, word: Term, offset: i32) -> Term {
     let offset = terms.constant(32, i64::from(offset) as u64);
     terms.add(32, index, offset)
 }
-

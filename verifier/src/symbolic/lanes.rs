@@ -38,7 +38,8 @@ pub fn across<O: Oracle>(
     let all_there = machine.terms.as_constant(poison) == Some(0);
     let path = machine.path();
     let uniform = matches!(result, Result::Uniform | Result::Missing);
-    let event = Event { site, kind: EventKind::Lanes, what, path, args, results: smallvec![bits, 1], uniform, alone: false };
+    let event =
+        Event { site, kind: EventKind::Lanes, what, path, args, results: smallvec![bits, 1], uniform, alone: false };
     let results = machine.event(event);
     let word = machine.terms.zext(bits.into(), 32, results[0]);
     if all_there && matches!(result, Result::Uniform | Result::Own) {

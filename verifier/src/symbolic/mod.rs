@@ -25,7 +25,7 @@ pub use graph::{Graph, Loop};
 pub use ir3::Ir3;
 pub use nir::Nir;
 pub use run::{Run, Transition};
-pub use world::{UNIFORM, Uniformity, is_helper, version_name};
+pub use world::{Facts, UNIFORM, is_helper, version_name};
 
 use crate::semantics::domain::Domain;
 use crate::semantics::env::Launch;

@@ -325,7 +325,9 @@ impl<O: Oracle> Machine<'_, O> {
                 path: self.path,
                 args: smallvec![value],
                 results: smallvec![1],
-                uniform: true, alone: false };
+                uniform: true,
+                alone: false,
+            };
             let disagree = self.event(event)[0];
             value.poison = value.poison.map(|poison| self.terms.or(1, poison, disagree));
         }

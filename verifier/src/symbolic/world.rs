@@ -19,37 +19,57 @@ use std::fmt::Write as _;
 /// What the names of variables begin with that are the same in all lanes.
 pub const UNIFORM: &str = "uniform ";
 
-/// Which terms are the same in all lanes: those of such variables. Functions of the same are the same.
+/// What is known of terms by the names of their variables.
 #[derive(Default)]
-pub struct Uniformity {
-    known: RefCell<FxHashMap<Term, bool>>,
+pub struct Facts {
+    uniform: RefCell<FxHashMap<Term, bool>>,
+    lasting: RefCell<FxHashMap<Term, bool>>,
 }
 
-impl Uniformity {
-    /// Whether all lanes have the same.
-    pub fn of(&self, terms: &Terms, term: Term) -> bool {
-        let mut known = self.known.borrow_mut();
-        let mut stack = vec![term];
-        while let Some(&top) = stack.last() {
-            if known.contains_key(&top) {
-                stack.pop();
-                continue;
-            }
-            let node = terms.node(top);
-            if let Op::Variable(name) = node.op {
-                known.insert(top, terms.text(name).starts_with(UNIFORM));
-                continue;
-            }
-            match node.args.iter().find(|arg| !known.contains_key(arg)) {
-                Some(&arg) => stack.push(arg),
-                None => {
-                    let all = node.args.iter().all(|arg| known[arg]);
-                    known.insert(top, all);
-                }
+impl Facts {
+    /// Whether all lanes have the same: functions of what is the same are the same.
+    pub fn uniform(&self, terms: &Terms, term: Term) -> bool {
+        all_variables(&self.uniform, terms, term, |name| name.starts_with(UNIFORM))
+    }
+
+    /// Whether a lane's term means the same wherever the lane is: it is made of what comes from outside, and of what happened to
+    /// the lane before it came to a loop.
+    pub fn lasting(&self, terms: &Terms, term: Term) -> bool {
+        all_variables(&self.lasting, terms, term, |name| !PASSING.iter().any(|part| name.contains(part)))
+    }
+}
+
+/// What the names of variables have in them that belong to a cut point or to a moment.
+const PASSING: [&str; 5] = [" at loop ", " behind loop ", " from Header", "unknown ", "common "];
+
+/// Whether all variables of a term have a name of a kind.
+fn all_variables(
+    known: &RefCell<FxHashMap<Term, bool>>,
+    terms: &Terms,
+    term: Term,
+    of_kind: impl Fn(&str) -> bool,
+) -> bool {
+    let mut known = known.borrow_mut();
+    let mut stack = vec![term];
+    while let Some(&top) = stack.last() {
+        if known.contains_key(&top) {
+            stack.pop();
+            continue;
+        }
+        let node = terms.node(top);
+        if let Op::Variable(name) = node.op {
+            known.insert(top, of_kind(terms.text(name)));
+            continue;
+        }
+        match node.args.iter().find(|arg| !known.contains_key(arg)) {
+            Some(&arg) => stack.push(arg),
+            None => {
+                let all = node.args.iter().all(|arg| known[arg]);
+                known.insert(top, all);
             }
         }
-        known[&term]
     }
+    known[&term]
 }
 
 /// What the name of a version begins with: only a lane's own memory is not that of all.
@@ -78,7 +98,14 @@ pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, compo
     use SystemValue::*;
     let uniform = matches!(
         value,
-        WorkgroupId | BaseWorkgroupId | NumWorkgroups | SubgroupId | BaseVertex | BaseInstance | DrawId | IsIndexedDraw
+        WorkgroupId
+            | BaseWorkgroupId
+            | NumWorkgroups
+            | SubgroupId
+            | BaseVertex
+            | BaseInstance
+            | DrawId
+            | IsIndexedDraw
             | Opaque(_)
     );
     let name = format!("{}{value:?}.{component}", if uniform { UNIFORM } else { "" });
@@ -296,8 +323,7 @@ impl Target {
         let (component, high) = if bits == 64 { (number / 2, number % 2) } else { (number, 0) };
         match &self.place {
             &Place::Linear { base, index, scale, offset } => {
-                let address =
-                    linear_address(terms, self.space, (base, index), (scale, offset), component, bits / 8);
+                let address = linear_address(terms, self.space, (base, index), (scale, offset), component, bits / 8);
                 let high = terms.constant(64, u64::from(high) * 4);
                 args.push(terms.add(64, address, high));
             }
@@ -350,8 +376,7 @@ pub fn store<O: Oracle>(
     }
     for &(component, value) in data {
         let element = target.element(machine.terms, component, bits);
-        let mut args: SmallVec<[Value; 4]> =
-            element.iter().map(|&term| Value::new(term, target.poison)).collect();
+        let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::new(term, target.poison)).collect();
         let width = if space == Space::Image { 32 } else { bits.min(32) };
         let stored = low(machine.terms, value.bits, width.into());
         let poison = value.any_poison(machine.terms);
@@ -359,7 +384,16 @@ pub fn store<O: Oracle>(
         let what = format!("store {} {width} of {}", space.name(), args.len());
         let kind = EventKind::Memory(space);
         let site = site * 16 + u64::from(component);
-        machine.event(Event { site, kind, what, path, args, results: smallvec![], uniform: space != Space::Scratch, alone: false });
+        machine.event(Event {
+            site,
+            kind,
+            what,
+            path,
+            args,
+            results: smallvec![],
+            uniform: space != Space::Scratch,
+            alone: false,
+        });
     }
 }
 
@@ -414,7 +448,9 @@ pub fn store_constant<O: Oracle>(machine: &mut Machine<'_, O>, site: u64, word: 
         path,
         args,
         results: smallvec![],
-        uniform: true, alone: false });
+        uniform: true,
+        alone: false,
+    });
 }
 
 /// The size of a buffer, or a component of that of an image.
@@ -468,7 +504,8 @@ pub fn answer(terms: &mut Terms, question: &Question, component: u32, ty: Type) 
         let half = terms.fconvert(Format::F32, Format::F16, Rounding::Even, word);
         return terms.zext(16, 32, half);
     }
-    if floats || matches!(kind, TextureKind::Size | TextureKind::BufferSize | TextureKind::Info | TextureKind::LodQuery) {
+    if floats || matches!(kind, TextureKind::Size | TextureKind::BufferSize | TextureKind::Info | TextureKind::LodQuery)
+    {
         return word;
     }
     // Integers of an answer are small, whatever the type.
@@ -489,4 +526,3 @@ pub fn demote<O: Oracle>(machine: &mut Machine<'_, O>, condition: Term) {
     let value = Value::defined(machine.terms, demoted);
     machine.write(slot::DEMOTED, value);
 }
-

@@ -127,10 +127,7 @@ impl Verify {
 
     fn provers(&self) -> Option<Provers> {
         let limits = Limits { time: self.timeout, ..Limits::default() };
-        let provers = Provers {
-            contents: self.asks(Engine::Contents),
-            smt: self.asks(Engine::Smt).then_some(limits),
-        };
+        let provers = Provers { contents: self.asks(Engine::Contents), smt: self.asks(Engine::Smt).then_some(limits) };
         (provers.contents || provers.smt.is_some()).then_some(provers)
     }
 

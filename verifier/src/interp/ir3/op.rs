@@ -2,8 +2,8 @@
 
 use super::storage::{Loc, Read, Write};
 use crate::semantics::convert;
-use crate::semantics::memory::Atomic;
 use crate::semantics::domain::Domain;
+use crate::semantics::memory::Atomic;
 use crate::semantics::{Modify, One, Select, Three, Two};
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, Instr, ShuffleMode, Type};

@@ -155,16 +155,16 @@ impl Writer {
     }
 
     /// The float that bits are.
-    fn to_float(&mut self, f: Format, bits: &Atom) -> Atom {
+    fn float_of(&mut self, f: Format, bits: &Atom) -> Atom {
         self.bind(&format!("(_ to_fp {})", shape(f)), &[bits])
     }
 
     /// The bits of a float.
-    fn to_bits(&mut self, f: Format, float: &Atom) -> Atom {
+    fn bits_of(&mut self, f: Format, float: &Atom) -> Atom {
         let name = format!("|the bits of {}|", float.text);
         self.functions.insert(name.clone(), format!("() {}", sort(f.width())));
         let bits = Self::atom(name);
-        let back = self.to_float(f, &bits);
+        let back = self.float_of(f, &bits);
         let same = self.bind("=", &[&back, float]);
         let nan = self.number(f.width(), f.nan());
         let canonical = self.bind("=", &[&bits, &nan]);
@@ -182,7 +182,7 @@ impl Writer {
     }
 
     /// To an integer, clamped to what it can hold; 0 for a NaN.
-    fn to_int(&mut self, f: Format, w: u32, signed: bool, rounding: Rounding, a: &Atom) -> Atom {
+    fn int_of(&mut self, f: Format, w: u32, signed: bool, rounding: Rounding, a: &Atom) -> Atom {
         let integral = self.bind(&format!("fp.roundToIntegral {}", mode(rounding)), &[a]);
         let (op, high, most, low, least) = if signed {
             let low = self.power(f, w - 1, true);
@@ -294,9 +294,9 @@ impl Logic for Writer {
             // The semantics have binary64 for what is exact, and for 64 bits to the nearest.
             let rounding = if result == Format::F64 { Rounding::Even } else { rounding };
             let float = self.bind(&format!("(_ {op} {}) {}", shape(result), mode(rounding)), &[&args[0]]);
-            return Some(self.to_bits(result, &float));
+            return Some(self.bits_of(result, &float));
         }
-        let args: Vec<Atom> = args.iter().map(|arg| self.to_float(operand, arg)).collect();
+        let args: Vec<Atom> = args.iter().map(|arg| self.float_of(operand, arg)).collect();
         let args: Vec<&Atom> = args.iter().collect();
         let float = match op {
             FloatOp::Add(_) => self.bind("fp.add RNE", &args),
@@ -308,11 +308,11 @@ impl Logic for Writer {
                 self.bind(&format!("(_ to_fp {}) {}", shape(to), mode(rounding)), &args)
             }
             FloatOp::ToInt { from, width, signed, rounding } => {
-                return Some(self.to_int(from, width.into(), signed, rounding, args[0]));
+                return Some(self.int_of(from, width.into(), signed, rounding, args[0]));
             }
             _ => return None,
         };
-        Some(self.to_bits(result, &float))
+        Some(self.bits_of(result, &float))
     }
 
     fn truth(&mut self, value: bool) -> Atom {

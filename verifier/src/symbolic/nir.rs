@@ -17,15 +17,15 @@ use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-/// Where a block of the list of operations ends, and how.
+/// How a block of the list of operations ends.
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum Exit {
     /// By a choice: the row that is tested, and the blocks.
     If(R, u32, u32),
     /// By going on.
     Jump(u32),
     /// The lane is done.
-    End,
+    Done,
 }
 
 /// A shader to be run on terms.
@@ -33,7 +33,7 @@ pub struct Nir<'a> {
     code: &'a Decoded,
     graph: Graph,
     /// Of each block its operations, and how it ends.
-    blocks: Vec<(std::ops::Range<usize>, End)>,
+    blocks: Vec<(std::ops::Range<usize>, Exit)>,
     fixed: FxHashMap<Slot, u32>,
     constants: Constants,
     none: FxHashSet<Slot>,
@@ -86,20 +86,20 @@ impl<'a> Nir<'a> {
             let stop = starts.get(i + 1).map_or(ops.len(), |&next| next as usize);
             let next = i as u32 + 1;
             let end = match ops[stop - 1] {
-                Op::If { condition, otherwise, .. } => End::If(condition, next, block_at(otherwise as usize + 1)),
-                Op::Else { end, .. } => End::Jump(block_at(end as usize + 1)),
-                Op::Break { slot, .. } => End::Jump(block_at(exits[&slot] + 1)),
-                Op::Continue { slot, .. } => End::Jump(block_at(gathers[&slot])),
-                Op::Again { start } => End::Jump(block_at(start as usize)),
-                Op::Return { .. } | Op::End => End::End,
-                _ => End::Jump(next),
+                Op::If { condition, otherwise, .. } => Exit::If(condition, next, block_at(otherwise as usize + 1)),
+                Op::Else { end, .. } => Exit::Jump(block_at(end as usize + 1)),
+                Op::Break { slot, .. } => Exit::Jump(block_at(exits[&slot] + 1)),
+                Op::Continue { slot, .. } => Exit::Jump(block_at(gathers[&slot])),
+                Op::Again { start } => Exit::Jump(block_at(start as usize)),
+                Op::Return { .. } | Op::End => Exit::Done,
+                _ => Exit::Jump(next),
             };
             blocks.push((start as usize..stop, end));
         }
         let successors = blocks.iter().map(|(_, end)| match *end {
-            End::If(_, yes, no) => smallvec![yes, no],
-            End::Jump(to) => smallvec![to],
-            End::End => smallvec![],
+            Exit::If(_, yes, no) => smallvec![yes, no],
+            Exit::Jump(to) => smallvec![to],
+            Exit::Done => smallvec![],
         });
         let effects = |block: u32| {
             let mut effects = Effects::default();
@@ -171,15 +171,15 @@ impl Code for Nir<'_> {
         }
         let always = machine.terms.constant(1, 1);
         match *end {
-            End::If(condition, yes, no) => {
+            Exit::If(condition, yes, no) => {
                 let value = machine.read(condition);
                 let taken = condition_of(machine, value, "a branch on an undefined condition");
                 machine.leave(yes, taken, SmallVec::new());
                 let otherwise = machine.terms.not(1, taken);
                 machine.leave(no, otherwise, SmallVec::new());
             }
-            End::Jump(to) => machine.leave(to, always, SmallVec::new()),
-            End::End => machine.end(),
+            Exit::Jump(to) => machine.leave(to, always, SmallVec::new()),
+            Exit::Done => machine.end(),
         }
         Ok(())
     }

@@ -230,7 +230,8 @@ impl Constants {
         // What the driver puts there may be the word that is read, so it belongs to the name.
         let plain = machine.terms.as_constant(index).map(|word| word as u32 % CONST_WORDS);
         let plain = plain.is_some_and(|word| !self.params.contains_key(&word) && !self.numbers.contains_key(&word));
-        if !plain && !(self.params.is_empty() && self.numbers.is_empty()) {
+        let own = !self.params.is_empty() || !self.numbers.is_empty();
+        if own && !plain {
             let mut own: Vec<String> = self.params.iter().map(|(word, value)| format!("{word}:{value:?}")).collect();
             own.extend(self.numbers.iter().map(|(word, value)| format!("{word}={value:#x}")));
             own.sort_unstable();

@@ -1,0 +1,90 @@
+//! Proofs on terms: what is the same is proved, with its loops as they are, and what is not the same never is.
+
+use ir3_compiler::nir::{Shader, text};
+use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::target::Target;
+use ir3_verifier::check::kill_matrix::Mutants;
+use ir3_verifier::check::{Provers, Snapshot, Verdict};
+use ir3_verifier::equivalence::{self, Failure, Limits, Program, Proof};
+use ir3_verifier::rewrites::pairs;
+use ir3_verifier::solver::{Budget, Z3};
+use std::time::Duration;
+
+fn gpu() -> Target {
+    Target::by_name("a660").expect("a GPU")
+}
+
+fn of(snapshot: &Snapshot) -> Program<'_> {
+    match snapshot {
+        Snapshot::Nir(shader) => Program::Nir(shader),
+        Snapshot::Ir3(program) => Program::Ir3(program),
+    }
+}
+
+/// Enough for small programs, and soon over for those that cannot be proved.
+const LIMITS: Limits = Limits {
+    query: Budget { rlimit: 400_000, time: Duration::from_millis(500) },
+    time: Duration::from_millis(800),
+};
+
+fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
+    equivalence::prove(of(source), of(target), &gpu(), &LIMITS, &mut Z3::default())
+}
+
+/// `IR3_MUTATIONS` times as many as in an ordinary run.
+fn times() -> usize {
+    std::env::var("IR3_MUTATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+#[test]
+fn no_planted_miscompilation_is_proved() {
+    let machine = gpu();
+    let mutants = Mutants::new(0x70_726f_6f66, 40, &machine);
+    for mutant in mutants.take(120 * times()) {
+        let proof = prove(&mutant.before, &mutant.after);
+        let from = format!("{} behind {} in {:#x} ({:?})", mutant.kind, mutant.stage.name(), mutant.seed, mutant.profile);
+        assert!(proof.is_err(), "a miscompilation is proved: {from}: {proof:?}");
+    }
+}
+
+#[test]
+fn rewrites_that_no_stage_makes_are_proved() {
+    let machine = gpu();
+    let count = 81 * times();
+    let mut open = Vec::new();
+    for pair in pairs(0x7061_6972, &machine).take(count) {
+        if let Err(failure) = prove(&pair.source, &pair.target) {
+            open.push(format!("{}: {failure}", pair.kind));
+        }
+    }
+    assert!(open.len() * 10 <= count * 4, "{} of {count} are not proved:\n{}", open.len(), open.join("\n"));
+}
+
+fn shader(source: &str) -> Shader {
+    text::read(source).expect("a shader")
+}
+
+/// A loop that nobody could unroll: how often it goes round is an input.
+const LOOP: &str = include_str!("../../corpus/control-flow/fibonacci.nir");
+
+#[test]
+fn loops_are_proved_as_they_are() {
+    let machine = gpu();
+    let provers = Provers { contents: true, smt: Some(Limits::default()) };
+    let rows = provers.program(&shader(LOOP), &machine, &Options::default(), None);
+    assert!(rows.iter().any(|row| row.stage == Stage::Select && row.engine == "smt"));
+    for row in rows {
+        assert!(matches!(row.verdict, Verdict::Proved { .. }), "{}: {:?}", row.stage.name(), row.verdict);
+    }
+}
+
+#[test]
+fn the_order_of_the_operands_of_a_loop_matters() {
+    let machine = gpu();
+    let source = shader(LOOP);
+    let text = LOOP.replacen("iadd", "isub", 1);
+    assert_ne!(text, LOOP);
+    let other = pipeline::select(&shader(&text), &machine).expect("a program");
+    let [before, after] = [Snapshot::Nir(Box::new(source)), Snapshot::Ir3(Box::new(other))];
+    assert!(matches!(prove(&before, &after), Err(Failure::NotShown(_))));
+}

@@ -22,10 +22,8 @@ fn of(snapshot: &Snapshot) -> Program<'_> {
 }
 
 /// Enough for small programs, and soon over for those that cannot be proved.
-const LIMITS: Limits = Limits {
-    query: Budget { rlimit: 400_000, time: Duration::from_millis(500) },
-    time: Duration::from_millis(800),
-};
+const LIMITS: Limits =
+    Limits { query: Budget { rlimit: 400_000, time: Duration::from_millis(500) }, time: Duration::from_millis(800) };
 
 fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
     equivalence::prove(of(source), of(target), &gpu(), &LIMITS, &mut Z3::default())
@@ -42,7 +40,8 @@ fn no_planted_miscompilation_is_proved() {
     let mutants = Mutants::new(0x70_726f_6f66, 40, &machine);
     for mutant in mutants.take(120 * times()) {
         let proof = prove(&mutant.before, &mutant.after);
-        let from = format!("{} behind {} in {:#x} ({:?})", mutant.kind, mutant.stage.name(), mutant.seed, mutant.profile);
+        let from =
+            format!("{} behind {} in {:#x} ({:?})", mutant.kind, mutant.stage.name(), mutant.seed, mutant.profile);
         assert!(proof.is_err(), "a miscompilation is proved: {from}: {proof:?}");
     }
 }

@@ -37,6 +37,7 @@ use crate::semantics::domain::{Format, Function, Rounding};
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::collections::hash_map::Entry;
 
 /// An expression.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -236,9 +237,10 @@ impl Terms {
     /// The node, as it stands: nothing is normalised.
     fn intern(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
         let node = Node { op, width: width as u8, args: SmallVec::from_slice(args) };
-        if let Some(&term) = self.numbers.get(&node) {
-            return term;
-        }
+        let entry = match self.numbers.entry(node) {
+            Entry::Occupied(known) => return *known.get(),
+            Entry::Vacant(entry) => entry,
+        };
         let depth = match op {
             Op::Not | Op::And | Op::Xor | Op::Add | Op::Mul | Op::Ite | Op::Concat | Op::Zext | Op::Sext => {
                 let below = args.iter().map(|&arg| self.depths[arg]).max().unwrap_or(0);
@@ -246,9 +248,9 @@ impl Terms {
             }
             _ => 0,
         };
-        let term = self.nodes.push(node.clone());
+        let term = self.nodes.push(entry.key().clone());
         self.depths[term] = depth;
-        self.numbers.insert(node, term);
+        entry.insert(term);
         term
     }
 

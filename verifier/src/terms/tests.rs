@@ -1,4 +1,5 @@
 //! Every constructor against arithmetic on numbers, on random expressions.
 
+mod exhaustive;
 mod properties;
 mod rules;

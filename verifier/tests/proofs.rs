@@ -4,7 +4,7 @@ use ir3_compiler::nir::{Shader, text};
 use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::kill_matrix::Mutants;
-use ir3_verifier::check::{Provers, Snapshot, Verdict};
+use ir3_verifier::check::{Provers, Smt, Snapshot, Verdict};
 use ir3_verifier::equivalence::{self, Failure, Limits, Program, Proof};
 use ir3_verifier::rewrites::pairs;
 use ir3_verifier::solver::{Budget, Z3};
@@ -69,7 +69,7 @@ const LOOP: &str = include_str!("../../corpus/control-flow/fibonacci.nir");
 #[test]
 fn loops_are_proved_as_they_are() {
     let machine = gpu();
-    let provers = Provers { contents: true, smt: Some(Limits::default()) };
+    let provers = Provers { contents: true, smt: Some(Smt::default()) };
     let rows = provers.program(&shader(LOOP), &machine, &Options::default(), None);
     assert!(rows.iter().any(|row| row.stage == Stage::Select && row.engine == "smt"));
     for row in rows {

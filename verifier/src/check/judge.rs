@@ -3,10 +3,9 @@
 //! Every engine is asked the same way, so that tables of verdicts (the kill matrix, equivalent pairs, agreement) know none of
 //! them by itself. A panic of an engine is a verdict, too: unknown.
 
-use super::proofs::{by_contents, by_smt};
-use super::{Snapshot, Unknown, Verdict, compare_snapshots};
+use super::proofs::by_contents;
+use super::{Smt, Snapshot, Unknown, Verdict, compare_snapshots};
 use crate::contents;
-use crate::equivalence::Limits;
 use crate::panics::{Panicked, catch};
 use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
@@ -70,7 +69,7 @@ impl Engine {
                 }
                 by_contents(before, after, machine)
             }
-            Self::Smt => Some(by_smt(before, after, machine, &Limits::default())),
+            Self::Smt => Some(Smt::default().judge(before, after, machine)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Planted miscompilations: random single changes behind a stage that make a difference, for every engine to find.
 //!
-//! A mutant is a boundary of a random program's compilation, with one change (of [`mutate::KINDS`](crate::mutate::KINDS)) in
+//! A mutant is a boundary of a random program's compilation, with one change (of [`mutate::KINDS`]) in
 //! the program behind the stage. It is kept if it is a valid program still, and if the interpreter shows in one of several
 //! environments that it differs from the program in front of the stage. So no engine may prove one, and what an engine that
 //! looks for counterexamples does not refute it has missed.

@@ -16,6 +16,7 @@ pub mod judge;
 pub mod kill_matrix;
 mod proofs;
 mod rules;
+mod smt;
 mod verdict;
 
 use checker::target_fuel;
@@ -24,4 +25,5 @@ pub use checker::{
     run_snapshot,
 };
 pub use proofs::{Proved, Provers};
+pub use smt::Smt;
 pub use verdict::{Check, Summary, Unknown, Verdict};

@@ -1,12 +1,9 @@
 //! The proving engines on one compilation: each stage that changed something.
 
-use super::checker::{compare_snapshots, refusal};
-use super::{Plant, Snapshot, Unknown, Verdict};
+use super::checker::refusal;
+use super::{Plant, Smt, Snapshot, Unknown, Verdict};
 use crate::contents;
-use crate::equivalence::{self, Limits, Program};
 use crate::panics::{Panicked, catch};
-use crate::semantics::env::Env;
-use crate::solver::Z3;
 use cpu_time::ThreadTime;
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::{self, Change, CompileError, Options, Stage};
@@ -15,12 +12,12 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 /// Which engines prove, the first one first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Provers {
     /// Register contents, behind the stages that only move values about.
     pub contents: bool,
     /// Terms and a solver, behind any stage, for what is not proved by then.
-    pub smt: Option<Limits>,
+    pub smt: Option<Smt>,
 }
 
 /// The verdict of a prover on a boundary.
@@ -35,9 +32,6 @@ pub struct Proved {
     /// CPU time.
     pub time: Duration,
 }
-
-/// Environments that both sides are run in where there is no proof.
-const ATTACKS: u64 = 8;
 
 impl Provers {
     /// Compiles a program and says of each stage that changed something whether that is proved. A stage that refuses the
@@ -109,8 +103,8 @@ impl Provers {
         if self.contents && contents::moves_values(stage) {
             result = by_contents(before, after, target).map(|verdict| ("contents", verdict));
         }
-        if let (None | Some((_, Verdict::Unknown(_))), Some(limits)) = (&result, &self.smt) {
-            result = Some(("smt", by_smt(before, after, target, limits)));
+        if let (None | Some((_, Verdict::Unknown(_))), Some(smt)) = (&result, &self.smt) {
+            result = Some(("smt", smt.judge(before, after, target)));
         }
         let (engine, mut verdict) = result?;
         if let Verdict::Refuted(refutation) = &mut verdict {
@@ -130,26 +124,4 @@ pub(super) fn by_contents(before: &Snapshot, after: &Snapshot, target: &Target) 
         }
         Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),
     })
-}
-
-/// What terms and a solver say. Where there is no proof both sides are run a few times: they may differ.
-pub(super) fn by_smt(before: &Snapshot, after: &Snapshot, target: &Target, limits: &Limits) -> Verdict {
-    let proof = equivalence::prove(program(before), program(after), target, limits, &mut Z3::default());
-    let unknown = match proof {
-        Ok(proof) => return Verdict::Proved { assumptions: proof.assumptions },
-        Err(equivalence::Failure::Unsupported(what)) => Unknown::Unsupported(what),
-        Err(failure) => Unknown::NotShown(failure.to_string()),
-    };
-    let envs: Vec<Env> = (0..ATTACKS).map(Env::from_seed).collect();
-    match compare_snapshots(before, after, target, &envs).0 {
-        Verdict::Refuted(refutation) => Verdict::Refuted(refutation),
-        _ => Verdict::Unknown(unknown),
-    }
-}
-
-fn program(snapshot: &Snapshot) -> Program<'_> {
-    match snapshot {
-        Snapshot::Nir(shader) => Program::Nir(shader),
-        Snapshot::Ir3(program) => Program::Ir3(program),
-    }
 }

@@ -2,18 +2,18 @@
 //!
 //! Both are cut at their entries and at the headers of their loops, and each segment is run once on terms
 //! ([`symbolic`](crate::symbolic)). The proof is a simulation: if both programs are at the same cut point, with locations that
-//! agree as the *relation* there says ([`relation`]), then both go on to the same next cut point, do the same on the way to what can
+//! agree as the *relation* there says (`relation`), then both go on to the same next cut point, do the same on the way to what can
 //! be seen, and agree there as the relation says. By induction over the cut points that a lane passes, both programs
 //! do the same for ever; and as it holds for every lane, and both programs run their waves in the same order
 //! ([`symbolic::graph`](crate::symbolic::graph)), it holds for operations across lanes and for memory.
 //!
 //! - The relation at a header is a partition of the locations of both programs into classes that hold the same value. It begins with all that
 //!   is equal on the first way in, and a class is split where a segment makes its members differ, until nothing splits: the
-//!   largest relation that the segments keep ([`relation`]).
+//!   largest relation that the segments keep (`relation`).
 //! - What the target computes is *swept* at once: a term that the source does not have is compared, on samples, with those that it has,
-//!   and where the solver shows that they are equal the source's term takes its place ([`sweep`]). So a query holds one
+//!   and where the solver shows that they are equal the source's term takes its place (`sweep`). So a query holds one
 //!   instruction's difference.
-//! - What is left, at the end, are obligations: paths and outputs that must be equal wherever the source has a meaning ([`proof`]).
+//! - What is left, at the end, are obligations: paths and outputs that must be equal wherever the source has a meaning (`proof`).
 //!
 //! A proof that fails says nothing: the relation may have been too weak. Whether the programs differ is for the interpreter
 //! to say.
@@ -43,6 +43,14 @@ impl Default for Limits {
         let query = Budget { rlimit: 4_000_000, time: Duration::from_secs(2) };
         Self { query, time: Duration::from_secs(10) }
     }
+}
+
+/// That both programs compute with floats: a proof holds whatever the operations are, as long as both have the same.
+pub const FLOATS: &str = "floats uninterpreted";
+
+/// The names of all that a proof may take for granted.
+pub fn assumptions() -> impl Iterator<Item = &'static str> {
+    crate::lemmas::ALL.iter().map(|lemma| lemma.name).chain([FLOATS])
 }
 
 /// What was shown: for all inputs, the target does what the source does.

@@ -298,7 +298,7 @@ pub(super) fn prove<S: Code, T: Code>(
         return match engine.failure {
             Some(what) => Err(Failure::NotShown(what)),
             None => Ok(Proof {
-                assumptions: Vec::new(),
+                assumptions: assumptions(&terms, &engine),
                 cuts,
                 rounds: round,
                 queries: engine.sweeper.queries,
@@ -307,6 +307,15 @@ pub(super) fn prove<S: Code, T: Code>(
         };
     }
     Err(Failure::NotShown(format!("the relation still changes after {ROUNDS} rounds")))
+}
+
+/// What a proof takes for granted.
+fn assumptions(terms: &Terms, engine: &Engine<'_>) -> Vec<&'static str> {
+    let mut list: Vec<&'static str> = engine.sweeper.lemmas.iter().copied().collect();
+    if terms.has_float_arithmetic() {
+        list.push(super::FLOATS);
+    }
+    list
 }
 
 /// Runs all segments that are reached. Whether the relation has changed, and how many there were.

@@ -6,12 +6,14 @@
 //! segment.
 
 use super::Limits;
+use crate::lemmas;
 use crate::semantics::domain::Domain;
 use crate::solver::{Answer, Query, Solver};
 use crate::terms::{SAMPLES, Sample, Samples, Term, Terms};
 use cpu_time::ThreadTime;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// One of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,6 +45,8 @@ pub struct Sweeper<'a> {
     swept: FxHashMap<Term, Term>,
     /// Nobody is to be asked: what locations there are is to be found out, no more.
     pub scouting: bool,
+    /// The lemmas that were used, by name.
+    pub lemmas: BTreeSet<&'static str>,
     /// Questions put to the solver.
     pub queries: usize,
     /// Whether the limit of time has been reached.
@@ -62,6 +66,7 @@ impl<'a> Sweeper<'a> {
             alike: FxHashMap::default(),
             swept: FxHashMap::default(),
             scouting: false,
+            lemmas: BTreeSet::new(),
             queries: 0,
             late: false,
         }
@@ -101,6 +106,12 @@ impl<'a> Sweeper<'a> {
         if let Some(&found) = self.swept.get(&term) {
             return found;
         }
+        let found = self.look_for(terms, term);
+        self.swept.insert(term, found);
+        found
+    }
+
+    fn look_for(&mut self, terms: &mut Terms, term: Term) -> Term {
         let key = (terms.width(term), *self.samples.of(terms, term));
         let mut candidates = self.alike.get(&key).cloned().unwrap_or_default();
         // A number that it always is.
@@ -108,9 +119,16 @@ impl<'a> Sweeper<'a> {
         if key.1 == [first; SAMPLES] {
             candidates.insert(0, terms.constant(width, first));
         }
-        let found = candidates.into_iter().find(|&candidate| self.equal(terms, term, candidate)).unwrap_or(term);
-        self.swept.insert(term, found);
-        found
+        // What times out in every solver has been shown by other means.
+        for other in candidates.iter().copied().map(Some).chain([None]) {
+            if let Some((product, lemma)) = lemmas::apply_towards(terms, term, other)
+                && (self.known.contains(&product) || other == Some(product))
+            {
+                self.lemmas.insert(lemma);
+                return product;
+            }
+        }
+        candidates.into_iter().find(|&candidate| self.equal(terms, term, candidate)).unwrap_or(term)
     }
 
     /// Whether two terms are shown to be equal.

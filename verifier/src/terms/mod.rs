@@ -191,6 +191,12 @@ impl Terms {
         self.nodes.is_empty()
     }
 
+    /// Whether there is any arithmetic of floats; comparisons are none.
+    pub fn has_float_arithmetic(&self) -> bool {
+        let compares = |op| matches!(op, FloatOp::Eq(_) | FloatOp::Lt(_) | FloatOp::Le(_));
+        self.nodes.values().any(|node| matches!(node.op, Op::Float(op) if !compares(op)))
+    }
+
     /// A node.
     pub fn node(&self, term: Term) -> &Node {
         &self.nodes[term]

@@ -6,7 +6,7 @@ use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::check::{self, Check, Checker, ProgramReport, Proved, Provers, Snapshot, Summary, Verdict};
+use ir3_verifier::check::{self, Check, Checker, ProgramReport, Proved, Provers, Smt, Snapshot, Summary, Verdict};
 use ir3_verifier::equivalence::Limits;
 use ir3_verifier::mesa::input::{self, InputError};
 use ir3_verifier::plants::Plant;
@@ -14,6 +14,7 @@ use ir3_verifier::reduce;
 use ir3_verifier::report::bundle::{self, Case, Origin};
 use ir3_verifier::report::{self, Named};
 use ir3_verifier::semantics::env::Env;
+use ir3_verifier::solver::{Floats, cache::Cache};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -48,6 +49,15 @@ pub struct Verify {
     /// CPU time for the proof of a boundary, in seconds.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10s")]
     timeout: Duration,
+    /// Floats in proofs: functions of which nothing is known but that both sides have the same, or exact (slow).
+    #[arg(long, value_enum, value_name = "HOW", default_value = "uninterpreted")]
+    float: Float,
+    /// Folder for the queries of proofs, each as SMT-LIB 2.
+    #[arg(long, value_name = "DIR")]
+    emit_smt: Option<PathBuf>,
+    /// Folder of proofs that are kept from run to run.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
     /// Fail (exit code 3) unless every boundary of every program reached this.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
@@ -70,6 +80,12 @@ enum Engine {
     Contents,
     /// Proves that both sides compute the same, on terms and with a solver.
     Smt,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Float {
+    Uninterpreted,
+    Exact,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -125,10 +141,19 @@ impl Verify {
         self.engines.contains(&engine)
     }
 
-    fn provers(&self) -> Option<Provers> {
-        let limits = Limits { time: self.timeout, ..Limits::default() };
-        let provers = Provers { contents: self.asks(Engine::Contents), smt: self.asks(Engine::Smt).then_some(limits) };
-        (provers.contents || provers.smt.is_some()).then_some(provers)
+    fn provers(&self) -> Result<Option<Provers>, Failure> {
+        let floats = match self.float {
+            Float::Uninterpreted => Floats::Uninterpreted,
+            Float::Exact => Floats::Exact,
+        };
+        let smt = Smt {
+            limits: Limits { time: self.timeout, ..Limits::default() },
+            floats,
+            emit: self.emit_smt.clone(),
+            cache: self.cache.as_deref().map(Cache::new).transpose()?,
+        };
+        let provers = Provers { contents: self.asks(Engine::Contents), smt: self.asks(Engine::Smt).then_some(smt) };
+        Ok((provers.contents || provers.smt.is_some()).then_some(provers))
     }
 
     /// The programs of a path, and how many of them cannot be checked.
@@ -185,6 +210,7 @@ impl Verify {
             (None, None) => None,
         };
         let files = self.files()?;
+        let provers = self.provers()?;
         output::heading(format, WIDTH);
         'files: for path in &files {
             let (jobs, others) = match self.jobs(path, given.as_deref()) {
@@ -222,8 +248,8 @@ impl Verify {
                 }
                 summary.programs += 1;
                 summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
-                let proofs = match self.provers() {
-                    Some(provers) => job.prove(&provers),
+                let proofs = match &provers {
+                    Some(provers) => job.prove(provers),
                     None => Vec::new(),
                 };
                 summary.seconds += proofs.iter().map(|proved| proved.time.as_secs_f64()).sum::<f64>();

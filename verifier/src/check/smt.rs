@@ -1,0 +1,94 @@
+//! The engine of terms and a solver, on two programs.
+//!
+//! A proof is kept in a folder, if there is one, by the texts of the two programs: it says the same tomorrow. Anything else is found
+//! anew, since it depends on how long one tries.
+
+use super::{Snapshot, Unknown, Verdict, compare_snapshots};
+use crate::equivalence::{self, Failure, Limits, Program};
+use crate::semantics::env::Env;
+use crate::solver::cache::{Cache, Key};
+use crate::solver::smtlib::Recording;
+use crate::solver::{Floats, Solver, Z3};
+use ir3_compiler::{ir3, nir, target::Target};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Environments that both sides are run in where there is no proof.
+const ATTACKS: u64 = 8;
+
+/// How programs are compared.
+#[derive(Clone, Debug, Default)]
+pub struct Smt {
+    /// How hard to try.
+    pub limits: Limits,
+    /// What float operations mean.
+    pub floats: Floats,
+    /// The folder that queries are written to.
+    pub emit: Option<PathBuf>,
+    /// The folder of proofs.
+    pub cache: Option<Cache>,
+}
+
+impl Smt {
+    /// What it says. Where there is no proof both sides are run a few times: they may differ.
+    pub fn judge(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Verdict {
+        let key = self.cache.as_ref().map(|cache| (cache, self.key(before, after, target)));
+        if let Some((cache, key)) = key
+            && let Some(names) = cache.get::<Vec<String>>(key)
+            && let Some(assumptions) = names.iter().map(|name| known(name)).collect()
+        {
+            return Verdict::Proved { assumptions };
+        }
+        let mut solver: Box<dyn Solver> = match &self.emit {
+            None => Box::new(Z3 { floats: self.floats }),
+            Some(folder) => match Recording::new(Z3 { floats: self.floats }, folder, self.floats) {
+                Ok(recording) => Box::new(recording),
+                Err(error) => return Verdict::Unknown(Unknown::Unsupported(failed("make", folder, &error))),
+            },
+        };
+        let proof = equivalence::prove(program(before), program(after), target, &self.limits, &mut *solver);
+        let unknown = match proof {
+            Ok(proof) => {
+                // A proof that cannot be kept is a proof.
+                if let Some((cache, key)) = key
+                    && let Err(error) = cache.put(key, &proof.assumptions)
+                {
+                    eprintln!("ir3-equiv: a proof is not kept: {error}");
+                }
+                return Verdict::Proved { assumptions: proof.assumptions };
+            }
+            Err(Failure::Unsupported(what)) => Unknown::Unsupported(what),
+            Err(failure) => Unknown::NotShown(failure.to_string()),
+        };
+        let envs: Vec<Env> = (0..ATTACKS).map(Env::from_seed).collect();
+        match compare_snapshots(before, after, target, &envs).0 {
+            Verdict::Refuted(refutation) => Verdict::Refuted(refutation),
+            _ => Verdict::Unknown(unknown),
+        }
+    }
+
+    /// What a proof is about.
+    fn key(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Key {
+        let text = |snapshot: &Snapshot| match snapshot {
+            Snapshot::Nir(shader) => nir::text::write(shader),
+            Snapshot::Ir3(program) => ir3::text::write(program),
+        };
+        Key::of(&[target.name, &format!("{:?}", self.floats), &text(before), &text(after)])
+    }
+}
+
+fn failed(what: &str, path: &Path, error: &io::Error) -> String {
+    format!("cannot {what} {}: {error}", path.display())
+}
+
+/// An assumption, by its name; a proof with any other is none of ours.
+fn known(name: &str) -> Option<&'static str> {
+    equivalence::assumptions().find(|&assumption| assumption == name)
+}
+
+fn program(snapshot: &Snapshot) -> Program<'_> {
+    match snapshot {
+        Snapshot::Nir(shader) => Program::Nir(shader),
+        Snapshot::Ir3(program) => Program::Ir3(program),
+    }
+}

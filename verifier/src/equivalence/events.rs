@@ -1,13 +1,15 @@
 //! Which event of the target is which of the source.
 //!
 //! Lanes meet in an event, so it does not suffice that it is the same for one lane on one way: an event of the target is *one*
-//! event of the source, on whatever way a lane comes there ([`Partners`]), and takes part in it under the same condition with the same
-//! operands. Events that make a version of a memory come in the source's order, all of them.
+//! event of the source, on whatever way a lane comes there, and takes part in it under the same condition with the same
+//! operands; and lanes come to the one in exactly the segments in which they come to the other, or some of them would meet
+//! elsewhere ([`Partners`]). Events that make a version of a memory come in the source's order, all of them.
 
-use crate::symbolic::{Event, EventKind};
+use crate::symbolic::{Cut, Event, EventKind};
 use crate::terms::Term;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// An event of the source, and its results: for one that makes a version, that comes last.
 pub struct Happened {
@@ -59,16 +61,16 @@ impl Events {
                 && happened.event.args.len() == event.args.len()
                 && happened.event.results == event.results
         };
+        let partner = partners.of.get(&event.site).copied();
+        let is_partner = |at: usize| partner.is_none_or(|partner| partner == self.list[at].event.site);
         if makes_version(event.kind) {
             let next = self.next.get(&event.kind).copied().unwrap_or(0);
             let of_kind = self.list.iter().enumerate().filter(|(_, happened)| happened.event.kind == event.kind);
             let found = of_kind.map(|(at, _)| at).nth(next);
-            return found.filter(|&at| same(&self.list[at])).into_iter().collect();
+            return found.filter(|&at| same(&self.list[at]) && is_partner(at)).into_iter().collect();
         }
-        let partner = partners.of.get(&event.site).copied();
         let possible = self.list.iter().enumerate().filter(|(_, happened)| same(happened));
-        let possible = possible.filter(|(_, happened)| partner.is_none_or(|partner| partner == happened.event.site));
-        possible.map(|(at, _)| at).collect()
+        possible.map(|(at, _)| at).filter(|&at| is_partner(at)).collect()
     }
 
     /// An event of the source.
@@ -77,13 +79,13 @@ impl Events {
     }
 
     /// An event of the target is this one.
-    pub fn take(&mut self, at: usize, event: &Event, partners: &mut Partners) {
+    pub fn take(&mut self, at: usize, event: &Event, cut: Cut, partners: &mut Partners) {
         self.taken.insert(at);
         if makes_version(event.kind) {
             *self.next.entry(event.kind).or_default() += 1;
-        } else {
-            partners.of.insert(event.site, self.list[at].event.site);
         }
+        partners.of.insert(event.site, self.list[at].event.site);
+        partners.in_target.entry(event.site).or_default().insert(cut);
     }
 
     /// An event of the source that makes a version, and that the target has not had.
@@ -106,4 +108,20 @@ fn makes_version(kind: EventKind) -> bool {
 #[derive(Default)]
 pub struct Partners {
     of: FxHashMap<u64, u64>,
+    /// The segments in which an event happens.
+    in_source: FxHashMap<u64, BTreeSet<Cut>>,
+    in_target: FxHashMap<u64, BTreeSet<Cut>>,
+}
+
+impl Partners {
+    /// An event of the source happens in a segment.
+    pub fn note(&mut self, event: &Event, cut: Cut) {
+        self.in_source.entry(event.site).or_default().insert(cut);
+    }
+
+    /// An event of the target in which other lanes meet than in that of the source, by their sites.
+    pub fn apart(&self) -> Option<(u64, u64)> {
+        let apart = self.of.iter().filter(|(target, source)| self.in_target.get(target) != self.in_source.get(source));
+        apart.map(|(&target, &source)| (target, source)).min()
+    }
 }

@@ -157,6 +157,7 @@ impl Oracle for Engine<'_> {
                 self.sweeper.learn(terms, term);
             }
             if !never {
+                self.partners.note(&event, self.cut);
                 self.events.push(Happened { event, results: results.clone() });
             }
             return results;
@@ -194,7 +195,7 @@ impl Oracle for Engine<'_> {
             };
             let Some(differs) = differs else {
                 let results = self.events.get(at).results.clone();
-                self.events.take(at, &event, &mut self.partners);
+                self.events.take(at, &event, self.cut, &mut self.partners);
                 return results;
             };
             why.get_or_insert(differs);
@@ -252,6 +253,10 @@ pub(super) fn prove<S: Code, T: Code>(
         let what = format!("{loops} loops in the source, {} in the target", target.graph().loops.len());
         return Err(Failure::NotShown(what));
     }
+    let [had, has] = [source.scratch_bytes(), target.scratch_bytes()];
+    if has < had {
+        return Err(Failure::NotShown(format!("a lane has {had} bytes of its own in the source, {has} in the target")));
+    }
     let mut terms = Terms::new();
     let mut engine = Engine {
         sweeper: Sweeper::new(solver, *limits),
@@ -294,6 +299,11 @@ pub(super) fn prove<S: Code, T: Code>(
         if !last {
             last = true;
             continue;
+        }
+        if let Some((target, source)) = engine.partners.apart() {
+            engine.fail(|| {
+                format!("other lanes meet at site {target} of the target than at site {source} of the source")
+            });
         }
         return match engine.failure {
             Some(what) => Err(Failure::NotShown(what)),
@@ -341,7 +351,16 @@ fn one_round<S: Code, T: Code>(
                         let (inside, header) = (&source.graph().loops[from as usize], &source.graph().loops[number as usize]);
                         header.header <= inside.header && inside.header <= header.last
                     });
-                    let way = arrive(source, target, &mut segment, i, number, back, terms, engine);
+                    // Lanes that have left a loop one after the other are not in the same iteration of it.
+                    let mixed = matches!(cut, Cut::Header(from) if {
+                        let own = &source.graph().loops[from as usize];
+                        let header = source.graph().loops[number as usize].header;
+                        let back = segment.source.transitions.iter().find(|way| way.goal == Goal::Header(from));
+                        let as_one = back.is_none_or(|way| engine.facts.uniform(terms, way.path));
+                        from != number && !(own.header..=own.last).contains(&header) && !as_one
+                    });
+                    let terms_there = arrive(source, target, &mut segment, i, number, terms, engine);
+                    let way = Way { terms: terms_there, back, mixed };
                     ways.entry(number).or_default().push(way);
                     if !reached.contains(&Cut::Header(number)) {
                         reached.push(Cut::Header(number));
@@ -395,15 +414,14 @@ fn both<S: Code, T: Code>(
     engine.obligations.clear();
     engine.sweeper.begin();
     let facts = std::mem::take(&mut engine.facts);
-    let uniform = |terms: &Terms, term: Term| facts.uniform(terms, term);
     engine.side = Side::Source;
-    let source = run::run(source, cut, terms, engine, &uniform);
+    let source = run::run(source, cut, terms, engine, &facts);
     engine.side = Side::Target;
     let target = source.and_then(|source| {
         for transition in &source.transitions {
             engine.sweeper.learn(terms, transition.path);
         }
-        Ok((source, run::run(target, cut, terms, engine, &uniform)?))
+        Ok((source, run::run(target, cut, terms, engine, &facts)?))
     });
     engine.facts = facts;
     let (source, target) = target?;
@@ -431,17 +449,15 @@ fn compare_ways(segment: &Segment, terms: &mut Terms, engine: &mut Engine<'_>) {
 }
 
 /// The terms of all atoms of a header on a way to it.
-#[allow(clippy::too_many_arguments, reason = "both programs and all that is known of them")]
 fn arrive<S: Code, T: Code>(
     source: &S,
     target: &T,
     segment: &mut Segment,
     transition: usize,
     number: u32,
-    back: bool,
     terms: &mut Terms,
     engine: &mut Engine<'_>,
-) -> Way {
+) -> Vec<Term> {
     let mut list = Vec::new();
     let mut values: FxHashMap<(Side, Slot), Value> = FxHashMap::default();
     let mut at = 0;
@@ -472,7 +488,7 @@ fn arrive<S: Code, T: Code>(
             Part::HighPoison => value.poison[1],
         });
     }
-    Way { terms: list, back }
+    list
 }
 
 /// What both sides leave behind.

@@ -59,6 +59,9 @@ pub struct Way {
     pub terms: Vec<Term>,
     /// It goes back.
     pub back: bool,
+    /// The lanes that come here together have left another loop, perhaps one after the other: what all lanes had in an
+    /// iteration of it they may have from several.
+    pub mixed: bool,
 }
 
 impl Header {
@@ -148,7 +151,9 @@ impl Header {
                     } else {
                         !matches!(old, Some(Holds::Variable { uniform: false, .. }))
                             && together
-                            && key.1.iter().all(|&term| facts.uniform(terms, term))
+                            && key.1.iter().zip(ways).all(|(&term, way)| {
+                                facts.uniform(terms, term) && (!way.mixed || facts.lasting(terms, term))
+                            })
                     };
                     Holds::Variable { width, uniform }
                 }

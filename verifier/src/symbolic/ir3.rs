@@ -188,6 +188,10 @@ impl Code for Ir3<'_> {
         Some(Value::defined(terms, word))
     }
 
+    fn scratch_bytes(&self) -> u32 {
+        world::scratch_bytes(self.code.scratch_size)
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch
     }

@@ -190,6 +190,8 @@ pub trait Code {
     /// # Errors
     /// If an operation is not supported.
     fn block<O: Oracle>(&self, block: u32, machine: &mut run::Machine<'_, O>) -> Result<(), Unsupported>;
+    /// Bytes of memory that each lane has of its own.
+    fn scratch_bytes(&self) -> u32;
     /// What kind of program it is.
     fn launch(&self) -> Launch;
     /// The locations that are shared registers, or values in such.

@@ -145,6 +145,10 @@ impl Code for Nir<'_> {
         Some(Value::defined(terms, bits))
     }
 
+    fn scratch_bytes(&self) -> u32 {
+        world::scratch_bytes(self.code.scratch_size)
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch
     }

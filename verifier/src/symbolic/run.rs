@@ -11,7 +11,7 @@
 
 use super::graph::Graph;
 use super::world;
-use super::{Code, Cut, Event, EventKind, Goal, Oracle, Slot, Unsupported, Value, slot};
+use super::{Code, Cut, Event, EventKind, Facts, Goal, Oracle, Slot, Unsupported, Value, slot};
 use crate::semantics::domain::Domain;
 use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -89,12 +89,10 @@ pub struct Machine<'a, O: Oracle> {
     versions: FxHashMap<Slot, Value>,
     shared: FxHashMap<Slot, Vec<SharedWrite>>,
     shared_slots: &'a FxHashSet<Slot>,
-    uniform: &'a dyn Fn(&Terms, Term) -> bool,
+    facts: &'a Facts,
 }
 
 /// Runs a segment.
-///
-/// `uniform` says of terms that they are the same in all lanes of the wave.
 ///
 /// # Errors
 /// If an operation is not supported.
@@ -103,7 +101,7 @@ pub fn run<C: Code, O: Oracle>(
     cut: Cut,
     terms: &mut Terms,
     oracle: &mut O,
-    uniform: &dyn Fn(&Terms, Term) -> bool,
+    facts: &Facts,
 ) -> Result<Run, Unsupported> {
     let graph = code.graph();
     let start = match cut {
@@ -125,7 +123,7 @@ pub fn run<C: Code, O: Oracle>(
         versions: FxHashMap::default(),
         shared: FxHashMap::default(),
         shared_slots,
-        uniform,
+        facts,
     };
     // A loop at the very beginning is a segment of its own.
     if cut == Cut::Entry && graph.loop_at(0).is_some() {
@@ -173,9 +171,15 @@ impl<O: Oracle> Machine<'_, O> {
         self.path
     }
 
-    /// Whether a term is the same in all lanes.
+    /// Whether a term is the same in all lanes that are here.
     pub fn is_uniform(&self, term: Term) -> bool {
-        (self.uniform)(self.terms, term)
+        self.facts.uniform(self.terms, term) && (!self.is_mixed() || self.facts.lasting(self.terms, term))
+    }
+
+    /// Whether lanes that are here may have left the loop, from whose header they come, one after the other.
+    fn is_mixed(&self) -> bool {
+        let Cut::Header(own) = self.run.cut else { return false };
+        self.block > self.graph.loops[own as usize].last && !self.whole_wave_is_here(own as usize)
     }
 
     /// The wave goes on from one block to another. Lanes that go back to a loop whose end is passed go back now; then what
@@ -216,7 +220,7 @@ impl<O: Oracle> Machine<'_, O> {
             Cut::Header(own) => own as usize == number,
         };
         let goes_there = self.run.transitions.iter().find(|transition| transition.goal == Goal::Header(number as u32));
-        alone && goes_there.is_none_or(|transition| self.is_uniform(transition.path))
+        alone && goes_there.is_none_or(|transition| self.facts.uniform(self.terms, transition.path))
     }
 
     /// A value of which nothing is known.

@@ -7,7 +7,7 @@ use super::run::Machine;
 use super::{Event, EventKind, Oracle, Slot, Value, slot};
 use crate::semantics::domain::{Domain, Format, Rounding};
 use crate::semantics::env::{CONST_WORDS, Launch};
-use crate::semantics::memory::{Atomic, Space};
+use crate::semantics::memory::{Atomic, SCRATCH_BYTES, Space};
 use crate::terms::{Op, Term, Terms};
 use ir3_compiler::ir3::access::{Slot as Operand, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
@@ -244,6 +244,11 @@ impl Constants {
         name.push_str(" that is written");
         apply(machine.terms, 32, &name, &[version, index])
     }
+}
+
+/// Bytes of memory of its own that a lane has; 0 where the program does not say.
+pub fn scratch_bytes(declared: u32) -> u32 {
+    if declared == 0 { SCRATCH_BYTES } else { declared }
 }
 
 /// Where an access goes: what identifies the buffer, and the byte address of an element (64 bits), or the texel.

@@ -5,6 +5,7 @@
 //! operands; and lanes come to the one in exactly the segments in which they come to the other, or some of them would meet
 //! elsewhere ([`Partners`]). Events that make a version of a memory come in the source's order, all of them.
 
+use super::sweep::Side;
 use crate::symbolic::{Cut, Event, EventKind};
 use crate::terms::Term;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -79,13 +80,12 @@ impl Events {
     }
 
     /// An event of the target is this one.
-    pub fn take(&mut self, at: usize, event: &Event, cut: Cut, partners: &mut Partners) {
+    pub fn take(&mut self, at: usize, event: &Event, partners: &mut Partners) {
         self.taken.insert(at);
         if makes_version(event.kind) {
             *self.next.entry(event.kind).or_default() += 1;
         }
         partners.of.insert(event.site, self.list[at].event.site);
-        partners.in_target.entry(event.site).or_default().insert(cut);
     }
 
     /// An event of the source that makes a version, and that the target has not had.
@@ -114,9 +114,13 @@ pub struct Partners {
 }
 
 impl Partners {
-    /// An event of the source happens in a segment.
-    pub fn note(&mut self, event: &Event, cut: Cut) {
-        self.in_source.entry(event.site).or_default().insert(cut);
+    /// An event happens in a segment.
+    pub fn note(&mut self, side: Side, event: &Event, cut: Cut) {
+        let segments = match side {
+            Side::Source => &mut self.in_source,
+            Side::Target => &mut self.in_target,
+        };
+        segments.entry(event.site).or_default().insert(cut);
     }
 
     /// An event of the target in which other lanes meet than in that of the source, by their sites.

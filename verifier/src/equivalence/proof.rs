@@ -157,7 +157,7 @@ impl Oracle for Engine<'_> {
                 self.sweeper.learn(terms, term);
             }
             if !never {
-                self.partners.note(&event, self.cut);
+                self.partners.note(Side::Source, &event, self.cut);
                 self.events.push(Happened { event, results: results.clone() });
             }
             return results;
@@ -165,6 +165,7 @@ impl Oracle for Engine<'_> {
         if never {
             return fresh(terms, &event, self.cut, Side::Target);
         }
+        self.partners.note(Side::Target, &event, self.cut);
         event.path = self.sweeper.sweep(terms, event.path);
         for arg in &mut event.args {
             arg.bits = self.sweeper.sweep(terms, arg.bits);
@@ -195,7 +196,7 @@ impl Oracle for Engine<'_> {
             };
             let Some(differs) = differs else {
                 let results = self.events.get(at).results.clone();
-                self.events.take(at, &event, self.cut, &mut self.partners);
+                self.events.take(at, &event, &mut self.partners);
                 return results;
             };
             why.get_or_insert(differs);

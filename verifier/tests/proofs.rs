@@ -37,7 +37,7 @@ fn times() -> usize {
 #[test]
 fn no_planted_miscompilation_is_proved() {
     let machine = gpu();
-    let mutants = Mutants::new(0x70_726f_6f66, 40, &machine);
+    let mutants = Mutants::new(1, 40, &machine);
     for mutant in mutants.take(120 * times()) {
         let proof = prove(&mutant.before, &mutant.after);
         let from =
@@ -86,4 +86,32 @@ fn the_order_of_the_operands_of_a_loop_matters() {
     let other = pipeline::select(&shader(&text), &machine).expect("a program");
     let [before, after] = [Snapshot::Nir(Box::new(source)), Snapshot::Ir3(Box::new(other))];
     assert!(matches!(prove(&before, &after), Err(Failure::NotShown(_))));
+}
+
+/// Branches on a value that nobody has defined.
+const MEANINGLESS: &str = "shader: MESA_SHADER_FRAGMENT
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:   // preds:
+    1      %0 = undefined
+                // succs: b1 b2
+    if %0 {
+        block b1:   // preds: b0, succs: b3
+    } else {
+        block b2:   // preds: b0, succs: b3
+    }
+    block b3:   // preds: b1 b2
+    32     %1 = load_const (0x3f800000)
+    32     %2 = load_const (0x00000000)
+                @store_output (%1, %2 (0x0)) (base=0, range=1, wrmask=x, component=0, src_type=float32)
+                // succs: b4
+    block b4:
+}
+";
+
+#[test]
+fn what_has_no_meaning_is_not_proved() {
+    let snapshot = Snapshot::Nir(Box::new(shader(MEANINGLESS)));
+    assert_eq!(prove(&snapshot, &snapshot), Err(Failure::Vacuous));
 }

@@ -58,6 +58,7 @@ impl Smt {
                 return Verdict::Proved { assumptions: proof.assumptions };
             }
             Err(Failure::Unsupported(what)) => Unknown::Unsupported(what),
+            Err(failure @ Failure::Vacuous) => Unknown::Vacuous(failure.to_string()),
             Err(failure) => Unknown::NotShown(failure.to_string()),
         };
         let envs: Vec<Env> = (0..ATTACKS).map(Env::from_seed).collect();

@@ -77,6 +77,9 @@ pub enum Failure {
     /// Something observable could not be shown to be equal.
     #[error("{0}")]
     NotShown(String),
+    /// The source has no meaning, so there is nothing to be shown.
+    #[error("the source has no meaning on any input")]
+    Vacuous,
     /// The limit of time.
     #[error("the limit of time was reached{0}")]
     Time(String),

@@ -46,6 +46,8 @@ struct Engine<'a> {
     failure: Option<String>,
     /// A memory turned out to hold poison.
     found_poison: bool,
+    /// The source has no meaning, whatever the input.
+    vacuous: bool,
     counted: usize,
 }
 
@@ -214,7 +216,10 @@ impl Oracle for Engine<'_> {
         let elsewhere = terms.not(1, path);
         let goal = terms.or(1, elsewhere, holds);
         match self.side {
-            Side::Source => self.assumptions.push(goal),
+            Side::Source => {
+                self.vacuous |= self.cut == Cut::Entry && terms.as_constant(goal) == Some(0);
+                self.assumptions.push(goal);
+            }
             Side::Target => self.obligations.push(Obligation { what: why.to_owned(), goal }),
         }
     }
@@ -273,6 +278,7 @@ pub(super) fn prove<S: Code, T: Code>(
         obligations: Vec::new(),
         failure: None,
         found_poison: false,
+        vacuous: false,
         counted: 0,
     };
     // First, what locations matter; then the relation; when it holds still, whether it is enough.
@@ -287,6 +293,9 @@ pub(super) fn prove<S: Code, T: Code>(
         if engine.sweeper.late {
             let at = engine.failure.take().map(|what| format!("; {what}")).unwrap_or_default();
             return Err(Failure::Time(at));
+        }
+        if engine.vacuous {
+            return Err(Failure::Vacuous);
         }
         if changed {
             last = loops == 0;

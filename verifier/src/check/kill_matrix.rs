@@ -229,7 +229,9 @@ mod tests {
             }
         };
         let mutants = Mutants::new(1, 40, &machine).take(120);
-        ask_all(mutants, &machine, &Engine::ALL, 2, &AtomicBool::new(false), &mut each);
+        // Those that answer at once; `tests/proofs` has the other one.
+        let engines = [Engine::Interpreter, Engine::Contents];
+        ask_all(mutants, &machine, &engines, 2, &AtomicBool::new(false), &mut each);
         kinds.sort_unstable();
         let again: Vec<_> = (0..)
             .zip(Mutants::new(1, 40, &machine).take(120))

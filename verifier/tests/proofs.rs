@@ -5,7 +5,7 @@ use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::kill_matrix::Mutants;
 use ir3_verifier::check::{Provers, Smt, Snapshot, Verdict};
-use ir3_verifier::equivalence::{self, Failure, Limits, Program, Proof};
+use ir3_verifier::equivalence::{self, Failure, Limits, Proof};
 use ir3_verifier::rewrites::pairs;
 use ir3_verifier::solver::{Budget, Z3};
 use std::time::Duration;
@@ -14,19 +14,12 @@ fn gpu() -> Target {
     Target::by_name("a660").expect("a GPU")
 }
 
-fn of(snapshot: &Snapshot) -> Program<'_> {
-    match snapshot {
-        Snapshot::Nir(shader) => Program::Nir(shader),
-        Snapshot::Ir3(program) => Program::Ir3(program),
-    }
-}
-
 /// Enough for small programs, and soon over for those that cannot be proved.
 const LIMITS: Limits =
     Limits { query: Budget { rlimit: 400_000, time: Duration::from_millis(500) }, time: Duration::from_millis(800) };
 
 fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
-    equivalence::prove(of(source), of(target), &gpu(), &LIMITS, &mut Z3::default())
+    equivalence::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
 }
 
 /// `IR3_MUTATIONS` times as many as in an ordinary run.

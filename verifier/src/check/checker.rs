@@ -19,6 +19,16 @@ pub enum Snapshot {
     Ir3(Box<ir3::Program>),
 }
 
+impl Snapshot {
+    /// The program as text.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Nir(shader) => nir::text::write(shader),
+            Self::Ir3(program) => ir3::text::write(program),
+        }
+    }
+}
+
 /// Two sides that differ, and the input on which they do.
 #[derive(Clone, Debug)]
 pub struct Refutation {

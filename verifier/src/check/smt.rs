@@ -9,7 +9,7 @@ use crate::semantics::env::Env;
 use crate::solver::cache::{Cache, Key};
 use crate::solver::smtlib::Recording;
 use crate::solver::{Floats, Solver, Z3};
-use ir3_compiler::{ir3, nir, target::Target};
+use ir3_compiler::target::Target;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ impl Smt {
                 Err(error) => return Verdict::Unknown(Unknown::Unsupported(failed("make", folder, &error))),
             },
         };
-        let proof = equivalence::prove(program(before), program(after), target, &self.limits, &mut *solver);
+        let proof = equivalence::prove(before.into(), after.into(), target, &self.limits, &mut *solver);
         let unknown = match proof {
             Ok(proof) => {
                 // A proof that cannot be kept is a proof.
@@ -70,11 +70,7 @@ impl Smt {
 
     /// What a proof is about.
     fn key(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Key {
-        let text = |snapshot: &Snapshot| match snapshot {
-            Snapshot::Nir(shader) => nir::text::write(shader),
-            Snapshot::Ir3(program) => ir3::text::write(program),
-        };
-        Key::of(&[target.name, &format!("{:?}", self.floats), &text(before), &text(after)])
+        Key::of(&[target.name, &format!("{:?}", self.floats), &before.text(), &after.text()])
     }
 }
 
@@ -87,9 +83,11 @@ fn known(name: &str) -> Option<&'static str> {
     equivalence::assumptions().find(|&assumption| assumption == name)
 }
 
-fn program(snapshot: &Snapshot) -> Program<'_> {
-    match snapshot {
-        Snapshot::Nir(shader) => Program::Nir(shader),
-        Snapshot::Ir3(program) => Program::Ir3(program),
+impl<'a> From<&'a Snapshot> for Program<'a> {
+    fn from(snapshot: &'a Snapshot) -> Self {
+        match snapshot {
+            Snapshot::Nir(shader) => Self::Nir(shader),
+            Snapshot::Ir3(program) => Self::Ir3(program),
+        }
     }
 }

@@ -247,6 +247,26 @@ struct Segment {
     target: Run,
 }
 
+impl Segment {
+    /// What a location of one side holds on a way out, known or swept.
+    fn value_at<S: Code, T: Code>(
+        &mut self,
+        side: Side,
+        (source, target): (&S, &T),
+        transition: usize,
+        slot: Slot,
+        terms: &mut Terms,
+        engine: &mut Engine<'_>,
+    ) -> Value {
+        engine.side = side;
+        let value = match side {
+            Side::Source => self.source.value_at(source, terms, engine, transition, slot),
+            Side::Target => self.target.value_at(target, terms, engine, transition, slot),
+        };
+        engine.value(terms, value)
+    }
+}
+
 /// Shows that `target` does what `source` does.
 pub(super) fn prove<S: Code, T: Code>(
     source: &S,
@@ -357,18 +377,17 @@ fn one_round<S: Code, T: Code>(
             let (goal, path) = (segment.source.transitions[i].goal, segment.source.transitions[i].path);
             match goal {
                 Goal::Header(number) => {
-                    let back = matches!(cut, Cut::Header(from) if {
-                        let (inside, header) = (&source.graph().loops[from as usize], &source.graph().loops[number as usize]);
-                        header.header <= inside.header && inside.header <= header.last
-                    });
-                    // Lanes that have left a loop one after the other are not in the same iteration of it.
-                    let mixed = matches!(cut, Cut::Header(from) if {
-                        let own = &source.graph().loops[from as usize];
-                        let header = source.graph().loops[number as usize].header;
-                        let back = segment.source.transitions.iter().find(|way| way.goal == Goal::Header(from));
-                        let as_one = back.is_none_or(|way| engine.facts.uniform(terms, way.path));
-                        from != number && !(own.header..=own.last).contains(&header) && !as_one
-                    });
+                    let loops = &source.graph().loops;
+                    let (back, mixed) = match cut {
+                        Cut::Entry => (false, false),
+                        Cut::Header(from) => {
+                            let (own, there) = (&loops[from as usize], &loops[number as usize]);
+                            // Lanes that have left a loop one after the other are not in the same iteration of it.
+                            let leaves = !own.contains(there.header);
+                            let one_by_one = leaves && !segment.source.goes_as_one(from, terms, &engine.facts);
+                            (there.contains(own.header), one_by_one)
+                        }
+                    };
                     let terms_there = arrive(source, target, &mut segment, i, number, terms, engine);
                     let way = Way { terms: terms_there, back, mixed };
                     ways.entry(number).or_default().push(way);
@@ -477,17 +496,7 @@ fn arrive<S: Code, T: Code>(
         let value = match values.get(&(side, slot)) {
             Some(&value) => value,
             None => {
-                engine.side = side;
-                let value = match side {
-                    Side::Source => {
-                        let value = segment.source.value_at(source, terms, engine, transition, slot);
-                        engine.value(terms, value)
-                    }
-                    Side::Target => {
-                        let value = segment.target.value_at(target, terms, engine, transition, slot);
-                        engine.value(terms, value)
-                    }
-                };
+                let value = segment.value_at(side, (source, target), transition, slot, terms, engine);
                 values.insert((side, slot), value);
                 value
             }
@@ -512,12 +521,8 @@ fn at_end<S: Code, T: Code>(
     engine: &mut Engine<'_>,
 ) {
     let mut value = |slot: Slot, terms: &mut Terms, engine: &mut Engine<'_>| {
-        engine.side = Side::Source;
-        let a = segment.source.value_at(source, terms, engine, transition, slot);
-        let a = engine.value(terms, a);
-        engine.side = Side::Target;
-        let b = segment.target.value_at(target, terms, engine, transition, slot);
-        (a, engine.value(terms, b))
+        let a = segment.value_at(Side::Source, (source, target), transition, slot, terms, engine);
+        (a, segment.value_at(Side::Target, (source, target), transition, slot, terms, engine))
     };
     let (a, b) = value(slot::DEMOTED, terms, engine);
     let goal = agreement(terms, path, a, b);

@@ -7,4 +7,4 @@ pub mod difference;
 mod programs;
 pub mod shader_db;
 
-pub use programs::{Named, load, print};
+pub use programs::{Named, load};

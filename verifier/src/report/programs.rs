@@ -82,11 +82,3 @@ fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<ir3::Program, In
     }
     Ok(program)
 }
-
-/// A program as text.
-pub fn print(program: &Snapshot) -> String {
-    match program {
-        Snapshot::Nir(shader) => nir::text::write(shader),
-        Snapshot::Ir3(program) => ir3::text::write(program),
-    }
-}

@@ -144,6 +144,15 @@ impl At<'_> {
         &self.program.instrs[self.instr]
     }
 
+    /// Puts another instruction in its place, if the machine has it.
+    pub(super) fn replace(&mut self, data: InstrData) -> bool {
+        let encodes = encodes(self.target, &data);
+        if encodes {
+            self.program.instrs[self.instr] = data;
+        }
+        encodes
+    }
+
     /// The class of its result.
     pub(super) fn class(&self) -> RegClass {
         self.data().dsts[0].class

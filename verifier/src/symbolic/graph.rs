@@ -18,6 +18,14 @@ pub struct Effects {
     pub shared: Vec<Slot>,
 }
 
+impl Effects {
+    /// These, and others.
+    pub fn extend(&mut self, others: Self) {
+        self.versions.extend(others.versions);
+        self.shared.extend(others.shared);
+    }
+}
+
 /// A loop: the blocks from its header to the last one that goes back there.
 #[derive(Clone, Debug)]
 pub struct Loop {
@@ -27,6 +35,13 @@ pub struct Loop {
     pub last: u32,
     /// What happens in it.
     pub effects: Effects,
+}
+
+impl Loop {
+    /// Whether a block is in it.
+    pub fn contains(&self, block: u32) -> bool {
+        (self.header..=self.last).contains(&block)
+    }
 }
 
 /// The shape of a program.
@@ -64,22 +79,20 @@ impl Graph {
         for (header, last) in last.iter().enumerate() {
             let Some(last) = *last else { continue };
             let header = header as u32;
-            let inside = |block: u32| (header..=last).contains(&block);
-            if let Some((from, to)) = edges().find(|&(from, to)| !inside(from) && inside(to) && to != header) {
+            let mut found = Loop { header, last, effects: Effects::default() };
+            let enters = |&(from, to): &(u32, u32)| !found.contains(from) && found.contains(to) && to != header;
+            if let Some((from, to)) = edges().find(enters) {
                 let what = format!("block {from} enters the loop of block {header} at block {to}");
                 return Err(Unsupported(what));
             }
-            let mut all = Effects::default();
-            for block in reached.ones().map(|block| block as u32).filter(|&block| inside(block)) {
-                let Effects { versions, shared } = effects(block);
-                all.versions.extend(versions);
-                all.shared.extend(shared);
+            for block in (header..=last).filter(|&block| reached.contains(block as usize)) {
+                found.effects.extend(effects(block));
             }
-            for list in [&mut all.versions, &mut all.shared] {
+            for list in [&mut found.effects.versions, &mut found.effects.shared] {
                 list.sort_unstable();
                 list.dedup();
             }
-            loops.push(Loop { header, last, effects: all });
+            loops.push(found);
         }
         Ok(Self { successors, loops })
     }

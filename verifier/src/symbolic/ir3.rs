@@ -99,12 +99,10 @@ impl<'a> Ir3<'a> {
             let block = &code.blocks[block as usize];
             let mut all = Effects::default();
             for op in &code.ops[block.start as usize..block.end as usize] {
-                let Effects { versions, shared } = effects_of(code, op);
-                all.versions.extend(versions);
-                all.shared.extend(shared);
+                all.extend(effects_of(code, op));
             }
             for edge in edges(block) {
-                all.shared.extend(effects_of(code, &Op::Copies(edge.copies)).shared);
+                all.extend(effects_of(code, &Op::Copies(edge.copies)));
             }
             all
         };
@@ -392,14 +390,13 @@ impl Ir3<'_> {
             Op::Alu2 { kernel, srcs, dst } => {
                 let [a, b] = [0, 1].map(|i| self.read(&srcs[i], machine));
                 let bits = (kernel.meaning)(machine.terms, a.bits, b.bits);
-                let poison = machine.terms.or(1, a.poison[0], b.poison[0]);
+                let poison = machine.poison_of(&[a, b]);
                 self.result(site, *dst, Value::new(bits, poison), machine);
             }
             Op::Alu3 { kernel, srcs, dst } => {
                 let [a, b, c] = [0, 1, 2].map(|i| self.read(&srcs[i], machine));
                 let bits = (kernel.meaning)(machine.terms, a.bits, b.bits, c.bits);
-                let poison = machine.terms.or(1, a.poison[0], b.poison[0]);
-                let poison = machine.terms.or(1, poison, c.poison[0]);
+                let poison = machine.poison_of(&[a, b, c]);
                 self.result(site, *dst, Value::new(bits, poison), machine);
             }
             Op::Select { select: choice, srcs, dst } => {
@@ -583,18 +580,15 @@ impl Ir3<'_> {
             }
             op::Place::Texel(reads) => Place::Texel(reads.iter().take(4).map(|source| read(machine, source)).collect()),
         };
-        let mut poison = machine.terms.constant(1, 0);
-        for value in &values {
-            poison = machine.terms.or(1, poison, value.poison[0]);
-        }
         let binding = match &access.resource {
             Some(resource) => {
                 let identity = self.identity(resource, machine);
-                poison = machine.terms.or(1, poison, identity.poison[0]);
+                values.push(identity);
                 identity.bits
             }
             None => zero,
         };
+        let poison = machine.poison_of(&values);
         let target = Target { space: access.space, binding, place, poison };
         let bits = access.ty.bits();
         match access.action {
@@ -660,11 +654,11 @@ impl Ir3<'_> {
     fn texture<O: Oracle>(&self, site: u64, access: &op::Texture, machine: &mut Machine<'_, O>) {
         let texture = self.identity(&access.texture, machine);
         let sampler = self.identity(&access.sampler, machine);
-        let mut poison = machine.terms.or(1, texture.poison[0], sampler.poison[0]);
+        let mut values: SmallVec<[Value; 8]> = smallvec![texture, sampler];
         let mut operands: SmallVec<[(Asked, Term); 8]> = SmallVec::new();
         for (asked, source) in &access.operands {
             let value = self.read(source, machine);
-            poison = machine.terms.or(1, poison, value.poison[0]);
+            values.push(value);
             operands.push((*asked, value.bits));
         }
         if let Some((ij, varying)) = &access.prefetch {
@@ -674,10 +668,9 @@ impl Ir3<'_> {
                 let word = world::varying(machine.terms, at, Some(ij.map(|value| value.bits)), false);
                 operands.push((asked, word));
             }
-            for value in ij {
-                poison = machine.terms.or(1, poison, value.poison[0]);
-            }
+            values.extend(ij);
         }
+        let poison = machine.poison_of(&values);
         let question = Question { kind: access.kind, texture: texture.bits, sampler: sampler.bits, operands };
         for (i, &(component, write)) in access.results.iter().enumerate() {
             let mut word = world::answer(machine.terms, &question, component, access.ty);
@@ -694,10 +687,7 @@ impl Ir3<'_> {
             Op::Interpolate { varying, ij, half, dst } => {
                 let number = self.read(varying, machine);
                 let ij = [0, 1].map(|i| self.read(&ij[i], machine));
-                let mut poison = number.poison[0];
-                for value in ij {
-                    poison = machine.terms.or(1, poison, value.poison[0]);
-                }
+                let poison = machine.poison_of(&[number, ij[0], ij[1]]);
                 let coordinates = Some(ij.map(|value| value.bits));
                 (Value::new(world::varying(machine.terms, number.bits, coordinates, *half), poison), *dst)
             }

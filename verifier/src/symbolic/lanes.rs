@@ -30,11 +30,7 @@ pub fn across<O: Oracle>(
     result: Result,
     bits: u8,
 ) -> Value {
-    let mut poison = machine.terms.constant(1, 0);
-    for arg in &args {
-        let own = arg.any_poison(machine.terms);
-        poison = machine.terms.or(1, poison, own);
-    }
+    let poison = machine.poison_of(&args);
     let all_there = machine.terms.as_constant(poison) == Some(0);
     let path = machine.path();
     let uniform = matches!(result, Result::Uniform | Result::Missing);

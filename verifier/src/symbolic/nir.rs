@@ -204,16 +204,6 @@ fn result<O: Oracle>(machine: &mut Machine<'_, O>, row: R, value: Value) {
     machine.write(row, value);
 }
 
-/// The poison of a computation.
-fn poison_of<O: Oracle>(machine: &mut Machine<'_, O>, operands: &[Value]) -> Term {
-    let mut all = machine.terms.constant(1, 0);
-    for operand in operands {
-        let own = operand.any_poison(machine.terms);
-        all = machine.terms.or(1, all, own);
-    }
-    all
-}
-
 /// A choice between two values.
 pub(super) fn select<O: Oracle>(machine: &mut Machine<'_, O>, select: &Select, operands: [Value; 3]) -> Value {
     let [condition, yes, no] = [select.condition, select.yes, select.no].map(|index| operands[usize::from(index)]);
@@ -233,19 +223,19 @@ impl Nir<'_> {
             Op::One { kernel, dst, a, .. } => {
                 let a = machine.read(a);
                 let bits = (kernel.meaning)(machine.terms, a.bits);
-                let poison = poison_of(machine, &[a]);
+                let poison = machine.poison_of(&[a]);
                 result(machine, dst, Value::new(bits, poison));
             }
             Op::Two { kernel, dst, a, b, .. } => {
                 let [a, b] = [a, b].map(|row| machine.read(row));
                 let bits = (kernel.meaning)(machine.terms, a.bits, b.bits);
-                let poison = poison_of(machine, &[a, b]);
+                let poison = machine.poison_of(&[a, b]);
                 result(machine, dst, Value::new(bits, poison));
             }
             Op::Three { kernel, dst, a, b, c, .. } => {
                 let [a, b, c] = [a, b, c].map(|row| machine.read(row));
                 let bits = (kernel.meaning)(machine.terms, a.bits, b.bits, c.bits);
-                let poison = poison_of(machine, &[a, b, c]);
+                let poison = machine.poison_of(&[a, b, c]);
                 result(machine, dst, Value::new(bits, poison));
             }
             Op::Select { select: choice, dst, a, b, c, .. } => {
@@ -263,7 +253,7 @@ impl Nir<'_> {
                 let operands: SmallVec<[Value; 8]> = wide.srcs.iter().map(|&row| machine.read(row)).collect();
                 let words: SmallVec<[Term; 8]> = operands.iter().map(|value| value.bits).collect();
                 let results = (wide.kernel.meaning)(machine.terms, &words);
-                let poison = poison_of(machine, &operands);
+                let poison = machine.poison_of(&operands);
                 for (i, bits) in results.into_iter().enumerate().take(wide.count as usize) {
                     result(machine, wide.dst + i as u32, Value::new(bits, poison));
                 }
@@ -376,7 +366,7 @@ impl Nir<'_> {
                         value.bits
                     })
                 });
-                let poison = poison_of(machine, &operands);
+                let poison = machine.poison_of(&operands);
                 Value::new(world::varying(machine.terms, at, ij, half), poison)
             }
             Input::Const { word, offset, half } => {
@@ -616,7 +606,7 @@ impl Nir<'_> {
             }
             Where::Texel(rows) => Place::Texel(rows.iter().take(4).map(|&row| read(machine, row)).collect()),
         };
-        let poison = poison_of(machine, &operands);
+        let poison = machine.poison_of(&operands);
         Target { space: access.space, binding, place, poison }
     }
 
@@ -683,7 +673,7 @@ impl Nir<'_> {
             };
             operands.push((slot, term));
         }
-        let poison = poison_of(machine, &values);
+        let poison = machine.poison_of(&values);
         let question = Question { kind: texture.kind, texture: identity, sampler, operands };
         for &(component, dst) in &texture.results {
             let mut word = world::answer(machine.terms, &question, component, texture.ty);

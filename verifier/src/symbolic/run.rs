@@ -219,8 +219,7 @@ impl<O: Oracle> Machine<'_, O> {
             Cut::Entry => number == 0,
             Cut::Header(own) => own as usize == number,
         };
-        let goes_there = self.run.transitions.iter().find(|transition| transition.goal == Goal::Header(number as u32));
-        alone && goes_there.is_none_or(|transition| self.facts.uniform(self.terms, transition.path))
+        alone && self.run.goes_as_one(number as u32, self.terms, self.facts)
     }
 
     /// A value of which nothing is known.
@@ -375,6 +374,16 @@ impl<O: Oracle> Machine<'_, O> {
     /// One of two values.
     pub fn choose(&mut self, condition: Term, yes: Value, no: Value) -> Value {
         choose(self.terms, condition, yes, no)
+    }
+
+    /// The poison of what is computed from operands.
+    pub fn poison_of(&mut self, operands: &[Value]) -> Term {
+        let mut all = self.terms.constant(1, 0);
+        for operand in operands {
+            let own = operand.any_poison(self.terms);
+            all = self.terms.or(1, all, own);
+        }
+        all
     }
 
     /// A number that is part of a computation.
@@ -556,6 +565,12 @@ fn at_start<O: Oracle>(run: &mut Run, terms: &mut Terms, oracle: &mut O, slot: S
 }
 
 impl Run {
+    /// Whether all lanes that are here go to a loop together, or none does.
+    pub fn goes_as_one(&self, number: u32, terms: &Terms, facts: &Facts) -> bool {
+        let goes_there = self.transitions.iter().find(|transition| transition.goal == Goal::Header(number));
+        goes_there.is_none_or(|transition| facts.uniform(terms, transition.path))
+    }
+
     /// What a location holds on the way out number `transition`.
     pub fn value_at<C: Code, O: Oracle>(
         &mut self,

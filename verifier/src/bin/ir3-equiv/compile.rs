@@ -49,17 +49,17 @@ impl Compile {
                 return Err(format!("{}: found an ir3 program, expected nir", named.name).into());
             };
             let text = match self.emit {
-                Emit::Nir => report::print(&named.program),
+                Emit::Nir => named.program.text(),
                 Emit::Stage(last) if last < Stage::Select => {
                     let options = Options { last, ..self.compiler.options() };
                     let rewritten = pipeline::rewrite(shader, &self.gpu.target, &options).into_owned();
-                    report::print(&Snapshot::Nir(Box::new(rewritten)))
+                    Snapshot::Nir(Box::new(rewritten)).text()
                 }
                 Emit::Stage(last) => {
                     let options = Options { last, ..self.compiler.options() };
                     let program = plants::compile(shader, &self.gpu.target, &options, self.planted.plant)
                         .map_err(|error| format!("{}: {error}", named.name))?;
-                    report::print(&Snapshot::Ir3(Box::new(program)))
+                    Snapshot::Ir3(Box::new(program)).text()
                 }
             };
             output::text(&text);

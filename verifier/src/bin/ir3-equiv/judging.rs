@@ -191,15 +191,10 @@ impl<'a> Cell<'a> {
 
 /// Prints one case and what is said of it.
 pub fn show(heading: &str, question: &ir3_verifier::check::judge::Question<'_>, engines: &[Engine]) {
-    use ir3_verifier::check::Snapshot;
-    let text = |program: &Snapshot| match program {
-        Snapshot::Nir(shader) => ir3_compiler::nir::text::write(shader),
-        Snapshot::Ir3(program) => ir3_compiler::ir3::text::write(program),
-    };
     output::line(&format!("// {heading}"));
-    output::text(&text(question.before));
+    output::text(&question.before.text());
     output::line("// ----");
-    output::text(&text(question.after));
+    output::text(&question.after.text());
     for &engine in engines {
         if let Some((verdict, time)) = engine.judge(question) {
             let reason = verdict.reason().map_or_else(String::new, |reason| format!(": {reason}"));

@@ -244,10 +244,10 @@ fn files(case: &Case, evidence: &Evidence) -> Vec<(&'static str, String)> {
         files.push(("env.json", env.to_json() + "\n"));
     }
     if let Some(before) = &evidence.before {
-        files.push((evidence.before_name(), crate::report::print(before)));
+        files.push((evidence.before_name(), before.text()));
     }
     if let Some(after) = &evidence.after {
-        files.push((evidence.after_name(), crate::report::print(after)));
+        files.push((evidence.after_name(), after.text()));
     }
     if let Some(parting) = &evidence.parting {
         files.push(("difference.txt", parting.to_string()));

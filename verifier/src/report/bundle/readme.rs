@@ -176,7 +176,7 @@ fn programs(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result 
         let stage = case.symptom.stage;
         writeln!(text, "{} `{stage}`:", if name == evidence.after_name() { "Behind" } else { "In front of" })?;
         writeln!(text)?;
-        block(text, &crate::report::print(side), name)?;
+        block(text, &side.text(), name)?;
     }
     Ok(())
 }

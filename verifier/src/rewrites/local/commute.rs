@@ -1,6 +1,6 @@
 //! a + b is b + a.
 
-use crate::rewrites::edit::{At, encodes};
+use crate::rewrites::edit::At;
 use ir3_compiler::ir3::Opcode;
 
 /// Integer operations whose first two operands may change places.
@@ -40,9 +40,5 @@ fn exchange(at: &mut At<'_>) -> bool {
         return false;
     }
     data.srcs.swap(0, 1);
-    let encodes = encodes(at.target, &data);
-    if encodes {
-        at.program.instrs[at.instr] = data;
-    }
-    encodes
+    at.replace(data)
 }

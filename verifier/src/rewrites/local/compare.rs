@@ -1,6 +1,6 @@
 //! a < b is b > a, and it is not a >= b.
 
-use crate::rewrites::edit::{At, encodes};
+use crate::rewrites::edit::At;
 use ir3_compiler::ir3::{Attrs, Condition, Opcode, RegFile, Src};
 
 const fn turned_condition(condition: Condition) -> Condition {
@@ -39,11 +39,7 @@ pub(super) fn turned(at: &mut At<'_>) -> bool {
         return false;
     }
     data.srcs.swap(0, 1);
-    let encodes = encodes(at.target, &data);
-    if encodes {
-        at.program.instrs[at.instr] = data;
-    }
-    encodes
+    at.replace(data)
 }
 
 /// The opposite is compared and inverted. A NaN is neither less than a number nor not, so floats are left alone.

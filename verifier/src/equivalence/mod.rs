@@ -13,11 +13,14 @@
 //! - What the target computes is *swept* at once: a term that the source does not have is compared, on samples, with those that it has,
 //!   and where the solver shows that they are equal the source's term takes its place (`sweep`). So a query holds one
 //!   instruction's difference.
+//! - Where a loop tests first in one program and last in the other, the iterations of one begin elsewhere: then the first is cut in front of what
+//!   follows the test (`cuts`).
 //! - What is left, at the end, are obligations: paths and outputs that must be equal wherever the source has a meaning (`proof`).
 //!
 //! A proof that fails says nothing: the relation may have been too weak. Whether the programs differ is for the interpreter
 //! to say.
 
+mod cuts;
 mod events;
 mod proof;
 mod relation;
@@ -135,13 +138,13 @@ pub fn prove(
     let (source, target) = (Decoded::new(source, machine)?, Decoded::new(target, machine)?);
     match (&source, &target) {
         (Decoded::Nir(source), Decoded::Nir(target)) => {
-            proof::prove(&Nir::new(source)?, &Nir::new(target)?, limits, solver)
+            cuts::prove(&Nir::new(source)?, &Nir::new(target)?, limits, solver)
         }
         (Decoded::Nir(source), Decoded::Ir3(target)) => {
-            proof::prove(&Nir::new(source)?, &Ir3::new(target)?, limits, solver)
+            cuts::prove(&Nir::new(source)?, &Ir3::new(target)?, limits, solver)
         }
         (Decoded::Ir3(source), Decoded::Ir3(target)) => {
-            proof::prove(&Ir3::new(source)?, &Ir3::new(target)?, limits, solver)
+            cuts::prove(&Ir3::new(source)?, &Ir3::new(target)?, limits, solver)
         }
         (Decoded::Ir3(_), Decoded::Nir(_)) => Err(Failure::Unsupported("nir from ir3".to_owned())),
     }

@@ -19,12 +19,14 @@ mod ir3;
 mod lanes;
 mod nir;
 pub mod run;
+mod view;
 mod world;
 
 pub use graph::{Graph, Loop};
 pub use ir3::Ir3;
 pub use nir::Nir;
 pub use run::{Run, Transition};
+pub use view::View;
 pub use world::{Facts, UNIFORM, is_helper, version_name};
 
 use crate::semantics::domain::Domain;
@@ -185,7 +187,7 @@ pub trait Code {
     fn graph(&self) -> &Graph;
     /// What a location holds that never changes: constants.
     fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value>;
-    /// Executes the operations of a block, and then leaves it by [`run::Machine::leave`] and others.
+    /// Executes the operations of a block of the program, and then leaves it by [`run::Machine::leave`] and others.
     ///
     /// # Errors
     /// If an operation is not supported.

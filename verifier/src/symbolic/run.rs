@@ -1,6 +1,6 @@
 //! One segment of a program, run on terms.
 //!
-//! Blocks are executed in the order of the layout, each once. What a location holds is looked up where it is read: in the
+//! Blocks are executed in the order of the layout (of their positions in the [`Graph`]), each once. What a location holds is looked up where it is read: in the
 //! block, else at its beginning, which is what it holds at the ends of the blocks in front, chosen by the conditions
 //! of the edges where these differ. So a location costs nothing where nobody reads it, and a value of SSA form, which one
 //! block writes that dominates its readers, is found at once.
@@ -146,7 +146,7 @@ pub fn run<C: Code, O: Oracle>(
         }
         machine.enter(block, edges);
         if machine.terms.as_constant(machine.path) != Some(0) {
-            code.block(block, &mut machine)?;
+            code.block(graph.standing[block as usize].block, &mut machine)?;
         }
         machine.run.nodes.get_mut(&block).expect("entered").exit = std::mem::take(&mut machine.writes);
     }
@@ -403,6 +403,10 @@ impl<O: Oracle> Machine<'_, O> {
         if self.terms.as_constant(condition) == Some(0) {
             return;
         }
+        let to = match to {
+            END | KILLED => to,
+            to => self.graph.position(self.block, to).expect("a successor of the block"),
+        };
         let edge = Edge { from: self.block, condition, writes };
         self.pending.entry(to).or_default().push(edge);
     }
@@ -440,7 +444,9 @@ impl<O: Oracle> Machine<'_, O> {
             EventKind::Constants => Some(slot::CONSTANTS),
             EventKind::Lanes | EventKind::OneLane => None,
         };
-        let event = Event { alone: self.is_alone(), ..event };
+        // Each place where a block stands is one of its own.
+        let site = event.site | u64::from(self.graph.standing[self.block as usize].copy) << 48;
+        let event = Event { site, alone: self.is_alone(), ..event };
         let results = self.oracle.event(self.terms, event);
         if let (Some(version), Some(&bits)) = (version, results.last()) {
             let value = Value::defined(self.terms, bits);

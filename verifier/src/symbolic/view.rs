@@ -1,0 +1,45 @@
+//! A program with another graph: its loops cut at other places.
+
+use super::run::Machine;
+use super::{Code, Graph, Oracle, Slot, Unsupported, Value};
+use crate::semantics::env::Launch;
+use crate::terms::Terms;
+use rustc_hash::FxHashSet;
+
+/// See [`Graph::rotated`].
+pub struct View<'a, C> {
+    /// The program.
+    pub code: &'a C,
+    /// Its graph.
+    pub graph: Graph,
+}
+
+impl<C: Code> Code for View<'_, C> {
+    fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value> {
+        self.code.fixed(terms, slot)
+    }
+
+    fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
+        self.code.block(block, machine)
+    }
+
+    fn scratch_bytes(&self) -> u32 {
+        self.code.scratch_bytes()
+    }
+
+    fn launch(&self) -> Launch {
+        self.code.launch()
+    }
+
+    fn shared_slots(&self) -> &FxHashSet<Slot> {
+        self.code.shared_slots()
+    }
+
+    fn outputs(&self) -> Vec<(u16, u8)> {
+        self.code.outputs()
+    }
+}

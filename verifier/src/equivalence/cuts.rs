@@ -8,8 +8,10 @@ use super::{Failure, Limits, Proof, proof};
 use crate::solver::Solver;
 use crate::symbolic::{Code, Graph, View};
 use cpu_time::ThreadTime;
+use smallvec::{SmallVec, smallvec};
 
-/// Shows that `target` does what `source` does, with the first choice of cut points that does.
+/// Shows that `target` does what `source` does, with the first choice of cut points, and of what a lane's own memory is taken
+/// for, that does.
 pub(super) fn prove<S: Code, T: Code>(
     source: &S,
     target: &T,
@@ -17,41 +19,53 @@ pub(super) fn prove<S: Code, T: Code>(
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
     let start = ThreadTime::now();
-    let plain = proof::prove(source, target, limits, solver);
-    let Err(Failure::NotShown(_)) = plain else { return plain };
-    for (of_source, of_target) in choices(source.graph(), target.graph()) {
-        let Some(time) = limits.time.checked_sub(start.elapsed()) else { break };
+    let mut failure = None;
+    let memories = memories(source, target);
+    for (of_source, of_target) in graphs(source.graph(), target.graph()) {
         let (source, target) = (View { code: source, graph: of_source }, View { code: target, graph: of_target });
-        let other = proof::prove(&source, &target, &Limits { time, ..*limits }, solver);
-        if other.is_ok() {
-            return other;
+        for &own_from in &memories {
+            let Some(time) = limits.time.checked_sub(start.elapsed()) else { break };
+            let proof = proof::prove(&source, &target, own_from, &Limits { time, ..*limits }, solver);
+            match proof {
+                // The first one says most.
+                Err(Failure::NotShown(_)) if failure.is_none() => failure = Some(proof),
+                Err(Failure::NotShown(_) | Failure::Time(_)) if failure.is_some() => {}
+                proof => return proof,
+            }
         }
     }
-    plain
+    failure.expect("something was tried")
 }
 
-/// Other graphs of both programs, without doubles.
-fn choices(source: &Graph, target: &Graph) -> Vec<(Graph, Graph)> {
+/// From which addresses on a lane's own memory may be taken for registers, the best choice first.
+fn memories<S: Code, T: Code>(source: &S, target: &T) -> SmallVec<[Option<u32>; 2]> {
+    let (had, has) = (source.scratch_bytes(), target.scratch_bytes());
+    match (source.uses_scratch(), target.uses_scratch()) {
+        (false, false) => smallvec![None],
+        (false, true) | (true, false) => smallvec![Some(0)],
+        (true, true) if has > had => smallvec![Some(had), Some(0)],
+        (true, true) => smallvec![None, Some(0)],
+    }
+}
+
+/// Graphs of both programs, the best choice first.
+fn graphs(source: &Graph, target: &Graph) -> Vec<(Graph, Graph)> {
     let loops = source.loops.len();
     if loops == 0 || loops != target.loops.len() {
-        return Vec::new();
+        return vec![(source.clone(), target.clone())];
     }
     let tests_first = |graph: &Graph| (0..loops as u32).map(|number| graph.rotated(number).is_some()).collect();
     let (of_source, of_target): (Vec<bool>, Vec<bool>) = (tests_first(source), tests_first(target));
     let only = |a: &[bool], b: &[bool]| a.iter().zip(b).map(|(&a, &b)| a && !b).collect::<Vec<bool>>();
     let none = vec![false; loops];
-    // Where one tests first and the other does not; then all that could have been rotated.
-    let mut wanted = vec![(none.clone(), none.clone())];
-    for choice in [
-        (only(&of_source, &of_target), only(&of_target, &of_source)),
-        (of_source, none.clone()),
-        (none, of_target),
-    ] {
+    // Where one tests first and the other does not; none; all that can be.
+    let mut wanted = vec![(only(&of_source, &of_target), only(&of_target, &of_source))];
+    for choice in [(none.clone(), none.clone()), (of_source, none.clone()), (none, of_target)] {
         if !wanted.contains(&choice) {
             wanted.push(choice);
         }
     }
-    wanted.iter().skip(1).map(|(a, b)| (rotated(source, a), rotated(target, b))).collect()
+    wanted.iter().map(|(a, b)| (rotated(source, a), rotated(target, b))).collect()
 }
 
 /// A graph with some of its loops rotated.

@@ -44,6 +44,9 @@ struct Engine<'a> {
     obligations: Vec<Obligation>,
     /// What went wrong first.
     failure: Option<String>,
+    /// From which address on a lane's own memory is like registers, and why it is not.
+    own_from: Option<u32>,
+    lost: Option<&'static str>,
     /// A memory turned out to hold poison.
     found_poison: bool,
     /// The source has no meaning, whatever the input.
@@ -134,6 +137,17 @@ impl Oracle for Engine<'_> {
 
     fn holds_poison(&self, space: Space) -> bool {
         space == Space::Scratch || self.poisonous.contains(&space)
+    }
+
+    fn own_from(&self) -> Option<u32> {
+        self.own_from
+    }
+
+    fn lost(&mut self, why: &'static str) {
+        // What locations hold is not known yet.
+        if !self.sweeper.scouting {
+            self.lost.get_or_insert(why);
+        }
     }
 
     fn event(&mut self, terms: &mut Terms, mut event: Event) -> SmallVec<[Term; 4]> {
@@ -267,10 +281,12 @@ impl Segment {
     }
 }
 
-/// Shows that `target` does what `source` does.
+/// Shows that `target` does what `source` does, where a lane's own memory is like registers from an address on (see
+/// [`own_from`](Oracle::own_from)).
 pub(super) fn prove<S: Code, T: Code>(
     source: &S,
     target: &T,
+    own_from: Option<u32>,
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
@@ -280,7 +296,7 @@ pub(super) fn prove<S: Code, T: Code>(
         return Err(Failure::NotShown(what));
     }
     let [had, has] = [source.scratch_bytes(), target.scratch_bytes()];
-    if has < had {
+    if has < had && source.uses_scratch() && own_from != Some(0) {
         return Err(Failure::NotShown(format!("a lane has {had} bytes of its own in the source, {has} in the target")));
     }
     let mut terms = Terms::new();
@@ -297,6 +313,8 @@ pub(super) fn prove<S: Code, T: Code>(
         assumptions: Vec::new(),
         obligations: Vec::new(),
         failure: None,
+        own_from,
+        lost: None,
         found_poison: false,
         vacuous: false,
         counted: 0,
@@ -313,6 +331,9 @@ pub(super) fn prove<S: Code, T: Code>(
         if engine.sweeper.late {
             let at = engine.failure.take().map(|what| format!("; {what}")).unwrap_or_default();
             return Err(Failure::Time(at));
+        }
+        if let Some(why) = engine.lost {
+            return Err(Failure::NotShown(why.to_owned()));
         }
         if engine.vacuous {
             return Err(Failure::Vacuous);

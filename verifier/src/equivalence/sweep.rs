@@ -9,7 +9,7 @@ use super::Limits;
 use crate::lemmas;
 use crate::semantics::domain::Domain;
 use crate::solver::{Answer, Query, Solver};
-use crate::terms::{SAMPLES, Sample, Samples, Term, Terms};
+use crate::terms::{Op, SAMPLES, Sample, Samples, Term, Terms};
 use cpu_time::ThreadTime;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -181,6 +181,11 @@ impl<'a> Sweeper<'a> {
         if counterexample.iter().zip(values).any(|(&bad, &value)| bad && value == 0) {
             return false;
         }
+        if let Some(simpler) = abstract_sums(terms, goal)
+            && self.ask(terms, &[], simpler)
+        {
+            return true;
+        }
         // Assumptions that have nothing to do with it only cost time.
         if self.ask(terms, &[], goal) {
             return true;
@@ -189,6 +194,9 @@ impl<'a> Sweeper<'a> {
     }
 
     fn ask(&mut self, terms: &Terms, assumptions: &[Term], goal: Term) -> bool {
+        if let Some(bit) = terms.as_constant(goal) {
+            return bit == 1;
+        }
         if self.start.elapsed() > self.limits.time {
             self.late = true;
             return false;
@@ -199,57 +207,105 @@ impl<'a> Sweeper<'a> {
     }
 }
 
-/// That two terms are equal, with what both have in common replaced by variables; none if there is nothing, or too much to see.
-fn abstract_common(terms: &mut Terms, a: Term, b: Term) -> Option<Term> {
-    let cone = |terms: &Terms, root: Term| {
-        let (mut seen, mut work) = (FxHashSet::default(), vec![root]);
-        while let Some(term) = work.pop() {
-            if seen.len() >= CONE {
-                break;
-            }
-            if seen.insert(term) {
-                work.extend(terms.node(term).args.iter().copied());
+/// Some of the terms that a term is made of, itself too.
+fn cone(terms: &Terms, root: Term) -> FxHashSet<Term> {
+    let (mut seen, mut work) = (FxHashSet::default(), vec![root]);
+    while let Some(term) = work.pop() {
+        if seen.len() >= CONE {
+            break;
+        }
+        if seen.insert(term) {
+            work.extend(terms.node(term).args.iter().copied());
+        }
+    }
+    seen
+}
+
+/// What is taken for a variable, for its complement, or as it is.
+#[derive(Default)]
+struct Abstraction {
+    common: FxHashSet<Term>,
+    /// Sums that are complements of others: as terms they have nothing in common, the complement of x being -x - 1.
+    complements: FxHashMap<Term, Term>,
+    done: FxHashMap<Term, Term>,
+}
+
+impl Abstraction {
+    fn add_complements(&mut self, terms: &mut Terms, among: impl Iterator<Item = Term>) {
+        let mut sums: Vec<Term> = among.filter(|&term| terms.node(term).op == Op::Add).collect();
+        sums.sort_unstable();
+        sums.dedup();
+        for &sum in &sums {
+            let width = terms.width(sum);
+            let other = terms.not(width, sum);
+            if other < sum && sums.binary_search(&other).is_ok() {
+                self.common.insert(other);
+                self.common.remove(&sum);
+                self.complements.insert(sum, other);
             }
         }
-        seen
-    };
+    }
+
+    fn variable(&mut self, terms: &mut Terms, term: Term) -> Term {
+        let name = terms.name(&format!("common {term:?}"));
+        let width = terms.width(term);
+        terms.variable(width, name)
+    }
+
+    /// A term in which some are replaced.
+    fn replace(&mut self, terms: &mut Terms, root: Term) -> Term {
+        let mut stack = vec![root];
+        while let Some(&term) = stack.last() {
+            if self.done.contains_key(&term) {
+                stack.pop();
+                continue;
+            }
+            let node = terms.node(term).clone();
+            if node.args.is_empty() {
+                self.done.insert(term, term);
+                continue;
+            }
+            if let Some(&other) = self.complements.get(&term) {
+                let variable = self.variable(terms, other);
+                let complement = terms.not(node.width.into(), variable);
+                self.done.insert(term, complement);
+                continue;
+            }
+            if self.common.contains(&term) {
+                let variable = self.variable(terms, term);
+                self.done.insert(term, variable);
+                continue;
+            }
+            let before = stack.len();
+            stack.extend(node.args.iter().filter(|arg| !self.done.contains_key(arg)));
+            if stack.len() == before {
+                let args: SmallVec<[Term; 4]> = node.args.iter().map(|arg| self.done[arg]).collect();
+                let new = terms.rebuild(node.op, node.width.into(), &args);
+                self.done.insert(term, new);
+            }
+        }
+        self.done[&root]
+    }
+}
+
+/// That two terms are equal, with what both have in common replaced by variables; none if there is nothing, or too much to see.
+fn abstract_common(terms: &mut Terms, a: Term, b: Term) -> Option<Term> {
     let (of_a, of_b) = (cone(terms, a), cone(terms, b));
-    let common: FxHashSet<Term> = of_a.intersection(&of_b).copied().collect();
-    if common.iter().all(|&term| terms.node(term).args.is_empty()) {
+    let mut abstraction = Abstraction { common: of_a.intersection(&of_b).copied().collect(), ..Abstraction::default() };
+    abstraction.add_complements(terms, of_a.union(&of_b).copied());
+    if abstraction.common.iter().all(|&term| terms.node(term).args.is_empty()) {
         return None;
     }
-    let mut replaced: FxHashMap<Term, Term> = FxHashMap::default();
-    let new = [a, b].map(|root| replace(terms, root, &common, &mut replaced));
+    let new = [a, b].map(|root| abstraction.replace(terms, root));
     let width = terms.width(a);
     Some(terms.eq(width, new[0], new[1]))
 }
 
-/// A term in which some are replaced by variables.
-fn replace(terms: &mut Terms, root: Term, common: &FxHashSet<Term>, done: &mut FxHashMap<Term, Term>) -> Term {
-    let mut stack = vec![root];
-    while let Some(&term) = stack.last() {
-        if done.contains_key(&term) {
-            stack.pop();
-            continue;
-        }
-        let node = terms.node(term).clone();
-        if node.args.is_empty() {
-            done.insert(term, term);
-            continue;
-        }
-        if common.contains(&term) {
-            let name = terms.name(&format!("common {term:?}"));
-            let variable = terms.variable(node.width.into(), name);
-            done.insert(term, variable);
-            continue;
-        }
-        let before = stack.len();
-        stack.extend(node.args.iter().filter(|arg| !done.contains_key(arg)));
-        if stack.len() == before {
-            let args: SmallVec<[Term; 4]> = node.args.iter().map(|arg| done[arg]).collect();
-            let new = terms.rebuild(node.op, node.width.into(), &args);
-            done.insert(term, new);
-        }
-    }
-    done[&root]
+/// A goal in which sums whose complement is in it too are variables; none if there are none.
+fn abstract_sums(terms: &mut Terms, goal: Term) -> Option<Term> {
+    let all = cone(terms, goal);
+    let mut abstraction = Abstraction::default();
+    abstraction.add_complements(terms, all.into_iter());
+    let any = !abstraction.complements.is_empty();
+    any.then(|| abstraction.replace(terms, goal))
 }

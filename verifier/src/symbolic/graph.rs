@@ -114,7 +114,8 @@ impl Graph {
             let early = |&(from, to): &(u32, u32)| to <= header && found.contains(from) && from != last;
             let other = |&(from, to): &(u32, u32)| to < header && from == last;
             if let Some((from, to)) = edges.iter().copied().find(|edge| early(edge) || other(edge)) {
-                let what = format!("lanes go from block {from} back to block {to} that others in a loop do not wait for");
+                let what =
+                    format!("lanes go from block {from} back to block {to} that others in a loop do not wait for");
                 return Err(Unsupported(what));
             }
             for block in (header..=last).filter(|&block| reached.contains(block as usize)) {
@@ -153,13 +154,13 @@ impl Graph {
         let edges = edges(&self.successors, &reached(&self.successors));
         let leads_out = |front: u32| edges.iter().any(|&(from, to)| (header..front).contains(&from) && to > last);
         let is_way_in = |front: u32| {
-            let mut ways = edges.iter().filter(|&&(from, to)| (header..front).contains(&from) && to >= front && to <= last);
+            let mut ways =
+                edges.iter().filter(|&&(from, to)| (header..front).contains(&from) && to >= front && to <= last);
             ways.all(|&(_, to)| to == front)
         };
         let no_other = |front: u32| self.loops.iter().all(|l| l.header <= header || l.header > front);
-        let front = (header + 1..=last)
-            .find(|&front| leads_out(front) && is_way_in(front))
-            .filter(|&front| no_other(front))?;
+        let front =
+            (header + 1..=last).find(|&front| leads_out(front) && is_way_in(front)).filter(|&front| no_other(front))?;
         let more = front - header;
         let behind = |at: u32| if at > last { at + more } else { at };
         // The blocks between the header and the front again, where they stand at the end.
@@ -182,7 +183,8 @@ impl Graph {
         }
         let mut loops = self.loops.clone();
         for (i, l) in loops.iter_mut().enumerate() {
-            (l.header, l.last) = if i == number as usize { (front, last + more) } else { (behind(l.header), behind(l.last)) };
+            (l.header, l.last) =
+                if i == number as usize { (front, last + more) } else { (behind(l.header), behind(l.last)) };
         }
         let mut copies: FxHashMap<u32, u32> = FxHashMap::default();
         let standing = blocks.into_iter().map(|block| {
@@ -224,7 +226,10 @@ mod tests {
             smallvec![],
         ];
         assert_eq!(rotated.successors[..], expected);
-        assert_eq!((rotated.position(4, 1), rotated.position(5, 3), rotated.position(0, 1)), (Some(5), Some(3), Some(1)));
+        assert_eq!(
+            (rotated.position(4, 1), rotated.position(5, 3), rotated.position(0, 1)),
+            (Some(5), Some(3), Some(1))
+        );
         // It tests at its end now.
         assert!(rotated.rotated(0).is_none());
     }

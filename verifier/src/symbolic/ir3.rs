@@ -190,6 +190,10 @@ impl Code for Ir3<'_> {
         world::scratch_bytes(self.code.scratch_size)
     }
 
+    fn uses_scratch(&self) -> bool {
+        self.code.memory.iter().any(|access| Space::of(access.space) == Some(Space::Scratch))
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch
     }

@@ -18,6 +18,7 @@ pub mod graph;
 mod ir3;
 mod lanes;
 mod nir;
+mod own;
 pub mod run;
 mod view;
 mod world;
@@ -59,6 +60,11 @@ pub mod slot {
     /// A component of an output.
     pub const fn output(base: u16, component: u8) -> Slot {
         FIRST + 0x10_0000 + (base as Slot) * 8 + component as Slot
+    }
+
+    /// A word of the lane's own memory.
+    pub const fn own(word: u32) -> Slot {
+        FIRST + 0x1000_0000 + word
     }
 
     /// Whether it is the version of a memory, or of the constant file.
@@ -172,6 +178,10 @@ pub trait Oracle {
     fn holds_poison(&self, space: Space) -> bool;
     /// An event happens. The results; for one that makes a new version, also that (at the end).
     fn event(&mut self, terms: &mut Terms, event: Event) -> SmallVec<[Term; 4]>;
+    /// The address from which on a lane's own memory is taken for registers; see `own`. `None`: it is not.
+    fn own_from(&self) -> Option<u32>;
+    /// It cannot be: what follows is of no worth.
+    fn lost(&mut self, why: &'static str);
     /// On this path this must hold, or the program has no meaning.
     fn demand(&mut self, terms: &mut Terms, path: Term, holds: Term, why: &'static str);
 }
@@ -194,6 +204,8 @@ pub trait Code {
     fn block<O: Oracle>(&self, block: u32, machine: &mut run::Machine<'_, O>) -> Result<(), Unsupported>;
     /// Bytes of memory that each lane has of its own.
     fn scratch_bytes(&self) -> u32;
+    /// Whether the program looks at that memory at all.
+    fn uses_scratch(&self) -> bool;
     /// What kind of program it is.
     fn launch(&self) -> Launch;
     /// The locations that are shared registers, or values in such.

@@ -149,6 +149,10 @@ impl Code for Nir<'_> {
         world::scratch_bytes(self.code.scratch_size)
     }
 
+    fn uses_scratch(&self) -> bool {
+        self.code.code.accesses.iter().any(|access| Space::of(access.space) == Some(Space::Scratch))
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch
     }

@@ -90,6 +90,8 @@ pub struct Machine<'a, O: Oracle> {
     shared: FxHashMap<Slot, Vec<SharedWrite>>,
     shared_slots: &'a FxHashSet<Slot>,
     facts: &'a Facts,
+    /// Bytes of memory that each lane has of its own.
+    pub(super) scratch_bytes: u32,
 }
 
 /// Runs a segment.
@@ -124,6 +126,7 @@ pub fn run<C: Code, O: Oracle>(
         shared: FxHashMap::default(),
         shared_slots,
         facts,
+        scratch_bytes: code.scratch_bytes(),
     };
     // A loop at the very beginning is a segment of its own.
     if cut == Cut::Entry && graph.loop_at(0).is_some() {

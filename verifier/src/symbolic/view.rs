@@ -31,6 +31,10 @@ impl<C: Code> Code for View<'_, C> {
         self.code.scratch_bytes()
     }
 
+    fn uses_scratch(&self) -> bool {
+        self.code.uses_scratch()
+    }
+
     fn launch(&self) -> Launch {
         self.code.launch()
     }

@@ -3,6 +3,7 @@
 //! All that comes from outside is a variable or an uninterpreted function with a name that does not depend on the language,
 //! so both programs get the same term. Names of what is the same in all lanes of a wave begin with [`UNIFORM`].
 
+use super::own::{self, Own};
 use super::run::Machine;
 use super::{Event, EventKind, Oracle, Slot, Value, slot};
 use crate::semantics::domain::{Domain, Format, Rounding};
@@ -351,6 +352,16 @@ pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, target: &Target, component:
         return Value::new(word, target.poison);
     };
     let width = if space == Space::Image { 32 } else { bits.min(32) };
+    let mut undefined = target.poison;
+    if space == Space::Scratch
+        && let [_, address] = args[..]
+    {
+        match own::find(machine, address, target.poison, width) {
+            Own::Location(location, low) => return own::load(machine, (location, low), width),
+            Own::Beyond => return Value::undefined(machine.terms),
+            Own::Memory(beyond) => undefined = machine.terms.or(1, undefined, beyond),
+        }
+    }
     let version = machine.version(slot::memory(space)).bits;
     args.insert(0, version);
     let name = format!("{} {width} of {}", space.name(), args.len());
@@ -358,9 +369,9 @@ pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, target: &Target, component:
     let word = low(machine.terms, word, bits.min(width).into());
     let poison = if machine.oracle.holds_poison(space) {
         let stored = apply(machine.terms, 1, &format!("poison of {name}"), &args);
-        machine.terms.or(1, stored, target.poison)
+        machine.terms.or(1, stored, undefined)
     } else {
-        target.poison
+        undefined
     };
     Value::new(word, poison)
 }
@@ -382,8 +393,24 @@ pub fn store<O: Oracle>(
     }
     for &(component, value) in data {
         let element = target.element(machine.terms, component, bits);
-        let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::new(term, target.poison)).collect();
         let width = if space == Space::Image { 32 } else { bits.min(32) };
+        if space == Space::Scratch
+            && let [_, address] = element[..]
+        {
+            match own::find(machine, address, target.poison, width) {
+                Own::Location(location, low) => {
+                    own::store(machine, (location, low), width, value);
+                    continue;
+                }
+                Own::Beyond => {
+                    let no = machine.terms.constant(1, 0);
+                    machine.oracle.demand(machine.terms, path, no, "a write beyond the end of a lane's own memory");
+                    continue;
+                }
+                Own::Memory(_) => {}
+            }
+        }
+        let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::new(term, target.poison)).collect();
         let stored = low(machine.terms, value.bits, width.into());
         let poison = value.any_poison(machine.terms);
         args.push(Value::new(stored, poison));
@@ -427,6 +454,9 @@ pub fn atomic<O: Oracle>(
     let path = visible(machine, space, helper);
     if machine.terms.as_constant(defined) != Some(1) {
         machine.oracle.demand(machine.terms, path, defined, "a write to an undefined address");
+    }
+    if space == Space::Scratch && machine.oracle.own_from() == Some(0) {
+        machine.oracle.lost("an atomic in a lane's own memory");
     }
     let element = target.element(machine.terms, 0, bits);
     let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::new(term, target.poison)).collect();

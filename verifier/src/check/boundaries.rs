@@ -39,23 +39,28 @@ impl Case for Boundary {
     }
 }
 
-/// Programs `first` to `first + programs` of a campaign, every boundary of each but those where nothing was done. They are the
-/// programs that `fuzz` makes of the same seed.
-pub fn boundaries(
-    seed: u64,
-    first: u64,
-    programs: u64,
-    runs: u32,
-    machine: &Target,
-    options: Options,
-) -> impl Iterator<Item = Boundary> {
+/// Programs of a campaign: those that `fuzz` makes of the same seed, cut short.
+#[derive(Clone, Copy, Debug)]
+pub struct Series {
+    /// The seed of the campaign.
+    pub seed: u64,
+    /// The number of the first one.
+    pub first: u64,
+    /// How many.
+    pub programs: u64,
+    /// Instructions that none has many more than.
+    pub size: u32,
+}
+
+/// Every boundary of each program but those where nothing was done.
+pub fn boundaries(series: Series, runs: u32, machine: &Target, options: Options) -> impl Iterator<Item = Boundary> {
     let machine = *machine;
-    let mut numbers = first..first + programs;
+    let mut numbers = series.first..series.first + series.programs;
     let mut ready = VecDeque::new();
     std::iter::from_fn(move || {
         while ready.is_empty() {
             let number = numbers.next()?;
-            of_program(number, seed, runs, &machine, options, &mut ready);
+            of_program(number, &series, runs, &machine, options, &mut ready);
         }
         ready.pop_front()
     })
@@ -63,15 +68,15 @@ pub fn boundaries(
 
 fn of_program(
     number: u64,
-    campaign: u64,
+    series: &Series,
     runs: u32,
     machine: &Target,
     options: Options,
     ready: &mut VecDeque<Boundary>,
 ) {
     let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
-    let seed = program_seed(campaign, number);
-    let shader = generate::from_seed(seed, profile, Features::of(machine)).shader;
+    let seed = program_seed(series.seed, number);
+    let shader = generate::from_seed_within(seed, series.size, profile, Features::of(machine)).shader;
     let options = Options { registers: Limits::ByProfile.of(profile, seed), ..options };
     let mut add = |stage, before: Snapshot, after: &Snapshot| {
         ready.push_back(Boundary { program: number, profile, seed, stage, before, after: after.clone(), runs });
@@ -98,10 +103,27 @@ fn of_program(
 mod tests {
     use super::*;
 
+    const SERIES: Series = Series { seed: 1, first: 3, programs: 4, size: u32::MAX };
+
+    #[test]
+    fn programs_are_those_of_a_campaign() {
+        let machine = Target::default();
+        for size in [40, u32::MAX] {
+            for boundary in boundaries(Series { size, ..SERIES }, 1, &machine, Options::default()) {
+                let Boundary { seed, profile, ref before, .. } = boundary;
+                let Snapshot::Nir(shader) = before else { continue };
+                let whole = generate::from_seed(seed, profile, Features::of(&machine)).shader;
+                // A block of code is ended before the limit is looked at.
+                assert!(shader.instruction_count() <= whole.instruction_count());
+                assert!(size == u32::MAX || shader.instruction_count() < 300);
+            }
+        }
+    }
+
     #[test]
     fn boundaries_follow_each_other() {
         let machine = Target::default();
-        let all: Vec<Boundary> = boundaries(1, 3, 4, 1, &machine, Options::default()).collect();
+        let all: Vec<Boundary> = boundaries(SERIES, 1, &machine, Options::default()).collect();
         assert!(all.len() > 4 * 8);
         for pair in all.windows(2).filter(|pair| pair[0].program == pair[1].program) {
             assert!(pair[0].stage < pair[1].stage);

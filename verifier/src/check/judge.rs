@@ -52,14 +52,14 @@ impl Engine {
     }
 
     /// What it says; nothing where the question is not for it.
-    pub fn judge(self, question: &Question<'_>) -> Option<(Verdict, Duration)> {
+    pub fn judge(self, question: &Question<'_>, smt: &Smt) -> Option<(Verdict, Duration)> {
         let start = ThreadTime::now();
-        let verdict = catch(|| self.answer(question))
+        let verdict = catch(|| self.answer(question, smt))
             .unwrap_or_else(|Panicked { message, .. }| Some(Verdict::Unknown(Unknown::Crashed(message))));
         verdict.map(|verdict| (verdict, start.elapsed()))
     }
 
-    fn answer(self, question: &Question<'_>) -> Option<Verdict> {
+    fn answer(self, question: &Question<'_>, smt: &Smt) -> Option<Verdict> {
         let &Question { stage, before, after, machine, envs } = question;
         match self {
             Self::Interpreter => Some(compare_snapshots(before, after, machine, envs).0),
@@ -69,7 +69,7 @@ impl Engine {
                 }
                 by_contents(before, after, machine)
             }
-            Self::Smt => Some(Smt::default().judge(before, after, machine)),
+            Self::Smt => Some(smt.judge(before, after, machine)),
         }
     }
 }
@@ -161,7 +161,7 @@ impl Tally {
 fn general(reason: &str) -> String {
     let mut out = String::new();
     let mut in_number = false;
-    for c in reason.chars().take(120) {
+    for c in reason.lines().next().unwrap_or_default().chars().take(120) {
         let is_number = c.is_ascii_digit() || in_number && (c.is_ascii_hexdigit() || c == 'x' || c == '.');
         if !is_number {
             out.push(c);
@@ -184,6 +184,26 @@ pub trait Case: Send {
 /// An answer of each engine that had one.
 pub type Answers = Vec<(Engine, Verdict, Duration)>;
 
+/// Engines that are asked, in their order, and how hard they try.
+#[derive(Clone, Debug, Default)]
+pub struct Panel {
+    /// Who.
+    pub engines: Vec<Engine>,
+    /// How the one of terms compares.
+    pub smt: Smt,
+}
+
+impl Panel {
+    /// What they say.
+    pub fn ask(&self, question: &Question<'_>) -> Answers {
+        let answer = |&engine: &Engine| {
+            let (verdict, time) = engine.judge(question, &self.smt)?;
+            Some((engine, verdict, time))
+        };
+        self.engines.iter().filter_map(answer).collect()
+    }
+}
+
 /// Who proved what another one refuted, and how it is refuted: one of them is wrong.
 pub fn contradiction(answers: &Answers) -> Option<(Vec<Engine>, String)> {
     let refuted = answers.iter().find(|(_, verdict, _)| matches!(verdict, Verdict::Refuted(_)))?;
@@ -193,11 +213,11 @@ pub fn contradiction(answers: &Answers) -> Option<(Vec<Engine>, String)> {
 }
 
 /// Asks engines about each case, with several threads. Cases are made one after the other and come to `each` in any order; the
-/// number is that in the series.
+/// number is that in the series. A case that was made is asked about, interrupted or not.
 pub fn ask_all<C: Case>(
     cases: impl Iterator<Item = C> + Send,
     machine: &Target,
-    engines: &[Engine],
+    panel: &Panel,
     jobs: usize,
     interrupted: &AtomicBool,
     each: &mut (dyn FnMut(u64, &C, &Answers) + Send),
@@ -210,17 +230,16 @@ pub fn ask_all<C: Case>(
                 loop {
                     let next = {
                         let mut cases = cases.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                        if interrupted.load(Ordering::Relaxed) {
+                            return;
+                        }
                         let number = cases.0;
                         cases.0 += 1;
                         cases.1.next().map(|case| (number, case))
                     };
-                    let Some((number, case)) = next.filter(|_| !interrupted.load(Ordering::Relaxed)) else { return };
+                    let Some((number, case)) = next else { return };
                     let envs = case.envs();
-                    let question = case.question(machine, &envs);
-                    let answers: Answers = engines
-                        .iter()
-                        .filter_map(|&engine| engine.judge(&question).map(|(verdict, time)| (engine, verdict, time)))
-                        .collect();
+                    let answers = panel.ask(&case.question(machine, &envs));
                     (each.lock().unwrap_or_else(std::sync::PoisonError::into_inner))(number, &case, &answers);
                 }
             });
@@ -242,11 +261,9 @@ mod tests {
     fn a_wrong_proof_is_a_contradiction() {
         let machine = Target::default();
         let mutant = crate::check::kill_matrix::Mutants::new(1, 40, &machine)
-            .find(|mutant| {
-                Engine::Interpreter.judge(&mutant.question(&machine, &mutant.envs())).is_some_and(is_refuted)
-            })
+            .find(|mutant| ran(mutant, &machine).is_some_and(is_refuted))
             .unwrap();
-        let (refuted, time) = Engine::Interpreter.judge(&mutant.question(&machine, &mutant.envs())).unwrap();
+        let (refuted, time) = ran(&mutant, &machine).unwrap();
         let refuted = (Engine::Interpreter, refuted, time);
         // An engine that believes everything.
         let proved = (Engine::Contents, Verdict::Proved { assumptions: Vec::new() }, time);
@@ -254,6 +271,10 @@ mod tests {
         assert_eq!(contradiction(&vec![refuted.clone(), unknown]), None);
         assert_eq!(contradiction(&vec![proved.clone()]), None);
         assert_eq!(contradiction(&vec![proved, refuted]).unwrap().0, [Engine::Contents]);
+    }
+
+    fn ran(mutant: &crate::check::kill_matrix::Mutant, machine: &Target) -> Option<(Verdict, Duration)> {
+        Engine::Interpreter.judge(&mutant.question(machine, &mutant.envs()), &Smt::default())
     }
 
     fn is_refuted((verdict, _): (Verdict, Duration)) -> bool {

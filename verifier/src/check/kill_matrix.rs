@@ -208,7 +208,7 @@ impl Iterator for Mutants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::judge::{Engine, ask_all};
+    use crate::check::judge::{Engine, Panel, ask_all};
     use std::sync::atomic::AtomicBool;
 
     #[test]
@@ -230,8 +230,8 @@ mod tests {
         };
         let mutants = Mutants::new(1, 40, &machine).take(120);
         // Those that answer at once; `tests/proofs` has the other one.
-        let engines = [Engine::Interpreter, Engine::Contents];
-        ask_all(mutants, &machine, &engines, 2, &AtomicBool::new(false), &mut each);
+        let panel = Panel { engines: vec![Engine::Interpreter, Engine::Contents], ..Panel::default() };
+        ask_all(mutants, &machine, &panel, 2, &AtomicBool::new(false), &mut each);
         kinds.sort_unstable();
         let again: Vec<_> = (0..)
             .zip(Mutants::new(1, 40, &machine).take(120))

@@ -30,7 +30,7 @@ pub struct Smt {
 }
 
 impl Smt {
-    /// What it says. Where there is no proof both sides are run a few times: they may differ.
+    /// What it says. Where there is no proof both sides are run a few times, and on what the solver thinks to be a difference.
     pub fn judge(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Verdict {
         let key = self.cache.as_ref().map(|cache| (cache, self.key(before, after, target)));
         if let Some((cache, key)) = key
@@ -47,6 +47,8 @@ impl Smt {
             },
         };
         let proof = equivalence::prove(before.into(), after.into(), target, &self.limits, &mut *solver);
+        // What the solver makes of it comes last: an input that is named by its seed is the better one.
+        let mut envs: Vec<Env> = (0..ATTACKS).map(Env::from_seed).collect();
         let unknown = match proof {
             Ok(proof) => {
                 // A proof that cannot be kept is a proof.
@@ -59,9 +61,12 @@ impl Smt {
             }
             Err(Failure::Unsupported(what)) => Unknown::Unsupported(what),
             Err(failure @ Failure::Vacuous) => Unknown::Vacuous(failure.to_string()),
+            Err(Failure::NotShown { what, inputs }) => {
+                envs.extend(inputs);
+                Unknown::NotShown(what)
+            }
             Err(failure) => Unknown::NotShown(failure.to_string()),
         };
-        let envs: Vec<Env> = (0..ATTACKS).map(Env::from_seed).collect();
         match compare_snapshots(before, after, target, &envs).0 {
             Verdict::Refuted(refutation) => Verdict::Refuted(refutation),
             _ => Verdict::Unknown(unknown),

@@ -25,11 +25,12 @@ pub(super) fn prove<S: Code, T: Code>(
         let (source, target) = (View { code: source, graph: of_source }, View { code: target, graph: of_target });
         for &own_from in &memories {
             let Some(time) = limits.time.checked_sub(start.elapsed()) else { break };
-            let proof = proof::prove(&source, &target, own_from, &Limits { time, ..*limits }, solver);
+            let limits = Limits { time, inputs: limits.inputs && failure.is_none(), ..*limits };
+            let proof = proof::prove(&source, &target, own_from, &limits, solver);
             match proof {
                 // The first one says most.
-                Err(Failure::NotShown(_)) if failure.is_none() => failure = Some(proof),
-                Err(Failure::NotShown(_) | Failure::Time(_)) if failure.is_some() => {}
+                Err(Failure::NotShown { .. }) if failure.is_none() => failure = Some(proof),
+                Err(Failure::NotShown { .. } | Failure::Time(_)) if failure.is_some() => {}
                 proof => return proof,
             }
         }

@@ -17,16 +17,18 @@
 //!   follows the test (`cuts`).
 //! - What is left, at the end, are obligations: paths and outputs that must be equal wherever the source has a meaning (`proof`).
 //!
-//! A proof that fails says nothing: the relation may have been too weak. Whether the programs differ is for the interpreter
-//! to say.
+//! A proof that fails says nothing: the relation may have been too weak. The solver's values for what did not hold become inputs
+//! (`inputs`); whether the programs differ there is for the interpreter to say.
 
 mod cuts;
 mod events;
+mod inputs;
 mod proof;
 mod relation;
 mod sweep;
 
 use crate::interp;
+use crate::semantics::env::Env;
 use crate::solver::{Budget, Solver};
 use crate::symbolic::{Ir3, Nir, Unsupported};
 use ir3_compiler::{ir3, nir, target::Target};
@@ -39,12 +41,23 @@ pub struct Limits {
     pub query: Budget,
     /// CPU time of a whole proof: it is given up at the next query behind it.
     pub time: Duration,
+    /// Whether inputs are looked for where there is none.
+    pub inputs: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let query = Budget { rlimit: 4_000_000, time: Duration::from_secs(2) };
-        Self { query, time: Duration::from_secs(10) }
+        Self { query, time: Duration::from_secs(10), inputs: true }
+    }
+}
+
+impl Limits {
+    /// No more than so much CPU time.
+    #[must_use]
+    pub fn within(time: Duration) -> Self {
+        let Self { query, inputs, .. } = Self::default();
+        Self { query: Budget { time: query.time.min(time), ..query }, time, inputs }
     }
 }
 
@@ -78,14 +91,26 @@ pub enum Failure {
     #[error("unsupported: {0}")]
     Unsupported(String),
     /// Something observable could not be shown to be equal.
-    #[error("{0}")]
-    NotShown(String),
+    #[error("{what}")]
+    NotShown {
+        /// What.
+        what: String,
+        /// Inputs on which it may be different.
+        inputs: Vec<Env>,
+    },
     /// The source has no meaning, so there is nothing to be shown.
     #[error("the source has no meaning on any input")]
     Vacuous,
     /// The limit of time.
     #[error("the limit of time was reached{0}")]
     Time(String),
+}
+
+impl Failure {
+    /// Something could not be shown, and no input is known on which it would be different.
+    fn not_shown(what: impl Into<String>) -> Self {
+        Self::NotShown { what: what.into(), inputs: Vec::new() }
+    }
 }
 
 impl From<Unsupported> for Failure {

@@ -1,6 +1,7 @@
 //! The rounds of a proof.
 
 use super::events::{Events, Happened, Partners};
+use super::inputs::Seeker;
 use super::relation::{Header, Part, Way};
 use super::sweep::{Side, Sweeper};
 use super::{Failure, Limits, Proof};
@@ -293,11 +294,13 @@ pub(super) fn prove<S: Code, T: Code>(
     let loops = source.graph().loops.len();
     if loops != target.graph().loops.len() {
         let what = format!("{loops} loops in the source, {} in the target", target.graph().loops.len());
-        return Err(Failure::NotShown(what));
+        return Err(Failure::not_shown(what));
     }
     let [had, has] = [source.scratch_bytes(), target.scratch_bytes()];
     if has < had && source.uses_scratch() && own_from != Some(0) {
-        return Err(Failure::NotShown(format!("a lane has {had} bytes of its own in the source, {has} in the target")));
+        return Err(Failure::not_shown(format!(
+            "a lane has {had} bytes of its own in the source, {has} in the target"
+        )));
     }
     let mut terms = Terms::new();
     let mut engine = Engine {
@@ -327,13 +330,14 @@ pub(super) fn prove<S: Code, T: Code>(
         engine.failure = None;
         engine.counted = 0;
         engine.last = last;
+        engine.sweeper.seeker = (last && limits.inputs).then(|| Seeker::new(source.launch()));
         let (changed, cuts) = one_round(source, target, &mut terms, &mut engine)?;
         if engine.sweeper.late {
             let at = engine.failure.take().map(|what| format!("; {what}")).unwrap_or_default();
             return Err(Failure::Time(at));
         }
         if let Some(why) = engine.lost {
-            return Err(Failure::NotShown(why.to_owned()));
+            return Err(Failure::not_shown(why));
         }
         if engine.vacuous {
             return Err(Failure::Vacuous);
@@ -357,7 +361,10 @@ pub(super) fn prove<S: Code, T: Code>(
             });
         }
         return match engine.failure {
-            Some(what) => Err(Failure::NotShown(what)),
+            Some(what) => {
+                let inputs = engine.sweeper.seeker.map(|seeker| seeker.found).unwrap_or_default();
+                Err(Failure::NotShown { what, inputs })
+            }
             None => Ok(Proof {
                 assumptions: assumptions(&terms, &engine),
                 cuts,
@@ -367,7 +374,7 @@ pub(super) fn prove<S: Code, T: Code>(
             }),
         };
     }
-    Err(Failure::NotShown(format!("the relation still changes after {ROUNDS} rounds")))
+    Err(Failure::not_shown(format!("the relation still changes after {ROUNDS} rounds")))
 }
 
 /// What a proof takes for granted.

@@ -6,6 +6,7 @@
 //! segment.
 
 use super::Limits;
+use super::inputs::Seeker;
 use crate::lemmas;
 use crate::semantics::domain::Domain;
 use crate::solver::{Answer, Query, Solver};
@@ -45,6 +46,8 @@ pub struct Sweeper<'a> {
     swept: FxHashMap<Term, Term>,
     /// Nobody is to be asked: what locations there are is to be found out, no more.
     pub scouting: bool,
+    /// Who looks for inputs on which something that is to hold does not.
+    pub seeker: Option<Seeker>,
     /// The lemmas that were used, by name.
     pub lemmas: BTreeSet<&'static str>,
     /// Questions put to the solver.
@@ -66,6 +69,7 @@ impl<'a> Sweeper<'a> {
             alike: FxHashMap::default(),
             swept: FxHashMap::default(),
             scouting: false,
+            seeker: None,
             lemmas: BTreeSet::new(),
             queries: 0,
             late: false,
@@ -165,6 +169,14 @@ impl<'a> Sweeper<'a> {
 
     /// Whether a goal is shown to hold where the assumptions do.
     pub fn holds(&mut self, terms: &mut Terms, assumptions: &[Term], goal: Term) -> bool {
+        let holds = self.is_shown(terms, assumptions, goal);
+        if let (false, Some(seeker)) = (holds || self.late, &mut self.seeker) {
+            seeker.seek(self.solver, &self.limits.query, terms, assumptions, goal);
+        }
+        holds
+    }
+
+    fn is_shown(&mut self, terms: &mut Terms, assumptions: &[Term], goal: Term) -> bool {
         if terms.as_constant(goal) == Some(1) || assumptions.contains(&goal) {
             return true;
         }

@@ -79,12 +79,20 @@ pub struct Seeded {
     rng: ChaCha8Rng,
     buffer: [u8; 256],
     at: usize,
+    /// No size is larger.
+    most: u32,
 }
 
 impl Seeded {
     /// The stream of a seed.
     pub fn new(seed: u64) -> Self {
-        Self { rng: ChaCha8Rng::seed_from_u64(seed), buffer: [0; 256], at: 256 }
+        Self { rng: ChaCha8Rng::seed_from_u64(seed), buffer: [0; 256], at: 256, most: u32::MAX }
+    }
+
+    /// The same stream, but no size in it is larger than this.
+    #[must_use]
+    pub fn within(self, most: u32) -> Self {
+        Self { most, ..self }
     }
 }
 
@@ -104,11 +112,12 @@ impl Choices for Seeded {
 
     /// Mostly tens of instructions, sometimes hundreds.
     fn size(&mut self) -> u32 {
-        match self.below(8) {
+        let size = match self.below(8) {
             0..=3 => 30 + self.below(50) as u32,
             4..=6 => 80 + self.below(120) as u32,
             _ => 200 + self.below(400) as u32,
-        }
+        };
+        size.min(self.most)
     }
 }
 

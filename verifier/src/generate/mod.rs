@@ -70,7 +70,12 @@ const WITNESSED_PHIS: u32 = 128;
 
 /// The program of a seed, for a GPU with these features: the same on every machine.
 pub fn from_seed(seed: u64, profile: Profile, features: Features) -> Generated {
-    generate(&mut Seeded::new(seed), profile, features)
+    from_seed_within(seed, u32::MAX, profile, features)
+}
+
+/// The same, but it comes to its end after about so many instructions, if not before.
+pub fn from_seed_within(seed: u64, size: u32, profile: Profile, features: Features) -> Generated {
+    generate(&mut Seeded::new(seed).within(size), profile, features)
 }
 
 /// The program of a byte string. Any bytes make a program; the first chooses the profile where none is given.

@@ -68,7 +68,7 @@ pub(super) trait Logic {
 }
 
 /// A lowered term: a truth value if it has one bit.
-enum Value<L: Logic> {
+pub(super) enum Value<L: Logic> {
     Bits(L::Bits),
     Truth(L::Truth),
 }
@@ -82,10 +82,11 @@ impl<L: Logic> Clone for Value<L> {
     }
 }
 
-/// The assumptions and the goal.
+/// The assumptions and the goal, and applications of uninterpreted functions.
 pub(super) struct Lowered<L: Logic> {
     pub assumptions: Vec<L::Truth>,
     pub goal: L::Truth,
+    pub functions: Vec<(Term, Value<L>)>,
 }
 
 /// Lowers a query, whose terms these are, arguments first.
@@ -97,7 +98,9 @@ pub(super) fn lower<L: Logic>(l: &mut L, terms: &Terms, query: &Query, nodes: &[
     }
     let assumptions = query.assumptions.iter().map(|&term| lowering.truth(term)).collect();
     let goal = lowering.truth(query.goal);
-    Lowered { assumptions, goal }
+    let applies = |&term: &Term| matches!(terms.node(term).op, Op::Apply(_));
+    let functions = nodes.iter().copied().filter(applies).map(|term| (term, lowering.values[&term].clone())).collect();
+    Lowered { assumptions, goal, functions }
 }
 
 struct Lowering<'a, L: Logic> {

@@ -93,16 +93,31 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Values of variables. What is not in it may be anything.
+/// Values of variables, and of applications of uninterpreted functions. What is not in it may be anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     values: BTreeMap<Name, u64>,
+    functions: BTreeMap<Term, u64>,
 }
 
 impl Model {
     /// The value of a variable; 0 where it does not matter.
     pub fn value(&self, name: Name) -> u64 {
         self.values.get(&name).copied().unwrap_or(0)
+    }
+
+    /// The value of a term that is a variable or an application of an uninterpreted function, if there is one.
+    pub fn of(&self, terms: &Terms, term: Term) -> Option<u64> {
+        match terms.node(term).op {
+            Op::Variable(name) => self.values.get(&name).copied(),
+            _ => self.functions.get(&term).copied(),
+        }
+    }
+
+    /// With the values of applications.
+    #[must_use]
+    fn with_functions(self, functions: BTreeMap<Term, u64>) -> Self {
+        Self { functions, ..self }
     }
 
     /// The variables that have a value.
@@ -113,7 +128,7 @@ impl Model {
 
 impl FromIterator<(Name, u64)> for Model {
     fn from_iter<I: IntoIterator<Item = (Name, u64)>>(values: I) -> Self {
-        Self { values: values.into_iter().collect() }
+        Self { values: values.into_iter().collect(), ..Self::default() }
     }
 }
 

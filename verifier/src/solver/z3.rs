@@ -1,6 +1,6 @@
 //! Z3, through its library.
 
-use super::lower::{self, Binary, Logic, Test};
+use super::lower::{self, Binary, Logic, Test, Value};
 use super::smtlib::Script;
 use super::{Answer, Budget, Floats, Model, Query, Reason, Solver, smtlib, variables};
 use crate::terms::{Term, Terms};
@@ -28,19 +28,22 @@ impl Solver for Z3 {
 }
 
 fn ask(terms: &Terms, query: &Query, nodes: &[Term], floats: Floats, budget: &Budget) -> Answer {
-    let solver = match floats {
+    let (solver, functions) = match floats {
         Floats::Uninterpreted => assertions(terms, query, nodes),
         // The library's expressions make no float of bits, the text does.
         Floats::Exact => match read(&smtlib::script(terms, query, nodes, floats, None)) {
-            Some(solver) => solver,
+            Some(solver) => (solver, Vec::new()),
             None => return Answer::Unknown(Reason::Solver("it does not read the query".into())),
         },
     };
-    check(&solver, budget, || model(&solver, terms, nodes, floats))
+    check(&solver, budget, || model(&solver, terms, nodes, &functions, floats))
 }
 
-/// A solver for bit vectors and uninterpreted functions with the query's negation.
-fn assertions(terms: &Terms, query: &Query, nodes: &[Term]) -> ::z3::Solver {
+/// Applications of uninterpreted functions, as expressions.
+type Functions = Vec<(Term, Value<Expressions>)>;
+
+/// A solver for bit vectors and uninterpreted functions with the query's negation; the applications in it.
+fn assertions(terms: &Terms, query: &Query, nodes: &[Term]) -> (::z3::Solver, Functions) {
     let lowered = lower::lower(&mut Expressions, terms, query, nodes);
     // Three to ten times as fast as the default, which looks for the logic itself.
     let solver = ::z3::Solver::new_for_logic("QF_UFBV").unwrap_or_default();
@@ -48,7 +51,7 @@ fn assertions(terms: &Terms, query: &Query, nodes: &[Term]) -> ::z3::Solver {
         solver.assert(assumption);
     }
     solver.assert(lowered.goal.not());
-    solver
+    (solver, lowered.functions)
 }
 
 /// A solver with what a text asserts, if it can be read.
@@ -85,8 +88,8 @@ fn check(solver: &::z3::Solver, budget: &Budget, invalid: impl FnOnce() -> Answe
     }
 }
 
-/// The values of the variables: each is evaluated, as the shape of a model differs from release to release.
-fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term], floats: Floats) -> Answer {
+/// The values of the variables and of applications: each is evaluated, as the shape of a model differs from release to release.
+fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term], functions: &Functions, floats: Floats) -> Answer {
     let Some(model) = solver.get_model() else {
         return Answer::Unknown(Reason::Solver("it has no model".into()));
     };
@@ -102,8 +105,15 @@ fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term], floats: Floats) -
         };
         Some((name, value?))
     };
+    let applied = |(term, value): &(Term, Value<Expressions>)| {
+        let value = match value {
+            Value::Bits(bits) => model.eval(bits, true)?.as_u64()?,
+            Value::Truth(truth) => model.eval(truth, true)?.as_bool()?.into(),
+        };
+        Some((*term, value))
+    };
     match variables(terms, nodes).into_iter().map(value).collect::<Option<Model>>() {
-        Some(model) => Answer::Invalid(model),
+        Some(found) => Answer::Invalid(found.with_functions(functions.iter().filter_map(applied).collect())),
         None => Answer::Unknown(Reason::Solver("its model has no value for a variable".into())),
     }
 }

@@ -28,7 +28,7 @@ pub use ir3::Ir3;
 pub use nir::Nir;
 pub use run::{Run, Transition};
 pub use view::View;
-pub use world::{Facts, UNIFORM, is_helper, version_name};
+pub use world::{Facts, HELPER, UNIFORM, is_helper, version_name};
 
 use crate::semantics::domain::Domain;
 use crate::semantics::env::Launch;

@@ -20,6 +20,9 @@ use std::fmt::Write as _;
 /// What the names of variables begin with that are the same in all lanes.
 pub const UNIFORM: &str = "uniform ";
 
+/// The name of the bit that a lane is a helper from the start.
+pub const HELPER: &str = "helper lane";
+
 /// What is known of terms by the names of their variables.
 #[derive(Default)]
 pub struct Facts {
@@ -91,7 +94,7 @@ fn apply(terms: &mut Terms, width: u32, name: &str, args: &[Term]) -> Term {
 
 /// Whether the lane is a helper from the start.
 pub fn is_helper(terms: &mut Terms, launch: Launch) -> Term {
-    if launch.fragment { variable(terms, 1, "helper lane") } else { terms.constant(1, 0) }
+    if launch.fragment { variable(terms, 1, HELPER) } else { terms.constant(1, 0) }
 }
 
 /// A component of a system value: a word.

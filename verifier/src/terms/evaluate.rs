@@ -132,9 +132,19 @@ fn value_of(key: u64, sample: usize, width: u32) -> u64 {
 
 /// The value of a term for given values of the variables. An uninterpreted function is one by the hash of its name.
 pub fn value(terms: &Terms, term: Term, variables: &dyn Fn(Name) -> u64) -> u64 {
-    // Only what the term is made of, arguments first.
+    let given = |term: Term| match terms.node(term).op {
+        Op::Variable(name) => Some(variables(name)),
+        _ => None,
+    };
+    values(terms, &[term], &given)[&term]
+}
+
+/// The values of terms and of all that they are made of, for given values of variables and of applications of uninterpreted functions. One
+/// that has none given is a hash of the name, and of the arguments' values.
+pub fn values(terms: &Terms, of: &[Term], given: &dyn Fn(Term) -> Option<u64>) -> FxHashMap<Term, u64> {
+    // Only what the terms are made of, arguments first.
     let mut needed = FxHashMap::<Term, u64>::default();
-    let mut stack = vec![term];
+    let mut stack = of.to_vec();
     while let Some(&top) = stack.last() {
         let node = terms.node(top);
         if needed.contains_key(&top) {
@@ -151,13 +161,13 @@ pub fn value(terms: &Terms, term: Term, variables: &dyn Fn(Name) -> u64) -> u64 
         let widths: SmallVec<[u32; 4]> = node.args.iter().map(|&arg| terms.width(arg)).collect();
         let args: SmallVec<[u64; 4]> = node.args.iter().map(|arg| needed[arg]).collect();
         let value = match node.op {
-            Op::Variable(name) => variables(name) & mask(width),
-            Op::Apply(name) => {
-                args.iter().fold(text_hash(terms.text(name)), |key, &arg| hash(&[key, arg])) & mask(width)
+            Op::Variable(name) | Op::Apply(name) => {
+                let hashed = || args.iter().fold(text_hash(terms.text(name)), |key, &arg| hash(&[key, arg]));
+                given(top).unwrap_or_else(hashed) & mask(width)
             }
             op => operation(op, width, &widths, &args),
         };
         needed.insert(top, value);
     }
-    needed[&term]
+    needed
 }

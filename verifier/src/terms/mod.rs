@@ -30,7 +30,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-pub use evaluate::{SAMPLES, Sample, Samples, value};
+pub use evaluate::{SAMPLES, Sample, Samples, value, values};
 
 use crate::semantics::concrete::mask;
 use crate::semantics::domain::{Format, Function, Rounding};

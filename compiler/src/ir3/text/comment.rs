@@ -130,6 +130,13 @@ fn name_of<T: PartialEq>(table: &[(T, &'static str)], value: &T) -> &'static str
     table.iter().find(|(v, _)| v == value).map_or("", |&(_, name)| name)
 }
 
+impl SystemValue {
+    /// All but those that are known by a number alone.
+    pub fn named() -> impl Iterator<Item = Self> {
+        SYSTEM_VALUES.iter().map(|&(value, _)| value)
+    }
+}
+
 fn system_value(name: &str) -> Option<SystemValue> {
     named(&SYSTEM_VALUES, name).or_else(|| {
         let number = name.strip_prefix("opaque(")?.strip_suffix(')')?;

@@ -5,10 +5,13 @@ use crate::{Exit, Failure, Format, interrupt_flag, output};
 use clap::Args;
 use ir3_compiler::pipeline::Options;
 use ir3_verifier::check::Verdict;
-use ir3_verifier::check::boundaries::{Boundary, boundaries};
+use ir3_verifier::check::boundaries::{Boundary, Series, boundaries};
 use ir3_verifier::check::judge::{Answers, Engine, contradiction};
 use serde::Serialize;
 use std::time::Duration;
+
+/// CPU time for one proof: there are many programs, and what takes longer is left open.
+const TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Options of `agreement`.
 #[derive(Args)]
@@ -22,6 +25,12 @@ pub struct Agreement {
     /// Environments in which the interpreter attacks each boundary, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 4)]
     runs: u32,
+    /// No program has more instructions than about so many before it is compiled.
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    size: u32,
+    /// Print what is not proved.
+    #[arg(long)]
+    list: bool,
     #[command(flatten)]
     judging: Judging,
 }
@@ -33,6 +42,7 @@ struct Outcome {
     proved: u64,
     attacked: u64,
     disagreements: usize,
+    next: u64,
 }
 
 impl Agreement {
@@ -43,9 +53,11 @@ impl Agreement {
         let mut engines: Vec<Engine> = self.judging.engines().into_iter().filter(|engine| engine.proves()).collect();
         engines.push(Engine::Interpreter);
         let machine = self.judging.gpu.target;
-        let cases = boundaries(self.judging.seed, self.from, self.programs, self.runs, &machine, Options::default());
+        let panel = self.judging.panel(engines.clone(), TIMEOUT);
+        let series = Series { seed: self.judging.seed, first: self.from, programs: self.programs, size: self.size };
+        let mut cases = boundaries(series, self.runs, &machine, Options::default());
         let mut table = Table::default();
-        let (mut proved, mut attacked, mut disagreements) = (0u64, 0u64, Vec::new());
+        let (mut proved, mut attacked, mut disagreements, mut open) = (0u64, 0u64, Vec::new(), Vec::new());
         let mut each = |_: u64, boundary: &Boundary, answers: &Answers| {
             table.count(boundary.stage.name(), answers);
             let proves = |(_, verdict, _): &(Engine, Verdict, Duration)| matches!(verdict, Verdict::Proved { .. });
@@ -55,35 +67,51 @@ impl Agreement {
             let is_proved = answers.iter().any(proves);
             proved += u64::from(is_proved);
             attacked += u64::from(is_proved && answers.iter().any(runs));
+            let Boundary { program, profile, seed, stage, .. } = boundary;
+            let what = || format!("{stage} of program {program} ({profile}, seed {seed})");
             if let Some((provers, why)) = contradiction(answers) {
-                let Boundary { program, profile, seed, stage, .. } = boundary;
                 let who: Vec<&str> = provers.into_iter().map(Engine::name).collect();
-                let who = who.join(" and ");
-                disagreements
-                    .push(format!("{who} proved {stage} of program {program} ({profile}, seed {seed}): {why}"));
+                disagreements.push((*program, format!("{} proved {}: {why}", who.join(" and "), what())));
+            }
+            for (engine, verdict, time) in answers.iter().filter(|(engine, ..)| self.list && engine.proves()) {
+                if let Verdict::Unknown(why) = verdict {
+                    let ms = time.as_secs_f64() * 1e3;
+                    let why = why.to_string();
+                    let why = why.lines().next().unwrap_or_default();
+                    open.push((*program, format!("{verdict} by {}, {ms:.0} ms: {}: {why}", engine.name(), what())));
+                }
             }
         };
-        self.judging.ask(cases, self.programs * 12, &engines, &interrupted, &mut each)?;
+        self.judging.ask(cases.by_ref(), self.programs * 12, &panel, &interrupted, &mut each)?;
         table.print(format, "stage", &engines);
         table.print_details(format, &engines);
+        // Where another run may go on: at the first program of which there is more to ask.
+        let next = cases.next().map_or(self.from + self.programs, |boundary| boundary.program);
         disagreements.sort_unstable();
+        open.sort_unstable();
+        open.iter().for_each(|(_, line)| output::line(line));
         match format {
             Format::Json => output::json(&Outcome {
                 boundaries: table.cases(),
                 proved,
                 attacked,
                 disagreements: disagreements.len(),
+                next,
             }),
             Format::Human => output::line(&format!(
-                "\n{} boundaries of {} programs; {proved} proved, {attacked} of them run in {} environments with a meaning; \
-                 {} refuted all the same",
+                "\n{} boundaries of {} programs; {proved} proved, {} open; {attacked} of the proved ones run in {} environments \
+                 with a meaning, {} refuted all the same",
                 table.cases(),
-                self.programs,
+                next - self.from,
+                table.cases() - proved,
                 self.runs,
                 disagreements.len()
             )),
         }
-        for line in &disagreements {
+        if next < self.from + self.programs {
+            eprintln!("ir3-equiv: interrupted; `--from {next}` goes on");
+        }
+        for (_, line) in &disagreements {
             eprintln!("ir3-equiv: {line}");
         }
         Ok(if disagreements.is_empty() { Exit::Passed } else { Exit::Unsound })

@@ -74,10 +74,11 @@ fn parse_registers(text: &str) -> Result<Limits, String> {
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
+        "ms" => 1e-3,
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        unit => return Err(format!("found the unit `{unit}`, expected s, m or h")),
+        unit => return Err(format!("found the unit `{unit}`, expected ms, s, m or h")),
     };
     let seconds: f64 = digits.parse().map_err(|_| format!("found `{text}`, expected a time such as 90s, 10m or 8h"))?;
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
@@ -331,6 +332,7 @@ mod tests {
     fn times_have_units() {
         assert_eq!(parse_time("90"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_time("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_time("250ms"), Ok(Duration::from_millis(250)));
         assert!(parse_time("3 weeks").is_err());
         assert!(parse_time("-1s").is_err());
     }

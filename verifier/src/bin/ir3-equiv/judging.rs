@@ -1,14 +1,21 @@
 //! What `kill-matrix`, `pairs` and `agreement` have in common: which engines are asked, by how many threads, and tables of what
 //! they say.
 
+use crate::fuzz::parse_time;
 use crate::{Format, Gpu, output, triage};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_verifier::check::judge::{Answers, Case, Engine, Tally, ask_all};
+use ir3_verifier::check::Smt;
+use ir3_verifier::check::judge::{Answers, Case, Engine, Panel, Question, Tally, ask_all};
+use ir3_verifier::equivalence::Limits;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// CPU time for one proof, where a command has no reason for another.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Who is asked, and how.
 #[derive(Args)]
@@ -16,6 +23,10 @@ pub struct Judging {
     /// Engines to ask: several, with commas; all of them unless given.
     #[arg(long = "engine", value_name = "ENGINES", value_delimiter = ',', value_parser = engine_names())]
     engines: Vec<Engine>,
+    /// CPU time for one proof (`500ms`, `10s`, `2m`, or seconds); 10s unless given, 300ms in
+    /// `agreement`.
+    #[arg(long, value_name = "T", value_parser = parse_time)]
+    timeout: Option<Duration>,
     /// Threads; one for each processor unless given.
     #[arg(long, value_name = "J")]
     jobs: Option<usize>,
@@ -37,12 +48,18 @@ impl Judging {
         if self.engines.is_empty() { Engine::ALL.to_vec() } else { self.engines.clone() }
     }
 
+    /// These engines, each proof with no more than so much time where the command line does not say.
+    pub fn panel(&self, engines: Vec<Engine>, timeout: Duration) -> Panel {
+        let limits = Limits::within(self.timeout.unwrap_or(timeout));
+        Panel { engines, smt: Smt { limits, ..Smt::default() } }
+    }
+
     /// Asks all engines about all cases, and shows how far it is.
     pub fn ask<C: Case>(
         &self,
         cases: impl Iterator<Item = C> + Send,
         count: u64,
-        engines: &[Engine],
+        panel: &Panel,
         interrupted: &AtomicBool,
         each: &mut (dyn FnMut(u64, &C, &Answers) + Send),
     ) -> Result<(), crate::Failure> {
@@ -52,7 +69,7 @@ impl Judging {
             each(number, case, answers);
             bar.inc(1);
         };
-        ask_all(cases, &self.gpu.target, engines, triage::jobs(self.jobs), interrupted, &mut counted);
+        ask_all(cases, &self.gpu.target, panel, triage::jobs(self.jobs), interrupted, &mut counted);
         bar.finish_and_clear();
         Ok(())
     }
@@ -190,16 +207,14 @@ impl<'a> Cell<'a> {
 }
 
 /// Prints one case and what is said of it.
-pub fn show(heading: &str, question: &ir3_verifier::check::judge::Question<'_>, engines: &[Engine]) {
+pub fn show(heading: &str, question: &Question<'_>, panel: &Panel) {
     output::line(&format!("// {heading}"));
     output::text(&question.before.text());
     output::line("// ----");
     output::text(&question.after.text());
-    for &engine in engines {
-        if let Some((verdict, time)) = engine.judge(question) {
-            let reason = verdict.reason().map_or_else(String::new, |reason| format!(": {reason}"));
-            let ms = time.as_secs_f64() * 1e3;
-            output::line(&format!("// {}: {verdict}{reason} ({ms:.1} ms)", engine.name()));
-        }
+    for (engine, verdict, time) in panel.ask(question) {
+        let reason = verdict.reason().map_or_else(String::new, |reason| format!(": {reason}"));
+        let ms = time.as_secs_f64() * 1e3;
+        output::line(&format!("// {}: {verdict}{reason} ({ms:.1} ms)", engine.name()));
     }
 }

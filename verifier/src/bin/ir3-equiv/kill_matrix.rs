@@ -1,6 +1,6 @@
 //! `kill-matrix`: which engine finds which kind of miscompilation.
 
-use crate::judging::{self, Judging, Table};
+use crate::judging::{self, Judging, TIMEOUT, Table};
 use crate::{Exit, Failure, Format, interrupt_flag, output};
 use clap::Args;
 use ir3_verifier::check::Verdict;
@@ -31,6 +31,7 @@ impl KillMatrix {
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt_flag()?;
         let engines = self.judging.engines();
+        let panel = self.judging.panel(engines.clone(), TIMEOUT);
         let machine = self.judging.gpu.target;
         let mut mutants = Mutants::new(self.judging.seed, self.most, &machine);
         let heading = |number: u64, mutant: &Mutant| {
@@ -39,7 +40,7 @@ impl KillMatrix {
         };
         if let Some(number) = self.show {
             let mutant = mutants.nth(number).ok_or("found fewer mutants")?;
-            judging::show(&heading(number as u64, &mutant), &mutant.question(&machine, &mutant.envs()), &engines);
+            judging::show(&heading(number as u64, &mutant), &mutant.question(&machine, &mutant.envs()), &panel);
             return Ok(Exit::Passed);
         }
         let mut table = Table::new(kinds());
@@ -61,7 +62,7 @@ impl KillMatrix {
         };
         let count = self.mutants;
         let cases = mutants.by_ref().take(usize::try_from(count)?);
-        self.judging.ask(cases, count, &engines, &interrupted, &mut each)?;
+        self.judging.ask(cases, count, &panel, &interrupted, &mut each)?;
         table.print(format, "kind of change", &engines);
         if format == Format::Human {
             output::line("");

@@ -1,6 +1,6 @@
 //! `pairs`: how many equivalent programs an engine can prove.
 
-use crate::judging::{self, Judging, Table};
+use crate::judging::{self, Judging, TIMEOUT, Table};
 use crate::{Exit, Failure, Format, interrupt_flag, output};
 use clap::{Args, ValueEnum};
 use ir3_verifier::check::Verdict;
@@ -77,11 +77,12 @@ impl Pairs {
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt_flag()?;
         let engines = self.judging.engines();
+        let panel = self.judging.panel(engines.clone(), TIMEOUT);
         let machine = self.judging.gpu.target;
         let (mut all, count) = self.pairs();
         if let Some(number) = self.show {
             let pair = all.find(|pair| pair.number == number as u64).ok_or("found no such pair")?;
-            judging::show(&heading(&pair), &pair.question(&machine, &pair.envs()), &engines);
+            judging::show(&heading(&pair), &pair.question(&machine, &pair.envs()), &panel);
             return Ok(Exit::Passed);
         }
         let mut table = Table::default();
@@ -107,7 +108,7 @@ impl Pairs {
                 }
             }
         };
-        self.judging.ask(all, count, &engines, &interrupted, &mut each)?;
+        self.judging.ask(all, count, &panel, &interrupted, &mut each)?;
         table.print(format, "rewrite", &engines);
         table.print_details(format, &engines);
         let mut met = true;

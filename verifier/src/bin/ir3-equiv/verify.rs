@@ -1,5 +1,6 @@
 //! `verify`: programs from files, every boundary.
 
+use crate::fuzz::parse_time;
 use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::{Args, ValueEnum};
 use ir3_compiler::nir::Shader;
@@ -46,8 +47,8 @@ pub struct Verify {
     /// that only move values about, `smt` of what is not proved by then.
     #[arg(long = "engine", value_enum, value_name = "ENGINES", value_delimiter = ',', default_value = "interpreter")]
     engines: Vec<Engine>,
-    /// CPU time for the proof of a boundary, in seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10s")]
+    /// CPU time for the proof of a boundary (`500ms`, `10s`, `2m`, or seconds).
+    #[arg(long, value_name = "T", value_parser = parse_time, default_value = "10s")]
     timeout: Duration,
     /// Floats in proofs: functions of which nothing is known but that both sides have the same, or exact (slow).
     #[arg(long, value_enum, value_name = "HOW", default_value = "uninterpreted")]
@@ -147,7 +148,7 @@ impl Verify {
             Float::Exact => Floats::Exact,
         };
         let smt = Smt {
-            limits: Limits { time: self.timeout, ..Limits::default() },
+            limits: Limits::within(self.timeout),
             floats,
             emit: self.emit_smt.clone(),
             cache: self.cache.as_deref().map(Cache::new).transpose()?,
@@ -253,6 +254,11 @@ impl Verify {
                     None => Vec::new(),
                 };
                 summary.seconds += proofs.iter().map(|proved| proved.time.as_secs_f64()).sum::<f64>();
+                // The input on which a prover saw a difference.
+                let seen = proofs.iter().find_map(|proved| match &proved.verdict {
+                    Verdict::Refuted(refutation) => Some(refutation.env.clone()),
+                    _ => None,
+                });
                 let rows = result.boundaries.iter().map(|(stage, verdict, time)| ("interpreter", stage, verdict, time));
                 let proofs = proofs.iter().map(|row| (row.engine, &row.stage, &row.verdict, &row.time));
                 for (engine, stage, verdict, time) in rows.chain(proofs) {
@@ -290,7 +296,9 @@ impl Verify {
                             None => format!("  it does not fail any more; its bundle says: {recorded}"),
                         });
                     }
-                } else if result.refutation().is_some() || result.crash().is_some() {
+                } else if result.refutation().is_some() || result.crash().is_some() || seen.is_some() {
+                    let of_interpreter = result.refutation().is_some() || result.crash().is_some();
+                    let envs = seen.filter(|_| !of_interpreter).map_or(envs, |env| vec![env]);
                     let folder = job.write(&self.failures, &envs)?;
                     if format == Format::Human {
                         output::line(&format!("  written to {}", folder.display()));
@@ -312,11 +320,4 @@ impl Verify {
             }
         })
     }
-}
-
-/// A time in seconds, with or without the letter.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text.strip_suffix('s').unwrap_or(text);
-    let seconds = number.parse().map_err(|_| "expected a number of seconds, as 10s or 0.5")?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }

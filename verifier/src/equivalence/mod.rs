@@ -20,6 +20,7 @@
 //! A proof that fails says nothing: the relation may have been too weak. The solver's values for what did not hold become inputs
 //! (`inputs`); whether the programs differ there is for the interpreter to say.
 
+mod behind;
 mod cuts;
 mod events;
 mod inputs;

@@ -1,5 +1,6 @@
 //! The rounds of a proof.
 
+use super::behind::Behind;
 use super::events::{Events, Happened, Partners};
 use super::inputs::Seeker;
 use super::relation::{Header, Part, Way};
@@ -30,6 +31,8 @@ struct Obligation {
 struct Engine<'a> {
     sweeper: Sweeper<'a>,
     headers: Vec<Header>,
+    /// What shared registers hold behind each loop.
+    behind: Vec<Behind>,
     facts: Facts,
     /// Memories that may hold poison.
     poisonous: FxHashSet<Space>,
@@ -138,6 +141,16 @@ impl Oracle for Engine<'_> {
 
     fn holds_poison(&self, space: Space) -> bool {
         space == Space::Scratch || self.poisonous.contains(&space)
+    }
+
+    fn behind(&mut self, terms: &mut Terms, number: u32, slot: Slot, held: Value) -> Value {
+        let held = self.value(terms, held);
+        let side = self.side;
+        let value = self.behind[number as usize].pass(terms, number, (side, slot), held);
+        if side == Side::Source {
+            self.sweeper.learn(terms, value.bits);
+        }
+        value
     }
 
     fn own_from(&self) -> Option<u32> {
@@ -306,6 +319,7 @@ pub(super) fn prove<S: Code, T: Code>(
     let mut engine = Engine {
         sweeper: Sweeper::new(solver, *limits),
         headers: (0..loops).map(|_| Header::default()).collect(),
+        behind: (0..loops).map(|_| Behind::default()).collect(),
         facts: Facts::default(),
         poisonous: FxHashSet::default(),
         partners: Partners::default(),
@@ -441,10 +455,17 @@ fn one_round<S: Code, T: Code>(
         }
     }
     let mut changed = std::mem::take(&mut engine.found_poison);
+    if engine.sweeper.scouting {
+        engine.behind.iter_mut().for_each(|behind| *behind = Behind::default());
+    }
+    for behind in &mut engine.behind {
+        changed |= behind.refine();
+    }
     // A location that was asked for in this round is in no class; nor is any of a loop that is not reached.
     if engine.headers.iter().enumerate().any(|(number, header)| ways.contains_key(&(number as u32)) && header.has_new())
     {
         engine.headers.iter_mut().for_each(Header::forget);
+        engine.behind.iter_mut().for_each(|behind| *behind = Behind::default());
         return Ok((true, reached.len()));
     }
     if engine.sweeper.scouting {
@@ -466,6 +487,7 @@ fn both<S: Code, T: Code>(
     engine: &mut Engine<'_>,
 ) -> Result<Segment, Failure> {
     engine.cut = cut;
+    engine.behind.iter_mut().for_each(Behind::begin);
     engine.events = Events::default();
     engine.assumptions.clear();
     engine.obligations.clear();

@@ -289,26 +289,23 @@ impl Ir3<'_> {
 
     /// What a slot holds after a write to it or to one of its halves.
     fn written<O: Oracle>(&self, loc: Loc, value: Value, machine: &mut Machine<'_, O>) -> Value {
-        let poison = value.any_poison(machine.terms);
         if loc.part == Part::Whole {
+            let poison = value.any_poison(machine.terms);
             return Value::new(value.bits, poison);
         }
         let old = self.raw(loc.slot, machine);
-        let half = machine.terms.extract(32, value.bits, 0, 16);
-        if loc.part == Part::Low {
-            let high = machine.terms.extract(32, old.bits, 16, 16);
-            Value { bits: machine.terms.concat(16, high, 16, half), poison: [poison, old.poison[1]] }
-        } else {
-            let low = machine.terms.extract(32, old.bits, 0, 16);
-            Value { bits: machine.terms.concat(16, half, 16, low), poison: [old.poison[0], poison] }
-        }
+        old.with_half(machine.terms, loc.part == Part::High, value)
     }
 
     fn store<O: Oracle>(&self, site: u64, write: Write, value: Value, machine: &mut Machine<'_, O>) {
-        let value = self.written(write.loc, value, machine);
         if write.shared {
-            machine.write_shared(site, write.loc.slot, value);
+            let half = match write.loc.part {
+                Part::Whole => None,
+                part => Some(part == Part::High),
+            };
+            machine.write_shared(site, write.loc.slot, half, value);
         } else {
+            let value = self.written(write.loc, value, machine);
             machine.write(write.loc.slot, value);
         }
     }
@@ -334,10 +331,7 @@ impl Ir3<'_> {
         let mut writes: SmallVec<[(Slot, Value); 2]> = SmallVec::new();
         for (i, (&(_, write), value)) in list.iter().zip(values).enumerate() {
             if write.shared {
-                machine.on_path(condition, |machine| {
-                    let value = self.written(write.loc, value, machine);
-                    machine.write_shared(site + i as u64, write.loc.slot, value);
-                });
+                machine.on_path(condition, |machine| self.store(site + i as u64, write, value, machine));
                 continue;
             }
             // Phis are values, which have slots of their own.

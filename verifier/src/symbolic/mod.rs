@@ -98,6 +98,19 @@ impl Value {
         Self::new(bits, terms.constant(1, 0))
     }
 
+    /// A word with another half: the high one, or the low one, by what the low half of `half` is.
+    pub fn with_half(self, terms: &mut Terms, high: bool, half: Value) -> Self {
+        let poison = half.any_poison(terms);
+        let half = terms.extract(32, half.bits, 0, 16);
+        if high {
+            let low = terms.extract(32, self.bits, 0, 16);
+            Self { bits: terms.concat(16, half, 16, low), poison: [self.poison[0], poison] }
+        } else {
+            let high = terms.extract(32, self.bits, 16, 16);
+            Self { bits: terms.concat(16, high, 16, half), poison: [poison, self.poison[1]] }
+        }
+    }
+
     /// Nothing. Its bits do not matter: 0 is as good as any.
     pub fn undefined(terms: &mut Terms) -> Self {
         Self::new(terms.constant(32, 0), terms.constant(1, 1))
@@ -138,7 +151,8 @@ pub enum EventKind {
     Memory(Space),
     /// It makes a new version of the constant file.
     Constants,
-    /// A shared register takes the value of one of the lanes: the result, of one bit, is whether they disagree.
+    /// A shared register takes the value of one of the lanes. The results are one bit: whether they disagree or the value is
+    /// poison in one of them; the value; one bit: whether there is a lane at all.
     OneLane,
 }
 
@@ -178,6 +192,9 @@ pub trait Oracle {
     fn holds_poison(&self, space: Space) -> bool;
     /// An event happens. The results; for one that makes a new version, also that (at the end).
     fn event(&mut self, terms: &mut Terms, event: Event) -> SmallVec<[Term; 4]>;
+    /// What a shared register holds behind a loop that others may have run meanwhile; `held` is what it holds if nobody has. It is the
+    /// same for all lanes.
+    fn behind(&mut self, terms: &mut Terms, number: u32, slot: Slot, held: Value) -> Value;
     /// The address from which on a lane's own memory is taken for registers; see `own`. `None`: it is not.
     fn own_from(&self) -> Option<u32>;
     /// It cannot be: what follows is of no worth.

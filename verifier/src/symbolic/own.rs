@@ -65,15 +65,11 @@ pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, (location, low): (u32, u32)
 
 /// Stores some bits in a location.
 pub fn store<O: Oracle>(machine: &mut Machine<'_, O>, (location, low): (u32, u32), bits: u8, value: Value) {
-    let poison = value.any_poison(machine.terms);
     if bits == 32 {
+        let poison = value.any_poison(machine.terms);
         return machine.write(location, Value::new(value.bits, poison));
     }
     let old = machine.read(location);
-    let half = machine.terms.extract(32, value.bits, 0, 16);
-    let other = machine.terms.extract(32, old.bits, 16 - low, 16);
-    let (high, low, poison) =
-        if low == 0 { (other, half, [poison, old.poison[1]]) } else { (half, other, [old.poison[0], poison]) };
-    let bits = machine.terms.concat(16, high, 16, low);
-    machine.write(location, Value { bits, poison });
+    let value = old.with_half(machine.terms, low != 0, value);
+    machine.write(location, value);
 }

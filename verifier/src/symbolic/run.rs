@@ -5,9 +5,9 @@
 //! of the edges where these differ. So a location costs nothing where nobody reads it, and a value of SSA form, which one
 //! block writes that dominates its readers, is found at once.
 //!
-//! What belongs to the wave goes by the order of the blocks instead. Versions of memory simply follow each other. A shared register holds what
-//! was written last, by whatever lanes: a reader that is on the path of the last writer has its value; where
-//! it is not, it may be any, unless all lanes take the same way there.
+//! What belongs to the wave goes by the order of the blocks instead. Versions of memory simply follow each other. A shared register holds
+//! what was written last, by whatever lanes: a reader that is on the path of the last writer has its value; one that
+//! is not has it if there was a lane on that path, which is an event, unless all lanes take the same way there.
 
 use super::graph::Graph;
 use super::world;
@@ -64,10 +64,17 @@ pub struct Run {
 }
 
 /// Something that was written to a shared register.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct SharedWrite {
+    /// Who writes.
     path: Term,
+    /// What is there then for those who do.
     value: Value,
+    /// Where not all lanes do or none does: whether there is one that does (one bit), and what is written, to which half if not
+    /// to the whole.
+    others: Option<(Term, Value, Option<bool>)>,
+    /// It is plain that all who write, write the same.
+    alike: bool,
 }
 
 /// A program at work.
@@ -206,11 +213,17 @@ impl<O: Oracle> Machine<'_, O> {
                 let value = Value::defined(self.terms, bits);
                 self.versions.insert(version, value);
             }
-            for &shared in effects.shared.iter().filter(|_| others) {
-                let value = self.unknown();
+            for &shared in &effects.shared {
+                let always = self.terms.constant(1, 1);
+                let held = self.read_shared(shared, always);
+                let value = self.oracle.behind(self.terms, number as u32, shared, held);
+                if !others {
+                    continue;
+                }
                 // Written on a path that is nobody's.
                 let never = self.terms.constant(1, 0);
-                self.shared.entry(shared).or_default().push(SharedWrite { path: never, value });
+                let write = SharedWrite { path: never, value, others: None, alike: false };
+                self.shared.entry(shared).or_default().push(write);
             }
         }
     }
@@ -223,15 +236,6 @@ impl<O: Oracle> Machine<'_, O> {
             Cut::Header(own) => own as usize == number,
         };
         alone && self.run.goes_as_one(number as u32, self.terms, self.facts)
-    }
-
-    /// A value of which nothing is known.
-    fn unknown(&mut self) -> Value {
-        let [bits, poison] = [("bits", 32), ("poison", 1)].map(|(what, width)| {
-            let name = self.terms.name(&format!("unknown {what} {}", self.terms.len()));
-            self.terms.variable(width, name)
-        });
-        Value::new(bits, poison)
     }
 
     fn enter(&mut self, block: u32, edges: SmallVec<[Edge; 2]>) {
@@ -319,57 +323,75 @@ impl<O: Oracle> Machine<'_, O> {
         }
     }
 
-    /// Writes a shared register: one of the lanes' values, for all of them.
-    pub fn write_shared(&mut self, site: u64, slot: Slot, value: Value) {
-        let mut value = value;
-        if !self.is_uniform(value.bits) {
-            // Poison where lanes disagree.
+    /// Writes a shared register, or one of its halves: one of the lanes' values, for all of them.
+    pub fn write_shared(&mut self, site: u64, slot: Slot, half: Option<bool>, value: Value) {
+        if self.terms.as_constant(self.path) == Some(0) {
+            return;
+        }
+        let poison = value.any_poison(self.terms);
+        let mut value = Value::new(value.bits, poison);
+        let path = self.path;
+        let alike = self.is_uniform(value.bits) && self.is_uniform(poison);
+        let together = self.is_uniform(path);
+        let mut others = None;
+        if !alike || !together {
             let event = Event {
                 site,
                 kind: EventKind::OneLane,
                 what: "one lane".to_owned(),
-                path: self.path,
+                path,
                 args: smallvec![value],
-                results: smallvec![1],
+                results: smallvec![1, 32, 1],
                 uniform: true,
                 alone: false,
             };
-            let disagree = self.event(event)[0];
-            value.poison = value.poison.map(|poison| self.terms.or(1, poison, disagree));
+            let results = self.event(event);
+            let mut written = value;
+            if !alike {
+                // Poison where lanes disagree, or one of them has none.
+                written = Value::new(results[1], results[0]);
+                value = Value::new(value.bits, self.terms.or(1, poison, results[0]));
+            }
+            others = (!together).then_some((results[2], written, half));
         }
-        self.shared.entry(slot).or_default().push(SharedWrite { path: self.path, value });
+        if let Some(high) = half {
+            let old = self.read_shared(slot, path);
+            value = old.with_half(self.terms, high, value);
+        }
+        self.shared.entry(slot).or_default().push(SharedWrite { path, value, others, alike });
     }
 
     fn read_shared(&mut self, slot: Slot, path: Term) -> Value {
         let here = self.terms.conjuncts(path);
         let writes = self.shared.get(&slot).map_or(0, Vec::len);
-        // What was written before, by choices from the last one on.
-        let mut choices: SmallVec<[(Term, Value); 2]> = SmallVec::new();
-        let mut last = None;
-        for i in (0..writes).rev() {
-            let write = &self.shared[&slot][i];
-            let (written, value) = (write.path, write.value);
-            if self.terms.as_constant(written) == Some(0) {
-                last = Some(self.unknown());
-                break;
+        // The last write that the reader is sure to see, and those behind it.
+        let mut first = writes;
+        let mut sure = None;
+        while first > 0 && sure.is_none() {
+            let write = self.shared[&slot][first - 1];
+            if self.terms.as_constant(write.path) == Some(0) {
+                sure = Some(write.value);
+            } else {
+                let conditions = self.terms.conjuncts(write.path);
+                sure = conditions.iter().all(|condition| here.contains(condition)).then_some(write.value);
             }
-            let there = self.terms.conjuncts(written);
-            if there.iter().all(|condition| here.contains(condition)) {
-                last = Some(value);
-                break;
-            }
-            if !self.is_uniform(written) {
-                last = Some(self.unknown());
-                break;
-            }
-            choices.push((written, value));
+            first -= usize::from(sure.is_none());
         }
-        let mut value = match last {
+        let mut value = match sure {
             Some(value) => value,
             None => self.oracle.start(self.terms, slot),
         };
-        for &(condition, written) in choices.iter().rev() {
-            value = self.choose(condition, written, value);
+        for i in first..writes {
+            let write = self.shared[&slot][i];
+            if let Some((any, theirs, half)) = write.others {
+                let theirs = half.map_or(theirs, |high| value.with_half(self.terms, high, theirs));
+                value = self.choose(any, theirs, value);
+                // The reader may be one of those who wrote.
+                if write.alike {
+                    continue;
+                }
+            }
+            value = self.choose(write.path, write.value, value);
         }
         value
     }

@@ -1,0 +1,344 @@
+//! What the engine of terms proves by ways of its own (loops cut elsewhere, a lane's own memory as registers, shared registers that
+//! some lanes write), and the same with a bug in it, which it must not prove.
+
+use ir3_compiler::ir3::text;
+use ir3_compiler::ir3::validate::{Form, validate};
+use ir3_compiler::target::Target;
+use ir3_verifier::check::campaign::env_seeds;
+use ir3_verifier::check::{Snapshot, Verdict, compare_snapshots};
+use ir3_verifier::equivalence::{self, Failure, Limits, Proof};
+use ir3_verifier::mutate::{KINDS, Sites};
+use ir3_verifier::rewrites::pairs;
+use ir3_verifier::semantics::env::Env;
+use ir3_verifier::solver::{Budget, Z3};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+fn gpu() -> Target {
+    Target::by_name("a660").expect("a GPU")
+}
+
+const LIMITS: Limits =
+    Limits { query: Budget { rlimit: 400_000, time: Duration::from_millis(500) }, time: Duration::from_millis(1500) };
+
+fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
+    equivalence::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
+}
+
+/// Whether a run differs.
+fn differ(source: &Snapshot, target: &Snapshot) -> bool {
+    let envs: Vec<Env> = env_seeds(7, 6).into_iter().map(Env::from_seed).collect();
+    matches!(compare_snapshots(source, target, &gpu(), &envs).0, Verdict::Refuted(_))
+}
+
+/// A compute shader with registers: of each block its instructions, and the blocks behind it (the one where the predicate holds
+/// first).
+fn program(scratch: u32, blocks: &[(&str, &[usize])]) -> Snapshot {
+    let mut source = "// {stage=compute}\n".to_owned();
+    if scratch > 0 {
+        let _ = writeln!(source, "// {{scratch={scratch}}}");
+    }
+    let mut number = 1;
+    for (i, (instructions, successors)) in blocks.iter().enumerate() {
+        let _ = writeln!(source, "block{} {{", i + 1);
+        let from: Vec<usize> = (0..blocks.len()).filter(|&from| blocks[from].1.contains(&(i + 1))).collect();
+        let names = |list: Vec<usize>| list.iter().map(|n| format!("block{n}")).collect::<Vec<_>>().join(", ");
+        let from = names(from.iter().map(|from| from + 1).collect());
+        if !from.is_empty() {
+            let _ = writeln!(source, "\tpred: {from}\n\tphysical pred: {from}");
+        }
+        for instruction in instructions.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let _ = writeln!(source, "\t{number:04}:{number:04}:000: \t{instruction}");
+            number += 1;
+        }
+        if !successors.is_empty() {
+            let to = names(successors.to_vec());
+            let way = if successors.len() > 1 { " (div)" } else { "" };
+            let _ = writeln!(source, "\t/* succs: {to}{way} */\n\t/* physical succs: {to} */");
+        }
+        source.push_str("}\n");
+    }
+    let program = text::read(&source).unwrap_or_else(|error| panic!("{error}\n{source}"));
+    let form = Form::of(&program);
+    let broken = validate(&program, &gpu(), form).err();
+    assert!(broken.is_none(), "{broken:?}\n{source}");
+    Snapshot::Ir3(Box::new(program))
+}
+
+/// The target is proved as it stands; with each of the changes to its text it is another program, and is not.
+fn only_as_it_stands(
+    source: &Snapshot,
+    target: &dyn Fn(&dyn Fn(&str) -> String) -> Snapshot,
+    changes: &[(&str, &str)],
+) {
+    let plain = target(&str::to_owned);
+    assert!(!differ(source, &plain));
+    let proof = prove(source, &plain);
+    assert!(proof.is_ok(), "{proof:?}");
+    for (from, to) in changes {
+        let changed = target(&|text| text.replace(from, to));
+        assert!(differ(source, &changed), "{from} as {to} is the same");
+        let proof = prove(source, &changed);
+        assert!(proof.is_err(), "{from} as {to}: {proof:?}");
+    }
+}
+
+const INPUTS: &str = "_meta:in r0.x (wrmask=0x3) // {input=local_invocation_id}";
+const STORE: &str =
+    "stib imm[0.000000,0,0x0], r0.x, imm[0.000000,0,0x0], r1.x // {type=u32, components=1, space=ssbo, coords=1}
+    end";
+
+#[test]
+fn spilled_or_not() {
+    let compute = "add.u r1.x, r0.x, r0.y
+        shl.b r1.y, r0.x, imm[0.000000,3,0x3]";
+    let source = program(0, &[(&format!("{INPUTS}\n{compute}\nsub.u r1.x, r1.x, r1.y\n{STORE}"), &[])]);
+    let spills = "mov.u32u32 r2.x, imm[0.000000,0,0x0]
+        stp r2.x, r1.x, imm[0.000000,1,0x1] // {type=u32, components=1, space=scratch}
+        stp r2.x, r1.y, imm[0.000000,1,0x1] // {type=u32, components=1, space=scratch, offset=4}
+        mov.u32u32 r1.x, imm[0.000000,9,0x9]
+        mov.u32u32 r1.y, imm[0.000000,9,0x9]
+        ldp r1.y, r2.x, imm[0.000000,4,0x4], imm[0.000000,1,0x1] // {type=u32, components=1, space=scratch}
+        ldp r1.x, r2.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1] // {type=u32, components=1, space=scratch}";
+    let target = |change: &dyn Fn(&str) -> String| {
+        let text = change(&format!("{INPUTS}\n{compute}\n{spills}\nsub.u r1.x, r1.x, r1.y\n{STORE}"));
+        program(if text.contains("short") { 4 } else { 8 }, &[(&text.replace("short", ""), &[])])
+    };
+    only_as_it_stands(
+        &source,
+        &target,
+        &[
+            // One slot for both; one that begins in the middle of the other.
+            ("offset=4", "offset=0"),
+            ("offset=4", "offset=2"),
+            // The wrong slot; one that nobody wrote.
+            ("imm[0.000000,4,0x4]", "imm[0.000000,0,0x0]"),
+            // A base that is not what it was.
+            ("mov.u32u32 r2.x, imm[0.000000,0,0x0]", "mov.u32u32 r2.x, r0.x"),
+            // Beyond the end.
+            ("stp r2.x, r1.y", "shortstp r2.x, r1.y"),
+            // Half of a slot is written again.
+            (
+                "mov.u32u32 r1.x, imm[0.000000,9,0x9]",
+                "stp r2.x, hr0.x, imm[0.000000,1,0x1] // {type=u16, components=1, space=scratch, offset=6}",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn spilled_in_a_loop() {
+    // r1.x counts up to r0.x; r1.y collects.
+    let begin = "mov.u32u32 r1.x, imm[0.000000,0,0x0]
+        mov.u32u32 r1.y, r0.y
+        jump";
+    let test = "cmps.u.ge pp0.x, r1.x, r0.x
+        br pp0.x";
+    let body = "add.u r1.y, r1.y, r1.x
+        xor.b r1.y, r1.y, r0.y
+        add.u r1.x, r1.x, imm[0.000000,1,0x1]
+        jump";
+    let finish = format!("mov.u32u32 r1.x, r1.y\n{STORE}");
+    let source = program(0, &[(&format!("{INPUTS}\n{begin}"), &[2]), (test, &[4, 3]), (body, &[2]), (&finish, &[])]);
+    let target = |change: &dyn Fn(&str) -> String| {
+        let begin = change(&format!(
+            "{INPUTS}
+            mov.u32u32 r1.x, imm[0.000000,0,0x0]
+            mov.u32u32 r2.x, imm[0.000000,0,0x0]
+            stp r2.x, r0.y, imm[0.000000,1,0x1] // {{type=u32, components=1, space=scratch, offset=4}}
+            jump"
+        ));
+        let body = change(
+            "ldp r1.y, r2.x, imm[0.000000,4,0x4], imm[0.000000,1,0x1] // {type=u32, components=1, space=scratch}
+            add.u r1.y, r1.y, r1.x
+            xor.b r1.y, r1.y, r0.y
+            stp r2.x, r1.y, imm[0.000000,1,0x1] // {type=u32, components=1, space=scratch, offset=4}
+            add.u r1.x, r1.x, imm[0.000000,1,0x1]
+            jump",
+        );
+        let finish = change(&format!(
+            "ldp r1.x, r2.x, imm[0.000000,4,0x4], imm[0.000000,1,0x1] // {{type=u32, components=1, space=scratch}}
+            {STORE}"
+        ));
+        program(8, &[(&begin, &[2]), (test, &[4, 3]), (&body, &[2]), (&finish, &[])])
+    };
+    only_as_it_stands(
+        &source,
+        &target,
+        &[
+            ("stp r2.x, r1.y", "stp r2.x, r1.x"),
+            ("r1.x, imm[0.000000,1,0x1]\n", "r2.x, imm[0.000000,0,0x0]\nadd.u r2.x, r2.x, imm[0.000000,4,0x4]\n"),
+            ("stp r2.x, r0.y", "stp r2.x, r0.x"),
+        ],
+    );
+}
+
+#[test]
+fn a_loop_that_tests_first_or_last() {
+    let begin = "mov.u32u32 r1.x, r0.x";
+    let test = "cmps.u.ge pp0.x, r1.x, imm[0.000000,40,0x28]
+        br pp0.x";
+    let body = "add.u r1.x, r1.x, r1.x
+        add.u r1.x, r1.x, imm[0.000000,1,0x1]";
+    let source = program(
+        0,
+        &[(&format!("{INPUTS}\n{begin}\njump"), &[2]), (test, &[4, 3]), (&format!("{body}\njump"), &[2]), (STORE, &[])],
+    );
+    let target = |change: &dyn Fn(&str) -> String| {
+        let guard = change(&format!("{INPUTS}\n{begin}\n{test} // guard")).replace(" // guard", "");
+        let inside = change(&format!("{body}\n{test} // inside")).replace(" // inside", "");
+        program(0, &[(&guard, &[3, 2]), (&inside, &[3, 2]), (STORE, &[])])
+    };
+    only_as_it_stands(
+        &source,
+        &target,
+        &[
+            // Once round at least; another test in front; another at the end; the value of before tested.
+            (
+                "cmps.u.ge pp0.x, r1.x, imm[0.000000,40,0x28]\n        br pp0.x // guard",
+                "cmps.u.lt pp0.x, r1.x, imm[0.000000,0,0x0]\nbr pp0.x",
+            ),
+            ("40,0x28]\n        br pp0.x // guard", "41,0x29]\nbr pp0.x"),
+            ("40,0x28]\n        br pp0.x // inside", "30,0x1e]\nbr pp0.x"),
+            ("imm[0.000000,1,0x1]\ncmps.u.ge pp0.x, r1.x", "imm[0.000000,1,0x1]\ncmps.u.ge pp0.x, r0.y"),
+        ],
+    );
+}
+
+/// Where lanes go back from the middle of a loop, they do not wait for those that go on.
+#[test]
+fn lanes_that_part_for_iterations() {
+    let begin = format!(
+        "{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,0,0x0]\nmov.u32u32 r1.y, imm[0.000000,0,0x0]
+        add.u r1.z, r0.x, imm[0.000000,4,0x4]\njump"
+    );
+    let header = "add.u r1.x, r1.x, imm[0.000000,1,0x1]
+        cmps.u.lt pp0.x, r1.x, r0.x
+        br pp0.x";
+    let counts =
+        "ldib r2.x, imm[0.000000,0,0x0], r1.y, imm[0.000000,0,0x0] // {type=u32, components=1, space=ssbo, coords=1}
+        add.u r2.x, r2.x, imm[0.000000,1,0x1]
+        stib imm[0.000000,0,0x0], r1.y, imm[0.000000,0,0x0], r2.x // {type=u32, components=1, space=ssbo, coords=1}";
+    let latch = "cmps.u.lt pp0.x, r1.x, r1.z
+        br pp0.x";
+    // Whoever goes on to count in iteration r0.x, and those that do not yet.
+    let together = program(
+        0,
+        &[(&begin, &[2]), (header, &[4, 3]), (&format!("{counts}\njump"), &[4]), (latch, &[2, 5]), ("end", &[])],
+    );
+    let apart = program(
+        0,
+        &[(&begin, &[2]), (header, &[2, 3]), (&format!("{counts}\njump"), &[4]), (latch, &[2, 5]), ("end", &[])],
+    );
+    assert!(differ(&together, &apart));
+    assert!(prove(&together, &together).is_ok());
+    for (source, target) in [(&together, &apart), (&apart, &together), (&apart, &apart)] {
+        let proof = prove(source, target);
+        assert!(matches!(proof, Err(Failure::Unsupported(_))), "{proof:?}");
+    }
+}
+
+#[test]
+fn what_some_lanes_write_to_a_shared_register() {
+    let branch = "cmps.u.lt pp0.x, r0.x, imm[0.000000,3,0x3]\nbr pp0.x";
+    let with = |register: &str, change: &dyn Fn(&str) -> String| {
+        let begin = change(&format!("{INPUTS}\nmov.u32u32 {register}, imm[0.000000,7,0x7] // first\n{branch}"));
+        let arm = change(&format!("mov.u32u32 {register}, imm[0.000000,9,0x9] // second\njump"));
+        let join = change(&format!("mov.u32u32 r1.x, {register} // read\n{STORE}"));
+        let plain = |text: String| text.replace(" // first", "").replace(" // second", "").replace(" // read", "");
+        program(0, &[(&plain(begin), &[2, 3]), (&plain(arm), &[3]), (&plain(join), &[])])
+    };
+    let source = with("sr48.x", &str::to_owned);
+    let target = |change: &dyn Fn(&str) -> String| with("sr49.y", change);
+    only_as_it_stands(
+        &source,
+        &target,
+        &[
+            ("imm[0.000000,9,0x9]", "imm[0.000000,8,0x8]"),
+            ("r0.x, imm[0.000000,3,0x3]", "r0.x, imm[0.000000,0,0x0]"),
+            // Each lane for itself.
+            ("sr49.y", "r1.y"),
+            // Half of what was written.
+            ("mov.u32u32 sr49.y, imm[0.000000,9,0x9]", "mov.u16u16 shr50.x, himm[0.000000,9,0x9]"),
+        ],
+    );
+}
+
+#[test]
+fn a_shared_register_behind_a_loop_that_lanes_leave_one_after_the_other() {
+    let with = |register: &str, change: &dyn Fn(&str) -> String| {
+        let begin = change(&format!(
+            "{INPUTS}\nmov.u32u32 {register}, imm[0.000000,0,0x0]\nmov.u32u32 r1.x, imm[0.000000,0,0x0]\njump"
+        ));
+        let body = change(&format!(
+            "add.u {register}, {register}, imm[0.000000,1,0x1]
+            add.u r1.x, r1.x, imm[0.000000,1,0x1]
+            cmps.u.ge pp0.x, r1.x, r0.x
+            br pp0.x"
+        ));
+        let behind = change(&format!("mov.u32u32 r1.x, {register}\n{STORE}"));
+        program(0, &[(&begin, &[2]), (&body, &[3, 2]), (&behind, &[])])
+    };
+    let source = with("sr48.x", &str::to_owned);
+    let target = |change: &dyn Fn(&str) -> String| with("sr49.y", change);
+    only_as_it_stands(
+        &source,
+        &target,
+        &[
+            // What a lane had when it left.
+            ("mov.u32u32 r1.x, sr49.y", "mov.u32u32 r1.x, r1.x"),
+            ("sr49.y, sr49.y, imm[0.000000,1,0x1]", "sr49.y, sr49.y, imm[0.000000,2,0x2]"),
+            // What others have left behind is gone.
+            ("mov.u32u32 r1.x, sr49.y", "mov.u32u32 sr49.y, imm[0.000000,1,0x1]\nmov.u32u32 r1.x, sr49.y"),
+        ],
+    );
+}
+
+/// Lanes may not disagree about a shared register, not even about whether it holds anything.
+#[test]
+fn a_shared_register_that_some_lanes_leave_undefined() {
+    let with = |last: &str| {
+        let begin = format!("{INPUTS}\ncmps.u.lt pp0.x, r0.x, imm[0.000000,3,0x3]\nbr pp0.x");
+        let arm = "mov.u32u32 r1.y, imm[0.000000,0,0x0]\njump";
+        program(0, &[(&begin, &[2, 3]), (arm, &[3]), (&format!("{last}\n{STORE}"), &[])])
+    };
+    let (source, target) = (with("mov.u32u32 r1.x, r1.y"), with("mov.u32u32 sr48.x, r1.y\nmov.u32u32 r1.x, sr48.x"));
+    assert!(prove(&source, &source).is_ok());
+    assert!(differ(&source, &target));
+    let proof = prove(&source, &target);
+    assert!(proof.is_err(), "{proof:?}");
+}
+
+/// Random changes to what is proved by these ways.
+#[test]
+fn changed_pairs_are_not_proved() {
+    for kind in ["loops rotated", "other register limit"] {
+        let (mut proved, mut planted) = (0, 0);
+        for pair in pairs(0x666f_726d, &gpu()).filter(|pair| pair.kind == kind).take(4) {
+            if prove(&pair.source, &pair.target).is_err() {
+                continue;
+            }
+            proved += 1;
+            let Some(program) = pair.target.as_ir3() else { continue };
+            let sites = Sites::new(program);
+            for (i, change) in KINDS.iter().enumerate() {
+                let mut mutant = program.clone();
+                if !change.apply(&mut mutant, &sites, pair.seed.wrapping_add(i as u64))
+                    || validate(&mutant, &gpu(), Form::of(program)).is_err()
+                {
+                    continue;
+                }
+                let mutant = Snapshot::Ir3(Box::new(mutant));
+                if differ(&pair.source, &mutant) {
+                    planted += 1;
+                    let limits = Limits { time: Duration::from_millis(300), ..LIMITS };
+                    let mut solver = Z3::default();
+                    let proof =
+                        equivalence::prove((&pair.source).into(), (&mutant).into(), &gpu(), &limits, &mut solver);
+                    assert!(proof.is_err(), "{kind}, pair {}, {}: {proof:?}", pair.number, change.name);
+                }
+            }
+        }
+        assert!(proved >= 2 && planted >= 8, "{kind}: {proved} proved, {planted} planted");
+    }
+}

@@ -18,8 +18,11 @@ fn gpu() -> Target {
     Target::by_name("a660").expect("a GPU")
 }
 
-const LIMITS: Limits =
-    Limits { query: Budget { rlimit: 400_000, time: Duration::from_millis(500) }, time: Duration::from_millis(1500) };
+const LIMITS: Limits = Limits {
+    query: Budget { rlimit: 400_000, time: Duration::from_millis(500) },
+    time: Duration::from_millis(1500),
+    inputs: false,
+};
 
 fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
     equivalence::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())

@@ -9,7 +9,7 @@ use super::Limits;
 use super::inputs::Seeker;
 use crate::lemmas;
 use crate::semantics::domain::Domain;
-use crate::solver::{Answer, Query, Solver};
+use crate::solver::{Answer, Budget, Query, Solver};
 use crate::terms::{Op, SAMPLES, Sample, Samples, Term, Terms};
 use cpu_time::ThreadTime;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,8 +25,9 @@ pub enum Side {
     Target,
 }
 
-/// At most so many terms of the source are compared with one of the target.
+/// At most so many terms of the source are compared with one of the target, of so many that have the same samples.
 const CANDIDATES: usize = 4;
+const ALIKE: usize = 32;
 
 /// Terms that both have in common are looked for among so many nodes.
 const CONE: usize = 400;
@@ -54,6 +55,10 @@ pub struct Sweeper<'a> {
     pub queries: usize,
     /// Whether the limit of time has been reached.
     pub late: bool,
+    /// Questions that the solver has given up on.
+    in_vain: u32,
+    /// Whether goals were shown to hold under assumptions.
+    shown: FxHashMap<(Vec<Term>, Term), bool>,
 }
 
 impl<'a> Sweeper<'a> {
@@ -73,6 +78,8 @@ impl<'a> Sweeper<'a> {
             lemmas: BTreeSet::new(),
             queries: 0,
             late: false,
+            in_vain: 0,
+            shown: FxHashMap::default(),
         }
     }
 
@@ -95,7 +102,7 @@ impl<'a> Sweeper<'a> {
             }
             let key = (terms.width(term), *self.samples.of(terms, term));
             let list = self.alike.entry(key).or_default();
-            if list.len() < CANDIDATES {
+            if list.len() < ALIKE {
                 list.push(term);
             }
             work.extend(terms.node(term).args.iter().copied());
@@ -118,10 +125,19 @@ impl<'a> Sweeper<'a> {
     fn look_for(&mut self, terms: &mut Terms, term: Term) -> Term {
         let key = (terms.width(term), *self.samples.of(terms, term));
         let mut candidates = self.alike.get(&key).cloned().unwrap_or_default();
+        // Those that look most like it first: what is the same on all samples may be so by chance, and to find that out takes long.
+        let node = terms.node(term);
+        candidates.sort_by_cached_key(|&other| {
+            let other = terms.node(other);
+            let common = other.args.iter().filter(|arg| node.args.contains(arg)).count();
+            (other.op != node.op, std::cmp::Reverse(common))
+        });
+        candidates.truncate(CANDIDATES);
         // A number that it always is.
         let (width, [first, ..]) = key;
         if key.1 == [first; SAMPLES] {
-            candidates.insert(0, terms.constant(width, first));
+            candidates.retain(|candidate| terms.as_constant(*candidate).is_none());
+            candidates.push(terms.constant(width, first));
         }
         // What times out in every solver has been shown by other means.
         for other in candidates.iter().copied().map(Some).chain([None]) {
@@ -151,8 +167,9 @@ impl<'a> Sweeper<'a> {
             None if self.differ(terms, a, b) => false,
             None => {
                 let abstracted = abstract_common(terms, a, b);
-                let quick = abstracted.is_some_and(|goal| self.ask(terms, &[], goal));
-                quick || self.ask(terms, &[], goal)
+                let budget = self.budget();
+                let quick = abstracted.is_some_and(|goal| self.ask_within(terms, &[], goal, budget));
+                quick || self.ask_within(terms, &[], goal, budget)
             }
         };
         if !self.late {
@@ -169,7 +186,14 @@ impl<'a> Sweeper<'a> {
 
     /// Whether a goal is shown to hold where the assumptions do.
     pub fn holds(&mut self, terms: &mut Terms, assumptions: &[Term], goal: Term) -> bool {
-        let holds = self.is_shown(terms, assumptions, goal);
+        let key = (assumptions.to_vec(), goal);
+        let holds = match self.shown.get(&key) {
+            Some(&shown) => shown,
+            None => self.is_shown(terms, assumptions, goal),
+        };
+        if !self.late && !self.scouting {
+            self.shown.insert(key, holds);
+        }
         if let (false, Some(seeker)) = (holds || self.late, &mut self.seeker) {
             seeker.seek(self.solver, &self.limits.query, terms, assumptions, goal);
         }
@@ -205,7 +229,17 @@ impl<'a> Sweeper<'a> {
         !assumptions.is_empty() && self.ask(terms, assumptions, goal)
     }
 
+    /// How hard to try for what need not hold: less with every time that it was not found out.
+    fn budget(&self) -> Budget {
+        let Budget { rlimit, time } = self.limits.query;
+        Budget { rlimit: (rlimit >> self.in_vain).max(50_000), time }
+    }
+
     fn ask(&mut self, terms: &Terms, assumptions: &[Term], goal: Term) -> bool {
+        self.ask_within(terms, assumptions, goal, self.limits.query)
+    }
+
+    fn ask_within(&mut self, terms: &Terms, assumptions: &[Term], goal: Term, budget: Budget) -> bool {
         if let Some(bit) = terms.as_constant(goal) {
             return bit == 1;
         }
@@ -215,7 +249,9 @@ impl<'a> Sweeper<'a> {
         }
         self.queries += 1;
         let query = Query { assumptions: assumptions.to_vec(), goal };
-        matches!(self.solver.ask(terms, &query, &self.limits.query), Answer::Valid)
+        let answer = self.solver.ask(terms, &query, &budget);
+        self.in_vain += u32::from(matches!(answer, Answer::Unknown(_)) && self.in_vain < 8);
+        matches!(answer, Answer::Valid)
     }
 }
 

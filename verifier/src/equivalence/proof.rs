@@ -462,13 +462,23 @@ fn one_round<S: Code, T: Code>(
         changed |= behind.refine();
     }
     // A location that was asked for in this round is in no class; nor is any of a loop that is not reached.
-    if engine.headers.iter().enumerate().any(|(number, header)| ways.contains_key(&(number as u32)) && header.has_new())
-    {
+    let has_new = |(number, header): (usize, &Header)| ways.contains_key(&(number as u32)) && header.has_new();
+    let has_new = engine.headers.iter().enumerate().any(has_new);
+    if has_new && !engine.sweeper.scouting {
         engine.headers.iter_mut().for_each(Header::forget);
         engine.behind.iter_mut().for_each(|behind| *behind = Behind::default());
         return Ok((true, reached.len()));
     }
     if engine.sweeper.scouting {
+        // What is a number on the first way into a loop may be another later, and more loops are reached then.
+        changed |= has_new;
+        for (number, header) in engine.headers.iter_mut().enumerate() {
+            let asked = header.atoms().count();
+            let of_all = |ways: &&Vec<Way>| ways.iter().all(|way| way.terms.len() == asked);
+            if let Some(ways) = ways.get(&(number as u32)).filter(of_all) {
+                changed |= header.refine(terms, ways, &engine.facts);
+            }
+        }
         return Ok((changed, reached.len()));
     }
     for (number, header) in engine.headers.iter_mut().enumerate() {

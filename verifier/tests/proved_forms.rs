@@ -68,12 +68,11 @@ fn program(scratch: u32, blocks: &[(&str, &[usize])]) -> Snapshot {
     Snapshot::Ir3(Box::new(program))
 }
 
+/// A program made of texts that are changed by a function.
+type Made<'a> = &'a dyn Fn(&dyn Fn(&str) -> String) -> Snapshot;
+
 /// The target is proved as it stands; with each of the changes to its text it is another program, and is not.
-fn only_as_it_stands(
-    source: &Snapshot,
-    target: &dyn Fn(&dyn Fn(&str) -> String) -> Snapshot,
-    changes: &[(&str, &str)],
-) {
+fn only_as_it_stands(source: &Snapshot, target: Made<'_>, changes: &[(&str, &str)]) {
     let plain = target(&str::to_owned);
     assert!(!differ(source, &plain));
     let proof = prove(source, &plain);

@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Environments that both sides are run in where there is no proof.
-const ATTACKS: u64 = 8;
+const ATTACKS: u64 = 40;
 
 /// How programs are compared.
 #[derive(Clone, Debug, Default)]

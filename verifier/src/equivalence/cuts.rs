@@ -4,6 +4,7 @@
 //! the other does at the end of the one before. [`Graph::rotated`] gives a program in which the iterations begin elsewhere; it
 //! says why its wave does the same. So a proof about that graph is one about the program, whichever is found.
 
+use super::proof::Choice;
 use super::{Failure, Limits, Proof, proof};
 use crate::solver::Solver;
 use crate::symbolic::{Code, Graph, View};
@@ -11,10 +12,11 @@ use cpu_time::ThreadTime;
 use smallvec::{SmallVec, smallvec};
 
 /// Shows that `target` does what `source` does, with the first choice of cut points, and of what a lane's own memory is taken
-/// for, that does.
+/// for, that does. `products` if the target may have sequences where the source has products.
 pub(super) fn prove<S: Code, T: Code>(
     source: &S,
     target: &T,
+    products: bool,
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
@@ -24,9 +26,10 @@ pub(super) fn prove<S: Code, T: Code>(
     for (of_source, of_target) in graphs(source.graph(), target.graph()) {
         let (source, target) = (View { code: source, graph: of_source }, View { code: target, graph: of_target });
         for &own_from in &memories {
+            let choice = Choice { own_from, products };
             let Some(time) = limits.time.checked_sub(start.elapsed()) else { break };
             let limits = Limits { time, inputs: limits.inputs && failure.is_none(), ..*limits };
-            let proof = proof::prove(&source, &target, own_from, &limits, solver);
+            let proof = proof::prove(&source, &target, choice, &limits, solver);
             match proof {
                 // The first one says most.
                 Err(Failure::NotShown { .. }) if failure.is_none() => failure = Some(proof),

@@ -164,13 +164,13 @@ pub fn prove(
     let (source, target) = (Decoded::new(source, machine)?, Decoded::new(target, machine)?);
     match (&source, &target) {
         (Decoded::Nir(source), Decoded::Nir(target)) => {
-            cuts::prove(&Nir::new(source)?, &Nir::new(target)?, limits, solver)
+            cuts::prove(&Nir::new(source)?, &Nir::new(target)?, false, limits, solver)
         }
         (Decoded::Nir(source), Decoded::Ir3(target)) => {
-            cuts::prove(&Nir::new(source)?, &Ir3::new(target)?, limits, solver)
+            cuts::prove(&Nir::new(source)?, &Ir3::new(target)?, true, limits, solver)
         }
         (Decoded::Ir3(source), Decoded::Ir3(target)) => {
-            cuts::prove(&Ir3::new(source)?, &Ir3::new(target)?, limits, solver)
+            cuts::prove(&Ir3::new(source)?, &Ir3::new(target)?, false, limits, solver)
         }
         (Decoded::Ir3(_), Decoded::Nir(_)) => Err(Failure::Unsupported("nir from ir3".to_owned())),
     }

@@ -120,12 +120,13 @@ impl Oracle for Engine<'_> {
         let Value { bits, poison: [low, high] } = value;
         match self.side {
             Side::Source => {
+                let bits = self.sweeper.with_products(terms, bits);
                 self.sweeper.learn(terms, bits);
                 self.sweeper.learn(terms, low);
                 if high != low {
                     self.sweeper.learn(terms, high);
                 }
-                value
+                Value { bits, ..value }
             }
             Side::Target => {
                 let bits = self.sweeper.sweep(terms, bits);
@@ -295,12 +296,20 @@ impl Segment {
     }
 }
 
-/// Shows that `target` does what `source` does, where a lane's own memory is like registers from an address on (see
-/// [`own_from`](Oracle::own_from)).
+/// What may be chosen in a proof.
+#[derive(Clone, Copy)]
+pub(super) struct Choice {
+    /// A lane's own memory is like registers from this address on: see [`own_from`](Oracle::own_from).
+    pub own_from: Option<u32>,
+    /// See [`Sweeper::products`].
+    pub products: bool,
+}
+
+/// Shows that `target` does what `source` does.
 pub(super) fn prove<S: Code, T: Code>(
     source: &S,
     target: &T,
-    own_from: Option<u32>,
+    Choice { own_from, products }: Choice,
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
@@ -338,6 +347,7 @@ pub(super) fn prove<S: Code, T: Code>(
     };
     // First, what locations matter; then the relation; when it holds still, whether it is enough.
     engine.sweeper.scouting = loops > 0;
+    engine.sweeper.products = products;
     let mut last = loops == 0;
     for round in 1..=ROUNDS {
         engine.partners = Partners::default();

@@ -47,6 +47,11 @@ pub struct Sweeper<'a> {
     swept: FxHashMap<Term, Term>,
     /// Nobody is to be asked: what locations there are is to be found out, no more.
     pub scouting: bool,
+    /// A product that lemmas find takes the place of its sequence, on both sides and wherever it is; else only where the source has the
+    /// product.
+    pub products: bool,
+    /// Terms in which lemmas find nothing, alone or with another.
+    plain: FxHashSet<(Term, Option<Term>)>,
     /// Who looks for inputs on which something that is to hold does not.
     pub seeker: Option<Seeker>,
     /// The lemmas that were used, by name.
@@ -74,6 +79,8 @@ impl<'a> Sweeper<'a> {
             alike: FxHashMap::default(),
             swept: FxHashMap::default(),
             scouting: false,
+            products: false,
+            plain: FxHashSet::default(),
             seeker: None,
             lemmas: BTreeSet::new(),
             queries: 0,
@@ -109,6 +116,30 @@ impl<'a> Sweeper<'a> {
         }
     }
 
+    /// What lemmas make of a term. What they do not find they do not look for again.
+    fn product(&mut self, terms: &mut Terms, term: Term, towards: Option<Term>) -> Option<(Term, &'static str)> {
+        if self.plain.contains(&(term, towards)) {
+            return None;
+        }
+        let found = lemmas::apply_towards(terms, term, towards);
+        if found.is_none() {
+            self.plain.insert((term, towards));
+        }
+        found
+    }
+
+    /// A term of the source in which lemmas have found what they could.
+    pub fn with_products(&mut self, terms: &mut Terms, mut term: Term) -> Term {
+        if !self.products || self.scouting || self.known.contains(&term) {
+            return term;
+        }
+        while let Some((product, lemma)) = self.product(terms, term, None) {
+            self.lemmas.insert(lemma);
+            term = product;
+        }
+        term
+    }
+
     /// The source's term that a term of the target is equal to, if one is found; else the term as it is.
     pub fn sweep(&mut self, terms: &mut Terms, term: Term) -> Term {
         if self.scouting || self.known.contains(&term) || terms.as_constant(term).is_some() {
@@ -141,8 +172,8 @@ impl<'a> Sweeper<'a> {
         }
         // What times out in every solver has been shown by other means.
         for other in candidates.iter().copied().map(Some).chain([None]) {
-            if let Some((product, lemma)) = lemmas::apply_towards(terms, term, other)
-                && (self.known.contains(&product) || other == Some(product))
+            if let Some((product, lemma)) = self.product(terms, term, other)
+                && (self.products || self.known.contains(&product) || other == Some(product))
             {
                 self.lemmas.insert(lemma);
                 return product;
@@ -168,7 +199,10 @@ impl<'a> Sweeper<'a> {
             None => {
                 let abstracted = abstract_common(terms, a, b);
                 let budget = self.budget();
-                let quick = abstracted.is_some_and(|goal| self.ask_within(terms, &[], goal, budget));
+                let mut quick = abstracted.is_some_and(|goal| self.ask_within(terms, &[], goal, budget));
+                if !quick && let Some(simpler) = abstract_divisions(terms, goal) {
+                    quick = self.ask_within(terms, &[], simpler, budget);
+                }
                 quick || self.ask_within(terms, &[], goal, budget)
             }
         };
@@ -217,10 +251,12 @@ impl<'a> Sweeper<'a> {
         if counterexample.iter().zip(values).any(|(&bad, &value)| bad && value == 0) {
             return false;
         }
-        if let Some(simpler) = abstract_sums(terms, goal)
-            && self.ask(terms, &[], simpler)
-        {
-            return true;
+        for simplify in [abstract_sums, abstract_divisions] {
+            if let Some(simpler) = simplify(terms, goal)
+                && self.ask(terms, &[], simpler)
+            {
+                return true;
+            }
         }
         // Assumptions that have nothing to do with it only cost time.
         if self.ask(terms, &[], goal) {
@@ -355,5 +391,14 @@ fn abstract_sums(terms: &mut Terms, goal: Term) -> Option<Term> {
     let mut abstraction = Abstraction::default();
     abstraction.add_complements(terms, all.into_iter());
     let any = !abstraction.complements.is_empty();
+    any.then(|| abstraction.replace(terms, goal))
+}
+
+/// A goal with variables in the place of quotients and remainders, which are more than a solver can do; none if there are none.
+fn abstract_divisions(terms: &mut Terms, goal: Term) -> Option<Term> {
+    let divides = |term: &Term| matches!(terms.node(*term).op, Op::Udiv | Op::Urem);
+    let common: FxHashSet<Term> = cone(terms, goal).into_iter().filter(divides).collect();
+    let any = !common.is_empty();
+    let mut abstraction = Abstraction { common, ..Abstraction::default() };
     any.then(|| abstraction.replace(terms, goal))
 }

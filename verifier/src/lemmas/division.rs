@@ -62,9 +62,11 @@ fn left(d: &mut Terms, n: Term, divisor: Term, remainder: bool) -> Term {
     sequence(d, n, divisor)[usize::from(remainder)]
 }
 
-/// The quotient or the remainder, where the divisor is not 0; else what the sequence gives.
+/// The quotient or the remainder, where the divisor is not 0; else what the sequence gives, by a name: what holds whatever that is
+/// holds for what it is, and nobody has to look at it.
 fn right(d: &mut Terms, n: Term, divisor: Term, remainder: bool) -> Term {
-    let anything = left(d, n, divisor, remainder);
+    let name = d.name(if remainder { "remainder by zero" } else { "quotient by zero" });
+    let anything = d.apply(32, name, &[n, divisor]);
     let by_zero = integer::is_zero(d, 32, divisor);
     let exact = if remainder { d.urem(32, n, divisor) } else { d.udiv(32, n, divisor) };
     d.ite(32, by_zero, anything, exact)

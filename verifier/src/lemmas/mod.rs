@@ -59,7 +59,7 @@ impl Lemma {
 }
 
 /// All lemmas.
-pub static ALL: [Lemma; 6] = [
+pub static ALL: [Lemma; 7] = [
     Lemma {
         name: "mul32",
         statement: "mull.u and two madsh.m16 are the low 32 bits of the product",
@@ -68,6 +68,15 @@ pub static ALL: [Lemma; 6] = [
         kind: Kind::Product,
         sides: |d, a, b| [products::low(d, &a, &b), d.mul(32, a, b)],
         prove: products::low_is_product,
+    },
+    Lemma {
+        name: "mul32-last-step",
+        statement: "the product with a low half and one madsh.m16 with the high one are the low 32 bits of the product",
+        by: POLYNOMIALS,
+        width: 32,
+        kind: Kind::Product,
+        sides: |d, a, b| [products::last_step(d, a, b), d.mul(32, a, b)],
+        prove: products::last_step_is_product,
     },
     Lemma {
         name: "umul-high32",
@@ -101,7 +110,7 @@ pub static ALL: [Lemma; 6] = [
     },
     Lemma {
         name: "udiv32",
-        statement: "a reciprocal in floats, a Newton step and two corrections are the unsigned quotient",
+        statement: "a reciprocal in floats, a Newton step and two corrections are the unsigned quotient, if the divisor is not 0",
         by: DIVISORS,
         width: 32,
         kind: Kind::Quotient,
@@ -124,7 +133,7 @@ const POLYNOMIALS: &str = "polynomials over the integers";
 const DIVISORS: &str = "an inequality, and each of the divisors";
 
 /// How many operands are guessed of a term.
-const GUESSES: usize = 8;
+const GUESSES: usize = 12;
 
 /// How many nodes of a term are looked at for products.
 const NODES: usize = 64;
@@ -157,8 +166,9 @@ pub fn apply_towards(terms: &mut Terms, term: Term, other: Option<Term>) -> Opti
                 operands.push(operand);
             }
         }
-        for (i, &a) in operands.iter().enumerate() {
-            for &b in &operands[i..] {
+        // In both orders: a sum that is not whole yet has taken other shapes on the way.
+        for &a in &operands {
+            for &b in &operands {
                 if terms.as_constant(a).is_some() && terms.as_constant(b).is_some() {
                     continue;
                 }
@@ -254,13 +264,18 @@ fn summands(terms: &Terms, term: Term) -> usize {
 /// multiplied by.
 fn factors(terms: &Terms, term: Term) -> List {
     let mut found = List::new();
-    let mut work = vec![term];
-    let mut seen = List::new();
-    while let Some(next) = work.pop() {
-        if seen.contains(&next) || seen.len() > NODES {
-            continue;
-        }
-        seen.push(next);
+    // What is near comes first, as there is no more than so much that is guessed.
+    let mut work: SmallVec<[Term; 64]> = SmallVec::from_slice(&[term]);
+    let mut at = 0;
+    while let Some(&next) = work.get(at)
+        && at <= NODES
+    {
+        at += 1;
+        let mut add = |term: Term| {
+            if !work.contains(&term) {
+                work.push(term);
+            }
+        };
         let node = terms.node(next);
         match node.op {
             Op::Mul => {
@@ -269,10 +284,12 @@ fn factors(terms: &Terms, term: Term) -> List {
                     if !found.contains(&factor) {
                         found.push(factor);
                     }
-                    work.push(arg);
+                    add(arg);
                 }
             }
-            Op::Add | Op::Zext | Op::Sext | Op::Concat | Op::Extract(_) | Op::Ite | Op::Not => work.extend(&node.args),
+            Op::Add | Op::Zext | Op::Sext | Op::Concat | Op::Extract(_) | Op::Ite | Op::Not => {
+                node.args.iter().copied().for_each(add);
+            }
             _ => {}
         }
     }
@@ -298,12 +315,40 @@ fn operands(terms: &mut Terms, factors: &List, width: u32) -> List {
         let node = terms.node(factor);
         let of = node.args.first().copied();
         match node.op {
+            Op::Constant(_) => {}
+            _ if terms.width(factor) == width => add(factor),
             Op::Extract(_) if of.is_some_and(|of| terms.width(of) == width) => add(of.unwrap_or(factor)),
-            _ if terms.width(factor) <= half && terms.as_constant(factor).is_none() => {
+            // Half of a word of something longer.
+            Op::Extract(low)
+                if let Some(of) = of
+                    && terms.width(factor) <= half
+                    && u32::from(low) / width * width + width <= terms.width(of) =>
+            {
+                add(terms.extract(terms.width(of), of, u32::from(low) / width * width, width));
+            }
+            _ if terms.width(factor) <= half => {
                 let wide = terms.zext(terms.width(factor), half, factor);
                 halves.push(wide);
             }
             _ => {}
+        }
+    }
+    // The high half of something that is sign-extended is no factor: it is a choice by the sign.
+    let (choices, others): (List, List) = factors.iter().copied().partition(|&factor| terms.node(factor).op == Op::Ite);
+    let halves_of_words: List = choices.iter().copied().filter(|&choice| terms.width(choice) == half).collect();
+    for &high in &halves_of_words {
+        for &low in halves_of_words.iter().filter(|&&low| low != high) {
+            let whole = terms.concat(half, high, half, low);
+            if terms.node(whole).op == Op::Ite {
+                add(whole);
+            }
+        }
+    }
+    for &factor in others.iter().filter(|_| !choices.is_empty()) {
+        let bits = terms.width(factor);
+        if bits <= half && terms.as_constant(factor).is_none() {
+            add(terms.sext(bits, width, factor));
+            add(terms.zext(bits, width, factor));
         }
     }
     // Two halves of something that is one operation on both.
@@ -323,8 +368,6 @@ fn operands(terms: &mut Terms, factors: &List, width: u32) -> List {
             // A product that is subtracted has the opposite.
             add(terms.constant(width, bits));
             add(terms.constant(width, bits.wrapping_neg()));
-        } else if terms.width(factor) == width {
-            add(factor);
         }
     }
     found

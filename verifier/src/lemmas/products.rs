@@ -56,6 +56,13 @@ pub(super) fn low<A: Arithmetic>(d: &mut A, a: &A::V, b: &A::V) -> A::V {
     d.multiply_add(b, a, &middle)
 }
 
+/// The low 32 bits of a product, where the first step has been found to be one itself.
+pub(super) fn last_step(d: &mut Terms, a: Term, b: Term) -> Term {
+    let half = d.low_half(&b);
+    let first = d.mul(32, a, half);
+    d.multiply_add(&a, &b, &first)
+}
+
 /// The high 32 bits of a product, and what it has below: the low half of its low word, and the high half.
 pub(super) fn high<A: Arithmetic>(d: &mut A, a: &A::V, b: &A::V) -> (A::V, [A::V; 2]) {
     let (a_high, b_high) = (d.high_half(a), d.high_half(b));
@@ -101,6 +108,16 @@ pub(super) fn low_is_product() -> bool {
     let mut d = Exact::default();
     let (a, b) = (d.any(), d.any());
     let sum = low(&mut d, &a, &b);
+    sum.value.plus(-1, &a.value.times(&b.value)).vanishes(32)
+}
+
+/// `last_step` is the product modulo 2^32.
+pub(super) fn last_step_is_product() -> bool {
+    let mut d = Exact::default();
+    let (a, b) = (d.any(), d.any());
+    let half = d.low_half(&b);
+    let first = d.product(&a, &half);
+    let sum = d.multiply_add(&a, &b, &first);
     sum.value.plus(-1, &a.value.times(&b.value)).vanishes(32)
 }
 

@@ -162,6 +162,56 @@ fn products_of_64_bits() {
     assert_eq!(becomes(&mut terms, low, wanted), ["mul32"]);
 }
 
+/// A factor that is the high word of a product, as in a division: its halves are parts of what is longer.
+#[test]
+fn products_of_high_words() {
+    let mut terms = Terms::new();
+    let [n, d, r] = ["n", "d", "r"].map(|name| variable(&mut terms, 32, name));
+    let bit = variable(&mut terms, 1, "bit");
+    let opposite = terms.sub(32, n, d);
+    let choice = terms.ite(32, bit, d, opposite);
+    let sum = terms.add(32, n, d);
+    let other = terms.sub(32, d, n);
+    let other = terms.ite(32, bit, other, n);
+    for (n, d) in [(n, d), (n, choice), (choice, sum), (other, choice)] {
+        let high = terms.umul_high(32, n, r);
+        let sum = terms.add(32, r, high);
+        let high = terms.umul_high(32, n, sum);
+        let (left, right) = (products::low(&mut terms, &high, &d), terms.mul(32, high, d));
+        assert_eq!(becomes(&mut terms, left, right), ["mul32"]);
+        // Nobody says what it may be.
+        let other = products::low(&mut terms, &d, &high);
+        for left in [left, other] {
+            assert_eq!(apply(&mut terms, left), Some((right, "mul32")));
+        }
+        let (left, right) = (products::high(&mut terms, &high, &d).0, terms.umul_high(32, high, d));
+        assert_eq!(becomes(&mut terms, left, right), ["umul-high32"]);
+    }
+}
+
+/// Halves and bytes, each extended by zeros or by its sign.
+#[test]
+fn products_of_extended_halves() {
+    for bits in [8, 16] {
+        let mut terms = Terms::new();
+        let [a, b] = ["a", "b"].map(|name| variable(&mut terms, bits, name));
+        let c = variable(&mut terms, 32, "c");
+        let signed = [a, b].map(|x| terms.sext(bits, 32, x));
+        let unsigned = terms.zext(bits, 32, b);
+        for (x, y) in [(signed[0], signed[1]), (signed[0], unsigned), (signed[0], c), (signed[0], signed[0])] {
+            let (left, right) = (products::low(&mut terms, &x, &y), terms.mul(32, x, y));
+            becomes(&mut terms, left, right);
+            let other = products::low(&mut terms, &y, &x);
+            becomes(&mut terms, other, right);
+            // One correction is not enough.
+            let low = terms.multiply_halves(&x, &y);
+            let wrong = terms.multiply_add(&x, &y, &low);
+            let found = apply_towards(&mut terms, wrong, Some(right));
+            assert!(wrong == right || found.is_none_or(|(found, _)| found != right));
+        }
+    }
+}
+
 /// What looks like a product and is none stays as it is, or becomes what has the same values.
 #[test]
 fn near_misses() {

@@ -5,6 +5,7 @@
 
 use super::floats::{self, Comparison};
 use super::{Query, Terms};
+use crate::semantics::concrete::mask;
 use crate::terms::{FloatOp, Op, Term};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
@@ -166,6 +167,12 @@ impl<L: Logic> Lowering<'_, L> {
             Op::And => self.fold(Binary::And, w, &args),
             Op::Xor => self.fold(Binary::Xor, w, &args),
             Op::Add => self.fold(Binary::Add, w, &args),
+            // The opposite: a multiplication is far more than solvers need for it.
+            Op::Mul if args.len() == 2 && terms.as_constant(node.args[0]) == Some(mask(w)) => {
+                let complement = self.l.complement(w, &args[1].1);
+                let one = self.l.number(w, 1);
+                self.l.binary(Binary::Add, w, &complement, &one)
+            }
             Op::Mul => self.fold(Binary::Mul, w, &args),
             Op::Udiv => self.fold(Binary::Udiv, w, &args),
             Op::Urem => self.fold(Binary::Urem, w, &args),

@@ -1,0 +1,207 @@
+//! Operations of nir that the machine has in many pieces: what selection makes of each is proved, and what it makes of another one is
+//! not.
+
+use ir3_compiler::ir3::{self, Attrs, Condition, Opcode};
+use ir3_compiler::nir::text;
+use ir3_compiler::pipeline;
+use ir3_compiler::target::Target;
+use ir3_verifier::check::Snapshot;
+use ir3_verifier::equivalence::{self, Failure, Limits, Proof};
+use ir3_verifier::solver::{Budget, Z3};
+use std::time::Duration;
+
+fn gpu() -> Target {
+    Target::by_name("a660").expect("a GPU")
+}
+
+/// A vertex shader that computes `%2` of four words.
+fn shader(lines: &[&str]) -> Snapshot {
+    let lines: String = lines.iter().map(|line| format!("    {line}\n")).collect();
+    let source = format!(
+        "shader: MESA_SHADER_VERTEX
+decl_function main () (entrypoint)
+
+impl main {{
+    block b0:   // preds:
+    32     %0 = load_const (0x00000000)
+    32x4   %1 = @load_input (%0 (0x0)) (base=0, range=1, component=0, dest_type=float32, io location=VERT_ATTRIB_GENERIC0 slots=1)
+{lines}                @store_output (%2, %0 (0x0)) (base=0, range=1, wrmask=x, component=0, src_type=float32, io location=VARYING_SLOT_VAR0 slots=1, xfb(), xfb2())
+                // succs: b1
+    block b1:
+}}
+"
+    );
+    Snapshot::Nir(Box::new(text::read(&source).expect("a shader")))
+}
+
+/// One operation on 32 bits.
+fn plain(op: &str, operands: usize) -> Snapshot {
+    let operands = ["%1.x", "%1.y", "%1.z", "%1.w"][..operands].join(", ");
+    shader(&[&format!("32 %2 = {op} {operands}")])
+}
+
+/// One operation of two narrow numbers, widened as `i` or `u` says.
+fn narrow(op: &str, bits: u8, sign: char) -> Snapshot {
+    shader(&[
+        &format!("{bits} %3 = u2u{bits} %1.x"),
+        &format!("{bits} %4 = u2u{bits} %1.y"),
+        &format!("{bits} %5 = {op} %3, %4"),
+        &format!("32 %2 = {sign}2{sign}32 %5"),
+    ])
+}
+
+/// The product of two halves, each extended.
+fn product_of_halves(signs: [char; 2]) -> Snapshot {
+    let [a, b] = signs;
+    shader(&[
+        "16 %3 = u2u16 %1.x",
+        "16 %4 = u2u16 %1.y",
+        &format!("32 %5 = {a}2{a}32 %3"),
+        &format!("32 %6 = {b}2{b}32 %4"),
+        "32 %2 = imul %5, %6",
+    ])
+}
+
+/// A word of a 64-bit product.
+fn wide(op: &str) -> Snapshot {
+    shader(&[&format!("64 %3 = {op} %1.x, %1.y"), "32 %2 = unpack_64_2x32_split_y %3"])
+}
+
+fn selected(source: &Snapshot) -> ir3::Program {
+    let Snapshot::Nir(shader) = source else { unreachable!("made of text") };
+    pipeline::select(shader, &gpu()).expect("a program")
+}
+
+fn prove(source: &Snapshot, target: ir3::Program, time: Duration) -> Result<Proof, Failure> {
+    let limits = Limits { query: Budget { time: time / 2, ..Budget::default() }, time, inputs: false };
+    let target = Snapshot::Ir3(Box::new(target));
+    equivalence::prove(source.into(), (&target).into(), &gpu(), &limits, &mut Z3::default())
+}
+
+/// Each row is proved, by these lemmas, and nothing of a row is taken for anything else in it.
+fn family(rows: &[(&str, Snapshot, &[&str])]) {
+    for (name, source, lemmas) in rows {
+        let proof = prove(source, selected(source), Duration::from_secs(20));
+        let proof = proof.unwrap_or_else(|failure| panic!("{name} is not proved: {failure}"));
+        for lemma in *lemmas {
+            assert!(proof.assumptions.contains(lemma), "{name} without {lemma}: {proof:?}");
+        }
+    }
+    apart(rows);
+}
+
+/// Nothing of a row is taken for anything else in it.
+fn apart(rows: &[(&str, Snapshot, &[&str])]) {
+    for (name, source, _) in rows {
+        for (other, target, _) in rows.iter().filter(|(other, ..)| other != name) {
+            let proof = prove(source, selected(target), Duration::from_millis(300));
+            assert!(proof.is_err(), "{other} is taken for {name}");
+        }
+    }
+}
+
+#[test]
+fn division() {
+    family(&[
+        ("idiv", plain("idiv", 2), &["udiv32"]),
+        ("irem", plain("irem", 2), &["umod32"]),
+        ("imod", plain("imod", 2), &["umod32"]),
+        ("udiv", plain("udiv", 2), &["udiv32"]),
+        ("umod", plain("umod", 2), &["umod32"]),
+    ]);
+}
+
+/// Not proved yet: the products of these take other shapes.
+#[test]
+fn division_of_narrow_numbers() {
+    for bits in [8, 16] {
+        apart(&[
+            ("idiv", narrow("idiv", bits, 'i'), &[]),
+            ("irem", narrow("irem", bits, 'i'), &[]),
+            ("imod", narrow("imod", bits, 'i'), &[]),
+            ("udiv", narrow("udiv", bits, 'u'), &[]),
+        ]);
+    }
+}
+
+/// Not proved yet either, for the same reason.
+#[test]
+fn division_by_numbers() {
+    let by = |op: &str, number: u32| {
+        shader(&[&format!("32 %3 = load_const ({number:#010x})"), &format!("32 %2 = {op} %1.x, %3")])
+    };
+    apart(&[
+        ("by 7", by("idiv", 7), &[]),
+        ("by -7", by("idiv", 0xffff_fff9), &[]),
+        ("by 9, unsigned", by("udiv", 9), &[]),
+        ("remainder of 7", by("irem", 7), &[]),
+    ]);
+}
+
+/// A correction too few, for numbers that the divisor divides.
+#[test]
+fn a_wrong_division_is_not_proved() {
+    for op in ["udiv", "umod", "idiv", "imod"] {
+        let source = plain(op, 2);
+        let right = selected(&source);
+        let is_test =
+            |data: &ir3::InstrData| data.opcode == Opcode::CmpsU && matches!(data.attrs, Attrs::Compare(Condition::Ge));
+        let tests: Vec<_> =
+            right.iter_instrs().map(|(_, instr)| instr).filter(|&i| is_test(&right.instrs[i])).collect();
+        assert_eq!(tests.len(), 2, "{op}");
+        for test in tests {
+            let mut wrong = right.clone();
+            wrong.instrs[test].attrs = Attrs::Compare(Condition::Gt);
+            assert!(prove(&source, wrong, Duration::from_millis(500)).is_err(), "{op}");
+        }
+    }
+}
+
+#[test]
+fn products() {
+    family(&[
+        ("imul", plain("imul", 2), &["mul32"]),
+        ("imul_high", plain("imul_high", 2), &["umul-high32", "imul-high32"]),
+        ("umul_high", plain("umul_high", 2), &["umul-high32"]),
+    ]);
+    family(&[
+        ("imul_2x32_64", wide("imul_2x32_64"), &["imul-high32"]),
+        ("umul_2x32_64", wide("umul_2x32_64"), &["umul-high32"]),
+    ]);
+}
+
+#[test]
+fn products_of_halves() {
+    family(&[
+        ("signed", product_of_halves(['i', 'i']), &[]),
+        ("unsigned", product_of_halves(['u', 'u']), &[]),
+        ("one signed", product_of_halves(['i', 'u']), &[]),
+    ]);
+    family(&[("high, signed", narrow("imul_high", 16, 'i'), &[]), ("high", narrow("umul_high", 16, 'u'), &[])]);
+}
+
+#[test]
+fn products_of_64_bits() {
+    let of = |op: &str| {
+        shader(&[
+            "64 %3 = pack_64_2x32_split %1.x, %1.y",
+            "64 %4 = pack_64_2x32_split %1.z, %1.w",
+            &format!("64 %5 = {op} %3, %4"),
+            "32 %2 = unpack_64_2x32_split_y %5",
+        ])
+    };
+    family(&[("imul", of("imul"), &["mul64-high"]), ("iadd", of("iadd"), &[])]);
+}
+
+#[test]
+fn fields_of_bits() {
+    family(&[
+        ("ubfe", plain("ubfe", 3), &[]),
+        ("ibfe", plain("ibfe", 3), &[]),
+        ("bfi", plain("bfi", 3), &[]),
+        ("bitfield_select", plain("bitfield_select", 3), &[]),
+        ("bitfield_insert", plain("bitfield_insert", 4), &[]),
+        ("ubitfield_extract", plain("ubitfield_extract", 3), &[]),
+        ("ibitfield_extract", plain("ibitfield_extract", 3), &[]),
+    ]);
+}

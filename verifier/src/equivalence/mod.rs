@@ -24,6 +24,7 @@ mod behind;
 mod cuts;
 mod events;
 mod inputs;
+mod layers;
 mod proof;
 mod relation;
 mod sweep;

@@ -117,11 +117,16 @@ impl Oracle for Engine<'_> {
     }
 
     fn value(&mut self, terms: &mut Terms, value: Value) -> Value {
+        if self.sweeper.is_late() {
+            // What comes out does not matter any more, but it should come soon.
+            return Value { bits: terms.constant(terms.width(value.bits), 0), ..value };
+        }
         let Value { bits, poison: [low, high] } = value;
         match self.side {
             Side::Source => {
                 let bits = self.sweeper.with_products(terms, bits);
                 self.sweeper.learn(terms, bits);
+                let bits = self.sweeper.close(terms, bits);
                 self.sweeper.learn(terms, low);
                 if high != low {
                     self.sweeper.learn(terms, high);
@@ -130,6 +135,7 @@ impl Oracle for Engine<'_> {
             }
             Side::Target => {
                 let bits = self.sweeper.sweep(terms, bits);
+                let bits = self.sweeper.close(terms, bits);
                 let poison = if low == high {
                     [self.sweeper.sweep(terms, low); 2]
                 } else {

@@ -1,19 +1,23 @@
 //! Terms of the target that are equal to terms of the source, found as they are made.
 //!
-//! Two terms that differ on some sample differ. Those that agree on all of them are put to the solver: first with everything
-//! that both have in common taken as unknown, which makes the question small and is sound, since what holds for all values
-//! of that holds for the ones it has; then as they are. What was shown, or not, is remembered: it does not depend on the
-//! segment.
+//! Two terms that differ on some sample differ. Those that agree on all of them are compared by their truth table
+//! ([`Terms::are_same_by_table`]) and by the solver, layer by layer ([`Layers`]): what both have in common is unknown at first. What was shown,
+//! or not, is remembered: it does not depend on the segment.
+//!
+//! Terms stay small, or a long program would have long questions: what an instruction makes of the source's terms is
+//! compared, and where a term has become deep it is not looked into from then on ([`Sweeper::close`]), by neither program, unless a
+//! layer does.
 
 use super::Limits;
 use super::inputs::Seeker;
+use super::layers::Layers;
 use crate::lemmas;
 use crate::semantics::domain::Domain;
-use crate::solver::{Answer, Budget, Query, Solver};
+use crate::solver::{Answer, Budget, Query, Reason, Solver};
 use crate::terms::{Op, SAMPLES, Sample, Samples, Term, Terms};
 use cpu_time::ThreadTime;
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeSet;
 
 /// One of the two programs.
@@ -25,12 +29,22 @@ pub enum Side {
     Target,
 }
 
-/// At most so many terms of the source are compared with one of the target, of so many that have the same samples.
-const CANDIDATES: usize = 4;
-const ALIKE: usize = 32;
+/// At most so many terms of the source are compared with one of the target.
+const CANDIDATES: usize = 16;
 
-/// Terms that both have in common are looked for among so many nodes.
-const CONE: usize = 400;
+type Candidates = SmallVec<[Term; 4]>;
+
+/// Terms of the source are at most so many operations deep, beneath which they are opaque.
+const DEEP: u8 = 6;
+
+/// Those of the target that the source does not have may be this deep: they are on their way to one that it has.
+const DEEP_ALONE: u8 = 24;
+
+/// How many layers deeper each look at a pair goes.
+const LOOKS: [usize; 7] = [1, 1, 2, 4, 8, 16, 32];
+
+/// After so many questions without an answer, what need not hold is tried less hard.
+const PATIENCE: usize = 8;
 
 /// Finds out what is equal.
 pub struct Sweeper<'a> {
@@ -58,12 +72,12 @@ pub struct Sweeper<'a> {
     pub lemmas: BTreeSet<&'static str>,
     /// Questions put to the solver.
     pub queries: usize,
-    /// Whether the limit of time has been reached.
-    pub late: bool,
-    /// Questions that the solver has given up on.
-    in_vain: u32,
+    /// Of these, without an answer.
+    in_vain: usize,
     /// Whether goals were shown to hold under assumptions.
     shown: FxHashMap<(Vec<Term>, Term), bool>,
+    /// Whether the limit of time has been reached.
+    pub late: bool,
 }
 
 impl<'a> Sweeper<'a> {
@@ -84,9 +98,9 @@ impl<'a> Sweeper<'a> {
             seeker: None,
             lemmas: BTreeSet::new(),
             queries: 0,
-            late: false,
             in_vain: 0,
             shown: FxHashMap::default(),
+            late: false,
         }
     }
 
@@ -107,13 +121,31 @@ impl<'a> Sweeper<'a> {
             if !self.known.insert(term) {
                 continue;
             }
-            let key = (terms.width(term), *self.samples.of(terms, term));
-            let list = self.alike.entry(key).or_default();
-            if list.len() < ALIKE {
-                list.push(term);
+            if terms.node(term).op != Op::Opaque {
+                let key = (terms.width(term), *self.samples.of(terms, term));
+                let list = self.alike.entry(key).or_default();
+                if list.len() < CANDIDATES {
+                    list.push(term);
+                }
             }
             work.extend(terms.node(term).args.iter().copied());
         }
+    }
+
+    /// The number that a term is on all samples.
+    fn constant_on_samples(&mut self, terms: &mut Terms, term: Term) -> Option<Term> {
+        let values = *self.samples.of(terms, term);
+        (values == [values[0]; SAMPLES]).then(|| terms.constant(terms.width(term), values[0]))
+    }
+
+    /// What is used from now on of a term: where it is deep, it is not looked into.
+    pub fn close(&mut self, terms: &mut Terms, term: Term) -> Term {
+        if !self.known.contains(&term) {
+            return terms.shallow(term, DEEP_ALONE);
+        }
+        let closed = terms.shallow(term, DEEP);
+        self.learn(terms, closed);
+        closed
     }
 
     /// What lemmas make of a term. What they do not find they do not look for again.
@@ -148,28 +180,22 @@ impl<'a> Sweeper<'a> {
         if let Some(&found) = self.swept.get(&term) {
             return found;
         }
-        let found = self.look_for(terms, term);
+        // A condition that the source has stays one, in whatever form: the source did not take it for anything else.
+        let mut inner = term;
+        while let (Op::Zext | Op::Sext | Op::Not, &[arg]) = (terms.node(inner).op, &terms.node(inner).args[..]) {
+            inner = arg;
+        }
+        let is_condition = terms.width(inner) == 1 && self.known.contains(&inner);
+        let found = if is_condition { term } else { self.look_for(terms, term) };
         self.swept.insert(term, found);
         found
     }
 
     fn look_for(&mut self, terms: &mut Terms, term: Term) -> Term {
         let key = (terms.width(term), *self.samples.of(terms, term));
-        let mut candidates = self.alike.get(&key).cloned().unwrap_or_default();
-        // Those that look most like it first: what is the same on all samples may be so by chance, and to find that out takes long.
-        let node = terms.node(term);
-        candidates.sort_by_cached_key(|&other| {
-            let other = terms.node(other);
-            let common = other.args.iter().filter(|arg| node.args.contains(arg)).count();
-            (other.op != node.op, std::cmp::Reverse(common))
-        });
-        candidates.truncate(CANDIDATES);
-        // A number that it always is.
-        let (width, [first, ..]) = key;
-        if key.1 == [first; SAMPLES] {
-            candidates.retain(|candidate| terms.as_constant(*candidate).is_none());
-            candidates.push(terms.constant(width, first));
-        }
+        let mut candidates: Candidates =
+            self.alike.get(&key).map(|list| list.iter().copied().collect()).unwrap_or_default();
+        candidates.retain(|&mut candidate| terms.as_constant(candidate).is_none());
         // What times out in every solver has been shown by other means.
         for other in candidates.iter().copied().map(Some).chain([None]) {
             if let Some((product, lemma)) = self.product(terms, term, other)
@@ -179,37 +205,70 @@ impl<'a> Sweeper<'a> {
                 return product;
             }
         }
-        candidates.into_iter().find(|&candidate| self.equal(terms, term, candidate)).unwrap_or(term)
+        if let Some(found) = self.equal_to_one(terms, term, candidates) {
+            return found;
+        }
+        let constant = self.constant_on_samples(terms, term);
+        constant.and_then(|constant| self.equal_to_one(terms, term, smallvec![constant])).unwrap_or(term)
     }
 
-    /// Whether two terms are shown to be equal.
-    pub fn equal(&mut self, terms: &mut Terms, a: Term, b: Term) -> bool {
-        if a == b {
-            return true;
-        }
-        let pair = (a.min(b), a.max(b));
-        if let Some(&known) = self.asked.get(&pair) {
-            return known;
-        }
-        let width = terms.width(a);
-        let goal = terms.eq(width, a, b);
-        let shown = match terms.as_constant(goal) {
-            Some(bit) => bit == 1,
-            None if self.differ(terms, a, b) => false,
-            None => {
-                let abstracted = abstract_common(terms, a, b);
-                let budget = self.budget();
-                let mut quick = abstracted.is_some_and(|goal| self.ask_within(terms, &[], goal, budget));
-                if !quick && let Some(simpler) = abstract_divisions(terms, goal) {
-                    quick = self.ask_within(terms, &[], simpler, budget);
-                }
-                quick || self.ask_within(terms, &[], goal, budget)
+    /// The first of some terms that is shown to be equal. All of them get a short look before any gets a long one.
+    fn equal_to_one(&mut self, terms: &mut Terms, term: Term, mut others: Candidates) -> Option<Term> {
+        let mut pairs = SmallVec::<[(Term, Layers); 4]>::new();
+        others.sort_by_key(|&other| std::cmp::Reverse(likeness(terms, term, other)));
+        for other in others {
+            match self.asked.get(&(term.min(other), term.max(other))) {
+                Some(true) => return Some(other),
+                Some(false) => {}
+                None => pairs.push((other, Layers::of_pair(terms, term, other))),
             }
-        };
-        if !self.late {
-            self.asked.insert(pair, shown);
         }
-        shown
+        for (look, depth) in LOOKS.into_iter().enumerate() {
+            // Of many that agree on all samples most differ on others.
+            pairs.truncate(if look == 0 { CANDIDATES } else { 4 >> look.min(2) });
+            let mut at = 0;
+            while let Some((other, layers)) = pairs.get_mut(at) {
+                let other = *other;
+                let shown = match layers.next(terms, depth) {
+                    Some(pair) => self.are_equal(terms, pair[0], pair[1], look),
+                    None => Some(false),
+                };
+                if let Some(shown) = shown {
+                    if !self.late {
+                        self.asked.insert((term.min(other), term.max(other)), shown);
+                    }
+                    if shown {
+                        return Some(other);
+                    }
+                    pairs.remove(at);
+                } else {
+                    at += 1;
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether two terms of a layer are equal, or not to be shown to be: `None` if they may differ, and the next layer may know more.
+    fn are_equal(&mut self, terms: &mut Terms, a: Term, b: Term, look: usize) -> Option<bool> {
+        if a == b || terms.are_same_by_table(a, b) {
+            return Some(true);
+        }
+        if self.differ(terms, a, b) {
+            return None;
+        }
+        let goal = terms.eq(terms.width(a), a, b);
+        let mut budget = self.limits.query;
+        budget.rlimit >>= 2 * look.min(2);
+        if self.in_vain >= PATIENCE {
+            budget.rlimit /= 8;
+        }
+        match self.answer(terms, &[], goal, budget) {
+            Answer::Valid => Some(true),
+            Answer::Invalid(_) => None,
+            // With more in it, it is no easier.
+            Answer::Unknown(_) => Some(false),
+        }
     }
 
     /// Whether two terms differ on a sample.
@@ -251,13 +310,6 @@ impl<'a> Sweeper<'a> {
         if counterexample.iter().zip(values).any(|(&bad, &value)| bad && value == 0) {
             return false;
         }
-        for simplify in [abstract_sums, abstract_divisions] {
-            if let Some(simpler) = simplify(terms, goal)
-                && self.ask(terms, &[], simpler)
-            {
-                return true;
-            }
-        }
         // Assumptions that have nothing to do with it only cost time.
         if self.ask(terms, &[], goal) {
             return true;
@@ -265,140 +317,45 @@ impl<'a> Sweeper<'a> {
         !assumptions.is_empty() && self.ask(terms, assumptions, goal)
     }
 
-    /// How hard to try for what need not hold: less with every time that it was not found out.
-    fn budget(&self) -> Budget {
-        let Budget { rlimit, time } = self.limits.query;
-        Budget { rlimit: (rlimit >> self.in_vain).max(50_000), time }
-    }
-
-    fn ask(&mut self, terms: &Terms, assumptions: &[Term], goal: Term) -> bool {
-        self.ask_within(terms, assumptions, goal, self.limits.query)
-    }
-
-    fn ask_within(&mut self, terms: &Terms, assumptions: &[Term], goal: Term, budget: Budget) -> bool {
-        if let Some(bit) = terms.as_constant(goal) {
-            return bit == 1;
+    /// Whether a goal is shown, with what is opaque taken as unknown or as it is.
+    fn ask(&mut self, terms: &mut Terms, assumptions: &[Term], goal: Term) -> bool {
+        let mut all: SmallVec<[Term; 4]> = SmallVec::from_slice(assumptions);
+        all.push(goal);
+        let budget = self.limits.query;
+        let outer = Layers::of_goal(terms, &all).next(terms, 1).filter(|outer| *outer != all);
+        if let Some(outer) = outer
+            && let Some((&goal, assumptions)) = outer.split_last()
+            && self.answer(terms, assumptions, goal, budget) == Answer::Valid
+        {
+            return true;
         }
-        if self.start.elapsed() > self.limits.time {
-            self.late = true;
-            return false;
+        self.answer(terms, assumptions, goal, budget) == Answer::Valid
+    }
+
+    fn answer(&mut self, terms: &Terms, assumptions: &[Term], goal: Term, budget: Budget) -> Answer {
+        if terms.as_constant(goal) == Some(1) {
+            return Answer::Valid;
+        }
+        if self.is_late() {
+            return Answer::Unknown(Reason::Time);
         }
         self.queries += 1;
         let query = Query { assumptions: assumptions.to_vec(), goal };
         let answer = self.solver.ask(terms, &query, &budget);
-        self.in_vain += u32::from(matches!(answer, Answer::Unknown(_)) && self.in_vain < 8);
-        matches!(answer, Answer::Valid)
+        self.in_vain += usize::from(matches!(answer, Answer::Unknown(_)));
+        answer
+    }
+
+    /// Whether the limit of time has been reached by now.
+    pub fn is_late(&mut self) -> bool {
+        self.late |= self.start.elapsed() > self.limits.time;
+        self.late
     }
 }
 
-/// Some of the terms that a term is made of, itself too.
-fn cone(terms: &Terms, root: Term) -> FxHashSet<Term> {
-    let (mut seen, mut work) = (FxHashSet::default(), vec![root]);
-    while let Some(term) = work.pop() {
-        if seen.len() >= CONE {
-            break;
-        }
-        if seen.insert(term) {
-            work.extend(terms.node(term).args.iter().copied());
-        }
-    }
-    seen
-}
-
-/// What is taken for a variable, for its complement, or as it is.
-#[derive(Default)]
-struct Abstraction {
-    common: FxHashSet<Term>,
-    /// Sums that are complements of others: as terms they have nothing in common, the complement of x being -x - 1.
-    complements: FxHashMap<Term, Term>,
-    done: FxHashMap<Term, Term>,
-}
-
-impl Abstraction {
-    fn add_complements(&mut self, terms: &mut Terms, among: impl Iterator<Item = Term>) {
-        let mut sums: Vec<Term> = among.filter(|&term| terms.node(term).op == Op::Add).collect();
-        sums.sort_unstable();
-        sums.dedup();
-        for &sum in &sums {
-            let width = terms.width(sum);
-            let other = terms.not(width, sum);
-            if other < sum && sums.binary_search(&other).is_ok() {
-                self.common.insert(other);
-                self.common.remove(&sum);
-                self.complements.insert(sum, other);
-            }
-        }
-    }
-
-    fn variable(&mut self, terms: &mut Terms, term: Term) -> Term {
-        let name = terms.name(&format!("common {term:?}"));
-        let width = terms.width(term);
-        terms.variable(width, name)
-    }
-
-    /// A term in which some are replaced.
-    fn replace(&mut self, terms: &mut Terms, root: Term) -> Term {
-        let mut stack = vec![root];
-        while let Some(&term) = stack.last() {
-            if self.done.contains_key(&term) {
-                stack.pop();
-                continue;
-            }
-            let node = terms.node(term).clone();
-            if node.args.is_empty() {
-                self.done.insert(term, term);
-                continue;
-            }
-            if let Some(&other) = self.complements.get(&term) {
-                let variable = self.variable(terms, other);
-                let complement = terms.not(node.width.into(), variable);
-                self.done.insert(term, complement);
-                continue;
-            }
-            if self.common.contains(&term) {
-                let variable = self.variable(terms, term);
-                self.done.insert(term, variable);
-                continue;
-            }
-            let before = stack.len();
-            stack.extend(node.args.iter().filter(|arg| !self.done.contains_key(arg)));
-            if stack.len() == before {
-                let args: SmallVec<[Term; 4]> = node.args.iter().map(|arg| self.done[arg]).collect();
-                let new = terms.rebuild(node.op, node.width.into(), &args);
-                self.done.insert(term, new);
-            }
-        }
-        self.done[&root]
-    }
-}
-
-/// That two terms are equal, with what both have in common replaced by variables; none if there is nothing, or too much to see.
-fn abstract_common(terms: &mut Terms, a: Term, b: Term) -> Option<Term> {
-    let (of_a, of_b) = (cone(terms, a), cone(terms, b));
-    let mut abstraction = Abstraction { common: of_a.intersection(&of_b).copied().collect(), ..Abstraction::default() };
-    abstraction.add_complements(terms, of_a.union(&of_b).copied());
-    if abstraction.common.iter().all(|&term| terms.node(term).args.is_empty()) {
-        return None;
-    }
-    let new = [a, b].map(|root| abstraction.replace(terms, root));
-    let width = terms.width(a);
-    Some(terms.eq(width, new[0], new[1]))
-}
-
-/// A goal in which sums whose complement is in it too are variables; none if there are none.
-fn abstract_sums(terms: &mut Terms, goal: Term) -> Option<Term> {
-    let all = cone(terms, goal);
-    let mut abstraction = Abstraction::default();
-    abstraction.add_complements(terms, all.into_iter());
-    let any = !abstraction.complements.is_empty();
-    any.then(|| abstraction.replace(terms, goal))
-}
-
-/// A goal with variables in the place of quotients and remainders, which are more than a solver can do; none if there are none.
-fn abstract_divisions(terms: &mut Terms, goal: Term) -> Option<Term> {
-    let divides = |term: &Term| matches!(terms.node(*term).op, Op::Udiv | Op::Urem);
-    let common: FxHashSet<Term> = cone(terms, goal).into_iter().filter(divides).collect();
-    let any = !common.is_empty();
-    let mut abstraction = Abstraction { common, ..Abstraction::default() };
-    any.then(|| abstraction.replace(terms, goal))
+/// How much two terms have in common by their form.
+fn likeness(terms: &Terms, a: Term, b: Term) -> usize {
+    let (a, b) = (terms.node(a), terms.node(b));
+    let shared = a.args.iter().filter(|arg| b.args.contains(arg)).count();
+    2 * shared + usize::from(a.op == b.op)
 }

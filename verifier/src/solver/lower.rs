@@ -193,6 +193,7 @@ impl<L: Logic> Lowering<'_, L> {
             Op::Concat => self.l.concat(w, &args[0].1, &args[1].1),
             Op::UmulHigh => self.high(false, w, &args[0].1, &args[1].1),
             Op::SmulHigh => self.high(true, w, &args[0].1, &args[1].1),
+            Op::Opaque => args[0].1.clone(),
             Op::Popcount => self.popcount(w, &args[0].1),
             Op::Clz => self.clz(w, &args[0].1),
             Op::Reverse => self.reverse(w, &args[0].1),

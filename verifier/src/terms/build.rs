@@ -27,6 +27,8 @@ pub(super) fn rebuild(terms: &mut Terms, op: Op, width: u32, args: &[Term]) -> T
     match op {
         Op::Constant(bits) => terms.number(width, bits),
         Op::Variable(_) | Op::Apply(_) => terms.intern(op, width, args),
+        Op::Opaque if terms.as_constant(args[0]).is_some() => args[0],
+        Op::Opaque => terms.intern(op, width, args),
         Op::Not => terms.complement(args[0]),
         Op::And => terms.all_of(width, args),
         Op::Xor => terms.exclusive(width, args),

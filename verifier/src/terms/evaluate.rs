@@ -62,6 +62,7 @@ pub(super) fn operation(op: Op, width: u32, widths: &[u32], a: &[u64]) -> u64 {
         Op::Concat => a[0] << widths[1] | a[1],
         Op::UmulHigh => d.umul_high(w, a[0], a[1]),
         Op::SmulHigh => d.smul_high(w, a[0], a[1]),
+        Op::Opaque => a[0],
         Op::Popcount => d.popcount(w, a[0]),
         Op::Clz => d.clz(w, a[0]),
         Op::Reverse => d.reverse(w, a[0]),
@@ -120,7 +121,10 @@ fn text_hash(text: &str) -> u64 {
 fn value_of(key: u64, sample: usize, width: u32) -> u64 {
     let h = hash(&[key, sample as u64]);
     let bits = hash(&[h]);
+    // In some, everything is small: then there is more that is equal, or that overflows.
     let value = match h % 8 {
+        _ if sample < 6 => bits % 3,
+        _ if sample < 8 => (bits % 2).wrapping_neg(),
         0 => bits % 4,
         1 => u64::MAX - bits % 3,
         2 => 1 << (width - 1) | bits & 1,

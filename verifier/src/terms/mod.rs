@@ -22,6 +22,7 @@ mod compare;
 mod conditions;
 mod evaluate;
 mod floats;
+mod mixed;
 mod parts;
 mod products;
 mod shifts;
@@ -138,6 +139,8 @@ pub enum Op {
     Float(FloatOp),
     /// An uninterpreted function of any number of arguments.
     Apply(Name),
+    /// The argument, into which no other constructor looks.
+    Opaque,
 }
 
 /// A node of the graph.
@@ -238,6 +241,28 @@ impl Terms {
     /// An uninterpreted function, by its name, of arguments.
     pub fn apply(&mut self, width: u32, function: Name, args: &[Term]) -> Term {
         self.intern(Op::Apply(function), width, args)
+    }
+
+    /// A term that is no deeper than so many operations: where it is, what it is put together of is made [opaque](Op::Opaque). Parts of
+    /// it, and sums with it, are then small, however long the computation was.
+    pub fn shallow(&mut self, term: Term, limit: u8) -> Term {
+        if self.depths[term] <= limit || self.width(term) == 1 {
+            return term;
+        }
+        match self.op(term) {
+            Op::Sext => {
+                let of = self.shallow(self.arg(term, 0), limit);
+                let width = self.width(term);
+                self.extend_signed(of, width)
+            }
+            _ if self.has_pieces(term) => {
+                let mut pieces = self.pieces(term);
+                pieces.iter_mut().for_each(|piece| *piece = self.shallow(*piece, limit));
+                pieces.reverse();
+                self.join(&pieces)
+            }
+            _ => self.intern(Op::Opaque, self.width(term), &[term]),
+        }
     }
 
     /// The node, as it stands: nothing is normalised.

@@ -47,22 +47,30 @@ impl Terms {
             }
             _ => {}
         }
-        if let Some((zeros, rest)) = self.without_low_zeros(t) {
-            if low + n <= zeros {
-                return self.number(n, 0);
+        if let Some((fixed, bits, rest)) = self.without_fixed_bits(t) {
+            if low + n <= fixed {
+                return self.number(n, bits >> low);
             }
-            if low >= zeros {
-                return self.slice(rest, low - zeros, n);
+            if low >= fixed {
+                return self.slice(rest, low - fixed, n);
             }
-            let high = self.slice(rest, 0, low + n - zeros);
-            let zero = self.number(zeros - low, 0);
-            return self.join(&[high, zero]);
+            let high = self.slice(rest, 0, low + n - fixed);
+            let bottom = self.number(fixed - low, bits >> low);
+            return self.join(&[high, bottom]);
         }
         let through = match self.op(t) {
             Op::Not | Op::And | Op::Xor | Op::Ite => true,
             Op::Add | Op::Mul => low + n < w,
             _ => false,
         };
+        if !through && self.op(t) == Op::Add {
+            // Of a sum and its complement, which is a sum too, parts are taken of the one that was there first.
+            let other = self.complement(t);
+            if other < t && self.op(other) == Op::Add {
+                let part = self.intern(Op::Extract(low as u8), n, &[other]);
+                return self.complement(part);
+            }
+        }
         if !through || self.depths[t] > DEEP {
             return self.intern(Op::Extract(low as u8), n, &[t]);
         }
@@ -113,6 +121,17 @@ impl Terms {
     fn without_low_zeros(&mut self, t: Term) -> Option<(u32, Term)> {
         let zeros = self.low_zeros(t);
         (zeros > 0).then(|| (zeros, self.scaled_down(t, zeros)))
+    }
+
+    /// For a sum or product whose lowest bits no summand but a number touches: how many, their value, and the rest, whose upper
+    /// bits do not count.
+    fn without_fixed_bits(&mut self, t: Term) -> Option<(u32, u64, Term)> {
+        let number = match self.op(t) {
+            Op::Add => self.as_constant(self.arg(t, 0)).unwrap_or(0),
+            _ => 0,
+        };
+        let fixed = self.fixed_low_bits(t);
+        (fixed > 0).then(|| (fixed, number & mask(fixed), self.scaled_down(t, fixed)))
     }
 
     /// The pieces of a vector, lowest first.

@@ -113,6 +113,7 @@ impl Terms {
             Op::Concat => "concat",
             Op::UmulHigh => "umul-high",
             Op::SmulHigh => "smul-high",
+            Op::Opaque => "opaque",
             Op::Popcount => "popcount",
             Op::Clz => "clz",
             Op::Reverse => "reverse",

@@ -351,7 +351,18 @@ impl Terms {
         }
     }
 
-    /// A sum or product whose lowest bits are 0, without them. The bits that come in on top are not to be used.
+    /// How many bits at the bottom of a sum or product are those of its number.
+    pub(super) fn fixed_low_bits(&self, t: Term) -> u32 {
+        match self.op(t) {
+            Op::Add if self.as_constant(self.arg(t, 0)).is_some() => {
+                let zeros = |&arg: &Term| self.coefficient(arg).map_or(0, |(factor, _)| factor.trailing_zeros());
+                self.nodes[t].args[1..].iter().map(zeros).min().unwrap_or(0)
+            }
+            _ => self.low_zeros(t),
+        }
+    }
+
+    /// A sum or product whose lowest bits are those of its number, without them. The bits that come in on top are not to be used.
     pub(super) fn scaled_down(&mut self, t: Term, zeros: u32) -> Term {
         let w = self.width(t);
         let mut sum = Sum::new(w);

@@ -1,0 +1,181 @@
+//! Questions with some of what they are about taken as unknown.
+//!
+//! What holds for all values of a term holds for the one that it has. So a question may be asked with terms replaced by
+//! variables: it is smaller, and if the answer is yes, it is one. If not, the variables may stand for what matters, and the next
+//! *layer* of the question has in their places what they are made of, down to the next terms that may be taken as unknown.
+
+use crate::semantics::domain::Domain;
+use crate::terms::{Op, Term, Terms};
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// So many nodes of each term are looked at; what lies deeper is taken as unknown.
+const CONE: usize = 400;
+
+/// A layer with more nodes than this is not made.
+const LARGE: usize = 1_000;
+
+/// Some terms, and how far into them questions look by now.
+pub struct Layers {
+    roots: SmallVec<[Term; 4]>,
+    seen: FxHashSet<Term>,
+    /// What is taken as unknown at first.
+    hidden: FxHashSet<Term>,
+    /// Of that, what is not any more.
+    opened: FxHashSet<Term>,
+    state: State,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    /// No layer was made yet.
+    First,
+    /// There are deeper ones.
+    Between,
+    /// The last one was made: nothing was unknown in it, or too much is not.
+    Last,
+}
+
+impl Layers {
+    /// Layers of a pair: hidden is what both have in common.
+    pub fn of_pair(terms: &mut Terms, a: Term, b: Term) -> Self {
+        let (of_a, of_b) = (cone(terms, a), cone(terms, b));
+        let common = of_a.intersection(&of_b).copied().collect();
+        Self::new(terms, &[a, b], of_a.union(&of_b).copied().collect(), common)
+    }
+
+    /// Layers of several conditions: hidden is only what is opaque anyway.
+    pub fn of_goal(terms: &mut Terms, conditions: &[Term]) -> Self {
+        let mut seen = FxHashSet::default();
+        conditions.iter().for_each(|&root| seen.extend(cone(terms, root)));
+        Self::new(terms, conditions, seen, FxHashSet::default())
+    }
+
+    fn new(terms: &mut Terms, roots: &[Term], seen: FxHashSet<Term>, mut hidden: FxHashSet<Term>) -> Self {
+        for &term in &seen {
+            match terms.node(term).op {
+                // Divisions are more than a solver can do.
+                Op::Opaque | Op::Udiv | Op::Urem => {
+                    hidden.insert(term);
+                }
+                // A sum and its complement, which is another sum, are one thing to know.
+                Op::Add => {
+                    let width = terms.width(term);
+                    let other = terms.not(width, term);
+                    if seen.contains(&other) {
+                        hidden.extend([term, other]);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let roots = SmallVec::from_slice(roots);
+        Self { roots, seen, hidden, opened: FxHashSet::default(), state: State::First }
+    }
+
+    fn stops(&self, terms: &Terms, term: Term) -> bool {
+        !terms.node(term).args.is_empty()
+            && (!self.seen.contains(&term) || self.hidden.contains(&term) && !self.opened.contains(&term))
+    }
+
+    /// The terms of the next layer, which is `depth` deeper than the one before. None if there is none.
+    pub fn next(&mut self, terms: &mut Terms, depth: usize) -> Option<SmallVec<[Term; 4]>> {
+        for _ in 0..depth {
+            match self.state {
+                State::First => self.state = State::Between,
+                State::Between => self.open(terms),
+                State::Last => break,
+            }
+        }
+        if self.state == State::Last {
+            return None;
+        }
+        let mut done = FxHashMap::default();
+        let roots = self.roots.clone();
+        Some(roots.into_iter().map(|root| self.replace(terms, root, &mut done)).collect())
+    }
+
+    /// Opens all that the last layer took as unknown.
+    fn open(&mut self, terms: &Terms) {
+        let (mut visited, mut closed) = (FxHashSet::default(), Vec::new());
+        let mut work = self.roots.to_vec();
+        while let Some(term) = work.pop() {
+            if !visited.insert(term) {
+                continue;
+            }
+            if self.stops(terms, term) {
+                closed.push(term);
+            } else {
+                work.extend(terms.node(term).args.iter().copied());
+            }
+        }
+        closed.retain(|term| self.seen.contains(term));
+        if closed.is_empty() || visited.len() > LARGE {
+            self.state = State::Last;
+        }
+        self.opened.extend(closed);
+    }
+
+    /// A term in which what is hidden is replaced by variables.
+    fn replace(&self, terms: &mut Terms, root: Term, done: &mut FxHashMap<Term, Term>) -> Term {
+        let mut stack = vec![root];
+        while let Some(&term) = stack.last() {
+            if done.contains_key(&term) {
+                stack.pop();
+                continue;
+            }
+            if self.stops(terms, term) {
+                let variable = unknown(terms, term);
+                done.insert(term, variable);
+                continue;
+            }
+            let node = terms.node(term);
+            let before = stack.len();
+            stack.extend(node.args.iter().filter(|arg| !done.contains_key(arg)));
+            if stack.len() == before {
+                let args: SmallVec<[Term; 4]> = node.args.iter().map(|arg| done[arg]).collect();
+                let new = match node.op {
+                    _ if args[..] == node.args[..] => term,
+                    Op::Opaque => args[0],
+                    op => {
+                        let width = node.width.into();
+                        terms.rebuild(op, width, &args)
+                    }
+                };
+                done.insert(term, new);
+            }
+        }
+        done[&root]
+    }
+}
+
+/// The nodes of a term that are nearest to it.
+fn cone(terms: &Terms, root: Term) -> IndexSet<Term, FxBuildHasher> {
+    let (mut seen, mut at) = (IndexSet::<Term, FxBuildHasher>::default(), 0);
+    seen.insert(root);
+    while let Some(&term) = seen.get_index(at).filter(|_| seen.len() < CONE) {
+        at += 1;
+        seen.extend(terms.node(term).args.iter().copied());
+    }
+    seen
+}
+
+/// The variable in the place of a term. Of a sum and its complement one is that of the other, complemented.
+fn unknown(terms: &mut Terms, term: Term) -> Term {
+    let width = terms.width(term);
+    if terms.node(term).op == Op::Add {
+        let other = terms.not(width, term);
+        if other < term && terms.node(other).op == Op::Add {
+            let variable = variable(terms, other);
+            return terms.not(width, variable);
+        }
+    }
+    variable(terms, term)
+}
+
+fn variable(terms: &mut Terms, term: Term) -> Term {
+    let name = terms.name(&format!("common {term:?}"));
+    let width = terms.width(term);
+    terms.variable(width, name)
+}

@@ -136,8 +136,8 @@ impl Layers {
             if stack.len() == before {
                 let args: SmallVec<[Term; 4]> = node.args.iter().map(|arg| done[arg]).collect();
                 let new = match node.op {
-                    _ if args[..] == node.args[..] => term,
                     Op::Opaque => args[0],
+                    _ if args[..] == node.args[..] => term,
                     op => {
                         let width = node.width.into();
                         terms.rebuild(op, width, &args)
@@ -178,4 +178,70 @@ fn variable(terms: &mut Terms, term: Term) -> Term {
     let name = terms.name(&format!("common {term:?}"));
     let width = terms.width(term);
     terms.variable(width, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `x * y + 3` on a variable that is opaque `x`, in a chain of so many steps.
+    fn chain(terms: &mut Terms, steps: usize) -> Term {
+        let [x, y] = ["x", "y"].map(|text| {
+            let name = terms.name(text);
+            terms.variable(32, name)
+        });
+        let three = terms.constant(32, 3);
+        (0..steps).fold(x, |value, _| {
+            let product = terms.mul(32, value, y);
+            let sum = terms.add(32, product, three);
+            terms.shallow(sum, 1)
+        })
+    }
+
+    #[test]
+    fn each_layer_looks_deeper() {
+        let mut terms = Terms::new();
+        let t = &mut terms;
+        let value = chain(t, 4);
+        let one = t.constant(32, 1);
+        let more = t.add(32, value, one);
+        let mut layers = Layers::of_pair(t, value, more);
+        let mut sizes = Vec::new();
+        while let Some(layer) = layers.next(t, 1) {
+            assert_ne!(layer[0], layer[1], "different terms stay different");
+            sizes.push(cone(t, layer[1]).len());
+        }
+        assert!(sizes.len() > 2 && sizes.is_sorted(), "{sizes:?}");
+        // In the last one nothing is hidden.
+        let [x, y] = ["x", "y"].map(|text| {
+            let name = t.name(text);
+            t.variable(32, name)
+        });
+        let whole = layers.replace(t, more, &mut FxHashMap::default());
+        let all = cone(t, whole);
+        assert!(all.contains(&x) && all.contains(&y));
+        assert!(all.iter().all(|&term| t.node(term).op != Op::Opaque));
+    }
+
+    #[test]
+    fn a_sum_and_its_complement_are_one_unknown() {
+        let mut terms = Terms::new();
+        let t = &mut terms;
+        let [x, y, z] = ["x", "y", "z"].map(|text| {
+            let name = t.name(text);
+            t.variable(32, name)
+        });
+        let sum = t.add(32, x, y);
+        let other = t.not(32, sum);
+        let (a, b) = (t.and(32, sum, z), t.or(32, other, z));
+        let layer = Layers::of_pair(t, a, b).next(t, 1).unwrap();
+        // ~(sum & ~z) is ~sum | z: with one unknown for both the form shows it.
+        let not_z = t.not(32, z);
+        let hidden = unknown(t, sum.min(other));
+        let complement = t.not(32, hidden);
+        let expected = if sum < other { (hidden, complement) } else { (complement, hidden) };
+        assert_eq!(layer[0], t.and(32, expected.0, z));
+        let inner = t.and(32, expected.0, not_z);
+        assert_eq!(layer[1], t.not(32, inner));
+    }
 }

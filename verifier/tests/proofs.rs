@@ -34,7 +34,7 @@ fn times() -> usize {
 fn no_planted_miscompilation_is_proved() {
     let machine = gpu();
     let mutants = Mutants::new(1, 40, &machine);
-    for mutant in mutants.take(120 * times()) {
+    for mutant in mutants.take(80 * times()) {
         let proof = prove(&mutant.before, &mutant.after);
         let from =
             format!("{} behind {} in {:#x} ({:?})", mutant.kind, mutant.stage.name(), mutant.seed, mutant.profile);
@@ -52,7 +52,7 @@ fn rewrites_that_no_stage_makes_are_proved() {
             open.push(format!("{}: {failure}", pair.kind));
         }
     }
-    assert!(open.len() * 10 <= count * 4, "{} of {count} are not proved:\n{}", open.len(), open.join("\n"));
+    assert!(open.len() * 10 <= count, "{} of {count} are not proved:\n{}", open.len(), open.join("\n"));
 }
 
 fn shader(source: &str) -> Shader {

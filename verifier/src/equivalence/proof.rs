@@ -222,12 +222,12 @@ impl Oracle for Engine<'_> {
             self.counted += 1;
             let same_path = terms.eq(1, source.path, event.path);
             let differs = if !self.sweeper.holds(terms, &self.assumptions, same_path) {
-                Some(format!("its path {} for {}", terms.show(event.path), terms.show(source.path)))
+                Some(format!("its path {} for {}", terms.brief(event.path), terms.brief(source.path)))
             } else {
                 let args = || source.args.iter().zip(&event.args);
                 let bad = args().position(|(&a, &b)| !self.agrees(terms, source.path, a, b));
                 bad.map(|i| {
-                    let [source, target] = [&source, &event].map(|event| terms.show(event.args[i].bits));
+                    let [source, target] = [&source, &event].map(|event| terms.brief(event.args[i].bits));
                     format!("operand {i}, {target} for {source},")
                 })
             };
@@ -633,7 +633,7 @@ fn discharge(terms: &mut Terms, engine: &mut Engine<'_>) {
         }
         if !engine.sweeper.holds(terms, &engine.assumptions, goal) {
             let cut = engine.cut;
-            let goal = terms.show(goal);
+            let goal = terms.brief(goal);
             engine.fail(|| format!("{what} (from {cut:?}): {goal}"));
         }
     }

@@ -7,6 +7,10 @@ use std::fmt::Write;
 /// No more nodes than this are shown of a term.
 const SHOWN: usize = 200;
 
+/// In brief, terms are shown to this depth, with so many arguments.
+const BRIEF: usize = 3;
+const WIDE: usize = 4;
+
 impl Terms {
     /// The term as an s-expression; what stands in it more than once has a line of its own in front.
     pub fn show(&self, term: Term) -> String {
@@ -62,6 +66,31 @@ impl Terms {
             text.push_str("\n(more is not shown)");
         }
         text
+    }
+
+    /// The outside of a term, on one line.
+    pub fn brief(&self, term: Term) -> String {
+        let mut text = String::new();
+        self.write_brief(&mut text, term, BRIEF);
+        text
+    }
+
+    fn write_brief(&self, out: &mut String, term: Term, depth: usize) {
+        let args = &self.node(term).args;
+        if args.is_empty() {
+            return self.write_head(out, term);
+        }
+        if depth == 0 {
+            out.push('…');
+            return;
+        }
+        out.push('(');
+        self.write_head(out, term);
+        for &arg in args.iter().take(WIDE) {
+            out.push(' ');
+            self.write_brief(out, arg, depth - 1);
+        }
+        out.push_str(if args.len() > WIDE { " …)" } else { ")" });
     }
 
     /// The operation of a node, and what else there is but its arguments.

@@ -22,6 +22,9 @@ const ATOMS: usize = 10;
 /// Nor more steps than this.
 const STEPS: usize = 400;
 
+/// Nor operations within operations: they are taken apart one inside of the other.
+const NESTED: usize = 64;
+
 /// The number of a step.
 type At = u32;
 
@@ -47,6 +50,7 @@ struct Table<'a> {
     width: u32,
     choices: bool,
     known: bool,
+    nested: usize,
     steps: Vec<Step>,
     atoms: FxHashMap<Term, usize>,
     /// Atoms that are sums, and what is 0 of each: it minus its sum.
@@ -91,6 +95,7 @@ impl Terms {
             width,
             choices,
             known,
+            nested: 0,
             steps: Vec::new(),
             atoms: FxHashMap::default(),
             zeros: Vec::new(),
@@ -118,11 +123,18 @@ impl Table<'_> {
         (number < ATOMS).then_some((at, number == next))
     }
 
+    /// One more is taken apart. Where there are too many, there is no table at all.
+    fn go_deeper(&mut self) -> Option<()> {
+        self.nested += 1;
+        (self.nested <= NESTED).then_some(())
+    }
+
     /// A term as a sum of bits.
     fn sum(&mut self, term: Term) -> Option<At> {
         if let Some(&at) = self.sums.get(&term) {
             return Some(at);
         }
+        self.go_deeper()?;
         let node = self.terms.node(term).clone();
         let at = match node.op {
             _ if self.width == 1 => self.bit(term),
@@ -155,6 +167,7 @@ impl Table<'_> {
             _ => self.bit(term),
         }?;
         self.sums.insert(term, at);
+        self.nested -= 1;
         Some(at)
     }
 
@@ -163,6 +176,7 @@ impl Table<'_> {
         if let Some(&at) = self.bits.get(&term) {
             return Some(at);
         }
+        self.go_deeper()?;
         let node = self.terms.node(term).clone();
         let list = |table: &mut Self| node.args.iter().map(|&arg| table.bit(arg)).collect::<Option<Vec<At>>>();
         let w = self.terms.width(term);
@@ -189,6 +203,7 @@ impl Table<'_> {
             _ => Some(self.atom(term)?.0),
         }?;
         self.bits.insert(term, at);
+        self.nested -= 1;
         Some(at)
     }
 
@@ -281,6 +296,20 @@ mod tests {
                 terms.variable(width, name)
             })
             .collect()
+    }
+
+    #[test]
+    fn what_is_deep_is_no_table() {
+        let mut terms = Terms::new();
+        let t = &mut terms;
+        let v = variables(t, 32);
+        let mut value = v[0];
+        for _ in 0..100_000 {
+            let more = t.add(32, value, v[1]);
+            value = t.xor(32, more, v[2]);
+        }
+        let other = t.xor(32, value, v[0]);
+        assert!(!t.are_same_by_table(value, other));
     }
 
     #[test]

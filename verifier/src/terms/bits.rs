@@ -27,7 +27,8 @@ impl Terms {
         match self.op(t) {
             Op::Constant(bits) => return self.number(w, !bits),
             Op::Not => return self.arg(t, 0),
-            Op::Add => {
+            // A longer one is not taken in by another sum.
+            Op::Add if self.nodes[t].args.len() <= MANY => {
                 let ones = self.number(w, u64::MAX);
                 return self.difference(w, ones, t);
             }

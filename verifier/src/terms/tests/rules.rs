@@ -344,3 +344,24 @@ fn long_chains_are_neither_slow_nor_deep() {
     assert!(t.len() < 3_000_000, "{} terms", t.len());
     assert!(t.show(chain).len() < 100_000);
 }
+
+#[test]
+fn a_sum_of_very_many_has_a_complement() {
+    let mut terms = Terms::new();
+    let t = &mut terms;
+    let many = |t: &mut Terms, from: usize, count: usize| {
+        let zero = t.constant(32, 0);
+        (from..from + count).fold(zero, |sum, i| {
+            let name = t.name(&format!("v{i}"));
+            let variable = t.variable(32, name);
+            t.add(32, sum, variable)
+        })
+    };
+    // Neither takes the other in.
+    let (a, b) = (many(t, 0, 64), many(t, 64, 64));
+    let sum = t.add(32, a, b);
+    let complement = t.not(32, sum);
+    assert_eq!(t.not(32, complement), sum);
+    let part = t.extract(32, sum, 8, 8);
+    assert_eq!(t.width(part), 8);
+}

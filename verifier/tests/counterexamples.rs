@@ -1,6 +1,8 @@
 //! Where a proof fails the solver's model becomes an input, and the interpreter confirms it.
 
-use ir3_compiler::nir::text;
+#[path = "common/vertex.rs"]
+mod vertex;
+
 use ir3_compiler::target::Target;
 use ir3_verifier::check::{Smt, Snapshot, Verdict, compare_snapshots};
 use ir3_verifier::semantics::env::Env;
@@ -11,28 +13,16 @@ fn gpu() -> Target {
 
 /// A vertex shader whose output is `result`, which may read `%6`: whether a value is a number.
 fn program(value: &str, number: u32, result: &str) -> Snapshot {
-    let text = format!(
-        "shader: MESA_SHADER_VERTEX
-decl_function main () (entrypoint)
-
-impl main {{
-    block b0:   // preds:
-    32     %0 = load_const (0x00000000)
-    32x4   %1 = @load_input (%0 (0x0)) (base=0, range=1, component=0, dest_type=float32, io location=VERT_ATTRIB_GENERIC0 slots=1)
-    32x4   %2 = @load_const_ir3 (%0 (0x0)) (base=4)
-    32     %3 = @load_ssbo_ir3 (%0 (0x0), %0 (0x0), %0 (0x0)) (base=0, access=none, align_mul=4, align_offset=0)
-    32     %4 = @load_instance_id
-    32     %5 = {value}
-    32     %6 = load_const ({number:#010x})
-    1      %7 = ieq %5, %6
-    32     %8 = {result}
-                @store_output (%8, %0 (0x0)) (base=0, range=1, wrmask=x, component=0, src_type=float32, io location=VARYING_SLOT_VAR0 slots=1, xfb(), xfb2())
-                // succs: b1
-    block b1:
-}}
-"
+    let lines = format!(
+        "32x4   %2 = @load_const_ir3 (%0 (0x0)) (base=4)
+32     %3 = @load_ssbo_ir3 (%0 (0x0), %0 (0x0), %0 (0x0)) (base=0, access=none, align_mul=4, align_offset=0)
+32     %4 = @load_instance_id
+32     %5 = {value}
+32     %6 = load_const ({number:#010x})
+1      %7 = ieq %5, %6
+32     %8 = {result}"
     );
-    Snapshot::Nir(Box::new(text::read(&text).expect("a shader")))
+    vertex::shader(&lines, "%8")
 }
 
 /// Both sides differ on one value of 2^32.

@@ -1,8 +1,10 @@
 //! Operations of nir that the machine has in many pieces: what selection makes of each is proved, and what it makes of another one is
 //! not.
 
+#[path = "common/vertex.rs"]
+mod vertex;
+
 use ir3_compiler::ir3::{self, Attrs, Condition, Opcode};
-use ir3_compiler::nir::text;
 use ir3_compiler::pipeline;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::Snapshot;
@@ -16,22 +18,7 @@ fn gpu() -> Target {
 
 /// A vertex shader that computes `%2` of four words.
 fn shader(lines: &[&str]) -> Snapshot {
-    let lines: String = lines.iter().map(|line| format!("    {line}\n")).collect();
-    let source = format!(
-        "shader: MESA_SHADER_VERTEX
-decl_function main () (entrypoint)
-
-impl main {{
-    block b0:   // preds:
-    32     %0 = load_const (0x00000000)
-    32x4   %1 = @load_input (%0 (0x0)) (base=0, range=1, component=0, dest_type=float32, io location=VERT_ATTRIB_GENERIC0 slots=1)
-{lines}                @store_output (%2, %0 (0x0)) (base=0, range=1, wrmask=x, component=0, src_type=float32, io location=VARYING_SLOT_VAR0 slots=1, xfb(), xfb2())
-                // succs: b1
-    block b1:
-}}
-"
-    );
-    Snapshot::Nir(Box::new(text::read(&source).expect("a shader")))
+    vertex::shader(&lines.join("\n"), "%2")
 }
 
 /// One operation on 32 bits.

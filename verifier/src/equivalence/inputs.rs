@@ -17,7 +17,7 @@ use crate::solver::{Answer, Budget, Query, Solver};
 use crate::symbolic::{HELPER, UNIFORM};
 use crate::terms::{FloatOp, Op, Term, Terms, values};
 use ir3_compiler::ir3::SystemValue;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -68,7 +68,8 @@ impl Seeker {
         self.goals += 1;
         let mut roots = assumptions.to_vec();
         roots.push(goal);
-        let nodes = nodes(terms, &roots);
+        // What is too large for the solver has no model either.
+        let Some(nodes) = (Query { assumptions: assumptions.to_vec(), goal }).nodes(terms) else { return };
         let lanes = Lanes::new(&env, self.launch, terms, &nodes);
         let mut facts = assumptions.to_vec();
         facts.push(lanes.fact(terms));
@@ -92,19 +93,6 @@ impl Seeker {
             self.found.extend([true, false].map(|alone| environment(&env, terms, &nodes, &values, lane, alone)));
         }
     }
-}
-
-/// All terms that these are made of, arguments first.
-fn nodes(terms: &Terms, roots: &[Term]) -> Vec<Term> {
-    let (mut seen, mut work) = (FxHashSet::default(), roots.to_vec());
-    while let Some(term) = work.pop() {
-        if seen.insert(term) {
-            work.extend(terms.node(term).args.iter().copied());
-        }
-    }
-    let mut nodes: Vec<Term> = seen.into_iter().collect();
-    nodes.sort_unstable();
-    nodes
 }
 
 /// Variables that say where a lane is, and what they are in each lane.

@@ -41,7 +41,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Of one query.
     pub query: Budget,
-    /// CPU time of a whole proof: it is given up at the next query behind it.
+    /// CPU time of a whole proof: it is given up shortly before, so that what it has begun ends in time.
     pub time: Duration,
     /// Whether inputs are looked for where there is none.
     pub inputs: bool,

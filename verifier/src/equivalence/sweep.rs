@@ -56,7 +56,7 @@ pub struct Sweeper<'a> {
     asked: FxHashMap<(Term, Term), bool>,
     /// Terms of the source in this segment, and these by their samples.
     known: FxHashSet<Term>,
-    alike: FxHashMap<(u32, Sample), SmallVec<[Term; 2]>>,
+    alike: FxHashMap<(u32, Sample), Candidates>,
     /// What a term of the target was replaced by, in this segment.
     swept: FxHashMap<Term, Term>,
     /// Nobody is to be asked: what locations there are is to be found out, no more.
@@ -193,8 +193,7 @@ impl<'a> Sweeper<'a> {
 
     fn look_for(&mut self, terms: &mut Terms, term: Term) -> Term {
         let key = (terms.width(term), *self.samples.of(terms, term));
-        let mut candidates: Candidates =
-            self.alike.get(&key).map(|list| list.iter().copied().collect()).unwrap_or_default();
+        let mut candidates = self.alike.get(&key).cloned().unwrap_or_default();
         candidates.retain(|&mut candidate| terms.as_constant(candidate).is_none());
         // What times out in every solver has been shown by other means.
         for other in candidates.iter().copied().map(Some).chain([None]) {

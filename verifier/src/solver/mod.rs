@@ -155,7 +155,7 @@ impl Query {
     }
 
     /// All terms that the query is about, arguments first; none if there are more than [`MOST_NODES`].
-    fn nodes(&self, terms: &Terms) -> Option<Vec<Term>> {
+    pub fn nodes(&self, terms: &Terms) -> Option<Vec<Term>> {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut work: Vec<Term> = self.assumptions.iter().copied().chain([self.goal]).collect();
         while let Some(term) = work.pop() {

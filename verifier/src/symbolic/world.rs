@@ -44,7 +44,7 @@ impl Facts {
 }
 
 /// What the names of variables have in them that belong to a cut point or to a moment.
-const PASSING: [&str; 5] = [" at loop ", " behind loop ", " from Header", "unknown ", "common "];
+const PASSING: [&str; 4] = [" at loop ", " behind loop ", " from Header", "common "];
 
 /// Whether all variables of a term have a name of a kind.
 fn all_variables(

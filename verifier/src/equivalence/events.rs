@@ -6,7 +6,7 @@
 //! elsewhere ([`Partners`]). Events that make a version of a memory come in the source's order, all of them.
 
 use super::sweep::Side;
-use crate::symbolic::{Cut, Event, EventKind};
+use crate::symbolic::{Cut, Event, EventKind, Site};
 use crate::terms::Term;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -107,10 +107,10 @@ fn makes_version(kind: EventKind) -> bool {
 /// Which event of the source each of the target is, by their sites; for all segments of a round.
 #[derive(Default)]
 pub struct Partners {
-    of: FxHashMap<u64, u64>,
+    of: FxHashMap<Site, Site>,
     /// The segments in which an event happens.
-    in_source: FxHashMap<u64, BTreeSet<Cut>>,
-    in_target: FxHashMap<u64, BTreeSet<Cut>>,
+    in_source: FxHashMap<Site, BTreeSet<Cut>>,
+    in_target: FxHashMap<Site, BTreeSet<Cut>>,
 }
 
 impl Partners {
@@ -124,7 +124,7 @@ impl Partners {
     }
 
     /// An event of the target in which other lanes meet than in that of the source, by their sites.
-    pub fn apart(&self) -> Option<(u64, u64)> {
+    pub fn apart(&self) -> Option<(Site, Site)> {
         let apart = self.of.iter().filter(|(target, source)| self.in_target.get(target) != self.in_source.get(source));
         apart.map(|(&target, &source)| (target, source)).min()
     }

@@ -11,6 +11,7 @@ use ir3_compiler::ir3::SystemValue;
 use ir3_compiler::nir::IntrinsicOp;
 use serde::{Deserialize, Serialize};
 
+use super::concrete::mask;
 use super::float;
 use super::memory::Space;
 use super::values::{ALL_LANES, Binding, LANES, Row, splat};
@@ -271,10 +272,14 @@ impl Env {
 
     /// A component of a system value.
     ///
-    /// Booleans are 0 or 1. `FragCoord` is as the hardware has it: x and y in sixteenths of a pixel, as integers.
+    /// Booleans are 0 or 1. `FragCoord` is as the hardware has it: x and y in sixteenths of a pixel, as integers. Of numbers that are
+    /// given, no more than [`system_value_bits`] are taken.
     pub fn system_value(&self, launch: Launch, value: SystemValue, component: u32, dst: &mut Row) {
         if let Some(values) = self.named(&self.system, || format!("{value:?}.{component}")) {
-            return fill(dst, values);
+            fill(dst, values);
+            let mask = mask(system_value_bits(value, component)) as u32;
+            dst.iter_mut().for_each(|word| *word &= mask);
+            return;
         }
         let tag = system_tag(value);
         let uniform = self.hash(Key::System, [tag, component.into(), 64]);
@@ -376,6 +381,16 @@ fn per(dst: &mut Row, f: impl Fn(usize) -> u32) {
 fn fill(dst: &mut Row, values: &[u32]) {
     for (lane, value) in dst.iter_mut().enumerate() {
         *value = values[lane % values.len()];
+    }
+}
+
+/// How many low bits of a component of a system value may be other than 0.
+///
+/// No framebuffer is larger than 16384 × 16384 pixels (`maxFramebufferWidth` of Mesa's turnip).
+pub fn system_value_bits(value: SystemValue, component: u32) -> u32 {
+    match (value, component) {
+        (SystemValue::FragCoord, 0 | 1) => 14 + 4,
+        _ => 32,
     }
 }
 

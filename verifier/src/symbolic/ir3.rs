@@ -5,7 +5,7 @@ use super::lanes::{self, Result as Of, Scan, ScanPart};
 use super::nir::{condition_of, select};
 use super::run::Machine;
 use super::world::{self, Constants, Place, Question, Stored, Target};
-use super::{Code, Oracle, Slot, Unsupported, Value, slot};
+use super::{Code, Oracle, Site, Slot, Unsupported, Value, slot};
 use crate::interp::ir3::op::{self, Condition, ConstWidth, Copies, Edge, Elements, Op, Terminator, Which};
 use crate::interp::ir3::storage::{Loc, Modifier, Part, Read, Write};
 use crate::interp::ir3::{Decoded, Input};
@@ -215,7 +215,7 @@ impl Code for Ir3<'_> {
         for at in block.start..block.end {
             self.op(at, machine)?;
         }
-        let site = u64::from(block.end) * 256 + 128;
+        let site = Site::end(block.end);
         let always = machine.terms.constant(1, 1);
         match &block.terminator {
             Terminator::End(start, end) => {
@@ -225,18 +225,18 @@ impl Code for Ir3<'_> {
                 }
                 machine.end();
             }
-            Terminator::Jump(edge) => self.leave(edge, always, site, machine),
+            Terminator::Jump(edge) => self.leave(edge, always, site.edge(0), machine),
             Terminator::Skip(condition, edge, _) => {
                 // The lanes that are here had the other predicate.
                 let holds = self.condition(condition, site, machine);
                 machine.demand(holds, "a predication that ends with another predicate");
-                self.leave(edge, always, site, machine);
+                self.leave(edge, always, site.edge(0), machine);
             }
             Terminator::Branch(condition, yes, no, _) => {
                 let taken = self.condition(condition, site, machine);
                 let otherwise = machine.terms.not(1, taken);
-                self.leave(yes, taken, site + 32, machine);
-                self.leave(no, otherwise, site + 64, machine);
+                self.leave(yes, taken, site.edge(1), machine);
+                self.leave(no, otherwise, site.edge(0), machine);
             }
         }
         Ok(())
@@ -297,7 +297,7 @@ impl Ir3<'_> {
         old.with_half(machine.terms, loc.part == Part::High, value)
     }
 
-    fn store<O: Oracle>(&self, site: u64, write: Write, value: Value, machine: &mut Machine<'_, O>) {
+    fn store<O: Oracle>(&self, site: Site, write: Write, value: Value, machine: &mut Machine<'_, O>) {
         if write.shared {
             let half = match write.loc.part {
                 Part::Whole => None,
@@ -311,27 +311,27 @@ impl Ir3<'_> {
     }
 
     /// A result that has been computed.
-    fn result<O: Oracle>(&self, site: u64, write: Write, value: Value, machine: &mut Machine<'_, O>) {
+    fn result<O: Oracle>(&self, site: Site, write: Write, value: Value, machine: &mut Machine<'_, O>) {
         let value = machine.oracle.value(machine.terms, value);
         self.store(site, write, value, machine);
     }
 
-    fn copies<O: Oracle>(&self, site: u64, copies: &Copies, machine: &mut Machine<'_, O>) {
+    fn copies<O: Oracle>(&self, site: Site, copies: &Copies, machine: &mut Machine<'_, O>) {
         let list = &self.code.copies[copies.start as usize..copies.end as usize];
         let values: SmallVec<[Value; 8]> = list.iter().map(|(read, _)| self.read(read, machine)).collect();
         for (i, ((_, write), value)) in list.iter().zip(values).enumerate() {
-            self.store(site + i as u64, *write, value, machine);
+            self.store(site.part(i), *write, value, machine);
         }
     }
 
     /// Goes to another block, writing its phis on the way.
-    fn leave<O: Oracle>(&self, edge: &Edge, condition: Term, site: u64, machine: &mut Machine<'_, O>) {
+    fn leave<O: Oracle>(&self, edge: &Edge, condition: Term, site: Site, machine: &mut Machine<'_, O>) {
         let list = &self.code.copies[edge.copies.start as usize..edge.copies.end as usize];
         let values: SmallVec<[Value; 8]> = list.iter().map(|(read, _)| self.read(read, machine)).collect();
         let mut writes: SmallVec<[(Slot, Value); 2]> = SmallVec::new();
         for (i, (&(_, write), value)) in list.iter().zip(values).enumerate() {
             if write.shared {
-                machine.on_path(condition, |machine| self.store(site + i as u64, write, value, machine));
+                machine.on_path(condition, |machine| self.store(site.part(i), write, value, machine));
                 continue;
             }
             // Phis are values, which have slots of their own.
@@ -347,7 +347,7 @@ impl Ir3<'_> {
         condition_of(machine, value, why)
     }
 
-    fn condition<O: Oracle>(&self, condition: &Condition, site: u64, machine: &mut Machine<'_, O>) -> Term {
+    fn condition<O: Oracle>(&self, condition: &Condition, site: Site, machine: &mut Machine<'_, O>) -> Term {
         let branch = "a branch on an undefined condition";
         let vote = |machine: &mut Machine<'_, O>, what: &str, args: SmallVec<[Value; 4]>, result| {
             let value = lanes::across(machine, site, what.to_owned(), args, result, 1);
@@ -378,7 +378,7 @@ impl Ir3<'_> {
     }
 
     fn op<O: Oracle>(&self, at: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
-        let site = u64::from(at) * 256;
+        let site = Site::operation(at);
         match &self.code.ops[at as usize] {
             Op::Alu1 { kernel, src, dst } => {
                 let a = self.read(src, machine);
@@ -447,7 +447,7 @@ impl Ir3<'_> {
         Ok(())
     }
 
-    fn input<O: Oracle>(&self, site: u64, input: &Input, machine: &mut Machine<'_, O>) {
+    fn input<O: Oracle>(&self, site: Site, input: &Input, machine: &mut Machine<'_, O>) {
         let word = match input.kind {
             InputKind::System(value) => world::system_value(machine.terms, self.code.launch, value, input.component),
             InputKind::Attribute { base, component } => {
@@ -548,7 +548,7 @@ impl Ir3<'_> {
 
     fn access<O: Oracle>(
         &self,
-        site: u64,
+        site: Site,
         access: &op::Memory,
         machine: &mut Machine<'_, O>,
     ) -> Result<(), Unsupported> {
@@ -593,7 +593,7 @@ impl Ir3<'_> {
             MemoryAction::Load => {
                 for (i, &(component, write)) in access.results.iter().enumerate() {
                     let value = world::load(machine, &target, component, bits);
-                    self.result(site + i as u64, write, value, machine);
+                    self.result(site.results().part(i), write, value, machine);
                 }
             }
             MemoryAction::Store if access.space == AddressSpace::Const => {
@@ -611,7 +611,7 @@ impl Ir3<'_> {
                     let word = machine.terms.extract(64, address, 2, 32);
                     let defined = machine.terms.not(1, target.poison);
                     machine.demand(defined, "a write to an undefined address");
-                    world::store_constant(machine, site + component as u64, word, value);
+                    world::store_constant(machine, site.part(component as usize), word, value);
                 }
             }
             MemoryAction::Store => {
@@ -641,7 +641,7 @@ impl Ir3<'_> {
                         let part = machine.terms.extract(32, word, if component == 0 { 0 } else { 16 }, 16);
                         word = machine.terms.zext(16, 32, part);
                     }
-                    self.result(site + i as u64, write, Value::new(word, target.poison), machine);
+                    self.result(site.results().part(i), write, Value::new(word, target.poison), machine);
                 }
             }
             MemoryAction::Prefetch => {}
@@ -649,7 +649,7 @@ impl Ir3<'_> {
         Ok(())
     }
 
-    fn texture<O: Oracle>(&self, site: u64, access: &op::Texture, machine: &mut Machine<'_, O>) {
+    fn texture<O: Oracle>(&self, site: Site, access: &op::Texture, machine: &mut Machine<'_, O>) {
         let texture = self.identity(&access.texture, machine);
         let sampler = self.identity(&access.sampler, machine);
         let mut values: SmallVec<[Value; 8]> = smallvec![texture, sampler];
@@ -676,11 +676,11 @@ impl Ir3<'_> {
                 let minus = machine.terms.constant(32, u64::MAX);
                 word = machine.terms.add(32, word, minus);
             }
-            self.result(site + i as u64, write, Value::new(word, poison), machine);
+            self.result(site.results().part(i), write, Value::new(word, poison), machine);
         }
     }
 
-    fn across<O: Oracle>(&self, site: u64, op: &Op, machine: &mut Machine<'_, O>) {
+    fn across<O: Oracle>(&self, site: Site, op: &Op, machine: &mut Machine<'_, O>) {
         let (value, dst) = match op {
             Op::Interpolate { varying, ij, half, dst } => {
                 let number = self.read(varying, machine);
@@ -770,10 +770,10 @@ impl Ir3<'_> {
             }
             _ => unreachable!("the other operations are `op`'s"),
         };
-        self.result(site + 8, dst, value, machine);
+        self.result(site.results(), dst, value, machine);
     }
 
-    fn scan<O: Oracle>(&self, site: u64, scan: &op::Scan, machine: &mut Machine<'_, O>) {
+    fn scan<O: Oracle>(&self, site: Site, scan: &op::Scan, machine: &mut Machine<'_, O>) {
         let mut args: SmallVec<[Value; 3]> =
             smallvec![self.read(&scan.src, machine), self.read(&scan.initial, machine)];
         let exclusive_src = scan.exclusive_src.as_ref().map(|read| self.read(read, machine));
@@ -791,10 +791,10 @@ impl Ir3<'_> {
                 args.extend(exclusive_src);
             }
             let scan = Scan { kernel: scan.kernel, step, cluster: 64, part };
-            results.push((write, lanes::scan(machine, site + i as u64, &scan, &args)));
+            results.push((write, lanes::scan(machine, site.part(i), &scan, &args)));
         }
         for (i, (write, value)) in results.into_iter().enumerate() {
-            self.result(site + 8 + i as u64, write, value, machine);
+            self.result(site.results().part(i), write, value, machine);
         }
     }
 }

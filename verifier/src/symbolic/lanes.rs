@@ -2,7 +2,7 @@
 
 use super::run::Machine;
 use super::world::nonzero;
-use super::{Event, EventKind, Oracle, Value};
+use super::{Event, EventKind, Oracle, Site, Value};
 use crate::semantics::Two;
 use crate::semantics::domain::Domain;
 use crate::terms::{Op, Term};
@@ -24,7 +24,7 @@ pub enum Result {
 /// An operation across lanes, of so many bits; its result is a word.
 pub fn across<O: Oracle>(
     machine: &mut Machine<'_, O>,
-    site: u64,
+    site: Site,
     what: String,
     args: SmallVec<[Value; 4]>,
     result: Result,
@@ -47,7 +47,7 @@ pub fn across<O: Oracle>(
 /// An operation whose result is the value of some lane. What all lanes' words have in common, zeros above, it has too.
 pub fn moved<O: Oracle>(
     machine: &mut Machine<'_, O>,
-    site: u64,
+    site: Site,
     what: String,
     value: Value,
     others: &[Value],
@@ -94,7 +94,7 @@ pub struct Scan {
 }
 
 /// A scan. `args` are the value, what to begin with, and what an exclusive scan over clusters has from inside of them.
-pub fn scan<O: Oracle>(machine: &mut Machine<'_, O>, site: u64, scan: &Scan, args: &[Value]) -> Value {
+pub fn scan<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, scan: &Scan, args: &[Value]) -> Value {
     // What combines is known by what it makes of two values, which also tells how wide they are.
     let mut operand = |text: &str| -> Term {
         let name = machine.terms.name(text);

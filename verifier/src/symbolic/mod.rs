@@ -20,6 +20,7 @@ mod lanes;
 mod nir;
 mod own;
 pub mod run;
+mod site;
 mod view;
 mod world;
 
@@ -27,6 +28,7 @@ pub use graph::{Graph, Loop};
 pub use ir3::Ir3;
 pub use nir::Nir;
 pub use run::{Run, Transition};
+pub use site::Site;
 pub use view::View;
 pub use world::{Facts, HELPER, UNIFORM, is_helper, version_name};
 
@@ -160,7 +162,7 @@ pub enum EventKind {
 #[derive(Clone, Debug)]
 pub struct Event {
     /// Which one of the program: the same every time that the lane comes by.
-    pub site: u64,
+    pub site: Site,
     /// What kind of thing.
     pub kind: EventKind,
     /// Exactly what, in words that do not depend on the language.

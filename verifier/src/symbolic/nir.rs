@@ -4,7 +4,7 @@ use super::graph::{Effects, Graph};
 use super::lanes::{self, Result as Of, Scan, ScanPart};
 use super::run::Machine;
 use super::world::{self, Constants, Place, Question, Stored, Target};
-use super::{Code, Oracle, Slot, Unsupported, Value, slot};
+use super::{Code, Oracle, Site, Slot, Unsupported, Value, slot};
 use crate::interp::nir::op::{
     Access, Action, Input, LaneKind, Lanes, Number, Op, Operand, Place as Where, R, ScanResult, Shuffle, Texture,
 };
@@ -222,7 +222,7 @@ pub(super) fn select<O: Oracle>(machine: &mut Machine<'_, O>, select: &Select, o
 impl Nir<'_> {
     fn op<O: Oracle>(&self, pc: usize, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
         let code = &self.code.code;
-        let site = pc as u64 * 256;
+        let site = Site::operation(pc as u32);
         match code.ops[pc] {
             Op::One { kernel, dst, a, .. } => {
                 let a = machine.read(a);
@@ -393,7 +393,7 @@ impl Nir<'_> {
         }
     }
 
-    fn across<O: Oracle>(&self, site: u64, op: &Lanes, machine: &mut Machine<'_, O>) {
+    fn across<O: Oracle>(&self, site: Site, op: &Lanes, machine: &mut Machine<'_, O>) {
         match op.kind {
             LaneKind::VoteEqual { float } => {
                 let args = op.rows.iter().map(|&(_, src)| machine.read(src)).collect();
@@ -416,13 +416,13 @@ impl Nir<'_> {
             _ => {}
         }
         for (i, &(dst, src)) in op.rows.iter().enumerate() {
-            let site = site + i as u64;
+            let site = site.part(i);
             let value = self.across_row(site, op.kind, src, machine);
             result(machine, dst, value);
         }
     }
 
-    fn across_row<O: Oracle>(&self, site: u64, kind: LaneKind, src: R, machine: &mut Machine<'_, O>) -> Value {
+    fn across_row<O: Oracle>(&self, site: Site, kind: LaneKind, src: R, machine: &mut Machine<'_, O>) -> Value {
         let own = |machine: &mut Machine<'_, O>, what: &str, result| {
             lanes::across(machine, site, what.to_owned(), smallvec![], result, 1)
         };
@@ -614,7 +614,7 @@ impl Nir<'_> {
         Target { space: access.space, binding, place, poison }
     }
 
-    fn access<O: Oracle>(&self, site: u64, access: &Access, machine: &mut Machine<'_, O>) {
+    fn access<O: Oracle>(&self, site: Site, access: &Access, machine: &mut Machine<'_, O>) {
         let target = self.target(access, machine);
         let bits = access.bits;
         match access.action {

@@ -11,7 +11,7 @@
 
 use super::graph::Graph;
 use super::world;
-use super::{Code, Cut, Event, EventKind, Facts, Goal, Oracle, Slot, Unsupported, Value, slot};
+use super::{Code, Cut, Event, EventKind, Facts, Goal, Oracle, Site, Slot, Unsupported, Value, slot};
 use crate::semantics::domain::Domain;
 use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -324,7 +324,7 @@ impl<O: Oracle> Machine<'_, O> {
     }
 
     /// Writes a shared register, or one of its halves: one of the lanes' values, for all of them.
-    pub fn write_shared(&mut self, site: u64, slot: Slot, half: Option<bool>, value: Value) {
+    pub fn write_shared(&mut self, site: Site, slot: Slot, half: Option<bool>, value: Value) {
         if self.terms.as_constant(self.path) == Some(0) {
             return;
         }
@@ -470,7 +470,7 @@ impl<O: Oracle> Machine<'_, O> {
             EventKind::Lanes | EventKind::OneLane => None,
         };
         // Each place where a block stands is one of its own.
-        let site = event.site | u64::from(self.graph.standing[self.block as usize].copy) << 48;
+        let site = event.site.in_copy(self.graph.standing[self.block as usize].copy.into());
         let event = Event { site, alone: self.is_alone(), ..event };
         let results = self.oracle.event(self.terms, event);
         if let (Some(version), Some(&bits)) = (version, results.last()) {

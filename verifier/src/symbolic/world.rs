@@ -5,9 +5,9 @@
 
 use super::own::{self, Own};
 use super::run::Machine;
-use super::{Event, EventKind, Oracle, Slot, Value, slot};
+use super::{Event, EventKind, Oracle, Site, Slot, Value, slot};
 use crate::semantics::domain::{Domain, Format, Rounding};
-use crate::semantics::env::{CONST_WORDS, Launch};
+use crate::semantics::env::{CONST_WORDS, Launch, system_value_bits};
 use crate::semantics::memory::{Atomic, SCRATCH_BYTES, Space};
 use crate::terms::{Op, Term, Terms};
 use ir3_compiler::ir3::access::{Slot as Operand, TextureKind};
@@ -133,7 +133,11 @@ pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, compo
             let bit = variable(terms, 1, &name);
             terms.sext(1, 32, bit)
         }
-        _ => variable(terms, 32, &name),
+        _ => {
+            let bits = system_value_bits(value, component);
+            let number = variable(terms, bits, &name);
+            terms.zext(bits, 32, number)
+        }
     }
 }
 
@@ -382,7 +386,7 @@ pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, target: &Target, component:
 /// Stores elements. `data` are their numbers and words.
 pub fn store<O: Oracle>(
     machine: &mut Machine<'_, O>,
-    site: u64,
+    site: Site,
     target: &Target,
     bits: u8,
     data: &[(u32, Value)],
@@ -419,7 +423,7 @@ pub fn store<O: Oracle>(
         args.push(Value::new(stored, poison));
         let what = format!("store {} {width} of {}", space.name(), args.len());
         let kind = EventKind::Memory(space);
-        let site = site * 16 + u64::from(component);
+        let site = site.part(component as usize);
         machine.event(Event {
             site,
             kind,
@@ -446,7 +450,7 @@ fn visible<O: Oracle>(machine: &mut Machine<'_, O>, space: Space, helper: Term) 
 /// An atomic: the words of the old contents, one or two. `operands` are the words of data and comparand.
 pub fn atomic<O: Oracle>(
     machine: &mut Machine<'_, O>,
-    site: u64,
+    site: Site,
     target: &Target,
     (op, bits): (Atomic, u8),
     operands: &[Value],
@@ -475,7 +479,7 @@ pub fn atomic<O: Oracle>(
 }
 
 /// Stores a word of the constant file: one for the wave.
-pub fn store_constant<O: Oracle>(machine: &mut Machine<'_, O>, site: u64, word: Term, value: Value) {
+pub fn store_constant<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, word: Term, value: Value) {
     let poison = value.any_poison(machine.terms);
     let word = Value::defined(machine.terms, word);
     let args = smallvec![word, Value::new(value.bits, poison)];

@@ -172,7 +172,7 @@ impl Terms {
 
     /// What both arms have in common, outside.
     fn shared(&mut self, w: u32, condition: Term, a: Term, b: Term) -> Option<Term> {
-        let zeros = self.high_zeros(a).min(self.high_zeros(b));
+        let zeros = self.zeros_on_top(a).min(self.zeros_on_top(b));
         if zeros > 0 {
             let (a, b) = (self.slice(a, 0, w - zeros), self.slice(b, 0, w - zeros));
             let part = self.choice(condition, a, b);
@@ -193,15 +193,6 @@ impl Terms {
                 Some(self.complement(part))
             }
             _ => None,
-        }
-    }
-
-    /// How many bits on top are 0 by the form of a term.
-    fn high_zeros(&self, t: Term) -> u32 {
-        match self.op(t) {
-            Op::Zext => self.width(t) - self.width(self.arg(t, 0)),
-            Op::Constant(bits) => (bits.leading_zeros() + self.width(t) - 64).min(self.width(t) - 1),
-            _ => 0,
         }
     }
 }

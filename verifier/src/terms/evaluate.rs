@@ -5,7 +5,7 @@
 
 use super::{Name, Op, Term, Terms, build};
 use crate::semantics::concrete::{Concrete, mask, signed};
-use crate::semantics::domain::Domain;
+use crate::semantics::domain::{Domain, Format};
 use crate::semantics::env::hash;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -121,10 +121,12 @@ fn text_hash(text: &str) -> u64 {
 fn value_of(key: u64, sample: usize, width: u32) -> u64 {
     let h = hash(&[key, sample as u64]);
     let bits = hash(&[h]);
-    // In some, everything is small: then there is more that is equal, or that overflows.
+    // In some, everything is small: then there is more that is equal, or that overflows. In some, everything is a float near 1, of which
+    // long computations can be made that are no NaN in the end.
     let value = match h % 8 {
         _ if sample < 6 => bits % 3,
         _ if sample < 8 => (bits % 2).wrapping_neg(),
+        _ if sample < 16 => float_near_one(width, bits),
         0 => bits % 4,
         1 => u64::MAX - bits % 3,
         2 => 1 << (width - 1) | bits & 1,
@@ -132,6 +134,17 @@ fn value_of(key: u64, sample: usize, width: u32) -> u64 {
         _ => bits,
     };
     value & mask(width)
+}
+
+/// A float between 1/4 and 2 of either sign, if there is a format of this width; else the bits.
+fn float_near_one(width: u32, bits: u64) -> u64 {
+    let Some(format) = Format::of_width(width) else { return bits };
+    // The exponent of 1, or one or two less, and a sign that is seldom.
+    let fraction = format.fraction();
+    let one = mask(width - 2) >> fraction;
+    let exponent = one - bits % 3;
+    let sign = u64::from(bits >> 8 & 3 == 0);
+    sign << (width - 1) | exponent << fraction | bits >> 12 & mask(fraction)
 }
 
 /// The value of a term for given values of the variables. An uninterpreted function is one by the hash of its name.

@@ -2,7 +2,7 @@
 //!
 //! The operands of sums, products and equalities are in order. No operation but a power looks at the fraction of a NaN,
 //! so their operands are taken from before [`canonical`](crate::semantics::float::canonical); and that does nothing to a result of
-//! arithmetic, whose NaNs are canonical already.
+//! arithmetic, whose NaNs are canonical already. What is done to one of two numbers gives one of two.
 
 use super::{Args, FloatOp, Op, Term, Terms};
 use crate::semantics::domain::Format;
@@ -11,10 +11,24 @@ impl Terms {
     /// An operation on floats.
     pub(super) fn float(&mut self, op: FloatOp, width: u32, args: &[Term]) -> Term {
         let mut args = Args::from_slice(args);
+        let mut op = op;
+        if let FloatOp::FromInt { width, signed, .. } = &mut op {
+            (args[0], *signed) = self.as_word(args[0], *signed);
+            *width = self.width(args[0]) as u8;
+        }
         if !matches!(op, FloatOp::Pow(_) | FloatOp::FromInt { .. }) {
             for arg in &mut args {
                 *arg = self.before_canonical(*arg).unwrap_or(*arg);
             }
+        }
+        if let [arg] = args[..]
+            && let Some((condition, numbers)) = self.one_of_two(arg)
+        {
+            let [yes, no] = numbers.map(|bits| {
+                let number = self.number(self.width(arg), bits);
+                self.plain(Op::Float(op), width, &[number])
+            });
+            return self.choice(condition, yes, no);
         }
         match op {
             FloatOp::Add(_) | FloatOp::Mul(_) | FloatOp::Fma(_) | FloatOp::Eq(_) => args[..2].sort_unstable(),
@@ -31,6 +45,28 @@ impl Terms {
             return self.number(1, 1);
         }
         self.plain(Op::Float(op), width, &args)
+    }
+
+    /// An integer as a word, if it fits in one, and whether it has a sign: it has none if that is 0.
+    fn as_word(&mut self, t: Term, signed: bool) -> (Term, bool) {
+        let signed = signed && self.zeros_on_top(t) == 0;
+        let is_word = |terms: &Self, op: Op| terms.op(t) == op && terms.width(terms.arg(t, 0)) <= 32;
+        let word = match self.width(t) {
+            ..32 if signed => self.extend_signed(t, 32),
+            ..32 => self.extend(t, 32),
+            33.. if is_word(self, Op::Zext) => self.extend(self.arg(t, 0), 32),
+            33.. if signed && is_word(self, Op::Sext) => self.extend_signed(self.arg(t, 0), 32),
+            _ => t,
+        };
+        (word, signed)
+    }
+
+    /// The condition, and the numbers that a term is where it holds and where it does not.
+    fn one_of_two(&self, t: Term) -> Option<(Term, [u64; 2])> {
+        if self.op(t) == Op::Zext && self.width(self.arg(t, 0)) == 1 {
+            return Some((self.arg(t, 0), [1, 0]));
+        }
+        self.constant_choice(t).map(|(condition, yes, no)| (condition, [yes, no]))
     }
 
     /// The term that is compared with itself: the condition that it is no NaN.

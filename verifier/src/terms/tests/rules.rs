@@ -173,6 +173,38 @@ fn nans_of_results_are_canonical() {
 }
 
 #[test]
+fn integers_become_floats_from_words() {
+    let t = &mut Terms::new();
+    let f = Format::F32;
+    let [x] = variables(t, 16);
+    let word = t.zext(16, 32, x);
+    let long = t.zext(16, 64, x);
+    let [of_half, of_word, of_long] =
+        [(16, x), (32, word), (64, long)].map(|(w, x)| t.int_to_float(w, false, f, Rounding::Even, x));
+    same(t, of_half, of_word);
+    same(t, of_long, of_word);
+    // With zeros on top it has no sign.
+    let no_sign = t.int_to_float(32, true, f, Rounding::Even, word);
+    same(t, no_sign, of_word);
+    let of_signed = t.int_to_float(16, true, f, Rounding::Even, x);
+    assert!(of_signed != of_word);
+    let word = t.sext(16, 32, x);
+    let of_word = t.int_to_float(32, true, f, Rounding::Even, word);
+    same(t, of_signed, of_word);
+    // One of two numbers becomes one of two.
+    let bit = t.extract(16, x, 3, 1);
+    let (zero, one) = (t.constant(32, 0), t.constant(32, 0x3f80_0000));
+    let chosen = t.ite(32, bit, one, zero);
+    let word = t.zext(1, 32, bit);
+    let of_bit = t.int_to_float(32, true, f, Rounding::Even, word);
+    same(t, of_bit, chosen);
+    let (zero, one) = (t.constant(16, 0), t.constant(16, 0x3c00));
+    let half = t.ite(16, bit, one, zero);
+    let widened = t.fconvert(Format::F16, f, Rounding::Even, half);
+    same(t, widened, chosen);
+}
+
+#[test]
 fn comparisons() {
     let t = &mut Terms::new();
     let [x, y, z] = variables(t, 32);

@@ -4,8 +4,13 @@
 //! the source, or `x` is undefined. Facts at a point are a set; more facts say more, so where ways meet it is their
 //! intersection, but that a way on which `x` is undefined has every fact about `x`.
 //! Literals are pieces of both programs, too: numbers that stand in instructions and words of the constant file.
+//!
+//! Most of a program's pieces are in no fact at a point, and those that are in one are seldom in a second. So facts stand in
+//! one short array, each of them in two lists: that of its target piece and that of its source piece.
 
 use super::location::Piece;
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{PrimaryMap, entity_impl};
 use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -49,173 +54,185 @@ pub enum Origin {
     Undefined,
 }
 
-/// What is known at the beginning or the end of a block.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// Facts, target piece in the high half, ascending.
-    pairs: Vec<u64>,
-    /// Pieces of the source that begin undefined and may have been written: registers and scratch memory.
+/// The pieces of the source that nothing defined is in. In front stand those that may be written more than once, and begin so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Undefined {
+    /// How many those are.
+    fixed: u32,
+    /// Those of them that may have been written.
     written: FixedBitSet,
-    /// Other pieces that are undefined here, ascending.
-    undefined: Vec<Piece>,
+    /// The others, without what is none of both.
+    others: Vec<Piece>,
 }
 
-const fn pair(l: Piece, x: Piece) -> u64 {
-    (l as u64) << 32 | x as u64
+impl Undefined {
+    fn contains(&self, x: Piece) -> bool {
+        if x < self.fixed { !self.written.contains(x as usize) } else { self.others.contains(&x) }
+    }
+
+    fn insert(&mut self, x: Piece) {
+        if x < self.fixed {
+            self.written.grow(self.fixed as usize);
+            self.written.remove(x as usize);
+        } else if !self.others.contains(&x) {
+            self.others.push(x);
+        }
+    }
+
+    fn remove(&mut self, x: Piece) {
+        if x < self.fixed {
+            self.written.grow(self.fixed as usize);
+            self.written.insert(x as usize);
+        } else {
+            self.others.retain(|other| *other != x);
+        }
+    }
+
+    /// Keeps what is in another set too. Returns whether that is less.
+    fn intersect(&mut self, other: &Self) -> bool {
+        let (written, others) = (self.written.count_ones(..), self.others.len());
+        self.written.union_with(&other.written);
+        self.others.retain(|x| other.others.contains(x));
+        (written, others) != (self.written.count_ones(..), self.others.len())
+    }
 }
 
-const fn unpair(pair: u64) -> (Piece, Piece) {
-    ((pair >> 32) as u32, pair as u32)
+/// What is known at the beginning or the end of a block.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The facts, each once: a piece of the target, and the piece of the source that it holds.
+    pairs: Vec<(Piece, Piece)>,
+    undefined: Undefined,
 }
 
 impl Facts {
     /// Nothing has happened yet, in a program whose first `fixed` pieces begin undefined.
-    pub fn entry(fixed: u32) -> Self {
-        Self { pairs: Vec::new(), written: FixedBitSet::with_capacity(fixed as usize), undefined: Vec::new() }
+    pub const fn entry(fixed: u32) -> Self {
+        let undefined = Undefined { fixed, written: FixedBitSet::new(), others: Vec::new() };
+        Self { pairs: Vec::new(), undefined }
     }
 
-    fn is_undefined(&self, x: Piece) -> bool {
-        let at = x as usize;
-        at < self.written.len() && !self.written.contains(at) || self.undefined.binary_search(&x).is_ok()
+    /// What is known where this way and the one to `here` meet. Returns whether that is less.
+    pub fn meet(&mut self, here: &Here) -> bool {
+        let count = self.pairs.len();
+        let others = here.iter().filter(|&(_, x)| self.undefined.contains(x));
+        let new: SmallVec<[(Piece, Piece); 8]> = others.filter(|fact| !self.pairs.contains(fact)).collect();
+        self.pairs.retain(|&(l, x)| here.holds(l, x));
+        let fewer = self.pairs.len() < count;
+        self.pairs.extend(new);
+        self.undefined.intersect(&here.undefined) || fewer
     }
 
-    /// What is known where this way and another meet.
-    pub fn meet(&mut self, other: &Self) {
-        let (mut a, mut b) = (self.pairs.iter().copied().peekable(), other.pairs.iter().copied().peekable());
-        let mut met = Vec::with_capacity(self.pairs.len());
-        loop {
-            match (a.peek().copied(), b.peek().copied()) {
-                (None, None) => break,
-                (Some(x), y) if y.is_none_or(|y| x < y) => {
-                    a.next();
-                    if other.is_undefined(unpair(x).1) {
-                        met.push(x);
-                    }
-                }
-                (x, Some(y)) if x.is_none_or(|x| y < x) => {
-                    b.next();
-                    if self.is_undefined(unpair(y).1) {
-                        met.push(y);
-                    }
-                }
-                (Some(x), _) => {
-                    a.next();
-                    b.next();
-                    met.push(x);
-                }
-                (None, Some(_)) => unreachable!("the second arm takes it"),
-            }
-        }
-        self.pairs = met;
-        self.written.union_with(&other.written);
-        self.undefined.retain(|x| other.undefined.binary_search(x).is_ok());
-    }
-
-    /// Keeps the facts that `keep` does.
-    pub fn retain(&mut self, mut keep: impl FnMut(Piece, Piece) -> bool) {
-        self.pairs.retain(|&fact| {
-            let (l, x) = unpair(fact);
-            keep(l, x)
-        });
+    /// Keeps the facts that `keep` does. Returns whether these are fewer.
+    pub fn retain(&mut self, mut keep: impl FnMut(Piece, Piece) -> bool) -> bool {
+        let count = self.pairs.len();
+        self.pairs.retain(|&(l, x)| keep(l, x));
+        self.pairs.len() < count
     }
 
     /// Whether a fact may be true: it is known, or about nothing defined.
     pub fn allows(&self, l: Piece, x: Piece) -> bool {
-        self.pairs.binary_search(&pair(l, x)).is_ok() || self.is_undefined(x)
-    }
-
-    /// The facts.
-    pub fn iter(&self) -> impl Iterator<Item = (Piece, Piece)> + '_ {
-        self.pairs.iter().map(|&fact| unpair(fact))
+        self.undefined.contains(x) || self.pairs.contains(&(l, x))
     }
 }
 
-type Few = SmallVec<[Piece; 2]>;
+/// A fact that is known here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Fact(u32);
+entity_impl!(Fact);
+
+/// One of both programs.
+#[derive(Clone, Copy)]
+enum Side {
+    Target,
+    Source,
+}
+
+/// A fact in its two lists, by sides: the piece, and the next fact about it.
+struct Node {
+    pieces: [Piece; 2],
+    next: [PackedOption<Fact>; 2],
+}
 
 /// The facts at the point that a walk through a block has come to.
 pub struct Here {
-    /// What each piece of the target holds.
-    held: Vec<Few>,
-    /// Which pieces of the target hold each piece of the source.
-    holders: Vec<Few>,
-    /// Pieces of the target that may hold something, and whether each is in that list.
-    touched: Vec<Piece>,
-    is_touched: FixedBitSet,
-    written: FixedBitSet,
-    undefined: Few,
+    facts: PrimaryMap<Fact, Node>,
+    /// Facts that are none any more; their pieces are `NOWHERE`.
+    free: Vec<Fact>,
+    /// By sides, the first fact about each piece.
+    first: [Vec<PackedOption<Fact>>; 2],
+    undefined: Undefined,
     literals: FxHashMap<Literal, Piece>,
-    /// The literals in the order of their pieces, which stand behind the others in both programs.
+    /// The literals in the order of their pieces, which stand behind the others in both programs. That a literal is itself is
+    /// no fact.
     literal_at: Vec<Literal>,
     /// Pieces of the source and of the target, without literals.
     sources: u32,
     targets: u32,
     /// Whether a fact is about what one lane has.
     one_lane: bool,
+    /// What several copies at once move.
+    moved: Vec<(Piece, Piece)>,
 }
 
+/// No piece.
+const NOWHERE: Piece = Piece::MAX;
+
 impl Here {
-    /// For programs with so many pieces.
-    pub fn new(sources: u32, targets: u32) -> Self {
+    /// For programs with so many pieces; the first `fixed` of the source begin undefined.
+    pub fn new(sources: u32, targets: u32, fixed: u32) -> Self {
         Self {
-            held: vec![Few::new(); targets as usize],
-            holders: vec![Few::new(); sources as usize],
-            touched: Vec::new(),
-            is_touched: FixedBitSet::with_capacity(targets as usize),
-            written: FixedBitSet::new(),
-            undefined: Few::new(),
+            facts: PrimaryMap::new(),
+            free: Vec::new(),
+            first: [targets, sources].map(|count| vec![None.into(); count as usize]),
+            undefined: Facts::entry(fixed).undefined,
             literals: FxHashMap::default(),
             literal_at: Vec::new(),
             sources,
             targets,
             one_lane: false,
+            moved: Vec::new(),
         }
     }
 
     /// Goes to a point where this is known.
     pub fn load(&mut self, facts: &Facts) {
-        for l in self.touched.drain(..) {
-            for x in self.held[l as usize].drain(..) {
-                self.holders[x as usize].clear();
-            }
-            self.is_touched.set(l as usize, false);
+        let [targets, sources] = &mut self.first;
+        for Node { pieces: [l, x], .. } in self.facts.values().filter(|node| node.pieces[0] != NOWHERE) {
+            targets[*l as usize] = None.into();
+            sources[*x as usize] = None.into();
         }
-        for at in 0..self.literal_at.len() as u32 {
-            self.held[(self.targets + at) as usize] = Few::from_elem(self.sources + at, 1);
-            self.holders[(self.sources + at) as usize] = Few::from_elem(self.targets + at, 1);
-        }
-        self.written.clone_from(&facts.written);
-        self.undefined = facts.undefined.iter().copied().collect();
-        for (l, x) in facts.iter() {
-            // No fact is there twice, and of literals none is what they are anyway.
+        self.facts.clear();
+        self.free.clear();
+        self.undefined.clone_from(&facts.undefined);
+        for &(l, x) in &facts.pairs {
             self.insert(l, x);
         }
     }
 
     /// What is known here, of what `keep` keeps.
     pub fn save(&self, mut keep: impl FnMut(Piece, Piece) -> bool) -> Facts {
-        let mut pairs = Vec::new();
-        for &l in &self.touched {
-            let is_own = |x: Piece| l >= self.targets && x >= self.sources;
-            let kept = self.held[l as usize].iter().filter(|&&x| !is_own(x) && keep(l, x));
-            pairs.extend(kept.map(|&x| pair(l, x)));
-        }
-        pairs.sort_unstable();
-        let mut undefined = self.undefined.to_vec();
-        undefined.sort_unstable();
-        undefined.dedup();
-        Facts { pairs, written: self.written.clone(), undefined }
+        let mut pairs = Vec::with_capacity(self.facts.len());
+        pairs.extend(self.iter().filter(|&(l, x)| keep(l, x)));
+        Facts { pairs, undefined: self.undefined.clone() }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Piece, Piece)> + '_ {
+        self.facts.values().map(|node| (node.pieces[0], node.pieces[1])).filter(|&(l, _)| l != NOWHERE)
     }
 
     /// The piece of a literal in the source.
     pub fn literal(&mut self, literal: Literal) -> Piece {
         *self.literals.entry(literal).or_insert_with(|| {
-            let at = self.literal_at.len() as u32;
             self.literal_at.push(literal);
-            self.holders.push(Few::from_elem(self.targets + at, 1));
-            self.held.push(Few::from_elem(self.sources + at, 1));
-            self.is_touched.grow(self.held.len());
-            self.sources + at
+            self.first.iter_mut().for_each(|first| first.push(None.into()));
+            self.sources + self.literal_at.len() as u32 - 1
         })
+    }
+
+    /// The piece of a literal in the target, by that in the source.
+    const fn in_target(&self, literal: Piece) -> Piece {
+        literal - self.sources + self.targets
     }
 
     /// Whether a piece of the source is that of a literal.
@@ -237,52 +254,99 @@ impl Here {
         self.literal_at.get(l.checked_sub(self.targets)? as usize).copied()
     }
 
-    /// Whether a piece of the target has what one of the source has.
+    /// Whether a piece of the target has what one of the source has, or that is undefined.
     pub fn holds(&self, l: Piece, x: Piece) -> bool {
-        self.held[l as usize].contains(&x) || self.is_undefined(x)
+        self.has(l, x) || self.undefined.contains(x)
+    }
+
+    /// Whether it is known that a piece of the target has what one of the source has.
+    pub fn has(&self, l: Piece, x: Piece) -> bool {
+        self.held(l).any(|held| held == x)
     }
 
     /// Whether nothing defined is in a piece of the source.
     pub fn is_undefined(&self, x: Piece) -> bool {
-        let at = x as usize;
-        at < self.written.len() && !self.written.contains(at) || self.undefined.contains(&x)
+        self.undefined.contains(x)
     }
 
     /// What a piece of the target holds.
-    pub fn held(&self, l: Piece) -> &[Piece] {
-        &self.held[l as usize]
+    pub fn held(&self, l: Piece) -> impl Iterator<Item = Piece> + '_ {
+        self.list(Side::Target, l)
+    }
+
+    /// What the facts about a piece say of the other side.
+    fn list(&self, side: Side, piece: Piece) -> impl Iterator<Item = Piece> + '_ {
+        let mut next = self.first[side as usize][piece as usize];
+        std::iter::from_fn(move || {
+            let node = &self.facts[next.expand()?];
+            next = node.next[side as usize];
+            Some(node.pieces[1 - side as usize])
+        })
     }
 
     /// The number that a piece of the target holds for certain.
     pub fn target_number(&self, l: Piece) -> Option<u16> {
-        number(self.held[l as usize].iter().filter_map(|&x| self.literal_of(x)))
+        number(self.held(l).filter_map(|x| self.literal_of(x)))
     }
 
     /// The number that a piece of the source holds for certain.
     pub fn source_number(&self, x: Piece) -> Option<u16> {
-        number(self.holders[x as usize].iter().filter_map(|&l| self.target_literal(l)))
+        number(self.list(Side::Source, x).filter_map(|l| self.target_literal(l)))
     }
 
     /// From now on this holds.
     pub fn add(&mut self, l: Piece, x: Piece) {
-        if !self.held[l as usize].contains(&x) {
+        if !self.has(l, x) {
             self.insert(l, x);
         }
     }
 
     fn insert(&mut self, l: Piece, x: Piece) {
-        self.held[l as usize].push(x);
-        self.holders[x as usize].push(l);
-        if !self.is_touched.put(l as usize) {
-            self.touched.push(l);
+        let pieces = [l, x];
+        let next = [self.first[0][l as usize], self.first[1][x as usize]];
+        let node = Node { pieces, next };
+        let fact = match self.free.pop() {
+            Some(fact) => {
+                self.facts[fact] = node;
+                fact
+            }
+            None => self.facts.push(node),
+        };
+        self.first[0][l as usize] = fact.into();
+        self.first[1][x as usize] = fact.into();
+    }
+
+    /// Takes a fact out of the list of one side.
+    fn unlink(&mut self, fact: Fact, side: Side) {
+        let side = side as usize;
+        let Node { pieces, next } = self.facts[fact];
+        let mut at = &mut self.first[side][pieces[side] as usize];
+        while let Some(other) = at.expand().filter(|other| *other != fact) {
+            at = &mut self.facts[other].next[side];
+        }
+        *at = next[side];
+    }
+
+    /// Forgets a fact that is in no list any more.
+    fn release(&mut self, fact: Fact) {
+        self.facts[fact].pieces = [NOWHERE; 2];
+        self.free.push(fact);
+    }
+
+    /// Forgets all facts about a piece.
+    fn clear(&mut self, side: Side, piece: Piece) {
+        let other = [Side::Source, Side::Target][side as usize];
+        let mut next = std::mem::take(&mut self.first[side as usize][piece as usize]);
+        while let Some(fact) = next.expand() {
+            next = self.facts[fact].next[side as usize];
+            self.unlink(fact, other);
+            self.release(fact);
         }
     }
 
     /// The target has written something unknown to a piece.
     pub fn overwrite_target(&mut self, l: Piece) {
-        for x in std::mem::take(&mut self.held[l as usize]) {
-            self.holders[x as usize].retain(|other| *other != l);
-        }
+        self.clear(Side::Target, l);
     }
 
     /// The source has written something to a piece.
@@ -290,79 +354,80 @@ impl Here {
         if self.one_lane {
             self.forget(|literal| literal == Literal::OneLane(x));
         }
-        for l in std::mem::take(&mut self.holders[x as usize]) {
-            self.held[l as usize].retain(|other| *other != x);
-        }
-        if (x as usize) < self.written.len() {
-            self.written.insert(x as usize);
-        } else {
-            self.undefined.retain(|other| *other != x);
-        }
+        self.clear(Side::Source, x);
+        self.undefined.remove(x);
     }
 
     /// The source has written nothing defined to a piece.
     pub fn undefine_source(&mut self, x: Piece) {
         self.overwrite_source(x);
-        if (x as usize) < self.written.len() {
-            self.written.set(x as usize, false);
-        } else {
-            self.undefined.push(x);
-        }
+        self.undefined.insert(x);
     }
 
     /// The target has copied pieces, all at once: destination, source.
     pub fn copy_target(&mut self, copies: &[(Piece, Origin)]) {
-        let mut new = SmallVec::<[Few; 8]>::new();
-        for &(_, from) in copies {
-            new.push(match from {
-                Origin::Piece(from) => self.held[from as usize].clone(),
+        let mut moved = std::mem::take(&mut self.moved);
+        for &(to, from) in copies {
+            match from {
+                Origin::Piece(from) => moved.extend(self.held(from).map(|x| (to, x))),
                 Origin::Literal(literal) => {
-                    let at = self.literal(literal) - self.sources;
-                    self.held[(self.targets + at) as usize].clone()
+                    let literal = self.literal(literal);
+                    moved.push((to, literal));
+                    moved.extend(self.held(self.in_target(literal)).map(|x| (to, x)));
                 }
                 Origin::OfOneLane(from) => {
                     self.one_lane = true;
-                    let held = self.held[from as usize].clone();
-                    held.into_iter()
-                        .map(|x| if self.is_literal(x) { x } else { self.literal(Literal::OneLane(x)) })
-                        .collect()
+                    let first = moved.len();
+                    moved.extend(self.held(from).map(|x| (to, x)));
+                    for (_, x) in &mut moved[first..] {
+                        *x = if self.is_literal(*x) { *x } else { self.literal(Literal::OneLane(*x)) };
+                    }
                 }
-                Origin::Undefined => Few::new(),
-            });
+                Origin::Undefined => {}
+            }
         }
         for &(to, _) in copies {
             self.overwrite_target(to);
         }
-        for (&(to, _), held) in copies.iter().zip(new) {
-            for x in held {
-                self.add(to, x);
-            }
+        for (l, x) in moved.drain(..) {
+            self.add(l, x);
         }
+        self.moved = moved;
     }
 
     /// The source has copied pieces, all at once.
     pub fn copy_source(&mut self, copies: &[(Piece, Origin)]) {
-        let mut new = SmallVec::<[Option<Few>; 8]>::new();
-        for &(_, from) in copies {
+        let mut moved = std::mem::take(&mut self.moved);
+        let mut undefined = SmallVec::<[Piece; 8]>::new();
+        for &(to, from) in copies {
             let from = match from {
-                Origin::Piece(from) if self.is_undefined(from) => None,
-                Origin::Piece(from) => Some(from),
-                Origin::Literal(literal) => Some(self.literal(literal)),
-                Origin::OfOneLane(from) if self.is_undefined(from) => None,
-                Origin::OfOneLane(from) => Some(self.literal(Literal::OneLane(from))),
-                Origin::Undefined => None,
+                Origin::Piece(from) | Origin::OfOneLane(from) if self.is_undefined(from) => {
+                    undefined.push(to);
+                    continue;
+                }
+                Origin::Undefined => {
+                    undefined.push(to);
+                    continue;
+                }
+                Origin::Piece(from) => from,
+                Origin::Literal(literal) => self.literal(literal),
+                Origin::OfOneLane(from) => self.literal(Literal::OneLane(from)),
             };
-            new.push(from.map(|from| self.holders[from as usize].clone()));
+            if self.is_literal(from) {
+                moved.push((self.in_target(from), to));
+            }
+            moved.extend(self.list(Side::Source, from).map(|l| (l, to)));
         }
         for &(to, _) in copies {
             self.overwrite_source(to);
         }
-        for (&(to, _), holders) in copies.iter().zip(new) {
-            match holders {
-                Some(holders) => holders.into_iter().for_each(|l| self.add(l, to)),
-                None => self.undefine_source(to),
-            }
+        for (l, x) in moved.drain(..) {
+            self.add(l, x);
         }
+        for x in undefined {
+            self.undefine_source(x);
+        }
+        self.moved = moved;
     }
 
     /// Nothing is known of the constant file any more.
@@ -378,17 +443,12 @@ impl Here {
     }
 
     fn forget(&mut self, which: impl Fn(Literal) -> bool) {
-        for at in 0..self.literal_at.len() {
-            if which(self.literal_at[at]) {
-                let (x, l) = (self.sources + at as u32, self.targets + at as u32);
-                for holder in std::mem::replace(&mut self.holders[x as usize], Few::from_elem(l, 1)) {
-                    self.held[holder as usize].retain(|other| *other != x);
-                }
-                for held in std::mem::replace(&mut self.held[l as usize], Few::from_elem(x, 1)) {
-                    if held != x {
-                        self.holders[held as usize].retain(|other| *other != l);
-                    }
-                }
+        for fact in self.facts.keys() {
+            let [l, x] = self.facts[fact].pieces;
+            if l != NOWHERE && (self.literal_of(x).is_some_and(&which) || self.target_literal(l).is_some_and(&which)) {
+                self.unlink(fact, Side::Target);
+                self.unlink(fact, Side::Source);
+                self.release(fact);
             }
         }
     }

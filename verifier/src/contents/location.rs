@@ -3,7 +3,8 @@
 //! Pieces are numbered densely, program by program: first the registers of all files, then scratch memory, then arrays and
 //! SSA values. A full register is two pieces, a half one is one; in a merged file these are the same pieces.
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use fixedbitset::FixedBitSet;
 use ir3_compiler::ir3::{Array, ArrayAccess, PhysReg, Place, Program, RegClass, RegFile, Value};
 use std::ops::Range;
 
@@ -33,21 +34,20 @@ const NAMED_HALVES: u32 = 48 * 4;
 pub struct Locations<'a> {
     pub program: &'a Program,
     merged: bool,
-    /// Pieces of registers and scratch memory.
-    registers: u32,
-    /// The same, and of arrays.
-    fixed: u32,
+    /// Pieces of registers and scratch memory, in front of the others.
+    pub registers: u32,
+    /// The same, and of arrays: pieces that are not of SSA values may be written more than once, and begin undefined.
+    pub fixed: u32,
     values: SecondaryMap<Value, u32>,
     arrays: SecondaryMap<Array, u32>,
-    /// Whose the pieces behind the registers are.
-    owners: Vec<Owner>,
     /// Number of pieces.
     pub count: u32,
+    /// Pieces that all lanes of a wave share.
+    shared: FixedBitSet,
     /// Whether anything of the program is shared by the lanes of a wave.
     pub any_shared: bool,
 }
 
-#[derive(Clone, Copy)]
 enum Owner {
     Value(Value),
     Array(Array),
@@ -55,61 +55,74 @@ enum Owner {
 
 impl<'a> Locations<'a> {
     /// Numbers the pieces of a program.
-    pub fn new(program: &'a Program, merged: bool) -> Self {
+    pub fn new(program: &'a Program, merged: bool, any_shared: bool) -> Self {
         let scratch = program.scratch_size.div_ceil(2);
         let mut count = SCRATCH_FIRST + scratch;
-        let mut owners = Vec::with_capacity(4 * program.values.len());
-        let mut arrays = SecondaryMap::new();
+        let mut arrays = SecondaryMap::with_capacity(program.arrays.len());
         for (array, data) in program.arrays.iter() {
             arrays[array] = count;
-            let length = u32::from(data.length) * pieces(data.class);
-            owners.resize(owners.len() + length as usize, Owner::Array(array));
-            count += length;
+            count += u32::from(data.length) * pieces(data.class);
         }
         let fixed = count;
         let mut values = SecondaryMap::with_capacity(program.values.len());
+        values.resize(program.values.len());
         for (value, data) in program.values.iter() {
             values[value] = count;
-            let length = u32::from(data.components) * pieces(data.class);
-            owners.resize(owners.len() + length as usize, Owner::Value(value));
-            count += length;
+            count += u32::from(data.components) * pieces(data.class);
         }
-        let any_shared = program.iter_instrs().any(|(_, instr)| {
-            let data = &program.instrs[instr];
-            data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared)
-        });
-        Self { program, merged, fixed, registers: SCRATCH_FIRST + scratch, values, arrays, owners, count, any_shared }
+        let registers = SCRATCH_FIRST + scratch;
+        let shared = FixedBitSet::new();
+        let mut this = Self { program, merged, registers, fixed, values, arrays, count, shared, any_shared };
+        this.shared = this.find_shared();
+        this
     }
 
-    /// Pieces that are not of SSA values, which stand in front: they may be written more than once, and begin undefined.
-    pub const fn fixed(&self) -> u32 {
-        self.fixed
-    }
-
-    /// Pieces of registers and scratch memory, in front of the others.
-    pub const fn registers(&self) -> u32 {
-        self.registers
+    fn find_shared(&self) -> FixedBitSet {
+        let Program { arrays, values, .. } = self.program;
+        let arrays = arrays.iter().filter(|(_, data)| data.class.file == RegFile::Shared);
+        let values = values.iter().filter(|(_, data)| data.class.file == RegFile::Shared);
+        let all = arrays.map(|(array, _)| self.whole_array(array)).chain(values.map(|(value, _)| self.value(value)));
+        let mut shared = FixedBitSet::with_capacity(self.count as usize);
+        for pieces in all.chain([SHARED_FIRST..PREDICATE_FIRST]) {
+            shared.insert_range(pieces.start as usize..pieces.end as usize);
+        }
+        shared
     }
 
     /// Whether all lanes of a wave share a piece.
     pub fn is_shared(&self, piece: Piece) -> bool {
-        match self.owner(piece) {
-            Some(Owner::Value(value)) => self.program.values[value].class.file == RegFile::Shared,
-            Some(Owner::Array(array)) => self.program.arrays[array].class.file == RegFile::Shared,
-            None => (SHARED_FIRST..PREDICATE_FIRST).contains(&piece),
-        }
+        self.shared.contains(piece as usize)
     }
 
-    /// The SSA value that a piece is of.
-    pub fn value_of(&self, piece: Piece) -> Option<Value> {
-        match self.owner(piece)? {
-            Owner::Value(value) => Some(value),
-            Owner::Array(_) => None,
-        }
+    /// The pieces of a value.
+    pub fn value(&self, value: Value) -> Range<Piece> {
+        let data = &self.program.values[value];
+        let first = self.values[value];
+        first..first + u32::from(data.components) * pieces(data.class)
     }
 
+    fn whole_array(&self, array: Array) -> Range<Piece> {
+        let data = &self.program.arrays[array];
+        let first = self.arrays[array];
+        first..first + u32::from(data.length) * pieces(data.class)
+    }
+
+    /// Whether a piece is one of an SSA value.
+    pub fn is_of_value(&self, piece: Piece) -> bool {
+        (self.fixed..self.count).contains(&piece)
+    }
+
+    /// What a piece behind the registers is of.
     fn owner(&self, piece: Piece) -> Option<Owner> {
-        self.owners.get(piece.checked_sub(self.registers)? as usize).copied()
+        fn last<K: EntityRef>(starts: &SecondaryMap<K, u32>, piece: Piece) -> K {
+            let starts = starts.values().as_slice();
+            K::new(starts.partition_point(|&start| start <= piece) - 1)
+        }
+        match piece {
+            _ if piece < self.registers => None,
+            _ if piece < self.fixed => Some(Owner::Array(last(&self.arrays, piece))),
+            _ => Some(Owner::Value(last(&self.values, piece))),
+        }
     }
 
     /// The pieces of scratch memory at a byte address.

@@ -25,6 +25,7 @@ mod liveness;
 mod location;
 mod operation;
 mod order;
+mod survey;
 mod walk;
 
 pub use failure::{Failure, Mismatch, Site};

@@ -123,7 +123,9 @@ impl Walk<'_> {
         if self.here.holds(l, x) {
             return Ok(());
         }
-        let found = self.here.held(l).iter().map(|&x| self.source_name(x)).collect::<Vec<_>>().join(", ");
+        let mut found: Vec<Piece> = self.here.held(l).collect();
+        found.sort_unstable();
+        let found = found.into_iter().map(|x| self.source_name(x)).collect::<Vec<_>>().join(", ");
         Err(Failure::Contents(Box::new(Mismatch {
             site: self.site(),
             slot,
@@ -157,7 +159,7 @@ impl Walk<'_> {
                     }
                     _ => return Err(self.place("an array is not where it should be")),
                 };
-                if target.end > self.target.registers() && matches!(to, Place::Relative { .. }) {
+                if target.end > self.target.registers && matches!(to, Place::Relative { .. }) {
                     return Err(self.place("an array beyond the file"));
                 }
                 (source, target)
@@ -322,7 +324,8 @@ impl Walk<'_> {
         let to = self.piece(self.target.component(&dst.place, dst.class, 0, true))?;
         // Pieces of the source, and which piece of the result has them.
         let mut found = SmallVec::<[(Piece, u32); 8]>::new();
-        for candidate in self.clones.candidates(t, &self.target, &self.here) {
+        let clones = self.clones.get_or_init(|| Clones::new(&self.source));
+        for candidate in clones.candidates(t, &self.target, &self.here) {
             let s = &self.source.program.instrs[candidate];
             if self.is_computed(candidate) && self.same_shape(s, t).is_ok() && self.computes_same(s, t) {
                 let x = self.piece(self.source.component(&s.dsts[0].place, dst.class, 0, false))?;
@@ -332,7 +335,7 @@ impl Walk<'_> {
         let mut at = 0;
         while let Some(&(x, k)) = found.get(at) {
             at += 1;
-            for &(copy, to) in self.clones.copies.get(&x).into_iter().flatten() {
+            for &(copy, to) in clones.copies.get(&x).into_iter().flatten() {
                 if self.is_computed(copy) && !found.contains(&(to, k)) {
                     found.push((to, k));
                 }
@@ -358,7 +361,7 @@ impl Walk<'_> {
             let all = a.mask.components().map(|k| {
                 let from = self.source.component(from, a.class, k, false).ok()?;
                 let to = self.target.component(to, b.class, k, true).ok()?;
-                Some(from.zip(to).all(|(x, l)| self.here.held(l).contains(&x)))
+                Some(from.zip(to).all(|(x, l)| self.here.has(l, x)))
             });
             all.into_iter().all(|same| same == Some(true))
         })
@@ -446,7 +449,7 @@ impl Clones {
     fn candidates(&self, t: &InstrData, target: &Locations<'_>, here: &Here) -> SmallVec<[Instr; 8]> {
         let l = first(t, target);
         let of = |x: Piece| self.by_first.get(&(t.opcode, x)).into_iter().flatten().copied();
-        if l == Piece::MAX { of(l).collect() } else { here.held(l).iter().flat_map(|&x| of(x)).collect() }
+        if l == Piece::MAX { of(l).collect() } else { here.held(l).flat_map(of).collect() }
     }
 }
 

@@ -4,23 +4,23 @@ use super::Proof;
 use super::copies::{Copies, Moved, moved, whole};
 use super::facts::{Facts, Here, Origin};
 use super::failure::{Failure, Site};
-use super::liveness::LiveOut;
+use super::liveness::LiveIn;
 use super::location::{Locations, Piece, Problem, pieces};
 use super::operation::Clones;
-use cranelift_entity::packed_option::PackedOption;
+use super::survey::Survey;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
-use ir3_compiler::ir3::{AddressSpace, Attrs, Block, Instr, InstrData, Opcode, Place, Program, Src, SrcOperand, Value};
+use ir3_compiler::ir3::{AddressSpace, Block, Instr, InstrData, Opcode, Program, Src, SrcOperand};
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
-use std::borrow::Cow;
+use std::cell::OnceCell;
 
 /// Two programs, and where the walk has come to.
 pub(super) struct Walk<'a> {
     pub source: Locations<'a>,
     pub target: Locations<'a>,
     pub here: Here,
-    pub clones: Clones,
+    pub clones: OnceCell<Clones>,
     /// The first result that is not what it should be.
     pub suspect: Option<Failure>,
     /// Instructions that stand on both sides, and pieces of operands that were looked up.
@@ -29,12 +29,12 @@ pub(super) struct Walk<'a> {
     dominators: Dominators,
     /// Where each instruction of the source stands.
     places: SecondaryMap<Instr, Option<(Block, u32)>>,
-    /// What is read behind each block of the source and of the target.
-    live: [LiveOut; 2],
-    /// The block at whose end a value is live that was asked for last.
-    is_live: [SecondaryMap<Value, PackedOption<Block>>; 2],
+    /// What is read in each block of the source and of the target, or behind it.
+    live: [LiveIn; 2],
     /// Bytes of scratch memory that the shader has itself: nothing else may be there.
     own_scratch: u32,
+    /// What is taken for granted.
+    assumptions: Vec<&'static str>,
     block: Block,
     /// Position in the layout of the target.
     position: usize,
@@ -43,35 +43,46 @@ pub(super) struct Walk<'a> {
     name: Option<&'static str>,
 }
 
-/// A way into a block: from a block of both programs, perhaps through one of the target alone.
+/// A way from a block of both programs to another, perhaps through one of the target alone.
 #[derive(Clone, Copy)]
 struct Edge {
-    from: Block,
     via: Option<Block>,
+    to: Block,
     /// Which predecessor it is in the source and in the target.
     index: [usize; 2],
+    /// Whether anything is copied on the way.
+    copies: bool,
 }
+
+/// The ways out of each block.
+type Edges = SecondaryMap<Block, SmallVec<[Edge; 2]>>;
+
+/// What is known at blocks.
+type Known = SecondaryMap<Block, Option<Facts>>;
 
 impl<'a> Walk<'a> {
     pub fn new(source: &'a Program, target: &'a Program, machine: &Target) -> Self {
-        let [s, t] = [source, target].map(|program| Locations::new(program, machine.merged_regs));
-        let mut places = SecondaryMap::with_capacity(source.instrs.len());
+        let [s_survey, t_survey] = [source, target].map(Survey::new);
+        let s = Locations::new(source, machine.merged_regs, s_survey.any_shared);
+        let t = Locations::new(target, machine.merged_regs, t_survey.any_shared);
+        let mut places = SecondaryMap::new();
+        places.resize(source.instrs.len());
         for &block in &source.layout {
             for (at, &instr) in source.blocks[block].instrs.iter().enumerate() {
                 places[instr] = Some((block, at as u32));
             }
         }
         Self {
-            here: Here::new(s.count, t.count),
-            clones: Clones::new(&s),
+            here: Here::new(s.count, t.count, s.fixed),
+            clones: OnceCell::new(),
             suspect: None,
             operations: 0,
             operands: 0,
             dominators: Dominators::new(source, EdgeKind::Logical),
             places,
-            live: [source, target].map(LiveOut::new),
-            is_live: [source, target].map(|program| SecondaryMap::with_capacity(program.values.len())),
-            own_scratch: own_scratch(source),
+            own_scratch: s_survey.own_scratch,
+            assumptions: assumptions(source, &s_survey),
+            live: [LiveIn::new(source, s_survey.uses), LiveIn::new(target, t_survey.uses)],
             block: target.entry(),
             position: 0,
             at: [0; 2],
@@ -84,73 +95,36 @@ impl<'a> Walk<'a> {
     /// Walks until nothing changes. Facts only ever become fewer, so what cannot be shown on the way cannot be shown at the end.
     pub fn run(mut self) -> Result<Proof, Failure> {
         let edges = self.edges()?;
-        let mut starts = SecondaryMap::<Block, Option<Facts>>::new();
-        let mut ends = SecondaryMap::<Block, Option<Facts>>::new();
-        let mut walked = 0;
-        // Blocks in front of which something has changed since they were walked.
+        let any_shared = self.source.any_shared || self.target.any_shared;
+        let mut starts = Known::new();
+        let mut ends = Known::new();
+        starts[self.target.program.entry()] = Some(Facts::entry(self.source.fixed));
+        // Whether a block has to be walked: less is known in front of it than when it was walked last.
         let mut open = SecondaryMap::<Block, bool>::new();
         open[self.target.program.entry()] = true;
-        loop {
-            let mut changed = false;
-            for position in 0..self.target.program.layout.len() {
-                let block = self.target.program.layout[position];
-                if !self.is_common(block) || !std::mem::take(&mut open[block]) {
+        let (mut walked, mut changed) = (0, true);
+        while std::mem::take(&mut changed) {
+            for (position, &block) in self.target.program.layout.iter().enumerate() {
+                let Some(start) = &mut starts[block] else { continue };
+                if any_shared {
+                    open[block] |= self.forget_what_others_do(block, &edges, start, &ends);
+                }
+                if !std::mem::take(&mut open[block]) {
                     continue;
                 }
                 (self.block, self.position, self.at, self.name) = (block, position, [0; 2], None);
-                let Some(start) = self.start(block, &edges[block], &ends)? else { continue };
-                if starts[block].as_ref() == Some(&start) {
-                    continue;
-                }
-                self.here.load(&start);
-                starts[block] = Some(start);
+                self.here.load(start);
                 self.run_block(block)?;
-                walked += 1;
-                let end = self.end(block);
-                if ends[block].as_ref() == Some(&end) {
-                    continue;
+                (walked, changed) = (walked + 1, true);
+                self.here.forget_lane();
+                if any_shared {
+                    self.arrive(&mut ends[block], |walk, l, x| walk.is_of_wave(l, x));
                 }
-                ends[block] = Some(end);
-                changed = true;
-                self.open_behind(block, &mut open);
-            }
-            if !changed {
-                break;
+                self.leave(&edges[block], &mut starts, &mut open)?;
             }
         }
-        let Self { operations, operands, .. } = self;
-        Ok(Proof { operations, operands, blocks: walked, assumptions: self.assumptions() })
-    }
-
-    /// The end of a block is another: what is behind it has to be walked again. Where lanes share registers that may be any
-    /// block that the wave comes to, through blocks that the target alone has.
-    fn open_behind(&self, block: Block, open: &mut SecondaryMap<Block, bool>) {
-        if self.source.any_shared || self.target.any_shared {
-            self.target.program.layout.iter().for_each(|&block| open[block] = true);
-        } else {
-            self.source.program.blocks[block].successors().for_each(|next| open[next] = true);
-        }
-    }
-
-    /// What is taken for granted.
-    fn assumptions(&self) -> Vec<&'static str> {
-        let program = self.source.program;
-        let uses =
-            |which: fn(&InstrData) -> bool| program.iter_instrs().any(|(_, instr)| which(&program.instrs[instr]));
-        let mut all = Vec::new();
-        if program.scratch_size > self.own_scratch
-            && uses(|data| data.opcode == Opcode::Stp || data.opcode == Opcode::Ldp)
-        {
-            all.push("the shader stays in its own scratch memory");
-        }
-        let is_relative = |data: &InstrData| {
-            let of = |place: &Place| matches!(place, Place::Relative { .. });
-            data.dsts.iter().any(|dst| of(&dst.place)) || data.srcs.iter().filter_map(|src| src.place()).any(of)
-        };
-        if uses(is_relative) {
-            all.push("relative accesses stay within their arrays");
-        }
-        all
+        let Self { operations, operands, assumptions, .. } = self;
+        Ok(Proof { operations, operands, blocks: walked, assumptions })
     }
 
     fn is_common(&self, block: Block) -> bool {
@@ -158,10 +132,11 @@ impl<'a> Walk<'a> {
         block.index() < source.blocks.len() && self.dominators.is_reachable(block)
     }
 
-    /// The edges of the source into each block, as the target has them.
-    fn edges(&mut self) -> Result<SecondaryMap<Block, Vec<Edge>>, Failure> {
+    /// The edges of the source out of each block, as the target has them; those that copy something come last.
+    fn edges(&mut self) -> Result<Edges, Failure> {
         let (source, target) = (self.source.program, self.target.program);
-        let mut edges = SecondaryMap::<Block, Vec<Edge>>::new();
+        let mut edges = Edges::new();
+        edges.resize(source.blocks.len());
         let wrong = |what: &str| Failure::Changed { site: Site { block: 0, instr: None }, what: what.to_owned() };
         let of_program = |program: &Program| {
             let Program { stage, workgroup_size, shared_size, outputs, consts, .. } = program;
@@ -209,52 +184,78 @@ impl<'a> Walk<'a> {
                 let (Some(s), Some(t)) = (in_source, in_target) else {
                     return Err(wrong(&format!("{to} does not know its predecessor {from}")));
                 };
-                edges[to].push(Edge { from, via, index: [s, t] });
+                let has_phis = |program: &Program| {
+                    let is_phi = |&instr: &Instr| program.instrs[instr].opcode == Opcode::Phi;
+                    program.blocks[to].instrs.first().is_some_and(is_phi)
+                };
+                let copies = via.is_some() || has_phis(source) || has_phis(target);
+                edges[from].push(Edge { via, to, index: [s, t], copies });
             }
+            edges[from].sort_by_key(|edge| edge.copies);
         }
         Ok(edges)
     }
 
-    /// What is known at the start of a block, from the ways into it that have been walked; nothing if none has.
-    fn start(
+    /// From the end of a block along its edges, to the starts of others.
+    fn leave(
         &mut self,
-        block: Block,
         edges: &[Edge],
-        ends: &SecondaryMap<Block, Option<Facts>>,
-    ) -> Result<Option<Facts>, Failure> {
-        let mut start = (block == self.target.program.entry()).then(|| Facts::entry(self.source.fixed()));
+        starts: &mut Known,
+        open: &mut SecondaryMap<Block, bool>,
+    ) -> Result<(), Failure> {
+        let end = (edges.len() > 1 && edges.iter().all(|edge| edge.copies)).then(|| self.here.save(|_, _| true));
         for edge in edges {
-            let Some(end) = &ends[edge.from] else { continue };
-            let facts = self.along(block, edge, end)?;
-            match &mut start {
-                Some(start) => start.meet(&facts),
-                None => start = Some(facts.into_owned()),
+            if let Some(end) = &end {
+                self.here.load(end);
+            }
+            if edge.copies {
+                self.along(edge)?;
+            }
+            if starts[edge.to].is_none() {
+                self.live[0].goto(edge.to, &self.source);
+                self.live[1].goto(edge.to, &self.target);
+            }
+            open[edge.to] |= self.arrive(&mut starts[edge.to], Self::may_be_asked_for);
+        }
+        Ok(())
+    }
+
+    /// Adds what is known here to what is known of a point on other ways. Returns whether that is less now.
+    fn arrive(&self, known: &mut Option<Facts>, keep: impl Fn(&Self, Piece, Piece) -> bool) -> bool {
+        match known {
+            Some(facts) => facts.meet(&self.here),
+            None => {
+                *known = Some(self.here.save(|l, x| keep(self, l, x)));
+                true
             }
         }
-        let Some(mut start) = start else { return Ok(None) };
-        self.forget_what_others_do(block, edges, &mut start, ends);
-        Ok(Some(start))
+    }
+
+    /// Whether a fact may be asked for behind the start of the block that an edge leads to.
+    fn may_be_asked_for(&self, l: Piece, x: Piece) -> bool {
+        if self.target.is_of_value(l) {
+            self.live[1].is_live(l)
+        } else {
+            !self.source.is_of_value(x) || self.live[0].is_live(x)
+        }
+    }
+
+    /// Whether a fact is about what all lanes of a wave have.
+    fn is_of_wave(&self, l: Piece, x: Piece) -> bool {
+        (self.here.is_target_literal(l) || self.target.is_shared(l))
+            && (self.here.is_literal(x) || self.source.is_shared(x))
     }
 
     /// Between the end of one block and the start of the next other lanes may have been at work, and have written to shared
     /// registers. What these hold of other shared ones is what it was at the end of every block that the wave may come
     /// from; what one lane has of its own is known only where the wave came straight from there. (What is behind the edges
-    /// that lanes take, phis among it, has been met already.)
-    fn forget_what_others_do(
-        &self,
-        block: Block,
-        edges: &[Edge],
-        start: &mut Facts,
-        ends: &SecondaryMap<Block, Option<Facts>>,
-    ) {
-        if !self.source.any_shared && !self.target.any_shared {
-            return;
-        }
+    /// that lanes take, phis among it, has been met already.) Returns whether something is forgotten.
+    fn forget_what_others_do(&self, block: Block, edges: &Edges, start: &mut Facts, ends: &Known) -> bool {
         let mut preds: SmallVec<[Block; 4]> =
             self.source.program.blocks[block].physical_predecessors.iter().copied().collect();
         self.physical_predecessors(block, &mut preds);
         let straight = preds.len() <= 1;
-        preds.retain(|pred| edges.iter().all(|edge| edge.from != *pred));
+        preds.retain(|pred| edges[*pred].iter().all(|edge| edge.to != block));
         let ends: SmallVec<[&Facts; 4]> = preds.iter().filter_map(|&pred| ends[pred].as_ref()).collect();
         start.retain(|l, x| {
             // Who has it: a lane, or the wave. A literal is the same for all.
@@ -265,7 +266,7 @@ impl<'a> Walk<'a> {
                 (Some(true) | None, Some(true) | None) => ends.iter().all(|end| end.allows(l, x)),
                 (Some(_), Some(_)) => straight,
             }
-        });
+        })
     }
 
     /// Adds the blocks of both programs that a wave may come from in the target. Those that the target alone has write no
@@ -287,26 +288,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What is known behind an edge: the copies on the way have been made, and phis have their values.
-    fn along<'e>(&mut self, to: Block, edge: &Edge, end: &'e Facts) -> Result<Cow<'e, Facts>, Failure> {
-        let phis = |program: &Program| {
-            let is_phi = |&instr: &Instr| program.instrs[instr].opcode == Opcode::Phi;
-            program.blocks[to].instrs.first().is_some_and(is_phi)
-        };
-        let any = [self.source.program, self.target.program].map(phis);
-        if edge.via.is_none() && any == [false; 2] {
-            return Ok(Cow::Borrowed(end));
-        }
-        self.here.load(end);
+    /// The copies on an edge are made, and phis have their values.
+    fn along(&mut self, edge: &Edge) -> Result<(), Failure> {
         if let Some(via) = edge.via {
             self.walk_edge_block(via)?;
         }
-        let copies = self.phi_copies(false, to, edge.index[1])?;
+        let copies = self.phi_copies(false, edge.to, edge.index[1])?;
         self.here.copy_target(&copies);
-        let copies = self.phi_copies(true, to, edge.index[0])?;
+        let copies = self.phi_copies(true, edge.to, edge.index[0])?;
         self.here.copy_source(&copies);
         self.here.forget_lane();
-        Ok(Cow::Owned(self.here.save(|_, _| true)))
+        Ok(())
     }
 
     /// A block that the target alone has copies something and goes on.
@@ -491,20 +483,6 @@ impl<'a> Walk<'a> {
         Ok(copies)
     }
 
-    /// What is known at the end of a block, of what may still be asked for.
-    fn end(&mut self, block: Block) -> Facts {
-        self.here.forget_lane();
-        let [source, target] = &mut self.is_live;
-        for (is_live, live) in [&mut *source, &mut *target].into_iter().zip(&self.live) {
-            live.of(block).iter().for_each(|&value| is_live[value] = block.into());
-        }
-        let is_live = |all: &SecondaryMap<Value, PackedOption<Block>>, value: Value| all[value].expand() == Some(block);
-        self.here.save(|l, x| match self.target.value_of(l) {
-            Some(value) => is_live(target, value),
-            None => self.source.value_of(x).is_none_or(|value| is_live(source, value)),
-        })
-    }
-
     pub(super) fn source_name(&self, x: Piece) -> String {
         match self.here.literal_of(x) {
             Some(literal) => literal.to_string(),
@@ -536,17 +514,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Bytes that a shader has for itself, where no slots are known: all, or 4 KiB where it does not say how many. Where there
-/// are slots, what lies in front of the first.
-fn own_scratch(program: &Program) -> u32 {
-    let data = || program.iter_instrs().map(|(_, instr)| &program.instrs[instr]);
-    let slot = |data: &InstrData| match (data.opcode, &data.attrs) {
-        (Opcode::SpillMacro, Attrs::Memory(memory)) => u32::try_from(memory.offset).ok(),
-        _ => None,
-    };
-    if let Some(first) = data().filter_map(slot).min() {
-        return first;
+/// What is taken for granted of the source.
+fn assumptions(program: &Program, survey: &Survey) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    if program.scratch_size > survey.own_scratch && survey.any_scratch {
+        all.push("the shader stays in its own scratch memory");
     }
-    let accesses = data().any(|data| matches!(data.opcode, Opcode::Stp | Opcode::Ldp));
-    if program.scratch_size == 0 && accesses { 4096 } else { program.scratch_size }
+    if survey.any_relative {
+        all.push("relative accesses stay within their arrays");
+    }
+    all
 }

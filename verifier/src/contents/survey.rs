@@ -1,0 +1,48 @@
+//! What one look at every instruction of a program finds. Of a large program such a look costs as much as a good part of the
+//! proof, so there is but one.
+
+use super::liveness::Uses;
+use ir3_compiler::ir3::{Attrs, InstrData, Opcode, Place, Program, RegFile};
+
+/// What is found.
+pub struct Survey {
+    /// Where values are defined and read.
+    pub uses: Uses,
+    /// Whether anything is written that the lanes of a wave share.
+    pub any_shared: bool,
+    /// Whether any register is found by an address.
+    pub any_relative: bool,
+    /// Whether the shader itself may go to scratch memory.
+    pub any_scratch: bool,
+    /// Bytes of scratch memory that a shader has for itself, where no slots are known: all, or 4 KiB where it does not say how
+    /// many. Where there are slots, what lies in front of the first.
+    pub own_scratch: u32,
+}
+
+impl Survey {
+    /// Looks.
+    pub fn new(program: &Program) -> Self {
+        let mut uses = Uses::new(program);
+        let (mut any_shared, mut any_relative, mut any_scratch) = (false, false, false);
+        let mut first_slot: Option<u32> = None;
+        for (block, instr) in program.iter_instrs() {
+            let data = &program.instrs[instr];
+            uses.add(program, block, data);
+            any_shared |= data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared);
+            any_relative |= is_relative(data);
+            any_scratch |= matches!(data.opcode, Opcode::Stp | Opcode::Ldp);
+            if let (Opcode::SpillMacro, Attrs::Memory(memory)) = (data.opcode, &data.attrs)
+                && let Ok(slot) = u32::try_from(memory.offset)
+            {
+                first_slot = Some(first_slot.map_or(slot, |first| first.min(slot)));
+            }
+        }
+        let all = if program.scratch_size == 0 && any_scratch { 4096 } else { program.scratch_size };
+        Self { uses, any_shared, any_relative, any_scratch, own_scratch: first_slot.unwrap_or(all) }
+    }
+}
+
+fn is_relative(data: &InstrData) -> bool {
+    let of = |place: &Place| matches!(place, Place::Relative { .. });
+    data.dsts.iter().any(|dst| of(&dst.place)) || data.srcs.iter().filter_map(|src| src.place()).any(of)
+}

@@ -196,7 +196,17 @@ fn with_spill(source: &Program, first: i32, second: i32) -> Program {
 /// What must be refused: its name, whether the program branches, and the change.
 type Wrong = (&'static str, bool, fn(&mut Program, &mut Program));
 
-const WRONG: [Wrong; 16] = [
+const WRONG: [Wrong; 17] = [
+    ("two copies at once to one register", false, |_, t| {
+        let mut copy = InstrData::new(Opcode::ParallelCopy);
+        for from in [3, 0] {
+            copy.dsts.push(Dst::new(Place::Reg(PhysReg(3)), RegClass::FULL, WriteMask::SCALAR));
+            copy.srcs.push(Src::new(reg(from), RegClass::FULL, WriteMask::SCALAR));
+        }
+        let copy = t.instrs.push(copy);
+        let block = t.layout[0];
+        t.blocks[block].instrs.insert(5, copy);
+    }),
     ("a move from a register that nobody wrote onto a live one", false, |_, t| put_move(t, 5, 3, 90)),
     ("another register", false, |_, t| nth(t, Opcode::XorB, 0).srcs[1].operand = reg(0)),
     ("another definition in the register", false, |_, t| {

@@ -11,36 +11,36 @@ use ir3_compiler::ir3::{Attrs, Dst, Instr, InstrData, Opcode, Place, RegClass, R
 use smallvec::SmallVec;
 
 /// Pieces that are written at once, each with what it gets.
-pub type Copies = SmallVec<[(Piece, Origin); 8]>;
+pub type Copies = Vec<(Piece, Origin)>;
 
-/// What an instruction, or several in a row, copy.
-pub struct Moved {
-    /// The copies.
-    pub copies: Copies,
-    /// How many instructions that are.
-    pub instrs: usize,
-}
-
-/// The copies that the instructions at the beginning of a list make, if they only copy, and from registers to registers.
-pub fn moved(locations: &Locations<'_>, list: &[Instr]) -> Option<Result<Moved, Problem>> {
+/// Appends the copies that the instructions at the beginning of a list make, if they only copy, and from registers to
+/// registers. Returns how many instructions that are.
+pub fn moved(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> Option<Result<usize, Problem>> {
     let data = &locations.program.instrs[*list.first()?];
-    let one = |copies: Result<Copies, Problem>| Some(copies.map(|copies| Moved { copies, instrs: 1 }));
-    match data.opcode {
-        Opcode::ParallelCopy => one(parallel(locations, data)),
-        Opcode::Collect => one(collect(locations, data)),
-        Opcode::Split => one(split(locations, data)),
+    let (done, instrs) = match data.opcode {
+        Opcode::ParallelCopy => (parallel(locations, data, copies), 1),
+        Opcode::Collect => (collect(locations, data, copies), 1),
+        Opcode::Split => (split(locations, data, copies), 1),
         Opcode::Mov if is_plain(data) && data.srcs.len() == 1 && !is_relative(data) => {
             let kind = raw_move(data)?;
-            one(mov(locations, data, kind))
+            (mov(locations, data, kind, copies), 1)
         }
-        Opcode::Swz if is_plain(data) => {
-            matches!(raw_move(data)?, Raw::Same).then_some(())?;
-            one(both(locations, data))
-        }
-        Opcode::ShrB => high_half(locations, data).map(|copies| copies.map(|copies| Moved { copies, instrs: 1 })),
-        Opcode::XorB => exchanged(locations, list).map(|copies| copies.map(|copies| Moved { copies, instrs: 3 })),
-        _ => None,
+        Opcode::Swz if is_plain(data) && matches!(raw_move(data)?, Raw::Same) => (both(locations, data, copies), 1),
+        Opcode::ShrB => (high_half(locations, data, copies)?, 1),
+        Opcode::XorB => (exchanged(locations, list, copies)?, 3),
+        _ => return None,
+    };
+    Some(done.map(|()| instrs))
+}
+
+/// Whether no two copies go to one place.
+pub fn are_apart(copies: &Copies) -> bool {
+    if copies.is_sorted_by(|a, b| a.0 < b.0) {
+        return true;
     }
+    let mut to: SmallVec<[Piece; 64]> = copies.iter().map(|&(to, _)| to).collect();
+    to.sort_unstable();
+    to.is_sorted_by(|a, b| a < b)
 }
 
 /// Component `k` of a source, piece by piece, for a destination of a class.
@@ -89,15 +89,14 @@ fn write(
     Ok(())
 }
 
-fn parallel(locations: &Locations<'_>, data: &InstrData) -> Result<Copies, Problem> {
+fn parallel(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
     if data.dsts.len() != data.srcs.len() {
         return Err("as many destinations as sources".to_owned());
     }
-    let mut copies = Copies::new();
     for (dst, src) in data.dsts.iter().zip(&data.srcs) {
-        whole(locations, dst, src, &mut copies)?;
+        whole(locations, dst, src, copies)?;
     }
-    Ok(copies)
+    Ok(())
 }
 
 /// A whole value, or a whole array, as phis and parallel copies move it.
@@ -118,26 +117,24 @@ pub fn whole(locations: &Locations<'_>, dst: &Dst, src: &Src, copies: &mut Copie
     Ok(())
 }
 
-fn collect(locations: &Locations<'_>, data: &InstrData) -> Result<Copies, Problem> {
+fn collect(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
     let [dst] = &data.dsts[..] else { return Err("one destination".to_owned()) };
-    let mut copies = Copies::new();
     for (k, src) in data.srcs.iter().enumerate() {
         let from = read(locations, src, 0, dst.class, false)?;
-        write(locations, dst, k as u32, &from, false, &mut copies)?;
+        write(locations, dst, k as u32, &from, false, copies)?;
     }
-    Ok(copies)
+    Ok(())
 }
 
-fn split(locations: &Locations<'_>, data: &InstrData) -> Result<Copies, Problem> {
+fn split(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
     let ([dst], [src], Attrs::Split { offset }) = (&data.dsts[..], &data.srcs[..], &data.attrs) else {
         return Err("one destination, one source and a component".to_owned());
     };
-    let mut copies = Copies::new();
     for k in dst.mask.components() {
         let from = read(locations, src, u32::from(*offset) + k, dst.class, false)?;
-        write(locations, dst, k, &from, false, &mut copies)?;
+        write(locations, dst, k, &from, false, copies)?;
     }
-    Ok(copies)
+    Ok(())
 }
 
 /// What a move does to the bits.
@@ -176,60 +173,52 @@ fn raw_move(data: &InstrData) -> Option<Raw> {
     }
 }
 
-fn mov(locations: &Locations<'_>, data: &InstrData, kind: Raw) -> Result<Copies, Problem> {
+fn mov(locations: &Locations<'_>, data: &InstrData, kind: Raw, copies: &mut Copies) -> Result<(), Problem> {
     let ([dst], [src]) = (&data.dsts[..], &data.srcs[..]) else {
         return Err("one destination and one source".to_owned());
     };
     let named = true;
-    let mut copies = Copies::new();
     if let (Raw::Low, SrcOperand::Place(_)) = (&kind, &src.operand)
         && src.class.half
     {
         return Err("the low half of a half register".to_owned());
     }
     let from = read(locations, src, 0, dst.class, named)?;
-    write(locations, dst, 0, &from, named, &mut copies)?;
-    Ok(copies)
+    write(locations, dst, 0, &from, named, copies)?;
+    Ok(())
 }
 
 /// Two moves at once.
-fn both(locations: &Locations<'_>, data: &InstrData) -> Result<Copies, Problem> {
-    let mut copies = Copies::new();
+fn both(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
     for (dst, src) in data.dsts.iter().zip(&data.srcs) {
         let from = read(locations, src, 0, dst.class, true)?;
-        write(locations, dst, 0, &from, true, &mut copies)?;
+        write(locations, dst, 0, &from, true, copies)?;
     }
-    Ok(copies)
+    Ok(())
 }
 
 /// `shr.b` by 16 of a full register to a half one.
-fn high_half(locations: &Locations<'_>, data: &InstrData) -> Option<Result<Copies, Problem>> {
+fn high_half(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Option<Result<(), Problem>> {
     let ([dst], [src, by]) = (&data.dsts[..], &data.srcs[..]) else { return None };
     let plain = is_plain(data) && by.operand == SrcOperand::Immediate(16) && dst.class.half && !src.class.half;
     let place = src.place().filter(|place| plain && !matches!(place, Place::Relative { .. }))?;
     if matches!(place, Place::Array(access) if access.relative) || dst.class.file != src.class.file {
         return None;
     }
-    let copies = || {
-        let from = locations.component(place, src.class, 0, true)?;
-        let to = locations.component(&dst.place, dst.class, 0, true)?;
-        Ok(Copies::from_slice(&[(to.start, Origin::Piece(from.start + 1))]))
-    };
-    Some(copies())
+    let pieces =
+        || Ok([locations.component(place, src.class, 0, true)?, locations.component(&dst.place, dst.class, 0, true)?]);
+    Some(pieces().map(|[from, to]| copies.push((to.start, Origin::Piece(from.start + 1)))))
 }
 
 /// Three `xor.b` that exchange two registers.
-fn exchanged(locations: &Locations<'_>, list: &[Instr]) -> Option<Result<Copies, Problem>> {
+fn exchanged(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> Option<Result<(), Problem>> {
     let (a, b) = exchange(locations.program, list)?;
     let plain = list[..3].iter().all(|&instr| is_plain(&locations.program.instrs[instr]));
     if !plain || a.class != b.class || a.class.file == RegFile::Address {
         return None;
     }
-    let copies = || {
-        let pieces_a = locations.component(&a.place, a.class, 0, true)?;
-        let pieces_b = locations.component(&b.place, b.class, 0, true)?;
-        let to_b = pieces_b.clone().zip(pieces_a.clone().map(Origin::Piece));
-        Ok(pieces_a.zip(pieces_b.map(Origin::Piece)).chain(to_b).collect())
-    };
-    Some(copies())
+    let pieces = [a, b].map(|dst| locations.component(&dst.place, dst.class, 0, true));
+    let [Ok(a), Ok(b)] = pieces else { return pieces.into_iter().find_map(Result::err).map(Err) };
+    copies.extend(a.clone().zip(b.clone().map(Origin::Piece)).chain(b.zip(a.map(Origin::Piece))));
+    Some(Ok(()))
 }

@@ -142,8 +142,8 @@ struct Fact(u32);
 entity_impl!(Fact);
 
 /// One of both programs.
-#[derive(Clone, Copy)]
-enum Side {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Side {
     Target,
     Source,
 }
@@ -284,14 +284,16 @@ impl Here {
         })
     }
 
-    /// The number that a piece of the target holds for certain.
-    pub fn target_number(&self, l: Piece) -> Option<u16> {
-        number(self.held(l).filter_map(|x| self.literal_of(x)))
-    }
-
-    /// The number that a piece of the source holds for certain.
-    pub fn source_number(&self, x: Piece) -> Option<u16> {
-        number(self.list(Side::Source, x).filter_map(|l| self.target_literal(l)))
+    /// The number that a piece of a side holds for certain. (All that it may hold are the same.)
+    pub fn number(&self, side: Side, piece: Piece) -> Option<u16> {
+        let literal = |of_other: Piece| match side {
+            Side::Target => self.literal_of(of_other),
+            Side::Source => self.target_literal(of_other),
+        };
+        self.list(side, piece).find_map(|of_other| match literal(of_other) {
+            Some(Literal::Bits(bits)) => Some(bits),
+            _ => None,
+        })
     }
 
     /// From now on this holds.
@@ -452,12 +454,4 @@ impl Here {
             }
         }
     }
-}
-
-/// The number among literals that are all the same.
-fn number(mut literals: impl Iterator<Item = Literal>) -> Option<u16> {
-    literals.find_map(|literal| match literal {
-        Literal::Bits(bits) => Some(bits),
-        _ => None,
-    })
 }

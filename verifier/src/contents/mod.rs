@@ -23,6 +23,7 @@ mod facts;
 mod failure;
 mod liveness;
 mod location;
+mod moves;
 mod operation;
 mod order;
 mod survey;

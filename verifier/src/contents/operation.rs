@@ -1,6 +1,6 @@
 //! An instruction that stands on both sides: its operands hold the same, so its results are the same.
 
-use super::copies::moved;
+use super::copies::{Copies, moved};
 use super::facts::{Here, Literal, Origin};
 use super::failure::{Failure, Mismatch};
 use super::location::{Locations, Piece, Problem};
@@ -414,6 +414,7 @@ impl Clones {
         if any(|opcode| opcode == Opcode::Setrm) {
             return clones;
         }
+        let mut copies = Copies::new();
         let mut visits = Visits::new(program);
         // A wave that comes to a shared value's definition but once leaves it as it is for lanes that come later.
         let mut is_ssa = |place: &Place, class: RegClass| match *place {
@@ -436,8 +437,11 @@ impl Clones {
             if is_pure(data) && data.dsts.len() == 1 {
                 clones.by_first.entry((data.opcode, first(data, source))).or_default().push(instr);
             }
-            for (to, from) in moved(source, &[instr]).and_then(Result::ok).map(|moved| moved.copies).unwrap_or_default()
-            {
+            copies.clear();
+            if !matches!(moved(source, &[instr], &mut copies), Some(Ok(_))) {
+                continue;
+            }
+            for &(to, from) in &copies {
                 if let Origin::Piece(from) = from {
                     clones.copies.entry(from).or_default().push((instr, to));
                 }

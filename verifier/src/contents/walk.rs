@@ -1,11 +1,11 @@
 //! A walk through the blocks of both programs, side by side, until no more is learnt.
 
 use super::Proof;
-use super::copies::{Copies, Moved, moved, whole};
-use super::facts::{Facts, Here, Origin};
+use super::copies::Copies;
+use super::facts::{Facts, Here, Side};
 use super::failure::{Failure, Site};
 use super::liveness::LiveIn;
-use super::location::{Locations, Piece, Problem, pieces};
+use super::location::{Locations, Piece, Problem};
 use super::operation::Clones;
 use super::survey::Survey;
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -32,14 +32,16 @@ pub(super) struct Walk<'a> {
     /// What is read in each block of the source and of the target, or behind it.
     live: [LiveIn; 2],
     /// Bytes of scratch memory that the shader has itself: nothing else may be there.
-    own_scratch: u32,
+    pub own_scratch: u32,
     /// What is taken for granted.
     assumptions: Vec<&'static str>,
     block: Block,
     /// Position in the layout of the target.
-    position: usize,
+    pub position: usize,
     /// How far both sides have come in the block.
-    at: [usize; 2],
+    pub at: [usize; 2],
+    /// What a step copies.
+    pub copies: Copies,
     name: Option<&'static str>,
 }
 
@@ -86,6 +88,7 @@ impl<'a> Walk<'a> {
             block: target.entry(),
             position: 0,
             at: [0; 2],
+            copies: Copies::new(),
             name: None,
             source: s,
             target: t,
@@ -293,51 +296,10 @@ impl<'a> Walk<'a> {
         if let Some(via) = edge.via {
             self.walk_edge_block(via)?;
         }
-        let copies = self.phi_copies(false, edge.to, edge.index[1])?;
-        self.here.copy_target(&copies);
-        let copies = self.phi_copies(true, edge.to, edge.index[0])?;
-        self.here.copy_source(&copies);
+        self.phis(Side::Target, edge.to, edge.index[1])?;
+        self.phis(Side::Source, edge.to, edge.index[0])?;
         self.here.forget_lane();
         Ok(())
-    }
-
-    /// A block that the target alone has copies something and goes on.
-    fn walk_edge_block(&mut self, via: Block) -> Result<(), Failure> {
-        let list = &self.target.program.blocks[via].instrs;
-        let mut at = 0;
-        while at < list.len() {
-            if let Some(Ok(Moved { copies, instrs })) = moved(&self.target, &list[at..]) {
-                if copies.iter().any(|&(to, _)| self.target.is_shared(to)) {
-                    return Err(self.unsupported("a copy to a shared register on an edge"));
-                }
-                self.here.copy_target(&copies);
-                at += instrs;
-                continue;
-            }
-            let data = &self.target.program.instrs[list[at]];
-            if data.opcode != Opcode::Jump || at + 1 != list.len() {
-                let what = format!("`{}` in {via}, which only the target has", data.opcode.name());
-                return Err(Failure::Changed { site: self.site(), what });
-            }
-            at += 1;
-        }
-        Ok(())
-    }
-
-    fn phi_copies(&self, of_source: bool, block: Block, index: usize) -> Result<Copies, Failure> {
-        let locations = if of_source { &self.source } else { &self.target };
-        let mut copies = Copies::new();
-        for &phi in &locations.program.blocks[block].instrs {
-            let data = &locations.program.instrs[phi];
-            if data.opcode != Opcode::Phi {
-                break;
-            }
-            let (Some(dst), Some(src)) = (data.dsts.first(), data.srcs.get(index)) else {
-                return Err(self.place("a phi without a source for an edge"));
-            };
-            self.piece(whole(locations, dst, src, &mut copies))?;
-        }
-        Ok(copies)
     }
 
     fn run_block(&mut self, block: Block) -> Result<(), Failure> {
@@ -355,9 +317,9 @@ impl<'a> Walk<'a> {
             match (s.first().copied(), t.first().copied()) {
                 (None, None) => return Ok(()),
                 (Some(first), Some(its)) if first == its => {
-                    if let Some(count) = self.target_moves(t)? {
+                    if let Some(count) = self.moves(Side::Target, t)? {
                         self.at[1] += count;
-                        self.at[0] += self.source_moves(s)?.unwrap_or(0);
+                        self.at[0] += self.moves(Side::Source, s)?.unwrap_or(0);
                     } else {
                         self.operation(first, its)?;
                         self.at[0] += 1;
@@ -365,7 +327,7 @@ impl<'a> Walk<'a> {
                     }
                 }
                 // What the target alone has. It still finds what the source is about to write over.
-                (_, Some(its)) if !self.is_ahead(block, its) => match self.target_moves(t)? {
+                (_, Some(its)) if !self.is_ahead(block, its) => match self.moves(Side::Target, t)? {
                     Some(count) => self.at[1] += count,
                     None => {
                         self.clone_of(its)?;
@@ -373,7 +335,7 @@ impl<'a> Walk<'a> {
                     }
                 },
                 // What the source alone has.
-                (Some(first), _) => match self.source_moves(s)? {
+                (Some(first), _) => match self.moves(Side::Source, s)? {
                     Some(count) => self.at[0] += count,
                     None => {
                         self.removed(first)?;
@@ -385,102 +347,21 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Where the source has an instruction.
+    pub(super) fn in_source(&self, instr: Instr) -> Option<(Block, u32)> {
+        self.places.get(instr).copied().flatten()
+    }
+
     /// Whether the source has an instruction further on in the block.
     fn is_ahead(&self, block: Block, instr: Instr) -> bool {
-        let place = (instr.index() < self.source.program.instrs.len()).then(|| self.places[instr]).flatten();
-        place.is_some_and(|(its, at)| its == block && at as usize > self.at[0])
+        self.in_source(instr).is_some_and(|(its, at)| its == block && at as usize > self.at[0])
     }
 
     /// Whether the source has come past a definition, on every way.
     pub(super) fn is_computed(&self, instr: Instr) -> bool {
-        self.places[instr].is_some_and(|(block, at)| {
+        self.in_source(instr).is_some_and(|(block, at)| {
             if block == self.block { (at as usize) < self.at[0] } else { self.dominators.dominates(block, self.block) }
         })
-    }
-
-    /// Steps over instructions of the target that only copy. Returns how many.
-    fn target_moves(&mut self, list: &[Instr]) -> Result<Option<usize>, Failure> {
-        let Some(&instr) = list.first() else { return Ok(None) };
-        let data = &self.target.program.instrs[instr];
-        let is_known = instr.index() < self.source.program.instrs.len() && self.places[instr].is_some();
-        match data.opcode {
-            Opcode::SpillMacro | Opcode::ReloadMacro => {}
-            Opcode::Stp | Opcode::Ldp if !is_known => {}
-            _ => {
-                let Some(moved) = moved(&self.target, list) else { return Ok(None) };
-                let Moved { copies, instrs } = self.piece_at(moved, data)?;
-                self.here.copy_target(&copies);
-                return Ok(Some(instrs));
-            }
-        }
-        let copies = self.slot_access(data, false)?;
-        self.here.copy_target(&copies);
-        Ok(Some(1))
-    }
-
-    /// The same of the source.
-    fn source_moves(&mut self, list: &[Instr]) -> Result<Option<usize>, Failure> {
-        let Some(&instr) = list.first() else { return Ok(None) };
-        let data = &self.source.program.instrs[instr];
-        if !matches!(data.opcode, Opcode::SpillMacro | Opcode::ReloadMacro) {
-            let Some(moved) = moved(&self.source, list) else { return Ok(None) };
-            let Moved { copies, instrs } = self.piece_at(moved, data)?;
-            self.here.copy_source(&copies);
-            return Ok(Some(instrs));
-        }
-        let copies = self.slot_access(data, true)?;
-        self.here.copy_source(&copies);
-        Ok(Some(1))
-    }
-
-    /// The copies that a spill, a reload, or an access that one has become makes.
-    fn slot_access(&self, data: &InstrData, of_source: bool) -> Result<Copies, Failure> {
-        let locations = if of_source { &self.source } else { &self.target };
-        let unknown = || self.place("an access to a slot whose place is not known");
-        let pieces_of = |src: &Src| {
-            let place = src.place().ok_or_else(unknown)?;
-            self.piece(locations.component(place, src.class, 0, true))
-        };
-        let memory = data.memory().ok_or_else(unknown)?;
-        let is_store = matches!(data.opcode, Opcode::SpillMacro | Opcode::Stp);
-        let offset = match (is_store, data.srcs.get(1).map(|src| src.operand)) {
-            (true, _) => memory.offset,
-            (false, Some(SrcOperand::Immediate(offset))) => offset as i32,
-            _ => return Err(unknown()),
-        };
-        let base = pieces_of(data.srcs.first().ok_or_else(unknown)?)?;
-        let number = |piece: Piece| {
-            let known = if of_source { self.here.source_number(piece) } else { self.here.target_number(piece) };
-            let what = "the base register of an access to a slot does not hold a known number";
-            known.map(u32::from).ok_or_else(|| self.place(what))
-        };
-        let base = number(base.start)? | number(base.start + 1)? << 16;
-        let address = base.checked_add_signed(offset).ok_or_else(unknown)?;
-        let (place, class, mask) = if is_store {
-            let src = data.srcs.get(1).ok_or_else(unknown)?;
-            (src.place().ok_or_else(unknown)?, src.class, src.mask)
-        } else {
-            let dst = data.dsts.first().ok_or_else(unknown)?;
-            (&dst.place, dst.class, dst.mask)
-        };
-        if memory.space.is_some_and(|space| space != AddressSpace::Scratch) {
-            return Err(unknown());
-        }
-        if address < self.own_scratch {
-            return Err(self.place("a slot in scratch memory that the shader has for itself"));
-        }
-        let bytes = 2 * pieces(class);
-        let mut copies = Copies::new();
-        for k in mask.components() {
-            let slot = self.piece(locations.scratch(address + k * bytes, bytes))?;
-            let register = self.piece(locations.component(place, class, k, false))?;
-            if is_store {
-                copies.extend(slot.zip(register.map(Origin::Piece)));
-            } else {
-                copies.extend(register.zip(slot.map(Origin::Piece)));
-            }
-        }
-        Ok(copies)
     }
 
     pub(super) fn source_name(&self, x: Piece) -> String {
@@ -498,19 +379,12 @@ impl<'a> Walk<'a> {
         Failure::Place { site: self.site(), what: what.to_owned() }
     }
 
-    fn unsupported(&self, what: &str) -> Failure {
+    pub(super) fn unsupported(&self, what: &str) -> Failure {
         Failure::Unsupported { site: self.site(), what: what.to_owned() }
     }
 
     pub(super) fn piece<T>(&self, result: Result<T, Problem>) -> Result<T, Failure> {
         result.map_err(|what| Failure::Place { site: self.site(), what })
-    }
-
-    fn piece_at<T>(&self, result: Result<T, Problem>, data: &InstrData) -> Result<T, Failure> {
-        result.map_err(|what| Failure::Place {
-            site: Site { block: self.position, instr: Some((self.at[1], data.opcode.name())) },
-            what,
-        })
     }
 }
 

@@ -27,10 +27,12 @@ pub struct Layers {
     state: State,
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     /// No layer was made yet.
     First,
+    /// One was made, with all that is hidden.
+    Second,
     /// There are deeper ones.
     Between,
     /// The last one was made: nothing was unknown in it, or too much is not.
@@ -83,8 +85,17 @@ impl Layers {
     pub fn next(&mut self, terms: &mut Terms, depth: usize) -> Option<SmallVec<[Term; 4]>> {
         for _ in 0..depth {
             match self.state {
-                State::First => self.state = State::Between,
-                State::Between => self.open(terms),
+                State::First => self.state = State::Second,
+                State::Second => {
+                    self.state = State::Between;
+                    if !self.settle(terms) {
+                        self.open(terms);
+                    }
+                }
+                State::Between => {
+                    self.open(terms);
+                    self.settle(terms);
+                }
                 State::Last => break,
             }
         }
@@ -96,8 +107,8 @@ impl Layers {
         Some(roots.into_iter().map(|root| self.replace(terms, root, &mut done)).collect())
     }
 
-    /// Opens all that the last layer took as unknown.
-    fn open(&mut self, terms: &Terms) {
+    /// What is in a layer, and what of that is taken as unknown.
+    fn frontier(&self, terms: &Terms) -> (FxHashSet<Term>, Vec<Term>) {
         let (mut visited, mut closed) = (FxHashSet::default(), Vec::new());
         let mut work = self.roots.to_vec();
         while let Some(term) = work.pop() {
@@ -111,6 +122,36 @@ impl Layers {
             }
         }
         closed.retain(|term| self.seen.contains(term));
+        (visited, closed)
+    }
+
+    /// Opens what is made of nothing but what is in the layer anyway: a comparison of two terms in it, say. The question then
+    /// knows more, of no more. Whether there was any.
+    fn settle(&mut self, terms: &mut Terms) -> bool {
+        let mut any = false;
+        loop {
+            let (visited, mut closed) = self.frontier(terms);
+            closed.retain(|&term| {
+                let node = terms.node(term);
+                is_easy(terms, term) && node.args.iter().all(|&arg| is_within(terms, &visited, arg, WITHIN))
+            });
+            if closed.is_empty() || visited.len() > LARGE {
+                return any;
+            }
+            any = true;
+            for term in closed {
+                self.opened.insert(term);
+                if terms.node(term).op == Op::Add {
+                    let other = terms.not(terms.width(term), term);
+                    self.opened.insert(other);
+                }
+            }
+        }
+    }
+
+    /// Opens all that the last layer took as unknown.
+    fn open(&mut self, terms: &Terms) {
+        let (visited, closed) = self.frontier(terms);
         if closed.is_empty() || visited.len() > LARGE {
             self.state = State::Last;
         }
@@ -147,6 +188,28 @@ impl Layers {
             }
         }
         done[&root]
+    }
+}
+
+/// So many operations may be between a term and those of a layer that it is made of.
+const WITHIN: u8 = 3;
+
+/// Whether a term is made of others, by few operations.
+fn is_within(terms: &Terms, others: &FxHashSet<Term>, term: Term, operations: u8) -> bool {
+    others.contains(&term)
+        || terms.as_constant(term).is_some()
+        || operations > 0
+            && is_easy(terms, term)
+            && terms.node(term).args.iter().all(|&arg| is_within(terms, others, arg, operations - 1))
+}
+
+/// Whether solvers know what to do with an operation.
+fn is_easy(terms: &Terms, term: Term) -> bool {
+    let node = terms.node(term);
+    match node.op {
+        Op::Mul => terms.as_constant(node.args[0]).is_some(),
+        Op::Udiv | Op::Urem | Op::UmulHigh | Op::SmulHigh | Op::Float(_) | Op::Apply(_) | Op::Variable(_) => false,
+        _ => true,
     }
 }
 

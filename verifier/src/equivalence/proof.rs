@@ -125,6 +125,7 @@ impl Oracle for Engine<'_> {
         match self.side {
             Side::Source => {
                 let bits = self.sweeper.with_products(terms, bits);
+                let bits = self.sweeper.with_numbers(terms, bits);
                 self.sweeper.learn(terms, bits);
                 let bits = self.sweeper.close(terms, bits);
                 self.sweeper.learn(terms, low);

@@ -35,16 +35,35 @@ const CANDIDATES: usize = 16;
 type Candidates = SmallVec<[Term; 4]>;
 
 /// Terms of the source are at most so many operations deep, beneath which they are opaque.
-const DEEP: u8 = 6;
+const DEEP: u8 = 4;
 
 /// Those of the target that the source does not have may be this deep: they are on their way to one that it has.
 const DEEP_ALONE: u8 = 24;
 
 /// How many layers deeper each look at a pair goes.
-const LOOKS: [usize; 7] = [1, 1, 2, 4, 8, 16, 32];
+const LOOKS: [usize; 8] = [1, 1, 1, 2, 4, 8, 16, 32];
 
-/// After so many questions without an answer, what need not hold is tried less hard.
-const PATIENCE: usize = 8;
+/// So many of these where little effort is made.
+const LOW_LOOKS: usize = 3;
+
+/// So much of the limit of time may go, by the solver's measure, to questions that need no answer and get none: a quarter.
+const PER_MILLISECOND: u64 = 1_200;
+
+/// What it costs to write down a node, in the solver's measure.
+const PER_NODE: u64 = 500;
+
+/// No question gets less, before it is made harder.
+const LEAST: u64 = 125_000;
+
+/// How hard to try.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// The solver is not asked.
+    None,
+    /// There is little hope.
+    Low,
+    High,
+}
 
 /// Finds out what is equal.
 pub struct Sweeper<'a> {
@@ -72,8 +91,8 @@ pub struct Sweeper<'a> {
     pub lemmas: BTreeSet<&'static str>,
     /// Questions put to the solver.
     pub queries: usize,
-    /// Of these, without an answer.
-    in_vain: usize,
+    /// What is left of [`most_spare`](Self::most_spare).
+    spare: u64,
     /// Whether goals were shown to hold under assumptions.
     shown: FxHashMap<(Vec<Term>, Term), bool>,
     /// Whether the limit of time has been reached.
@@ -83,7 +102,7 @@ pub struct Sweeper<'a> {
 impl<'a> Sweeper<'a> {
     /// Knows nothing yet.
     pub fn new(solver: &'a mut dyn Solver, limits: Limits) -> Self {
-        Self {
+        let mut new = Self {
             solver,
             limits,
             start: ThreadTime::now(),
@@ -98,10 +117,12 @@ impl<'a> Sweeper<'a> {
             seeker: None,
             lemmas: BTreeSet::new(),
             queries: 0,
-            in_vain: 0,
+            spare: 0,
             shown: FxHashMap::default(),
             late: false,
-        }
+        };
+        new.spare = new.most_spare();
+        new
     }
 
     /// Begins a segment.
@@ -204,15 +225,28 @@ impl<'a> Sweeper<'a> {
                 return product;
             }
         }
-        if let Some(found) = self.equal_to_one(terms, term, candidates) {
+        // What is the same on all samples is a number, or, more often, only seldom another one.
+        let constant = self.constant_on_samples(terms, term);
+        let effort = if constant.is_some() { Effort::Low } else { Effort::High };
+        if let Some(constant) = constant
+            && let Some(found) = self.equal_to_one(terms, term, smallvec![constant], effort)
+        {
             return found;
         }
-        let constant = self.constant_on_samples(terms, term);
-        constant.and_then(|constant| self.equal_to_one(terms, term, smallvec![constant])).unwrap_or(term)
+        self.equal_to_one(terms, term, candidates, effort).unwrap_or(term)
+    }
+
+    /// A term of the source, or the number that it is.
+    pub fn with_numbers(&mut self, terms: &mut Terms, term: Term) -> Term {
+        if self.scouting || self.known.contains(&term) || terms.as_constant(term).is_some() || terms.width(term) == 1 {
+            return term;
+        }
+        let Some(constant) = self.constant_on_samples(terms, term) else { return term };
+        self.equal_to_one(terms, term, smallvec![constant], Effort::None).unwrap_or(term)
     }
 
     /// The first of some terms that is shown to be equal. All of them get a short look before any gets a long one.
-    fn equal_to_one(&mut self, terms: &mut Terms, term: Term, mut others: Candidates) -> Option<Term> {
+    fn equal_to_one(&mut self, terms: &mut Terms, term: Term, mut others: Candidates, effort: Effort) -> Option<Term> {
         let mut pairs = SmallVec::<[(Term, Layers); 4]>::new();
         others.sort_by_key(|&other| std::cmp::Reverse(likeness(terms, term, other)));
         for other in others {
@@ -222,18 +256,19 @@ impl<'a> Sweeper<'a> {
                 None => pairs.push((other, Layers::of_pair(terms, term, other))),
             }
         }
-        for (look, depth) in LOOKS.into_iter().enumerate() {
+        let looks = if effort == Effort::High { LOOKS.len() } else { LOW_LOOKS };
+        for (look, depth) in LOOKS.into_iter().enumerate().take(looks) {
             // Of many that agree on all samples most differ on others.
-            pairs.truncate(if look == 0 { CANDIDATES } else { 4 >> look.min(2) });
+            pairs.truncate(if look == 0 { CANDIDATES } else { 8 >> look.min(3) });
             let mut at = 0;
             while let Some((other, layers)) = pairs.get_mut(at) {
                 let other = *other;
                 let shown = match layers.next(terms, depth) {
-                    Some(pair) => self.are_equal(terms, pair[0], pair[1], look),
+                    Some(pair) => self.are_equal(terms, pair[0], pair[1], look, effort),
                     None => Some(false),
                 };
                 if let Some(shown) = shown {
-                    if !self.late {
+                    if !self.late && (shown || effort != Effort::None) {
                         self.asked.insert((term.min(other), term.max(other)), shown);
                     }
                     if shown {
@@ -249,25 +284,50 @@ impl<'a> Sweeper<'a> {
     }
 
     /// Whether two terms of a layer are equal, or not to be shown to be: `None` if they may differ, and the next layer may know more.
-    fn are_equal(&mut self, terms: &mut Terms, a: Term, b: Term, look: usize) -> Option<bool> {
-        if a == b || terms.are_same_by_table(a, b) {
+    fn are_equal(&mut self, terms: &mut Terms, a: Term, b: Term, look: usize, effort: Effort) -> Option<bool> {
+        if a == b {
             return Some(true);
         }
         if self.differ(terms, a, b) {
             return None;
         }
+        if terms.are_same_by_table(a, b) {
+            return Some(true);
+        }
+        if effort == Effort::None {
+            return None;
+        }
         let goal = terms.eq(terms.width(a), a, b);
-        let mut budget = self.limits.query;
-        budget.rlimit >>= 2 * look.min(2);
-        if self.in_vain >= PATIENCE {
-            budget.rlimit /= 8;
+        // To write a question down takes time, too.
+        let nodes = Query { assumptions: Vec::new(), goal }.nodes(terms).map_or(u64::MAX, |nodes| nodes.len() as u64);
+        let written = nodes.saturating_mul(PER_NODE);
+        let shift = 2 * look.saturating_sub(1).min(2) + if effort == Effort::Low { 2 } else { 0 };
+        let most = (self.spare / 4).max(LEAST);
+        if written > most >> shift.min(2) {
+            return Some(false);
         }
+        let budget = Budget { rlimit: most.min(self.limits.query.rlimit) >> shift, ..self.limits.query };
         match self.answer(terms, &[], goal, budget) {
-            Answer::Valid => Some(true),
-            Answer::Invalid(_) => None,
+            Answer::Valid => {
+                self.spare = (self.spare + LEAST).min(self.most_spare());
+                Some(true)
+            }
+            Answer::Invalid(_) => {
+                self.spare = self.spare.saturating_sub(written);
+                None
+            }
             // With more in it, it is no easier.
-            Answer::Unknown(_) => Some(false),
+            Answer::Unknown(_) => {
+                self.spare = self.spare.saturating_sub(budget.rlimit + written);
+                Some(false)
+            }
         }
+    }
+
+    /// What questions may cost that need no answer and get none, in the solver's measure. One gets a quarter of what is left of
+    /// it, so a long program with many of them is not held up by them.
+    fn most_spare(&self) -> u64 {
+        self.limits.time.as_millis() as u64 * PER_MILLISECOND
     }
 
     /// Whether two terms differ on a sample.
@@ -341,7 +401,6 @@ impl<'a> Sweeper<'a> {
         self.queries += 1;
         let query = Query { assumptions: assumptions.to_vec(), goal };
         let answer = self.solver.ask(terms, &query, &budget);
-        self.in_vain += usize::from(matches!(answer, Answer::Unknown(_)));
         answer
     }
 

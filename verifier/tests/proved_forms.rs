@@ -311,6 +311,94 @@ fn a_shared_register_that_some_lanes_leave_undefined() {
     assert!(proof.is_err(), "{proof:?}");
 }
 
+/// Those that went past a loop wait for those that ran it, and write together with them.
+#[test]
+fn a_shared_register_that_lanes_write_who_come_from_a_loop_and_from_elsewhere() {
+    let begin = format!(
+        "{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,5,0x5]
+        cmps.u.lt pp0.x, r0.x, imm[0.000000,3,0x3]\nbr pp0.x"
+    );
+    let body = "add.u r1.x, r1.x, imm[0.000000,1,0x1]
+        cmps.u.lt pp0.x, r1.x, imm[0.000000,9,0x9]\nbr pp0.x";
+    let through = "mov.u32u32 sr48.x, r1.x\nmov.u32u32 r1.x, sr48.x\n";
+    let with = |past: &str, both: &str| {
+        let (past, both) = (format!("{past}jump"), format!("{both}{STORE}"));
+        program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), ("jump", &[5]), (&past, &[5]), (&both, &[])])
+    };
+    let (source, target) = (with(through, ""), with("", through));
+    assert!(prove(&source, &source).is_ok());
+    assert!(prove(&target, &target).is_ok());
+    assert!(differ(&source, &target));
+    let proof = prove(&source, &target);
+    assert!(proof.is_err(), "{proof:?}");
+}
+
+/// What those do who went past a loop, lanes see who come from it, in the order of the blocks.
+#[test]
+fn what_lanes_do_that_went_past_a_loop() {
+    let begin = format!(
+        "{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,5,0x5]\nmov.u32u32 r1.y, imm[0.000000,0,0x0]
+        mov.u32u32 sr48.x, imm[0.000000,1,0x1]
+        cmps.u.lt pp0.x, r0.x, imm[0.000000,3,0x3]\nbr pp0.x"
+    );
+    let body = "add.u r1.x, r1.x, imm[0.000000,1,0x1]
+        cmps.u.lt pp0.x, r1.x, imm[0.000000,9,0x9]\nbr pp0.x";
+    let unproved = |source: &Snapshot, target: &Snapshot| {
+        assert!(differ(source, target));
+        let proof = prove(source, target);
+        assert!(proof.is_err(), "{proof:?}");
+    };
+
+    // A shared register.
+    let with = |behind: &str, past: &str, both: &str| {
+        let behind = format!("{behind}\njump");
+        let past = format!("mov.u32u32 sr48.x, imm[0.000000,2,0x2]\n{past}\njump");
+        let both = format!("{both}\n{STORE}");
+        program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), (&behind, &[5]), (&past, &[5]), (&both, &[])])
+    };
+    let source = with("", "", "mov.u32u32 r1.x, sr48.x");
+    let target = with("mov.u32u32 r1.x, imm[0.000000,1,0x1]", "mov.u32u32 r1.x, imm[0.000000,2,0x2]", "");
+    unproved(&source, &target);
+
+    // Memory: one side loads what the other stores, before or after.
+    let load = "ldib r1.x, imm[0.000000,0,0x0], r1.y, imm[0.000000,0,0x0] // {type=u32, components=1, space=ssbo, coords=1}\njump";
+    let store = "stib imm[0.000000,0,0x0], r1.y, imm[0.000000,0,0x0], r0.x // {type=u32, components=1, space=ssbo, coords=1}\njump";
+    let loads_first = program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), (load, &[5]), (store, &[5]), (STORE, &[])]);
+    let stores_first = program(0, &[(&begin, &[2, 3]), (body, &[2, 4]), (store, &[5]), (load, &[5]), (STORE, &[])]);
+    assert!(prove(&loads_first, &loads_first).is_ok());
+    assert!(prove(&stores_first, &stores_first).is_ok());
+    unproved(&loads_first, &stores_first);
+    unproved(&stores_first, &loads_first);
+
+    // Both store.
+    let behind = "stib imm[0.000000,0,0x0], r1.y, imm[0.000000,0,0x0], r1.x // {type=u32, components=1, space=ssbo, coords=1}\njump";
+    let one = program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), (behind, &[5]), (store, &[5]), ("end", &[])]);
+    let other = program(0, &[(&begin, &[2, 3]), (body, &[2, 4]), (store, &[5]), (behind, &[5]), ("end", &[])]);
+    assert!(prove(&one, &one).is_ok());
+    unproved(&one, &other);
+}
+
+/// Lanes that leave an inner loop as one, and the outer one with it, may leave that in different iterations.
+#[test]
+fn a_shared_register_behind_an_outer_loop_that_lanes_leave_from_an_inner_one() {
+    // Whoever is told so by its number runs the inner loop and leaves both; the others go on.
+    let begin = format!("{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,0,0x0]\njump");
+    let outer = "add.u r1.x, r1.x, imm[0.000000,1,0x1]
+        mov.u32u32 r1.y, imm[0.000000,0,0x0]
+        cmps.u.ge pp0.x, r1.x, r0.x\nbr pp0.x";
+    let inner = "add.u r1.y, r1.y, imm[0.000000,1,0x1]
+        cmps.u.lt pp0.x, r1.y, imm[0.000000,3,0x3]\nbr pp0.x";
+    let with = |last: &str| {
+        let last = format!("{last}{STORE}");
+        program(0, &[(&begin, &[2]), (outer, &[3, 4]), (inner, &[3, 5]), ("jump", &[2]), (&last, &[])])
+    };
+    let (source, target) = (with(""), with("mov.u32u32 sr48.x, r1.x\nmov.u32u32 r1.x, sr48.x\n"));
+    assert!(prove(&source, &source).is_ok());
+    assert!(differ(&source, &target));
+    let proof = prove(&source, &target);
+    assert!(proof.is_err(), "{proof:?}");
+}
+
 /// Random changes to what is proved by these ways.
 #[test]
 fn changed_pairs_are_not_proved() {

@@ -6,7 +6,7 @@
 //! elsewhere ([`Partners`]). Events that make a version of a memory come in the source's order, all of them.
 
 use super::sweep::Side;
-use crate::symbolic::{Cut, Event, EventKind, Site};
+use crate::symbolic::{Cut, Event, EventKind, Site, Slot};
 use crate::terms::Term;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -46,7 +46,7 @@ impl Events {
                 && other.args == event.args
                 && other.results == event.results
         };
-        self.list.iter().find(same).map(|happened| happened.results.clone()).filter(|_| !makes_version(event.kind))
+        self.list.iter().find(same).map(|happened| happened.results.clone()).filter(|_| event.kind.version().is_none())
     }
 
     /// Whether an event of the target is this one.
@@ -64,7 +64,7 @@ impl Events {
         };
         let partner = partners.of.get(&event.site).copied();
         let is_partner = |at: usize| partner.is_none_or(|partner| partner == self.list[at].event.site);
-        if makes_version(event.kind) {
+        if event.kind.version().is_some() {
             let next = self.next.get(&event.kind).copied().unwrap_or(0);
             let of_kind = self.list.iter().enumerate().filter(|(_, happened)| happened.event.kind == event.kind);
             let found = of_kind.map(|(at, _)| at).nth(next);
@@ -82,7 +82,7 @@ impl Events {
     /// An event of the target is this one.
     pub fn take(&mut self, at: usize, event: &Event, partners: &mut Partners) {
         self.taken.insert(at);
-        if makes_version(event.kind) {
+        if event.kind.version().is_some() {
             *self.next.entry(event.kind).or_default() += 1;
         }
         partners.of.insert(event.site, self.list[at].event.site);
@@ -91,17 +91,12 @@ impl Events {
     /// An event of the source that makes a version, and that the target has not had.
     pub fn left_over(&self) -> Option<&Event> {
         let mut counts: FxHashMap<EventKind, usize> = FxHashMap::default();
-        self.list.iter().map(|happened| &happened.event).filter(|event| makes_version(event.kind)).find(|event| {
+        self.list.iter().map(|happened| &happened.event).filter(|event| event.kind.version().is_some()).find(|event| {
             let count = counts.entry(event.kind).or_default();
             *count += 1;
             *count > self.next.get(&event.kind).copied().unwrap_or(0)
         })
     }
-}
-
-/// Whether others see it.
-fn makes_version(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Memory(_) | EventKind::Constants)
 }
 
 /// Which event of the source each of the target is, by their sites; for all segments of a round.
@@ -111,9 +106,43 @@ pub struct Partners {
     /// The segments in which an event happens.
     in_source: FxHashMap<Site, BTreeSet<Cut>>,
     in_target: FxHashMap<Site, BTreeSet<Cut>>,
+    /// The events in each block that make versions, and those of the round before.
+    versions: FxHashMap<Made, BTreeSet<Site>>,
+    before: FxHashMap<Made, BTreeSet<Site>>,
+    /// How many of others there were in the segment.
+    others: FxHashMap<(Side, Slot), usize>,
 }
 
+/// A block of one of the programs, by its position, and a memory.
+type Made = (Side, u32, Slot);
+
 impl Partners {
+    /// Begins a round.
+    pub fn begin(&mut self) {
+        let before = std::mem::take(&mut self.versions);
+        *self = Self { before, ..Self::default() };
+    }
+
+    /// Begins a segment.
+    pub fn begin_segment(&mut self) {
+        self.others.clear();
+    }
+
+    /// Whether other events were found in this round than in the one before.
+    pub fn has_changed(&self) -> bool {
+        self.versions != self.before
+    }
+
+    /// Other lanes run a block. How many events of others there were by then in this segment that made versions of a memory, if there are some
+    /// in the block. Each event is counted where it is not the lane's own, and has its place among the others where it is: so if all
+    /// segments count alike, both programs have all of them in the same order.
+    pub fn done_by_others(&mut self, side: Side, block: u32, version: Slot) -> Option<usize> {
+        let here = self.before.get(&(side, block, version))?.len();
+        let done = self.others.entry((side, version)).or_default();
+        *done += here;
+        Some(*done)
+    }
+
     /// An event happens in a segment.
     pub fn note(&mut self, side: Side, event: &Event, cut: Cut) {
         let segments = match side {
@@ -121,6 +150,9 @@ impl Partners {
             Side::Target => &mut self.in_target,
         };
         segments.entry(event.site).or_default().insert(cut);
+        if let Some(version) = event.kind.version() {
+            self.versions.entry((side, event.setting.block, version)).or_default().insert(event.site);
+        }
     }
 
     /// An event of the target in which other lanes meet than in that of the source, by their sites.

@@ -10,7 +10,8 @@ use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
 use crate::solver::Solver;
 use crate::symbolic::{
-    Code, Cut, Event, EventKind, Facts, Goal, Oracle, Run, Slot, UNIFORM, Value, is_helper, run, slot, version_name,
+    Code, Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Slot, UNIFORM, Value, is_helper, leave_as_one, run,
+    slot, version_name,
 };
 use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -51,8 +52,10 @@ struct Engine<'a> {
     /// From which address on a lane's own memory is like registers, and why it is not.
     own_from: Option<u32>,
     lost: Option<&'static str>,
-    /// A memory turned out to hold poison.
-    found_poison: bool,
+    /// Where lanes go from each cut point, and whether some do and others do not.
+    goals: FxHashMap<(Side, Cut), Goals>,
+    /// What was found out in this round is not what was assumed in it.
+    surprised: bool,
     /// The source has no meaning, whatever the input.
     vacuous: bool,
     counted: usize,
@@ -63,6 +66,30 @@ impl Engine<'_> {
         if self.failure.is_none() {
             self.failure = Some(what());
         }
+    }
+
+    /// Where lanes go from a cut point. What was once found to be so is never taken back, so there is an end.
+    fn learn_goals(&mut self, terms: &Terms, side: Side, run: &Run) {
+        let known = self.goals.entry((side, self.cut)).or_default();
+        for (goal, part) in run.goals(terms, &self.facts) {
+            match known.iter_mut().find(|known| known.0 == goal) {
+                Some(known) => {
+                    self.surprised |= part && !known.1;
+                    known.1 |= part;
+                }
+                None => {
+                    self.surprised = true;
+                    known.push((goal, part));
+                }
+            }
+        }
+    }
+
+    /// Forgets what was assumed of cut points: with more locations there may be a larger relation.
+    fn forget(&mut self) {
+        self.headers.iter_mut().for_each(Header::forget);
+        self.behind.iter_mut().for_each(|behind| *behind = Behind::default());
+        self.goals.clear();
     }
 
     /// Whether, where `path` holds and the source's value is defined, the target's is too and is the same.
@@ -161,6 +188,26 @@ impl Oracle for Engine<'_> {
         value
     }
 
+    fn goals(&self, cut: Cut) -> &[(Goal, bool)] {
+        self.goals.get(&(self.side, cut)).map_or(&[], |goals| goals)
+    }
+
+    fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<Value> {
+        let (side, cut) = (self.side, self.cut);
+        if slot::is_version(slot) {
+            let done = self.partners.done_by_others(side, block, slot)?;
+            let name = terms.name(&format!("{} behind {done} of others from {cut:?}", version_name(slot)));
+            let bits = terms.variable(32, name);
+            return Some(Value::defined(terms, bits));
+        }
+        let mut variable = |what: &str, width: u32| {
+            let name =
+                terms.name(&format!("{UNIFORM}{what} of {side:?} {slot} behind block {block} of others from {cut:?}"));
+            terms.variable(width, name)
+        };
+        Some(Value { bits: variable("bits", 32), poison: [variable("low poison", 1), variable("high poison", 1)] })
+    }
+
     fn own_from(&self) -> Option<u32> {
         self.own_from
     }
@@ -177,7 +224,7 @@ impl Oracle for Engine<'_> {
         let never = terms.as_constant(event.path) == Some(0);
         if self.side == Side::Source {
             // Where a lane comes to a block on one way only, nobody comes there on another with other operands.
-            if event.alone
+            if event.setting.alone
                 && let Some(results) = self.events.same(&event)
             {
                 return results;
@@ -189,7 +236,7 @@ impl Oracle for Engine<'_> {
                 && terms.as_constant(stored.poison[0]) != Some(0)
             {
                 self.poisonous.insert(space);
-                self.found_poison = true;
+                self.surprised = true;
             }
             for term in event.args.iter().map(|arg| arg.bits).chain([event.path]).chain(results.iter().copied()) {
                 self.sweeper.learn(terms, term);
@@ -222,7 +269,13 @@ impl Oracle for Engine<'_> {
             let source = self.events.get(at).event.clone();
             self.counted += 1;
             let same_path = terms.eq(1, source.path, event.path);
-            let differs = if !self.sweeper.holds(terms, &self.assumptions, same_path) {
+            let same_before = match (source.setting.before, event.setting.before) {
+                (Some(source), Some(target)) => terms.eq(32, source, target),
+                _ => terms.constant(1, 1),
+            };
+            let differs = if !self.sweeper.holds(terms, &self.assumptions, same_before) {
+                Some("what is in memory before".to_owned())
+            } else if !self.sweeper.holds(terms, &self.assumptions, same_path) {
                 Some(format!("its path {} for {}", terms.brief(event.path), terms.brief(source.path)))
             } else {
                 let args = || source.args.iter().zip(&event.args);
@@ -348,7 +401,8 @@ pub(super) fn prove<S: Code, T: Code>(
         failure: None,
         own_from,
         lost: None,
-        found_poison: false,
+        goals: FxHashMap::default(),
+        surprised: false,
         vacuous: false,
         counted: 0,
     };
@@ -357,7 +411,7 @@ pub(super) fn prove<S: Code, T: Code>(
     engine.sweeper.products = products;
     let mut last = loops == 0;
     for round in 1..=ROUNDS {
-        engine.partners = Partners::default();
+        engine.partners.begin();
         engine.failure = None;
         engine.counted = 0;
         engine.last = last;
@@ -379,7 +433,7 @@ pub(super) fn prove<S: Code, T: Code>(
         }
         if engine.sweeper.scouting {
             engine.sweeper.scouting = false;
-            engine.headers.iter_mut().for_each(Header::forget);
+            engine.forget();
             continue;
         }
         if !last {
@@ -436,17 +490,17 @@ fn one_round<S: Code, T: Code>(
             let (goal, path) = (segment.source.transitions[i].goal, segment.source.transitions[i].path);
             match goal {
                 Goal::Header(number) => {
-                    let loops = &source.graph().loops;
-                    let (back, mixed) = match cut {
-                        Cut::Entry => (false, false),
+                    let there = source.graph().loops[number as usize].header;
+                    let back = match cut {
+                        Cut::Entry => false,
                         Cut::Header(from) => {
-                            let (own, there) = (&loops[from as usize], &loops[number as usize]);
-                            // Lanes that have left a loop one after the other are not in the same iteration of it.
-                            let leaves = !own.contains(there.header);
-                            let one_by_one = leaves && !segment.source.goes_as_one(from, terms, &engine.facts);
-                            (there.contains(own.header), one_by_one)
+                            let own = source.graph().loops[from as usize].header;
+                            source.graph().loops[number as usize].contains(own)
                         }
                     };
+                    // Lanes that have left a loop one after the other are not in the same iteration of it.
+                    let goals = |cut| engine.goals.get(&(Side::Source, cut)).map_or(&[][..], |goals| goals);
+                    let mixed = !leave_as_one(source.graph(), cut, there, &goals);
                     let terms_there = arrive(source, target, &mut segment, i, number, terms, engine);
                     let way = Way { terms: terms_there, back, mixed };
                     ways.entry(number).or_default().push(way);
@@ -471,7 +525,8 @@ fn one_round<S: Code, T: Code>(
             }
         }
     }
-    let mut changed = std::mem::take(&mut engine.found_poison);
+    let mut changed =
+        std::mem::take(&mut engine.surprised) | (!engine.headers.is_empty() && engine.partners.has_changed());
     if engine.sweeper.scouting {
         engine.behind.iter_mut().for_each(|behind| *behind = Behind::default());
     }
@@ -482,8 +537,7 @@ fn one_round<S: Code, T: Code>(
     let has_new = |(number, header): (usize, &Header)| ways.contains_key(&(number as u32)) && header.has_new();
     let has_new = engine.headers.iter().enumerate().any(has_new);
     if has_new && !engine.sweeper.scouting {
-        engine.headers.iter_mut().for_each(Header::forget);
-        engine.behind.iter_mut().for_each(|behind| *behind = Behind::default());
+        engine.forget();
         return Ok((true, reached.len()));
     }
     if engine.sweeper.scouting {
@@ -516,6 +570,7 @@ fn both<S: Code, T: Code>(
     engine.cut = cut;
     engine.behind.iter_mut().for_each(Behind::begin);
     engine.events = Events::default();
+    engine.partners.begin_segment();
     engine.assumptions.clear();
     engine.obligations.clear();
     engine.sweeper.begin();
@@ -531,6 +586,11 @@ fn both<S: Code, T: Code>(
     });
     engine.facts = facts;
     let (source, target) = target?;
+    if !engine.headers.is_empty() {
+        for (side, run) in [(Side::Source, &source), (Side::Target, &target)] {
+            engine.learn_goals(terms, side, run);
+        }
+    }
     if let Some(event) = engine.events.left_over() {
         let what = format!("the target has no `{}` like that of the source (site {})", event.what, event.site);
         engine.fail(|| what);

@@ -433,7 +433,7 @@ impl Domain for Concrete {
             let x = if sign { signed(w, a) as i32 as f64 } else { a as u32 as f64 };
             narrow(to, rounding, x)
         } else {
-            from_int64(sign, to, rounding, a)
+            from_int64(sign, to, rounding, if sign { signed(w, a) as u64 } else { a })
         }
     }
     #[inline(always)]

@@ -68,6 +68,8 @@ pub struct Graph {
     pub standing: Vec<Standing>,
     /// The loops, in the order of their headers.
     pub loops: Vec<Loop>,
+    /// Of each block of the program what it does.
+    pub effects: Vec<Effects>,
 }
 
 /// What can be reached from the beginning.
@@ -97,6 +99,7 @@ impl Graph {
         let count = successors.len();
         let reached = reached(&successors);
         let edges = edges(&successors, &reached);
+        let effects: Vec<Effects> = (0..count as u32).map(effects).collect();
         let mut last: Vec<Option<u32>> = vec![None; count];
         for &(from, to) in edges.iter().filter(|(from, to)| to <= from) {
             last[to as usize] = last[to as usize].max(Some(from));
@@ -119,7 +122,7 @@ impl Graph {
                 return Err(Unsupported(what));
             }
             for block in (header..=last).filter(|&block| reached.contains(block as usize)) {
-                found.effects.extend(effects(block));
+                found.effects.extend(effects[block as usize].clone());
             }
             for list in [&mut found.effects.versions, &mut found.effects.shared] {
                 list.sort_unstable();
@@ -128,7 +131,7 @@ impl Graph {
             loops.push(found);
         }
         let standing = (0..count as u32).map(|block| Standing { block, copy: 0 }).collect();
-        Ok(Self { successors, standing, loops })
+        Ok(Self { successors, standing, loops, effects })
     }
 
     /// The number of the loop with this header.
@@ -192,7 +195,7 @@ impl Graph {
             *count += 1;
             Standing { block, copy: *count - 1 }
         });
-        Some(Self { successors, standing: standing.collect(), loops })
+        Some(Self { successors, standing: standing.collect(), loops, effects: self.effects.clone() })
     }
 }
 

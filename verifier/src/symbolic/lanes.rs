@@ -2,7 +2,7 @@
 
 use super::run::Machine;
 use super::world::nonzero;
-use super::{Event, EventKind, Oracle, Site, Value};
+use super::{Event, EventKind, Oracle, Setting, Site, Value};
 use crate::semantics::Two;
 use crate::semantics::domain::Domain;
 use crate::terms::{Op, Term};
@@ -34,8 +34,16 @@ pub fn across<O: Oracle>(
     let all_there = machine.terms.as_constant(poison) == Some(0);
     let path = machine.path();
     let uniform = matches!(result, Result::Uniform | Result::Missing);
-    let event =
-        Event { site, kind: EventKind::Lanes, what, path, args, results: smallvec![bits, 1], uniform, alone: false };
+    let event = Event {
+        site,
+        kind: EventKind::Lanes,
+        what,
+        path,
+        args,
+        results: smallvec![bits, 1],
+        uniform,
+        setting: Setting::default(),
+    };
     let results = machine.event(event);
     let word = machine.terms.zext(bits.into(), 32, results[0]);
     if all_there && matches!(result, Result::Uniform | Result::Own) {

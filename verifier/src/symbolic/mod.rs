@@ -22,6 +22,7 @@ mod own;
 pub mod run;
 mod site;
 mod view;
+mod wave;
 mod world;
 
 pub use graph::{Graph, Loop};
@@ -30,6 +31,7 @@ pub use nir::Nir;
 pub use run::{Run, Transition};
 pub use site::Site;
 pub use view::View;
+pub use wave::{Goals, leave_as_one};
 pub use world::{Facts, HELPER, UNIFORM, is_helper, version_name};
 
 use crate::semantics::domain::Domain;
@@ -158,6 +160,17 @@ pub enum EventKind {
     OneLane,
 }
 
+impl EventKind {
+    /// The version that it makes, if it makes one: others see it.
+    pub fn version(self) -> Option<Slot> {
+        match self {
+            EventKind::Memory(space) => Some(slot::memory(space)),
+            EventKind::Constants => Some(slot::CONSTANTS),
+            EventKind::Lanes | EventKind::OneLane => None,
+        }
+    }
+}
+
 /// Something that depends on what other lanes do, or that they see.
 #[derive(Clone, Debug)]
 pub struct Event {
@@ -175,6 +188,17 @@ pub struct Event {
     pub results: SmallVec<[u8; 4]>,
     /// All lanes get the same results.
     pub uniform: bool,
+    /// Where it happens; [`run::Machine::event`] knows.
+    pub setting: Setting,
+}
+
+/// Where an event happens, and what is found there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Setting {
+    /// The position of the block.
+    pub block: u32,
+    /// For an event that makes a version: the version before.
+    pub before: Option<Term>,
     /// Lanes come here from the entry only, on no way that leads through a loop.
     pub alone: bool,
 }
@@ -194,6 +218,11 @@ pub trait Oracle {
     fn holds_poison(&self, space: Space) -> bool;
     /// An event happens. The results; for one that makes a new version, also that (at the end).
     fn event(&mut self, terms: &mut Terms, event: Event) -> SmallVec<[Term; 4]>;
+    /// Where lanes go that are together at a cut point, as far as that is known, and whether some do and others do not.
+    fn goals(&self, cut: Cut) -> &[(Goal, bool)];
+    /// Other lanes run a block that this one does not come to: the version of a memory then, if that changes, or what a shared register holds
+    /// that is written there.
+    fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<Value>;
     /// What a shared register holds behind a loop that others may have run meanwhile; `held` is what it holds if nobody has. It is the
     /// same for all lanes.
     fn behind(&mut self, terms: &mut Terms, number: u32, slot: Slot, held: Value) -> Value;

@@ -7,11 +7,11 @@
 //!
 //! What belongs to the wave goes by the order of the blocks instead. Versions of memory simply follow each other. A shared register holds
 //! what was written last, by whatever lanes: a reader that is on the path of the last writer has its value; one that
-//! is not has it if there was a lane on that path, which is an event, unless all lanes take the same way there.
+//! is not has it if there was a lane on that path, which is an event, unless all lanes take the same way there (`wave`).
 
 use super::graph::Graph;
-use super::world;
-use super::{Code, Cut, Event, EventKind, Facts, Goal, Oracle, Site, Slot, Unsupported, Value, slot};
+use super::wave::{Goals, SharedWrite};
+use super::{Code, Cut, Event, Facts, Goal, Oracle, Setting, Slot, Unsupported, Value, slot};
 use crate::semantics::domain::Domain;
 use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,7 +19,7 @@ use smallvec::{SmallVec, smallvec};
 
 /// A way into a block.
 #[derive(Clone, Debug)]
-struct Edge {
+pub(super) struct Edge {
     from: u32,
     condition: Term,
     /// What is written on it: the phis of the block.
@@ -54,27 +54,13 @@ pub struct Transition {
 /// A segment that has been run.
 #[derive(Debug)]
 pub struct Run {
-    cut: Cut,
+    pub(super) cut: Cut,
     nodes: FxHashMap<u32, Node>,
     /// Of each slot the blocks that write it.
     writers: FxHashMap<Slot, SmallVec<[u32; 2]>>,
     /// The ways out, one a goal, in their order.
     pub transitions: Vec<Transition>,
-    start: u32,
-}
-
-/// Something that was written to a shared register.
-#[derive(Clone, Copy, Debug)]
-struct SharedWrite {
-    /// Who writes.
-    path: Term,
-    /// What is there then for those who do.
-    value: Value,
-    /// Where not all lanes do or none does: whether there is one that does (one bit), and what is written, to which half if not
-    /// to the whole.
-    others: Option<(Term, Value, Option<bool>)>,
-    /// It is plain that all who write, write the same.
-    alike: bool,
+    pub(super) start: u32,
 }
 
 /// A program at work.
@@ -83,20 +69,20 @@ pub struct Machine<'a, O: Oracle> {
     pub terms: &'a mut Terms,
     /// The one who watches.
     pub oracle: &'a mut O,
-    graph: &'a Graph,
+    pub(super) graph: &'a Graph,
     fixed: &'a dyn Fn(&mut Terms, Slot) -> Option<Value>,
-    run: Run,
+    pub(super) run: Run,
     /// The block at work.
-    block: u32,
+    pub(super) block: u32,
     /// The condition that the lane is here.
     path: Term,
     writes: FxHashMap<Slot, Value>,
     /// The edges to blocks that have not been executed.
-    pending: FxHashMap<u32, SmallVec<[Edge; 2]>>,
-    versions: FxHashMap<Slot, Value>,
-    shared: FxHashMap<Slot, Vec<SharedWrite>>,
+    pub(super) pending: FxHashMap<u32, SmallVec<[Edge; 2]>>,
+    pub(super) versions: FxHashMap<Slot, Value>,
+    pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
     shared_slots: &'a FxHashSet<Slot>,
-    facts: &'a Facts,
+    pub(super) facts: &'a Facts,
     /// Bytes of memory that each lane has of its own.
     pub(super) scratch_bytes: u32,
 }
@@ -144,11 +130,14 @@ pub fn run<C: Code, O: Oracle>(
     let mut behind = start;
     for block in start..graph.successors.len() as u32 {
         let edges = if block == start { SmallVec::new() } else { machine.pending.remove(&block).unwrap_or_default() };
-        if block != start && edges.is_empty() {
-            continue;
-        }
         machine.pass(behind, block);
         behind = block;
+        if block != start && edges.is_empty() {
+            if !machine.pending.is_empty() {
+                machine.skip(block);
+            }
+            continue;
+        }
         let header = graph.loop_at(block);
         if let (Some(number), true) = (header, block != start) {
             machine.transition(Goal::Header(number), edges);
@@ -179,63 +168,6 @@ impl<O: Oracle> Machine<'_, O> {
     /// The condition that the lane is here.
     pub fn path(&self) -> Term {
         self.path
-    }
-
-    /// Whether a term is the same in all lanes that are here.
-    pub fn is_uniform(&self, term: Term) -> bool {
-        self.facts.uniform(self.terms, term) && (!self.is_mixed() || self.facts.lasting(self.terms, term))
-    }
-
-    /// Whether lanes that are here may have left the loop, from whose header they come, one after the other.
-    fn is_mixed(&self) -> bool {
-        let Cut::Header(own) = self.run.cut else { return false };
-        self.block > self.graph.loops[own as usize].last && !self.whole_wave_is_here(own as usize)
-    }
-
-    /// The wave goes on from one block to another. Lanes that go back to a loop whose end is passed go back now; then what
-    /// happens in that loop, be it by lanes that were never here, is over.
-    fn pass(&mut self, from: u32, to: u32) {
-        let loops = &self.graph.loops;
-        let mut passed: SmallVec<[usize; 2]> =
-            (0..loops.len()).filter(|&number| (from..to).contains(&loops[number].last)).collect();
-        // Inner loops first: where two end together, the one that begins later.
-        passed.sort_by_key(|&number| (loops[number].last, std::cmp::Reverse(loops[number].header)));
-        for number in passed {
-            if let Some(edges) = self.pending.remove(&loops[number].header) {
-                self.transition(Goal::Header(number as u32), edges);
-            }
-            let others = !self.whole_wave_is_here(number);
-            let effects = &self.graph.loops[number].effects;
-            for &version in &effects.versions {
-                let name = format!("{} behind loop {number} from {:?}", world::version_name(version), self.run.cut);
-                let name = self.terms.name(&name);
-                let bits = self.terms.variable(32, name);
-                let value = Value::defined(self.terms, bits);
-                self.versions.insert(version, value);
-            }
-            for &shared in &effects.shared {
-                let always = self.terms.constant(1, 1);
-                let held = self.read_shared(shared, always);
-                let value = self.oracle.behind(self.terms, number as u32, shared, held);
-                if !others {
-                    continue;
-                }
-                // Written on a path that is nobody's.
-                let never = self.terms.constant(1, 0);
-                let write = SharedWrite { path: never, value, others: None, alike: false };
-                self.shared.entry(shared).or_default().push(write);
-            }
-        }
-    }
-
-    /// Whether nobody runs a loop whose end is passed while the lane is on its way behind it: the wave leaves it as one (or, on
-    /// the way from the entry to the first loop, goes past it as one).
-    fn whole_wave_is_here(&self, number: usize) -> bool {
-        let alone = match self.run.cut {
-            Cut::Entry => number == 0,
-            Cut::Header(own) => own as usize == number,
-        };
-        alone && self.run.goes_as_one(number as u32, self.terms, self.facts)
     }
 
     fn enter(&mut self, block: u32, edges: SmallVec<[Edge; 2]>) {
@@ -277,7 +209,7 @@ impl<O: Oracle> Machine<'_, O> {
         a
     }
 
-    fn transition(&mut self, goal: Goal, edges: SmallVec<[Edge; 2]>) {
+    pub(super) fn transition(&mut self, goal: Goal, edges: SmallVec<[Edge; 2]>) {
         let conditions: SmallVec<[Term; 4]> = edges.iter().map(|edge| edge.condition).collect();
         let path = if let [one] = conditions[..] { one } else { self.terms.disjunction(&conditions) };
         let mut wave = FxHashMap::default();
@@ -321,79 +253,6 @@ impl<O: Oracle> Machine<'_, O> {
         if self.writes.insert(slot, value).is_none() {
             self.run.writers.entry(slot).or_default().push(self.block);
         }
-    }
-
-    /// Writes a shared register, or one of its halves: one of the lanes' values, for all of them.
-    pub fn write_shared(&mut self, site: Site, slot: Slot, half: Option<bool>, value: Value) {
-        if self.terms.as_constant(self.path) == Some(0) {
-            return;
-        }
-        let poison = value.any_poison(self.terms);
-        let mut value = Value::new(value.bits, poison);
-        let path = self.path;
-        let alike = self.is_uniform(value.bits) && self.is_uniform(poison);
-        let together = self.is_uniform(path);
-        let mut others = None;
-        if !alike || !together {
-            let event = Event {
-                site,
-                kind: EventKind::OneLane,
-                what: "one lane".to_owned(),
-                path,
-                args: smallvec![value],
-                results: smallvec![1, 32, 1],
-                uniform: true,
-                alone: false,
-            };
-            let results = self.event(event);
-            let mut written = value;
-            if !alike {
-                // Poison where lanes disagree, or one of them has none.
-                written = Value::new(results[1], results[0]);
-                value = Value::new(value.bits, self.terms.or(1, poison, results[0]));
-            }
-            others = (!together).then_some((results[2], written, half));
-        }
-        if let Some(high) = half {
-            let old = self.read_shared(slot, path);
-            value = old.with_half(self.terms, high, value);
-        }
-        self.shared.entry(slot).or_default().push(SharedWrite { path, value, others, alike });
-    }
-
-    fn read_shared(&mut self, slot: Slot, path: Term) -> Value {
-        let here = self.terms.conjuncts(path);
-        let writes = self.shared.get(&slot).map_or(0, Vec::len);
-        // The last write that the reader is sure to see, and those behind it.
-        let mut first = writes;
-        let mut sure = None;
-        while first > 0 && sure.is_none() {
-            let write = self.shared[&slot][first - 1];
-            if self.terms.as_constant(write.path) == Some(0) {
-                sure = Some(write.value);
-            } else {
-                let conditions = self.terms.conjuncts(write.path);
-                sure = conditions.iter().all(|condition| here.contains(condition)).then_some(write.value);
-            }
-            first -= usize::from(sure.is_none());
-        }
-        let mut value = match sure {
-            Some(value) => value,
-            None => self.oracle.start(self.terms, slot),
-        };
-        for i in first..writes {
-            let write = self.shared[&slot][i];
-            if let Some((any, theirs, half)) = write.others {
-                let theirs = half.map_or(theirs, |high| value.with_half(self.terms, high, theirs));
-                value = self.choose(any, theirs, value);
-                // The reader may be one of those who wrote.
-                if write.alike {
-                    continue;
-                }
-            }
-            value = self.choose(write.path, write.value, value);
-        }
-        value
     }
 
     /// One of two values.
@@ -464,14 +323,12 @@ impl<O: Oracle> Machine<'_, O> {
 
     /// An event here.
     pub fn event(&mut self, event: Event) -> SmallVec<[Term; 4]> {
-        let version = match event.kind {
-            EventKind::Memory(space) => Some(slot::memory(space)),
-            EventKind::Constants => Some(slot::CONSTANTS),
-            EventKind::Lanes | EventKind::OneLane => None,
-        };
+        let version = event.kind.version();
         // Each place where a block stands is one of its own.
-        let site = event.site.in_copy(self.graph.standing[self.block as usize].copy.into());
-        let event = Event { site, alone: self.is_alone(), ..event };
+        let site = event.site.in_copy(self.graph.standing[self.block as usize].copy);
+        let before = version.map(|version| self.version(version).bits);
+        let setting = Setting { block: self.block, before, alone: self.is_alone() };
+        let event = Event { site, setting, ..event };
         let results = self.oracle.event(self.terms, event);
         if let (Some(version), Some(&bits)) = (version, results.last()) {
             let value = Value::defined(self.terms, bits);
@@ -596,10 +453,10 @@ fn at_start<O: Oracle>(run: &mut Run, terms: &mut Terms, oracle: &mut O, slot: S
 }
 
 impl Run {
-    /// Whether all lanes that are here go to a loop together, or none does.
-    pub fn goes_as_one(&self, number: u32, terms: &Terms, facts: &Facts) -> bool {
-        let goes_there = self.transitions.iter().find(|transition| transition.goal == Goal::Header(number));
-        goes_there.is_none_or(|transition| facts.uniform(terms, transition.path))
+    /// Where lanes go from here, and whether some of them do and others do not.
+    pub fn goals(&self, terms: &Terms, facts: &Facts) -> Goals {
+        let goals = self.transitions.iter();
+        goals.map(|transition| (transition.goal, !facts.uniform(terms, transition.path))).collect()
     }
 
     /// What a location holds on the way out number `transition`.

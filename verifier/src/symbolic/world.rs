@@ -5,7 +5,7 @@
 
 use super::own::{self, Own};
 use super::run::Machine;
-use super::{Event, EventKind, Oracle, Site, Slot, Value, slot};
+use super::{Event, EventKind, Oracle, Setting, Site, Slot, Value, slot};
 use crate::semantics::domain::{Domain, Format, Rounding};
 use crate::semantics::env::{CONST_WORDS, Launch, system_value_bits};
 use crate::semantics::memory::{Atomic, SCRATCH_BYTES, Space};
@@ -432,7 +432,7 @@ pub fn store<O: Oracle>(
             args,
             results: smallvec![],
             uniform: space != Space::Scratch,
-            alone: false,
+            setting: Setting::default(),
         });
     }
 }
@@ -473,7 +473,8 @@ pub fn atomic<O: Oracle>(
     let mut results: SmallVec<[u8; 4]> = smallvec![32; words];
     results.push(1);
     let kind = EventKind::Memory(space);
-    let bits = machine.event(Event { site, kind, what, path, args, results, uniform: false, alone: false });
+    let bits =
+        machine.event(Event { site, kind, what, path, args, results, uniform: false, setting: Setting::default() });
     let poison = machine.terms.or(1, bits[words], helper);
     bits[..words].iter().map(|&word| Value::new(word, poison)).collect()
 }
@@ -492,7 +493,7 @@ pub fn store_constant<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, word:
         args,
         results: smallvec![],
         uniform: true,
-        alone: false,
+        setting: Setting::default(),
     });
 }
 

@@ -50,12 +50,13 @@ impl Terms {
     /// An integer as a word, if it fits in one, and whether it has a sign: it has none if that is 0.
     fn as_word(&mut self, t: Term, signed: bool) -> (Term, bool) {
         let signed = signed && self.zeros_on_top(t) == 0;
-        let is_word = |terms: &Self, op: Op| terms.op(t) == op && terms.width(terms.arg(t, 0)) <= 32;
-        let word = match self.width(t) {
-            ..32 if signed => self.extend_signed(t, 32),
-            ..32 => self.extend(t, 32),
-            33.. if is_word(self, Op::Zext) => self.extend(self.arg(t, 0), 32),
-            33.. if signed && is_word(self, Op::Sext) => self.extend_signed(self.arg(t, 0), 32),
+        let width = self.width(t);
+        let is_word = width > 32 && matches!(self.op(t), Op::Zext | Op::Sext) && self.width(self.arg(t, 0)) <= 32;
+        let word = match (is_word, self.op(t)) {
+            (true, Op::Zext) => self.extend(self.arg(t, 0), 32),
+            (true, _) if signed => self.extend_signed(self.arg(t, 0), 32),
+            _ if width < 32 && signed => self.extend_signed(t, 32),
+            _ if width < 32 => self.extend(t, 32),
             _ => t,
         };
         (word, signed)

@@ -289,6 +289,39 @@ fn slots_of_scratch_memory() {
     assert!(failure.contains("that the shader has for itself"), "{failure}");
 }
 
+/// Slots that no offset reaches, in other blocks than the spill: a register is set to where they are.
+#[test]
+fn slots_behind_a_base() {
+    let source = source(true);
+    let with = |reload: i32| {
+        let mut program = target(&source);
+        program.scratch_size = 5008;
+        let blocks = program.layout.clone();
+        // Each is put into the first block, and moved from there.
+        let mut add = |block: usize, at: usize, put: &dyn Fn(&mut Program)| {
+            put(&mut program);
+            let instr = program.blocks[blocks[0]].instrs.remove(0);
+            program.blocks[blocks[block]].instrs.insert(at, instr);
+        };
+        let base = |program: &mut Program| {
+            put_move(program, 0, 80, 0);
+            nth(program, Opcode::Mov, 0).srcs[0] = Src::immediate(5000, false);
+        };
+        // `x` goes to memory behind its last use in the block, and its register gets something else.
+        add(0, 4, &|program| put_move(program, 0, 0, 90));
+        add(0, 4, &|program| put_access(program, 0, Opcode::SpillMacro, 0, 1, 4));
+        add(0, 4, &base);
+        for arm in [1, 2] {
+            add(arm, 0, &|program| put_access(program, 0, Opcode::ReloadMacro, 0, 1, reload));
+            add(arm, 0, &base);
+        }
+        prove(&source, &program)
+    };
+    with(4).unwrap_or_else(|failure| panic!("{failure}"));
+    let failure = with(0).expect_err("it is another slot").to_string();
+    assert!(failure.contains("should hold"), "{failure}");
+}
+
 /// A write to an element that an address finds may be to any register of its array, but to no other.
 #[test]
 fn relative_writes_beside_the_base_of_slots() {

@@ -212,9 +212,9 @@ impl Here {
 
     /// What is known here, of what `keep` keeps.
     pub fn save(&self, mut keep: impl FnMut(Piece, Piece) -> bool) -> Facts {
-        let mut pairs = Vec::with_capacity(self.facts.len());
-        pairs.extend(self.iter().filter(|&(l, x)| keep(l, x)));
-        Facts { pairs, undefined: self.undefined.clone() }
+        // Collected first, so that they take no more memory than they need.
+        let pairs: SmallVec<[(Piece, Piece); 256]> = self.iter().filter(|&(l, x)| keep(l, x)).collect();
+        Facts { pairs: pairs.to_vec(), undefined: self.undefined.clone() }
     }
 
     fn iter(&self) -> impl Iterator<Item = (Piece, Piece)> + '_ {

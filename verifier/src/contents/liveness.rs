@@ -1,16 +1,23 @@
-//! Which SSA values are still to be read, so that what is known of others can be forgotten.
+//! What is still to be read, so that what is known of other things can be forgotten.
 //!
-//! From each use backwards to the definition, over the logical edges and the physical ones. Forgetting is always right: it only
-//! makes less known.
+//! A *thing* is an SSA value, or a piece of scratch memory, where slots are; registers are no things, as there are but few. From
+//! each use backwards to the definitions, over the logical edges and the physical ones. Forgetting is always right: it only
+//! makes less known. So a guess will do where slots are: their base is 0, or what is moved to it right in front.
 
 use super::location::{Locations, Piece};
+use super::slots::Access;
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntityRef, SecondaryMap};
-use ir3_compiler::ir3::{Block, InstrData, Opcode, Program, Value};
+use cranelift_entity::{EntityRef, SecondaryMap, entity_impl};
+use ir3_compiler::ir3::{Block, InstrData, Opcode, Place, Program, Src, SrcOperand};
 
-/// Values that are live at the start of each block, those that its phis define among them.
+/// A value, or, behind all of them, a piece of scratch memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Thing(u32);
+entity_impl!(Thing);
+
+/// Things that are live at the start of each block, those that its phis define among them.
 pub struct LiveIn {
-    values: Lists<Block, Value>,
+    things: Lists<Block, Thing>,
     /// The block that is asked about, and of each piece the last one where it was live.
     block: Block,
     live: Vec<PackedOption<Block>>,
@@ -19,43 +26,45 @@ pub struct LiveIn {
 impl LiveIn {
     /// Computes them.
     pub fn new(program: &Program, uses: Uses) -> Self {
-        let Uses { uses, phis: mut values, mut defined, several } = uses;
-        several.into_iter().for_each(|value| defined[value] = None.into());
-        let is_defined = |value: Value, block: Block| defined[value].expand() == Some(block);
+        let Uses { uses, definitions, phis: mut things, .. } = uses;
         let mut above: Vec<Block> = Vec::new();
-        let mut is_above = SecondaryMap::<Block, PackedOption<Value>>::new();
+        // The last thing that was found to be live in a block, and to be defined there.
+        let mut is_above = SecondaryMap::<Block, PackedOption<Thing>>::new();
+        let mut is_defined = SecondaryMap::<Block, PackedOption<Thing>>::new();
         is_above.resize(program.blocks.len());
-        for value in program.values.keys() {
-            above.extend(uses.of(value).filter_map(|use_of| match use_of {
+        is_defined.resize(program.blocks.len());
+        for thing in uses.keys() {
+            definitions.of(thing).for_each(|block| is_defined[block] = thing.into());
+            above.extend(uses.of(thing).filter_map(|use_of| match use_of {
                 Use::Within(block) => Some(block),
-                Use::AtEnd(block) => (!is_defined(value, block)).then_some(block),
+                Use::AtEnd(block) => (is_defined[block] != thing.into()).then_some(block),
             }));
             while let Some(block) = above.pop() {
-                if is_above[block].expand() == Some(value) {
+                if is_above[block] == thing.into() {
                     continue;
                 }
-                is_above[block] = value.into();
-                values.push(block, value);
+                is_above[block] = thing.into();
+                things.push(block, thing);
                 let data = &program.blocks[block];
                 let preds = data.predecessors.iter().chain(&data.physical_predecessors).copied();
-                above.extend(preds.filter(|&pred| !is_defined(value, pred)));
+                above.extend(preds.filter(|&pred| is_defined[pred] != thing.into()));
             }
         }
-        Self { values, block: program.entry(), live: Vec::new() }
+        Self { things, block: program.entry(), live: Vec::new() }
     }
 
     /// From now on the start of this block is asked about.
     pub fn goto(&mut self, block: Block, locations: &Locations<'_>) {
         self.live.resize(locations.count as usize, None.into());
         self.block = block;
-        for value in self.values.of(block) {
-            for piece in locations.value(value) {
+        for thing in self.things.of(block) {
+            for piece in locations.thing(thing) {
                 self.live[piece as usize] = block.into();
             }
         }
     }
 
-    /// Whether a piece of a value is live there.
+    /// Whether a piece of a thing is live there.
     pub fn is_live(&self, piece: Piece) -> bool {
         self.live[piece as usize].expand() == Some(self.block)
     }
@@ -69,24 +78,22 @@ enum Use {
     AtEnd(Block),
 }
 
-/// Where values are defined, and read elsewhere.
+/// Where things are written, and read elsewhere.
 pub struct Uses {
-    uses: Lists<Value, Use>,
+    uses: Lists<Thing, Use>,
+    definitions: Lists<Thing, Block>,
     /// What the phis of each block define.
-    phis: Lists<Block, Value>,
-    /// The block of each value's last definition.
-    defined: SecondaryMap<Value, PackedOption<Block>>,
-    /// Values that are defined in several blocks. They are taken to live for longer than they do.
-    several: Vec<Value>,
+    phis: Lists<Block, Thing>,
+    /// The number that has been moved to a register right in front, but for accesses to slots.
+    moved: Option<(Place, u32)>,
 }
 
 impl Uses {
     /// Before the first instruction.
     pub fn new(program: &Program) -> Self {
-        let values = program.values.len();
-        let mut defined = SecondaryMap::new();
-        defined.resize(values);
-        Self { uses: Lists::new(values), phis: Lists::new(program.blocks.len()), defined, several: Vec::new() }
+        let things = program.values.len() + program.scratch_size.div_ceil(2) as usize;
+        let phis = Lists::new(program.blocks.len());
+        Self { uses: Lists::new(things), definitions: Lists::new(things), phis, moved: None }
     }
 
     /// Adds those of the next instruction.
@@ -94,22 +101,46 @@ impl Uses {
         let is_phi = data.opcode == Opcode::Phi;
         for (index, src) in data.srcs.iter().enumerate() {
             let Some(value) = src.value() else { continue };
-            if is_phi {
-                if let Some(&pred) = program.blocks[block].predecessors.get(index) {
-                    self.uses.push(value, Use::AtEnd(pred));
-                }
-            } else if self.defined[value].expand() != Some(block) {
-                self.uses.push(value, Use::Within(block));
+            if !is_phi {
+                self.read(Thing::new(value.index()), block);
+            } else if let Some(&pred) = program.blocks[block].predecessors.get(index) {
+                self.uses.push(Thing::new(value.index()), Use::AtEnd(pred));
             }
         }
+        if let Some(access) = Access::new(data) {
+            let number = self.moved.filter(|(place, _)| access.base.place() == Some(place));
+            let base = number.map_or(0, |(_, number)| number);
+            let slots = program.scratch_size / 2;
+            let things =
+                access.units(base).filter(|&unit| unit < slots).map(|unit| program.values.len() + unit as usize);
+            for thing in things.map(Thing::new) {
+                if access.is_store { self.written(thing, block) } else { self.read(thing, block) }
+            }
+        } else {
+            self.moved = match (data.opcode, &data.dsts[..], &data.srcs[..]) {
+                (Opcode::Mov, [dst], [Src { operand: SrcOperand::Immediate(number), .. }]) => {
+                    Some((dst.place, *number))
+                }
+                _ => None,
+            };
+        }
         for value in data.dsts.iter().filter_map(|dst| dst.value()) {
-            if self.defined[value].expand().is_some_and(|other| other != block) {
-                self.several.push(value);
-            }
-            self.defined[value] = block.into();
+            self.written(Thing::new(value.index()), block);
             if is_phi {
-                self.phis.push(block, value);
+                self.phis.push(block, Thing::new(value.index()));
             }
+        }
+    }
+
+    fn read(&mut self, thing: Thing, block: Block) {
+        if self.definitions.last(thing) != Some(block) {
+            self.uses.push(thing, Use::Within(block));
+        }
+    }
+
+    fn written(&mut self, thing: Thing, block: Block) {
+        if self.definitions.last(thing) != Some(block) {
+            self.definitions.push(thing, block);
         }
     }
 }
@@ -132,6 +163,14 @@ impl<K: EntityRef, V: Copy> Lists<K, V> {
     fn push(&mut self, key: K, item: V) {
         self.items.push((item, self.last[key]));
         self.last[key] = self.items.len() as u32;
+    }
+
+    fn keys(&self) -> impl Iterator<Item = K> + use<K, V> {
+        self.last.keys()
+    }
+
+    fn last(&self, key: K) -> Option<V> {
+        self.of(key).next()
     }
 
     fn of(&self, key: K) -> impl Iterator<Item = V> + '_ {

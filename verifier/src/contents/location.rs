@@ -3,6 +3,7 @@
 //! Pieces are numbered densely, program by program: first the registers of all files, then scratch memory, then arrays and
 //! SSA values. A full register is two pieces, a half one is one; in a merged file these are the same pieces.
 
+use super::liveness::Thing;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use fixedbitset::FixedBitSet;
 use ir3_compiler::ir3::{Array, ArrayAccess, PhysReg, Place, Program, RegClass, RegFile, Value};
@@ -107,9 +108,18 @@ impl<'a> Locations<'a> {
         first..first + u32::from(data.length) * pieces(data.class)
     }
 
-    /// Whether a piece is one of an SSA value.
-    pub fn is_of_value(&self, piece: Piece) -> bool {
-        (self.fixed..self.count).contains(&piece)
+    /// Whether a piece is one of a thing.
+    pub fn is_thing(&self, piece: Piece) -> bool {
+        (self.fixed..self.count).contains(&piece) || (SCRATCH_FIRST..self.registers).contains(&piece)
+    }
+
+    /// The pieces of a thing.
+    pub fn thing(&self, thing: Thing) -> Range<Piece> {
+        let slot = (thing.index()).checked_sub(self.program.values.len());
+        slot.map_or_else(
+            || self.value(Value::new(thing.index())),
+            |at| SCRATCH_FIRST + at as u32..SCRATCH_FIRST + at as u32 + 1,
+        )
     }
 
     /// What a piece behind the registers is of.

@@ -26,6 +26,7 @@ mod location;
 mod moves;
 mod operation;
 mod order;
+mod slots;
 mod survey;
 mod walk;
 

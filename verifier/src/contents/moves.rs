@@ -3,10 +3,10 @@
 use super::copies::{Copies, are_apart, moved, whole};
 use super::facts::{Origin, Side};
 use super::failure::{Failure, Site};
-use super::location::{Locations, Piece, Problem, pieces};
+use super::location::{Locations, Piece};
+use super::slots::Access;
 use super::walk::Walk;
-use cranelift_entity::EntityRef;
-use ir3_compiler::ir3::{AddressSpace, Block, Instr, InstrData, Opcode, Src, SrcOperand};
+use ir3_compiler::ir3::{Block, Instr, InstrData, Opcode};
 
 impl<'a> Walk<'a> {
     const fn locations(&self, side: Side) -> &Locations<'a> {
@@ -104,42 +104,23 @@ impl<'a> Walk<'a> {
     fn slot_access(&self, side: Side, data: &InstrData, copies: &mut Copies) -> Result<(), Failure> {
         let locations = self.locations(side);
         let unknown = || self.place("an access to a slot whose place is not known");
-        let pieces_of = |src: &Src| {
-            let place = src.place().ok_or_else(unknown)?;
-            self.piece(locations.component(place, src.class, 0, true))
-        };
-        let memory = data.memory().ok_or_else(unknown)?;
-        let is_store = matches!(data.opcode, Opcode::SpillMacro | Opcode::Stp);
-        let offset = match (is_store, data.srcs.get(1).map(|src| src.operand)) {
-            (true, _) => memory.offset,
-            (false, Some(SrcOperand::Immediate(offset))) => offset as i32,
-            _ => return Err(unknown()),
-        };
-        let base = pieces_of(data.srcs.first().ok_or_else(unknown)?)?;
+        let access = Access::new(data).ok_or_else(unknown)?;
+        let Access { base, place, class, mask, .. } = access;
+        let base = self.piece(locations.component(base.place().ok_or_else(unknown)?, base.class, 0, true))?;
         let number = |piece: Piece| {
             let what = "the base register of an access to a slot does not hold a known number";
             self.here.number(side, piece).map(u32::from).ok_or_else(|| self.place(what))
         };
         let base = number(base.start)? | number(base.start + 1)? << 16;
-        let address = base.checked_add_signed(offset).ok_or_else(unknown)?;
-        let (place, class, mask) = if is_store {
-            let src = data.srcs.get(1).ok_or_else(unknown)?;
-            (src.place().ok_or_else(unknown)?, src.class, src.mask)
-        } else {
-            let dst = data.dsts.first().ok_or_else(unknown)?;
-            (&dst.place, dst.class, dst.mask)
-        };
-        if memory.space.is_some_and(|space| space != AddressSpace::Scratch) {
-            return Err(unknown());
-        }
+        let address = base.checked_add_signed(access.offset).ok_or_else(unknown)?;
         if address < self.own_scratch {
             return Err(self.place("a slot in scratch memory that the shader has for itself"));
         }
-        let bytes = 2 * pieces(class);
+        let bytes = access.bytes();
         for k in mask.components() {
             let slot = self.piece(locations.scratch(address + k * bytes, bytes))?;
             let register = self.piece(locations.component(place, class, k, false))?;
-            if is_store {
+            if access.is_store {
                 copies.extend(slot.zip(register.map(Origin::Piece)));
             } else {
                 copies.extend(register.zip(slot.map(Origin::Piece)));

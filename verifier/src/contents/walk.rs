@@ -10,7 +10,7 @@ use super::operation::Clones;
 use super::survey::Survey;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
-use ir3_compiler::ir3::{AddressSpace, Block, Instr, InstrData, Opcode, Program, Src, SrcOperand};
+use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -236,10 +236,10 @@ impl<'a> Walk<'a> {
 
     /// Whether a fact may be asked for behind the start of the block that an edge leads to.
     fn may_be_asked_for(&self, l: Piece, x: Piece) -> bool {
-        if self.target.is_of_value(l) {
+        if self.target.is_thing(l) {
             self.live[1].is_live(l)
         } else {
-            !self.source.is_of_value(x) || self.live[0].is_live(x)
+            !self.source.is_thing(x) || self.live[0].is_live(x)
         }
     }
 

@@ -99,18 +99,33 @@ impl Provers {
     /// One boundary; nothing if no engine that was asked follows the stage.
     pub fn boundary(&self, stage: Stage, before: &Snapshot, after: &Snapshot, target: &Target) -> Option<Proved> {
         let start = ThreadTime::now();
-        let mut result = None;
-        if self.contents && contents::moves_values(stage) {
-            result = by_contents(before, after, target).map(|verdict| ("contents", verdict));
-        }
-        if let (None | Some((_, Verdict::Unknown(_))), Some(smt)) = (&result, &self.smt) {
-            result = Some(("smt", smt.judge(before, after, target)));
-        }
-        let (engine, mut verdict) = result?;
+        let (engine, mut verdict) = self.judge(contents::moves_values(stage), before, after, target)?;
         if let Verdict::Refuted(refutation) = &mut verdict {
             refutation.stage = stage.name();
         }
         Some(Proved { stage, engine, verdict, time: start.elapsed() })
+    }
+
+    /// Any two programs: who says what. Nothing if no engine that was asked follows them.
+    pub fn pair(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Option<(&'static str, Verdict)> {
+        let judged = catch(|| self.judge(true, before, after, target));
+        judged.unwrap_or_else(|Panicked { message, place }| {
+            Some(("prover", Verdict::Unknown(Unknown::Crashed(format!("{message}, at {place}")))))
+        })
+    }
+
+    fn judge(
+        &self,
+        moves_values: bool,
+        before: &Snapshot,
+        after: &Snapshot,
+        target: &Target,
+    ) -> Option<(&'static str, Verdict)> {
+        let by_contents = if self.contents && moves_values { by_contents(before, after, target) } else { None };
+        match (by_contents, &self.smt) {
+            (None | Some(Verdict::Unknown(_)), Some(smt)) => Some(("smt", smt.judge(before, after, target))),
+            (verdict, _) => verdict.map(|verdict| ("contents", verdict)),
+        }
     }
 }
 

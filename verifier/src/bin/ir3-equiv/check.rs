@@ -1,10 +1,12 @@
 //! `check`: two texts against each other.
 
+use crate::proving::Proving;
 use crate::{Exit, Failure, Format, Gpu, output};
 use clap::Args;
+use cpu_time::ThreadTime;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::env_seeds;
-use ir3_verifier::check::{self, Summary, compare_snapshots};
+use ir3_verifier::check::{self, Summary, Verdict, compare_snapshots};
 use ir3_verifier::report::{self, Named};
 use ir3_verifier::semantics::env::Env;
 use std::path::{Path, PathBuf};
@@ -29,7 +31,12 @@ pub struct Check {
     env: Option<PathBuf>,
     #[command(flatten)]
     gpu: Gpu,
+    #[command(flatten)]
+    proving: Proving,
 }
+
+/// Columns of the names of programs.
+const WIDTH: usize = 60;
 
 fn one(path: &Path, target: &Target) -> Result<Named, Failure> {
     let mut programs = report::load(path, target)?;
@@ -47,26 +54,44 @@ impl Check {
             Some(path) => vec![crate::run::read_env(path)?],
             None => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),
         };
-        let (verdict, time) = compare_snapshots(&before.program, &after.program, &self.gpu.target, &envs);
-        let mut summary = Summary { programs: 1, seconds: time.as_secs_f64(), ..Summary::default() };
-        summary.count(&verdict);
-        let row = check::Check {
-            program: format!("{} → {}", before.name, after.name),
-            gpu: self.gpu.target.name.to_owned(),
-            stage: "check".to_owned(),
-            engine: "interpreter",
-            verdict: verdict.name(),
-            lanes: verdict.lanes(),
-            seconds: time.as_secs_f64(),
-            reason: verdict.reason(),
-        };
-        output::heading(format, 60);
-        output::check(format, 60, &row);
+        let target = &self.gpu.target;
+        let mut rows = Vec::new();
+        if self.proving.runs() {
+            let (verdict, time) = compare_snapshots(&before.program, &after.program, target, &envs);
+            rows.push(("interpreter", verdict, time));
+        }
+        if let Some(provers) = self.proving.provers()? {
+            let start = ThreadTime::now();
+            let (engine, verdict) = provers
+                .pair(&before.program, &after.program, target)
+                .ok_or("no engine that was asked follows these programs: `contents` follows ir3 only")?;
+            rows.push((engine, verdict, start.elapsed()));
+        }
+        let mut summary = Summary { programs: 1, ..Summary::default() };
+        let (mut refuted, mut passed) = (false, true);
+        output::heading(format, WIDTH);
+        for (engine, verdict, time) in rows {
+            summary.count(&verdict);
+            summary.seconds += time.as_secs_f64();
+            refuted |= matches!(verdict, Verdict::Refuted(_));
+            passed &= matches!(verdict, Verdict::Tested { .. } | Verdict::Proved { .. });
+            let row = check::Check {
+                program: format!("{} → {}", before.name, after.name),
+                gpu: target.name.to_owned(),
+                stage: "check".to_owned(),
+                engine,
+                verdict: verdict.name(),
+                lanes: verdict.lanes(),
+                seconds: time.as_secs_f64(),
+                reason: verdict.reason(),
+            };
+            output::check(format, WIDTH, &row);
+        }
         output::summary(format, &summary);
-        Ok(match row.verdict {
-            "refuted" => Exit::Refuted,
-            "tested" => Exit::Passed,
-            _ => Exit::Unmet,
+        Ok(match (refuted, passed) {
+            (true, _) => Exit::Refuted,
+            (false, true) => Exit::Passed,
+            (false, false) => Exit::Unmet,
         })
     }
 }

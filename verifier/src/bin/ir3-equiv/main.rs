@@ -10,6 +10,7 @@ mod kill_matrix;
 mod output;
 mod pairs;
 mod planted_bugs;
+mod proving;
 mod reduce;
 mod rules;
 mod run;

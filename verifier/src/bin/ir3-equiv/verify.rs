@@ -1,24 +1,21 @@
 //! `verify`: programs from files, every boundary.
 
-use crate::fuzz::parse_time;
+use crate::proving::Proving;
 use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::{Args, ValueEnum};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::check::{self, Check, Checker, ProgramReport, Proved, Provers, Smt, Snapshot, Summary, Verdict};
-use ir3_verifier::equivalence::Limits;
+use ir3_verifier::check::{self, Check, Checker, ProgramReport, Proved, Provers, Snapshot, Summary, Verdict};
 use ir3_verifier::mesa::input::{self, InputError};
 use ir3_verifier::plants::Plant;
 use ir3_verifier::reduce;
 use ir3_verifier::report::bundle::{self, Case, Origin};
 use ir3_verifier::report::{self, Named};
 use ir3_verifier::semantics::env::Env;
-use ir3_verifier::solver::{Floats, cache::Cache};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// Options of `verify`.
 #[derive(Args)]
@@ -43,22 +40,8 @@ pub struct Verify {
     /// Exactly this environment, as JSON, as `reduce` writes it.
     #[arg(long, value_name = "FILE", conflicts_with = "env_seed")]
     env: Option<PathBuf>,
-    /// Engines to ask: several, with commas. A prover is asked of the stages that changed the program, `contents` of those
-    /// that only move values about, `smt` of what is not proved by then.
-    #[arg(long = "engine", value_enum, value_name = "ENGINES", value_delimiter = ',', default_value = "interpreter")]
-    engines: Vec<Engine>,
-    /// CPU time for the proof of a boundary (`500ms`, `10s`, `2m`, or seconds).
-    #[arg(long, value_name = "T", value_parser = parse_time, default_value = "10s")]
-    timeout: Duration,
-    /// Floats in proofs: functions of which nothing is known but that both sides have the same, or exact (slow).
-    #[arg(long, value_enum, value_name = "HOW", default_value = "uninterpreted")]
-    float: Float,
-    /// Folder for the queries of proofs, each as SMT-LIB 2.
-    #[arg(long, value_name = "DIR")]
-    emit_smt: Option<PathBuf>,
-    /// Folder of proofs that are kept from run to run.
-    #[arg(long, value_name = "DIR")]
-    cache: Option<PathBuf>,
+    #[command(flatten)]
+    proving: Proving,
     /// Fail (exit code 3) unless every boundary of every program reached this.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
@@ -70,23 +53,6 @@ pub struct Verify {
     failures: PathBuf,
     #[command(flatten)]
     planted: Planted,
-}
-
-/// Who compares.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Engine {
-    /// Runs both sides.
-    Interpreter,
-    /// Proves that registers hold what they should.
-    Contents,
-    /// Proves that both sides compute the same, on terms and with a solver.
-    Smt,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Float {
-    Uninterpreted,
-    Exact,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -138,25 +104,6 @@ impl Job {
 }
 
 impl Verify {
-    fn asks(&self, engine: Engine) -> bool {
-        self.engines.contains(&engine)
-    }
-
-    fn provers(&self) -> Result<Option<Provers>, Failure> {
-        let floats = match self.float {
-            Float::Uninterpreted => Floats::Uninterpreted,
-            Float::Exact => Floats::Exact,
-        };
-        let smt = Smt {
-            limits: Limits::within(self.timeout),
-            floats,
-            emit: self.emit_smt.clone(),
-            cache: self.cache.as_deref().map(Cache::new).transpose()?,
-        };
-        let provers = Provers { contents: self.asks(Engine::Contents), smt: self.asks(Engine::Smt).then_some(smt) };
-        Ok((provers.contents || provers.smt.is_some()).then_some(provers))
-    }
-
     /// The programs of a path, and how many of them cannot be checked.
     fn jobs(&self, path: &Path, given: Option<&[Env]>) -> Result<(Vec<Job>, u64), Failure> {
         if bundle::is_bundle(path) {
@@ -211,7 +158,7 @@ impl Verify {
             (None, None) => None,
         };
         let files = self.files()?;
-        let provers = self.provers()?;
+        let provers = self.proving.provers()?;
         output::heading(format, WIDTH);
         'files: for path in &files {
             let (jobs, others) = match self.jobs(path, given.as_deref()) {
@@ -236,7 +183,7 @@ impl Verify {
                 }
                 let chosen = |seed: u64| env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
                 let mut envs: Vec<Env> = job.envs.clone().unwrap_or_else(|| chosen(self.seed));
-                let runs = self.asks(Engine::Interpreter);
+                let runs = self.proving.runs();
                 let mut result = if runs { job.check(&envs) } else { ProgramReport::default() };
                 // Other environments may give the program a meaning, or shorter loops.
                 for retry in 1..=RETRIES {

@@ -331,6 +331,22 @@ fn a_shared_register_that_lanes_write_who_come_from_a_loop_and_from_elsewhere() 
     assert!(differ(&source, &target));
     let proof = prove(&source, &target);
     assert!(proof.is_err(), "{proof:?}");
+    // What is the same for all of them they may write together.
+    let same = with("", "mov.u32u32 sr48.x, imm[0.000000,7,0x7]\nmov.u32u32 r1.x, sr48.x\n");
+    let plain = with("", "mov.u32u32 r1.x, imm[0.000000,7,0x7]\n");
+    assert!(!differ(&plain, &same));
+    let proof = prove(&plain, &same);
+    assert!(proof.is_ok(), "{proof:?}");
+    // From each way something else that all have there.
+    let one_each = |arm: &str, both: &str| {
+        let (arm, both) = (format!("{arm}jump"), format!("{both}{STORE}"));
+        program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), (&arm, &[5]), ("jump", &[5]), (&both, &[])])
+    };
+    let source = one_each("mov.u32u32 r1.x, imm[0.000000,7,0x7]\n", "");
+    let target = one_each("mov.u32u32 r1.x, imm[0.000000,7,0x7]\n", through);
+    assert!(differ(&source, &target));
+    let proof = prove(&source, &target);
+    assert!(proof.is_err(), "{proof:?}");
 }
 
 /// What those do who went past a loop, lanes see who come from it, in the order of the blocks.

@@ -10,8 +10,8 @@ use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
 use crate::solver::Solver;
 use crate::symbolic::{
-    Code, Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Slot, UNIFORM, Value, is_helper, leave_as_one, run,
-    slot, version_name,
+    Code, Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Site, Slot, UNIFORM, Value, is_helper, leave_as_one,
+    run, slot, version_name,
 };
 use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,6 +54,8 @@ struct Engine<'a> {
     lost: Option<&'static str>,
     /// Where lanes go from each cut point, and whether some do and others do not.
     goals: FxHashMap<(Side, Cut), Goals>,
+    /// What is written to shared registers, if it is the same in all segments that come there.
+    written: FxHashMap<(Side, Site), Option<Value>>,
     /// What was found out in this round is not what was assumed in it.
     surprised: bool,
     /// The source has no meaning, whatever the input.
@@ -90,6 +92,7 @@ impl Engine<'_> {
         self.headers.iter_mut().for_each(Header::forget);
         self.behind.iter_mut().for_each(|behind| *behind = Behind::default());
         self.goals.clear();
+        self.written.clear();
     }
 
     /// Whether, where `path` holds and the source's value is defined, the target's is too and is the same.
@@ -190,6 +193,15 @@ impl Oracle for Engine<'_> {
 
     fn goals(&self, cut: Cut) -> &[(Goal, bool)] {
         self.goals.get(&(self.side, cut)).map_or(&[], |goals| goals)
+    }
+
+    fn written_everywhere(&mut self, site: Site, value: Option<Value>) -> bool {
+        let written = self.written.entry((self.side, site)).or_insert(value);
+        if written.is_some() && *written != value {
+            self.surprised = true;
+            *written = None;
+        }
+        written.is_some()
     }
 
     fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<Value> {
@@ -402,6 +414,7 @@ pub(super) fn prove<S: Code, T: Code>(
         own_from,
         lost: None,
         goals: FxHashMap::default(),
+        written: FxHashMap::default(),
         surprised: false,
         vacuous: false,
         counted: 0,

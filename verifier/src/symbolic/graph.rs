@@ -70,6 +70,8 @@ pub struct Graph {
     pub loops: Vec<Loop>,
     /// Of each block of the program what it does.
     pub effects: Vec<Effects>,
+    /// The positions that lanes come to from more than one cut point.
+    pub several: FixedBitSet,
 }
 
 /// What can be reached from the beginning.
@@ -88,6 +90,25 @@ fn reached(successors: &[SmallVec<[u32; 2]>]) -> FixedBitSet {
 fn edges(successors: &[SmallVec<[u32; 2]>], reached: &FixedBitSet) -> Vec<(u32, u32)> {
     let from = reached.ones().map(|block| block as u32);
     from.flat_map(|from| successors[from as usize].iter().map(move |&to| (from, to))).collect()
+}
+
+/// The blocks that are reached from more than one cut point, with none in between.
+fn reached_from_several(successors: &[SmallVec<[u32; 2]>], loops: &[Loop]) -> FixedBitSet {
+    let is_header = |block: u32| loops.iter().any(|l| l.header == block);
+    let (mut once, mut several) =
+        (FixedBitSet::with_capacity(successors.len()), FixedBitSet::with_capacity(successors.len()));
+    for start in loops.iter().map(|l| l.header).chain((!is_header(0)).then_some(0)) {
+        let mut seen = FixedBitSet::with_capacity(successors.len());
+        let mut work = vec![start];
+        while let Some(block) = work.pop() {
+            if !seen.put(block as usize) {
+                work.extend(successors[block as usize].iter().copied().filter(|&to| !is_header(to)));
+            }
+        }
+        several.union_with(&(&once & &seen));
+        once.union_with(&seen);
+    }
+    several
 }
 
 impl Graph {
@@ -131,7 +152,8 @@ impl Graph {
             loops.push(found);
         }
         let standing = (0..count as u32).map(|block| Standing { block, copy: 0 }).collect();
-        Ok(Self { successors, standing, loops, effects })
+        let several = reached_from_several(&successors, &loops);
+        Ok(Self { successors, standing, loops, effects, several })
     }
 
     /// The number of the loop with this header.
@@ -195,7 +217,8 @@ impl Graph {
             *count += 1;
             Standing { block, copy: *count - 1 }
         });
-        Some(Self { successors, standing: standing.collect(), loops, effects: self.effects.clone() })
+        let several = reached_from_several(&successors, &loops);
+        Some(Self { successors, standing: standing.collect(), loops, effects: self.effects.clone(), several })
     }
 }
 

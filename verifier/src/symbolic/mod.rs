@@ -220,6 +220,8 @@ pub trait Oracle {
     fn event(&mut self, terms: &mut Terms, event: Event) -> SmallVec<[Term; 4]>;
     /// Where lanes go that are together at a cut point, as far as that is known, and whether some do and others do not.
     fn goals(&self, cut: Cut) -> &[(Goal, bool)];
+    /// Whether this is written to a shared register here in all segments that come here. `None` is what is not the same in all lanes.
+    fn written_everywhere(&mut self, site: Site, value: Option<Value>) -> bool;
     /// Other lanes run a block that this one does not come to: the version of a memory then, if that changes, or what a shared register holds
     /// that is written there.
     fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<Value>;

@@ -97,13 +97,10 @@ impl<O: Oracle> Machine<'_, O> {
 
     /// Whether lanes from other segments may be here.
     fn is_met(&self) -> bool {
-        let region = region(self.graph, self.run.start, self.block);
-        let from_there = self.run.cut == region.map_or(Cut::Entry, Cut::Header);
-        let mut passed = self.graph.loops.iter().filter(|l| l.last < self.block && l.header >= self.run.start);
-        if from_there && passed.next().is_none() {
+        if !self.graph.several.contains(self.block as usize) {
             return false;
         }
-        !self.come_as_one(region, self.block)
+        !self.come_as_one(region(self.graph, self.run.start, self.block), self.block)
     }
 
     /// The wave goes on from one block to another. Lanes that go back to a loop whose end is passed go back now; then what
@@ -186,7 +183,13 @@ impl<O: Oracle> Machine<'_, O> {
         let mut value = Value::new(value.bits, poison);
         let path = self.path();
         let met = self.is_met();
-        let alike = !met && self.is_uniform(value.bits) && self.is_uniform(poison);
+        let alike = if met {
+            let lasting = |term| self.facts.uniform(self.terms, term) && self.facts.lasting(self.terms, term);
+            let everywhere = (lasting(value.bits) && lasting(poison)).then_some(value);
+            self.oracle.written_everywhere(site, everywhere)
+        } else {
+            self.is_uniform(value.bits) && self.is_uniform(poison)
+        };
         let together = !met && self.is_uniform(path);
         let mut others = None;
         if !alike || !together {

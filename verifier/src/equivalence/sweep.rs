@@ -43,11 +43,8 @@ const DEEP_ALONE: u8 = 24;
 /// How many layers deeper each look at a pair goes.
 const LOOKS: [usize; 8] = [1, 1, 1, 2, 4, 8, 16, 32];
 
-/// So many of these where little effort is made.
-const LOW_LOOKS: usize = 3;
-
 /// So much of the limit of time may go, by the solver's measure, to questions that need no answer and get none: a quarter.
-const PER_MILLISECOND: u64 = 1_200;
+const PER_MILLISECOND: u64 = 2_000;
 
 /// What it costs to write down a node, in the solver's measure.
 const PER_NODE: u64 = 500;
@@ -60,9 +57,31 @@ const LEAST: u64 = 125_000;
 enum Effort {
     /// The solver is not asked.
     None,
+    /// There is little hope, and little to be won.
+    Least,
     /// There is little hope.
     Low,
     High,
+}
+
+impl Effort {
+    /// How many looks.
+    fn looks(self) -> usize {
+        match self {
+            Self::None | Self::Low => 3,
+            Self::Least => 2,
+            Self::High => LOOKS.len(),
+        }
+    }
+
+    /// By how many binary places less is spent than on what is tried hard.
+    fn less(self) -> usize {
+        match self {
+            Self::None | Self::Least => 4,
+            Self::Low => 2,
+            Self::High => 0,
+        }
+    }
 }
 
 /// Finds out what is equal.
@@ -202,10 +221,7 @@ impl<'a> Sweeper<'a> {
             return found;
         }
         // A condition that the source has stays one, in whatever form: the source did not take it for anything else.
-        let mut inner = term;
-        while let (Op::Zext | Op::Sext | Op::Not, &[arg]) = (terms.node(inner).op, &terms.node(inner).args[..]) {
-            inner = arg;
-        }
+        let inner = innermost(terms, term);
         let is_condition = terms.width(inner) == 1 && self.known.contains(&inner);
         let found = if is_condition { term } else { self.look_for(terms, term) };
         self.swept.insert(term, found);
@@ -227,7 +243,12 @@ impl<'a> Sweeper<'a> {
         }
         // What is the same on all samples is a number, or, more often, only seldom another one.
         let constant = self.constant_on_samples(terms, term);
-        let effort = if constant.is_some() { Effort::Low } else { Effort::High };
+        let effort = match constant {
+            None => Effort::High,
+            // A condition that seldom holds.
+            Some(_) if terms.width(innermost(terms, term)) == 1 => Effort::Least,
+            Some(_) => Effort::Low,
+        };
         if let Some(constant) = constant
             && let Some(found) = self.equal_to_one(terms, term, smallvec![constant], effort)
         {
@@ -256,8 +277,7 @@ impl<'a> Sweeper<'a> {
                 None => pairs.push((other, Layers::of_pair(terms, term, other))),
             }
         }
-        let looks = if effort == Effort::High { LOOKS.len() } else { LOW_LOOKS };
-        for (look, depth) in LOOKS.into_iter().enumerate().take(looks) {
+        for (look, depth) in LOOKS.into_iter().enumerate().take(effort.looks()) {
             // Of many that agree on all samples most differ on others.
             pairs.truncate(if look == 0 { CANDIDATES } else { 8 >> look.min(3) });
             let mut at = 0;
@@ -301,7 +321,7 @@ impl<'a> Sweeper<'a> {
         // To write a question down takes time, too.
         let nodes = Query { assumptions: Vec::new(), goal }.nodes(terms).map_or(u64::MAX, |nodes| nodes.len() as u64);
         let written = nodes.saturating_mul(PER_NODE);
-        let shift = 2 * look.saturating_sub(1).min(2) + if effort == Effort::Low { 2 } else { 0 };
+        let shift = 2 * look.saturating_sub(1).min(2) + effort.less();
         let most = (self.spare / 4).max(LEAST);
         if written > most >> shift.min(2) {
             return Some(false);
@@ -410,6 +430,14 @@ impl<'a> Sweeper<'a> {
         self.late |= self.start.elapsed() > self.limits.time.mul_f32(0.98);
         self.late
     }
+}
+
+/// What a term is the extension or the complement of.
+fn innermost(terms: &Terms, mut term: Term) -> Term {
+    while let (Op::Zext | Op::Sext | Op::Not, &[arg]) = (terms.node(term).op, &terms.node(term).args[..]) {
+        term = arg;
+    }
+    term
 }
 
 /// How much two terms have in common by their form.

@@ -102,17 +102,17 @@ impl Layers {
         if self.state == State::Last {
             return None;
         }
-        let mut done = FxHashMap::default();
+        let mut done = self.frontier(terms).parts;
         let roots = self.roots.clone();
         Some(roots.into_iter().map(|root| self.replace(terms, root, &mut done)).collect())
     }
 
-    /// What is in a layer, and what of that is taken as unknown.
-    fn frontier(&self, terms: &Terms) -> (FxHashSet<Term>, Vec<Term>) {
+    /// What is in a layer, and what of that is taken as unknown, where no look is taken into `leaves`.
+    fn reach(&self, terms: &Terms, leaves: &FxHashMap<Term, Term>) -> (FxHashSet<Term>, Vec<Term>) {
         let (mut visited, mut closed) = (FxHashSet::default(), Vec::new());
         let mut work = self.roots.to_vec();
         while let Some(term) = work.pop() {
-            if !visited.insert(term) {
+            if leaves.contains_key(&term) || !visited.insert(term) {
                 continue;
             }
             if self.stops(terms, term) {
@@ -125,12 +125,44 @@ impl Layers {
         (visited, closed)
     }
 
+    /// The layer that there is by now. What has a form of its own but is a part of something unknown is a part of the variable.
+    fn frontier(&self, terms: &mut Terms) -> Frontier {
+        let (visited, mut wholes) = self.reach(terms, &FxHashMap::default());
+        let unknown_parts: FxHashSet<Term> = wholes.iter().copied().collect();
+        wholes.sort_unstable();
+        // What is not in the layer but hidden may be what several unknown parts are parts of.
+        let within = wholes.len();
+        let behind = self.hidden.iter().copied().filter(|term| !visited.contains(term) && self.stops(terms, *term));
+        wholes.extend(behind);
+        wholes[within..].sort_unstable();
+        let (mut parts, mut used) = (FxHashMap::default(), Vec::new());
+        for (i, whole) in wholes.into_iter().enumerate() {
+            for name in names(terms, whole) {
+                for (low, part) in terms.parts_taken(name).to_vec() {
+                    let is_seen = if i < within { visited.contains(&part) } else { unknown_parts.contains(&part) };
+                    if is_seen && !self.roots.contains(&part) && !parts.contains_key(&part) {
+                        let (width, known) = (terms.width(part), unknown(terms, name));
+                        let of_it = terms.extract(terms.width(name), known, low.into(), width);
+                        parts.insert(part, of_it);
+                        used.push(whole);
+                    }
+                }
+            }
+        }
+        let (mut visited, mut closed) = self.reach(terms, &parts);
+        closed.extend(used.into_iter().filter(|&whole| visited.insert(whole)));
+        Frontier { visited, closed, parts }
+    }
+
     /// Opens what is made of nothing but what is in the layer anyway: a comparison of two terms in it, say. The question then
     /// knows more, of no more. Whether there was any.
     fn settle(&mut self, terms: &mut Terms) -> bool {
         let mut any = false;
         loop {
-            let (visited, mut closed) = self.frontier(terms);
+            let Frontier { mut visited, mut closed, .. } = self.frontier(terms);
+            for &term in &closed {
+                visited.extend(names(terms, term));
+            }
             closed.retain(|&term| {
                 let node = terms.node(term);
                 is_easy(terms, term) && node.args.iter().all(|&arg| is_within(terms, &visited, arg, WITHIN))
@@ -140,18 +172,14 @@ impl Layers {
             }
             any = true;
             for term in closed {
-                self.opened.insert(term);
-                if terms.node(term).op == Op::Add {
-                    let other = terms.not(terms.width(term), term);
-                    self.opened.insert(other);
-                }
+                self.opened.extend(names(terms, term));
             }
         }
     }
 
     /// Opens all that the last layer took as unknown.
-    fn open(&mut self, terms: &Terms) {
-        let (visited, closed) = self.frontier(terms);
+    fn open(&mut self, terms: &mut Terms) {
+        let Frontier { visited, closed, .. } = self.frontier(terms);
         if closed.is_empty() || visited.len() > LARGE {
             self.state = State::Last;
         }
@@ -189,6 +217,24 @@ impl Layers {
         }
         done[&root]
     }
+}
+
+/// What a layer is made of.
+struct Frontier {
+    visited: FxHashSet<Term>,
+    /// What is taken as unknown.
+    closed: Vec<Term>,
+    /// What is a part of something unknown, as a part of its variable.
+    parts: FxHashMap<Term, Term>,
+}
+
+/// A term, and its complement where it is a sum: that is another sum, and one thing to know.
+fn names(terms: &mut Terms, term: Term) -> SmallVec<[Term; 2]> {
+    let mut names: SmallVec<[Term; 2]> = SmallVec::from_slice(&[term]);
+    if terms.node(term).op == Op::Add {
+        names.push(terms.not(terms.width(term), term));
+    }
+    names
 }
 
 /// So many operations may be between a term and those of a layer that it is made of.

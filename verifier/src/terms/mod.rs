@@ -173,6 +173,8 @@ pub struct Terms {
     depths: SecondaryMap<Term, u8>,
     /// Parts that were taken: the term, the lowest bit and the number of bits.
     slices: FxHashMap<(Term, u8, u8), Term>,
+    /// The same by term: the lowest bit and the part.
+    parts: FxHashMap<Term, SmallVec<[(u8, Term); 2]>>,
     numbers: FxHashMap<Node, Term>,
     names: PrimaryMap<Name, Box<str>>,
     by_name: FxHashMap<Box<str>, Name>,
@@ -241,6 +243,11 @@ impl Terms {
     /// An uninterpreted function, by its name, of arguments.
     pub fn apply(&mut self, width: u32, function: Name, args: &[Term]) -> Term {
         self.intern(Op::Apply(function), width, args)
+    }
+
+    /// The parts that were taken of a term and have forms of their own, which do not show it; each with its lowest bit.
+    pub fn parts_taken(&self, whole: Term) -> &[(u8, Term)] {
+        self.parts.get(&whole).map_or(&[], |list| list)
     }
 
     /// A term that is no deeper than so many operations: where it is, what it is put together of is made [opaque](Op::Opaque). Parts of

@@ -80,6 +80,9 @@ impl Terms {
         }
         let slice = self.slice_through(t, low, n);
         self.slices.insert(key, slice);
+        if self.as_constant(slice).is_none() {
+            self.parts.entry(t).or_default().push((low as u8, slice));
+        }
         slice
     }
 

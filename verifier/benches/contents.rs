@@ -2,12 +2,14 @@
 //!
 //! `cargo bench -p ir3-verifier --bench contents` prints nanoseconds of CPU time for each instruction of the program in SSA
 //! form, of the best of many runs, for the two boundaries that every program has: *assignment* (values to registers) and
-//! *lowering* (parallel copies to moves and swaps). The figure is for the slower of both.
+//! *lowering* (parallel copies to moves and swaps). The figure is for the slower of both. *Spilled* is assignment with as few
+//! registers as there may be, for each instruction behind `spill`.
 
 mod programs;
 
 use cpu_time::ThreadTime;
 use ir3_compiler::ir3::Program;
+use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
 use ir3_compiler::regalloc;
 use ir3_compiler::target::Target;
 use ir3_verifier::contents;
@@ -23,11 +25,24 @@ fn time(source: &Program, target: &Program, machine: &Target, runs: usize) -> f6
     (0..runs).map(run).fold(f64::INFINITY, f64::min)
 }
 
+/// The program behind `spill` and behind assignment, with as few registers as there may be.
+fn spilled(program: &Program, machine: &Target) -> [Program; 2] {
+    let options = Options { registers: RegisterLimit::Minimum(0), ..Options::default() };
+    let behind = |stage: Stage, program: &Program| {
+        let mut program = program.clone();
+        pipeline::run_stage(stage, &mut program, machine, &options).expect("it fits");
+        program
+    };
+    let spilled = behind(Stage::Spill, program);
+    let assigned = behind(Stage::RegisterAllocation, &spilled);
+    [spilled, assigned]
+}
+
 fn main() {
     let machine = Target::default();
     let chosen = Chosen::new();
     println!(
-        "{:<16} {:>12} {:>8} {:>9} {:>10}   assignment, lowering",
+        "{:<16} {:>12} {:>8} {:>9} {:>10}   assignment, lowering, spilled",
         "shape", "instructions", "blocks", "ns/instr", "M instr/s"
     );
     for (name, shape) in chosen.shapes() {
@@ -44,8 +59,10 @@ fn main() {
             let each = [(&program, &assigned), (&assigned, &lowered)]
                 .map(|(source, target)| time(source, target, &machine, runs) / count as f64);
             let slower = each[0].max(each[1]);
+            let [source, target] = spilled(&program, &machine);
+            let spilled = time(&source, &target, &machine, runs) / source.instruction_count() as f64;
             println!(
-                "{name:<16} {count:>12} {:>8} {slower:>9.0} {:>10.2}   {:.0}, {:.0}",
+                "{name:<16} {count:>12} {:>8} {slower:>9.0} {:>10.2}   {:.0}, {:.0}, {spilled:.0}",
                 program.layout.len(),
                 1e3 / slower,
                 each[0],

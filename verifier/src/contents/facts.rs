@@ -15,6 +15,7 @@ use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::fmt;
+use std::rc::Rc;
 
 /// Sixteen bits that are the same wherever they are read, and are no piece of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,12 +56,12 @@ pub enum Origin {
 }
 
 /// The pieces of the source that nothing defined is in. In front stand those that may be written more than once, and begin so.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Undefined {
     /// How many those are.
     fixed: u32,
-    /// Those of them that may have been written.
-    written: FixedBitSet,
+    /// Those of them that may have been written: the same at most points.
+    written: Rc<FixedBitSet>,
     /// The others, without what is none of both.
     others: Vec<Piece>,
 }
@@ -71,29 +72,32 @@ impl Undefined {
     }
 
     fn insert(&mut self, x: Piece) {
-        if x < self.fixed {
-            self.written.grow(self.fixed as usize);
-            self.written.remove(x as usize);
-        } else if !self.others.contains(&x) {
-            self.others.push(x);
+        if x >= self.fixed {
+            if !self.others.contains(&x) {
+                self.others.push(x);
+            }
+        } else if self.written.contains(x as usize) {
+            Rc::make_mut(&mut self.written).remove(x as usize);
         }
     }
 
     fn remove(&mut self, x: Piece) {
-        if x < self.fixed {
-            self.written.grow(self.fixed as usize);
-            self.written.insert(x as usize);
-        } else {
+        if x >= self.fixed {
             self.others.retain(|other| *other != x);
+        } else if !self.written.contains(x as usize) {
+            Rc::make_mut(&mut self.written).grow_and_insert(x as usize);
         }
     }
 
     /// Keeps what is in another set too. Returns whether that is less.
     fn intersect(&mut self, other: &Self) -> bool {
-        let (written, others) = (self.written.count_ones(..), self.others.len());
-        self.written.union_with(&other.written);
+        let is_less = !Rc::ptr_eq(&self.written, &other.written) && !other.written.is_subset(&self.written);
+        if is_less {
+            Rc::make_mut(&mut self.written).union_with(&other.written);
+        }
+        let count = self.others.len();
         self.others.retain(|x| other.others.contains(x));
-        (written, others) != (self.written.count_ones(..), self.others.len())
+        is_less || self.others.len() < count
     }
 }
 
@@ -107,8 +111,8 @@ pub struct Facts {
 
 impl Facts {
     /// Nothing has happened yet, in a program whose first `fixed` pieces begin undefined.
-    pub const fn entry(fixed: u32) -> Self {
-        let undefined = Undefined { fixed, written: FixedBitSet::new(), others: Vec::new() };
+    pub fn entry(fixed: u32) -> Self {
+        let undefined = Undefined { fixed, written: Rc::new(FixedBitSet::new()), others: Vec::new() };
         Self { pairs: Vec::new(), undefined }
     }
 

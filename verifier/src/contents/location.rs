@@ -84,9 +84,8 @@ impl<'a> Locations<'a> {
         let values = values.iter().filter(|(_, data)| data.class.file == RegFile::Shared);
         let all = arrays.map(|(array, _)| self.whole_array(array)).chain(values.map(|(value, _)| self.value(value)));
         let mut shared = FixedBitSet::with_capacity(self.count as usize);
-        for pieces in all.chain([SHARED_FIRST..PREDICATE_FIRST]) {
-            shared.insert_range(pieces.start as usize..pieces.end as usize);
-        }
+        shared.insert_range(SHARED_FIRST as usize..PREDICATE_FIRST as usize);
+        all.for_each(|pieces| shared.insert_range(pieces.start as usize..pieces.end as usize));
         shared
     }
 
@@ -115,11 +114,13 @@ impl<'a> Locations<'a> {
 
     /// The pieces of a thing.
     pub fn thing(&self, thing: Thing) -> Range<Piece> {
-        let slot = (thing.index()).checked_sub(self.program.values.len());
-        slot.map_or_else(
-            || self.value(Value::new(thing.index())),
-            |at| SCRATCH_FIRST + at as u32..SCRATCH_FIRST + at as u32 + 1,
-        )
+        match thing.index().checked_sub(self.program.values.len()) {
+            None => self.value(Value::new(thing.index())),
+            Some(at) => {
+                let piece = SCRATCH_FIRST + at as u32;
+                piece..piece + 1
+            }
+        }
     }
 
     /// What a piece behind the registers is of.

@@ -35,7 +35,7 @@ const CANDIDATES: usize = 16;
 type Candidates = SmallVec<[Term; 4]>;
 
 /// Terms of the source are at most so many operations deep, beneath which they are opaque.
-const DEEP: u8 = 4;
+const DEEP: u8 = 6;
 
 /// Those of the target that the source does not have may be this deep: they are on their way to one that it has.
 const DEEP_ALONE: u8 = 24;

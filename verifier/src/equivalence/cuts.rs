@@ -11,6 +11,9 @@ use crate::symbolic::{Code, Graph, View};
 use cpu_time::ThreadTime;
 use smallvec::{SmallVec, smallvec};
 
+/// How deep terms of the source are: long programs want them shallow, and some short ones need more.
+const DEPTHS: [u8; 2] = [4, 6];
+
 /// Shows that `target` does what `source` does, with the first choice of cut points, and of what a lane's own memory is taken
 /// for, that does. `products` if the target may have sequences where the source has products.
 pub(super) fn prove<S: Code, T: Code>(
@@ -23,19 +26,27 @@ pub(super) fn prove<S: Code, T: Code>(
     let start = ThreadTime::now();
     let mut failure = None;
     let memories = memories(source, target);
-    for (of_source, of_target) in graphs(source.graph(), target.graph()) {
-        let (source, target) = (View { code: source, graph: of_source }, View { code: target, graph: of_target });
-        for &own_from in &memories {
-            let choice = Choice { own_from, products };
-            let Some(time) = limits.time.checked_sub(start.elapsed()) else { break };
-            let limits = Limits { time, inputs: limits.inputs && failure.is_none(), ..*limits };
-            let proof = proof::prove(&source, &target, choice, &limits, solver);
-            match proof {
-                // The first one says most.
-                Err(Failure::NotShown { .. }) if failure.is_none() => failure = Some(proof),
-                Err(Failure::NotShown { .. } | Failure::Time(_)) if failure.is_some() => {}
-                proof => return proof,
+    let graphs = graphs(source.graph(), target.graph());
+    for deep in DEPTHS {
+        for (of_source, of_target) in &graphs {
+            let (source, target) = (View { code: source, graph: of_source }, View { code: target, graph: of_target });
+            for &own_from in &memories {
+                let choice = Choice { own_from, products, deep };
+                let Some(time) = limits.time.checked_sub(start.elapsed()) else { break };
+                let limits = Limits { time, inputs: limits.inputs && failure.is_none(), ..*limits };
+                let proof = proof::prove(&source, &target, choice, &limits, solver);
+                match proof {
+                    // The first one says most.
+                    Err(Failure::NotShown { .. }) if failure.is_none() => failure = Some(proof),
+                    Err(Failure::NotShown { .. } | Failure::Time(_)) if failure.is_some() => {}
+                    proof => return proof,
+                }
             }
+        }
+        // With an input on which it may be different, or little time left, it is not tried again.
+        let hopeless = matches!(&failure, Some(Err(Failure::NotShown { inputs, .. })) if !inputs.is_empty());
+        if hopeless || start.elapsed() > limits.time / 2 {
+            break;
         }
     }
     failure.unwrap_or_else(|| Err(Failure::Time(String::new())))

@@ -375,13 +375,15 @@ pub(super) struct Choice {
     pub own_from: Option<u32>,
     /// See [`Sweeper::products`].
     pub products: bool,
+    /// See [`Sweeper::deep`].
+    pub deep: u8,
 }
 
 /// Shows that `target` does what `source` does.
 pub(super) fn prove<S: Code, T: Code>(
     source: &S,
     target: &T,
-    Choice { own_from, products }: Choice,
+    Choice { own_from, products, deep }: Choice,
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
@@ -422,6 +424,7 @@ pub(super) fn prove<S: Code, T: Code>(
     // First, what locations matter; then the relation; when it holds still, whether it is enough.
     engine.sweeper.scouting = loops > 0;
     engine.sweeper.products = products;
+    engine.sweeper.deep = deep;
     let mut last = loops == 0;
     for round in 1..=ROUNDS {
         engine.partners.begin();

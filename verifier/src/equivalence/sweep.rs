@@ -34,9 +34,6 @@ const CANDIDATES: usize = 16;
 
 type Candidates = SmallVec<[Term; 4]>;
 
-/// Terms of the source are at most so many operations deep, beneath which they are opaque.
-const DEEP: u8 = 6;
-
 /// Those of the target that the source does not have may be this deep: they are on their way to one that it has.
 const DEEP_ALONE: u8 = 24;
 
@@ -102,6 +99,8 @@ pub struct Sweeper<'a> {
     /// A product that lemmas find takes the place of its sequence, on both sides and wherever it is; else only where the source has the
     /// product.
     pub products: bool,
+    /// Terms of the source are at most so many operations deep, beneath which they are opaque.
+    pub deep: u8,
     /// Terms in which lemmas find nothing, alone or with another.
     plain: FxHashSet<(Term, Option<Term>)>,
     /// Who looks for inputs on which something that is to hold does not.
@@ -132,6 +131,7 @@ impl<'a> Sweeper<'a> {
             swept: FxHashMap::default(),
             scouting: false,
             products: false,
+            deep: DEEP_ALONE,
             plain: FxHashSet::default(),
             seeker: None,
             lemmas: BTreeSet::new(),
@@ -183,7 +183,7 @@ impl<'a> Sweeper<'a> {
         if !self.known.contains(&term) {
             return terms.shallow(term, DEEP_ALONE);
         }
-        let closed = terms.shallow(term, DEEP);
+        let closed = terms.shallow(term, self.deep);
         self.learn(terms, closed);
         closed
     }

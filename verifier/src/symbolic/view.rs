@@ -11,12 +11,12 @@ pub struct View<'a, C> {
     /// The program.
     pub code: &'a C,
     /// Its graph.
-    pub graph: Graph,
+    pub graph: &'a Graph,
 }
 
 impl<C: Code> Code for View<'_, C> {
     fn graph(&self) -> &Graph {
-        &self.graph
+        self.graph
     }
 
     fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value> {

@@ -353,4 +353,48 @@ mod tests {
         let inner = t.and(32, expected.0, not_z);
         assert_eq!(layer[1], t.not(32, inner));
     }
+
+    #[test]
+    fn what_is_in_a_layer_is_known_in_it() {
+        let mut terms = Terms::new();
+        let t = &mut terms;
+        let [x, y, z] = ["x", "y", "z"].map(|text| {
+            let name = t.name(text);
+            let variable = t.variable(32, name);
+            let sum = t.mul(32, variable, variable);
+            t.shallow(sum, 0)
+        });
+        // x < y is common to both; that it is a comparison of x and y, which are there too, is known in the second layer.
+        let less = t.ult(32, x, y);
+        let (a, b) = (t.ite(32, less, x, z), t.ite(32, less, y, z));
+        let mut layers = Layers::of_pair(t, a, b);
+        let first = layers.next(t, 1).unwrap();
+        let second = layers.next(t, 1).unwrap();
+        let compares = |t: &Terms, root: Term| cone(t, root).iter().any(|&term| t.node(term).op == Op::Ult);
+        assert!(!compares(t, first[0]) && compares(t, second[0]));
+        // Neither opens the factors of x.
+        assert!(cone(t, second[0]).iter().all(|&term| t.node(term).op != Op::Mul));
+    }
+
+    #[test]
+    fn a_part_of_what_is_unknown_is_part_of_its_variable() {
+        let mut terms = Terms::new();
+        let t = &mut terms;
+        let [x, y, z] = ["x", "y", "z"].map(|text| {
+            let name = t.name(text);
+            t.variable(32, name)
+        });
+        let product = t.xor(32, x, y);
+        let whole = t.and(32, product, z);
+        let byte = t.extract(32, whole, 0, 8);
+        assert_ne!(t.node(byte).op, Op::Extract(0), "the part has a form of its own");
+        let (wide, signed) = (t.zext(8, 32, byte), t.sext(8, 32, byte));
+        let (a, b) = (t.add(32, whole, wide), t.add(32, whole, signed));
+        let layer = Layers::of_pair(t, a, b).next(t, 1).unwrap();
+        let hidden = unknown(t, whole);
+        let byte = t.extract(32, hidden, 0, 8);
+        let (wide, signed) = (t.zext(8, 32, byte), t.sext(8, 32, byte));
+        assert_eq!(layer[0], t.add(32, hidden, wide));
+        assert_eq!(layer[1], t.add(32, hidden, signed));
+    }
 }

@@ -420,8 +420,7 @@ impl<'a> Sweeper<'a> {
         }
         self.queries += 1;
         let query = Query { assumptions: assumptions.to_vec(), goal };
-        let answer = self.solver.ask(terms, &query, &budget);
-        answer
+        self.solver.ask(terms, &query, &budget)
     }
 
     /// Whether the limit of time has been reached by now.

@@ -611,7 +611,7 @@ impl Ir3<'_> {
                     let word = machine.terms.extract(64, address, 2, 32);
                     let defined = machine.terms.not(1, target.poison);
                     machine.demand(defined, "a write to an undefined address");
-                    world::store_constant(machine, site.part(component as usize), word, value);
+                    world::store_constant(machine, site.part(component), word, value);
                 }
             }
             MemoryAction::Store => {

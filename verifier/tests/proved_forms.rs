@@ -415,6 +415,26 @@ fn a_shared_register_behind_an_outer_loop_that_lanes_leave_from_an_inner_one() {
     assert!(proof.is_err(), "{proof:?}");
 }
 
+/// Lanes that leave a loop at its header do so one after the other, even if nobody goes back there but from an inner loop.
+#[test]
+fn a_shared_register_behind_a_loop_that_lanes_go_on_in_by_an_inner_one() {
+    let begin = format!("{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,0,0x0]\njump");
+    let outer = "add.u r1.x, r1.x, imm[0.000000,1,0x1]
+        mov.u32u32 r1.y, imm[0.000000,0,0x0]
+        cmps.u.ge pp0.x, r1.x, r0.x\nbr pp0.x";
+    let inner = "add.u r1.y, r1.y, imm[0.000000,1,0x1]
+        cmps.u.lt pp0.x, r1.y, imm[0.000000,3,0x3]\nbr pp0.x";
+    let with = |last: &str| {
+        let last = format!("{last}{STORE}");
+        program(0, &[(&begin, &[2]), (outer, &[5, 3]), (inner, &[3, 4]), ("jump", &[2]), (&last, &[])])
+    };
+    let (source, target) = (with(""), with("mov.u32u32 sr48.x, r1.x\nmov.u32u32 r1.x, sr48.x\n"));
+    assert!(prove(&source, &source).is_ok());
+    assert!(differ(&source, &target));
+    let proof = prove(&source, &target);
+    assert!(proof.is_err(), "{proof:?}");
+}
+
 /// Random changes to what is proved by these ways.
 #[test]
 fn changed_pairs_are_not_proved() {

@@ -66,6 +66,16 @@ fn come_as_one<'a>(graph: &Graph, region: Option<u32>, block: u32, goals: &dyn F
     })
 }
 
+/// Whether all lanes that are together at the header of a loop stay in it, or none does. They may come back to the header by way of an inner
+/// loop.
+fn stay_as_one(graph: &Graph, number: u32, goals: &[(Goal, bool)]) -> bool {
+    let stays = |goal: Goal| match goal {
+        Goal::Header(to) => graph.loops[number as usize].contains(graph.loops[to as usize].header),
+        Goal::End | Goal::Killed => false,
+    };
+    !goals.iter().any(|&(goal, part)| part && stays(goal))
+}
+
 /// Whether lanes that are together at a cut point, and have left loops when they come to a block, have left these in the same iteration.
 /// `goals` are those of a cut point.
 pub fn leave_as_one<'a>(graph: &Graph, from: Cut, block: u32, goals: &dyn Fn(Cut) -> &'a [(Goal, bool)]) -> bool {
@@ -73,7 +83,7 @@ pub fn leave_as_one<'a>(graph: &Graph, from: Cut, block: u32, goals: &dyn Fn(Cut
     let start = graph.loops[own as usize].header;
     (0..).zip(&graph.loops).filter(|(_, l)| l.contains(start) && !l.contains(block)).all(|(number, l)| {
         if number == own {
-            !goals(from).contains(&(Goal::Header(own), true))
+            stay_as_one(graph, own, goals(from))
         } else {
             come_as_one(graph, Some(number), l.last + 1, goals)
         }
@@ -140,7 +150,7 @@ impl<O: Oracle> Machine<'_, O> {
     fn whole_wave_is_here(&self, number: usize) -> bool {
         let (cut, passed) = (self.run.cut, &self.graph.loops[number]);
         if cut == Cut::Header(number as u32) {
-            return !self.oracle.goals(cut).contains(&(Goal::Header(number as u32), true));
+            return stay_as_one(self.graph, number as u32, self.oracle.goals(cut));
         }
         // Of a loop around it, nobody is anywhere else; to another, nobody has gone.
         let until = if passed.contains(self.run.start) { passed.last + 1 } else { passed.header };

@@ -70,6 +70,11 @@ impl Engine<'_> {
         }
     }
 
+    /// Where lanes go from a cut point, as far as that is known.
+    fn goals_of(&self, side: Side, cut: Cut) -> &[(Goal, bool)] {
+        self.goals.get(&(side, cut)).map_or(&[], |goals| goals)
+    }
+
     /// Where lanes go from a cut point. What was once found to be so is never taken back, so there is an end.
     fn learn_goals(&mut self, terms: &Terms, side: Side, run: &Run) {
         let known = self.goals.entry((side, self.cut)).or_default();
@@ -192,7 +197,7 @@ impl Oracle for Engine<'_> {
     }
 
     fn goals(&self, cut: Cut) -> &[(Goal, bool)] {
-        self.goals.get(&(self.side, cut)).map_or(&[], |goals| goals)
+        self.goals_of(self.side, cut)
     }
 
     fn written_everywhere(&mut self, site: Site, value: Option<Value>) -> bool {
@@ -515,8 +520,7 @@ fn one_round<S: Code, T: Code>(
                         }
                     };
                     // Lanes that have left a loop one after the other are not in the same iteration of it.
-                    let goals = |cut| engine.goals.get(&(Side::Source, cut)).map_or(&[][..], |goals| goals);
-                    let mixed = !leave_as_one(source.graph(), cut, there, &goals);
+                    let mixed = !leave_as_one(source.graph(), cut, there, &|cut| engine.goals_of(Side::Source, cut));
                     let terms_there = arrive(source, target, &mut segment, i, number, terms, engine);
                     let way = Way { terms: terms_there, back, mixed };
                     ways.entry(number).or_default().push(way);

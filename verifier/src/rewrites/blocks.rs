@@ -3,7 +3,7 @@
 //! The second part stands right behind the first, so lanes run it when they would have run it before.
 
 use super::edit::has_predication;
-use super::random::Random;
+use crate::random::Random;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Block, BlockData, Instr, InstrData, Opcode, Program, RegFile, RepeatLink};
 use ir3_compiler::target::Target;

@@ -5,7 +5,7 @@ use super::edit::{
     consts_change, encodes, has_predication, insert, is_pure, move_attrs, operation, physical_is_logical,
     renew_physical, whole,
 };
-use super::random::Random;
+use crate::random::Random;
 use cranelift_entity::EntitySet;
 use ir3_compiler::ir3::{
     Attrs, Block, BlockData, Condition, Instr, InstrData, Mods, Opcode, Place, Program, RegClass, RegFile, Round, Src,

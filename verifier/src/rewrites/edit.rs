@@ -1,6 +1,6 @@
 //! What all rewrites need: which operations may be repeated, moved and left out, and how to put new ones into a program.
 
-use super::random::Random;
+use crate::random::Random;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::legality::valid_source;
 use ir3_compiler::ir3::{

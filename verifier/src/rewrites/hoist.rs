@@ -2,7 +2,7 @@
 
 use super::edit::{consts_change, is_pure};
 use super::loops::{Shape, loops};
-use super::random::Random;
+use crate::random::Random;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::target::Target;
 

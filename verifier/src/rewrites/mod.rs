@@ -14,7 +14,6 @@ mod edit;
 mod hoist;
 mod local;
 mod loops;
-mod random;
 mod registers;
 mod rename;
 mod reorder;
@@ -29,12 +28,12 @@ use crate::check::Snapshot;
 use crate::check::campaign::{env_seeds, program_seed};
 use crate::check::judge::{Case, Question};
 use crate::generate::{self, Features, Profile};
+use crate::random::Random;
 use crate::semantics::env::Env;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::ir3::validate::{Form, Violation, validate};
 use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
-use random::Random;
 
 /// Two programs that mean the same.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 //! Registers are moved in groups of four full ones, or eight half ones that are in the same place. Groups that one operand
 //! reaches over stay side by side. So whatever overlapped overlaps, and whatever did not does not.
 
-use super::random::Random;
+use crate::random::Random;
 use ir3_compiler::ir3::{Dst, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand};
 use ir3_compiler::target::Target;
 

@@ -1,6 +1,6 @@
 //! Blocks, instructions and values with other numbers.
 
-use super::random::Random;
+use crate::random::Random;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use ir3_compiler::ir3::{Attrs, Block, Instr, Place, Program, RepeatLink, SrcOperand, Value};
 use ir3_compiler::target::Target;

@@ -1,7 +1,7 @@
 //! The instructions of a block in another order, those that only compute.
 
 use super::edit::{consts_change, is_pure};
-use super::random::Random;
+use crate::random::Random;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Instr, Opcode, Program};
 use ir3_compiler::target::Target;

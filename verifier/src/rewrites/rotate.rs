@@ -11,7 +11,7 @@ use super::edit::{
     renew_physical, whole,
 };
 use super::loops::{Loop, Shape, loops};
-use super::random::Random;
+use crate::random::Random;
 use ir3_compiler::ir3::{
     Block, BlockData, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value, ValueData,
 };

@@ -1,8 +1,8 @@
 //! Pairs of any size: integer programs of which so many operations of a hundred are rewritten.
 
 use super::local;
-use super::random::Random;
 use crate::generate::Profile;
+use crate::random::Random;
 use ir3_compiler::ir3::{
     Attrs, Block, BlockData, Builder, Condition, InputKind, Opcode, Output, Program, RegClass, ShaderStage, Src,
     SystemValue, Type, Value,

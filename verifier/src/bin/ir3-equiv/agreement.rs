@@ -1,12 +1,13 @@
 //! `agreement`: whether the interpreter refutes what was proved.
 
-use crate::judging::{Judging, Table};
+use crate::judging::{self, Judging, Table};
 use crate::{Exit, Failure, Format, interrupt_flag, output};
 use clap::Args;
 use ir3_compiler::pipeline::Options;
 use ir3_verifier::check::Verdict;
 use ir3_verifier::check::boundaries::{Boundary, Series, boundaries};
-use ir3_verifier::check::judge::{Answers, Engine, contradiction};
+use ir3_verifier::check::judge::{Answers, Case, Engine, contradiction};
+use ir3_verifier::waves::{self, Pair};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -28,6 +29,12 @@ pub struct Agreement {
     /// No program has more instructions than about so many before it is compiled.
     #[arg(long, value_name = "N", default_value_t = 60)]
     size: u32,
+    /// Instead of compiled programs, small ones in which lanes part and meet, each beside the same with a change in it that may matter or not.
+    #[arg(long)]
+    waves: bool,
+    /// Print the first one of these, and what is said of it.
+    #[arg(long, requires = "waves")]
+    show: bool,
     /// Print what is not proved.
     #[arg(long)]
     list: bool,
@@ -45,21 +52,72 @@ struct Outcome {
     next: u64,
 }
 
+/// What a line about a case says.
+struct Named<'a> {
+    /// The program that it is of.
+    number: u64,
+    /// The row of the table.
+    row: &'a str,
+    what: String,
+}
+
+impl<'a> From<&'a Boundary> for Named<'a> {
+    fn from(boundary: &'a Boundary) -> Self {
+        let Boundary { program, profile, seed, stage, .. } = boundary;
+        let what = format!("{stage} of program {program} ({profile}, seed {seed})");
+        Self { number: *program, row: stage.name(), what }
+    }
+}
+
+impl<'a> From<&'a Pair> for Named<'a> {
+    fn from(pair: &'a Pair) -> Self {
+        let what = format!("{} in program {}", pair.change, pair.number);
+        Self { number: pair.number, row: pair.change, what }
+    }
+}
+
 impl Agreement {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let machine = self.judging.gpu.target;
+        let last = self.from.saturating_add(self.programs);
+        if self.waves {
+            let mut pairs = waves::pairs(self.judging.seed, self.from..last, self.runs, &machine);
+            if self.show {
+                let pair = pairs.next().ok_or("this program has no change that is valid")?;
+                let panel = self.judging.panel(self.judging.engines(), TIMEOUT);
+                let heading = Named::from(&pair).what;
+                judging::show(&heading, &pair.question(&machine, &pair.envs()), &panel);
+                return Ok(Exit::Passed);
+            }
+            return self.ask(pairs, self.programs, format);
+        }
+        let series = Series { seed: self.judging.seed, first: self.from, programs: self.programs, size: self.size };
+        let cases = boundaries(series, self.runs, &machine, Options::default());
+        self.ask(cases, self.programs.saturating_mul(12), format)
+    }
+
+    fn ask<C: Case>(
+        &self,
+        mut cases: impl Iterator<Item = C> + Send,
+        count: u64,
+        format: Format,
+    ) -> Result<Exit, Failure>
+    where
+        for<'a> Named<'a>: From<&'a C>,
+    {
         let interrupted = interrupt_flag()?;
         // The interpreter is asked in any case: it is who disagrees.
         let mut engines: Vec<Engine> = self.judging.engines().into_iter().filter(|engine| engine.proves()).collect();
         engines.push(Engine::Interpreter);
-        let machine = self.judging.gpu.target;
-        let panel = self.judging.panel(engines.clone(), TIMEOUT);
-        let series = Series { seed: self.judging.seed, first: self.from, programs: self.programs, size: self.size };
-        let mut cases = boundaries(series, self.runs, &machine, Options::default());
+        let mut panel = self.judging.panel(engines.clone(), TIMEOUT);
+        // It runs all of them; another attack would only take time.
+        panel.smt.limits.inputs &= !self.waves;
         let mut table = Table::default();
         let (mut proved, mut attacked, mut disagreements, mut open) = (0u64, 0u64, Vec::new(), Vec::new());
-        let mut each = |_: u64, boundary: &Boundary, answers: &Answers| {
-            table.count(boundary.stage.name(), answers);
+        let mut each = |_: u64, case: &C, answers: &Answers| {
+            let Named { number, row, what } = case.into();
+            table.count(row, answers);
             let proves = |(_, verdict, _): &(Engine, Verdict, Duration)| matches!(verdict, Verdict::Proved { .. });
             let runs = |(engine, verdict, _): &(Engine, Verdict, Duration)| {
                 *engine == Engine::Interpreter && matches!(verdict, Verdict::Tested { .. } | Verdict::Refuted(_))
@@ -67,26 +125,25 @@ impl Agreement {
             let is_proved = answers.iter().any(proves);
             proved += u64::from(is_proved);
             attacked += u64::from(is_proved && answers.iter().any(runs));
-            let Boundary { program, profile, seed, stage, .. } = boundary;
-            let what = || format!("{stage} of program {program} ({profile}, seed {seed})");
             if let Some((provers, why)) = contradiction(answers) {
                 let who: Vec<&str> = provers.into_iter().map(Engine::name).collect();
-                disagreements.push((*program, format!("{} proved {}: {why}", who.join(" and "), what())));
+                disagreements.push((number, format!("{} proved {what}: {why}", who.join(" and "))));
             }
             for (engine, verdict, time) in answers.iter().filter(|(engine, ..)| self.list && engine.proves()) {
                 if let Verdict::Unknown(why) = verdict {
                     let ms = time.as_secs_f64() * 1e3;
                     let why = why.to_string();
                     let why = why.lines().next().unwrap_or_default();
-                    open.push((*program, format!("{verdict} by {}, {ms:.0} ms: {}: {why}", engine.name(), what())));
+                    open.push((number, format!("{verdict} by {}, {ms:.0} ms: {what}: {why}", engine.name())));
                 }
             }
         };
-        self.judging.ask(cases.by_ref(), self.programs * 12, &panel, &interrupted, &mut each)?;
-        table.print(format, "stage", &engines);
+        self.judging.ask(cases.by_ref(), count, &panel, &interrupted, &mut each)?;
+        table.print(format, if self.waves { "change" } else { "stage" }, &engines);
         table.print_details(format, &engines);
         // Where another run may go on: at the first program of which there is more to ask.
-        let next = cases.next().map_or(self.from + self.programs, |boundary| boundary.program);
+        let last = self.from.saturating_add(self.programs);
+        let next = cases.next().map_or(last, |case| Named::from(&case).number);
         disagreements.sort_unstable();
         open.sort_unstable();
         open.iter().for_each(|(_, line)| output::line(line));
@@ -99,16 +156,17 @@ impl Agreement {
                 next,
             }),
             Format::Human => output::line(&format!(
-                "\n{} boundaries of {} programs; {proved} proved, {} open; {attacked} of the proved ones run in {} environments \
+                "\n{} {} of {} programs; {proved} proved, {} open; {attacked} of the proved ones run in {} environments \
                  with a meaning, {} refuted all the same",
                 table.cases(),
+                if self.waves { "changes" } else { "boundaries" },
                 next - self.from,
                 table.cases() - proved,
                 self.runs,
                 disagreements.len()
             )),
         }
-        if next < self.from + self.programs {
+        if next < last {
             eprintln!("ir3-equiv: interrupted; `--from {next}` goes on");
         }
         for (_, line) in &disagreements {

@@ -13,7 +13,7 @@ mod shift;
 mod subtract;
 
 use super::edit::{At, consts_change, is_pure};
-use super::random::Random;
+use crate::random::Random;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::target::Target;
 

@@ -1,0 +1,181 @@
+//! Changes that keep what one lane does by itself, or nearly.
+
+use super::sketch::{Op, Operand, Reg, Sketch, Vote, Way};
+use crate::random::Random;
+
+/// Changes a program; false if there is nothing to be changed.
+type Change = fn(&mut Sketch, &mut Random) -> bool;
+
+static CHANGES: [(&str, Change); 12] = [
+    ("by a shared register", by_shared),
+    ("by the first lane", by_first),
+    ("to another block", to_another_block),
+    ("within a block", within_a_block),
+    ("into blocks before", into_blocks_before),
+    ("into blocks behind", into_blocks_behind),
+    ("left out", left_out),
+    ("another register", another_register),
+    ("another result", another_result),
+    ("another number", another_number),
+    ("blocks in another order", another_order),
+    ("votes", votes),
+];
+
+/// The names of all changes.
+#[cfg(test)]
+pub(super) const NAMES: [&str; CHANGES.len()] = {
+    let mut names = [""; CHANGES.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = CHANGES[i].0;
+        i += 1;
+    }
+    names
+};
+
+/// Makes one of the changes, and says which.
+pub(super) fn random(sketch: &mut Sketch, random: &mut Random) -> Option<&'static str> {
+    (0..20).find_map(|_| {
+        let (name, change) = CHANGES[random.below(CHANGES.len())];
+        let before = sketch.clone();
+        (change(sketch, random) && *sketch != before).then_some(name)
+    })
+}
+
+/// A place between operations.
+fn place(sketch: &Sketch, random: &mut Random) -> (usize, usize) {
+    let block = random.below(sketch.0.len());
+    (block, random.below(sketch.0[block].ops.len() + 1))
+}
+
+/// An operation behind those that every program begins with.
+fn site(sketch: &Sketch, random: &mut Random) -> Option<(usize, usize)> {
+    let given = Reg::OWN.len() + Reg::SHARED.len() + 1;
+    let first = |block: usize| if block == 0 { given } else { 0 };
+    let sites =
+        (0..sketch.0.len()).flat_map(|block| (first(block)..sketch.0[block].ops.len()).map(move |i| (block, i)));
+    random.pick(&sites.collect::<Vec<_>>())
+}
+
+fn insert_two(sketch: &mut Sketch, random: &mut Random, ops: [Op; 2]) -> bool {
+    let (block, i) = place(sketch, random);
+    sketch.0[block].ops.splice(i..i, ops);
+    true
+}
+
+fn own(random: &mut Random) -> Reg {
+    let counters = [Reg::counter(0), Reg::counter(1)];
+    if random.chance(30) { counters[random.below(2)] } else { Reg::OWN[random.below(3)] }
+}
+
+fn by_shared(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let (own, spare) = (own(random), Reg::SPARE);
+    let back = Op::Move { to: own, from: Operand::Reg(spare) };
+    insert_two(sketch, random, [Op::Move { to: spare, from: Operand::Reg(own) }, back])
+}
+
+fn by_first(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let (own, spare) = (own(random), Reg::SPARE);
+    let back = Op::Move { to: own, from: Operand::Reg(spare) };
+    insert_two(sketch, random, [Op::First { to: spare, from: own }, back])
+}
+
+fn to_another_block(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let op = sketch.0[block].ops.remove(i);
+    let (block, i) = place(sketch, random);
+    sketch.0[block].ops.insert(i, op);
+    true
+}
+
+fn within_a_block(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let ops = &mut sketch.0[block].ops;
+    let op = ops.remove(i);
+    ops.insert(random.below(ops.len() + 1), op);
+    true
+}
+
+fn into_blocks_before(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let before = sketch.before(block);
+    if before.is_empty() {
+        return false;
+    }
+    let op = sketch.0[block].ops.remove(i);
+    before.into_iter().for_each(|block| sketch.0[block].ops.push(op));
+    true
+}
+
+fn into_blocks_behind(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let mut way = sketch.0[block].way.clone();
+    if way == Way::End {
+        return false;
+    }
+    let op = sketch.0[block].ops.remove(i);
+    way.targets().for_each(|&mut target| sketch.0[target].ops.insert(0, op));
+    true
+}
+
+fn left_out(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    sketch.0[block].ops.remove(i);
+    true
+}
+
+fn another_register(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let reads: Vec<&mut Reg> = sketch.0[block].ops[i].reads().collect();
+    let which = random.below(reads.len().max(1));
+    let Some(read) = reads.into_iter().nth(which) else { return false };
+    let others: Vec<Reg> = match read {
+        Reg::Own(number) if *number < 4 => vec![Reg::LANE, Reg::FEW, Reg::ZERO],
+        _ => Reg::OWN.into_iter().chain(Reg::SHARED).chain([Reg::counter(0)]).collect(),
+    };
+    *read = others[random.below(others.len())];
+    true
+}
+
+fn another_result(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let Some(to) = sketch.0[block].ops[i].to() else { return false };
+    *to = match to {
+        Reg::Own(_) => Reg::OWN[random.below(3)],
+        Reg::Shared(_) => Reg::SHARED[random.below(2)],
+    };
+    true
+}
+
+fn another_number(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let Some(number) = sketch.0[block].ops[i].number() else { return false };
+    *number = random.below(8) as u8;
+    true
+}
+
+/// Two blocks, one behind the other, change places, if no lane goes from one to the other.
+fn another_order(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let can = |&first: &usize| !sketch.leads(first, first + 1) && !sketch.leads(first + 1, first);
+    let Some(first) = random.pick(&(1..sketch.0.len().max(2) - 1).filter(can).collect::<Vec<_>>()) else {
+        return false;
+    };
+    sketch.0.swap(first, first + 1);
+    for target in sketch.0.iter_mut().flat_map(|part| part.way.targets()) {
+        if *target == first {
+            *target = first + 1;
+        } else if *target == first + 1 {
+            *target = first;
+        }
+    }
+    true
+}
+
+/// Lanes decide together what each decided for itself, or the other way round.
+fn votes(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let branches: Vec<usize> = (0..sketch.0.len()).filter(|&i| matches!(sketch.0[i].way, Way::If { .. })).collect();
+    let Some(block) = random.pick(&branches) else { return false };
+    let Way::If { vote, .. } = &mut sketch.0[block].way else { return false };
+    *vote = [Vote::Own, Vote::Any, Vote::All][random.below(3)];
+    true
+}

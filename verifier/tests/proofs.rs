@@ -3,11 +3,13 @@
 use ir3_compiler::nir::{Shader, text};
 use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
+use ir3_verifier::check::judge::Case;
 use ir3_verifier::check::kill_matrix::Mutants;
-use ir3_verifier::check::{Provers, Smt, Snapshot, Verdict};
+use ir3_verifier::check::{Provers, Smt, Snapshot, Verdict, compare_snapshots};
 use ir3_verifier::equivalence::{self, Failure, Limits, Proof};
 use ir3_verifier::rewrites::pairs;
 use ir3_verifier::solver::{Budget, Z3};
+use ir3_verifier::waves;
 use std::time::Duration;
 
 fn gpu() -> Target {
@@ -53,6 +55,25 @@ fn rewrites_that_no_stage_makes_are_proved() {
         }
     }
     assert!(open.len() * 10 <= count, "{} of {count} are not proved:\n{}", open.len(), open.join("\n"));
+}
+
+/// Lanes in several places at once.
+#[test]
+fn no_run_refutes_what_is_proved_of_waves() {
+    let machine = gpu();
+    let limits = Limits { time: Duration::from_millis(200), ..LIMITS };
+    let (mut proved, mut differ) = (0, 0);
+    for pair in waves::pairs(0x7761_7665, 0..160 * times() as u64, 6, &machine) {
+        let run = compare_snapshots(&pair.source, &pair.target, &machine, &pair.envs()).0;
+        let proof =
+            equivalence::prove((&pair.source).into(), (&pair.target).into(), &machine, &limits, &mut Z3::default());
+        proved += usize::from(proof.is_ok());
+        if matches!(run, Verdict::Refuted(_)) {
+            differ += 1;
+            assert!(proof.is_err(), "{} in program {}: {proof:?}", pair.change, pair.number);
+        }
+    }
+    assert!(proved >= 25 * times() && differ >= 25 * times(), "{proved} proved, {differ} differ");
 }
 
 fn shader(source: &str) -> Shader {

@@ -22,6 +22,7 @@
 
 mod behind;
 mod cuts;
+mod engine;
 mod events;
 mod inputs;
 mod layers;

@@ -6,9 +6,10 @@ use crate::random::Random;
 /// Changes a program; false if there is nothing to be changed.
 type Change = fn(&mut Sketch, &mut Random) -> bool;
 
-static CHANGES: [(&str, Change); 12] = [
+static CHANGES: [(&str, Change); 13] = [
     ("by a shared register", by_shared),
     ("by the first lane", by_first),
+    ("what was written", what_was_written),
     ("to another block", to_another_block),
     ("within a block", within_a_block),
     ("into blocks before", into_blocks_before),
@@ -50,41 +51,75 @@ fn place(sketch: &Sketch, random: &mut Random) -> (usize, usize) {
 
 /// An operation behind those that every program begins with.
 fn site(sketch: &Sketch, random: &mut Random) -> Option<(usize, usize)> {
-    let given = Reg::OWN.len() + Reg::SHARED.len() + 1;
+    let given = Reg::OWN.len() + Reg::SHARED.len() + 4;
     let first = |block: usize| if block == 0 { given } else { 0 };
     let sites =
         (0..sketch.0.len()).flat_map(|block| (first(block)..sketch.0[block].ops.len()).map(move |i| (block, i)));
     random.pick(&sites.collect::<Vec<_>>())
 }
 
-fn insert_two(sketch: &mut Sketch, random: &mut Random, ops: [Op; 2]) -> bool {
-    let (block, i) = place(sketch, random);
-    sketch.0[block].ops.splice(i..i, ops);
-    true
+/// A place for what lanes do together: where they come from several blocks, mostly.
+fn meeting(sketch: &Sketch, random: &mut Random) -> (usize, usize) {
+    let meetings: Vec<usize> = (1..sketch.0.len()).filter(|&block| sketch.before(block).len() > 1).collect();
+    match random.pick(&meetings) {
+        Some(block) if random.chance(70) => (block, 0),
+        _ => place(sketch, random),
+    }
 }
 
-fn own(random: &mut Random) -> Reg {
-    let counters = [Reg::counter(0), Reg::counter(1)];
-    if random.chance(30) { counters[random.below(2)] } else { Reg::OWN[random.below(3)] }
+/// A register of a lane, one that is written in several places if there is one.
+fn own(sketch: &Sketch, random: &mut Random) -> Reg {
+    let mut all: Vec<Op> = sketch.0.iter().flat_map(|part| part.ops.iter().copied()).collect();
+    let mut written: Vec<Reg> = all.iter_mut().filter_map(|op| op.to().copied()).collect();
+    written.retain(|reg| matches!(reg, Reg::Own(_)) && *reg != Reg::ZERO);
+    random.pick(&written).unwrap_or(Reg::OWN[0])
 }
 
 fn by_shared(sketch: &mut Sketch, random: &mut Random) -> bool {
-    let (own, spare) = (own(random), Reg::SPARE);
-    let back = Op::Move { to: own, from: Operand::Reg(spare) };
-    insert_two(sketch, random, [Op::Move { to: spare, from: Operand::Reg(own) }, back])
+    let (own, spare, (block, i)) = (own(sketch, random), Reg::SPARE, meeting(sketch, random));
+    let there = Op::Move { to: spare, from: Operand::Reg(own) };
+    sketch.0[block].ops.splice(i..i, [there, Op::Move { to: own, from: Operand::Reg(spare) }]);
+    true
 }
 
 fn by_first(sketch: &mut Sketch, random: &mut Random) -> bool {
-    let (own, spare) = (own(random), Reg::SPARE);
-    let back = Op::Move { to: own, from: Operand::Reg(spare) };
-    insert_two(sketch, random, [Op::First { to: spare, from: own }, back])
+    let (own, spare, (block, i)) = (own(sketch, random), Reg::SPARE, meeting(sketch, random));
+    let there = Op::First { to: spare, from: own };
+    sketch.0[block].ops.splice(i..i, [there, Op::Move { to: own, from: Operand::Reg(spare) }]);
+    true
+}
+
+/// Instead of what a shared register holds, what is written to it somewhere.
+fn what_was_written(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let ops = || sketch.0.iter().flat_map(|part| part.ops.iter().copied());
+    let writes: Vec<(Reg, Operand)> = ops()
+        .filter_map(|op| match op {
+            Op::Move { to: to @ Reg::Shared(_), from } => Some((to, from)),
+            _ => None,
+        })
+        .collect();
+    let Some((shared, written)) = random.pick(&writes) else { return false };
+    let is_read = |op: &Op| matches!(op, Op::Move { to: Reg::Own(_), from } if *from == Operand::Reg(shared));
+    let blocks = sketch.0.iter_mut().flat_map(|part| part.ops.iter_mut());
+    let mut reads: Vec<&mut Op> = blocks.filter(|op| is_read(op)).collect();
+    let which = random.below(reads.len().max(1));
+    let Some(Op::Move { from, .. }) = reads.get_mut(which) else { return false };
+    *from = written;
+    true
+}
+
+/// Takes some operations out of a block.
+fn take(sketch: &mut Sketch, random: &mut Random, (block, i): (usize, usize)) -> Vec<Op> {
+    let ops = &mut sketch.0[block].ops;
+    let count = 1 + random.below((ops.len() - i).min(3));
+    ops.drain(i..i + count).collect()
 }
 
 fn to_another_block(sketch: &mut Sketch, random: &mut Random) -> bool {
-    let Some((block, i)) = site(sketch, random) else { return false };
-    let op = sketch.0[block].ops.remove(i);
+    let Some(site) = site(sketch, random) else { return false };
+    let taken = take(sketch, random, site);
     let (block, i) = place(sketch, random);
-    sketch.0[block].ops.insert(i, op);
+    sketch.0[block].ops.splice(i..i, taken);
     true
 }
 
@@ -102,8 +137,9 @@ fn into_blocks_before(sketch: &mut Sketch, random: &mut Random) -> bool {
     if before.is_empty() {
         return false;
     }
-    let op = sketch.0[block].ops.remove(i);
-    before.into_iter().for_each(|block| sketch.0[block].ops.push(op));
+    let i = if random.chance(70) { 0 } else { i };
+    let taken = take(sketch, random, (block, i));
+    before.into_iter().for_each(|block| sketch.0[block].ops.extend(&taken));
     true
 }
 
@@ -113,8 +149,10 @@ fn into_blocks_behind(sketch: &mut Sketch, random: &mut Random) -> bool {
     if way == Way::End {
         return false;
     }
-    let op = sketch.0[block].ops.remove(i);
-    way.targets().for_each(|&mut target| sketch.0[target].ops.insert(0, op));
+    let taken = if random.chance(70) { sketch.0[block].ops.split_off(i) } else { take(sketch, random, (block, i)) };
+    way.targets().for_each(|&mut target| {
+        sketch.0[target].ops.splice(0..0, taken.iter().copied());
+    });
     true
 }
 
@@ -155,7 +193,7 @@ fn another_number(sketch: &mut Sketch, random: &mut Random) -> bool {
 }
 
 /// Two blocks, one behind the other, change places, if no lane goes from one to the other.
-fn another_order(sketch: &mut Sketch, random: &mut Random) -> bool {
+pub(super) fn another_order(sketch: &mut Sketch, random: &mut Random) -> bool {
     let can = |&first: &usize| !sketch.leads(first, first + 1) && !sketch.leads(first + 1, first);
     let Some(first) = random.pick(&(1..sketch.0.len().max(2) - 1).filter(can).collect::<Vec<_>>()) else {
         return false;

@@ -2,6 +2,7 @@
 //!
 //! Every loop counts, and every way back asks the counter, so programs end.
 
+use super::change;
 use super::sketch::{Op, Operand, Part, Reg, Sketch, Vote, Way};
 use crate::random::Random;
 
@@ -27,6 +28,8 @@ struct Grower<'a> {
     current: Label,
     scopes: Vec<Scope>,
     depth: usize,
+    /// Loops in loops that there were.
+    loops: usize,
     /// Statements that are left.
     budget: usize,
 }
@@ -35,13 +38,24 @@ struct Grower<'a> {
 pub(super) fn sketch(random: &mut Random) -> Sketch {
     let budget = 2 + random.below(5);
     let first = Label(0);
-    let mut grower =
-        Grower { random, parts: Vec::new(), order: Vec::new(), current: first, scopes: Vec::new(), depth: 0, budget };
+    let mut grower = Grower {
+        random,
+        parts: Vec::new(),
+        order: Vec::new(),
+        current: first,
+        scopes: Vec::new(),
+        depth: 0,
+        loops: 0,
+        budget,
+    };
     let begin = grower.label();
     grower.place(begin);
-    for (i, reg) in Reg::OWN.into_iter().chain(Reg::SHARED).enumerate() {
-        let from = Operand::Number(5 + i as u8);
-        grower.op(Op::Move { to: reg, from });
+    for depth in 0..3 {
+        grower.op(Op::Move { to: Reg::counter(depth), from: Operand::Number(0) });
+    }
+    let begin = [Operand::Number(2), Operand::Reg(Reg::FEW), Operand::Reg(Reg::LANE)];
+    for (to, from) in Reg::OWN.into_iter().zip(begin).chain(Reg::SHARED.into_iter().zip([5, 6].map(Operand::Number))) {
+        grower.op(Op::Move { to, from });
     }
     grower.op(Op::Move { to: Reg::ZERO, from: Operand::Number(0) });
     while grower.budget > 0 {
@@ -81,13 +95,13 @@ impl Grower<'_> {
             1 => Vote::All,
             _ => Vote::Own,
         };
-        let counters = (0..self.depth).map(Reg::counter);
-        let calculated: Vec<Reg> = counters.chain(Reg::OWN).chain(Reg::SHARED).collect();
-        let a = if self.random.chance(50) { Reg::FEW } else { calculated[self.random.below(calculated.len())] };
-        let b = if a != Reg::FEW && self.random.chance(50) {
-            Operand::Reg(Reg::FEW)
-        } else {
-            Operand::Number(1 + self.random.below(if a == Reg::FEW { 3 } else { 8 }) as u8)
+        let few = Operand::Number(1 + self.random.below(3) as u8);
+        let (a, b) = match self.random.below(10) {
+            0..=5 => (Reg::FEW, few),
+            6 if self.depth > 0 => (Reg::counter(self.random.below(self.depth)), Operand::Reg(Reg::FEW)),
+            7 if self.depth > 0 => (Reg::counter(self.random.below(self.depth)), few),
+            8 => (Reg::SHARED[self.random.below(2)], Operand::Reg(Reg::OWN[0])),
+            _ => (Reg::FEW, Operand::Reg(Reg::OWN[self.random.below(3)])),
         };
         (vote, a, b)
     }
@@ -104,21 +118,21 @@ impl Grower<'_> {
         let own = Reg::OWN[random.below(3)];
         let other = Reg::OWN[random.below(3)];
         let shared = Reg::SHARED[random.below(2)];
-        let number = Operand::Number(random.below(4) as u8);
+        let number = Operand::Number(1 + random.below(4) as u8);
         let at = [Reg::ZERO, Reg::FEW, Reg::LANE][random.below(3)];
-        match random.below(14) {
-            0 => Op::Move { to: own, from: number },
-            1 | 2 => Op::Move { to: own, from: Operand::Reg(shared) },
-            3 => Op::Move { to: shared, from: number },
-            4 => Op::Move { to: shared, from: Operand::Reg(own) },
-            5 => Op::Add { to: own, a: own, b: number },
-            6 => Op::Add { to: own, a: own, b: Operand::Reg(other) },
-            7 => Op::Add { to: own, a: own, b: Operand::Reg(shared) },
-            8 => Op::Add { to: shared, a: shared, b: number },
-            9 => Op::First { to: shared, from: own },
-            10 => Op::Ballot { to: shared, from: own, number: random.below(8) as u8 },
-            11 => Op::Store { at, value: own },
-            12 => Op::Load { to: own, at },
+        match random.below(24) {
+            0..=2 => Op::Move { to: own, from: number },
+            3..=6 => Op::Move { to: shared, from: number },
+            7..=11 => Op::Move { to: own, from: Operand::Reg(shared) },
+            12 => Op::Move { to: shared, from: Operand::Reg(own) },
+            13 => Op::Add { to: own, a: own, b: number },
+            14 => Op::Add { to: own, a: own, b: Operand::Reg(other) },
+            15 => Op::Add { to: own, a: own, b: Operand::Reg(shared) },
+            16 => Op::Add { to: shared, a: shared, b: number },
+            17 => Op::First { to: shared, from: own },
+            18 => Op::Ballot { to: shared, from: own, number: random.below(8) as u8 },
+            19 | 20 => Op::Store { at, value: own },
+            21 | 22 => Op::Load { to: own, at },
             _ => Op::Count { to: own, at, value: other },
         }
     }
@@ -170,6 +184,7 @@ impl Grower<'_> {
         self.go(header);
         self.place(header);
         self.depth += 1;
+        self.loops = self.loops.max(self.depth);
         self.scopes.push(Scope::Loop { behind, again });
         let first = self.random.chance(50);
         let next = Op::Add { to: counter, a: counter, b: Operand::Number(1) };
@@ -213,19 +228,30 @@ impl Grower<'_> {
 
     /// What lanes have becomes seen, and the blocks get their numbers.
     fn finish(mut self) -> Sketch {
-        let value = Reg::OWN[self.random.below(3)];
-        if self.random.chance(50) {
-            let from = Operand::Reg(Reg::SHARED[self.random.below(2)]);
-            self.op(Op::Add { to: value, a: value, b: from });
+        for (at, value) in Reg::OUT.into_iter().zip(Reg::OWN) {
+            let and = match self.random.below(4) {
+                0 => Some(Reg::SHARED[self.random.below(2)]),
+                1 if self.loops > 0 => Some(Reg::counter(self.random.below(self.loops))),
+                _ => None,
+            };
+            if let Some(and) = and {
+                self.op(Op::Add { to: value, a: value, b: Operand::Reg(and) });
+            }
+            self.op(Op::Store { at, value });
         }
-        self.op(Op::Store { at: Reg::LANE, value });
         if self.random.chance(70) {
             self.thread();
         }
         let place = |label: usize| self.order.iter().position(|&placed| placed == Label(label)).unwrap_or(0);
         let mut parts: Vec<Part> = self.order.iter().map(|label| self.parts[label.0].clone()).collect();
         parts.iter_mut().flat_map(|part| part.way.targets()).for_each(|target| *target = place(*target));
-        Sketch(parts)
+        let mut sketch = Sketch(parts);
+        if self.random.chance(60) {
+            for _ in 0..1 + self.random.below(6) {
+                change::another_order(&mut sketch, self.random);
+            }
+        }
+        sketch
     }
 
     /// Nobody goes to a block in which nothing happens, but to the one behind it.

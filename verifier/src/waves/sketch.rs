@@ -21,6 +21,8 @@ impl Reg {
     pub(super) const FEW: Self = Self::Own(2);
     /// Always 0: the address that all lanes have in common.
     pub(super) const ZERO: Self = Self::Own(3);
+    /// Addresses that no other lane has, one for each register in which lanes calculate.
+    pub(super) const OUT: [Self; 3] = [Self::LANE, Self::Own(12), Self::Own(13)];
     /// Where lanes calculate.
     pub(super) const OWN: [Self; 3] = [Self::Own(4), Self::Own(5), Self::Own(6)];
     /// Where the wave does.
@@ -229,6 +231,8 @@ impl Sketch {
             if block == 0 {
                 let _ = writeln!(lines, "_meta:in {} (wrmask=0x3) // {{input=local_invocation_id}}", Reg::LANE);
                 let _ = writeln!(lines, "and.b {}, {}, {}", Reg::FEW, Reg::LANE, Operand::Number(3));
+                let _ = writeln!(lines, "not.b {}, {}", Reg::OUT[1], Reg::LANE);
+                let _ = writeln!(lines, "shl.b {}, {}, {}", Reg::OUT[2], Reg::OUT[1], Operand::Number(8));
             }
             lines.extend(part.ops.iter().map(Op::text));
             let mut behind = Vec::new();

@@ -1,0 +1,371 @@
+//! What is known while two programs are run side by side, and what either of them is told by it.
+//!
+//! The source runs first: its terms are learned, its events remembered. What the target computes is swept, and its events are looked for
+//! among the source's.
+
+use super::Limits;
+use super::behind::Behind;
+use super::events::{Events, Happened, Partners};
+use super::relation::{Header, Part};
+use super::sweep::{Side, Sweeper};
+use crate::semantics::domain::Domain;
+use crate::semantics::memory::Space;
+use crate::solver::Solver;
+use crate::symbolic::{
+    Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Site, Slot, UNIFORM, Value, slot, version_name,
+};
+use crate::terms::{Term, Terms};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// Something that must hold if the source has a meaning.
+pub(super) struct Obligation {
+    /// What it is about.
+    pub(super) what: String,
+    /// The term.
+    pub(super) goal: Term,
+}
+
+/// What is known while two programs are run side by side.
+pub(super) struct Engine<'a> {
+    pub(super) sweeper: Sweeper<'a>,
+    pub(super) headers: Vec<Header>,
+    /// What shared registers hold behind each loop.
+    pub(super) behind: Vec<Behind>,
+    pub(super) facts: Facts,
+    /// Memories that may hold poison.
+    pub(super) poisonous: FxHashSet<Space>,
+    pub(super) partners: Partners,
+    /// The relation holds still: what it is for is to be shown.
+    pub(super) last: bool,
+    /// Where the segment at work begins, and whose it is.
+    pub(super) cut: Cut,
+    pub(super) side: Side,
+    pub(super) events: Events,
+    /// What must hold in this segment for the source to have a meaning.
+    pub(super) assumptions: Vec<Term>,
+    pub(super) obligations: Vec<Obligation>,
+    /// What went wrong first.
+    pub(super) failure: Option<String>,
+    /// From which address on a lane's own memory is like registers, and why it is not.
+    pub(super) own_from: Option<u32>,
+    pub(super) lost: Option<&'static str>,
+    /// Where lanes go from each cut point, and whether some do and others do not.
+    pub(super) goals: FxHashMap<(Side, Cut), Goals>,
+    /// What is written to shared registers, if it is the same in all segments that come there.
+    pub(super) written: FxHashMap<(Side, Site), Option<Value>>,
+    /// What was found out in this round is not what was assumed in it.
+    pub(super) surprised: bool,
+    /// The source has no meaning, whatever the input.
+    pub(super) vacuous: bool,
+    pub(super) counted: usize,
+}
+
+impl<'a> Engine<'a> {
+    /// Nothing is known of programs with so many loops.
+    pub(super) fn new(solver: &'a mut dyn Solver, limits: &Limits, loops: usize, own_from: Option<u32>) -> Self {
+        Self {
+            sweeper: Sweeper::new(solver, *limits),
+            headers: (0..loops).map(|_| Header::default()).collect(),
+            behind: (0..loops).map(|_| Behind::default()).collect(),
+            facts: Facts::default(),
+            poisonous: FxHashSet::default(),
+            partners: Partners::default(),
+            last: false,
+            cut: Cut::Entry,
+            side: Side::Source,
+            events: Events::default(),
+            assumptions: Vec::new(),
+            obligations: Vec::new(),
+            failure: None,
+            own_from,
+            lost: None,
+            goals: FxHashMap::default(),
+            written: FxHashMap::default(),
+            surprised: false,
+            vacuous: false,
+            counted: 0,
+        }
+    }
+
+    pub(super) fn fail(&mut self, what: impl FnOnce() -> String) {
+        if self.failure.is_none() {
+            self.failure = Some(what());
+        }
+    }
+
+    /// Where lanes go from a cut point, as far as that is known.
+    pub(super) fn goals_of(&self, side: Side, cut: Cut) -> &[(Goal, bool)] {
+        self.goals.get(&(side, cut)).map_or(&[], |goals| goals)
+    }
+
+    /// Where lanes go from a cut point. What was once found to be so is never taken back, so there is an end.
+    pub(super) fn learn_goals(&mut self, terms: &Terms, side: Side, run: &Run) {
+        let known = self.goals.entry((side, self.cut)).or_default();
+        for (goal, part) in run.goals(terms, &self.facts) {
+            match known.iter_mut().find(|known| known.0 == goal) {
+                Some(known) => {
+                    self.surprised |= part && !known.1;
+                    known.1 |= part;
+                }
+                None => {
+                    self.surprised = true;
+                    known.push((goal, part));
+                }
+            }
+        }
+    }
+
+    /// Forgets what was assumed of cut points: with more locations there may be a larger relation.
+    pub(super) fn forget(&mut self) {
+        self.headers.iter_mut().for_each(Header::forget);
+        self.behind.iter_mut().for_each(|behind| *behind = Behind::default());
+        self.goals.clear();
+        self.written.clear();
+    }
+
+    /// Whether, where `path` holds and the source's value is defined, the target's is too and is the same.
+    pub(super) fn agrees(&mut self, terms: &mut Terms, path: Term, source: Value, target: Value) -> bool {
+        let goal = agreement(terms, path, source, target);
+        self.sweeper.holds(terms, &self.assumptions, goal)
+    }
+}
+
+/// That the target's value is right on a path.
+pub(super) fn agreement(terms: &mut Terms, path: Term, source: Value, target: Value) -> Term {
+    let (undefined, bad) = (source.any_poison(terms), target.any_poison(terms));
+    let width = terms.width(source.bits);
+    if terms.width(target.bits) != width {
+        return terms.constant(1, 0);
+    }
+    let same = terms.eq(width, source.bits, target.bits);
+    let good = terms.not(1, bad);
+    let right = terms.and(1, same, good);
+    let right = terms.or(1, undefined, right);
+    let elsewhere = terms.not(1, path);
+    terms.or(1, elsewhere, right)
+}
+
+impl Oracle for Engine<'_> {
+    fn start(&mut self, terms: &mut Terms, at: Slot) -> Value {
+        match self.cut {
+            Cut::Entry if slot::is_version(at) => {
+                let name = terms.name(&format!("{} at entry", version_name(at)));
+                let bits = terms.variable(32, name);
+                Value::defined(terms, bits)
+            }
+            Cut::Entry if at == slot::DEMOTED => {
+                let no = terms.constant(1, 0);
+                Value::defined(terms, no)
+            }
+            Cut::Entry => Value::undefined(terms),
+            Cut::Header(number) => {
+                let side = self.side;
+                let header = &mut self.headers[number as usize];
+                if slot::is_version(at) || at == slot::DEMOTED {
+                    let bits = header.term(terms, number, (side, at, Part::Bits));
+                    return Value::defined(terms, bits);
+                }
+                let [bits, low, high] = Part::ALL.map(|part| header.term(terms, number, (side, at, part)));
+                if side == Side::Source {
+                    self.sweeper.learn(terms, bits);
+                }
+                Value { bits, poison: [low, high] }
+            }
+        }
+    }
+
+    fn value(&mut self, terms: &mut Terms, value: Value) -> Value {
+        if self.sweeper.is_late() {
+            // What comes out does not matter any more, but it should come soon.
+            return Value { bits: terms.constant(terms.width(value.bits), 0), ..value };
+        }
+        let Value { bits, poison: [low, high] } = value;
+        match self.side {
+            Side::Source => {
+                let bits = self.sweeper.with_products(terms, bits);
+                let bits = self.sweeper.with_numbers(terms, bits);
+                self.sweeper.learn(terms, bits);
+                let bits = self.sweeper.close(terms, bits);
+                self.sweeper.learn(terms, low);
+                if high != low {
+                    self.sweeper.learn(terms, high);
+                }
+                Value { bits, ..value }
+            }
+            Side::Target => {
+                let bits = self.sweeper.sweep(terms, bits);
+                let bits = self.sweeper.close(terms, bits);
+                let poison = if low == high {
+                    [self.sweeper.sweep(terms, low); 2]
+                } else {
+                    [low, high].map(|poison| self.sweeper.sweep(terms, poison))
+                };
+                Value { bits, poison }
+            }
+        }
+    }
+
+    fn holds_poison(&self, space: Space) -> bool {
+        space == Space::Scratch || self.poisonous.contains(&space)
+    }
+
+    fn behind(&mut self, terms: &mut Terms, number: u32, slot: Slot, held: Value) -> Value {
+        let held = self.value(terms, held);
+        let side = self.side;
+        let value = self.behind[number as usize].pass(terms, number, (side, slot), held);
+        if side == Side::Source {
+            self.sweeper.learn(terms, value.bits);
+        }
+        value
+    }
+
+    fn goals(&self, cut: Cut) -> &[(Goal, bool)] {
+        self.goals_of(self.side, cut)
+    }
+
+    fn written_everywhere(&mut self, site: Site, value: Option<Value>) -> bool {
+        let written = self.written.entry((self.side, site)).or_insert(value);
+        if written.is_some() && *written != value {
+            self.surprised = true;
+            *written = None;
+        }
+        written.is_some()
+    }
+
+    fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<Value> {
+        let (side, cut) = (self.side, self.cut);
+        if slot::is_version(slot) {
+            let done = self.partners.done_by_others(side, block, slot)?;
+            let name = terms.name(&format!("{} behind {done} of others from {cut:?}", version_name(slot)));
+            let bits = terms.variable(32, name);
+            return Some(Value::defined(terms, bits));
+        }
+        let mut variable = |what: &str, width: u32| {
+            let name =
+                terms.name(&format!("{UNIFORM}{what} of {side:?} {slot} behind block {block} of others from {cut:?}"));
+            terms.variable(width, name)
+        };
+        Some(Value { bits: variable("bits", 32), poison: [variable("low poison", 1), variable("high poison", 1)] })
+    }
+
+    fn own_from(&self) -> Option<u32> {
+        self.own_from
+    }
+
+    fn lost(&mut self, why: &'static str) {
+        // What locations hold is not known yet.
+        if !self.sweeper.scouting {
+            self.lost.get_or_insert(why);
+        }
+    }
+
+    fn event(&mut self, terms: &mut Terms, mut event: Event) -> SmallVec<[Term; 4]> {
+        // A lane is never here.
+        let never = terms.as_constant(event.path) == Some(0);
+        if self.side == Side::Source {
+            // Where a lane comes to a block on one way only, nobody comes there on another with other operands.
+            if event.setting.alone
+                && let Some(results) = self.events.same(&event)
+            {
+                return results;
+            }
+            let results = fresh(terms, &event, self.cut, Side::Source);
+            if let EventKind::Memory(space) = event.kind
+                && !self.holds_poison(space)
+                && let Some(stored) = event.args.last()
+                && terms.as_constant(stored.poison[0]) != Some(0)
+            {
+                self.poisonous.insert(space);
+                self.surprised = true;
+            }
+            for term in event.args.iter().map(|arg| arg.bits).chain([event.path]).chain(results.iter().copied()) {
+                self.sweeper.learn(terms, term);
+            }
+            if !never {
+                self.partners.note(Side::Source, &event, self.cut);
+                self.events.push(Happened { event, results: results.clone() });
+            }
+            return results;
+        }
+        if never {
+            return fresh(terms, &event, self.cut, Side::Target);
+        }
+        self.partners.note(Side::Target, &event, self.cut);
+        event.path = self.sweeper.sweep(terms, event.path);
+        for arg in &mut event.args {
+            arg.bits = self.sweeper.sweep(terms, arg.bits);
+        }
+        let mut candidates = self.events.candidates(&event, &self.partners);
+        // What is the same as it stands comes first.
+        candidates.sort_by_key(|&at| {
+            let source = &self.events.get(at).event;
+            let differs =
+                source.path != event.path || source.args.iter().zip(&event.args).any(|(a, b)| a.bits != b.bits);
+            (differs, self.events.is_taken(at))
+        });
+        candidates.truncate(8);
+        let mut why = None;
+        for at in candidates {
+            let source = self.events.get(at).event.clone();
+            self.counted += 1;
+            let same_path = terms.eq(1, source.path, event.path);
+            let same_before = match (source.setting.before, event.setting.before) {
+                (Some(source), Some(target)) => terms.eq(32, source, target),
+                _ => terms.constant(1, 1),
+            };
+            let differs = if !self.sweeper.holds(terms, &self.assumptions, same_before) {
+                Some("what is in memory before".to_owned())
+            } else if !self.sweeper.holds(terms, &self.assumptions, same_path) {
+                Some(format!("its path {} for {}", terms.brief(event.path), terms.brief(source.path)))
+            } else {
+                let args = || source.args.iter().zip(&event.args);
+                let bad = args().position(|(&a, &b)| !self.agrees(terms, source.path, a, b));
+                bad.map(|i| {
+                    let [source, target] = [&source, &event].map(|event| terms.brief(event.args[i].bits));
+                    format!("operand {i}, {target} for {source},")
+                })
+            };
+            let Some(differs) = differs else {
+                let results = self.events.get(at).results.clone();
+                self.events.take(at, &event, &mut self.partners);
+                return results;
+            };
+            why.get_or_insert(differs);
+        }
+        if event.kind != EventKind::OneLane {
+            let why = why.map_or_else(String::new, |why| format!(": {why} is not shown to be the same"));
+            self.fail(|| {
+                format!("the source has no `{}` like that of the target (site {}){why}", event.what, event.site)
+            });
+        }
+        fresh(terms, &event, self.cut, Side::Target)
+    }
+
+    fn demand(&mut self, terms: &mut Terms, path: Term, holds: Term, why: &'static str) {
+        let elsewhere = terms.not(1, path);
+        let goal = terms.or(1, elsewhere, holds);
+        match self.side {
+            Side::Source => {
+                self.vacuous |= self.cut == Cut::Entry && terms.as_constant(goal) == Some(0);
+                self.assumptions.push(goal);
+            }
+            Side::Target => self.obligations.push(Obligation { what: why.to_owned(), goal }),
+        }
+    }
+}
+
+/// Results that nothing is known of.
+fn fresh(terms: &mut Terms, event: &Event, cut: Cut, side: Side) -> SmallVec<[Term; 4]> {
+    let version = match event.kind {
+        EventKind::Memory(_) | EventKind::Constants => Some(32),
+        EventKind::Lanes | EventKind::OneLane => None,
+    };
+    let widths = event.results.iter().copied().chain(version);
+    let prefix = if event.uniform { UNIFORM } else { "" };
+    let names = widths.enumerate().map(|(i, width)| {
+        let name = terms.name(&format!("{prefix}result {i} of {side:?} {} from {cut:?}", event.site));
+        terms.variable(width.into(), name)
+    });
+    names.collect()
+}

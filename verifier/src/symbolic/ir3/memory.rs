@@ -1,0 +1,250 @@
+//! What is found by an index: arrays of registers, memory, textures.
+
+use super::Ir3;
+use crate::interp::ir3::op::{self, Elements};
+use crate::interp::ir3::storage::Read;
+use crate::semantics::domain::Domain;
+use crate::symbolic::run::Machine;
+use crate::symbolic::world::{self, Place, Question, Target};
+use crate::symbolic::{Oracle, Site, Unsupported, Value};
+use crate::terms::{Term, Terms};
+use ir3_compiler::ir3::access::{MemoryAction, Slot as Asked, TextureKind};
+use ir3_compiler::ir3::{AddressSpace, Type};
+use smallvec::{SmallVec, smallvec};
+
+impl Ir3<'_> {
+    /// The conditions under which a lane's index is that of each element.
+    fn elements<O: Oracle>(
+        &self,
+        array: &Elements,
+        offset: i32,
+        index: Value,
+        machine: &mut Machine<'_, O>,
+    ) -> SmallVec<[(Term, u32); 8]> {
+        let element = address(machine.terms, index.bits, offset);
+        let element = machine.swept(element);
+        let mut list = SmallVec::new();
+        for i in 0..array.length {
+            let number = machine.terms.constant(32, i.into());
+            let here = machine.terms.eq(32, element, number);
+            if machine.terms.as_constant(here) != Some(0) {
+                list.push((here, i));
+            }
+        }
+        list
+    }
+
+    pub(super) fn gather<O: Oracle>(
+        &self,
+        array: &Elements,
+        offset: i32,
+        index: &Read,
+        machine: &mut Machine<'_, O>,
+    ) -> Value {
+        let index = self.read(index, machine);
+        let elements = self.elements(array, offset, index, machine);
+        let mut value = Value::undefined(machine.terms);
+        for &(here, i) in elements.iter().rev() {
+            let stored = self.at(array.loc(i), machine);
+            value = machine.choose(here, stored, value);
+        }
+        let own = value.any_poison(machine.terms);
+        let poison = machine.terms.or(1, own, index.poison[0]);
+        Value::new(value.bits, poison)
+    }
+
+    pub(super) fn scatter<O: Oracle>(
+        &self,
+        array: &Elements,
+        offset: i32,
+        index: &Read,
+        from: &Read,
+        machine: &mut Machine<'_, O>,
+    ) {
+        let (index, value) = (self.read(index, machine), self.read(from, machine));
+        let elements = self.elements(array, offset, index, machine);
+        let mut inside = machine.terms.constant(1, 0);
+        for &(here, _) in &elements {
+            inside = machine.terms.or(1, inside, here);
+        }
+        let defined = machine.terms.not(1, index.poison[0]);
+        let fine = machine.terms.and(1, inside, defined);
+        machine.demand(fine, "a write outside of an array");
+        for &(here, i) in &elements {
+            let loc = array.loc(i);
+            let old = self.at(loc, machine);
+            let new = machine.choose(here, value, old);
+            let whole = self.written(loc, new, machine);
+            machine.write(loc.slot, whole);
+        }
+    }
+
+    fn number<O: Oracle>(&self, number: &op::Number, machine: &mut Machine<'_, O>) -> Value {
+        match number {
+            op::Number::Fixed(value) => {
+                let bits = machine.terms.constant(32, (*value).into());
+                Value::defined(machine.terms, bits)
+            }
+            op::Number::Field { read, shift, mask } => {
+                let value = self.read(read, machine);
+                let shift = machine.terms.constant(32, (*shift).into());
+                let mask = machine.terms.constant(32, (*mask).into());
+                let bits = machine.terms.lshr(32, value.bits, shift);
+                Value { bits: machine.terms.and(32, bits, mask), ..value }
+            }
+        }
+    }
+
+    /// The identity of a resource; see `binding_identity`.
+    fn identity<O: Oracle>(&self, resource: &op::Resource, machine: &mut Machine<'_, O>) -> Value {
+        let index = self.number(&resource.index, machine);
+        let Some(set) = &resource.set else { return index };
+        let set = self.number(set, machine);
+        let sets = machine.terms.constant(32, 64);
+        let first = machine.terms.mul(32, set.bits, sets);
+        let bits = machine.terms.add(32, first, index.bits);
+        Value::new(bits, machine.terms.or(1, set.poison[0], index.poison[0]))
+    }
+
+    pub(super) fn access<O: Oracle>(
+        &self,
+        site: Site,
+        access: &op::Memory,
+        machine: &mut Machine<'_, O>,
+    ) -> Result<(), Unsupported> {
+        let mut values: SmallVec<[Value; 6]> = SmallVec::new();
+        let mut read = |machine: &mut Machine<'_, O>, source: &Read| {
+            let value = self.read(source, machine);
+            values.push(value);
+            value.bits
+        };
+        let zero = machine.terms.constant(32, 0);
+        let place = match &access.place {
+            op::Place::None => Place::Texel(SmallVec::new()),
+            op::Place::Linear { base, indices, scale, offset } => {
+                let base = match base {
+                    Some([low, high]) => {
+                        let (low, high) = (read(machine, low), read(machine, high));
+                        machine.terms.concat(32, high, 32, low)
+                    }
+                    None => machine.terms.constant(64, 0),
+                };
+                let mut index = zero;
+                for source in indices.iter().flatten() {
+                    let word = read(machine, source);
+                    index = machine.terms.add(32, index, word);
+                }
+                Place::Linear { base, index, scale: *scale, offset: *offset }
+            }
+            op::Place::Texel(reads) => Place::Texel(reads.iter().take(4).map(|source| read(machine, source)).collect()),
+        };
+        let binding = match &access.resource {
+            Some(resource) => {
+                let identity = self.identity(resource, machine);
+                values.push(identity);
+                identity.bits
+            }
+            None => zero,
+        };
+        let poison = machine.poison_of(&values);
+        let target = Target { space: access.space, binding, place, poison };
+        let bits = access.ty.bits();
+        match access.action {
+            MemoryAction::Load => {
+                for (i, &(component, write)) in access.results.iter().enumerate() {
+                    let value = world::load(machine, &target, component, bits);
+                    self.result(site.results().part(i), write, value, machine);
+                }
+            }
+            MemoryAction::Store if access.space == AddressSpace::Const => {
+                for (component, source) in access.data.iter().enumerate() {
+                    let value = self.read(source, machine);
+                    let Place::Linear { base, index, scale, offset } = target.place else { continue };
+                    let address = world::linear_address(
+                        machine.terms,
+                        access.space,
+                        (base, index),
+                        (scale, offset),
+                        component as u32,
+                        bits / 8,
+                    );
+                    let word = machine.terms.extract(64, address, 2, 32);
+                    let defined = machine.terms.not(1, target.poison);
+                    machine.demand(defined, "a write to an undefined address");
+                    world::store_constant(machine, site.part(component), word, value);
+                }
+            }
+            MemoryAction::Store => {
+                let data: SmallVec<[(u32, Value); 4]> =
+                    access.data.iter().enumerate().map(|(i, source)| (i as u32, self.read(source, machine))).collect();
+                let helper = world::helper_now(machine, self.code.launch);
+                world::store(machine, site, &target, bits, &data, helper);
+            }
+            MemoryAction::Atomic(op) => {
+                let op = op::atomic(op);
+                let words = if access.ty == Type::U64 { 2 } else { 1 };
+                let compare = if op.compares() { &access.compare[..] } else { &[] };
+                let operands: SmallVec<[Value; 4]> = (access.data.iter().take(words))
+                    .chain(compare.iter().take(words))
+                    .map(|source| self.read(source, machine))
+                    .collect();
+                let helper = world::helper_now(machine, self.code.launch);
+                let results = world::atomic(machine, site, &target, (op, bits), &operands, helper);
+                for (&(_, write), value) in access.results.iter().zip(results) {
+                    self.result(site, write, value, machine);
+                }
+            }
+            MemoryAction::Size | MemoryAction::SplitSize => {
+                for (i, &(component, write)) in access.results.iter().enumerate() {
+                    let mut word = world::size(machine.terms, access.space, target.binding, component);
+                    if access.action == MemoryAction::SplitSize {
+                        let part = machine.terms.extract(32, word, if component == 0 { 0 } else { 16 }, 16);
+                        word = machine.terms.zext(16, 32, part);
+                    }
+                    self.result(site.results().part(i), write, Value::new(word, target.poison), machine);
+                }
+            }
+            MemoryAction::Prefetch => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn texture<O: Oracle>(&self, site: Site, access: &op::Texture, machine: &mut Machine<'_, O>) {
+        let texture = self.identity(&access.texture, machine);
+        let sampler = self.identity(&access.sampler, machine);
+        let mut values: SmallVec<[Value; 8]> = smallvec![texture, sampler];
+        let mut operands: SmallVec<[(Asked, Term); 8]> = SmallVec::new();
+        for (asked, source) in &access.operands {
+            let value = self.read(source, machine);
+            values.push(value);
+            operands.push((*asked, value.bits));
+        }
+        if let Some((ij, varying)) = &access.prefetch {
+            let ij = [0, 1].map(|i| self.read(&ij[i], machine));
+            for (k, asked) in [Asked::X, Asked::Y].into_iter().enumerate() {
+                let at = machine.terms.constant(32, u64::from(varying + k as u32));
+                let word = world::varying(machine.terms, at, Some(ij.map(|value| value.bits)), false);
+                operands.push((asked, word));
+            }
+            values.extend(ij);
+        }
+        let poison = machine.poison_of(&values);
+        let question = Question { kind: access.kind, texture: texture.bits, sampler: sampler.bits, operands };
+        for (i, &(component, write)) in access.results.iter().enumerate() {
+            let mut word = world::answer(machine.terms, &question, component, access.ty);
+            if access.levels_add_one && access.kind == TextureKind::Info && component == 2 {
+                let minus = machine.terms.constant(32, u64::MAX);
+                word = machine.terms.add(32, word, minus);
+            }
+            self.result(site.results().part(i), write, Value::new(word, poison), machine);
+        }
+    }
+}
+
+/// The index of an element: an address register has 16 bits with a sign.
+pub(super) fn address(terms: &mut Terms, word: Term, offset: i32) -> Term {
+    let low = terms.extract(32, word, 0, 16);
+    let index = terms.sext(16, 32, low);
+    let offset = terms.constant(32, i64::from(offset) as u64);
+    terms.add(32, index, offset)
+}

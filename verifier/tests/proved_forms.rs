@@ -6,6 +6,7 @@ use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::env_seeds;
 use ir3_verifier::check::{Snapshot, Verdict, compare_snapshots};
+use ir3_verifier::contents;
 use ir3_verifier::equivalence::{self, Failure, Limits, Proof};
 use ir3_verifier::mutate::{KINDS, Sites};
 use ir3_verifier::rewrites::pairs;
@@ -419,6 +420,55 @@ fn a_shared_register_behind_an_outer_loop_that_lanes_leave_from_an_inner_one() {
 #[test]
 fn a_shared_register_behind_a_loop_that_lanes_go_on_in_by_an_inner_one() {
     counted_through_a_shared_register(&[5, 3], &[3, 4]);
+}
+
+/// Lanes that have left a loop do not wait for the others in a block that stands in it.
+#[test]
+fn a_vote_of_lanes_that_have_left_a_loop() {
+    let begin = format!("{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,0,0x0]\njump");
+    let test = "cmps.u.ge pp0.x, r1.x, r0.x\nbr pp0.x";
+    let next = "add.u r1.x, r1.x, imm[0.000000,1,0x1]\njump";
+    let vote = "cmps.u.lt pp0.x, r0.x, imm[0.000000,2,0x2]\nball pp0.x";
+    let all = "mov.u32u32 r1.x, imm[0.000000,9,0x9]\njump";
+    let inside =
+        program(0, &[(&begin, &[2]), (test, &[3, 4]), (vote, &[5, 6]), (next, &[2]), (all, &[6]), (STORE, &[])]);
+    let behind =
+        program(0, &[(&begin, &[2]), (test, &[4, 3]), (next, &[2]), (vote, &[5, 6]), (all, &[6]), (STORE, &[])]);
+    assert!(prove(&inside, &inside).is_ok());
+    assert!(prove(&behind, &behind).is_ok());
+    unproved(&inside, &behind);
+    unproved(&behind, &inside);
+}
+
+/// Register contents, where the texts do not say where the wave goes.
+#[test]
+fn a_shared_register_that_others_write_while_lanes_wait() {
+    let begin = format!(
+        "{INPUTS}\nmov.u32u32 sr48.x, imm[0.000000,1,0x1]\nmov.u32u32 r1.x, imm[0.000000,5,0x5]
+        cmps.u.lt pp0.x, r0.x, imm[0.000000,3,0x3]\nbr pp0.x"
+    );
+    let with = |others: &str, waits: &str| {
+        let (others, waits) = (format!("{others}\njump"), format!("{waits}\njump"));
+        program(0, &[(&begin, &[2, 3]), (&others, &[4]), (&waits, &[4]), (STORE, &[])])
+    };
+    let contents = |source: &Snapshot, target: &Snapshot| match (source.as_ir3(), target.as_ir3()) {
+        (Some(source), Some(target)) => contents::prove(source, target, &gpu()).is_ok(),
+        _ => panic!("both are ir3"),
+    };
+    let (read, known) = ("mov.u32u32 r1.x, sr48.x", "mov.u32u32 r1.x, imm[0.000000,1,0x1]");
+    let alone = "mov.u32u32 sr49.x, imm[0.000000,2,0x2]";
+    assert!(contents(&with(alone, read), &with(alone, known)));
+    let writes = "mov.u32u32 sr48.x, imm[0.000000,2,0x2]";
+    // What the last lane wrote before it ended, and what it did not come to.
+    let ends = format!(
+        "{writes}\ncmps.u.lt pp0.x, r0.x, imm[0.000000,3,0x3]\nkill pp0.x\nmov.u32u32 sr48.x, imm[0.000000,1,0x1]"
+    );
+    for others in [writes, &ends] {
+        let (source, target) = (with(others, read), with(others, known));
+        assert!(contents(&source, &source));
+        assert!(differ(&source, &target));
+        assert!(!contents(&source, &target), "{others}");
+    }
 }
 
 /// Random changes to what is proved by these ways.

@@ -1,11 +1,12 @@
 //! What is still to be read, so that what is known of other things can be forgotten.
 //!
 //! A *thing* is an SSA value, or a piece of scratch memory, where slots are; registers are no things, as there are but few. From
-//! each use backwards to the definitions, over the logical edges and the physical ones. Forgetting is always right: it only
+//! each use backwards to the definitions, over the edges that lanes take and those of the wave. Forgetting is always right: it only
 //! makes less known. So a guess will do where slots are: their base is 0, or what is moved to it right in front.
 
 use super::location::{Locations, Piece};
 use super::slots::Access;
+use super::wave::WaveEdges;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap, entity_impl};
 use ir3_compiler::ir3::{Block, InstrData, Opcode, Place, Program, Src, SrcOperand};
@@ -24,8 +25,8 @@ pub struct LiveIn {
 }
 
 impl LiveIn {
-    /// Computes them.
-    pub fn new(program: &Program, uses: Uses) -> Self {
+    /// Computes them. `wave` are the blocks that the wave may come from.
+    pub fn new(program: &Program, uses: Uses, wave: &WaveEdges) -> Self {
         let Uses { uses, definitions, phis: mut things, .. } = uses;
         let mut above: Vec<Block> = Vec::new();
         // The last thing that was found to be live in a block, and to be defined there.
@@ -45,8 +46,7 @@ impl LiveIn {
                 }
                 is_above[block] = thing.into();
                 things.push(block, thing);
-                let data = &program.blocks[block];
-                let preds = data.predecessors.iter().chain(&data.physical_predecessors).copied();
+                let preds = program.blocks[block].predecessors.iter().chain(&wave[block]).copied();
                 above.extend(preds.filter(|&pred| is_defined[pred] != thing.into()));
             }
         }

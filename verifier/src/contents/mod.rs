@@ -29,6 +29,7 @@ mod order;
 mod slots;
 mod survey;
 mod walk;
+mod wave;
 
 pub use failure::{Failure, Mismatch, Site};
 

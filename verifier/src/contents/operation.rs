@@ -51,6 +51,9 @@ impl Walk<'_> {
         if s.opcode.writes_consts() {
             self.here.forget_constants();
         }
+        if s.opcode == Opcode::Kill {
+            self.may_leave();
+        }
         self.results(s, t, true)
     }
 

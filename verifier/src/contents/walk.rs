@@ -8,6 +8,7 @@ use super::liveness::LiveIn;
 use super::location::{Locations, Piece, Problem};
 use super::operation::Clones;
 use super::survey::Survey;
+use super::wave::{self, WaveEdges};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
 use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
@@ -43,6 +44,10 @@ pub(super) struct Walk<'a> {
     /// What a step copies.
     pub copies: Copies,
     name: Option<&'static str>,
+    /// Where the wave may come from, in the source and in the target; nothing where no lanes share anything.
+    comes_from: [WaveEdges; 2],
+    /// What is known of what the wave has where it may leave a block: at its end, or where its last lane ends.
+    ends: Known,
 }
 
 /// A way from a block of both programs to another, perhaps through one of the target alone.
@@ -67,6 +72,11 @@ impl<'a> Walk<'a> {
         let [s_survey, t_survey] = [source, target].map(Survey::new);
         let s = Locations::new(source, machine.merged_regs, s_survey.any_shared);
         let t = Locations::new(target, machine.merged_regs, t_survey.any_shared);
+        let any_shared = s_survey.any_shared || t_survey.any_shared;
+        let comes_from = match any_shared {
+            true => [source, target].map(wave::edges),
+            false => [WaveEdges::new(), WaveEdges::new()],
+        };
         let mut places = SecondaryMap::new();
         places.resize(source.instrs.len());
         for &block in &source.layout {
@@ -84,12 +94,17 @@ impl<'a> Walk<'a> {
             places,
             own_scratch: s_survey.own_scratch,
             assumptions: assumptions(source, &s_survey),
-            live: [LiveIn::new(source, s_survey.uses), LiveIn::new(target, t_survey.uses)],
+            live: [
+                LiveIn::new(source, s_survey.uses, &comes_from[0]),
+                LiveIn::new(target, t_survey.uses, &comes_from[1]),
+            ],
             block: target.entry(),
             position: 0,
             at: [0; 2],
             copies: Copies::new(),
             name: None,
+            comes_from,
+            ends: Known::new(),
             source: s,
             target: t,
         }
@@ -100,7 +115,6 @@ impl<'a> Walk<'a> {
         let edges = self.edges()?;
         let any_shared = self.source.any_shared || self.target.any_shared;
         let mut starts = Known::new();
-        let mut ends = Known::new();
         starts[self.target.program.entry()] = Some(Facts::entry(self.source.fixed));
         // Whether a block has to be walked: less is known in front of it than when it was walked last.
         let mut open = SecondaryMap::<Block, bool>::new();
@@ -110,7 +124,7 @@ impl<'a> Walk<'a> {
             for (position, &block) in self.target.program.layout.iter().enumerate() {
                 let Some(start) = &mut starts[block] else { continue };
                 if any_shared {
-                    open[block] |= self.forget_what_others_do(block, &edges, start, &ends);
+                    open[block] |= self.forget_what_others_do(block, &edges, start);
                 }
                 if !std::mem::take(&mut open[block]) {
                     continue;
@@ -120,14 +134,22 @@ impl<'a> Walk<'a> {
                 self.run_block(block)?;
                 (walked, changed) = (walked + 1, true);
                 self.here.forget_lane();
-                if any_shared {
-                    self.arrive(&mut ends[block], |walk, l, x| walk.is_of_wave(l, x));
-                }
+                self.may_leave();
                 self.leave(&edges[block], &mut starts, &mut open)?;
             }
         }
         let Self { operations, operands, assumptions, .. } = self;
         Ok(Proof { operations, operands, blocks: walked, assumptions })
+    }
+
+    /// The wave may go from here, in a block, to wherever lanes wait.
+    pub(super) fn may_leave(&mut self) {
+        let block = self.block;
+        if self.source.any_shared || self.target.any_shared {
+            let mut end = self.ends[block].take();
+            self.arrive(&mut end, |walk, l, x| walk.is_of_wave(l, x));
+            self.ends[block] = end;
+        }
     }
 
     fn is_common(&self, block: Block) -> bool {
@@ -156,12 +178,10 @@ impl<'a> Walk<'a> {
         if source.entry() != target.entry() {
             return Err(wrong("the first block is another one"));
         }
-        let mut is_placed = SecondaryMap::<Block, bool>::new();
-        target.layout.iter().for_each(|&block| is_placed[block] = true);
+        let mut places = SecondaryMap::<Block, Option<usize>>::new();
+        (0..).zip(&target.layout).for_each(|(place, &block)| places[block] = Some(place));
         for &from in source.layout.iter().filter(|&&block| self.dominators.is_reachable(block)) {
-            if !is_placed[from] {
-                return Err(wrong(&format!("{from} is missing")));
-            }
+            let Some(place) = places[from] else { return Err(wrong(&format!("{from} is missing"))) };
             for slot in 0..2 {
                 let (wanted, found) = (source.blocks[from].successors[slot], target.blocks[from].successors[slot]);
                 let (Some(to), Some(found)) = (wanted, found) else {
@@ -175,6 +195,11 @@ impl<'a> Walk<'a> {
                 let via = is_new.then_some(found);
                 if via.map_or(found, |via| target.blocks[via].successors[0].unwrap_or(via)) != to {
                     return Err(wrong(&format!("{from} has other successors")));
+                }
+                if let Some(via) = via
+                    && self.is_late(place, places[via], places[to])
+                {
+                    return Err(wrong(&format!("{via} stands where other lanes go to {to} before those in it")));
                 }
                 let nth = (0..slot).filter(|&slot| source.blocks[from].successors[slot] == Some(to)).count();
                 let position =
@@ -197,6 +222,14 @@ impl<'a> Walk<'a> {
             edges[from].sort_by_key(|edge| edge.copies);
         }
         Ok(edges)
+    }
+
+    /// Whether lanes that are in a block between two others may come to the second one later than they would without it. They do not if it stands
+    /// in front of that one, or, where they go back, in front of all others that lanes may wait in.
+    fn is_late(&self, from: usize, via: Option<usize>, to: Option<usize>) -> bool {
+        let (Some(via), Some(to)) = (via, to) else { return true };
+        let between = || self.target.program.layout.get(from + 1..via).unwrap_or_default();
+        if from < to { via > to } else { between().iter().any(|&block| self.is_common(block)) }
     }
 
     /// From the end of a block along its edges, to the starts of others.
@@ -253,13 +286,13 @@ impl<'a> Walk<'a> {
     /// registers. What these hold of other shared ones is what it was at the end of every block that the wave may come
     /// from; what one lane has of its own is known only where the wave came straight from there. (What is behind the edges
     /// that lanes take, phis among it, has been met already.) Returns whether something is forgotten.
-    fn forget_what_others_do(&self, block: Block, edges: &Edges, start: &mut Facts, ends: &Known) -> bool {
-        let mut preds: SmallVec<[Block; 4]> =
-            self.source.program.blocks[block].physical_predecessors.iter().copied().collect();
-        self.physical_predecessors(block, &mut preds);
+    fn forget_what_others_do(&self, block: Block, edges: &Edges, start: &mut Facts) -> bool {
+        let mut preds: SmallVec<[Block; 4]> = self.comes_from[0][block].iter().copied().collect();
+        self.comes_from_in_target(block, &mut preds);
         let straight = preds.len() <= 1;
-        preds.retain(|pred| edges[*pred].iter().all(|edge| edge.to != block));
-        let ends: SmallVec<[&Facts; 4]> = preds.iter().filter_map(|&pred| ends[pred].as_ref()).collect();
+        let ends_within = |pred: Block| wave::may_end_within(self.source.program, pred);
+        preds.retain(|pred| edges[*pred].iter().all(|edge| edge.to != block) || ends_within(*pred));
+        let ends: SmallVec<[&Facts; 4]> = preds.iter().filter_map(|&pred| self.ends[pred].as_ref()).collect();
         start.retain(|l, x| {
             // Who has it: a lane, or the wave. A literal is the same for all.
             let holder = (!self.here.is_target_literal(l)).then(|| self.target.is_shared(l));
@@ -274,12 +307,12 @@ impl<'a> Walk<'a> {
 
     /// Adds the blocks of both programs that a wave may come from in the target. Those that the target alone has write no
     /// shared register.
-    fn physical_predecessors(&self, block: Block, found: &mut SmallVec<[Block; 4]>) {
+    fn comes_from_in_target(&self, block: Block, found: &mut SmallVec<[Block; 4]>) {
         let mut new: SmallVec<[Block; 4]> = SmallVec::from_elem(block, 1);
         let mut at = 0;
         while let Some(&block) = new.get(at) {
             at += 1;
-            for &pred in &self.target.program.blocks[block].physical_predecessors {
+            for &pred in &self.comes_from[1][block] {
                 if self.is_common(pred) {
                     if !found.contains(&pred) {
                         found.push(pred);

@@ -3,7 +3,7 @@
 //! Lanes meet in an event, so it does not suffice that it is the same for one lane on one way: an event of the target is *one*
 //! event of the source, on whatever way a lane comes there, and takes part in it under the same condition with the same
 //! operands; and lanes come to the one in exactly the segments in which they come to the other, or some of them would meet
-//! elsewhere ([`Partners`]). Events that make a version of a memory come in the source's order, all of them.
+//! elsewhere ([`Partners`]); and both stand in the same loops, in the order of the blocks. Events that make a version of a memory come in the source's order, all of them.
 
 use super::sweep::Side;
 use crate::symbolic::{Cut, Event, EventKind, Site, Slot};
@@ -61,6 +61,8 @@ impl Events {
                 && happened.event.what == event.what
                 && happened.event.args.len() == event.args.len()
                 && happened.event.results == event.results
+                // Or those that have left a loop in different iterations meet in one of them only.
+                && happened.event.setting.loops == event.setting.loops
         };
         let partner = partners.of.get(&event.site).copied();
         let is_partner = |at: usize| partner.is_none_or(|partner| partner == self.list[at].event.site);

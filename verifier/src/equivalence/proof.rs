@@ -10,7 +10,7 @@ use super::{Failure, Limits, Proof};
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
 use crate::solver::Solver;
-use crate::symbolic::{Code, Cut, Goal, Oracle, Run, Slot, Value, is_helper, leave_as_one, run, slot};
+use crate::symbolic::{Code, Cut, Goal, Graph, Oracle, Run, Slot, Value, is_helper, leave_as_one, run, slot};
 use crate::terms::{Term, Terms};
 use rustc_hash::FxHashMap;
 
@@ -67,6 +67,14 @@ pub(super) fn prove<S: Code, T: Code>(
     if loops != target.graph().loops.len() {
         let what = format!("{loops} loops in the source, {} in the target", target.graph().loops.len());
         return Err(Failure::not_shown(what));
+    }
+    let around = |graph: &Graph| -> Vec<Vec<u32>> {
+        graph.loops.iter().map(|l| graph.loops_around(l.header).collect()).collect()
+    };
+    if around(source.graph()) != around(target.graph()) {
+        return Err(Failure::not_shown(
+            "loops stand in others, in the order of the blocks, in one of the programs only",
+        ));
     }
     let [had, has] = [source.scratch_bytes(), target.scratch_bytes()];
     if has < had && source.uses_scratch() && own_from != Some(0) {

@@ -161,6 +161,11 @@ impl Graph {
         self.loops.binary_search_by_key(&header, |l| l.header).ok().map(|at| at as u32)
     }
 
+    /// The numbers of the loops that a position stands in: lanes are there in one iteration of each, whether they go on in it or have left it.
+    pub fn loops_around(&self, position: u32) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.loops).filter(move |(_, l)| l.contains(position)).map(|(number, _)| number)
+    }
+
     /// The position behind `from` of a block of the program.
     pub fn position(&self, from: u32, block: u32) -> Option<u32> {
         self.successors[from as usize].iter().copied().find(|&to| self.standing[to as usize].block == block)

@@ -193,10 +193,12 @@ pub struct Event {
 }
 
 /// Where an event happens, and what is found there.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Setting {
     /// The position of the block.
     pub block: u32,
+    /// The loops that it stands in.
+    pub loops: SmallVec<[u32; 2]>,
     /// For an event that makes a version: the version before.
     pub before: Option<Term>,
     /// Lanes come here from the entry only, on no way that leads through a loop.

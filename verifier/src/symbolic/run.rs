@@ -327,7 +327,12 @@ impl<O: Oracle> Machine<'_, O> {
         // Each place where a block stands is one of its own.
         let site = event.site.in_copy(self.graph.standing[self.block as usize].copy);
         let before = version.map(|version| self.version(version).bits);
-        let setting = Setting { block: self.block, before, alone: self.is_alone() };
+        let setting = Setting {
+            block: self.block,
+            loops: self.graph.loops_around(self.block).collect(),
+            before,
+            alone: self.is_alone(),
+        };
         let event = Event { site, setting, ..event };
         let results = self.oracle.event(self.terms, event);
         if let (Some(version), Some(&bits)) = (version, results.last()) {

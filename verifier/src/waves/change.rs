@@ -2,44 +2,40 @@
 
 use super::sketch::{Op, Operand, Reg, Sketch, Vote, Way};
 use crate::random::Random;
+use smallvec::SmallVec;
 
 /// Changes a program; false if there is nothing to be changed.
 type Change = fn(&mut Sketch, &mut Random) -> bool;
 
-static CHANGES: [(&str, Change); 13] = [
-    ("by a shared register", by_shared),
-    ("by the first lane", by_first),
-    ("what was written", what_was_written),
-    ("to another block", to_another_block),
-    ("within a block", within_a_block),
-    ("into blocks before", into_blocks_before),
-    ("into blocks behind", into_blocks_behind),
-    ("left out", left_out),
-    ("another register", another_register),
-    ("another result", another_result),
-    ("another number", another_number),
-    ("blocks in another order", another_order),
-    ("votes", votes),
+/// All changes, and how often each is made.
+static CHANGES: [(&str, u32, Change); 13] = [
+    ("by a shared register", 3, by_shared),
+    ("by the first lane", 1, by_first),
+    ("what was written", 2, what_was_written),
+    ("to another block", 1, to_another_block),
+    ("within a block", 1, within_a_block),
+    ("into blocks before", 2, into_blocks_before),
+    ("into blocks behind", 2, into_blocks_behind),
+    ("left out", 1, left_out),
+    ("another register", 1, another_register),
+    ("another result", 1, another_result),
+    ("another number", 1, another_number),
+    ("blocks in another order", 3, another_order),
+    ("votes", 1, votes),
 ];
 
-/// The names of all changes.
+/// How many changes there are.
 #[cfg(test)]
-pub(super) const NAMES: [&str; CHANGES.len()] = {
-    let mut names = [""; CHANGES.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = CHANGES[i].0;
-        i += 1;
-    }
-    names
-};
+pub(super) const COUNT: usize = CHANGES.len();
 
 /// Makes one of the changes, and says which.
 pub(super) fn random(sketch: &mut Sketch, random: &mut Random) -> Option<&'static str> {
+    let all = CHANGES.iter().flat_map(|change| (0..change.1).map(move |_| change));
+    let all: SmallVec<[&(&str, u32, Change); 32]> = all.collect();
     (0..20).find_map(|_| {
-        let (name, change) = CHANGES[random.below(CHANGES.len())];
+        let (name, _, change) = all[random.below(all.len())];
         let before = sketch.clone();
-        (change(sketch, random) && *sketch != before).then_some(name)
+        (change(sketch, random) && *sketch != before).then_some(*name)
     })
 }
 

@@ -119,8 +119,8 @@ impl Grower<'_> {
         let other = Reg::OWN[random.below(3)];
         let shared = Reg::SHARED[random.below(2)];
         let number = Operand::Number(1 + random.below(4) as u8);
-        let at = [Reg::ZERO, Reg::FEW, Reg::LANE][random.below(3)];
-        match random.below(24) {
+        let at = [Reg::ZERO, Reg::ZERO, Reg::FEW, Reg::LANE][random.below(4)];
+        match random.below(27) {
             0..=2 => Op::Move { to: own, from: number },
             3..=6 => Op::Move { to: shared, from: number },
             7..=11 => Op::Move { to: own, from: Operand::Reg(shared) },
@@ -131,8 +131,12 @@ impl Grower<'_> {
             16 => Op::Add { to: shared, a: shared, b: number },
             17 => Op::First { to: shared, from: own },
             18 => Op::Ballot { to: shared, from: own, number: random.below(8) as u8 },
-            19 | 20 => Op::Store { at, value: own },
-            21 | 22 => Op::Load { to: own, at },
+            19..=22 => Op::Store { at, value: own },
+            23 | 24 => Op::Load { to: own, at },
+            25 => {
+                let (demote, a) = (random.chance(30), if random.chance(50) { Reg::FEW } else { own });
+                Op::Kill { demote, a, number: 1 + random.below(2) as u8 }
+            }
             _ => Op::Count { to: own, at, value: other },
         }
     }

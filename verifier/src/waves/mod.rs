@@ -98,7 +98,7 @@ mod tests {
                 _ => {}
             }
         }
-        assert_eq!(seen.len(), change::NAMES.len(), "{seen:?}");
+        assert_eq!(seen.len(), change::COUNT, "{seen:?}");
         assert!(seen.values().all(|[differ, same]| *differ > 0 && *same > 0), "{seen:?}");
     }
 }

@@ -77,6 +77,8 @@ pub(super) enum Op {
     First { to: Reg, from: Reg },
     /// A shared register is the number of those lanes here, of the first 32, in which `from` is less than `number`, as bits.
     Ballot { to: Reg, from: Reg, number: u8 },
+    /// Lanes end in which `a` is less than `number`: at once, or to help the others (`demote`).
+    Kill { demote: bool, a: Reg, number: u8 },
     /// To the buffer.
     Store { at: Reg, value: Reg },
     /// From the buffer.
@@ -95,7 +97,7 @@ impl Op {
             | Self::Ballot { to, .. }
             | Self::Load { to, .. }
             | Self::Count { to, .. } => Some(to),
-            Self::Store { .. } => None,
+            Self::Store { .. } | Self::Kill { .. } => None,
         }
     }
 
@@ -107,7 +109,7 @@ impl Op {
             Self::Add { a, b: Operand::Reg(b), .. } => (Some(a), Some(b)),
             Self::Add { a, .. } => (Some(a), None),
             Self::First { from, .. } | Self::Ballot { from, .. } => (Some(from), None),
-            Self::Load { at, .. } => (Some(at), None),
+            Self::Kill { a, .. } | Self::Load { at: a, .. } => (Some(a), None),
             Self::Store { at, value } | Self::Count { at, value, .. } => (Some(at), Some(value)),
         };
         one.into_iter().chain(other)
@@ -118,7 +120,8 @@ impl Op {
         match self {
             Self::Move { from: Operand::Number(number), .. }
             | Self::Add { b: Operand::Number(number), .. }
-            | Self::Ballot { number, .. } => Some(number),
+            | Self::Ballot { number, .. }
+            | Self::Kill { number, .. } => Some(number),
             _ => None,
         }
     }
@@ -137,6 +140,10 @@ impl Op {
                     ballot.macro.u32u32 {ballot} (wrmask=0x3), pp0.y
                     mov.u32u32 {to}, {ballot}\n"
                 )
+            }
+            Self::Kill { demote, a, number } => {
+                let (opcode, number) = (if *demote { "demote" } else { "kill" }, Operand::Number(*number));
+                format!("cmps.u.lt pp0.y, {a}, {number}\n{opcode} pp0.y\n")
             }
             Self::Store { at, value } => format!("stib {zero}, {at}, {zero}, {value} // {BUFFER}\n"),
             Self::Load { to, at } => format!("ldib {to}, {zero}, {at}, {zero} // {BUFFER}\n"),
@@ -282,6 +289,8 @@ mod tests {
             Op::Add { to: own, a: own, b: Operand::Reg(shared) },
             Op::First { to: shared, from: own },
             Op::Ballot { to: shared, from: own, number: 3 },
+            Op::Kill { demote: true, a: own, number: 1 },
+            Op::Kill { demote: false, a: own, number: 1 },
             Op::Store { at: Reg::LANE, value: own },
             Op::Load { to: own, at: Reg::FEW },
             Op::Count { to: own, at: Reg::FEW, value: own },

@@ -2,7 +2,7 @@
 //!
 //! What compilers make of random programs seldom has lanes in two places at once that see something of each other. Here nearly all of
 //! a program is that: loops that lanes leave in different iterations, ways out of several loops at once, blocks in any order, and in them
-//! shared registers, memory, and little else ([`grow`]). The changes ([`change`]) are such as keep what one lane does, or nearly: an
+//! shared registers, memory, and little else (`grow`). The changes (`change`) are such as keep what one lane does, or nearly: an
 //! operation in another block, a value by way of a shared register, two blocks in the other order.
 //! Some keep the meaning and some do not. Nobody knows which: what an engine has proved, the interpreter tries to refute.
 //!

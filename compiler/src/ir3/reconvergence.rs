@@ -142,14 +142,6 @@ impl Waiting {
         self.sets[at as usize].first().is_some_and(|&first| first <= until)
     }
 
-    /// The blocks that the wave may go to from the end of `block`: its successors, then those where lanes wait that it steps over.
-    pub fn physical_successors(&self, program: &Program, block: Block) -> SmallVec<[Block; 4]> {
-        let steps = self.successors(&program.blocks[block]);
-        let set = self.position[block].checked_sub(1).map_or(&[][..], |at| &self.sets[at as usize]);
-        let waits = set.iter().filter(|&&to| steps_over(&steps, to) && !steps.contains(&to));
-        steps.iter().chain(waits).map(|&to| program.layout[to as usize]).collect()
-    }
-
     /// The blocks where lanes may wait while `block` runs, in the order of the code.
     pub fn while_running<'a>(&'a self, program: &'a Program, block: Block) -> impl Iterator<Item = Block> + 'a {
         let set = self.position[block].checked_sub(1).map_or(&[][..], |at| &self.sets[at as usize]);
@@ -172,12 +164,18 @@ pub fn run(program: &mut Program) {
         data.physical_successors.clear();
         data.physical_predecessors.clear();
     }
-    for (block, point) in program.layout.clone().into_iter().zip(points) {
-        for to in waiting.physical_successors(program, block) {
+    for (position, set) in waiting.sets.iter().enumerate() {
+        let block = program.layout[position];
+        let steps = waiting.successors(&program.blocks[block]);
+        let waits = set.iter().filter(|&&to| steps_over(&steps, to) && !steps.contains(&to));
+        let mut edges = steps.clone();
+        edges.extend(waits.copied());
+        for to in edges {
+            let to = program.layout[to as usize];
             program.blocks[block].physical_successors.push(to);
             program.blocks[to].physical_predecessors.push(block);
         }
-        program.blocks[block].reconvergence_point = point;
+        program.blocks[block].reconvergence_point = points[position];
     }
 }
 

@@ -12,7 +12,7 @@ use ir3_verifier::mutate::{KINDS, Sites};
 use ir3_verifier::rewrites::pairs;
 use ir3_verifier::semantics::env::Env;
 use ir3_verifier::solver::{Budget, Z3};
-use std::fmt::Write as _;
+use ir3_verifier::waves::compute_shader;
 use std::time::Duration;
 
 fn gpu() -> Target {
@@ -35,33 +35,9 @@ fn differ(source: &Snapshot, target: &Snapshot) -> bool {
     matches!(compare_snapshots(source, target, &gpu(), &envs).0, Verdict::Refuted(_))
 }
 
-/// A compute shader with registers: of each block its instructions, and the blocks behind it (the one where the predicate holds
-/// first).
+/// A compute shader with registers: see [`compute_shader`].
 fn program(scratch: u32, blocks: &[(&str, &[usize])]) -> Snapshot {
-    let mut source = "// {stage=compute}\n".to_owned();
-    if scratch > 0 {
-        let _ = writeln!(source, "// {{scratch={scratch}}}");
-    }
-    let mut number = 1;
-    for (i, (instructions, successors)) in blocks.iter().enumerate() {
-        let _ = writeln!(source, "block{} {{", i + 1);
-        let from: Vec<usize> = (0..blocks.len()).filter(|&from| blocks[from].1.contains(&(i + 1))).collect();
-        let names = |list: Vec<usize>| list.iter().map(|n| format!("block{n}")).collect::<Vec<_>>().join(", ");
-        let from = names(from.iter().map(|from| from + 1).collect());
-        if !from.is_empty() {
-            let _ = writeln!(source, "\tpred: {from}\n\tphysical pred: {from}");
-        }
-        for instruction in instructions.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            let _ = writeln!(source, "\t{number:04}:{number:04}:000: \t{instruction}");
-            number += 1;
-        }
-        if !successors.is_empty() {
-            let to = names(successors.to_vec());
-            let way = if successors.len() > 1 { " (div)" } else { "" };
-            let _ = writeln!(source, "\t/* succs: {to}{way} */\n\t/* physical succs: {to} */");
-        }
-        source.push_str("}\n");
-    }
+    let source = compute_shader(scratch, blocks);
     let program = text::read(&source).unwrap_or_else(|error| panic!("{error}\n{source}"));
     let form = Form::of(&program);
     let broken = validate(&program, &gpu(), form).err();

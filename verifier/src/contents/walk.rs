@@ -8,7 +8,7 @@ use super::liveness::LiveIn;
 use super::location::{Locations, Piece, Problem};
 use super::operation::Clones;
 use super::survey::Survey;
-use super::wave::{self, WaveEdges};
+use super::wave::Wave;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
 use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
@@ -44,8 +44,8 @@ pub(super) struct Walk<'a> {
     /// What a step copies.
     pub copies: Copies,
     name: Option<&'static str>,
-    /// Where the wave may come from, in the source and in the target; nothing where no lanes share anything.
-    comes_from: [WaveEdges; 2],
+    /// Where the wave goes, in the source and in the target; nowhere where no lanes share anything.
+    waves: [Wave; 2],
     /// What is known of what the wave has where it may leave a block: at its end, or where its last lane ends.
     ends: Known,
 }
@@ -72,10 +72,9 @@ impl<'a> Walk<'a> {
         let [s_survey, t_survey] = [source, target].map(Survey::new);
         let s = Locations::new(source, machine.merged_regs, s_survey.any_shared);
         let t = Locations::new(target, machine.merged_regs, t_survey.any_shared);
-        let any_shared = s_survey.any_shared || t_survey.any_shared;
-        let comes_from = match any_shared {
-            true => [source, target].map(wave::edges),
-            false => [WaveEdges::new(), WaveEdges::new()],
+        let waves = match s_survey.any_shared || t_survey.any_shared {
+            true => [source, target].map(Wave::new),
+            false => Default::default(),
         };
         let mut places = SecondaryMap::new();
         places.resize(source.instrs.len());
@@ -95,15 +94,15 @@ impl<'a> Walk<'a> {
             own_scratch: s_survey.own_scratch,
             assumptions: assumptions(source, &s_survey),
             live: [
-                LiveIn::new(source, s_survey.uses, &comes_from[0]),
-                LiveIn::new(target, t_survey.uses, &comes_from[1]),
+                LiveIn::new(source, s_survey.uses, &waves[0].comes_from),
+                LiveIn::new(target, t_survey.uses, &waves[1].comes_from),
             ],
             block: target.entry(),
             position: 0,
             at: [0; 2],
             copies: Copies::new(),
             name: None,
-            comes_from,
+            waves,
             ends: Known::new(),
             source: s,
             target: t,
@@ -113,7 +112,6 @@ impl<'a> Walk<'a> {
     /// Walks until nothing changes. Facts only ever become fewer, so what cannot be shown on the way cannot be shown at the end.
     pub fn run(mut self) -> Result<Proof, Failure> {
         let edges = self.edges()?;
-        let any_shared = self.source.any_shared || self.target.any_shared;
         let mut starts = Known::new();
         starts[self.target.program.entry()] = Some(Facts::entry(self.source.fixed));
         // Whether a block has to be walked: less is known in front of it than when it was walked last.
@@ -123,7 +121,7 @@ impl<'a> Walk<'a> {
         while std::mem::take(&mut changed) {
             for (position, &block) in self.target.program.layout.iter().enumerate() {
                 let Some(start) = &mut starts[block] else { continue };
-                if any_shared {
+                if self.any_shared() {
                     open[block] |= self.forget_what_others_do(block, &edges, start);
                 }
                 if !std::mem::take(&mut open[block]) {
@@ -145,11 +143,15 @@ impl<'a> Walk<'a> {
     /// The wave may go from here, in a block, to wherever lanes wait.
     pub(super) fn may_leave(&mut self) {
         let block = self.block;
-        if self.source.any_shared || self.target.any_shared {
+        if self.any_shared() {
             let mut end = self.ends[block].take();
             self.arrive(&mut end, |walk, l, x| walk.is_of_wave(l, x));
             self.ends[block] = end;
         }
+    }
+
+    fn any_shared(&self) -> bool {
+        self.source.any_shared || self.target.any_shared
     }
 
     fn is_common(&self, block: Block) -> bool {
@@ -287,11 +289,11 @@ impl<'a> Walk<'a> {
     /// from; what one lane has of its own is known only where the wave came straight from there. (What is behind the edges
     /// that lanes take, phis among it, has been met already.) Returns whether something is forgotten.
     fn forget_what_others_do(&self, block: Block, edges: &Edges, start: &mut Facts) -> bool {
-        let mut preds: SmallVec<[Block; 4]> = self.comes_from[0][block].iter().copied().collect();
+        let mut preds: SmallVec<[Block; 4]> = self.waves[0].comes_from[block].iter().copied().collect();
         self.comes_from_in_target(block, &mut preds);
         let straight = preds.len() <= 1;
-        let ends_within = |pred: Block| wave::may_end_within(self.source.program, pred);
-        preds.retain(|pred| edges[*pred].iter().all(|edge| edge.to != block) || ends_within(*pred));
+        let ends_within = &self.waves[0].ends_within;
+        preds.retain(|pred| edges[*pred].iter().all(|edge| edge.to != block) || ends_within[*pred]);
         let ends: SmallVec<[&Facts; 4]> = preds.iter().filter_map(|&pred| self.ends[pred].as_ref()).collect();
         start.retain(|l, x| {
             // Who has it: a lane, or the wave. A literal is the same for all.
@@ -312,7 +314,7 @@ impl<'a> Walk<'a> {
         let mut at = 0;
         while let Some(&block) = new.get(at) {
             at += 1;
-            for &pred in &self.comes_from[1][block] {
+            for &pred in &self.waves[1].comes_from[block] {
                 if self.is_common(pred) {
                     if !found.contains(&pred) {
                         found.push(pred);

@@ -17,8 +17,29 @@ pub(super) type WaveEdges = SecondaryMap<Block, SmallVec<[Block; 2]>>;
 /// Positions in the code.
 type Positions = SmallVec<[u32; 4]>;
 
-/// The edges of the wave in a program.
-pub(super) fn edges(program: &Program) -> WaveEdges {
+/// The ways of the wave in a program.
+#[derive(Default)]
+pub(super) struct Wave {
+    /// The edges.
+    pub comes_from: WaveEdges,
+    /// The blocks in the middle of which its last lane may end.
+    pub ends_within: SecondaryMap<Block, bool>,
+}
+
+impl Wave {
+    /// Finds them.
+    pub fn new(program: &Program) -> Self {
+        let mut ends_within = SecondaryMap::new();
+        for (block, instr) in program.iter_instrs() {
+            if program.instrs[instr].opcode == Opcode::Kill {
+                ends_within[block] = true;
+            }
+        }
+        Self { comes_from: edges(program, &ends_within), ends_within }
+    }
+}
+
+fn edges(program: &Program, ends_within: &SecondaryMap<Block, bool>) -> WaveEdges {
     let mut position = SecondaryMap::<Block, u32>::with_capacity(program.blocks.len());
     (0..).zip(&program.layout).for_each(|(at, &block)| position[block] = at);
     let mut waits: Vec<Positions> = vec![Positions::new(); program.layout.len()];
@@ -43,13 +64,13 @@ pub(super) fn edges(program: &Program) -> WaveEdges {
                 grown[to as usize] |= waiting.len() > before;
             };
             next.iter().for_each(|&to| go(to, if parts { &next } else { &[] }));
-            turns(program, at, &here, &next).for_each(|to| go(to, &next));
+            turns(ends_within[program.layout[at]], &here, &next).for_each(|to| go(to, &next));
         }
     }
     let mut edges = WaveEdges::new();
     for (at, &block) in program.layout.iter().enumerate() {
         let next = steps(program, at, &position);
-        for to in next.iter().copied().chain(turns(program, at, &waits[at], &next)) {
+        for to in next.iter().copied().chain(turns(ends_within[block], &waits[at], &next)) {
             let from = &mut edges[program.layout[to as usize]];
             if from.last() != Some(&block) {
                 from.push(block);
@@ -64,19 +85,14 @@ fn steps(program: &Program, at: usize, position: &SecondaryMap<Block, u32>) -> P
 }
 
 /// Where the wave may go from a block though none of the lanes goes there that ran it: to what waits, if all of these go further, or end.
-fn turns<'a>(program: &Program, at: usize, waits: &'a [u32], next: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
-    let ends = next.is_empty() || may_end_within(program, program.layout[at]);
+fn turns<'a>(ends_within: bool, waits: &'a [u32], next: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
+    let ends = ends_within || next.is_empty();
     waits.iter().copied().filter(move |to| ends || next.iter().any(|next| next > to))
 }
 
 fn votes(program: &Program, block: Block) -> bool {
     let last = program.blocks[block].instrs.last().map(|&instr| program.instrs[instr].opcode);
     matches!(last, Some(Opcode::Bany | Opcode::Ball))
-}
-
-/// Whether the last lane of a wave may end in the middle of a block.
-pub(super) fn may_end_within(program: &Program, block: Block) -> bool {
-    program.blocks[block].instrs.iter().any(|&instr| program.instrs[instr].opcode == Opcode::Kill)
 }
 
 #[cfg(test)]
@@ -101,7 +117,7 @@ mod tests {
                 }
             }
             reconvergence::run(&mut program);
-            let edges = edges(&program);
+            let edges = Wave::new(&program).comes_from;
             for &block in &program.layout {
                 let mut found: Vec<Block> = edges[block].to_vec();
                 let mut expected: Vec<Block> = program.blocks[block].physical_predecessors.to_vec();

@@ -293,12 +293,16 @@ fn variable(terms: &mut Terms, term: Term) -> Term {
 mod tests {
     use super::*;
 
-    /// `x * y + 3` on a variable that is opaque `x`, in a chain of so many steps.
-    fn chain(terms: &mut Terms, steps: usize) -> Term {
-        let [x, y] = ["x", "y"].map(|text| {
+    fn variables<const N: usize>(terms: &mut Terms, names: [&str; N]) -> [Term; N] {
+        names.map(|text| {
             let name = terms.name(text);
             terms.variable(32, name)
-        });
+        })
+    }
+
+    /// `x * y + 3` on a variable that is opaque `x`, in a chain of so many steps.
+    fn chain(terms: &mut Terms, steps: usize) -> Term {
+        let [x, y] = variables(terms, ["x", "y"]);
         let three = terms.constant(32, 3);
         (0..steps).fold(x, |value, _| {
             let product = terms.mul(32, value, y);
@@ -322,10 +326,7 @@ mod tests {
         }
         assert!(sizes.len() > 2 && sizes.is_sorted(), "{sizes:?}");
         // In the last one nothing is hidden.
-        let [x, y] = ["x", "y"].map(|text| {
-            let name = t.name(text);
-            t.variable(32, name)
-        });
+        let [x, y] = variables(t, ["x", "y"]);
         let whole = layers.replace(t, more, &mut FxHashMap::default());
         let all = cone(t, whole);
         assert!(all.contains(&x) && all.contains(&y));
@@ -336,10 +337,7 @@ mod tests {
     fn a_sum_and_its_complement_are_one_unknown() {
         let mut terms = Terms::new();
         let t = &mut terms;
-        let [x, y, z] = ["x", "y", "z"].map(|text| {
-            let name = t.name(text);
-            t.variable(32, name)
-        });
+        let [x, y, z] = variables(t, ["x", "y", "z"]);
         let sum = t.add(32, x, y);
         let other = t.not(32, sum);
         let (a, b) = (t.and(32, sum, z), t.or(32, other, z));
@@ -358,11 +356,9 @@ mod tests {
     fn what_is_in_a_layer_is_known_in_it() {
         let mut terms = Terms::new();
         let t = &mut terms;
-        let [x, y, z] = ["x", "y", "z"].map(|text| {
-            let name = t.name(text);
-            let variable = t.variable(32, name);
-            let sum = t.mul(32, variable, variable);
-            t.shallow(sum, 0)
+        let [x, y, z] = variables(t, ["x", "y", "z"]).map(|variable| {
+            let square = t.mul(32, variable, variable);
+            t.shallow(square, 0)
         });
         // x < y is common to both; that it is a comparison of x and y, which are there too, is known in the second layer.
         let less = t.ult(32, x, y);
@@ -380,10 +376,7 @@ mod tests {
     fn a_part_of_what_is_unknown_is_part_of_its_variable() {
         let mut terms = Terms::new();
         let t = &mut terms;
-        let [x, y, z] = ["x", "y", "z"].map(|text| {
-            let name = t.name(text);
-            t.variable(32, name)
-        });
+        let [x, y, z] = variables(t, ["x", "y", "z"]);
         let product = t.xor(32, x, y);
         let whole = t.and(32, product, z);
         let byte = t.extract(32, whole, 0, 8);

@@ -47,8 +47,7 @@ fn place(sketch: &Sketch, random: &mut Random) -> (usize, usize) {
 
 /// An operation behind those that every program begins with.
 fn site(sketch: &Sketch, random: &mut Random) -> Option<(usize, usize)> {
-    let given = Reg::OWN.len() + Reg::SHARED.len() + 4;
-    let first = |block: usize| if block == 0 { given } else { 0 };
+    let first = |block: usize| if block == 0 { Sketch::BEGINNING.len() } else { 0 };
     let sites =
         (0..sketch.0.len()).flat_map(|block| (first(block)..sketch.0[block].ops.len()).map(move |i| (block, i)));
     random.pick(&sites.collect::<Vec<_>>())
@@ -65,23 +64,25 @@ fn meeting(sketch: &Sketch, random: &mut Random) -> (usize, usize) {
 
 /// A register of a lane, one that is written in several places if there is one.
 fn own(sketch: &Sketch, random: &mut Random) -> Reg {
-    let mut all: Vec<Op> = sketch.0.iter().flat_map(|part| part.ops.iter().copied()).collect();
-    let mut written: Vec<Reg> = all.iter_mut().filter_map(|op| op.to().copied()).collect();
+    let ops = sketch.0.iter().flat_map(|part| part.ops.iter().copied());
+    let mut written: Vec<Reg> = ops.filter_map(|mut op| op.to().copied()).collect();
     written.retain(|reg| matches!(reg, Reg::Own(_)) && *reg != Reg::ZERO);
     random.pick(&written).unwrap_or(Reg::OWN[0])
 }
 
 fn by_shared(sketch: &mut Sketch, random: &mut Random) -> bool {
-    let (own, spare, (block, i)) = (own(sketch, random), Reg::SPARE, meeting(sketch, random));
-    let there = Op::Move { to: spare, from: Operand::Reg(own) };
-    sketch.0[block].ops.splice(i..i, [there, Op::Move { to: own, from: Operand::Reg(spare) }]);
-    true
+    by_spare(sketch, random, |own| Op::Move { to: Reg::SPARE, from: Operand::Reg(own) })
 }
 
 fn by_first(sketch: &mut Sketch, random: &mut Random) -> bool {
-    let (own, spare, (block, i)) = (own(sketch, random), Reg::SPARE, meeting(sketch, random));
-    let there = Op::First { to: spare, from: own };
-    sketch.0[block].ops.splice(i..i, [there, Op::Move { to: own, from: Operand::Reg(spare) }]);
+    by_spare(sketch, random, |own| Op::First { to: Reg::SPARE, from: own })
+}
+
+/// A register goes to the spare one in some way, and comes back from there.
+fn by_spare(sketch: &mut Sketch, random: &mut Random, there: fn(Reg) -> Op) -> bool {
+    let own = own(sketch, random);
+    let (block, i) = meeting(sketch, random);
+    sketch.0[block].ops.splice(i..i, [there(own), Op::Move { to: own, from: Operand::Reg(Reg::SPARE) }]);
     true
 }
 
@@ -141,12 +142,12 @@ fn into_blocks_before(sketch: &mut Sketch, random: &mut Random) -> bool {
 
 fn into_blocks_behind(sketch: &mut Sketch, random: &mut Random) -> bool {
     let Some((block, i)) = site(sketch, random) else { return false };
-    let mut way = sketch.0[block].way.clone();
-    if way == Way::End {
+    let behind = sketch.0[block].way.targets();
+    if sketch.0[block].way == Way::End {
         return false;
     }
     let taken = if random.chance(70) { sketch.0[block].ops.split_off(i) } else { take(sketch, random, (block, i)) };
-    way.targets().for_each(|&mut target| {
+    behind.for_each(|target| {
         sketch.0[target].ops.splice(0..0, taken.iter().copied());
     });
     true
@@ -195,13 +196,12 @@ pub(super) fn another_order(sketch: &mut Sketch, random: &mut Random) -> bool {
         return false;
     };
     sketch.0.swap(first, first + 1);
-    for target in sketch.0.iter_mut().flat_map(|part| part.way.targets()) {
-        if *target == first {
-            *target = first + 1;
-        } else if *target == first + 1 {
-            *target = first;
-        }
-    }
+    let moved = |block| match block {
+        block if block == first => first + 1,
+        block if block == first + 1 => first,
+        _ => block,
+    };
+    sketch.0.iter_mut().for_each(|part| part.way.renumber(moved));
     true
 }
 

@@ -50,14 +50,7 @@ pub(super) fn sketch(random: &mut Random) -> Sketch {
     };
     let begin = grower.label();
     grower.place(begin);
-    for depth in 0..3 {
-        grower.op(Op::Move { to: Reg::counter(depth), from: Operand::Number(0) });
-    }
-    let begin = [Operand::Number(2), Operand::Reg(Reg::FEW), Operand::Reg(Reg::LANE)];
-    for (to, from) in Reg::OWN.into_iter().zip(begin).chain(Reg::SHARED.into_iter().zip([5, 6].map(Operand::Number))) {
-        grower.op(Op::Move { to, from });
-    }
-    grower.op(Op::Move { to: Reg::ZERO, from: Operand::Number(0) });
+    Sketch::BEGINNING.into_iter().for_each(|op| grower.op(op));
     while grower.budget > 0 {
         grower.statement();
     }
@@ -248,7 +241,7 @@ impl Grower<'_> {
         }
         let place = |label: usize| self.order.iter().position(|&placed| placed == Label(label)).unwrap_or(0);
         let mut parts: Vec<Part> = self.order.iter().map(|label| self.parts[label.0].clone()).collect();
-        parts.iter_mut().flat_map(|part| part.way.targets()).for_each(|target| *target = place(*target));
+        parts.iter_mut().for_each(|part| part.way.renumber(place));
         let mut sketch = Sketch(parts);
         if self.random.chance(60) {
             for _ in 0..1 + self.random.below(6) {
@@ -260,29 +253,20 @@ impl Grower<'_> {
 
     /// Nobody goes to a block in which nothing happens, but to the one behind it.
     fn thread(&mut self) {
-        let is_empty = |part: &Part| part.ops.is_empty() && matches!(part.way, Way::To(_));
         let mut i = 1;
         while i < self.order.len() {
             let label = self.order[i].0;
-            let Way::To(next) = self.parts[label].way else {
-                i += 1;
-                continue;
-            };
+            i += 1;
+            let Way::To(next) = self.parts[label].way else { continue };
             // An if whose arms are one is none.
-            let alike = |part: &mut Part| part.way.targets().any(|target| *target == next);
-            let mut from = self
-                .order
-                .iter()
-                .map(|from| from.0)
-                .filter(|&from| self.parts[from].way.clone().targets().any(|target| *target == label));
-            if next == label || !is_empty(&self.parts[label]) || from.any(|from| alike(&mut self.parts[from].clone())) {
-                i += 1;
+            let leads = |from: &Part, to: usize| from.way.targets().any(|target| target == to);
+            let mut placed = self.order.iter().map(|from| &self.parts[from.0]);
+            let joins = placed.any(|from| leads(from, label) && leads(from, next));
+            if next == label || !self.parts[label].ops.is_empty() || joins {
                 continue;
             }
-            for part in &mut self.parts {
-                part.way.targets().filter(|target| **target == label).for_each(|target| *target = next);
-            }
-            self.order.remove(i);
+            self.parts.iter_mut().for_each(|part| part.way.renumber(|to| if to == label { next } else { to }));
+            self.order.remove(i - 1);
             i = 1;
         }
     }

@@ -11,6 +11,9 @@
 mod change;
 mod grow;
 mod sketch;
+mod text;
+
+pub use text::compute_shader;
 
 use crate::check::Snapshot;
 use crate::check::campaign::{env_seeds, program_seed};

@@ -1,5 +1,6 @@
 //! A program of a few registers as it is grown and changed, and the ir3 that it stands for.
 
+use super::compute_shader;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Program, text};
 use ir3_compiler::target::Target;
@@ -33,7 +34,7 @@ impl Reg {
     const BALLOT: Self = Self::Shared(4);
 
     /// What counts the iterations of the loops at a depth.
-    pub(super) fn counter(depth: usize) -> Self {
+    pub(super) const fn counter(depth: usize) -> Self {
         Self::Own(8 + depth as u8)
     }
 }
@@ -180,13 +181,22 @@ pub(super) enum Way {
 
 impl Way {
     /// The blocks behind it.
-    pub(super) fn targets(&mut self) -> impl Iterator<Item = &mut usize> {
-        let (one, other) = match self {
+    pub(super) fn targets(&self) -> impl Iterator<Item = usize> + use<> {
+        let (one, other) = match *self {
             Self::End => (None, None),
             Self::To(to) => (Some(to), None),
             Self::If { yes, no, .. } => (Some(yes), Some(no)),
         };
         one.into_iter().chain(other)
+    }
+
+    /// Gives the blocks behind it other numbers.
+    pub(super) fn renumber(&mut self, number: impl Fn(usize) -> usize) {
+        match self {
+            Self::End => {}
+            Self::To(to) => *to = number(*to),
+            Self::If { yes, no, .. } => (*yes, *no) = (number(*yes), number(*no)),
+        }
     }
 }
 
@@ -204,9 +214,22 @@ pub(super) struct Part {
 pub(super) struct Sketch(pub(super) Vec<Part>);
 
 impl Sketch {
+    /// What every program begins with: each register that may be read holds something.
+    pub(super) const BEGINNING: [Op; 9] = [
+        Op::Move { to: Reg::counter(0), from: Operand::Number(0) },
+        Op::Move { to: Reg::counter(1), from: Operand::Number(0) },
+        Op::Move { to: Reg::counter(2), from: Operand::Number(0) },
+        Op::Move { to: Reg::OWN[0], from: Operand::Number(2) },
+        Op::Move { to: Reg::OWN[1], from: Operand::Reg(Reg::FEW) },
+        Op::Move { to: Reg::OWN[2], from: Operand::Reg(Reg::LANE) },
+        Op::Move { to: Reg::SHARED[0], from: Operand::Number(5) },
+        Op::Move { to: Reg::SHARED[1], from: Operand::Number(6) },
+        Op::Move { to: Reg::ZERO, from: Operand::Number(0) },
+    ];
+
     /// Whether lanes go from one block to another.
     pub(super) fn leads(&self, from: usize, to: usize) -> bool {
-        self.0[from].way.clone().targets().any(|&mut target| target == to)
+        self.0[from].way.targets().any(|target| target == to)
     }
 
     /// The blocks in front of one.
@@ -222,18 +245,7 @@ impl Sketch {
 
     /// A compute shader in Mesa's text.
     fn text(&self) -> String {
-        let mut out = "// {stage=compute}\n".to_owned();
-        let mut number = 0;
-        let names = |blocks: &[usize]| {
-            let names: Vec<String> = blocks.iter().map(|block| format!("block{}", block + 1)).collect();
-            names.join(", ")
-        };
-        for (block, part) in self.0.iter().enumerate() {
-            let _ = writeln!(out, "block{} {{", block + 1);
-            let before = names(&self.before(block));
-            if !before.is_empty() {
-                let _ = writeln!(out, "\tpred: {before}\n\tphysical pred: {before}");
-            }
+        let blocks = self.0.iter().enumerate().map(|(block, part)| {
             let mut lines = String::new();
             if block == 0 {
                 let _ = writeln!(lines, "_meta:in {} (wrmask=0x3) // {{input=local_invocation_id}}", Reg::LANE);
@@ -242,36 +254,21 @@ impl Sketch {
                 let _ = writeln!(lines, "shl.b {}, {}, {}", Reg::OUT[2], Reg::OUT[1], Operand::Number(8));
             }
             lines.extend(part.ops.iter().map(Op::text));
-            let mut behind = Vec::new();
             match &part.way {
                 Way::End => lines.push_str("end"),
-                Way::To(to) => {
-                    lines.push_str("jump");
-                    behind.push(*to);
-                }
-                Way::If { vote, a, b, yes, no } => {
+                Way::To(_) => lines.push_str("jump"),
+                Way::If { vote, a, b, .. } => {
                     let opcode = match vote {
                         Vote::Own => "br",
                         Vote::Any => "bany",
                         Vote::All => "ball",
                     };
                     let _ = write!(lines, "cmps.u.lt pp0.x, {a}, {b}\n{opcode} pp0.x");
-                    behind.extend([*yes, *no]);
                 }
             }
-            for line in lines.lines() {
-                number += 1;
-                let _ = writeln!(out, "\t{number:04}:{number:04}:000: \t{}", line.trim());
-            }
-            if !behind.is_empty() {
-                let parted = matches!(part.way, Way::If { vote: Vote::Own, .. });
-                let way = if parted { " (div)" } else { "" };
-                let to = names(&behind);
-                let _ = writeln!(out, "\t/* succs: {to}{way} */\n\t/* physical succs: {to} */");
-            }
-            out.push_str("}\n");
-        }
-        out
+            (lines, part.way.targets().map(|target| target + 1).collect())
+        });
+        compute_shader(0, &blocks.collect::<Vec<(String, Vec<usize>)>>())
     }
 }
 

@@ -80,9 +80,8 @@ impl Agreement {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let machine = self.judging.gpu.target;
-        let last = self.from.saturating_add(self.programs);
         if self.waves {
-            let mut pairs = waves::pairs(self.judging.seed, self.from..last, self.runs, &machine);
+            let mut pairs = waves::pairs(self.judging.seed, self.from..self.last(), self.runs, &machine);
             if self.show {
                 let pair = pairs.next().ok_or("this program has no change that is valid")?;
                 let panel = self.judging.panel(self.judging.engines(), TIMEOUT);
@@ -95,6 +94,11 @@ impl Agreement {
         let series = Series { seed: self.judging.seed, first: self.from, programs: self.programs, size: self.size };
         let cases = boundaries(series, self.runs, &machine, Options::default());
         self.ask(cases, self.programs.saturating_mul(12), format)
+    }
+
+    /// The number behind that of the last program.
+    fn last(&self) -> u64 {
+        self.from.saturating_add(self.programs)
     }
 
     fn ask<C: Case>(
@@ -142,8 +146,7 @@ impl Agreement {
         table.print(format, if self.waves { "change" } else { "stage" }, &engines);
         table.print_details(format, &engines);
         // Where another run may go on: at the first program of which there is more to ask.
-        let last = self.from.saturating_add(self.programs);
-        let next = cases.next().map_or(last, |case| Named::from(&case).number);
+        let next = cases.next().map_or(self.last(), |case| Named::from(&case).number);
         disagreements.sort_unstable();
         open.sort_unstable();
         open.iter().for_each(|(_, line)| output::line(line));
@@ -166,7 +169,7 @@ impl Agreement {
                 disagreements.len()
             )),
         }
-        if next < last {
+        if next < self.last() {
             eprintln!("ir3-equiv: interrupted; `--from {next}` goes on");
         }
         for (_, line) in &disagreements {

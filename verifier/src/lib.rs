@@ -4,6 +4,7 @@ pub mod check;
 pub mod contents;
 pub mod equivalence;
 pub mod generate;
+pub mod guards;
 pub mod interp;
 pub mod lemmas;
 pub mod mesa;

@@ -6,6 +6,7 @@
 
 use super::facts::{Literal, Origin};
 use super::location::{Locations, Piece, Problem, pieces};
+use crate::guards::{Guard, left_out};
 use crate::semantics::exchange::exchange;
 use ir3_compiler::ir3::{Attrs, Dst, Instr, InstrData, Opcode, Place, RegClass, RegFile, Round, Src, SrcOperand, Type};
 use smallvec::SmallVec;
@@ -51,7 +52,7 @@ fn read(
     to: RegClass,
     named: bool,
 ) -> Result<SmallVec<[Origin; 2]>, Problem> {
-    if !src.mods.is_empty() {
+    if !src.mods.is_empty() && !left_out(Guard::ContentsCopyModifiers) {
         return Err("a modifier of a copy".to_owned());
     }
     let width = pieces(to) as usize;
@@ -146,7 +147,9 @@ enum Raw {
 }
 
 fn is_plain(data: &InstrData) -> bool {
-    data.flags.is_empty() && data.repeat == 0 && data.srcs.iter().all(|src| src.mods.is_empty())
+    data.flags.is_empty()
+        && data.repeat == 0
+        && data.srcs.iter().all(|src| src.mods.is_empty() || left_out(Guard::ContentsCopyModifiers))
 }
 
 /// Whether a move's destination or source is found by an address register.
@@ -169,7 +172,7 @@ fn raw_move(data: &InstrData) -> Option<Raw> {
     match (src, dst) {
         (U32, U32) | (S32, S32) | (U16, U16) | (S16, S16) => Some(Raw::Same),
         (U32, U16) | (S32, S16) => Some(Raw::Low),
-        _ => None,
+        _ => left_out(Guard::ContentsMoveTypes).then_some(Raw::Same),
     }
 }
 

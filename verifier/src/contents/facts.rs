@@ -9,6 +9,7 @@
 //! one short array, each of them in two lists: that of its target piece and that of its source piece.
 
 use super::location::Piece;
+use crate::guards::{Guard, left_out};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use fixedbitset::FixedBitSet;
@@ -91,12 +92,14 @@ impl Undefined {
 
     /// Keeps what is in another set too. Returns whether that is less.
     fn intersect(&mut self, other: &Self) -> bool {
-        let is_less = !Rc::ptr_eq(&self.written, &other.written) && !other.written.is_subset(&self.written);
+        let is_less = !Rc::ptr_eq(&self.written, &other.written)
+            && !other.written.is_subset(&self.written)
+            && !left_out(Guard::ContentsMeetUndefined);
         if is_less {
             Rc::make_mut(&mut self.written).union_with(&other.written);
         }
         let count = self.others.len();
-        self.others.retain(|x| other.others.contains(x));
+        self.others.retain(|x| other.others.contains(x) || left_out(Guard::ContentsMeetUndefined));
         is_less || self.others.len() < count
     }
 }
@@ -121,7 +124,7 @@ impl Facts {
         let count = self.pairs.len();
         let others = here.iter().filter(|&(_, x)| self.undefined.contains(x));
         let new: SmallVec<[(Piece, Piece); 8]> = others.filter(|fact| !self.pairs.contains(fact)).collect();
-        self.pairs.retain(|&(l, x)| here.holds(l, x));
+        self.pairs.retain(|&(l, x)| here.holds(l, x) || left_out(Guard::ContentsMeet));
         let fewer = self.pairs.len() < count;
         self.pairs.extend(new);
         self.undefined.intersect(&here.undefined) || fewer
@@ -352,7 +355,9 @@ impl Here {
 
     /// The target has written something unknown to a piece.
     pub fn overwrite_target(&mut self, l: Piece) {
-        self.clear(Side::Target, l);
+        if !left_out(Guard::ContentsTargetWrites) {
+            self.clear(Side::Target, l);
+        }
     }
 
     /// The source has written something to a piece.
@@ -360,7 +365,9 @@ impl Here {
         if self.one_lane {
             self.forget(|literal| literal == Literal::OneLane(x));
         }
-        self.clear(Side::Source, x);
+        if !left_out(Guard::ContentsSourceWrites) {
+            self.clear(Side::Source, x);
+        }
         self.undefined.remove(x);
     }
 
@@ -443,7 +450,7 @@ impl Here {
 
     /// The lane that wrote to shared registers may not be the one that does so from now on.
     pub fn forget_lane(&mut self) {
-        if std::mem::take(&mut self.one_lane) {
+        if std::mem::take(&mut self.one_lane) && !left_out(Guard::ContentsLane) {
             self.forget(|literal| matches!(literal, Literal::OneLane(_)));
         }
     }

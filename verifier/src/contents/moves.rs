@@ -6,6 +6,7 @@ use super::failure::{Failure, Site};
 use super::location::{Locations, Piece};
 use super::slots::Access;
 use super::walk::Walk;
+use crate::guards::{Guard, left_out};
 use ir3_compiler::ir3::{Block, Instr, InstrData, Opcode};
 
 impl<'a> Walk<'a> {
@@ -25,7 +26,7 @@ impl<'a> Walk<'a> {
         let mut copies = std::mem::take(&mut self.copies);
         copies.clear();
         let found = find(self, &mut copies)?;
-        if !are_apart(&copies) {
+        if !are_apart(&copies) && !left_out(Guard::ContentsApart) {
             return Err(self.place("two copies at once to one place"));
         }
         match side {
@@ -82,7 +83,7 @@ impl<'a> Walk<'a> {
         while let Some(&instr) = list.get(at) {
             let count = self.copy(Side::Target, |walk, copies| {
                 let moved = moved(&walk.target, &list[at..], copies).transpose();
-                if copies.iter().any(|&(to, _)| walk.target.is_shared(to)) {
+                if copies.iter().any(|&(to, _)| walk.target.is_shared(to)) && !left_out(Guard::ContentsEdgeShared) {
                     return Err(walk.unsupported("a copy to a shared register on an edge"));
                 }
                 walk.piece(moved)
@@ -109,11 +110,12 @@ impl<'a> Walk<'a> {
         let base = self.piece(locations.component(base.place().ok_or_else(unknown)?, base.class, 0, true))?;
         let number = |piece: Piece| {
             let what = "the base register of an access to a slot does not hold a known number";
-            self.here.number(side, piece).map(u32::from).ok_or_else(|| self.place(what))
+            let known = self.here.number(side, piece).or_else(|| left_out(Guard::ContentsSlotBase).then_some(0));
+            known.map(u32::from).ok_or_else(|| self.place(what))
         };
         let base = number(base.start)? | number(base.start + 1)? << 16;
         let address = base.checked_add_signed(access.offset).ok_or_else(unknown)?;
-        if address < self.own_scratch {
+        if address < self.own_scratch && !left_out(Guard::ContentsOwnScratch) {
             return Err(self.place("a slot in scratch memory that the shader has for itself"));
         }
         let bytes = access.bytes();

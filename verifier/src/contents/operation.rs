@@ -5,6 +5,7 @@ use super::facts::{Here, Literal, Origin};
 use super::failure::{Failure, Mismatch};
 use super::location::{Locations, Piece, Problem};
 use super::walk::Walk;
+use crate::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use ir3_compiler::ir3::{
@@ -45,10 +46,10 @@ impl Walk<'_> {
                 return Err(failure);
             }
             self.suspect.get_or_insert(failure);
-            return self.results(s, t, false);
+            return self.results(s, t, left_out(Guard::ContentsSuspect));
         }
         self.operations += 1;
-        if s.opcode.writes_consts() {
+        if s.opcode.writes_consts() && !left_out(Guard::ContentsConstants) {
             self.here.forget_constants();
         }
         if s.opcode == Opcode::Kill {
@@ -58,13 +59,14 @@ impl Walk<'_> {
     }
 
     fn same_shape(&self, s: &InstrData, t: &InstrData) -> Result<(), Failure> {
-        let is_same = s.opcode == t.opcode
-            && s.flags == t.flags
-            && s.attrs == t.attrs
+        let is_same = (s.opcode == t.opcode || left_out(Guard::ContentsOpcode))
+            && (s.flags == t.flags || left_out(Guard::ContentsFlags))
+            && (s.attrs == t.attrs || left_out(Guard::ContentsAttributes))
             && s.repeat == t.repeat
             && s.dsts.len() == t.dsts.len()
             && s.srcs.len() == t.srcs.len()
-            && s.dsts.iter().zip(&t.dsts).all(|(s, t)| s.class == t.class && s.mask == t.mask);
+            && (s.dsts.iter().zip(&t.dsts).all(|(s, t)| s.class == t.class && s.mask == t.mask)
+                || left_out(Guard::ContentsResults));
         if is_same {
             return Ok(());
         }
@@ -80,15 +82,16 @@ impl Walk<'_> {
         let changed = |walk: &Self, what: &str| {
             Err(Failure::Changed { site: walk.site(), what: format!("source {slot} {what}") })
         };
-        if a.class != b.class || a.mask != b.mask {
+        if (a.class != b.class || a.mask != b.mask) && !left_out(Guard::ContentsSourceClass) {
             return changed(self, "is of another class or mask");
         }
-        if a.mods != b.mods {
+        if a.mods != b.mods && !left_out(Guard::ContentsModifiers) {
             return changed(self, "has other modifiers");
         }
         if let (SrcOperand::Place(Place::Assigned(_, given)), SrcOperand::Place(place), Opcode::End | Opcode::Chmask) =
             (&a.operand, &b.operand, s.opcode)
             && place.reg() != Some(*given)
+            && !left_out(Guard::ContentsOutputRegister)
         {
             return changed(self, "is not in the register that is given for it");
         }
@@ -117,13 +120,14 @@ impl Walk<'_> {
                 }
                 Ok(())
             }
+            _ if left_out(Guard::ContentsOperand) => Ok(()),
             _ => changed(self, "is another operand"),
         }
     }
 
     fn holds(&mut self, l: Piece, x: Piece, slot: usize) -> Result<(), Failure> {
         self.operands += 1;
-        if self.here.holds(l, x) {
+        if self.here.holds(l, x) || left_out(Guard::ContentsHolds) {
             return Ok(());
         }
         let mut found: Vec<Piece> = self.here.held(l).collect();
@@ -168,7 +172,7 @@ impl Walk<'_> {
                 (source, target)
             }
             (&Place::Relative { offset, size }, to) => {
-                if source != to {
+                if source != to && !left_out(Guard::ContentsRelative) {
                     return Err(self.place("another relative operand"));
                 }
                 let registers = self.piece(self.relative_registers(class, offset, size))?;
@@ -222,6 +226,7 @@ impl Walk<'_> {
         for (a, b) in s.dsts.iter().zip(&t.dsts) {
             if let (Opcode::Input, Place::Assigned(_, given)) = (s.opcode, &a.place)
                 && b.place.reg() != Some(*given)
+                && !left_out(Guard::ContentsInputRegister)
             {
                 return Err(self.place("an input is not in the register that is given for it"));
             }
@@ -252,7 +257,8 @@ impl Walk<'_> {
     /// After a write to one of several elements, or to one of all registers, what both sides have in the same place is the
     /// same if it was before, or undefined in the source as before; nothing else is known.
     fn write_region(&mut self, region: &Region, same: bool) {
-        let equal: SmallVec<[bool; 16]> = region.iter().map(|&(x, l)| same && self.here.holds(l, x)).collect();
+        let equal: SmallVec<[bool; 16]> =
+            region.iter().map(|&(x, l)| same && (self.here.holds(l, x) || left_out(Guard::ContentsRegion))).collect();
         for &(x, l) in region {
             self.here.overwrite_target(l);
             self.here.overwrite_source(x);
@@ -269,7 +275,7 @@ impl Walk<'_> {
         if t.dsts.len() > 1 {
             let mut all: SmallVec<[Piece; 8]> = written.iter().map(|&(l, _)| l).collect();
             all.sort_unstable();
-            if all.windows(2).any(|two| two[0] == two[1]) {
+            if all.windows(2).any(|two| two[0] == two[1]) && !left_out(Guard::ContentsTwoResults) {
                 return Err(self.place("two results are in one register"));
             }
         }
@@ -318,7 +324,7 @@ impl Walk<'_> {
     /// again, and the value not, would with a way to that operand be a way around the definition.
     pub(super) fn clone_of(&mut self, instr: Instr) -> Result<(), Failure> {
         let t = &self.target.program.instrs[instr];
-        if !is_pure(t) || t.dsts.len() != 1 {
+        if !is_pure(t) && !left_out(Guard::ContentsAdded) || t.dsts.len() != 1 {
             let what = format!("`{}` stands on this side only", t.opcode.name());
             return Err(Failure::Changed { site: self.site(), what });
         }
@@ -364,7 +370,7 @@ impl Walk<'_> {
             let all = a.mask.components().map(|k| {
                 let from = self.source.component(from, a.class, k, false).ok()?;
                 let to = self.target.component(to, b.class, k, true).ok()?;
-                Some(from.zip(to).all(|(x, l)| self.here.has(l, x)))
+                Some(from.zip(to).all(|(x, l)| self.here.has(l, x) || left_out(Guard::ContentsRecomputed)))
             });
             all.into_iter().all(|same| same == Some(true))
         })
@@ -373,7 +379,7 @@ impl Walk<'_> {
     /// An instruction of the source alone: nobody has its results.
     pub(super) fn removed(&mut self, instr: Instr) -> Result<(), Failure> {
         let s = &self.source.program.instrs[instr];
-        if !is_pure(s) && !matches!(s.opcode, Opcode::Input | Opcode::Nop) {
+        if !is_pure(s) && !matches!(s.opcode, Opcode::Input | Opcode::Nop) && !left_out(Guard::ContentsRemoved) {
             let what = format!("`{}` is missing", s.opcode.name());
             return Err(Failure::Changed { site: self.site(), what });
         }
@@ -421,7 +427,9 @@ impl Clones {
         let mut visits = Visits::new(program);
         // A wave that comes to a shared value's definition but once leaves it as it is for lanes that come later.
         let mut is_ssa = |place: &Place, class: RegClass| match *place {
-            Place::Value(value) if class.file == RegFile::Shared => visits.at_most_once(program.values[value].instr),
+            Place::Value(value) if class.file == RegFile::Shared => {
+                visits.at_most_once(program.values[value].instr) || left_out(Guard::ContentsSharedOnce)
+            }
             Place::Value(_) => true,
             Place::Assigned(..) => class.file == RegFile::General,
             _ => false,
@@ -434,7 +442,9 @@ impl Clones {
                 SrcOperand::Immediate(_) => true,
                 SrcOperand::ConstRelative(_) | SrcOperand::Undef => false,
             };
-            if !data.srcs.iter().all(&mut keeps) || !data.dsts.iter().all(|dst| is_ssa(&dst.place, dst.class)) {
+            if !data.srcs.iter().all(|src| keeps(src) || left_out(Guard::ContentsKeeps))
+                || !data.dsts.iter().all(|dst| is_ssa(&dst.place, dst.class))
+            {
                 continue;
             }
             if is_pure(data) && data.dsts.len() == 1 {

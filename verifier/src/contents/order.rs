@@ -8,6 +8,7 @@
 //! Nothing is taken from the scheduler, whose own rules are `ir3_compiler::schedule::dependencies`.
 
 use super::failure::{Failure, Site};
+use crate::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
     AddressSpace, Array, Category, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, SrcOperand, Value,
@@ -75,7 +76,9 @@ pub fn restored(source: &Program, target: &Program) -> Restored {
         }
         let found = counts(target, list);
         let wanted = counts(target, &from.instrs);
-        if let Some(at) = list.iter().position(|instr| found.get(instr) != wanted.get(instr)) {
+        if let Some(at) = list.iter().position(|instr| found.get(instr) != wanted.get(instr))
+            && !left_out(Guard::OrderCounts)
+        {
             let name = target.instrs[list[at]].opcode.name();
             let what = format!("`{name}` stands on another side of something that it depends on");
             let site = Site { block: position, instr: Some((at, name)) };
@@ -133,14 +136,14 @@ fn accesses(data: &InstrData) -> Accesses {
 /// Appends what a place is; whether an address selects it.
 fn place_access(place: &Place, file: RegFile, written: bool, all: &mut Accesses) -> bool {
     match place {
-        Place::Value(value) => all.push((Resource::Value(*value), written)),
+        Place::Value(value) => all.push((Resource::Value(*value), written && !left_out(Guard::OrderValues))),
         Place::Assigned(value, _) => {
             all.push((Resource::Value(*value), written));
             all.push((Resource::File(file), written));
         }
-        Place::Reg(PhysReg(_)) => all.push((Resource::File(file), written)),
+        Place::Reg(PhysReg(_)) => all.push((Resource::File(file), written && !left_out(Guard::OrderRegisters))),
         Place::Array(access) => {
-            all.push((Resource::Array(access.array), written));
+            all.push((Resource::Array(access.array), written && !left_out(Guard::OrderArrays)));
             all.extend(access.value.map(|value| (Resource::Value(value), written)));
             all.extend(access.base.map(|_| (Resource::File(file), written)));
             return access.relative;
@@ -183,7 +186,7 @@ fn effects(data: &InstrData, all: &mut Accesses) {
             let space = data.texture().and_then(|texture| texture.space);
             space.into_iter().flat_map(memories).for_each(reads);
         }
-        (Category::Flow, Kill | Demote) => all.push((Resource::Lanes, true)),
+        (Category::Flow, Kill | Demote) => all.push((Resource::Lanes, !left_out(Guard::OrderLanes))),
         (Category::Barrier, _) => {
             all.extend(MEMORIES.map(|memory| (memory, true)));
             all.push((Resource::Lanes, true));
@@ -200,7 +203,7 @@ fn effects(data: &InstrData, all: &mut Accesses) {
                 }
                 all.push((Resource::Const, true));
             } else {
-                let written = unknown || opcode.has_side_effect();
+                let written = (unknown || opcode.has_side_effect()) && !left_out(Guard::OrderMemory);
                 let touched = space.map_or(SmallVec::from(MEMORIES), memories);
                 all.extend(touched.into_iter().map(|memory| (memory, written)));
             }

@@ -7,6 +7,7 @@
 //! Nothing that the programs say is believed, neither of physical edges nor of branches at which all lanes go one way: lanes may part wherever
 //! there are two ways and no vote. Nor is this the compiler's code for the same thing, which may be wrong.
 
+use crate::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Block, Opcode, Program};
 use smallvec::SmallVec;
@@ -31,7 +32,7 @@ impl Wave {
     pub fn new(program: &Program) -> Self {
         let mut ends_within = SecondaryMap::new();
         for (block, instr) in program.iter_instrs() {
-            if program.instrs[instr].opcode == Opcode::Kill {
+            if program.instrs[instr].opcode == Opcode::Kill && !left_out(Guard::ContentsEndsWithin) {
                 ends_within[block] = true;
             }
         }
@@ -51,7 +52,7 @@ fn edges(program: &Program, ends_within: &SecondaryMap<Block, bool>) -> WaveEdge
             }
             let here = waits[at].clone();
             let next = steps(program, at, &position);
-            let parts = !votes(program, program.layout[at]);
+            let parts = !votes(program, program.layout[at]) && !left_out(Guard::WaveDiverges);
             let mut go = |to: u32, others: &[u32]| {
                 let waiting = &mut waits[to as usize];
                 let before = waiting.len();
@@ -87,7 +88,7 @@ fn steps(program: &Program, at: usize, position: &SecondaryMap<Block, u32>) -> P
 /// Where the wave may go from a block though none of the lanes goes there that ran it: to what waits, if all of these go further, or end.
 fn turns<'a>(ends_within: bool, waits: &'a [u32], next: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
     let ends = ends_within || next.is_empty();
-    waits.iter().copied().filter(move |to| ends || next.iter().any(|next| next > to))
+    waits.iter().copied().filter(move |to| (ends || next.iter().any(|next| next > to)) && !left_out(Guard::WaveTurns))
 }
 
 fn votes(program: &Program, block: Block) -> bool {

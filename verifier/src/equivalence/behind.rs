@@ -7,6 +7,7 @@
 //! segment that goes past the end has it.
 
 use super::sweep::Side;
+use crate::guards::{Guard, left_out};
 use crate::symbolic::{Slot, UNIFORM, Value};
 use crate::terms::{Term, Terms};
 use indexmap::IndexMap;
@@ -69,7 +70,7 @@ impl Behind {
                 let held = |way: &FxHashMap<Register, Value>| {
                     way.get(register).map(|value| [value.bits, value.poison[0], value.poison[1]][k]).ok_or((i, k))
                 };
-                let key = (*class, ways.iter().map(held).collect());
+                let key = (*class, ways.iter().map(held).filter(|_| !left_out(Guard::Behind)).collect());
                 let next = numbers.len() as u32;
                 let number = *numbers.entry(key).or_insert(next);
                 changed |= *class != number;

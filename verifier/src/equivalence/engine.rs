@@ -8,6 +8,7 @@ use super::behind::Behind;
 use super::events::{Events, Happened, Partners};
 use super::relation::{Header, Part};
 use super::sweep::{Side, Sweeper};
+use crate::guards::{Guard, left_out};
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
 use crate::solver::Solver;
@@ -103,6 +104,7 @@ impl<'a> Engine<'a> {
     pub(super) fn learn_goals(&mut self, terms: &Terms, side: Side, run: &Run) {
         let known = self.goals.entry((side, self.cut)).or_default();
         for (goal, part) in run.goals(terms, &self.facts) {
+            let part = part && !left_out(Guard::Divergence);
             match known.iter_mut().find(|known| known.0 == goal) {
                 Some(known) => {
                     self.surprised |= part && !known.1;
@@ -138,8 +140,9 @@ pub(super) fn agreement(terms: &mut Terms, path: Term, source: Value, target: Va
     if terms.width(target.bits) != width {
         return terms.constant(1, 0);
     }
-    let same = terms.eq(width, source.bits, target.bits);
-    let good = terms.not(1, bad);
+    let same =
+        if left_out(Guard::AgreementBits) { terms.constant(1, 1) } else { terms.eq(width, source.bits, target.bits) };
+    let good = if left_out(Guard::AgreementPoison) { terms.constant(1, 1) } else { terms.not(1, bad) };
     let right = terms.and(1, same, good);
     let right = terms.or(1, undefined, right);
     let elsewhere = terms.not(1, path);
@@ -226,7 +229,7 @@ impl Oracle for Engine<'_> {
 
     fn written_everywhere(&mut self, site: Site, value: Option<Value>) -> bool {
         let written = self.written.entry((self.side, site)).or_insert(value);
-        if written.is_some() && *written != value {
+        if written.is_some() && *written != value && !left_out(Guard::WrittenEverywhere) {
             self.surprised = true;
             *written = None;
         }
@@ -265,7 +268,7 @@ impl Oracle for Engine<'_> {
         let never = terms.as_constant(event.path) == Some(0);
         if self.side == Side::Source {
             // Where a lane comes to a block on one way only, nobody comes there on another with other operands.
-            if event.setting.alone
+            if (event.setting.alone || left_out(Guard::EventAlone))
                 && let Some(results) = self.events.same(&event)
             {
                 return results;
@@ -314,13 +317,15 @@ impl Oracle for Engine<'_> {
                 (Some(source), Some(target)) => terms.eq(32, source, target),
                 _ => terms.constant(1, 1),
             };
-            let differs = if !self.sweeper.holds(terms, &self.assumptions, same_before) {
+            let differs = if !self.sweeper.holds(terms, &self.assumptions, same_before) && !left_out(Guard::EventBefore)
+            {
                 Some("what is in memory before".to_owned())
-            } else if !self.sweeper.holds(terms, &self.assumptions, same_path) {
+            } else if !self.sweeper.holds(terms, &self.assumptions, same_path) && !left_out(Guard::EventPath) {
                 Some(format!("its path {} for {}", terms.brief(event.path), terms.brief(source.path)))
             } else {
                 let args = || source.args.iter().zip(&event.args);
-                let bad = args().position(|(&a, &b)| !self.agrees(terms, source.path, a, b));
+                let bad = args()
+                    .position(|(&a, &b)| !self.agrees(terms, source.path, a, b) && !left_out(Guard::EventOperands));
                 bad.map(|i| {
                     let [source, target] = [&source, &event].map(|event| terms.brief(event.args[i].bits));
                     format!("operand {i}, {target} for {source},")
@@ -332,6 +337,14 @@ impl Oracle for Engine<'_> {
                 return results;
             };
             why.get_or_insert(differs);
+        }
+        if let Some(before) = event.setting.before
+            && left_out(Guard::EventAdded)
+        {
+            let mut results = fresh(terms, &event, self.cut, Side::Target);
+            results.pop();
+            results.push(before);
+            return results;
         }
         if event.kind != EventKind::OneLane {
             let why = why.map_or_else(String::new, |why| format!(": {why} is not shown to be the same"));
@@ -350,6 +363,7 @@ impl Oracle for Engine<'_> {
                 self.vacuous |= self.cut == Cut::Entry && terms.as_constant(goal) == Some(0);
                 self.assumptions.push(goal);
             }
+            Side::Target if left_out(Guard::TargetDemands) => {}
             Side::Target => self.obligations.push(Obligation { what: why.to_owned(), goal }),
         }
     }

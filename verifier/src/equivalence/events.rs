@@ -6,6 +6,7 @@
 //! elsewhere ([`Partners`]); and both stand in the same loops, in the order of the blocks. Events that make a version of a memory come in the source's order, all of them.
 
 use super::sweep::Side;
+use crate::guards::{Guard, left_out};
 use crate::symbolic::{Cut, Event, EventKind, Site, Slot};
 use crate::terms::Term;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -42,11 +43,15 @@ impl Events {
             let other = &happened.event;
             other.kind == event.kind
                 && other.what == event.what
-                && other.path == event.path
-                && other.args == event.args
+                && (other.path == event.path || left_out(Guard::EventSamePath))
+                && (other.args == event.args || left_out(Guard::EventSameOperands))
                 && other.results == event.results
         };
-        self.list.iter().find(same).map(|happened| happened.results.clone()).filter(|_| event.kind.version().is_none())
+        self.list
+            .iter()
+            .find(same)
+            .map(|happened| happened.results.clone())
+            .filter(|_| event.kind.version().is_none() || left_out(Guard::EventSameVersion))
     }
 
     /// Whether an event of the target is this one.
@@ -58,15 +63,17 @@ impl Events {
     pub fn candidates(&self, event: &Event, partners: &Partners) -> SmallVec<[usize; 4]> {
         let same = |happened: &Happened| {
             happened.event.kind == event.kind
-                && happened.event.what == event.what
+                && (happened.event.what == event.what || left_out(Guard::EventWhat))
                 && happened.event.args.len() == event.args.len()
                 && happened.event.results == event.results
                 // Or those that have left a loop in different iterations meet in one of them only.
-                && happened.event.setting.loops == event.setting.loops
+                && (happened.event.setting.loops == event.setting.loops || left_out(Guard::EventLoops))
         };
         let partner = partners.of.get(&event.site).copied();
-        let is_partner = |at: usize| partner.is_none_or(|partner| partner == self.list[at].event.site);
-        if event.kind.version().is_some() {
+        let is_partner = |at: usize| {
+            partner.is_none_or(|partner| partner == self.list[at].event.site || left_out(Guard::EventPartner))
+        };
+        if event.kind.version().is_some() && !left_out(Guard::EventOrder) {
             let next = self.next.get(&event.kind).copied().unwrap_or(0);
             let of_kind = self.list.iter().enumerate().filter(|(_, happened)| happened.event.kind == event.kind);
             let found = of_kind.map(|(at, _)| at).nth(next);

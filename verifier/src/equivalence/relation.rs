@@ -10,6 +10,7 @@
 //! Which atoms there are is found as segments ask for locations: a location that nobody reads is in no class.
 
 use super::sweep::Side;
+use crate::guards::{Guard, left_out};
 use crate::semantics::memory::Space;
 use crate::symbolic::{Facts, Slot, UNIFORM, slot};
 use crate::terms::{Term, Terms};
@@ -131,7 +132,10 @@ impl Header {
         let mut classes = Vec::new();
         let mut changed = false;
         for (i, (&(_, slot, _), class)) in self.atoms.iter_mut().enumerate() {
-            let on_ways: SmallVec<[Term; 3]> = ways.iter().map(|way| way.terms[i]).collect();
+            let mut on_ways: SmallVec<[Term; 3]> = ways.iter().map(|way| way.terms[i]).collect();
+            if left_out(Guard::RelationWays) {
+                on_ways.truncate(1);
+            }
             let first = on_ways[0];
             let key = (*class, on_ways);
             if let Some(&number) = numbers.get(&key) {
@@ -143,16 +147,21 @@ impl Header {
             let width = terms.width(first);
             let same = key.1.iter().all(|&term| term == first);
             let holds = match old {
-                None | Some(Holds::Fixed(_)) if same && facts.lasting(terms, first) => Holds::Fixed(first),
+                None | Some(Holds::Fixed(_))
+                    if same && (facts.lasting(terms, first) || left_out(Guard::RelationLasting)) =>
+                {
+                    Holds::Fixed(first)
+                }
                 _ => {
                     let version = slot::is_version(slot);
                     let uniform = if version {
                         slot != slot::memory(Space::Scratch)
                     } else {
                         !matches!(old, Some(Holds::Variable { uniform: false, .. }))
-                            && together
+                            && (together || left_out(Guard::RelationTogether))
                             && key.1.iter().zip(ways).all(|(&term, way)| {
-                                facts.uniform(terms, term) && (!way.mixed || facts.lasting(terms, term))
+                                (facts.uniform(terms, term) || left_out(Guard::RelationUniform))
+                                    && (!way.mixed || facts.lasting(terms, term) || left_out(Guard::RelationMixed))
                             })
                     };
                     Holds::Variable { width, uniform }

@@ -11,6 +11,7 @@
 use super::Limits;
 use super::inputs::Seeker;
 use super::layers::Layers;
+use crate::guards::{Guard, left_out};
 use crate::lemmas;
 use crate::semantics::domain::Domain;
 use crate::solver::{Answer, Budget, Query, Reason, Solver};
@@ -309,6 +310,9 @@ impl<'a> Sweeper<'a> {
             return Some(true);
         }
         if self.differ(terms, a, b) {
+            if left_out(Guard::SweepSamples) {
+                return Some(true);
+            }
             return None;
         }
         if terms.are_same_by_table(a, b) {
@@ -334,12 +338,12 @@ impl<'a> Sweeper<'a> {
             }
             Answer::Invalid(_) => {
                 self.spare = self.spare.saturating_sub(written);
-                None
+                left_out(Guard::SweepInvalid).then_some(true)
             }
             // With more in it, it is no easier.
             Answer::Unknown(_) => {
                 self.spare = self.spare.saturating_sub(budget.rlimit + written);
-                Some(false)
+                Some(left_out(Guard::SweepUnknown))
             }
         }
     }
@@ -408,7 +412,11 @@ impl<'a> Sweeper<'a> {
         {
             return true;
         }
-        self.answer(terms, assumptions, goal, budget) == Answer::Valid
+        match self.answer(terms, assumptions, goal, budget) {
+            Answer::Valid => true,
+            Answer::Invalid(_) => false,
+            Answer::Unknown(_) => left_out(Guard::GoalUnknown),
+        }
     }
 
     fn answer(&mut self, terms: &Terms, assumptions: &[Term], goal: Term, budget: Budget) -> Answer {

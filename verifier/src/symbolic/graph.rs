@@ -11,6 +11,7 @@
 //! [rotated](Graph::rotated).
 
 use super::{Slot, Unsupported};
+use crate::guards::{Guard, left_out};
 use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -131,13 +132,17 @@ impl Graph {
             let header = header as u32;
             let mut found = Loop { header, last, effects: Effects::default() };
             let enters = |&(from, to): &(u32, u32)| !found.contains(from) && found.contains(to) && to != header;
-            if let Some((from, to)) = edges.iter().copied().find(enters) {
+            if let Some((from, to)) = edges.iter().copied().find(enters)
+                && !left_out(Guard::LoopEntry)
+            {
                 let what = format!("block {from} enters the loop of block {header} at block {to}");
                 return Err(Unsupported(what));
             }
             let early = |&(from, to): &(u32, u32)| to <= header && found.contains(from) && from != last;
             let other = |&(from, to): &(u32, u32)| to < header && from == last;
-            if let Some((from, to)) = edges.iter().copied().find(|edge| early(edge) || other(edge)) {
+            if let Some((from, to)) = edges.iter().copied().find(|edge| early(edge) || other(edge))
+                && !left_out(Guard::LoopBack)
+            {
                 let what =
                     format!("lanes go from block {from} back to block {to} that others in a loop do not wait for");
                 return Err(Unsupported(what));

@@ -9,6 +9,7 @@
 
 use super::run::Machine;
 use super::{Oracle, Value, slot};
+use crate::guards::{Guard, left_out};
 use crate::semantics::domain::Domain;
 use crate::terms::Term;
 
@@ -29,11 +30,11 @@ pub fn find<O: Oracle>(machine: &mut Machine<'_, O>, address: Term, poison: Term
     let (from, size) = (u64::from(from), u64::from(bits / 8));
     let known = machine.terms.as_constant(address).filter(|_| machine.terms.as_constant(poison) == Some(0));
     let Some(at) = known else {
-        if from < size {
+        if from < size && !left_out(Guard::OwnAddress) {
             machine.oracle.lost("an address in a lane's own memory that is not a number");
             return Own::Memory(never);
         }
-        let last = machine.terms.constant(64, from - size);
+        let last = machine.terms.constant(64, from.saturating_sub(size));
         return Own::Memory(machine.terms.ult(64, last, address));
     };
     if at < from {
@@ -45,7 +46,7 @@ pub fn find<O: Oracle>(machine: &mut Machine<'_, O>, address: Term, poison: Term
     if at.checked_add(size).is_none_or(|end| end > u64::from(machine.scratch_bytes)) {
         return Own::Beyond;
     }
-    if size == 1 || at % size != 0 {
+    if (size == 1 || at % size != 0) && !left_out(Guard::OwnBytes) {
         machine.oracle.lost("bytes in a lane's own memory");
         return Own::Memory(never);
     }
@@ -65,7 +66,7 @@ pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, (location, low): (u32, u32)
 
 /// Stores some bits in a location.
 pub fn store<O: Oracle>(machine: &mut Machine<'_, O>, (location, low): (u32, u32), bits: u8, value: Value) {
-    if bits == 32 {
+    if bits == 32 || left_out(Guard::OwnHalf) {
         let poison = value.any_poison(machine.terms);
         return machine.write(location, Value::new(value.bits, poison));
     }

@@ -12,6 +12,7 @@
 use super::graph::Graph;
 use super::wave::{Goals, SharedWrite};
 use super::{Code, Cut, Event, Facts, Goal, Oracle, Setting, Slot, Unsupported, Value, slot};
+use crate::guards::{Guard, left_out};
 use crate::semantics::domain::Domain;
 use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -304,6 +305,9 @@ impl<O: Oracle> Machine<'_, O> {
     /// The lane ends if `condition` holds; otherwise it goes on.
     pub fn kill(&mut self, condition: Term) {
         self.leave(KILLED, condition, SmallVec::new());
+        if left_out(Guard::KilledPath) {
+            return;
+        }
         let goes_on = self.terms.not(1, condition);
         self.path = self.terms.and(1, self.path, goes_on);
     }

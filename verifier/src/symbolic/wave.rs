@@ -13,6 +13,7 @@
 
 use super::run::Machine;
 use super::{Cut, Event, EventKind, Goal, Graph, Oracle, Setting, Site, Slot, Value, slot, world};
+use crate::guards::{Guard, left_out};
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
 use crate::terms::Term;
@@ -45,7 +46,7 @@ pub type Goals = SmallVec<[(Goal, bool); 4]>;
 /// loops they run on the way. `goals` are those of a cut point.
 fn come_as_one<'a>(graph: &Graph, region: Option<u32>, block: u32, goals: &dyn Fn(Cut) -> &'a [(Goal, bool)]) -> bool {
     let part = |cut: Cut| goals(cut).iter().any(|&(goal, part)| part && goal != Goal::Killed);
-    if part(region.map_or(Cut::Entry, Cut::Header)) {
+    if part(region.map_or(Cut::Entry, Cut::Header)) && !left_out(Guard::ComeAsOne) {
         return false;
     }
     let is_region = |number: u32| region == Some(number);
@@ -62,7 +63,7 @@ fn come_as_one<'a>(graph: &Graph, region: Option<u32>, block: u32, goals: &dyn F
         };
         let mut out = cuts().flat_map(|cut| goals(cut).iter().map(|&(goal, _)| goal)).filter(|&goal| is_out(goal));
         let first = out.next();
-        out.all(|goal| Some(goal) == first) || !cuts().any(part)
+        out.all(|goal| Some(goal) == first) || !cuts().any(part) || left_out(Guard::ComeByLoops)
     })
 }
 
@@ -73,7 +74,7 @@ fn stay_as_one(graph: &Graph, number: u32, goals: &[(Goal, bool)]) -> bool {
         Goal::Header(to) => graph.loops[number as usize].contains(graph.loops[to as usize].header),
         Goal::End | Goal::Killed => false,
     };
-    !goals.iter().any(|&(goal, part)| part && stays(goal))
+    !goals.iter().any(|&(goal, part)| part && stays(goal)) || left_out(Guard::StayAsOne)
 }
 
 /// Whether lanes that are together at a cut point, and have left loops when they come to a block, have left these in the same iteration.
@@ -93,7 +94,8 @@ pub fn leave_as_one<'a>(graph: &Graph, from: Cut, block: u32, goals: &dyn Fn(Cut
 impl<O: Oracle> Machine<'_, O> {
     /// Whether a term is the same in all lanes that are here in this segment.
     pub fn is_uniform(&self, term: Term) -> bool {
-        self.facts.uniform(self.terms, term) && (!self.is_mixed() || self.facts.lasting(self.terms, term))
+        self.facts.uniform(self.terms, term)
+            && (!self.is_mixed() || self.facts.lasting(self.terms, term) || left_out(Guard::Mixed))
     }
 
     /// Whether lanes that are here may have left a loop, in which they were at the cut point, one after the other.
@@ -110,7 +112,7 @@ impl<O: Oracle> Machine<'_, O> {
         if !self.graph.several.contains(self.block as usize) {
             return false;
         }
-        !self.come_as_one(region(self.graph, self.run.start, self.block), self.block)
+        !self.come_as_one(region(self.graph, self.run.start, self.block), self.block) && !left_out(Guard::Met)
     }
 
     /// The wave goes on from one block to another. Lanes that go back to a loop whose end is passed go back now; then what
@@ -125,9 +127,9 @@ impl<O: Oracle> Machine<'_, O> {
             if let Some(edges) = self.pending.remove(&loops[number].header) {
                 self.transition(Goal::Header(number as u32), edges);
             }
-            let others = !self.whole_wave_is_here(number);
+            let others = !self.whole_wave_is_here(number) && !left_out(Guard::WholeWave);
             let effects = &self.graph.loops[number].effects;
-            for &version in &effects.versions {
+            for &version in effects.versions.iter().filter(|_| !left_out(Guard::LoopVersions)) {
                 let name = format!("{} behind loop {number} from {:?}", world::version_name(version), self.run.cut);
                 let name = self.terms.name(&name);
                 let bits = self.terms.variable(32, name);
@@ -166,12 +168,16 @@ impl<O: Oracle> Machine<'_, O> {
             return;
         }
         for version in slot::versions().filter(|&version| version != slot::memory(Space::Scratch)) {
-            if let Some(value) = self.oracle.others(self.terms, block, version) {
+            if let Some(value) = self.oracle.others(self.terms, block, version)
+                && !left_out(Guard::OthersStore)
+            {
                 self.versions.insert(version, value);
             }
         }
         for &shared in &graph.effects[graph.standing[block as usize].block as usize].shared {
-            if let Some(value) = self.oracle.others(self.terms, block, shared) {
+            if let Some(value) = self.oracle.others(self.terms, block, shared)
+                && !left_out(Guard::OthersWrite)
+            {
                 self.left_by_nobody(shared, value);
             }
         }
@@ -198,9 +204,9 @@ impl<O: Oracle> Machine<'_, O> {
             let everywhere = (lasting(value.bits) && lasting(poison)).then_some(value);
             self.oracle.written_everywhere(site, everywhere)
         } else {
-            self.is_uniform(value.bits) && self.is_uniform(poison)
+            self.is_uniform(value.bits) && self.is_uniform(poison) || left_out(Guard::SharedUniform)
         };
-        let together = !met && self.is_uniform(path);
+        let together = !met && self.is_uniform(path) || left_out(Guard::SharedPath);
         let mut others = None;
         if !alike || !together {
             let event = Event {
@@ -218,7 +224,9 @@ impl<O: Oracle> Machine<'_, O> {
             if !alike {
                 // Poison where lanes disagree, or one of them has none.
                 written = Value::new(results[1], results[0]);
-                value = Value::new(value.bits, self.terms.or(1, poison, results[0]));
+                if !left_out(Guard::SharedDisagree) {
+                    value = Value::new(value.bits, self.terms.or(1, poison, results[0]));
+                }
             }
             others = (!together).then_some((results[2], written, half));
         }
@@ -242,7 +250,8 @@ impl<O: Oracle> Machine<'_, O> {
                 sure = Some(write.value);
             } else {
                 let conditions = self.terms.conjuncts(write.path);
-                sure = conditions.iter().all(|condition| here.contains(condition)).then_some(write.value);
+                let is_here = |condition| here.contains(condition) || left_out(Guard::SharedRead);
+                sure = conditions.iter().all(is_here).then_some(write.value);
             }
             first -= usize::from(sure.is_none());
         }

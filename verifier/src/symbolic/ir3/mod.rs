@@ -3,6 +3,7 @@
 mod across;
 mod memory;
 
+use crate::guards::{Guard, left_out};
 use crate::interp::ir3::op::{self, Condition, ConstWidth, Copies, Edge, Op, Terminator};
 use crate::interp::ir3::storage::{Loc, Modifier, Part, Read, Write};
 use crate::interp::ir3::{Decoded, Input};
@@ -232,6 +233,7 @@ impl Code for Ir3<'_> {
             Terminator::Skip(condition, edge, _) => {
                 // The lanes that are here had the other predicate.
                 let holds = self.condition(condition, site, machine);
+                let holds = if left_out(Guard::PredicationEnd) { always } else { holds };
                 machine.demand(holds, "a predication that ends with another predicate");
                 self.leave(edge, always, site.edge(0), machine);
             }
@@ -292,7 +294,7 @@ impl Ir3<'_> {
 
     /// What a slot holds after a write to it or to one of its halves.
     fn written<O: Oracle>(&self, loc: Loc, value: Value, machine: &mut Machine<'_, O>) -> Value {
-        if loc.part == Part::Whole {
+        if loc.part == Part::Whole || left_out(Guard::HalfWrite) {
             let poison = value.any_poison(machine.terms);
             return Value::new(value.bits, poison);
         }

@@ -1,0 +1,316 @@
+//! Hand-made pairs of programs, `corpus/pairs/<family>/<name>.before.*` and `.after.*`: what every engine says of them.
+//!
+//! The first line of a before file is the verdict, the second says what the pair is about:
+//!
+//! - `// expect: refuted`: the programs differ. No engine proves the pair, and a run (or the comparison of the headers) refutes it.
+//! - `// expect: proved`: the programs are equivalent. The engine `smt` proves it (`by=contents`: that engine does), and no run refutes it.
+//! - `// expect: not proved`: nothing is proved or refuted.
+//! - `// expect: refused: TEXT`: one of the files is refused when it is read, by an error that contains the text.
+//!
+//! Behind the verdict may stand `gpu=NAME` (a660 unless given), `runs=N` (environments), and `assuming=NAME` (the proof names
+//! this assumption). `BLESS=1` writes the verdicts that are found.
+
+use ir3_compiler::target::Target;
+use ir3_verifier::check::campaign::env_seeds;
+use ir3_verifier::check::judge::{Engine, Panel, Question};
+use ir3_verifier::check::{Smt, Snapshot, Verdict};
+use ir3_verifier::equivalence::Limits;
+use ir3_verifier::report;
+use ir3_verifier::semantics::env::Env;
+use ir3_verifier::solver::Budget;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Pairs whose verdict is known to be wrong, and what is to be mended there. An entry that has the right verdict is an error.
+const KNOWN: &[(&str, &str)] = &[
+    ("arithmetic/fdot4-in-pairs", "alu: item 6"),
+    ("arithmetic/fdot4-left-to-right", "alu: item 6"),
+    ("arithmetic/fsum4-in-pairs", "alu: item 6"),
+    ("arithmetic/fsum4-left-to-right", "alu: item 6"),
+    ("arithmetic/snorm-of-nan", "alu: item 6"),
+    ("arithmetic/snorm-of-nan-zero", "alu: item 6"),
+    ("conversions/f2f16-rtne-zero", "alu: item 5"),
+    ("conversions/f2f16-rtz", "alu: item 5"),
+    ("conversions/fold-even-into-add", "alu: item 5"),
+    ("conversions/half-sources-add-u", "alu: item 5"),
+    ("conversions/half-sources-sub-s", "alu: item 5"),
+    ("conversions/i2f16-toward-zero", "alu: item 5"),
+    ("conversions/i2f32-toward-zero", "alu: item 5"),
+    ("conversions/int-to-float-even-for-zero", "alu: item 5"),
+    ("conversions/narrow-even-for-zero", "alu: item 5"),
+    ("conversions/u2f32-toward-zero", "alu: item 5"),
+    ("conversions/uint-to-float-even-for-zero", "alu: item 5"),
+    ("headers/fewer-images", "pairs: item 3"),
+    ("headers/fewer-ssbos", "pairs: item 3"),
+    ("headers/fewer-textures", "pairs: item 3"),
+    ("headers/fewer-ubos", "pairs: item 3"),
+    ("headers/inputs", "pairs: item 3"),
+    ("headers/ir3-output-added", "pairs: item 3"),
+    ("headers/ir3-shared-size", "pairs: item 3"),
+    ("headers/ir3-stage", "pairs: item 3"),
+    ("headers/ir3-workgroup-size", "pairs: item 3"),
+    ("headers/nir-to-ir3-shared", "pairs: item 3"),
+    ("headers/nir-to-ir3-stage", "pairs: item 3"),
+    ("headers/nir-to-ir3-workgroup", "pairs: item 3"),
+    ("headers/outputs", "pairs: item 3"),
+    ("headers/shared-size-none", "pairs: item 3"),
+    ("headers/shared-size-smaller", "pairs: item 3"),
+    ("headers/stage", "pairs: item 3"),
+    ("headers/subgroup-size", "pairs: item 3"),
+    ("headers/uniforms", "pairs: item 3"),
+    ("headers/workgroup-larger", "pairs: item 3"),
+    ("headers/workgroup-shape", "pairs: item 3"),
+    ("headers/workgroup-size", "pairs: item 3"),
+    ("headers/workgroup-size-variable", "pairs: item 3"),
+    ("lane-moves/narrow-elsewhere-getlast", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-quad-broadcast", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-quad-swap-diagonal", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-quad-swap-horizontal", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-quad-swap-vertical", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-read-first-invocation", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-read-invocation", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-rotate", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-shuffle", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-shuffle-down", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-shuffle-up", "lead: item 2"),
+    ("lane-moves/narrow-elsewhere-shuffle-xor", "lead: item 2"),
+    ("lane-moves/narrow-first-in-ir3", "lead: item 2"),
+    ("undefined/and-zero-other", "undef: item 12"),
+    ("undefined/low-bit", "undef: item 12"),
+    ("undefined/select-of-different", "undef: item 12"),
+    ("vacuous/ir3-two-branches", "lead: item 4"),
+    ("vacuous/store-before-undefined-branch", "lead: item 4"),
+    ("vacuous/two-branches-one-undefined", "lead: item 4"),
+    ("vacuous/two-branches-one-undefined-same", "lead: item 4"),
+    ("votes/all-then-any-in-empty-block", "lead: item 1"),
+    ("votes/any-then-all-in-empty-block", "lead: item 1"),
+    ("votes/any-then-any-of-another", "lead: item 1"),
+    ("wrong-refutations/fneg-of-product", "item 13"),
+    ("wrong-refutations/racing-stores", "item 13"),
+];
+
+/// Environments where the file does not say.
+const RUNS: u32 = 24;
+
+/// A verdict, expected or found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    Refuted,
+    Proved,
+    NotProved,
+    Refused(String),
+    /// One engine proves what another refutes. Never expected.
+    Contradiction,
+}
+
+impl Outcome {
+    fn text(&self) -> String {
+        match self {
+            Self::Refuted => "refuted".to_owned(),
+            Self::Proved => "proved".to_owned(),
+            Self::NotProved => "not proved".to_owned(),
+            Self::Refused(why) => format!("refused: {why}"),
+            Self::Contradiction => "proved and refuted".to_owned(),
+        }
+    }
+
+    /// Returns true if `found` is what `self`, an expectation, asks for.
+    fn holds(&self, found: &Self) -> bool {
+        match (self, found) {
+            (Self::Refused(part), Self::Refused(error)) => !part.is_empty() && error.contains(part.as_str()),
+            (expected, found) => expected == found && *found != Self::Contradiction,
+        }
+    }
+}
+
+struct Pair {
+    name: String,
+    before: PathBuf,
+    after: PathBuf,
+    expected: Outcome,
+    options: Vec<(String, String)>,
+}
+
+impl Pair {
+    fn option(&self, key: &str) -> Option<&str> {
+        self.options.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Reads the first lines of a before file.
+    fn read(folder: &Path, before: PathBuf) -> Result<Self, String> {
+        let path = before.display().to_string();
+        let relative = before.strip_prefix(folder).map_err(|error| error.to_string())?.to_string_lossy().into_owned();
+        let (name, _) = relative.split_once(".before.").ok_or(format!("{path}: not a before file"))?;
+        let after = ["nir", "ir3"].map(|kind| folder.join(format!("{name}.after.{kind}")));
+        let after = after.into_iter().find(|path| path.is_file()).ok_or(format!("{path}: no after file"))?;
+        let text = std::fs::read_to_string(&before).map_err(|error| format!("{path}: {error}"))?;
+        let mut lines = text.lines();
+        let line = lines.next().and_then(|line| line.strip_prefix("// expect: "));
+        let line = line.ok_or(format!("{path}: the first line is not `// expect: …`"))?;
+        let about = lines.next().and_then(|line| line.strip_prefix("// ")).is_some_and(|about| about.len() > 10);
+        if !about {
+            return Err(format!("{path}: the second line does not say what the pair is about"));
+        }
+        let (expected, options) = match line.strip_prefix("refused: ") {
+            Some(why) => (Outcome::Refused(why.to_owned()), Vec::new()),
+            None => expectation(line).ok_or(format!("{path}: no verdict: `{line}`"))?,
+        };
+        Ok(Self { name: name.to_owned(), before, after, expected, options })
+    }
+
+    /// Asks the engines; the outcome, and their answers in words.
+    fn judge(&self) -> (Outcome, String) {
+        let gpu = self.option("gpu").unwrap_or("a660");
+        let target = Target::by_name(gpu).unwrap_or_else(|_| panic!("{}: no GPU {gpu}", self.name));
+        let [before, after] = match [&self.before, &self.after].map(|path| load(path, &target)) {
+            [Ok(before), Ok(after)] => [before, after],
+            [Err(error), _] | [_, Err(error)] => return (Outcome::Refused(error.clone()), error),
+        };
+        let runs = self.option("runs").map_or(RUNS, |runs| runs.parse().expect("a number of runs"));
+        let envs: Vec<Env> = env_seeds(3, runs).into_iter().map(Env::from_seed).collect();
+        let question = Question { stage: None, before: &before, after: &after, machine: &target, envs: &envs };
+        let query = Budget { rlimit: 2_000_000, time: Duration::from_millis(800) };
+        let limits = Limits { query, time: Duration::from_millis(2500), inputs: true };
+        let panel = Panel { engines: Engine::ALL.to_vec(), smt: Smt { limits, ..Smt::default() } };
+        let answers = panel.ask(&question);
+        let words = answers.iter().map(|(engine, verdict, _)| {
+            let reason = verdict.reason().map_or(String::new(), |reason| format!(" ({reason})"));
+            format!("{} {}{reason}", engine.name(), verdict.name())
+        });
+        let words = words.collect::<Vec<_>>().join("; ");
+        let refuted = answers.iter().any(|(_, verdict, _)| matches!(verdict, Verdict::Refuted(_)));
+        let proved = |engine: Engine| {
+            let answer = answers.iter().find(|(other, ..)| *other == engine);
+            match answer.map(|(_, verdict, _)| verdict) {
+                Some(Verdict::Proved { assumptions }) => Some(assumptions),
+                _ => None,
+            }
+        };
+        let (by, other) = match self.option("by") {
+            Some("contents") => (Engine::Contents, Engine::Smt),
+            _ => (Engine::Smt, Engine::Contents),
+        };
+        let outcome = match (refuted, proved(by), proved(other)) {
+            (true, None, None) => Outcome::Refuted,
+            (true, ..) => Outcome::Contradiction,
+            (false, Some(assumptions), _) if self.option("assuming").is_none_or(|name| assumptions.contains(&name)) => {
+                Outcome::Proved
+            }
+            // A proof is a proof, whichever engine it is expected of.
+            (false, None, Some(_)) if self.expected == Outcome::NotProved => Outcome::Proved,
+            (false, Some(_), _) if self.expected == Outcome::NotProved => Outcome::Proved,
+            (false, ..) => Outcome::NotProved,
+        };
+        (outcome, words)
+    }
+}
+
+/// A verdict with its options.
+fn expectation(line: &str) -> Option<(Outcome, Vec<(String, String)>)> {
+    let verdicts = [("refuted", Outcome::Refuted), ("proved", Outcome::Proved), ("not proved", Outcome::NotProved)];
+    let (rest, outcome) = verdicts.into_iter().find_map(|(word, outcome)| Some((line.strip_prefix(word)?, outcome)))?;
+    let options = rest.split_whitespace().map(|word| {
+        let (key, value) = word.split_once('=')?;
+        ["gpu", "runs", "by", "assuming"].contains(&key).then(|| (key.to_owned(), value.to_owned()))
+    });
+    Some((outcome, options.collect::<Option<_>>()?))
+}
+
+fn load(path: &Path, target: &Target) -> Result<Snapshot, String> {
+    let programs = report::load(path, target).map_err(|error| error.to_string())?;
+    let [program] = <[_; 1]>::try_from(programs).map_err(|_| format!("{}: not one program", path.display()))?;
+    Ok(program.program)
+}
+
+/// Writes the verdict that was found into the first line.
+fn bless(pair: &Pair, found: &Outcome) {
+    let text = std::fs::read_to_string(&pair.before).expect("a file that was read before");
+    let (_, rest) = text.split_once('\n').expect("two lines");
+    let mut line = format!("// expect: {}", found.text());
+    if let Outcome::Refused(why) = found {
+        // Without the place, which begins with a path.
+        let why = why.rsplit_once(": ").map_or(why.as_str(), |(_, why)| why);
+        line = format!("// expect: refused: {why}");
+    }
+    for (key, value) in &pair.options {
+        line += &format!(" {key}={value}");
+    }
+    std::fs::write(&pair.before, format!("{line}\n{rest}")).expect("a file that can be written");
+}
+
+fn pairs(folder: &Path) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    let mut problems = Vec::new();
+    for family in std::fs::read_dir(folder).expect("corpus/pairs") {
+        let family = family.expect("an entry of corpus/pairs").path();
+        let files: Vec<PathBuf> =
+            std::fs::read_dir(&family).expect("a family").map(|file| file.expect("a file").path()).collect();
+        let befores = files.iter().filter(|path| path.to_string_lossy().contains(".before."));
+        match befores.map(|path| Pair::read(folder, path.clone())).collect::<Result<Vec<_>, _>>() {
+            Ok(of_family) if of_family.len() * 2 == files.len() => pairs.extend(of_family),
+            Ok(_) => problems.push(format!("{}: files that are no pairs", family.display())),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    pairs.sort_by(|a, b| a.name.cmp(&b.name));
+    pairs
+}
+
+#[test]
+fn every_pair_has_its_verdict() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs");
+    let only = std::env::var("PAIRS").unwrap_or_default();
+    let pairs: Vec<Pair> = pairs(&folder).into_iter().filter(|pair| pair.name.contains(&only)).collect();
+    let blesses = std::env::var_os("BLESS").is_some_and(|value| value == "1");
+    let next = AtomicUsize::new(0);
+    let problems = Mutex::new(Vec::new());
+    let families = Mutex::new(BTreeMap::<String, BTreeMap<String, usize>>::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (found, words) = pair.judge();
+                    let known = KNOWN.iter().find(|(name, _)| *name == pair.name);
+                    let right = pair.expected.holds(&found);
+                    let problem = match (right, known) {
+                        (true, Some(_)) => Some("is right now: take it off the list of known faults".to_owned()),
+                        (true, None) | (false, Some(_)) => None,
+                        (false, None) if blesses && found != Outcome::Contradiction => {
+                            bless(pair, &found);
+                            None
+                        }
+                        (false, None) => Some(format!("expected {}, found {words}", pair.expected.text())),
+                    };
+                    if let Some(problem) = problem {
+                        problems.lock().expect("no panic").push(format!("{}: {problem}", pair.name));
+                    }
+                    if !only.is_empty() {
+                        println!("{}: {words}", pair.name);
+                    }
+                    let family = pair.name.split('/').next().unwrap_or_default().to_owned();
+                    let kind = match &pair.expected {
+                        Outcome::Refused(_) => "refused".to_owned(),
+                        expected => expected.text(),
+                    };
+                    *families.lock().expect("no panic").entry(family).or_default().entry(kind).or_default() += 1;
+                }
+            });
+        }
+    });
+    for (family, counts) in families.into_inner().expect("no panic") {
+        println!("{family}: {counts:?}");
+    }
+    let mut problems = problems.into_inner().expect("no panic");
+    problems.sort();
+    assert!(problems.is_empty(), "{} pairs:\n{}", problems.len(), problems.join("\n"));
+    let unknown: Vec<_> = KNOWN.iter().filter(|(name, _)| !pairs.iter().any(|pair| pair.name == *name)).collect();
+    assert!(!only.is_empty() || unknown.is_empty(), "there is no such pair: {unknown:?}");
+    assert!(!only.is_empty() || pairs.len() >= LEAST, "{} pairs", pairs.len());
+}
+
+/// As many pairs as there must be.
+const LEAST: usize = 150;

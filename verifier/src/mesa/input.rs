@@ -191,7 +191,8 @@ impl Source {
     }
 }
 
-/// The files that the paths name: a file itself, a folder's programs in sorted order, folders within it included.
+/// The files that the paths name: a file itself, a folder's programs in sorted order, folders within it included. Both sides of a
+/// pair (`name.before.nir`, `name.after.ir3`) are for `check`: in a folder they are left out.
 pub fn collect_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InputError> {
     let mut files = Vec::new();
     for path in paths {
@@ -226,11 +227,17 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), InputError> {
         // A link to a folder is not followed: it may lead back here.
         if entry.file_type().map_err(|cause| unreadable(&path, cause))?.is_dir() {
             walk(&path, files)?;
-        } else if InputKind::of_path(&path).is_some() && !path.is_dir() {
+        } else if InputKind::of_path(&path).is_some() && !is_side_of_pair(&path) && !path.is_dir() {
             files.push(path);
         }
     }
     Ok(())
+}
+
+/// Returns true for `name.before.nir` and the like.
+fn is_side_of_pair(path: &Path) -> bool {
+    let side = path.file_stem().and_then(|stem| Path::new(stem).extension());
+    side.is_some_and(|side| side == "before" || side == "after")
 }
 
 fn unreadable(path: &Path, cause: io::Error) -> InputError {
@@ -300,7 +307,8 @@ mod tests {
     fn folders_are_walked_in_order() {
         let root = std::env::temp_dir().join(format!("ir3-equiv-walk-{}", std::process::id()));
         fs::create_dir_all(root.join("b/empty")).unwrap();
-        for name in ["c.nir", "b/z.log", "b/a.ir3", "a.nir", "b/README.md", "notes.txt"] {
+        for name in ["c.nir", "b/z.log", "b/a.ir3", "a.nir", "b/README.md", "notes.txt", "p.before.nir", "p.after.ir3"]
+        {
             fs::write(root.join(name), "x").unwrap();
         }
         let found = collect_paths(&[root.clone(), root.join("notes.txt")]).unwrap();

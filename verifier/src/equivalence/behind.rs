@@ -8,8 +8,8 @@
 
 use super::sweep::Side;
 use crate::guards::{Guard, left_out};
-use crate::symbolic::{Slot, UNIFORM, Value};
-use crate::terms::{Term, Terms};
+use crate::symbolic::{Slot, Value};
+use crate::terms::{Term, Terms, VariableKind};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
@@ -48,8 +48,8 @@ impl Behind {
         });
         self.count = self.count.max(2);
         let mut variable = |class: u32, width: u32| {
-            let name = terms.name(&format!("{UNIFORM}class {class} of {width} bits behind, at loop {number}"));
-            terms.variable(width, name)
+            let name = format!("class {class} of {width} bits after loop {number}");
+            terms.variable_of(VariableKind::WAVE.passing(), width, &name)
         };
         Value { bits: variable(classes[0], 32), poison: [variable(classes[1], 1), variable(classes[2], 1)] }
     }

@@ -6,16 +6,15 @@
 use super::Limits;
 use super::behind::Behind;
 use super::events::{Events, Happened, Partners};
+use super::meaning::Paths;
 use super::relation::{Header, Part};
 use super::sweep::{Side, Sweeper};
 use crate::guards::{Guard, left_out};
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
 use crate::solver::Solver;
-use crate::symbolic::{
-    Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Site, Slot, UNIFORM, Value, slot, version_name,
-};
-use crate::terms::{Term, Terms};
+use crate::symbolic::{Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Site, Slot, Value, slot, version_kind};
+use crate::terms::{Term, Terms, VariableKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -25,6 +24,15 @@ pub(super) struct Obligation {
     pub(super) what: String,
     /// The term.
     pub(super) goal: Term,
+    /// How many of the source's assumptions it may take for granted, in their order; `usize::MAX` for all.
+    pub(super) assumed: usize,
+}
+
+impl Obligation {
+    /// Something about the end of a segment: all that the source assumes comes before it.
+    pub(super) fn at_end(what: String, goal: Term) -> Self {
+        Self { what, goal, assumed: usize::MAX }
+    }
 }
 
 /// What is known while two programs are run side by side.
@@ -46,6 +54,8 @@ pub(super) struct Engine<'a> {
     /// What must hold in this segment for the source to have a meaning.
     pub(super) assumptions: Vec<Term>,
     pub(super) obligations: Vec<Obligation>,
+    /// The segments of the source, for the question whether it has a meaning at all.
+    pub(super) paths: Paths,
     /// What went wrong first.
     pub(super) failure: Option<String>,
     /// From which address on a lane's own memory is like registers, and why it is not.
@@ -59,6 +69,8 @@ pub(super) struct Engine<'a> {
     pub(super) surprised: bool,
     /// The source has no meaning, whatever the input.
     pub(super) vacuous: bool,
+    /// It is not known whether there is an input on which the source has a meaning.
+    pub(super) meaning_unknown: bool,
     pub(super) counted: usize,
 }
 
@@ -78,6 +90,7 @@ impl<'a> Engine<'a> {
             events: Events::default(),
             assumptions: Vec::new(),
             obligations: Vec::new(),
+            paths: Paths::default(),
             failure: None,
             own_from,
             lost: None,
@@ -85,6 +98,7 @@ impl<'a> Engine<'a> {
             written: FxHashMap::default(),
             surprised: false,
             vacuous: false,
+            meaning_unknown: false,
             counted: 0,
         }
     }
@@ -126,10 +140,10 @@ impl<'a> Engine<'a> {
         self.written.clear();
     }
 
-    /// Whether, where `path` holds and the source's value is defined, the target's is too and is the same.
-    pub(super) fn agrees(&mut self, terms: &mut Terms, path: Term, source: Value, target: Value) -> bool {
-        let goal = agreement(terms, path, source, target);
-        self.sweeper.holds(terms, &self.assumptions, goal)
+    /// Returns true if a goal is shown to hold where the first `assumed` assumptions do.
+    pub(super) fn holds(&mut self, terms: &mut Terms, assumed: usize, goal: Term) -> bool {
+        let assumptions = &self.assumptions[..assumed.min(self.assumptions.len())];
+        self.sweeper.holds(terms, assumptions, goal)
     }
 }
 
@@ -153,8 +167,7 @@ impl Oracle for Engine<'_> {
     fn start(&mut self, terms: &mut Terms, at: Slot) -> Value {
         match self.cut {
             Cut::Entry if slot::is_version(at) => {
-                let name = terms.name(&format!("{} at entry", version_name(at)));
-                let bits = terms.variable(32, name);
+                let bits = terms.variable_of(version_kind(at), 32, &format!("version {at} at entry"));
                 Value::defined(terms, bits)
             }
             Cut::Entry if at == slot::DEMOTED => {
@@ -240,14 +253,13 @@ impl Oracle for Engine<'_> {
         let (side, cut) = (self.side, self.cut);
         if slot::is_version(slot) {
             let done = self.partners.done_by_others(side, block, slot)?;
-            let name = terms.name(&format!("{} behind {done} of others from {cut:?}", version_name(slot)));
-            let bits = terms.variable(32, name);
+            let name = format!("version {slot} after {done} of others from {cut:?}");
+            let bits = terms.variable_of(cut.kind(version_kind(slot)), 32, &name);
             return Some(Value::defined(terms, bits));
         }
         let mut variable = |what: &str, width: u32| {
-            let name =
-                terms.name(&format!("{UNIFORM}{what} of {side:?} {slot} behind block {block} of others from {cut:?}"));
-            terms.variable(width, name)
+            let name = format!("{what} of {side:?} {slot} after block {block} of others from {cut:?}");
+            terms.variable_of(cut.kind(VariableKind::WAVE), width, &name)
         };
         Some(Value { bits: variable("bits", 32), poison: [variable("low poison", 1), variable("high poison", 1)] })
     }
@@ -287,7 +299,8 @@ impl Oracle for Engine<'_> {
             }
             if !never {
                 self.partners.note(Side::Source, &event, self.cut);
-                self.events.push(Happened { event, results: results.clone() });
+                let assumed = self.assumptions.len();
+                self.events.push(Happened { event, results: results.clone(), assumed });
             }
             return results;
         }
@@ -310,22 +323,24 @@ impl Oracle for Engine<'_> {
         candidates.truncate(8);
         let mut why = None;
         for at in candidates {
-            let source = self.events.get(at).event.clone();
+            let &Happened { event: ref source, assumed, .. } = self.events.get(at);
+            let source = source.clone();
             self.counted += 1;
             let same_path = terms.eq(1, source.path, event.path);
             let same_before = match (source.setting.before, event.setting.before) {
                 (Some(source), Some(target)) => terms.eq(32, source, target),
                 _ => terms.constant(1, 1),
             };
-            let differs = if !self.sweeper.holds(terms, &self.assumptions, same_before) && !left_out(Guard::EventBefore)
-            {
+            let differs = if !self.holds(terms, assumed, same_before) && !left_out(Guard::EventBefore) {
                 Some("what is in memory before".to_owned())
-            } else if !self.sweeper.holds(terms, &self.assumptions, same_path) && !left_out(Guard::EventPath) {
+            } else if !self.holds(terms, assumed, same_path) && !left_out(Guard::EventPath) {
                 Some(format!("its path {} for {}", terms.brief(event.path), terms.brief(source.path)))
             } else {
-                let args = || source.args.iter().zip(&event.args);
-                let bad = args()
-                    .position(|(&a, &b)| !self.agrees(terms, source.path, a, b) && !left_out(Guard::EventOperands));
+                let mut args = source.args.iter().zip(&event.args);
+                let bad = args.position(|(&a, &b)| {
+                    let goal = agreement(terms, source.path, a, b);
+                    !self.holds(terms, assumed, goal) && !left_out(Guard::EventOperands)
+                });
                 bad.map(|i| {
                     let [source, target] = [&source, &event].map(|event| terms.brief(event.args[i].bits));
                     format!("operand {i}, {target} for {source},")
@@ -334,6 +349,10 @@ impl Oracle for Engine<'_> {
             let Some(differs) = differs else {
                 let results = self.events.get(at).results.clone();
                 self.events.take(at, &event, &mut self.partners);
+                // Where the target has lost its meaning before, it has not done this.
+                for obligation in &mut self.obligations {
+                    obligation.assumed = obligation.assumed.min(assumed);
+                }
                 return results;
             };
             why.get_or_insert(differs);
@@ -364,7 +383,7 @@ impl Oracle for Engine<'_> {
                 self.assumptions.push(goal);
             }
             Side::Target if left_out(Guard::TargetDemands) => {}
-            Side::Target => self.obligations.push(Obligation { what: why.to_owned(), goal }),
+            Side::Target => self.obligations.push(Obligation::at_end(why.to_owned(), goal)),
         }
     }
 }
@@ -376,10 +395,11 @@ fn fresh(terms: &mut Terms, event: &Event, cut: Cut, side: Side) -> SmallVec<[Te
         EventKind::Lanes | EventKind::OneLane => None,
     };
     let widths = event.results.iter().copied().chain(version);
-    let prefix = if event.uniform { UNIFORM } else { "" };
-    let names = widths.enumerate().map(|(i, width)| {
-        let name = terms.name(&format!("{prefix}result {i} of {side:?} {} from {cut:?}", event.site));
-        terms.variable(width.into(), name)
+    let kind = cut.kind(if event.uniform { VariableKind::WAVE } else { VariableKind::LANE });
+    let variables = widths.enumerate().map(|(i, width)| {
+        // A value of fewer bits in another round is another result.
+        let name = format!("result {i} of {width} bits of {side:?} {} from {cut:?}", event.site);
+        terms.variable_of(kind, width.into(), &name)
     });
-    names.collect()
+    variables.collect()
 }

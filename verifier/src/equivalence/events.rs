@@ -19,6 +19,8 @@ pub struct Happened {
     pub event: Event,
     /// The results.
     pub results: SmallVec<[Term; 4]>,
+    /// How many of the source's assumptions come before it. Where a later one does not hold, it has happened all the same.
+    pub assumed: usize,
 }
 
 /// The events of the source in a segment, in their order.
@@ -37,7 +39,7 @@ impl Events {
         self.list.push(happened);
     }
 
-    /// The results of an event that is the same as another: the same lanes meet with the same operands.
+    /// The results of an event that is the same as another: the same lanes are active with the same operands.
     pub fn same(&self, event: &Event) -> Option<SmallVec<[Term; 4]>> {
         let same = |happened: &&Happened| {
             let other = &happened.event;

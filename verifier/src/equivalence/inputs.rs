@@ -14,7 +14,7 @@ use crate::semantics::env::{CONST_WORDS, Env, Launch};
 use crate::semantics::memory::{self, Space};
 use crate::semantics::{Binding, LANES, Row};
 use crate::solver::{Answer, Budget, Query, Solver};
-use crate::symbolic::{HELPER, UNIFORM};
+use crate::symbolic::HELPER;
 use crate::terms::{FloatOp, Op, Term, Terms, values};
 use ir3_compiler::ir3::SystemValue;
 use rustc_hash::FxHashMap;
@@ -115,7 +115,7 @@ impl Lanes {
                 row.iter_mut().enumerate().for_each(|(lane, bit)| *bit = (mask >> lane) as u32 & 1);
                 return Some((term, row));
             }
-            let text = text.strip_prefix(UNIFORM).unwrap_or(text);
+            let text = terms.label(name);
             if FREE.iter().any(|free| text.starts_with(free)) {
                 return None;
             }
@@ -200,7 +200,7 @@ fn environment(
         let text = terms.text(name);
         let args: Vec<u64> = node.args.iter().map(|arg| values[arg]).collect();
         let word = values[&term] as u32;
-        let plain = text.strip_prefix(UNIFORM).unwrap_or(text);
+        let plain = terms.label(name);
         if let Some(key) = plain.strip_prefix("attribute ") {
             let row = alone.then(|| {
                 let mut row = [0; LANES];

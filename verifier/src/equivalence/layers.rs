@@ -5,7 +5,7 @@
 //! *layer* of the question has in their places what they are made of, down to the next terms that may be taken as unknown.
 
 use crate::semantics::domain::Domain;
-use crate::terms::{Op, Term, Terms};
+use crate::terms::{Op, Term, Terms, VariableKind};
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -284,9 +284,8 @@ fn unknown(terms: &mut Terms, term: Term) -> Term {
 }
 
 fn variable(terms: &mut Terms, term: Term) -> Term {
-    let name = terms.name(&format!("common {term:?}"));
     let width = terms.width(term);
-    terms.variable(width, name)
+    terms.variable_of(VariableKind::LANE.passing(), width, &format!("common {term:?}"))
 }
 
 #[cfg(test)]

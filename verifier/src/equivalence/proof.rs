@@ -127,6 +127,14 @@ pub(super) fn prove<S: Code, T: Code>(
                 format!("other lanes meet at site {target} of the target than at site {source} of the source")
             });
         }
+        if engine.failure.is_none() {
+            let possible = engine.paths.condition(&mut terms);
+            match engine.sweeper.is_possible(&mut terms, possible) {
+                Some(true) => {}
+                Some(false) => return Err(Failure::Vacuous),
+                None => engine.meaning_unknown = true,
+            }
+        }
         return match engine.failure {
             Some(what) => {
                 let inputs = engine.sweeper.seeker.map(|seeker| seeker.found).unwrap_or_default();
@@ -150,6 +158,9 @@ fn assumptions(terms: &Terms, engine: &Engine<'_>) -> Vec<&'static str> {
     if terms.has_float_arithmetic() {
         list.push(super::FLOATS);
     }
+    if engine.meaning_unknown {
+        list.push(super::MEANING);
+    }
     list
 }
 
@@ -167,19 +178,14 @@ fn one_round<S: Code, T: Code>(
         at += 1;
         let mut segment = both(source, target, cut, terms, engine)?;
         compare_ways(&segment, terms, engine);
+        note_paths(source, &segment, engine);
         let count = segment.source.transitions.len().min(segment.target.transitions.len());
         for i in 0..count {
             let (goal, path) = (segment.source.transitions[i].goal, segment.source.transitions[i].path);
             match goal {
                 Goal::Header(number) => {
                     let there = source.graph().loops[number as usize].header;
-                    let back = match cut {
-                        Cut::Entry => false,
-                        Cut::Header(from) => {
-                            let own = source.graph().loops[from as usize].header;
-                            source.graph().loops[number as usize].contains(own)
-                        }
-                    };
+                    let back = is_back(source.graph(), cut, number);
                     // Lanes that have left a loop one after the other are not in the same iteration of it.
                     let mixed = !leave_as_one(source.graph(), cut, there, &|cut| engine.goals_of(Side::Source, cut));
                     let terms_there = arrive(source, target, &mut segment, i, number, terms, engine);
@@ -240,6 +246,24 @@ fn one_round<S: Code, T: Code>(
     Ok((changed, reached.len()))
 }
 
+/// Returns true if a segment from a cut point goes back to a header: that of a loop around it, or its own.
+fn is_back(graph: &Graph, from: Cut, to: u32) -> bool {
+    match from {
+        Cut::Entry => false,
+        Cut::Header(from) => graph.loops[to as usize].contains(graph.loops[from as usize].header),
+    }
+}
+
+/// Notes what the source assumes in a segment, and where it goes on.
+fn note_paths<S: Code>(source: &S, segment: &Segment, engine: &mut Engine<'_>) {
+    let forward = |goal| match goal {
+        Goal::Header(number) => !is_back(source.graph(), segment.cut, number),
+        Goal::End | Goal::Killed => true,
+    };
+    let exits = segment.source.transitions.iter().map(|transition| (transition.goal, transition.path));
+    engine.paths.note(segment.cut, &engine.assumptions, exits.filter(|&(goal, _)| forward(goal)).collect());
+}
+
 /// Runs both sides of a segment.
 fn both<S: Code, T: Code>(
     source: &S,
@@ -294,7 +318,7 @@ fn compare_ways(segment: &Segment, terms: &mut Terms, engine: &mut Engine<'_>) {
         let goal = terms.eq(1, a.path, path);
         let goal = if left_out(Guard::Exits) { terms.constant(1, 1) } else { goal };
         let what = format!("the way from {:?} to {:?}", segment.cut, a.goal);
-        engine.obligations.push(Obligation { what, goal });
+        engine.obligations.push(Obligation::at_end(what, goal));
     }
 }
 
@@ -348,7 +372,7 @@ fn at_end<S: Code, T: Code>(
     let (a, b) = value(slot::DEMOTED, terms, engine);
     let goal = agreement(terms, path, a, b);
     let goal = if left_out(Guard::Demoted) { terms.constant(1, 1) } else { goal };
-    engine.obligations.push(Obligation { what: "which lanes are demoted".to_owned(), goal });
+    engine.obligations.push(Obligation::at_end("which lanes are demoted".to_owned(), goal));
     for version in slot::versions() {
         let (a, b) = value(version, terms, engine);
         // A lane's own memory, and the constant file, are not seen.
@@ -357,7 +381,7 @@ fn at_end<S: Code, T: Code>(
         }
         let goal = terms.eq(32, a.bits, b.bits);
         let goal = if left_out(Guard::Stores) { terms.constant(1, 1) } else { goal };
-        engine.obligations.push(Obligation { what: format!("memory {version} at the end"), goal });
+        engine.obligations.push(Obligation::at_end(format!("memory {version} at the end"), goal));
     }
     // Nobody looks at what helper lanes and demoted ones write.
     let helper = is_helper(terms, source.launch());
@@ -368,18 +392,18 @@ fn at_end<S: Code, T: Code>(
         let (a, b) = value(slot::output(base, component), terms, engine);
         let goal = agreement(terms, path, a, b);
         let goal = if left_out(Guard::Outputs) { terms.constant(1, 1) } else { goal };
-        engine.obligations.push(Obligation { what: format!("output {base}.{component}"), goal });
+        engine.obligations.push(Obligation::at_end(format!("output {base}.{component}"), goal));
     }
 }
 
 /// Shows what must hold at the end of a segment.
 fn discharge(terms: &mut Terms, engine: &mut Engine<'_>) {
-    for Obligation { what, goal } in std::mem::take(&mut engine.obligations) {
+    for Obligation { what, goal, assumed } in std::mem::take(&mut engine.obligations) {
         engine.counted += 1;
         if engine.failure.is_some() || !engine.last {
             continue;
         }
-        if !engine.sweeper.holds(terms, &engine.assumptions, goal) {
+        if !engine.holds(terms, assumed, goal) {
             let cut = engine.cut;
             let goal = terms.brief(goal);
             engine.fail(|| format!("{what} (from {cut:?}): {goal}"));

@@ -12,8 +12,8 @@
 use super::sweep::Side;
 use crate::guards::{Guard, left_out};
 use crate::semantics::memory::Space;
-use crate::symbolic::{Facts, Slot, UNIFORM, slot};
-use crate::terms::{Term, Terms};
+use crate::symbolic::{Facts, Slot, slot};
+use crate::terms::{Term, Terms, VariableKind};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
@@ -100,9 +100,9 @@ impl Header {
                 match self.classes[class as usize] {
                     Holds::Fixed(term) => term,
                     Holds::Variable { width, uniform } => {
-                        let prefix = if uniform { UNIFORM } else { "" };
-                        let name = terms.name(&format!("{prefix}class {class} of {width} bits at loop {header}"));
-                        terms.variable(width, name)
+                        let kind = if uniform { VariableKind::WAVE } else { VariableKind::LANE };
+                        let name = format!("class {class} of {width} bits at loop {header}");
+                        terms.variable_of(kind.passing(), width, &name)
                     }
                 }
             }
@@ -113,8 +113,8 @@ impl Header {
                     Part::Bits => 32,
                     _ => 1,
                 };
-                let name = terms.name(&format!("new {part:?} of {side:?} {slot} at loop {header}"));
-                terms.variable(width, name)
+                let name = format!("new {part:?} of {side:?} {slot} at loop {header}");
+                terms.variable_of(VariableKind::LANE.passing(), width, &name)
             }
         }
     }

@@ -376,6 +376,19 @@ impl<'a> Sweeper<'a> {
         holds
     }
 
+    /// Returns true if a condition holds for some values of the variables and some meaning of the functions; `None` if that is not found out.
+    pub fn is_possible(&mut self, terms: &mut Terms, condition: Term) -> Option<bool> {
+        if self.samples.of(terms, condition).contains(&1) {
+            return Some(true);
+        }
+        let goal = terms.not(1, condition);
+        match self.answer(terms, &[], goal, self.limits.query) {
+            Answer::Valid => Some(false),
+            Answer::Invalid(_) => Some(true),
+            Answer::Unknown(_) => None,
+        }
+    }
+
     fn is_shown(&mut self, terms: &mut Terms, assumptions: &[Term], goal: Term) -> bool {
         if terms.as_constant(goal) == Some(1) || assumptions.contains(&goal) {
             return true;

@@ -1,8 +1,8 @@
 //! Verdicts that are kept from run to run, in a folder.
 //!
 //! A verdict's key is the hash of what it is about: the texts of the two programs, normalised by whoever asks, with everything
-//! else that the verdict depends on. The hash also covers [`FORMAT`] and the version of this package, so what another version
-//! found is not found again.
+//! else that the verdict depends on. The hash also covers [`SOURCES`], so what another prover has found, which may have been wrong, is not
+//! found again.
 //!
 //! A file is written beside its place and renamed, so that readers see all of it or nothing, whoever else writes, and
 //! whenever a process dies. A file that does not parse, or is about something else, counts as none.
@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Counts the changes of what programs mean and of how they are compared: raised by hand with each.
-pub const FORMAT: u32 = 2;
+/// A hash of all sources of this package and of the compiler (`build.rs`): any change of what programs mean, or of how they are compared, is
+/// one of it.
+pub const SOURCES: &str = env!("IR3_SOURCES");
 
 /// What a verdict is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,8 +27,13 @@ pub struct Key(u128);
 impl Key {
     /// The key of these texts, in this order.
     pub fn of(texts: &[&str]) -> Self {
+        Self::by(SOURCES, texts)
+    }
+
+    /// The key of these texts for a prover of these sources.
+    fn by(sources: &str, texts: &[&str]) -> Self {
         let mut hash = Xxh3::new();
-        for text in [env!("CARGO_PKG_VERSION"), &FORMAT.to_string()].iter().chain(texts) {
+        for text in [sources].iter().chain(texts) {
             hash.update(&(text.len() as u64).to_le_bytes());
             hash.update(text.as_bytes());
         }
@@ -132,6 +138,13 @@ mod tests {
         cache.put(one, &"unknown").expect("written again");
         let again = Cache::new(&folder.0).expect("the same folder");
         assert_eq!(again.get::<String>(one).as_deref(), Some("unknown"));
+    }
+
+    #[test]
+    fn another_prover_has_other_keys() {
+        assert_eq!(SOURCES.len(), 32);
+        assert_eq!(Key::of(&["a"]), Key::by(SOURCES, &["a"]));
+        assert_ne!(Key::of(&["a"]), Key::by(&SOURCES.replace(|digit| digit != '0', "0"), &["a"]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::world::nonzero;
 use super::{Event, EventKind, Oracle, Setting, Site, Value};
 use crate::semantics::Two;
 use crate::semantics::domain::Domain;
-use crate::terms::{Op, Term};
+use crate::terms::{Op, Term, VariableKind};
 use smallvec::{SmallVec, smallvec};
 
 /// What an operation across lanes promises of its result.
@@ -31,7 +31,8 @@ pub fn across<O: Oracle>(
     bits: u8,
 ) -> Value {
     let poison = machine.poison_of(&args);
-    let all_there = machine.terms.as_constant(poison) == Some(0);
+    // What is plain of this lane's operands is plain of all lanes' only if all of them run this segment.
+    let all_there = machine.terms.as_constant(poison) == Some(0) && !machine.is_met();
     let path = machine.path();
     let uniform = matches!(result, Result::Uniform | Result::Missing);
     let event = Event {
@@ -52,7 +53,8 @@ pub fn across<O: Oracle>(
     Value::new(word, results[1])
 }
 
-/// An operation whose result is the value of some lane. What all lanes' words have in common, zeros above, it has too.
+/// An operation whose result is the value of some lane. What all lanes' words have in common, zeros above, it has too: if all lanes that
+/// are here run this segment, their words are this term. Lanes from another cut point have other terms.
 pub fn moved<O: Oracle>(
     machine: &mut Machine<'_, O>,
     site: Site,
@@ -63,7 +65,7 @@ pub fn moved<O: Oracle>(
 ) -> Value {
     let node = machine.terms.node(value.bits);
     let (inner, bits) = match node.op {
-        Op::Zext => (node.args[0], machine.terms.width(node.args[0])),
+        Op::Zext if !machine.is_met() => (node.args[0], machine.terms.width(node.args[0])),
         _ => (value.bits, 32),
     };
     let mut args: SmallVec<[Value; 4]> = smallvec![Value { bits: inner, ..value }];
@@ -104,10 +106,7 @@ pub struct Scan {
 /// A scan. `args` are the value, what to begin with, and what an exclusive scan over clusters has from inside of them.
 pub fn scan<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, scan: &Scan, args: &[Value]) -> Value {
     // What combines is known by what it makes of two values, which also tells how wide they are.
-    let mut operand = |text: &str| -> Term {
-        let name = machine.terms.name(text);
-        machine.terms.variable(32, name)
-    };
+    let mut operand = |text: &str| -> Term { machine.terms.variable_of(VariableKind::LANE, 32, text) };
     let (a, b) = (operand("first value"), operand("second value"));
     let combined = (scan.kernel.meaning)(machine.terms, a, b);
     let node = machine.terms.node(combined);

@@ -32,12 +32,12 @@ pub use run::{Run, Transition};
 pub use site::Site;
 pub use view::View;
 pub use wave::{Goals, leave_as_one};
-pub use world::{Facts, HELPER, UNIFORM, is_helper, version_name};
+pub use world::{Facts, HELPER, is_helper, version_kind};
 
 use crate::semantics::domain::Domain;
 use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
-use crate::terms::{Term, Terms};
+use crate::terms::{Term, Terms, VariableKind};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -133,6 +133,16 @@ pub enum Cut {
     Entry,
     /// The header of a loop, by its number in [`Graph::loops`].
     Header(u32),
+}
+
+impl Cut {
+    /// The kind of a variable for what happens in a segment from here: before the first loop it happens once.
+    pub fn kind(self, of: VariableKind) -> VariableKind {
+        match self {
+            Self::Entry => of,
+            Self::Header(_) => of.passing(),
+        }
+    }
 }
 
 /// Where a segment ends.

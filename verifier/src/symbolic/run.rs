@@ -11,7 +11,7 @@
 
 use super::graph::Graph;
 use super::wave::{Goals, SharedWrite};
-use super::{Code, Cut, Event, Facts, Goal, Oracle, Setting, Slot, Unsupported, Value, slot};
+use super::{Code, Cut, Event, Facts, Goal, Oracle, Setting, Site, Slot, Unsupported, Value, slot};
 use crate::guards::{Guard, left_out};
 use crate::semantics::domain::Domain;
 use crate::terms::{Term, Terms};
@@ -82,6 +82,8 @@ pub struct Machine<'a, O: Oracle> {
     pub(super) pending: FxHashMap<u32, SmallVec<[Edge; 2]>>,
     pub(super) versions: FxHashMap<Slot, Value>,
     pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
+    /// Where events have happened in this segment.
+    sites: FxHashSet<Site>,
     shared_slots: &'a FxHashSet<Slot>,
     pub(super) facts: &'a Facts,
     /// Bytes of memory that each lane has of its own.
@@ -118,6 +120,7 @@ pub fn run<C: Code, O: Oracle>(
         pending: FxHashMap::default(),
         versions: FxHashMap::default(),
         shared: FxHashMap::default(),
+        sites: FxHashSet::default(),
         shared_slots,
         facts,
         scratch_bytes: code.scratch_bytes(),
@@ -330,6 +333,10 @@ impl<O: Oracle> Machine<'_, O> {
         let version = event.kind.version();
         // Each place where a block stands is one of its own.
         let site = event.site.in_copy(self.graph.standing[self.block as usize].copy);
+        // Results are variables named after the site: those of two events would be taken for equal.
+        if !self.sites.insert(site) {
+            self.oracle.lost("two events at one site");
+        }
         let before = version.map(|version| self.version(version).bits);
         let setting = Setting {
             block: self.block,

@@ -5,7 +5,7 @@ use std::fmt;
 /// Where an event happens: which one of the program it is, the same every time that a lane comes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site {
-    /// The operation; at the end of a block, the one behind it.
+    /// The operation; at the end of a block, the block. The number of an operation would not do there: an empty block has none.
     at: u32,
     place: Place,
     /// Of several in one place, which one.
@@ -36,9 +36,9 @@ impl Site {
         Self::new(at, Place::Operation)
     }
 
-    /// The end of the block in front of an operation.
-    pub fn end(at: u32) -> Self {
-        Self::new(at, Place::Condition)
+    /// The end of a block.
+    pub fn end(block: u32) -> Self {
+        Self::new(block, Place::Condition)
     }
 
     /// Where the results of what happens here are written.
@@ -64,12 +64,12 @@ impl Site {
 
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.at)?;
+        let at = self.at;
         match self.place {
-            Place::Operation => {}
-            Place::Results => write!(f, " results")?,
-            Place::Condition => write!(f, " end")?,
-            Place::Edge(number) => write!(f, " way {number}")?,
+            Place::Operation => write!(f, "{at}")?,
+            Place::Results => write!(f, "{at} results")?,
+            Place::Condition => write!(f, "end of block {at}")?,
+            Place::Edge(number) => write!(f, "edge {number} of block {at}")?,
         }
         if self.part > 0 {
             write!(f, ".{}", self.part)?;

@@ -107,8 +107,8 @@ impl<O: Oracle> Machine<'_, O> {
         come_as_one(self.graph, region, block, &|cut| self.oracle.goals(cut))
     }
 
-    /// Whether lanes from other segments may be here.
-    fn is_met(&self) -> bool {
+    /// Returns true if lanes from other segments may be here.
+    pub(super) fn is_met(&self) -> bool {
         if !self.graph.several.contains(self.block as usize) {
             return false;
         }
@@ -130,9 +130,8 @@ impl<O: Oracle> Machine<'_, O> {
             let others = !self.whole_wave_is_here(number) && !left_out(Guard::WholeWave);
             let effects = &self.graph.loops[number].effects;
             for &version in effects.versions.iter().filter(|_| !left_out(Guard::LoopVersions)) {
-                let name = format!("{} behind loop {number} from {:?}", world::version_name(version), self.run.cut);
-                let name = self.terms.name(&name);
-                let bits = self.terms.variable(32, name);
+                let name = format!("version {version} after loop {number} from {:?}", self.run.cut);
+                let bits = self.terms.variable_of(world::version_kind(version).passing(), 32, &name);
                 let value = Value::defined(self.terms, bits);
                 self.versions.insert(version, value);
             }

@@ -1,7 +1,7 @@
 //! The world around a program, as terms: what `semantics::{env, memory, texture}` are for numbers.
 //!
 //! All that comes from outside is a variable or an uninterpreted function with a name that does not depend on the language,
-//! so both programs get the same term. Names of what is the same in all lanes of a wave begin with [`UNIFORM`].
+//! so both programs get the same term. What is the same in all lanes of a wave is a variable of that [kind](VariableKind).
 
 use super::own::{self, Own};
 use super::run::Machine;
@@ -9,7 +9,7 @@ use super::{Event, EventKind, Oracle, Setting, Site, Slot, Value, slot};
 use crate::semantics::domain::{Domain, Format, Rounding};
 use crate::semantics::env::{CONST_WORDS, Launch, system_value_bits};
 use crate::semantics::memory::{Atomic, SCRATCH_BYTES, Space};
-use crate::terms::{Op, Term, Terms};
+use crate::terms::{Extent, Lifetime, Op, Term, Terms, VariableKind};
 use ir3_compiler::ir3::access::{Slot as Operand, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
 use rustc_hash::FxHashMap;
@@ -17,13 +17,10 @@ use smallvec::{SmallVec, smallvec};
 use std::cell::RefCell;
 use std::fmt::Write as _;
 
-/// What the names of variables begin with that are the same in all lanes.
-pub const UNIFORM: &str = "uniform ";
-
 /// The name of the bit that a lane is a helper from the start.
 pub const HELPER: &str = "helper lane";
 
-/// What is known of terms by the names of their variables.
+/// What is known of terms by the kinds of their variables.
 #[derive(Default)]
 pub struct Facts {
     uniform: RefCell<FxHashMap<Term, bool>>,
@@ -33,25 +30,22 @@ pub struct Facts {
 impl Facts {
     /// Whether all lanes have the same: functions of what is the same are the same.
     pub fn uniform(&self, terms: &Terms, term: Term) -> bool {
-        all_variables(&self.uniform, terms, term, |name| name.starts_with(UNIFORM))
+        all_variables(&self.uniform, terms, term, |kind| kind.extent == Extent::Wave)
     }
 
     /// Whether a lane's term means the same wherever the lane is: it is made of what comes from outside, and of what happened to
     /// the lane before it came to a loop.
     pub fn lasting(&self, terms: &Terms, term: Term) -> bool {
-        all_variables(&self.lasting, terms, term, |name| !PASSING.iter().any(|part| name.contains(part)))
+        all_variables(&self.lasting, terms, term, |kind| kind.lifetime == Lifetime::Run)
     }
 }
 
-/// What the names of variables have in them that belong to a cut point or to a moment.
-const PASSING: [&str; 4] = [" at loop ", " behind loop ", " from Header", "common "];
-
-/// Whether all variables of a term have a name of a kind.
+/// Returns true if all variables of a term are of a kind.
 fn all_variables(
     known: &RefCell<FxHashMap<Term, bool>>,
     terms: &Terms,
     term: Term,
-    of_kind: impl Fn(&str) -> bool,
+    of_kind: impl Fn(VariableKind) -> bool,
 ) -> bool {
     let mut known = known.borrow_mut();
     let mut stack = vec![term];
@@ -62,7 +56,7 @@ fn all_variables(
         }
         let node = terms.node(top);
         if let Op::Variable(name) = node.op {
-            known.insert(top, of_kind(terms.text(name)));
+            known.insert(top, terms.kind(name).is_some_and(&of_kind));
             continue;
         }
         match node.args.iter().find(|arg| !known.contains_key(arg)) {
@@ -76,15 +70,9 @@ fn all_variables(
     known[&term]
 }
 
-/// What the name of a version begins with: only a lane's own memory is not that of all.
-pub fn version_name(version: Slot) -> String {
-    let uniform = if version == slot::memory(Space::Scratch) { "" } else { UNIFORM };
-    format!("{uniform}version {version}")
-}
-
-fn variable(terms: &mut Terms, width: u32, name: &str) -> Term {
-    let name = terms.name(name);
-    terms.variable(width, name)
+/// The kind of the variable that stands for the version of a memory: only a lane's own memory is not that of all.
+pub fn version_kind(version: Slot) -> VariableKind {
+    if version == slot::memory(Space::Scratch) { VariableKind::LANE } else { VariableKind::WAVE }
 }
 
 fn apply(terms: &mut Terms, width: u32, name: &str, args: &[Term]) -> Term {
@@ -94,7 +82,7 @@ fn apply(terms: &mut Terms, width: u32, name: &str, args: &[Term]) -> Term {
 
 /// Whether the lane is a helper from the start.
 pub fn is_helper(terms: &mut Terms, launch: Launch) -> Term {
-    if launch.fragment { variable(terms, 1, HELPER) } else { terms.constant(1, 0) }
+    if launch.fragment { terms.variable_of(VariableKind::LANE, 1, HELPER) } else { terms.constant(1, 0) }
 }
 
 /// A component of a system value: a word.
@@ -112,7 +100,8 @@ pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, compo
             | IsIndexedDraw
             | Opaque(_)
     );
-    let name = format!("{}{value:?}.{component}", if uniform { UNIFORM } else { "" });
+    let kind = if uniform { VariableKind::WAVE } else { VariableKind::LANE };
+    let name = format!("{value:?}.{component}");
     match value {
         WorkgroupSize => terms.constant(32, launch.workgroup_size[component.min(2) as usize].into()),
         SubgroupSize => terms.constant(32, crate::semantics::LANES as u64),
@@ -126,16 +115,16 @@ pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, compo
             terms.zext(1, 32, helper)
         }
         FrontFace => {
-            let bit = variable(terms, 1, &name);
+            let bit = terms.variable_of(kind, 1, &name);
             terms.zext(1, 32, bit)
         }
         IsIndexedDraw => {
-            let bit = variable(terms, 1, &name);
+            let bit = terms.variable_of(kind, 1, &name);
             terms.sext(1, 32, bit)
         }
         _ => {
             let bits = system_value_bits(value, component);
-            let number = variable(terms, bits, &name);
+            let number = terms.variable_of(kind, bits, &name);
             terms.zext(bits, 32, number)
         }
     }
@@ -143,7 +132,7 @@ pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, compo
 
 /// A component of a vertex attribute.
 pub fn attribute(terms: &mut Terms, base: u32, component: u32) -> Term {
-    variable(terms, 32, &format!("attribute {base}.{component}"))
+    terms.variable_of(VariableKind::LANE, 32, &format!("attribute {base}.{component}"))
 }
 
 /// A varying that is not interpolated, or that is at these coordinates. `half` results have 16 bits, in a word.

@@ -50,6 +50,70 @@ entity_impl!(Term, "t");
 pub struct Name(u32);
 entity_impl!(Name, "name");
 
+/// In which lanes a variable has which value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// Each lane has its own.
+    Lane,
+    /// All lanes of the wave have the same.
+    Wave,
+}
+
+/// How long a variable keeps its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lifetime {
+    /// For the whole run: it comes from outside of the program, or from before the first loop.
+    Run,
+    /// It belongs to a cut point, or to one moment of a segment.
+    Moment,
+}
+
+/// What a variable stands for, as far as proofs about several lanes depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VariableKind {
+    /// In which lanes.
+    pub extent: Extent,
+    /// How long.
+    pub lifetime: Lifetime,
+}
+
+impl VariableKind {
+    /// An input that each lane has for itself: nothing may be concluded for other lanes.
+    pub const LANE: Self = Self { extent: Extent::Lane, lifetime: Lifetime::Run };
+    /// An input that is the same in all lanes of the wave.
+    pub const WAVE: Self = Self { extent: Extent::Wave, lifetime: Lifetime::Run };
+
+    /// The same, but for one moment only.
+    #[must_use]
+    pub const fn passing(self) -> Self {
+        Self { lifetime: Lifetime::Moment, ..self }
+    }
+}
+
+/// What the texts of names begin with of variables that are the same in all lanes. Nothing is concluded from it: it keeps their names apart from
+/// those of variables of other kinds, and people see it.
+const WAVE_PREFIX: &str = "uniform ";
+
+/// A text, and what it was first used for.
+struct NameData {
+    text: Box<str>,
+    role: Option<Role>,
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Role {
+    Variable {
+        width: u32,
+        kind: VariableKind,
+    },
+    Function {
+        /// Of the result.
+        width: u32,
+        operands: SmallVec<[u8; 8]>,
+    },
+}
+
 /// An operation on floats, whose results may be taken as uninterpreted functions of the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names are those of `Domain`")]
@@ -176,7 +240,7 @@ pub struct Terms {
     /// The same by term: the lowest bit and the part.
     parts: FxHashMap<Term, SmallVec<[(u8, Term); 2]>>,
     numbers: FxHashMap<Node, Term>,
-    names: PrimaryMap<Name, Box<str>>,
+    names: PrimaryMap<Name, NameData>,
     by_name: FxHashMap<Box<str>, Name>,
 }
 
@@ -225,24 +289,74 @@ impl Terms {
         if let Some(&name) = self.by_name.get(text) {
             return name;
         }
-        let name = self.names.push(text.into());
+        let name = self.names.push(NameData { text: text.into(), role: None });
         self.by_name.insert(text.into(), name);
         name
     }
 
     /// The text of a name.
     pub fn text(&self, name: Name) -> &str {
-        &self.names[name]
+        &self.names[name].text
     }
 
-    /// The variable of a name. One name has one width.
+    /// The text that a variable was made of, or that of a function.
+    pub fn label(&self, name: Name) -> &str {
+        match &self.names[name] {
+            NameData { text, role: Some(Role::Variable { kind: VariableKind { extent: Extent::Wave, .. }, .. }) } => {
+                text.strip_prefix(WAVE_PREFIX).unwrap_or(text)
+            }
+            NameData { text, .. } => text,
+        }
+    }
+
+    /// The variable of a name; if it is new, an input of each lane.
+    ///
+    /// # Panics
+    /// If the name has another width already, or is that of a function.
     pub fn variable(&mut self, width: u32, name: Name) -> Term {
+        let kind = self.kind(name).unwrap_or(VariableKind::LANE);
+        self.declare(name, Role::Variable { width, kind });
         self.intern(Op::Variable(name), width, &[])
     }
 
+    /// The variable of a text and a kind.
+    ///
+    /// # Panics
+    /// If there is one of that text with another kind or width: two values would be taken for one.
+    pub fn variable_of(&mut self, kind: VariableKind, width: u32, text: &str) -> Term {
+        let name = match kind.extent {
+            Extent::Lane => self.name(text),
+            Extent::Wave => self.name(&format!("{WAVE_PREFIX}{text}")),
+        };
+        self.declare(name, Role::Variable { width, kind });
+        self.intern(Op::Variable(name), width, &[])
+    }
+
+    /// The kind of the variable that has a name, if one has.
+    pub fn kind(&self, name: Name) -> Option<VariableKind> {
+        match self.names[name].role {
+            Some(Role::Variable { kind, .. }) => Some(kind),
+            _ => None,
+        }
+    }
+
     /// An uninterpreted function, by its name, of arguments.
+    ///
+    /// # Panics
+    /// If the name has other widths already, or is that of a variable.
     pub fn apply(&mut self, width: u32, function: Name, args: &[Term]) -> Term {
+        let operands = args.iter().map(|&arg| self.nodes[arg].width).collect();
+        self.declare(function, Role::Function { width, operands });
         self.intern(Op::Apply(function), width, args)
+    }
+
+    /// Holds a name to its first use. A prover in which two values go by one name would prove that they are equal.
+    fn declare(&mut self, name: Name, role: Role) {
+        let NameData { text, role: known } = &mut self.names[name];
+        match known {
+            Some(known) => assert_eq!(*known, role, "the name `{text}` stands for two things"),
+            None => *known = Some(role),
+        }
     }
 
     /// The parts that were taken of a term and have forms of their own, which do not show it; each with its lowest bit.

@@ -190,8 +190,8 @@ impl Ir3<'_> {
                     .collect();
                 let helper = world::helper_now(machine, self.code.launch);
                 let results = world::atomic(machine, site, &target, (op, bits), &operands, helper);
-                for (&(_, write), value) in access.results.iter().zip(results) {
-                    self.result(site, write, value, machine);
+                for (i, (&(_, write), value)) in access.results.iter().zip(results).enumerate() {
+                    self.result(site.results().part(i), write, value, machine);
                 }
             }
             MemoryAction::Size | MemoryAction::SplitSize => {

@@ -215,11 +215,11 @@ impl Code for Ir3<'_> {
     }
 
     fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
+        let site = Site::end(block);
         let block = &self.code.blocks[block as usize];
         for at in block.start..block.end {
             self.op(at, machine)?;
         }
-        let site = Site::end(block.end);
         let always = machine.terms.constant(1, 1);
         match &block.terminator {
             Terminator::End(start, end) => {

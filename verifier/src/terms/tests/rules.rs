@@ -2,7 +2,7 @@
 
 use crate::semantics::domain::{Domain, Format, Rounding};
 use crate::semantics::{convert, float, integer};
-use crate::terms::{Op, Term, Terms};
+use crate::terms::{Name, Op, Term, Terms};
 
 fn variables<const N: usize>(terms: &mut Terms, width: u32) -> [Term; N] {
     std::array::from_fn(|i| {
@@ -396,4 +396,34 @@ fn a_sum_of_very_many_has_a_complement() {
     assert_eq!(t.not(32, complement), sum);
     let part = t.extract(32, sum, 8, 8);
     assert_eq!(t.width(part), 8);
+}
+
+/// What a name stands for is settled by its first use: else one term would be taken for another in another place.
+#[test]
+fn one_name_stands_for_one_thing() {
+    use crate::terms::VariableKind;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let mut terms = Terms::new();
+    let t = &mut terms;
+    let name = t.name("x");
+    let x = t.variable(32, name);
+    assert_eq!(t.variable(32, name), x);
+    assert_eq!(t.variable_of(VariableKind::LANE, 32, "x"), x);
+    let uniform = t.variable_of(VariableKind::WAVE, 32, "x");
+    assert_ne!(uniform, x);
+    let kinds = [x, uniform].map(|term| match t.node(term).op {
+        Op::Variable(name) => (t.kind(name), t.label(name).to_owned()),
+        op => panic!("{op:?}"),
+    });
+    assert_eq!(kinds, [(Some(VariableKind::LANE), "x".to_owned()), (Some(VariableKind::WAVE), "x".to_owned())]);
+    type Use = fn(&mut Terms, Name, Term) -> Term;
+    let others: [Use; 4] = [
+        |t, name, _| t.variable(16, name),
+        |t, _, _| t.variable_of(VariableKind::LANE.passing(), 32, "x"),
+        |t, name, x| t.apply(32, name, &[x]),
+        |t, _, _| t.variable_of(VariableKind::WAVE, 1, "x"),
+    ];
+    for (i, other) in others.into_iter().enumerate() {
+        assert!(catch_unwind(AssertUnwindSafe(|| other(t, name, x))).is_err(), "{i}");
+    }
 }

@@ -90,11 +90,11 @@ fn apart(rows: &[(&str, Snapshot, &[&str])]) {
 #[test]
 fn division() {
     family(&[
-        ("idiv", plain("idiv", 2), &["udiv32"]),
-        ("irem", plain("irem", 2), &["umod32"]),
-        ("imod", plain("imod", 2), &["umod32"]),
-        ("udiv", plain("udiv", 2), &["udiv32"]),
-        ("umod", plain("umod", 2), &["umod32"]),
+        ("idiv", plain("idiv", 2), &["lemma:udiv32"]),
+        ("irem", plain("irem", 2), &["lemma:umod32"]),
+        ("imod", plain("imod", 2), &["lemma:umod32"]),
+        ("udiv", plain("udiv", 2), &["lemma:udiv32"]),
+        ("umod", plain("umod", 2), &["lemma:umod32"]),
     ]);
 }
 
@@ -147,13 +147,13 @@ fn a_wrong_division_is_not_proved() {
 #[test]
 fn products() {
     family(&[
-        ("imul", plain("imul", 2), &["mul32"]),
-        ("imul_high", plain("imul_high", 2), &["umul-high32", "imul-high32"]),
-        ("umul_high", plain("umul_high", 2), &["umul-high32"]),
+        ("imul", plain("imul", 2), &["lemma:mul32"]),
+        ("imul_high", plain("imul_high", 2), &["lemma:umul-high32", "lemma:imul-high32"]),
+        ("umul_high", plain("umul_high", 2), &["lemma:umul-high32"]),
     ]);
     family(&[
-        ("imul_2x32_64", wide("imul_2x32_64"), &["imul-high32"]),
-        ("umul_2x32_64", wide("umul_2x32_64"), &["umul-high32"]),
+        ("imul_2x32_64", wide("imul_2x32_64"), &["lemma:imul-high32"]),
+        ("umul_2x32_64", wide("umul_2x32_64"), &["lemma:umul-high32"]),
     ]);
 }
 
@@ -177,7 +177,7 @@ fn products_of_64_bits() {
             "32 %2 = unpack_64_2x32_split_y %5",
         ])
     };
-    family(&[("imul", of("imul"), &["mul64-high"]), ("iadd", of("iadd"), &[])]);
+    family(&[("imul", of("imul"), &["lemma:mul64-high"]), ("iadd", of("iadd"), &[])]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! anew, since it depends on how long one tries.
 
 use super::{Snapshot, Unknown, Verdict, compare_snapshots};
+use crate::assumptions;
 use crate::equivalence::{self, Failure, Limits, Program};
 use crate::semantics::env::Env;
 use crate::solver::cache::{Cache, Key};
@@ -35,7 +36,7 @@ impl Smt {
         let key = self.cache.as_ref().map(|cache| (cache, self.key(before, after, target)));
         if let Some((cache, key)) = key
             && let Some(names) = cache.get::<Vec<String>>(key)
-            && let Some(assumptions) = names.iter().map(|name| known(name)).collect()
+            && let Some(assumptions) = names.iter().map(|name| assumptions::by_name(name)).collect()
         {
             return Verdict::Proved { assumptions };
         }
@@ -81,11 +82,6 @@ impl Smt {
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> String {
     format!("cannot {what} {}: {error}", path.display())
-}
-
-/// An assumption, by its name; a proof with any other is none of ours.
-fn known(name: &str) -> Option<&'static str> {
-    equivalence::assumptions().find(|&assumption| assumption == name)
 }
 
 impl<'a> From<&'a Snapshot> for Program<'a> {

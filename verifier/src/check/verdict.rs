@@ -76,7 +76,7 @@ impl Verdict {
     pub fn reason(&self) -> Option<String> {
         match self {
             Self::Proved { assumptions } if assumptions.is_empty() => None,
-            Self::Proved { assumptions } => Some(format!("if {}", assumptions.join(", and if "))),
+            Self::Proved { assumptions } => Some(format!("assuming {}", assumptions.join(", "))),
             Self::Tested { .. } => None,
             Self::Refuted(refutation) => Some(refutation.difference.to_string()),
             Self::Unknown(unknown) => Some(unknown.to_string()),

@@ -9,6 +9,7 @@ use super::location::{Locations, Piece, Problem};
 use super::operation::Clones;
 use super::survey::Survey;
 use super::wave::Wave;
+use crate::assumptions;
 use crate::guards::{Guard, left_out};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
@@ -440,10 +441,10 @@ impl<'a> Walk<'a> {
 fn assumptions(program: &Program, survey: &Survey) -> Vec<&'static str> {
     let mut all = Vec::new();
     if program.scratch_size > survey.own_scratch && survey.any_scratch {
-        all.push("the shader stays in its own scratch memory");
+        all.push(assumptions::OWN_SCRATCH);
     }
     if survey.any_relative {
-        all.push("relative accesses stay within their arrays");
+        all.push(assumptions::ARRAY_BOUNDS);
     }
     all
 }

@@ -67,17 +67,6 @@ impl Limits {
     }
 }
 
-/// That both programs compute with floats: a proof holds whatever the operations are, as long as both have the same.
-pub const FLOATS: &str = "floats uninterpreted";
-
-/// The solver has not found out in time whether there is any input on which the source has a meaning.
-pub const MEANING: &str = "source-defined";
-
-/// The names of all that a proof may take for granted.
-pub fn assumptions() -> impl Iterator<Item = &'static str> {
-    crate::lemmas::ALL.iter().map(|lemma| lemma.name).chain([FLOATS, MEANING])
-}
-
 /// What was shown: for all inputs, the target does what the source does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {

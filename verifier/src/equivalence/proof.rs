@@ -7,6 +7,7 @@ use super::inputs::Seeker;
 use super::relation::{Header, Part, Way};
 use super::sweep::Side;
 use super::{Failure, Limits, Proof};
+use crate::assumptions::{self, Uses};
 use crate::guards::{Guard, left_out};
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
@@ -141,7 +142,7 @@ pub(super) fn prove<S: Code, T: Code>(
                 Err(Failure::NotShown { what, inputs })
             }
             None => Ok(Proof {
-                assumptions: assumptions(&terms, &engine),
+                assumptions: assumptions(source.uses().or(target.uses()), &terms, &engine),
                 cuts,
                 rounds: round,
                 queries: engine.sweeper.queries,
@@ -153,14 +154,18 @@ pub(super) fn prove<S: Code, T: Code>(
 }
 
 /// What a proof takes for granted.
-fn assumptions(terms: &Terms, engine: &Engine<'_>) -> Vec<&'static str> {
-    let mut list: Vec<&'static str> = engine.sweeper.lemmas.iter().copied().collect();
+fn assumptions(uses: Uses, terms: &Terms, engine: &Engine<'_>) -> Vec<&'static str> {
+    let mut list: Vec<&'static str> = uses.assumptions().collect();
     if terms.has_float_arithmetic() {
-        list.push(super::FLOATS);
+        list.push(assumptions::FLOATS);
+    }
+    if terms.has_floats() {
+        list.push(assumptions::DENORMALS);
     }
     if engine.meaning_unknown {
-        list.push(super::MEANING);
+        list.push(assumptions::SOURCE_DEFINED);
     }
+    list.extend(&engine.sweeper.lemmas);
     list
 }
 

@@ -61,7 +61,7 @@ impl Lemma {
 /// All lemmas.
 pub static ALL: [Lemma; 7] = [
     Lemma {
-        name: "mul32",
+        name: "lemma:mul32",
         statement: "mull.u and two madsh.m16 are the low 32 bits of the product",
         by: POLYNOMIALS,
         width: 32,
@@ -70,7 +70,7 @@ pub static ALL: [Lemma; 7] = [
         prove: products::low_is_product,
     },
     Lemma {
-        name: "mul32-last-step",
+        name: "lemma:mul32-last-step",
         statement: "the product with a low half and one madsh.m16 with the high one are the low 32 bits of the product",
         by: POLYNOMIALS,
         width: 32,
@@ -79,7 +79,7 @@ pub static ALL: [Lemma; 7] = [
         prove: products::last_step_is_product,
     },
     Lemma {
-        name: "umul-high32",
+        name: "lemma:umul-high32",
         statement: "four products of halves, summed, are the high 32 bits of the unsigned product",
         by: POLYNOMIALS,
         width: 32,
@@ -88,7 +88,7 @@ pub static ALL: [Lemma; 7] = [
         prove: products::high_is_product,
     },
     Lemma {
-        name: "imul-high32",
+        name: "lemma:imul-high32",
         statement: "the unsigned product's high 32 bits, less each factor where the other is negative, are the signed one's",
         by: POLYNOMIALS,
         width: 32,
@@ -97,7 +97,7 @@ pub static ALL: [Lemma; 7] = [
         prove: products::signed_high_is_product,
     },
     Lemma {
-        name: "mul64-high",
+        name: "lemma:mul64-high",
         statement: "the high word of a 64-bit product is that of the low words' product and two products across",
         by: POLYNOMIALS,
         width: 64,
@@ -109,7 +109,7 @@ pub static ALL: [Lemma; 7] = [
         prove: products::high_word_is_product,
     },
     Lemma {
-        name: "udiv32",
+        name: "lemma:udiv32",
         statement: "a reciprocal in floats, a Newton step and two corrections are the unsigned quotient, if the divisor is not 0",
         by: DIVISORS,
         width: 32,
@@ -118,7 +118,7 @@ pub static ALL: [Lemma; 7] = [
         prove: division::is_proved,
     },
     Lemma {
-        name: "umod32",
+        name: "lemma:umod32",
         statement: "the same, the remainder",
         by: DIVISORS,
         width: 32,

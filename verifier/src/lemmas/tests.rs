@@ -159,7 +159,7 @@ fn products_of_64_bits() {
     assert_eq!(becomes(&mut terms, sum, wanted), ["mul64-high"]);
     let low = products::low(&mut terms, &words[0][0], &words[1][0]);
     let wanted = terms.extract(64, product, 0, 32);
-    assert_eq!(becomes(&mut terms, low, wanted), ["mul32"]);
+    assert_eq!(becomes(&mut terms, low, wanted), ["lemma:mul32"]);
 }
 
 /// A factor that is the high word of a product, as in a division: its halves are parts of what is longer.
@@ -178,11 +178,11 @@ fn products_of_high_words() {
         let sum = terms.add(32, r, high);
         let high = terms.umul_high(32, n, sum);
         let (left, right) = (products::low(&mut terms, &high, &d), terms.mul(32, high, d));
-        assert_eq!(becomes(&mut terms, left, right), ["mul32"]);
+        assert_eq!(becomes(&mut terms, left, right), ["lemma:mul32"]);
         // Nobody says what it may be.
         let other = products::low(&mut terms, &d, &high);
         for left in [left, other] {
-            assert_eq!(apply(&mut terms, left), Some((right, "mul32")));
+            assert_eq!(apply(&mut terms, left), Some((right, "lemma:mul32")));
         }
         let (left, right) = (products::high(&mut terms, &high, &d).0, terms.umul_high(32, high, d));
         assert_eq!(becomes(&mut terms, left, right), ["umul-high32"]);

@@ -34,6 +34,7 @@ pub use view::View;
 pub use wave::{Goals, leave_as_one};
 pub use world::{Facts, HELPER, is_helper, version_kind};
 
+use crate::assumptions::Uses;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
@@ -270,6 +271,8 @@ pub trait Code {
     fn uses_scratch(&self) -> bool;
     /// What kind of program it is.
     fn launch(&self) -> Launch;
+    /// What it uses of which a proof knows less than the hardware does.
+    fn uses(&self) -> Uses;
     /// The locations that are shared registers, or values in such.
     fn shared_slots(&self) -> &FxHashSet<Slot>;
     /// The outputs that the program may have written at its end.

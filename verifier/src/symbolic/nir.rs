@@ -5,6 +5,7 @@ use super::lanes::{self, Result as Of, Scan, ScanPart};
 use super::run::Machine;
 use super::world::{self, Constants, Place, Question, Stored, Target};
 use super::{Code, Oracle, Site, Slot, Unsupported, Value, slot};
+use crate::assumptions::Uses;
 use crate::interp::nir::op::{
     Access, Action, Input, LaneKind, Lanes, Number, Op, Operand, Place as Where, R, ScanResult, Shuffle, Texture,
 };
@@ -155,6 +156,17 @@ impl Code for Nir<'_> {
 
     fn launch(&self) -> Launch {
         self.code.launch
+    }
+
+    fn uses(&self) -> Uses {
+        let code = &self.code.code;
+        let is_seen = |access: &Access| Space::of(access.space).is_some_and(|space| space != Space::Scratch);
+        Uses {
+            textures: !code.textures.is_empty(),
+            memory: code.accesses.iter().any(is_seen),
+            lanes: !code.lanes.is_empty(),
+            branches: self.blocks.len() > 1,
+        }
     }
 
     fn shared_slots(&self) -> &FxHashSet<Slot> {

@@ -2,6 +2,7 @@
 
 use super::run::Machine;
 use super::{Code, Graph, Oracle, Slot, Unsupported, Value};
+use crate::assumptions::Uses;
 use crate::semantics::env::Launch;
 use crate::terms::Terms;
 use rustc_hash::FxHashSet;
@@ -37,6 +38,10 @@ impl<C: Code> Code for View<'_, C> {
 
     fn launch(&self) -> Launch {
         self.code.launch()
+    }
+
+    fn uses(&self) -> Uses {
+        self.code.uses()
     }
 
     fn shared_slots(&self) -> &FxHashSet<Slot> {

@@ -260,6 +260,11 @@ impl Terms {
         self.nodes.is_empty()
     }
 
+    /// Returns true if anything is computed with floats, or compared as such.
+    pub fn has_floats(&self) -> bool {
+        self.nodes.values().any(|node| matches!(node.op, Op::Float(_)))
+    }
+
     /// Whether there is any arithmetic of floats; comparisons are none.
     pub fn has_float_arithmetic(&self) -> bool {
         let compares = |op| matches!(op, FloatOp::Eq(_) | FloatOp::Lt(_) | FloatOp::Le(_));

@@ -3,6 +3,7 @@
 mod across;
 mod memory;
 
+use crate::assumptions::Uses;
 use crate::guards::{Guard, left_out};
 use crate::interp::ir3::op::{self, Condition, ConstWidth, Copies, Edge, Op, Terminator};
 use crate::interp::ir3::storage::{Loc, Modifier, Part, Read, Write};
@@ -31,6 +32,12 @@ pub struct Ir3<'a> {
     words: FxHashMap<Slot, (u32, ConstWidth)>,
     constants: Constants,
     shared: FxHashSet<Slot>,
+}
+
+/// Returns true if a block ends in a branch on what several lanes have.
+fn is_vote(block: &op::Block) -> bool {
+    use Condition::*;
+    matches!(block.terminator, Terminator::Branch(Any(_) | All(_) | First | Last, ..))
 }
 
 /// What an operation writes to shared registers, and which versions it changes.
@@ -200,6 +207,34 @@ impl Code for Ir3<'_> {
 
     fn launch(&self) -> Launch {
         self.code.launch
+    }
+
+    fn uses(&self) -> Uses {
+        let is_seen = |access: &op::Memory| Space::of(access.space).is_some_and(|space| space != Space::Scratch);
+        let is_across = |op: &Op| {
+            use Op::*;
+            matches!(
+                op,
+                MoveMask { .. }
+                    | Vote { .. }
+                    | Elect(_)
+                    | ReadLane { .. }
+                    | Scan(_)
+                    | Derivative { .. }
+                    | BroadcastActive { .. }
+                    | QuadShuffle { .. }
+                    | Shuffle { .. }
+            )
+        };
+        Uses {
+            textures: !self.code.textures.is_empty(),
+            memory: self.code.memory.iter().any(is_seen),
+            // A branch on a vote ends in blocks that only then are as they are; a shared register is written for others.
+            lanes: !self.shared.is_empty()
+                || self.code.ops.iter().any(is_across)
+                || self.code.blocks.iter().any(is_vote),
+            branches: self.code.blocks.len() > 1,
+        }
     }
 
     fn shared_slots(&self) -> &FxHashSet<Slot> {

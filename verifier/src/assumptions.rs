@@ -1,0 +1,96 @@
+//! What a proof takes for granted: the model in which it holds, by short names.
+//!
+//! A verdict lists those that the two programs touch, and no others. `docs/semantics.md` says of each what it means, what Mesa and the
+//! hardware do, and which are to be lifted; a test holds that page against this table.
+
+/// Float arithmetic is any function of its operands, the same in both programs.
+pub const FLOATS: &str = "floats-uninterpreted";
+
+/// Denormals are neither read nor made as zeros.
+pub const DENORMALS: &str = "denormals-kept";
+
+/// A texture's answer is any function of what is asked: of the operands, the texture and the sampler.
+pub const TEXTURES: &str = "textures-opaque";
+
+/// Other waves write nothing that this one reads without a barrier between them.
+pub const ONE_WAVE: &str = "one-wave";
+
+/// A wave runs, of the blocks in which lanes wait, the first one in the order of the layout.
+pub const BLOCK_ORDER: &str = "block-order";
+
+/// The shader itself accesses no scratch memory beyond what it declares, so spill slots after it are apart.
+pub const OWN_SCRATCH: &str = "own-scratch";
+
+/// An access relative to an address register stays within its array.
+pub const ARRAY_BOUNDS: &str = "array-bounds";
+
+/// There is an input on which the program before has a meaning: the solver did not find out in time.
+pub const SOURCE_DEFINED: &str = "source-defined";
+
+/// The names of all that a proof may take for granted.
+pub fn all() -> impl Iterator<Item = &'static str> {
+    let lemmas = crate::lemmas::ALL.iter().map(|lemma| lemma.name);
+    [FLOATS, DENORMALS, TEXTURES, ONE_WAVE, BLOCK_ORDER, OWN_SCRATCH, ARRAY_BOUNDS, SOURCE_DEFINED]
+        .into_iter()
+        .chain(lemmas)
+}
+
+/// The assumption of this name; `None` if a proof can make no such one.
+pub fn by_name(name: &str) -> Option<&'static str> {
+    all().find(|&assumption| assumption == name)
+}
+
+/// What a program uses of which a proof knows less than the hardware does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uses {
+    /// It asks textures.
+    pub textures: bool,
+    /// It accesses memory that other waves see.
+    pub memory: bool,
+    /// Lanes see something of each other, by an operation or by memory.
+    pub lanes: bool,
+    /// It has branches.
+    pub branches: bool,
+}
+
+impl Uses {
+    /// What either of two programs uses.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self {
+            textures: self.textures | other.textures,
+            memory: self.memory | other.memory,
+            lanes: self.lanes | other.lanes,
+            branches: self.branches | other.branches,
+        }
+    }
+
+    /// The assumptions of a proof on terms.
+    pub fn assumptions(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            (self.textures, TEXTURES),
+            (self.memory, ONE_WAVE),
+            (self.branches && (self.lanes || self.memory), BLOCK_ORDER),
+        ];
+        all.into_iter().filter(|(used, _)| *used).map(|(_, name)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Each name has a heading of its own in `docs/semantics.md`, or is that of a lemma; and each heading there of an assumption is one of these.
+    #[test]
+    fn the_page_has_all_of_them() {
+        let page = include_str!("../../docs/semantics.md");
+        let (_, list) = page.split_once("## Assumptions").expect("the section");
+        let list = list.split("\n## ").next().unwrap_or(list);
+        let documented: BTreeSet<&str> =
+            list.lines().filter_map(|line| line.strip_prefix("### `")?.split('`').next()).collect();
+        let names: BTreeSet<&str> =
+            all().map(|name| if name.starts_with("lemma:") { "lemma:…" } else { name }).collect();
+        assert_eq!(documented, names);
+    }
+}

@@ -262,6 +262,16 @@ fn reductions() {
                 });
             }
         }
+    }
+    for reduction in [Op::Iand, Op::Ior, Op::Ixor] {
+        for op in [Reduce, InclusiveScan, ExclusiveScan, InclusiveScanClustersIr3, ReduceClustersIr3] {
+            cases.add(format!("{op:?} {} of bools", reduction.name()), Stage::Vertex, move |b| {
+                let x = value(b, 0, 1);
+                intrinsic(b, op, 1, 1, &[x], &[Index::ReductionOp(reduction)])
+            });
+        }
+    }
+    for bits in [1, 16, 32] {
         for cluster in [2, 4, 8] {
             cases.add(format!("brcst_active_ir3 {bits} {cluster}"), Stage::Vertex, move |b| {
                 let (kept, x) = (value(b, 0, bits), value(b, 1, bits));
@@ -291,6 +301,13 @@ fn system_values() {
         (LoadFirstVertex, 1),
         (LoadBaseInstance, 1),
         (LoadDrawId, 1),
+        (LoadIsIndexedDraw, 1),
+        (LoadSubgroupIdShiftIr3, 1),
+        (LoadWorkDim, 1),
+        (LoadViewIndex, 1),
+        (LoadFragShadingRate, 1),
+        (LoadFragInvocationCount, 1),
+        (LoadPerspCenterRhwIr3, 1),
         (LoadInstanceId, 1),
         (LoadPrimitiveId, 1),
         (LoadSampleId, 1),
@@ -300,6 +317,21 @@ fn system_values() {
     ] {
         cases.add(format!("{op:?}"), Stage::Vertex, move |b| intrinsic(b, op, components, 32, &[], &[]));
     }
+    for plane in [0, 7] {
+        cases.add(format!("clip plane {plane}"), Stage::Vertex, move |b| {
+            intrinsic(b, LoadUserClipPlane, 4, 32, &[], &[Index::UcpId(plane)])
+        });
+    }
+    for op in [LoadFragSizeIr3, LoadFragOffsetIr3] {
+        cases.add(format!("{op:?}"), Stage::Fragment, move |b| {
+            let view = b.constant(32, 3);
+            intrinsic(b, op, 2, 32, &[view], &[Index::Range(8)])
+        });
+    }
+    cases.add("sample position", Stage::Fragment, |b| {
+        let sample = intrinsic(b, LoadSampleId, 1, 32, &[], &[]);
+        intrinsic(b, LoadSamplePosFromId, 2, 32, &[sample], &[])
+    });
     for op in [LoadFrontFace, LoadHelperInvocation] {
         cases.add(format!("{op:?}"), Stage::Vertex, move |b| intrinsic(b, op, 1, 1, &[], &[]));
     }

@@ -186,6 +186,10 @@ pub enum SystemValue {
     SubgroupInvocation,
     /// Number of the wave within its workgroup.
     SubgroupId,
+    /// By how many bits a lane's index in its workgroup is shifted to be `SubgroupId` (a driver parameter in ir3).
+    SubgroupIdShift,
+    /// Number of dimensions of a dispatch (a driver parameter in ir3).
+    WorkDim,
     /// Vertex number (with base).
     VertexId,
     /// Vertex number without the base.
@@ -198,6 +202,10 @@ pub enum SystemValue {
     DrawId,
     /// Whether a draw is indexed (a driver parameter in ir3).
     IsIndexedDraw,
+    /// View that is rendered; several views of one draw may share a wave.
+    ViewIndex,
+    /// A user clip plane by its number, 4 components (a driver parameter in ir3).
+    UserClipPlane(u8),
     /// Instance number.
     InstanceId,
     /// Primitive number.
@@ -208,6 +216,14 @@ pub enum SystemValue {
     FrontFace,
     /// Point coordinate, 2 components.
     PointCoord,
+    /// Size of a fragment, as an enumerator of Vulkan.
+    FragShadingRate,
+    /// Number of times that a fragment is shaded (a driver parameter in ir3).
+    FragInvocationCount,
+    /// Size in pixels of the fragments of a view, 2 components (a driver parameter in ir3).
+    FragSize(u8),
+    /// Offset in pixels of the bins of a view, 2 components (a driver parameter in ir3).
+    FragOffset(u8),
     /// Sample number.
     SampleId,
     /// Position of the sample in the pixel, 2 components.
@@ -228,7 +244,9 @@ pub enum SystemValue {
     BarycentricCentroidLinear,
     /// Barycentric i and j at the sample, linear.
     BarycentricSampleLinear,
-    /// User clip plane constants and the like: an opaque driver parameter, by number.
+    /// The value by which perspective coordinates at the pixel are divided: 1/w there, 1 component.
+    BarycentricCenterRhw,
+    /// A driver parameter of which nothing else is known, by number.
     Opaque(u16),
 }
 

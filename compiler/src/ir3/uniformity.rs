@@ -175,7 +175,7 @@ fn result(data: &InstrData, k: usize) -> Outcome {
         Collect | Split => Outcome::OfSources,
         ParallelCopy => Outcome::OfSource,
         Input => match data.attrs {
-            Attrs::Input(Some(InputKind::System(value))) if is_uniform_system_value(value) => Outcome::Uniform,
+            Attrs::Input(Some(InputKind::System(value))) if value.is_uniform() => Outcome::Uniform,
             _ => Outcome::Divergent,
         },
         Movmsk | BallotMacro | AnyMacro | AllMacro | ReadCondMacro | ReadFirstMacro | ReadGetlastMacro => {
@@ -193,21 +193,31 @@ fn result(data: &InstrData, k: usize) -> Outcome {
     }
 }
 
-fn is_uniform_system_value(value: SystemValue) -> bool {
-    use SystemValue::*;
-    matches!(
-        value,
-        WorkgroupId
-            | BaseWorkgroupId
-            | NumWorkgroups
-            | WorkgroupSize
-            | SubgroupSize
-            | SubgroupId
-            | BaseVertex
-            | BaseInstance
-            | DrawId
-            | IsIndexedDraw
-    )
+impl SystemValue {
+    /// Returns true if all lanes of a wave have the same value: properties of a draw, a dispatch, or a workgroup.
+    pub const fn is_uniform(self) -> bool {
+        use SystemValue::*;
+        matches!(
+            self,
+            WorkgroupId
+                | BaseWorkgroupId
+                | NumWorkgroups
+                | WorkgroupSize
+                | SubgroupSize
+                | SubgroupId
+                | SubgroupIdShift
+                | WorkDim
+                | BaseVertex
+                | BaseInstance
+                | DrawId
+                | IsIndexedDraw
+                | UserClipPlane(_)
+                | FragInvocationCount
+                | FragSize(_)
+                | FragOffset(_)
+                | Opaque(_)
+        )
+    }
 }
 
 #[cfg(test)]

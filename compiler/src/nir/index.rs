@@ -347,6 +347,7 @@ indices! {
     RangeBase "range_base" range_base: u32 = 0;
     Range "range" range: u32 = 0;
     DescSet "desc_set" desc_set: u32 = 0;
+    UcpId "ucp_id" ucp_id: u32 = 0;
     Component "component" component: u8 = 0;
     InterpMode "interp_mode" interp_mode: InterpMode = InterpMode::None;
     ReductionOp "reduction_op" reduction_op: Op = Op::Iadd;

@@ -107,6 +107,7 @@ intrinsics! {
     LoadPerViewOutput "load_per_view_output" (1 1) -> N [Base Range Component DestType IoSemantics];
     StoreOutput "store_output" (N 1) [Base Range WriteMask Component SrcType IoSemantics IoXfb IoXfb2];
     StorePerVertexOutput "store_per_vertex_output" (N 1 1) [Base Range WriteMask Component SrcType IoSemantics];
+    StorePerViewOutput "store_per_view_output" (N 1 1) [Base Range WriteMask Component SrcType IoSemantics];
     // Local arrays.
     DeclReg "decl_reg" () -> 1 [NumComponents NumArrayElems BitSize Divergent];
     LoadReg "load_reg" (1) -> N [Base LegacyFabs LegacyFneg];
@@ -125,6 +126,7 @@ intrinsics! {
     LoadSsbo "load_ssbo" (ANY 1) -> N [Access AlignMul AlignOffset];
     LoadUbo "load_ubo" (ANY 1) -> N [Access AlignMul AlignOffset RangeBase Range];
     LoadUboVec4 "load_ubo_vec4" (ANY 1) -> N [Access Base Component];
+    LoadKernelInput "load_kernel_input" (1) -> N [Base Range AlignMul AlignOffset];
     LoadUniform "load_uniform" (1) -> N [Base Range DestType];
     StoreGlobal "store_global" (N 1) [WriteMask Access AlignMul AlignOffset];
     StoreScratch "store_scratch" (N 1) [AlignMul AlignOffset WriteMask];
@@ -140,6 +142,11 @@ intrinsics! {
     SsboAtomic "ssbo_atomic" (ANY 1 1) -> 1 [Access AtomicOp];
     SsboAtomicSwap "ssbo_atomic_swap" (ANY 1 1 1) -> 1 [Access AtomicOp];
     // Images.
+    BindlessImageAtomic "bindless_image_atomic" (ANY 4 1 1) -> 1 [ImageDim ImageArray Format Access AtomicOp];
+    BindlessImageAtomicSwap "bindless_image_atomic_swap" (ANY 4 1 1 1) -> 1 [ImageDim ImageArray Format Access AtomicOp];
+    BindlessImageLoad "bindless_image_load" (ANY 4 1 1) -> N [ImageDim ImageArray Format Access DestType];
+    BindlessImageSize "bindless_image_size" (ANY 1) -> N [ImageDim ImageArray Format Access];
+    BindlessImageStore "bindless_image_store" (ANY 4 1 N 1) [ImageDim ImageArray Format Access SrcType];
     ImageFormat "image_format" (1) -> 1 [ImageDim ImageArray Format Access RangeBase];
     ImageLevels "image_levels" (1) -> 1 [ImageDim ImageArray Format Access RangeBase];
     ImageLoad "image_load" (1 4 1 1) -> N [ImageDim ImageArray Format Access RangeBase DestType];
@@ -204,12 +211,15 @@ intrinsics! {
     LoadDrawId "load_draw_id" () -> 1 bits(32);
     LoadFirstVertex "load_first_vertex" () -> 1 bits(32);
     LoadFragCoord "load_frag_coord" () -> 4 bits(32);
+    LoadFragInvocationCount "load_frag_invocation_count" () -> 1 bits(32);
+    LoadFragShadingRate "load_frag_shading_rate" () -> 1 bits(32);
     LoadFragSize "load_frag_size" () -> 2 bits(32);
     LoadFrontFace "load_front_face" () -> 1 bits(1 32);
     LoadGlobalInvocationId "load_global_invocation_id" () -> 3 bits(32 64);
     LoadHelperInvocation "load_helper_invocation" () -> 1 bits(1 32);
     LoadInstanceId "load_instance_id" () -> 1 bits(32);
     LoadInvocationId "load_invocation_id" () -> 1 bits(32);
+    LoadIsIndexedDraw "load_is_indexed_draw" () -> 1 bits(32);
     LoadLayerId "load_layer_id" () -> 1 bits(32);
     LoadLocalInvocationId "load_local_invocation_id" () -> 3 bits(32);
     LoadLocalInvocationIndex "load_local_invocation_index" () -> 1 bits(32);
@@ -221,6 +231,7 @@ intrinsics! {
     LoadSampleIdNoPerSample "load_sample_id_no_per_sample" () -> 1 bits(32);
     LoadSampleMaskIn "load_sample_mask_in" () -> 1 bits(32);
     LoadSamplePos "load_sample_pos" () -> 2 bits(32);
+    LoadSamplePosFromId "load_sample_pos_from_id" (1) -> 2 bits(32);
     LoadSamplePosOrCenter "load_sample_pos_or_center" () -> 2 bits(32);
     LoadSubgroupEqMask "load_subgroup_eq_mask" () -> N bits(32 64);
     LoadSubgroupGeMask "load_subgroup_ge_mask" () -> N bits(32 64);
@@ -232,8 +243,13 @@ intrinsics! {
     LoadSubgroupSize "load_subgroup_size" () -> 1 bits(32);
     LoadTessCoord "load_tess_coord" () -> 3 bits(32);
     LoadTessCoordXy "load_tess_coord_xy" () -> 2 bits(32);
+    LoadTessLevelInnerDefault "load_tess_level_inner_default" () -> 2 bits(32);
+    LoadTessLevelOuterDefault "load_tess_level_outer_default" () -> 4 bits(32);
+    LoadUserClipPlane "load_user_clip_plane" () -> 4 bits(32) [UcpId];
     LoadVertexId "load_vertex_id" () -> 1 bits(32);
     LoadVertexIdZeroBase "load_vertex_id_zero_base" () -> 1 bits(32);
+    LoadViewIndex "load_view_index" () -> 1 bits(32);
+    LoadWorkDim "load_work_dim" () -> 1 bits(32);
     LoadWorkgroupId "load_workgroup_id" () -> 3 bits(32);
     LoadWorkgroupSize "load_workgroup_size" () -> 3 bits(32);
     // What only ir3 has.

@@ -17,7 +17,9 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         I::SharedAtomic | I::SharedAtomicSwap => shared(ctx, intrinsic, op),
         I::GlobalAtomicIr3 | I::GlobalAtomicSwapIr3 => global(ctx, intrinsic, op),
         I::SsboAtomicIr3 | I::SsboAtomicSwapIr3 => ssbo(ctx, intrinsic, op),
-        I::ImageAtomic | I::ImageAtomicSwap => texel(ctx, intrinsic, op),
+        I::ImageAtomic | I::ImageAtomicSwap | I::BindlessImageAtomic | I::BindlessImageAtomicSwap => {
+            texel(ctx, intrinsic, op)
+        }
         _ => Err(ctx.unsupported("only its form with ir3's offsets is supported")),
     }
 }

@@ -16,9 +16,9 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
     use IntrinsicOp as I;
     check(ctx)?;
     match intrinsic.op {
-        I::ImageLoad => load(ctx, intrinsic),
-        I::ImageStore => store(ctx, intrinsic),
-        I::ImageSize => size(ctx, intrinsic),
+        I::ImageLoad | I::BindlessImageLoad => load(ctx, intrinsic),
+        I::ImageStore | I::BindlessImageStore => store(ctx, intrinsic),
+        I::ImageSize | I::BindlessImageSize => size(ctx, intrinsic),
         _ => Err(ctx.unsupported("ir3 has no instruction for it")),
     }
 }

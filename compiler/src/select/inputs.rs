@@ -20,6 +20,11 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
         (IntrinsicOp::LoadInterpolatedInput, &[coordinates, offset]) => {
             varying(ctx, intrinsic, def, Some(coordinates), offset)
         }
+        (IntrinsicOp::LoadPerspCenterRhwIr3, _) => {
+            let value = ctx.system_value(SystemValue::BarycentricCenterRhw, RegClass::FULL, 1);
+            ctx.define(def, &[value]);
+            Ok(())
+        }
         _ => {
             let Some(kind) = barycentric(intrinsic) else {
                 return Err(ctx.unsupported("not supported"));

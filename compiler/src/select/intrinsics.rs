@@ -16,7 +16,8 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         | LoadBarycentricSample
         | LoadBarycentricModel
         | LoadBarycentricAtOffset
-        | LoadBarycentricAtSample => inputs::emit(ctx, intrinsic),
+        | LoadBarycentricAtSample
+        | LoadPerspCenterRhwIr3 => inputs::emit(ctx, intrinsic),
         StoreOutput => outputs::store(ctx, intrinsic),
         DeclReg | LoadReg | LoadRegIndirect | StoreReg | StoreRegIndirect => arrays::emit(ctx, intrinsic),
         LoadConstIr3 | StoreConstIr3 => consts::emit(ctx, intrinsic),
@@ -47,11 +48,23 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         | CopyGlobalToUniformIr3
         | CopyPushConstToUniformIr3
         | PrefetchUboIr3 => memory::emit(ctx, intrinsic),
-        GlobalAtomic | GlobalAtomicSwap | SharedAtomic | SharedAtomicSwap | SsboAtomic | SsboAtomicSwap
-        | GlobalAtomicIr3 | GlobalAtomicSwapIr3 | SsboAtomicIr3 | SsboAtomicSwapIr3 | ImageAtomic | ImageAtomicSwap => {
-            atomic::emit(ctx, intrinsic)
-        }
-        ImageFormat | ImageLevels | ImageLoad | ImageSamples | ImageSize | ImageStore => image::emit(ctx, intrinsic),
+        GlobalAtomic
+        | GlobalAtomicSwap
+        | SharedAtomic
+        | SharedAtomicSwap
+        | SsboAtomic
+        | SsboAtomicSwap
+        | GlobalAtomicIr3
+        | GlobalAtomicSwapIr3
+        | SsboAtomicIr3
+        | SsboAtomicSwapIr3
+        | ImageAtomic
+        | ImageAtomicSwap
+        | BindlessImageAtomic
+        | BindlessImageAtomicSwap => atomic::emit(ctx, intrinsic),
+        ImageFormat | ImageLevels | ImageLoad | ImageSamples | ImageSize | ImageStore | BindlessImageLoad
+        | BindlessImageSize | BindlessImageStore => image::emit(ctx, intrinsic),
+        LoadSamplePosFromId => texture::emit_sample_position(ctx, intrinsic),
         PrefetchTexIr3 | PrefetchSamIr3 => texture::emit_prefetch(ctx, intrinsic),
         // A handle is its descriptor's index; who uses it looks at this instruction for the set.
         BindlessResourceIr3 => {

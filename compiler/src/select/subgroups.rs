@@ -268,10 +268,15 @@ fn lane_number(ctx: &mut Context<'_>, def: Def, opcode: Opcode) -> Result<(), Se
     Ok(())
 }
 
-/// The operation of a reduction, and the value that changes nothing.
-fn reduction(ctx: &Context<'_>, op: Op, half: bool) -> Result<(Opcode, u32), SelectError> {
-    let choose = |full: u32, half_bits: u32| if half { half_bits } else { full };
+/// The operation of a reduction of values of so many bits, and the value that changes nothing.
+fn reduction(ctx: &Context<'_>, op: Op, bits: u8) -> Result<(Opcode, u32), SelectError> {
+    let choose = |full: u32, half_bits: u32| if bits == 16 { half_bits } else { full };
     Ok(match op {
+        // A bool is 0 or 1 in a register, and these three keep it so.
+        Op::Iand if bits == 1 => (Opcode::AndB, 1),
+        Op::Ior if bits == 1 => (Opcode::OrB, 0),
+        Op::Ixor if bits == 1 => (Opcode::XorB, 0),
+        _ if bits == 1 => return Err(ctx.unsupported(format!("a reduction of bools by {}", op.name()))),
         Op::Iadd => (Opcode::AddU, 0),
         Op::Imul => (Opcode::MulU24, 1),
         Op::Imin => (Opcode::MinS, choose(0x7fff_ffff, 0x7fff)),
@@ -292,6 +297,7 @@ fn reduction(ctx: &Context<'_>, op: Op, half: bool) -> Result<(Opcode, u32), Sel
 /// The class of the values of a reduction.
 fn reduction_class(ctx: &Context<'_>, def: Def) -> Result<RegClass, SelectError> {
     match ctx.bits(def) {
+        1 => Ok(ctx.bool_class()),
         bits @ (16 | 32) => Ok(ctx.class(bits)),
         bits => Err(ctx.unsupported(format!("a reduction of {bits} bits"))),
     }
@@ -304,7 +310,7 @@ fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), Se
         return Err(ctx.unsupported("clusters"));
     }
     let class = reduction_class(ctx, def)?;
-    let (opcode, identity) = reduction(ctx, intrinsic.indices.reduction_op(), class.half)?;
+    let (opcode, identity) = reduction(ctx, intrinsic.indices.reduction_op(), ctx.bits(def))?;
     for component in 0..ctx.components(def) {
         let src = ctx.scalar(intrinsic.srcs[0], component);
         let mut initial = ctx.immediate(identity, class.half);
@@ -333,7 +339,7 @@ fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), Se
 /// wanted, and a register for the steps of a product of 32 bits.
 fn scan_clusters(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
     let class = reduction_class(ctx, def)?;
-    let (opcode, identity) = reduction(ctx, intrinsic.indices.reduction_op(), class.half)?;
+    let (opcode, identity) = reduction(ctx, intrinsic.indices.reduction_op(), ctx.bits(def))?;
     let exclusive = intrinsic.op == IntrinsicOp::ExclusiveScanClustersIr3;
     let scratch = opcode == Opcode::MulU24 && !class.half;
     let mut initial = ctx.immediate(identity, class.half);

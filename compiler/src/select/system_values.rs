@@ -21,6 +21,8 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
         LoadVertexIdZeroBase => input(ctx, def, SystemValue::VertexIdZeroBase),
         LoadInstanceId => input(ctx, def, SystemValue::InstanceId),
         LoadPrimitiveId => input(ctx, def, SystemValue::PrimitiveId),
+        LoadViewIndex => input(ctx, def, SystemValue::ViewIndex),
+        LoadFragShadingRate => input(ctx, def, SystemValue::FragShadingRate),
         LoadSampleId | LoadSampleIdNoPerSample => input(ctx, def, SystemValue::SampleId),
         LoadSampleMaskIn => input(ctx, def, SystemValue::SampleMaskIn),
         LoadSamplePos | LoadSamplePosOrCenter => input(ctx, def, SystemValue::SamplePos),
@@ -34,6 +36,16 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
         LoadBaseVertex | LoadFirstVertex => parameter(ctx, def, SystemValue::BaseVertex),
         LoadBaseInstance => parameter(ctx, def, SystemValue::BaseInstance),
         LoadDrawId => parameter(ctx, def, SystemValue::DrawId),
+        LoadIsIndexedDraw => parameter(ctx, def, SystemValue::IsIndexedDraw),
+        LoadSubgroupIdShiftIr3 => parameter(ctx, def, SystemValue::SubgroupIdShift),
+        LoadWorkDim => parameter(ctx, def, SystemValue::WorkDim),
+        LoadFragInvocationCount => parameter(ctx, def, SystemValue::FragInvocationCount),
+        LoadUserClipPlane => match u8::try_from(intrinsic.indices.ucp_id()) {
+            Ok(plane) => parameter(ctx, def, SystemValue::UserClipPlane(plane)),
+            Err(_) => Err(ctx.unsupported("a clip plane of that number")),
+        },
+        LoadFragSizeIr3 => of_view(ctx, intrinsic, def, SystemValue::FragSize),
+        LoadFragOffsetIr3 => of_view(ctx, intrinsic, def, SystemValue::FragOffset),
         _ => Err(ctx.unsupported("not supported")),
     }
 }
@@ -76,6 +88,19 @@ fn parameter(ctx: &mut Context<'_>, def: Def, kind: SystemValue) -> Result<(), S
         }
     }
     Ok(())
+}
+
+/// A driver parameter of each view.
+fn of_view(
+    ctx: &mut Context<'_>,
+    intrinsic: &Intrinsic,
+    def: Def,
+    kind: fn(u8) -> SystemValue,
+) -> Result<(), SelectError> {
+    match ctx.constant(intrinsic.srcs[0], 0).map(u8::try_from) {
+        Some(Ok(view)) => parameter(ctx, def, kind(view)),
+        _ => Err(ctx.unsupported("the view is not a constant")),
+    }
 }
 
 /// The position in the window. The hardware gives x and y in sixteenths of a pixel, as integers.

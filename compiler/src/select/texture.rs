@@ -41,6 +41,20 @@ pub(super) fn emit_prefetch<'a>(_ctx: &mut Context<'a>, _intrinsic: &'a Intrinsi
     Ok(())
 }
 
+/// The position of a sample in its pixel, by the sample's number: a question without texture.
+pub(super) fn emit_sample_position<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
+    let (Some(def), &[sample]) = (intrinsic.def, &intrinsic.srcs[..]) else {
+        return Err(ctx.unsupported("unexpected sources"));
+    };
+    let sample = ctx.scalar(sample, 0);
+    let handle = TextureHandle::Fixed { set: None, texture: 0, sampler: 0 };
+    let data = build::texture(Opcode::Rgetpos, Type::F32, handle, InstrFlags::empty(), Some(sample), None);
+    let components = ctx.components(def);
+    let values = memory::push_load(ctx, data, RegClass::FULL, components);
+    ctx.define(def, &values);
+    Ok(())
+}
+
 /// Refuses what the machine does not have, and nir would have lowered.
 fn check(ctx: &Context<'_>, tex: &Tex) -> Result<(), SelectError> {
     use TexSrcKind as S;

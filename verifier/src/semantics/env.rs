@@ -330,10 +330,19 @@ impl Env {
                     dst[lane] = dst[lane].wrapping_add(base[lane]);
                 }
             }
-            SystemValue::BaseVertex | SystemValue::BaseInstance | SystemValue::DrawId => {
+            SystemValue::BaseVertex
+            | SystemValue::BaseInstance
+            | SystemValue::DrawId
+            | SystemValue::SubgroupIdShift
+            | SystemValue::FragInvocationCount
+            | SystemValue::FragSize(_)
+            | SystemValue::FragOffset(_) => {
                 *dst = splat((uniform % 16) as u32);
             }
             SystemValue::IsIndexedDraw => *dst = splat(if uniform & 1 != 0 { u32::MAX } else { 0 }),
+            SystemValue::WorkDim => *dst = splat(1 + (uniform % 3) as u32),
+            SystemValue::ViewIndex => per(dst, |lane| (per_lane(lane / 4) % 4) as u32),
+            SystemValue::FragShadingRate => per(dst, |lane| (per_lane(lane / 4) % 16) as u32),
             SystemValue::InstanceId => per(dst, |lane| (per_lane(lane) % 8) as u32),
             SystemValue::PrimitiveId => per(dst, |lane| (per_lane(lane / 4) % 32) as u32),
             SystemValue::FragCoord => match component {
@@ -342,6 +351,8 @@ impl Env {
                 _ => per(dst, |lane| (0.25 + unit(per_lane(lane))).to_bits()),
             },
             SystemValue::FrontFace => per(dst, |lane| (per_lane(lane / 4) & 1) as u32),
+            // Not 0: programs divide by it.
+            SystemValue::BarycentricCenterRhw => per(dst, |lane| (0.25 + unit(per_lane(lane))).to_bits()),
             SystemValue::PointCoord | SystemValue::SamplePos => per(dst, |lane| unit(per_lane(lane)).to_bits()),
             SystemValue::SampleId => per(dst, |lane| (per_lane(lane) % 4) as u32),
             SystemValue::SampleMaskIn => per(dst, |lane| (per_lane(lane) % 16) as u32),
@@ -363,6 +374,7 @@ impl Env {
                     (start + (pixel(lane, 0) % 8) as f32 * step_x + (pixel(lane, 1) % 8) as f32 * step_y).to_bits()
                 });
             }
+            SystemValue::UserClipPlane(_) => *dst = splat(nice_float(uniform)),
             SystemValue::Opaque(_) => *dst = splat(nice(uniform)),
         }
     }
@@ -428,7 +440,16 @@ fn system_tag(value: SystemValue) -> u64 {
         BarycentricPixelLinear => 28,
         BarycentricCentroidLinear => 29,
         BarycentricSampleLinear => 30,
+        SubgroupIdShift => 31,
+        WorkDim => 32,
+        ViewIndex => 33,
+        FragShadingRate => 34,
+        FragInvocationCount => 35,
+        BarycentricCenterRhw => 36,
         Opaque(number) => 0x1_0000 | u64::from(number),
+        UserClipPlane(plane) => 0x2_0000 | u64::from(plane),
+        FragSize(view) => 0x3_0000 | u64::from(view),
+        FragOffset(view) => 0x4_0000 | u64::from(view),
     }
 }
 
@@ -450,6 +471,13 @@ pub fn system_value_of(op: IntrinsicOp) -> Option<SystemValue> {
         IntrinsicOp::LoadBaseVertex | IntrinsicOp::LoadFirstVertex => SystemValue::BaseVertex,
         IntrinsicOp::LoadBaseInstance => SystemValue::BaseInstance,
         IntrinsicOp::LoadDrawId => SystemValue::DrawId,
+        IntrinsicOp::LoadIsIndexedDraw => SystemValue::IsIndexedDraw,
+        IntrinsicOp::LoadSubgroupIdShiftIr3 => SystemValue::SubgroupIdShift,
+        IntrinsicOp::LoadWorkDim => SystemValue::WorkDim,
+        IntrinsicOp::LoadViewIndex => SystemValue::ViewIndex,
+        IntrinsicOp::LoadFragShadingRate => SystemValue::FragShadingRate,
+        IntrinsicOp::LoadFragInvocationCount => SystemValue::FragInvocationCount,
+        IntrinsicOp::LoadPerspCenterRhwIr3 => SystemValue::BarycentricCenterRhw,
         IntrinsicOp::LoadInstanceId => SystemValue::InstanceId,
         IntrinsicOp::LoadPrimitiveId => SystemValue::PrimitiveId,
         IntrinsicOp::LoadFragCoord | IntrinsicOp::LoadFragCoordUnscaledIr3 => SystemValue::FragCoord,

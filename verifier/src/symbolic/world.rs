@@ -88,19 +88,7 @@ pub fn is_helper(terms: &mut Terms, launch: Launch) -> Term {
 /// A component of a system value: a word.
 pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, component: u32) -> Term {
     use SystemValue::*;
-    let uniform = matches!(
-        value,
-        WorkgroupId
-            | BaseWorkgroupId
-            | NumWorkgroups
-            | SubgroupId
-            | BaseVertex
-            | BaseInstance
-            | DrawId
-            | IsIndexedDraw
-            | Opaque(_)
-    );
-    let kind = if uniform { VariableKind::WAVE } else { VariableKind::LANE };
+    let kind = if value.is_uniform() { VariableKind::WAVE } else { VariableKind::LANE };
     let name = format!("{value:?}.{component}");
     match value {
         WorkgroupSize => terms.constant(32, launch.workgroup_size[component.min(2) as usize].into()),

@@ -84,12 +84,14 @@ pub enum TextureKind {
     BufferSize,
     /// Number of levels (component 2), of samples (component 3).
     Info,
+    /// Position of a sample in its pixel, by the sample's number: the same whatever the texture's number is, which is 0.
+    SamplePosition,
 }
 
 impl TextureKind {
     /// Whether the question involves a sampler.
     pub const fn has_sampler(self) -> bool {
-        !matches!(self, Self::Fetch | Self::FetchMs | Self::Size | Self::BufferSize | Self::Info)
+        !matches!(self, Self::Fetch | Self::FetchMs | Self::Size | Self::BufferSize | Self::Info | Self::SamplePosition)
     }
 
     /// A number for hashing.
@@ -105,6 +107,7 @@ impl TextureKind {
             Self::Size => 7,
             Self::BufferSize => 8,
             Self::Info => 9,
+            Self::SamplePosition => 10,
             Self::Gather(component) => 16 + component as u32,
         }
     }

@@ -79,6 +79,7 @@ const fn kind(opcode: Opcode) -> Option<TextureKind> {
         Opcode::Getsize => TextureKind::Size,
         Opcode::Getbuf => TextureKind::BufferSize,
         Opcode::Getinfo => TextureKind::Info,
+        Opcode::Rgetpos => TextureKind::SamplePosition,
         _ => return None,
     })
 }
@@ -189,6 +190,10 @@ impl<'a> Reader<'a> {
         let first = self.first_operand();
         match access.kind {
             TextureKind::BufferSize | TextureKind::Info => return Ok(()),
+            TextureKind::SamplePosition => {
+                access.operands.push((Slot::Sample, self.scalar(first)?));
+                return Ok(());
+            }
             TextureKind::Size => {
                 access.operands.push((Slot::Lod, self.scalar(first)?));
                 return Ok(());

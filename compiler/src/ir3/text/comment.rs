@@ -27,7 +27,7 @@ const STAGES: [(ShaderStage, &str); 6] = [
     (ShaderStage::Compute, "compute"),
 ];
 
-const SYSTEM_VALUES: [(SystemValue, &str); 30] = {
+const SYSTEM_VALUES: [(SystemValue, &str); 36] = {
     use SystemValue::*;
     [
         (WorkgroupId, "workgroup_id"),
@@ -39,17 +39,22 @@ const SYSTEM_VALUES: [(SystemValue, &str); 30] = {
         (SubgroupSize, "subgroup_size"),
         (SubgroupInvocation, "subgroup_invocation"),
         (SubgroupId, "subgroup_id"),
+        (SubgroupIdShift, "subgroup_id_shift"),
+        (WorkDim, "work_dim"),
         (VertexId, "vertex_id"),
         (VertexIdZeroBase, "vertex_id_zero_base"),
         (BaseVertex, "base_vertex"),
         (BaseInstance, "base_instance"),
         (DrawId, "draw_id"),
         (IsIndexedDraw, "is_indexed_draw"),
+        (ViewIndex, "view_index"),
         (InstanceId, "instance_id"),
         (PrimitiveId, "primitive_id"),
         (FragCoord, "frag_coord"),
         (FrontFace, "front_face"),
         (PointCoord, "point_coord"),
+        (FragShadingRate, "frag_shading_rate"),
+        (FragInvocationCount, "frag_invocation_count"),
         (SampleId, "sample_id"),
         (SamplePos, "sample_pos"),
         (SampleMaskIn, "sample_mask_in"),
@@ -60,6 +65,7 @@ const SYSTEM_VALUES: [(SystemValue, &str); 30] = {
         (BarycentricPixelLinear, "barycentric_pixel_linear"),
         (BarycentricCentroidLinear, "barycentric_centroid_linear"),
         (BarycentricSampleLinear, "barycentric_sample_linear"),
+        (BarycentricCenterRhw, "barycentric_center_rhw"),
     ]
 };
 
@@ -139,18 +145,26 @@ impl SystemValue {
 
 fn system_value(name: &str) -> Option<SystemValue> {
     named(&SYSTEM_VALUES, name).or_else(|| {
-        let number = name.strip_prefix("opaque(")?.strip_suffix(')')?;
-        number.parse().ok().map(SystemValue::Opaque)
+        let (name, number) = name.strip_suffix(')')?.split_once('(')?;
+        Some(match name {
+            "user_clip_plane" => SystemValue::UserClipPlane(number.parse().ok()?),
+            "frag_size" => SystemValue::FragSize(number.parse().ok()?),
+            "frag_offset" => SystemValue::FragOffset(number.parse().ok()?),
+            "opaque" => SystemValue::Opaque(number.parse().ok()?),
+            _ => return None,
+        })
     })
 }
 
 fn write_system_value(out: &mut String, value: SystemValue) {
-    match value {
-        SystemValue::Opaque(number) => {
-            let _ = write!(out, "opaque({number})");
-        }
-        _ => out.push_str(name_of(&SYSTEM_VALUES, &value)),
-    }
+    let (name, number) = match value {
+        SystemValue::UserClipPlane(plane) => ("user_clip_plane", plane.into()),
+        SystemValue::FragSize(view) => ("frag_size", view.into()),
+        SystemValue::FragOffset(view) => ("frag_offset", view.into()),
+        SystemValue::Opaque(number) => ("opaque", number),
+        _ => return out.push_str(name_of(&SYSTEM_VALUES, &value)),
+    };
+    let _ = write!(out, "{name}({number})");
 }
 
 /// `3.y`: a number and a component.
@@ -462,7 +476,13 @@ mod tests {
 
     #[test]
     fn system_values_have_names_that_read_back() {
-        for (value, name) in SYSTEM_VALUES.iter().copied().chain([(SystemValue::Opaque(7), "opaque(7)")]) {
+        let numbered = [
+            (SystemValue::UserClipPlane(3), "user_clip_plane(3)"),
+            (SystemValue::FragSize(0), "frag_size(0)"),
+            (SystemValue::FragOffset(5), "frag_offset(5)"),
+            (SystemValue::Opaque(7), "opaque(7)"),
+        ];
+        for (value, name) in SYSTEM_VALUES.iter().copied().chain(numbered) {
             let mut out = String::new();
             write_system_value(&mut out, value);
             assert_eq!(out, name);

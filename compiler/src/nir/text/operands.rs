@@ -140,6 +140,7 @@ pub(super) fn index(cursor: &mut Cursor<'_>, kind: IndexKind, components: u8) ->
         IndexKind::RangeBase => Index::RangeBase(integer(cursor)?),
         IndexKind::Range => Index::Range(integer(cursor)?),
         IndexKind::DescSet => Index::DescSet(integer(cursor)?),
+        IndexKind::UcpId => Index::UcpId(integer(cursor)?),
         IndexKind::Component => Index::Component(cursor.number(15, "a component")? as u8),
         IndexKind::InterpMode => Index::InterpMode(word(cursor, InterpMode::from_name, "an interpolation mode")?),
         IndexKind::ReductionOp => Index::ReductionOp(word(cursor, Op::from_name, "an operation")?),

@@ -375,6 +375,7 @@ impl Writer<'_> {
             | Index::RangeBase(value)
             | Index::Range(value)
             | Index::DescSet(value)
+            | Index::UcpId(value)
             | Index::ClusterSize(value)
             | Index::AlignMul(value)
             | Index::AlignOffset(value)

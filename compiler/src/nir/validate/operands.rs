@@ -279,6 +279,7 @@ impl Checker<'_, '_, '_> {
                 GlobalAtomicSwap
                     | GlobalAtomicSwapIr3
                     | ImageAtomicSwap
+                    | BindlessImageAtomicSwap
                     | SharedAtomicSwap
                     | SsboAtomicSwap
                     | SsboAtomicSwapIr3
@@ -288,12 +289,12 @@ impl Checker<'_, '_, '_> {
             }
         }
         match intrinsic.op {
-            LoadInput | LoadInterpolatedInput | LoadOutput | ImageLoad | LoadUniform => {
+            LoadInput | LoadInterpolatedInput | LoadOutput | ImageLoad | BindlessImageLoad | LoadUniform => {
                 if let Some(def) = intrinsic.def.filter(|_| indices.dest_type().size != 0) {
                     self.count(at, Quantity::ResultWidth, self.width(def), indices.dest_type().size);
                 }
             }
-            StoreOutput | ImageStore if indices.src_type().size != 0 => {
+            StoreOutput | ImageStore | BindlessImageStore if indices.src_type().size != 0 => {
                 let source = if intrinsic.op == StoreOutput { 0 } else { 3 };
                 let width = self.width(intrinsic.srcs[source]);
                 self.count(at, Quantity::SourceWidth(source), width, indices.src_type().size);

@@ -35,14 +35,16 @@ impl Decoder<'_> {
             I::LoadGlobalIr3 => self.load(intrinsic, AddressSpace::Global),
             I::StoreGlobalIr3 => self.store(intrinsic, AddressSpace::Global),
             I::LoadUboVec4 => self.load(intrinsic, AddressSpace::Ubo),
-            I::ImageLoad => self.load(intrinsic, AddressSpace::Image),
-            I::ImageStore => self.store(intrinsic, AddressSpace::Image),
+            I::ImageLoad | I::BindlessImageLoad => self.load(intrinsic, AddressSpace::Image),
+            I::ImageStore | I::BindlessImageStore => self.store(intrinsic, AddressSpace::Image),
             I::SsboAtomicIr3 | I::SsboAtomicSwapIr3 => self.atomic(intrinsic, AddressSpace::Ssbo),
             I::SharedAtomic | I::SharedAtomicSwap => self.atomic(intrinsic, AddressSpace::Shared),
             I::GlobalAtomicIr3 | I::GlobalAtomicSwapIr3 => self.atomic(intrinsic, AddressSpace::Global),
-            I::ImageAtomic | I::ImageAtomicSwap => self.atomic(intrinsic, AddressSpace::Image),
+            I::ImageAtomic | I::ImageAtomicSwap | I::BindlessImageAtomic | I::BindlessImageAtomicSwap => {
+                self.atomic(intrinsic, AddressSpace::Image)
+            }
             I::GetSsboSize => self.size(intrinsic, AddressSpace::Ssbo),
-            I::ImageSize => self.size(intrinsic, AddressSpace::Image),
+            I::ImageSize | I::BindlessImageSize => self.size(intrinsic, AddressSpace::Image),
             I::BindlessResourceIr3 => self.handle(intrinsic),
             // These change no value.
             I::Barrier | I::Nop | I::PrefetchUboIr3 | I::PrefetchTexIr3 | I::PrefetchSamIr3 | I::PreambleEndIr3 => {
@@ -62,6 +64,13 @@ impl Decoder<'_> {
                 self.push_empty(Op::Kill { condition, demote, origin, empty: 0 });
                 Ok(())
             }
+            I::LoadSamplePosFromId => self.sample_position(intrinsic),
+            I::LoadUserClipPlane => {
+                let plane = u8::try_from(intrinsic.indices.ucp_id()).map_err(|_| "a clip plane of that number")?;
+                self.system(intrinsic, SystemValue::UserClipPlane(plane))
+            }
+            I::LoadFragSizeIr3 => self.of_view(intrinsic, SystemValue::FragSize),
+            I::LoadFragOffsetIr3 => self.of_view(intrinsic, SystemValue::FragOffset),
             I::IsHelperInvocation => {
                 let dst = self.define(result(intrinsic)?);
                 self.input(Input::Helper, dst);
@@ -109,6 +118,12 @@ impl Decoder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A driver parameter of each view.
+    fn of_view(&mut self, intrinsic: &Intrinsic, kind: fn(u8) -> SystemValue) -> Refused<()> {
+        let view = self.function.as_const_scalar(intrinsic.srcs[0]).and_then(|view| u8::try_from(view).ok());
+        self.system(intrinsic, kind(view.ok_or("a view that is not constant")?))
     }
 
     fn load_input(&mut self, intrinsic: &Intrinsic) -> Refused<()> {

@@ -2,9 +2,10 @@
 
 use ir3_compiler::ir3::Type;
 use ir3_compiler::ir3::access::{Slot, TextureKind, TextureShape};
-use ir3_compiler::nir::{BaseType, Def, Tex, TexOp, TexSrcKind};
+use ir3_compiler::nir::{BaseType, Def, Intrinsic, Tex, TexOp, TexSrcKind};
 use smallvec::SmallVec;
 
+use super::intrinsics::result;
 use super::{Decoder, Refused};
 use crate::interp::nir::op::{Number, Op, Operand, Texture};
 
@@ -70,6 +71,29 @@ impl Decoder<'_> {
         let results = (0..components).map(|i| (first_component + i, first + i)).collect();
         let levels = kind == TextureKind::LodQuery;
         self.code.textures.push(Texture { kind, texture, sampler, operands, ty, results, levels });
+        self.push(Op::Texture(self.code.textures.len() as u32 - 1));
+        Ok(())
+    }
+
+    /// The position of a sample in its pixel, by the sample's number.
+    pub(super) fn sample_position(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let sample = self.scalar(intrinsic.srcs[0])?;
+        let operands = [(Slot::Sample, Operand::Row(sample))].into_iter().collect();
+        let none = || Number { base: 0, row: None };
+        let components = self.components(def);
+        let first = self.define(def);
+        let results = (0..components).map(|i| (i, first + i)).collect();
+        let kind = TextureKind::SamplePosition;
+        self.code.textures.push(Texture {
+            kind,
+            texture: none(),
+            sampler: none(),
+            operands,
+            ty: Type::F32,
+            results,
+            levels: false,
+        });
         self.push(Op::Texture(self.code.textures.len() as u32 - 1));
         Ok(())
     }

@@ -133,6 +133,7 @@ guards! {
     Fixpoint "fixpoint" Equivalence "The relation at the loop headers is kept by every segment.";
     LoopNests "loop-nests" Equivalence "Loops are nested alike in both programs, in the order of the blocks.";
     ScratchSize "scratch-size" Memory "A lane has as much scratch memory as in the source.";
+    EventTorn "event-torn" Events "An event of the target is one of the source's in all segments or in none.";
     EventSegments "event-segments" Events "Lanes come to an event in the same segments in both programs.";
     Stores "stores" Memory "Every store of the source is one of the target, and memory is the same at the end.";
     Demoted "demoted" Equivalence "The same lanes are demoted at the end.";
@@ -176,6 +177,10 @@ guards! {
     SharedUniform "shared-uniform" Lanes "A shared register holds what this lane wrote only if all lanes write the same.";
     SharedPath "shared-path" Lanes "A shared register is written for all lanes only if all of them are there.";
     SharedDisagree "shared-disagree" Lanes "A shared register is undefined where lanes write different values.";
+    ScanWidth "scan-width" Lanes "Values that lanes combine are as wide as those of all lanes.";
+    BroadcastWidth "broadcast-width" Lanes "A value that other lanes broadcast is as wide as theirs.";
+    SharedSplit "shared-split" Lanes "Whether some lane writes a shared register is decided for all lanes only by uniform conditions.";
+    SharedSplitMet "shared-split-met" Lanes "Lanes from other segments may write a shared register where this one does not.";
     SharedRead "shared-read" Lanes "A reader has the last write to a shared register only if it was there.";
     LoopEntry "loop-entry" Symbolic "A loop is entered by its header only.";
     LoopBack "loop-back" Lanes "Lanes go back to the header from the last block of a loop only.";

@@ -299,6 +299,15 @@ impl Checker {
             }
         };
         report.times.compile += start.elapsed();
+        // Where the driver's words are is known only now.
+        let beside: Vec<Env>;
+        let mut envs = envs;
+        if let Some(decoded) = beside_driver(&source, &program) {
+            let params = &program.consts.driver_params;
+            beside = envs.iter().map(|env| env.with_driver_words(decoded.launch(), params)).collect();
+            previous = beside.iter().map(|env| decoded.run(env, self.fuel, &mut self.scratch)).collect();
+            envs = &beside;
+        }
         for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
             self.stage = stage;
             let start = ThreadTime::now();
@@ -537,6 +546,15 @@ fn try_compare(
 ) -> Result<Verdict, interp::Unsupported> {
     let mut scratch = Scratch::default();
     let mut outcomes = Vec::with_capacity(envs.len());
+    let beside: Vec<Env>;
+    let mut envs = envs;
+    if let (Snapshot::Nir(shader), Snapshot::Ir3(program)) = (before, after)
+        && let Some(decoded) = beside_driver(shader, program)
+    {
+        let params = &program.consts.driver_params;
+        beside = envs.iter().map(|env| env.with_driver_words(decoded.launch(), params)).collect();
+        envs = &beside;
+    }
     for env in envs {
         outcomes.push(run_snapshot(before, target, env, DEFAULT_FUEL, &mut scratch)?);
     }
@@ -560,6 +578,14 @@ fn try_compare(
             difference,
         }))
     }))
+}
+
+/// The nir program, decoded, if it may load the words that the driver fills for the compiled program.
+fn beside_driver(shader: &nir::Shader, program: &ir3::Program) -> Option<interp::nir::Decoded> {
+    if program.consts.driver_params.is_empty() {
+        return None;
+    }
+    interp::nir::Decoded::new(shader).ok().filter(interp::nir::Decoded::computes_constants)
 }
 
 /// Counts how runs of a source ended, and says why the last one without a meaning has none.

@@ -58,6 +58,8 @@ pub(super) struct Engine<'a> {
     pub(super) paths: Paths,
     /// What went wrong first.
     pub(super) failure: Option<String>,
+    /// The first event of the target that the source does not have, and that nobody sees but by its results.
+    pub(super) missed: Option<String>,
     /// From which address on a lane's own memory is like registers, and why it is not.
     pub(super) own_from: Option<u32>,
     pub(super) lost: Option<&'static str>,
@@ -92,6 +94,7 @@ impl<'a> Engine<'a> {
             obligations: Vec::new(),
             paths: Paths::default(),
             failure: None,
+            missed: None,
             own_from,
             lost: None,
             goals: FxHashMap::default(),
@@ -365,11 +368,18 @@ impl Oracle for Engine<'_> {
             results.push(before);
             return results;
         }
+        if event.kind.version().is_none() {
+            // Nobody sees it but by its results, of which nothing is known.
+            self.partners.miss(event.site);
+        }
         if event.kind != EventKind::OneLane {
             let why = why.map_or_else(String::new, |why| format!(": {why} is not shown to be the same"));
-            self.fail(|| {
-                format!("the source has no `{}` like that of the target (site {}){why}", event.what, event.site)
-            });
+            let what = format!("the source has no `{}` like that of the target (site {}){why}", event.what, event.site);
+            if event.kind.version().is_some() {
+                self.fail(|| what);
+            } else {
+                self.missed.get_or_insert(what);
+            }
         }
         fresh(terms, &event, self.cut, Side::Target)
     }

@@ -3,7 +3,8 @@
 //! Lanes meet in an event, so it does not suffice that it is the same for one lane on one way: an event of the target is *one*
 //! event of the source, on whatever way a lane comes there, and takes part in it under the same condition with the same
 //! operands; and lanes come to the one in exactly the segments in which they come to the other, or some of them would meet
-//! elsewhere ([`Partners`]); and both stand in the same loops, in the order of the blocks. Events that make a version of a memory come in the source's order, all of them.
+//! elsewhere ([`Partners`]). An event that nobody sees but by its results need not be one of the source's: its results are
+//! then unknown, in all segments ([`Partners::torn`]). And both stand in the same loops, in the order of the blocks. Events that make a version of a memory come in the source's order, all of them.
 
 use super::sweep::Side;
 use crate::guards::{Guard, left_out};
@@ -114,6 +115,8 @@ impl Events {
 #[derive(Default)]
 pub struct Partners {
     of: FxHashMap<Site, Site>,
+    /// Events of the target that were none of the source's, in some segment.
+    missed: FxHashSet<Site>,
     /// The segments in which an event happens.
     in_source: FxHashMap<Site, BTreeSet<Cut>>,
     in_target: FxHashMap<Site, BTreeSet<Cut>>,
@@ -164,6 +167,17 @@ impl Partners {
         if let Some(version) = event.kind.version() {
             self.versions.entry((side, event.setting.block, version)).or_default().insert(event.site);
         }
+    }
+
+    /// An event of the target that the source does not have in a segment, and that makes no version. Its results are unknown then.
+    pub fn miss(&mut self, site: Site) {
+        self.missed.insert(site);
+    }
+
+    /// An event of the target that is one of the source's in some segments and none in others. Lanes of both meet there, so what was
+    /// shown of its results for the first does not hold: the others take part with operands that the source's event does not have.
+    pub fn torn(&self) -> Option<Site> {
+        self.missed.iter().copied().filter(|site| self.of.contains_key(site)).min()
     }
 
     /// An event of the target in which other lanes meet than in that of the source, by their sites.

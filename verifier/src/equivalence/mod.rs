@@ -164,7 +164,7 @@ pub fn prove(
             cuts::prove(&Nir::new(source)?, &Nir::new(target)?, false, limits, solver)
         }
         (Decoded::Nir(source), Decoded::Ir3(target)) => {
-            cuts::prove(&Nir::new(source)?, &Ir3::new(target)?, true, limits, solver)
+            cuts::prove(&Nir::new(source)?.beside(target), &Ir3::new(target)?, true, limits, solver)
         }
         (Decoded::Ir3(source), Decoded::Ir3(target)) => {
             cuts::prove(&Ir3::new(source)?, &Ir3::new(target)?, false, limits, solver)

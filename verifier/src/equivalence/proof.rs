@@ -94,6 +94,7 @@ pub(super) fn prove<S: Code, T: Code>(
     for round in 1..=ROUNDS {
         engine.partners.begin();
         engine.failure = None;
+        engine.missed = None;
         engine.counted = 0;
         engine.last = last;
         engine.sweeper.seeker = (last && limits.inputs).then(|| Seeker::new(source.launch()));
@@ -136,8 +137,16 @@ pub(super) fn prove<S: Code, T: Code>(
                 None => engine.meaning_unknown = true,
             }
         }
+        if let Some(site) = engine.partners.torn()
+            && !left_out(Guard::EventTorn)
+        {
+            engine.fail(|| format!("site {site} of the target is an event of the source in some segments only"));
+        }
         return match engine.failure {
-            Some(what) => {
+            Some(mut what) => {
+                if let Some(missed) = engine.missed {
+                    what = format!("{what}; {missed}");
+                }
                 let inputs = engine.sweeper.seeker.map(|seeker| seeker.found).unwrap_or_default();
                 Err(Failure::NotShown { what, inputs })
             }

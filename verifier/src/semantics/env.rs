@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use ir3_compiler::ir3::SystemValue;
+use ir3_compiler::ir3::{DriverParam, SystemValue};
 use ir3_compiler::nir::IntrinsicOp;
 use serde::{Deserialize, Serialize};
 
@@ -137,6 +137,10 @@ pub struct Env {
     /// Words of the constant file, by scalar index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub consts: BTreeMap<u32, u32>,
+    /// Words of the constant file that the driver fills for the compiled program, by scalar index. What is loaded from a computed
+    /// place finds them in nir too: the file is one, and nir does not say where the words that it means end.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub driver: BTreeMap<u32, u32>,
     /// Vertex attributes by `base.component`: one value, or one a lane.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, Vec<u32>>,
@@ -179,6 +183,18 @@ impl Env {
             return word;
         }
         self.fill.unwrap_or_else(|| nice(self.hash(Key::Const, [index.into(), 0, 0])))
+    }
+
+    /// This environment, with the words that the driver fills for a compiled program.
+    #[must_use]
+    pub fn with_driver_words(&self, launch: Launch, params: &[DriverParam]) -> Env {
+        let mut env = self.clone();
+        let mut row = [0; LANES];
+        for param in params {
+            self.system_value(launch, param.value, param.component.into(), &mut row);
+            env.driver.insert(u32::from(param.word) % CONST_WORDS, row[0]);
+        }
+        env
     }
 
     /// A word of a uniform buffer. Uniform buffers have no end.

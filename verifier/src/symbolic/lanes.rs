@@ -3,9 +3,10 @@
 use super::run::Machine;
 use super::world::nonzero;
 use super::{Event, EventKind, Oracle, Setting, Site, Value};
+use crate::guards::{Guard, left_out};
 use crate::semantics::Two;
 use crate::semantics::domain::Domain;
-use crate::terms::{Op, Term, VariableKind};
+use crate::terms::{Op, Term, Terms, VariableKind};
 use smallvec::{SmallVec, smallvec};
 
 /// What an operation across lanes promises of its result.
@@ -73,6 +74,25 @@ pub fn moved<O: Oracle>(
     across(machine, site, what, args, result, bits as u8)
 }
 
+/// A broadcast in clusters: the result is the value of some lane, or what a lane keeps. As for [`moved`], it has zeros above where all
+/// lanes' words have them.
+pub fn broadcast_active<O: Oracle>(
+    machine: &mut Machine<'_, O>,
+    site: Site,
+    cluster: u8,
+    value: Value,
+    kept: Value,
+) -> Value {
+    let bits = if machine.is_met() && !left_out(Guard::BroadcastWidth) {
+        32
+    } else {
+        let zeros = machine.terms.zeros_on_top(value.bits).min(machine.terms.zeros_on_top(kept.bits));
+        32 - zeros.min(31)
+    };
+    let args = [value, kept].map(|value| Value { bits: machine.terms.extract(32, value.bits, 0, bits), ..value });
+    across(machine, site, format!("broadcast active {cluster}"), args.into_iter().collect(), Result::Other, bits as u8)
+}
+
 /// A truth value as an operand: one bit.
 pub fn truth<O: Oracle>(machine: &mut Machine<'_, O>, value: Value) -> Value {
     let bits = nonzero(machine.terms, value.bits);
@@ -103,6 +123,15 @@ pub struct Scan {
     pub part: ScanPart,
 }
 
+/// Returns true if each bit of a term depends on the same bits of its variables only.
+fn is_bitwise(terms: &Terms, term: Term) -> bool {
+    match terms.node(term).op {
+        Op::And | Op::Xor => true,
+        Op::Not => matches!(terms.node(terms.node(term).args[0]).op, Op::And | Op::Xor),
+        _ => false,
+    }
+}
+
 /// A scan. `args` are the value, what to begin with, and what an exclusive scan over clusters has from inside of them.
 pub fn scan<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, scan: &Scan, args: &[Value]) -> Value {
     // What combines is known by what it makes of two values, which also tells how wide they are.
@@ -110,7 +139,16 @@ pub fn scan<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, scan: &Scan, ar
     let (a, b) = (operand("first value"), operand("second value"));
     let combined = (scan.kernel.meaning)(machine.terms, a, b);
     let node = machine.terms.node(combined);
-    let bits = if node.op == Op::Zext { machine.terms.width(node.args[0]) } else { 32 };
+    let (inner, mut bits) =
+        if node.op == Op::Zext { (node.args[0], machine.terms.width(node.args[0])) } else { (combined, 32) };
+    let mut combined = combined;
+    // Bits that are combined one by one are 0 where they are in all lanes' words: a bool is one bit in nir, and half a register.
+    if is_bitwise(machine.terms, inner) && (!machine.is_met() || left_out(Guard::ScanWidth)) {
+        let zeros = args.iter().map(|arg| machine.terms.zeros_on_top(arg.bits)).min().unwrap_or(0);
+        bits = bits.min(32 - zeros.min(31));
+        let low = machine.terms.extract(32, combined, 0, bits);
+        combined = machine.terms.zext(bits, 32, low);
+    }
     let what = format!("scan {combined:?} {:?} of {} in {}", scan.part, scan.step, scan.cluster);
     let args = args
         .iter()

@@ -6,10 +6,12 @@ use super::run::Machine;
 use super::world::{self, Constants, Place, Question, Stored, Target};
 use super::{Code, Oracle, Site, Slot, Unsupported, Value, slot};
 use crate::assumptions::Uses;
+use crate::interp;
 use crate::interp::nir::op::{
     Access, Action, Input, LaneKind, Lanes, Number, Op, Operand, Place as Where, R, ScanResult, Shuffle, Texture,
 };
 use crate::interp::nir::{Decoded, op};
+use crate::semantics::concrete::mask;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::{CONST_WORDS, Launch};
 use crate::semantics::memory::Space;
@@ -129,6 +131,17 @@ impl<'a> Nir<'a> {
         let constants = Constants { stored, ..Constants::default() };
         let fixed = code.code.constants.iter().copied().collect();
         Ok(Self { code, graph, blocks, fixed, constants, none: FxHashSet::default() })
+    }
+}
+
+impl Nir<'_> {
+    /// With the words of the constant file that the driver fills for a compiled program.
+    #[must_use]
+    pub fn beside(mut self, compiled: &interp::ir3::Decoded) -> Self {
+        let params = compiled.driver_params.iter();
+        self.constants.driver =
+            params.map(|param| (u32::from(param.word) % CONST_WORDS, (param.value, param.component.into()))).collect();
+        self
     }
 }
 
@@ -503,14 +516,7 @@ impl Nir<'_> {
             }
             LaneKind::BroadcastActive { cluster, kept } => {
                 let (value, kept) = (machine.read(src), machine.read(kept));
-                lanes::across(
-                    machine,
-                    site,
-                    format!("broadcast active {cluster}"),
-                    smallvec![value, kept],
-                    Of::Other,
-                    32,
-                )
+                lanes::broadcast_active(machine, site, cluster, value, kept)
             }
             LaneKind::Scan(scan) => {
                 let value = machine.read(src);
@@ -530,7 +536,11 @@ impl Nir<'_> {
         }
     }
 
-    /// The row of each element in which the lane may access, with the condition; none where it is known to be none.
+    /// The row of each element in which the lane may access, with the condition; none where it is known to be none. Then whether the index
+    /// is that of an element at all, and whether it is poison.
+    ///
+    /// Where the index is of no element, a load is undefined and a store has no meaning, so which element that would be does not matter.
+    /// The machine finds a register by the low 16 bits of a number of registers; so the condition is about that part of the index.
     fn elements<O: Oracle>(
         &self,
         access: &op::ArrayAccess,
@@ -548,6 +558,8 @@ impl Nir<'_> {
         let index = machine.read(row);
         let poison = index.any_poison(machine.terms);
         let (mut list, mut any) = (SmallVec::new(), never);
+        let bits = 16 - access.stride.max(1).trailing_zeros().min(15);
+        let low = machine.terms.extract(32, index.bits, 0, bits);
         for element in 0..access.length {
             // The index is a word without a sign.
             let Ok(wanted) = u32::try_from(i64::from(element) - access.base) else { continue };
@@ -557,19 +569,25 @@ impl Nir<'_> {
                 continue;
             }
             any = machine.terms.or(1, any, here);
+            // No two elements have the same low bits.
+            let wanted = u64::from(element.wrapping_sub(access.base as u32)) & mask(bits);
+            let wanted = machine.terms.constant(bits, wanted);
+            let here = if access.length <= 1 << bits { machine.terms.eq(bits, low, wanted) } else { here };
             list.push((here, element));
         }
         (list, any, poison)
     }
 
     fn element<O: Oracle>(&self, access: &op::ArrayAccess, word: u32, machine: &mut Machine<'_, O>) -> Value {
-        let (elements, _, poison) = self.elements(access, machine);
+        let (elements, inside, poison) = self.elements(access, machine);
         let mut value = Value::undefined(machine.terms);
         for &(here, element) in elements.iter().rev() {
             let stored = machine.read(access.first + element * access.stride + word);
             value = machine.choose(here, stored, value);
         }
         let own = value.any_poison(machine.terms);
+        let outside = machine.terms.not(1, inside);
+        let poison = machine.terms.or(1, poison, outside);
         Value::new(value.bits, machine.terms.or(1, own, poison))
     }
 

@@ -20,7 +20,7 @@ use crate::terms::Term;
 use smallvec::{SmallVec, smallvec};
 
 /// Something that was written to a shared register.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SharedWrite {
     /// Who writes.
     path: Term,
@@ -29,6 +29,9 @@ pub(super) struct SharedWrite {
     /// Where not all lanes do or none does: whether there is one that does (one bit), and what is written, to which half if not
     /// to the whole.
     others: Option<(Term, Value, Option<bool>)>,
+    /// The conditions of `path` that may differ between the lanes, and all of the others together; where lanes of other
+    /// segments may write too, nothing.
+    split: Option<(SmallVec<[Term; 4]>, Term)>,
     /// It is plain that all who write, write the same.
     alike: bool,
 }
@@ -185,7 +188,7 @@ impl<O: Oracle> Machine<'_, O> {
     /// A shared register holds something that no lane of this segment wrote.
     fn left_by_nobody(&mut self, shared: Slot, value: Value) {
         let never = self.terms.constant(1, 0);
-        let write = SharedWrite { path: never, value, others: None, alike: false };
+        let write = SharedWrite { path: never, value, others: None, split: None, alike: false };
         self.shared.entry(shared).or_default().push(write);
     }
 
@@ -207,6 +210,14 @@ impl<O: Oracle> Machine<'_, O> {
         };
         let together = !met && self.is_uniform(path) || left_out(Guard::SharedPath);
         let mut others = None;
+        let mut split = None;
+        if !together && (!met || left_out(Guard::SharedSplitMet)) {
+            let uniform = |&condition: &Term| self.is_uniform(condition) || left_out(Guard::SharedSplit);
+            let (same, own): (SmallVec<[Term; 4]>, _) = self.terms.conjuncts(path).into_iter().partition(uniform);
+            if !same.is_empty() {
+                split = Some((own, self.terms.conjunction(&same)));
+            }
+        }
         if !alike || !together {
             let event = Event {
                 site,
@@ -233,7 +244,7 @@ impl<O: Oracle> Machine<'_, O> {
             let old = self.read_shared(slot, path);
             value = old.with_half(self.terms, high, value);
         }
-        self.shared.entry(slot).or_default().push(SharedWrite { path, value, others, alike });
+        self.shared.entry(slot).or_default().push(SharedWrite { path, value, others, split, alike });
     }
 
     /// What a shared register holds for lanes on a path.
@@ -244,7 +255,7 @@ impl<O: Oracle> Machine<'_, O> {
         let mut first = writes;
         let mut sure = None;
         while first > 0 && sure.is_none() {
-            let write = self.shared[&slot][first - 1];
+            let write = &self.shared[&slot][first - 1];
             if self.terms.as_constant(write.path) == Some(0) {
                 sure = Some(write.value);
             } else {
@@ -259,8 +270,14 @@ impl<O: Oracle> Machine<'_, O> {
             None => self.oracle.start(self.terms, slot),
         };
         for i in first..writes {
-            let write = self.shared[&slot][i];
+            let write = self.shared[&slot][i].clone();
             if let Some((any, theirs, half)) = write.others {
+                // A reader for whom all holds that may differ between lanes was there if the rest of the path holds, which it
+                // does for all lanes or for none: then it wrote itself, or nobody did.
+                let any = match write.split {
+                    Some((own, same)) if own.iter().all(|condition| here.contains(condition)) => same,
+                    _ => any,
+                };
                 let theirs = half.map_or(theirs, |high| value.with_half(self.terms, high, theirs));
                 value = self.choose(any, theirs, value);
                 // The reader may be one of those who wrote.

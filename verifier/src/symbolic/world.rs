@@ -161,6 +161,9 @@ pub fn nonzero(terms: &mut Terms, word: Term) -> Term {
 pub struct Constants {
     /// Words that hold a system value.
     pub params: FxHashMap<u32, (SystemValue, u32)>,
+    /// Words that the driver fills for the other program, which has this one's file: computed loads may find them. See
+    /// [`Env::driver`](crate::semantics::env::Env::driver).
+    pub driver: FxHashMap<u32, (SystemValue, u32)>,
     /// Words that hold a number.
     pub numbers: FxHashMap<u32, u32>,
     /// The program may store any of these words; all, if it stores at a computed place.
@@ -211,13 +214,18 @@ impl Constants {
         {
             return value;
         }
+        // The file repeats after its end, as `ConstFile::read` has it.
+        let bits = CONST_WORDS.trailing_zeros();
+        let index = machine.terms.extract(32, index, 0, bits);
+        let index = machine.terms.zext(bits, 32, index);
         let mut name = "uniform file".to_owned();
         // What the driver puts there may be the word that is read, so it belongs to the name.
         let plain = machine.terms.as_constant(index).map(|word| word as u32 % CONST_WORDS);
         let plain = plain.is_some_and(|word| !self.params.contains_key(&word) && !self.numbers.contains_key(&word));
-        let own = !self.params.is_empty() || !self.numbers.is_empty();
+        let params = if self.params.is_empty() { &self.driver } else { &self.params };
+        let own = !params.is_empty() || !self.numbers.is_empty();
         if own && !plain {
-            let mut own: Vec<String> = self.params.iter().map(|(word, value)| format!("{word}:{value:?}")).collect();
+            let mut own: Vec<String> = params.iter().map(|(word, value)| format!("{word}:{value:?}")).collect();
             own.extend(self.numbers.iter().map(|(word, value)| format!("{word}={value:#x}")));
             own.sort_unstable();
             let _ = write!(name, " with {}", own.join(" "));

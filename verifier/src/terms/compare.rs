@@ -206,7 +206,7 @@ impl Terms {
     }
 
     /// How many bits on top are 0 by the form of a term.
-    pub(super) fn zeros_on_top(&self, t: Term) -> u32 {
+    pub fn zeros_on_top(&self, t: Term) -> u32 {
         match self.op(t) {
             Op::Zext => self.width(t) - self.width(self.arg(t, 0)),
             Op::Constant(bits) => (bits.leading_zeros() + self.width(t) - 64).min(self.width(t) - 1),

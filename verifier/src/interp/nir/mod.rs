@@ -44,6 +44,16 @@ impl Decoded {
         decode::decode(shader)
     }
 
+    /// Returns true if it loads words of the constant file from computed places.
+    pub fn computes_constants(&self) -> bool {
+        self.code.inputs.iter().any(|input| matches!(input, op::Input::Const { offset: Some(_), .. }))
+    }
+
+    /// What an environment depends on.
+    pub fn launch(&self) -> Launch {
+        self.launch
+    }
+
     /// Runs it once, for at most so many instructions.
     pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
         run::run(self, env, fuel, scratch)

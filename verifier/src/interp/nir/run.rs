@@ -8,7 +8,7 @@ use super::op::{Adapt, ArrayAccess, Code, Input, List, Op, R, UNDEFINED};
 use super::watch::{View, Watch};
 use crate::interp::{ConstFile, End, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::concrete::Concrete;
-use crate::semantics::env::{Env, Launch, lanes};
+use crate::semantics::env::{CONST_WORDS, Env, Launch, lanes};
 use crate::semantics::memory::Memory;
 use crate::semantics::{ALL_LANES, LANES, Row, Select, float, splat};
 
@@ -381,7 +381,10 @@ impl Wave<'_> {
                         poison = self.poison[offset as usize];
                         for lane in lanes(self.active & !poison) {
                             let word = word.wrapping_add(self.rows[offset as usize][lane]);
-                            let (value, bad) = self.consts.read(self.env, word);
+                            let (value, bad) = match self.env.driver.get(&(word % CONST_WORDS)) {
+                                Some(&value) => (value, false),
+                                None => self.consts.read(self.env, word),
+                            };
                             row[lane] = value & narrow;
                             poison |= u64::from(bad) << lane;
                         }

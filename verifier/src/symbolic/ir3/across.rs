@@ -69,8 +69,7 @@ impl Ir3<'_> {
             }
             Op::BroadcastActive { cluster, src, default, dst } => {
                 let (value, kept) = (self.read(src, machine), self.read(default, machine));
-                let what = format!("broadcast active {cluster}");
-                (lanes::across(machine, site, what, smallvec![value, kept], Of::Other, 32), *dst)
+                (lanes::broadcast_active(machine, site, *cluster, value, kept), *dst)
             }
             Op::QuadShuffle { lane, flip, src, dst } => {
                 let value = self.read(src, machine);

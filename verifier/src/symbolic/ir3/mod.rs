@@ -136,6 +136,7 @@ impl<'a> Ir3<'a> {
                 .map(|param| (param.word.into(), (param.value, param.component.into())))
                 .collect(),
             numbers: code.driver_immediates.iter().map(|&(word, bits)| (word.into(), bits)).collect(),
+            driver: FxHashMap::default(),
             stored: stored_words(code, &stores),
         };
         Ok(Self {

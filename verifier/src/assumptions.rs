@@ -27,12 +27,20 @@ pub const ARRAY_BOUNDS: &str = "array-bounds";
 /// There is an input on which the program before has a meaning: the solver did not find out in time.
 pub const SOURCE_DEFINED: &str = "source-defined";
 
+/// Of the stage, which at least one of the texts does not say, both programs have the same.
+pub const STAGE: &str = "header:stage";
+
+/// The workgroup size, which at least one of the texts does not say, is 64 × 1 × 1.
+pub const WORKGROUP_SIZE: &str = "header:workgroup-size";
+
+/// Attributes that Mesa's text does not print are the same in both programs at the same instruction.
+pub const UNPRINTED: &str = "unprinted-attributes";
+
 /// The names of all that a proof may take for granted.
 pub fn all() -> impl Iterator<Item = &'static str> {
     let lemmas = crate::lemmas::ALL.iter().map(|lemma| lemma.name);
-    [FLOATS, DENORMALS, TEXTURES, ONE_WAVE, BLOCK_ORDER, OWN_SCRATCH, ARRAY_BOUNDS, SOURCE_DEFINED]
-        .into_iter()
-        .chain(lemmas)
+    let of_model = [FLOATS, DENORMALS, TEXTURES, ONE_WAVE, BLOCK_ORDER, OWN_SCRATCH, ARRAY_BOUNDS, SOURCE_DEFINED];
+    of_model.into_iter().chain([STAGE, WORKGROUP_SIZE, UNPRINTED]).chain(lemmas)
 }
 
 /// The assumption of this name; `None` if a proof can make no such one.

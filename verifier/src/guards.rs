@@ -131,6 +131,7 @@ guards! {
     OrderArrays "order-arrays" Order "Accesses to an array keep their order with its writes.";
     Exits "exits" Equivalence "Both programs leave a segment by the same exits under the same conditions.";
     Fixpoint "fixpoint" Equivalence "The relation at the loop headers is kept by every segment.";
+    Header "header" Equivalence "The headers say the same: stage, workgroup size, memory, buffers, inputs and outputs.";
     LoopNests "loop-nests" Equivalence "Loops are nested alike in both programs, in the order of the blocks.";
     ScratchSize "scratch-size" Memory "A lane has as much scratch memory as in the source.";
     EventTorn "event-torn" Events "An event of the target is one of the source's in all segments or in none.";

@@ -6,6 +6,7 @@ pub mod contents;
 pub mod equivalence;
 pub mod generate;
 pub mod guards;
+pub mod header;
 pub mod interp;
 pub mod lemmas;
 pub mod mesa;

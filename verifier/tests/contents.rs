@@ -4,9 +4,9 @@
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
-    AddressSpace, ArrayAccess, ArrayData, Attrs, Block, BlockData, Builder, Condition, Dst, Instr, InstrData,
-    MemoryAttrs, Mods, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Round, Src, SrcOperand, Type,
-    Value, WriteMask,
+    AddressSpace, ArrayAccess, ArrayData, Attrs, Block, BlockData, Builder, Condition, Dst, InputKind, Instr,
+    InstrData, MemoryAttrs, Mods, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Round, ShaderStage,
+    Src, SrcOperand, Type, Value, WriteMask,
 };
 use ir3_compiler::pipeline::{self, Change, Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
@@ -47,13 +47,14 @@ fn random_programs_are_proved() {
 
 /// What the source computes, in SSA form; two blocks that meet in a phi where `branches`.
 fn source(branches: bool) -> Program {
-    let mut program = Program::default();
+    let mut program = Program { stage: Some(ShaderStage::Vertex), ..Program::default() };
     let blocks: Vec<Block> =
         (0..if branches { 4 } else { 1 }).map(|_| program.blocks.push(BlockData::default())).collect();
     program.layout.extend(&blocks);
     let mut b = Builder::new(&mut program, blocks[0]);
-    let x = b.define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None));
-    let y = b.define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None));
+    let attribute = |base| Attrs::Input(Some(InputKind::Attribute { base, component: 0 }));
+    let x = b.define(Opcode::Input, RegClass::FULL, 1, &[], attribute(0));
+    let y = b.define(Opcode::Input, RegClass::FULL, 1, &[], attribute(1));
     let (x, y) = (b.src(x), b.src(y));
     let seven = b.convert(Type::U32, Type::U32, RegClass::FULL, Src::immediate(7, false));
     let sum = b.alu(Opcode::AddU, RegClass::FULL, &[x, b.src(seven)]);
@@ -165,8 +166,8 @@ fn put_access(program: &mut Program, at: usize, opcode: Opcode, register: u16, c
         data.dsts.push(Dst::new(Place::Reg(PhysReg(register)), RegClass::FULL, mask));
         data.srcs.push(Src::immediate(address as u32, false));
     }
-    data.attrs =
-        Attrs::Memory(MemoryAttrs { offset: address, space: Some(AddressSpace::Scratch), ..Default::default() });
+    let (ty, space) = (Some(Type::U32), Some(AddressSpace::Scratch));
+    data.attrs = Attrs::Memory(MemoryAttrs { ty, offset: address, space, ..Default::default() });
     let instr = program.instrs.push(data);
     let block = program.layout[0];
     program.blocks[block].instrs.insert(at, instr);

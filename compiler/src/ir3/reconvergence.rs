@@ -154,11 +154,15 @@ fn steps_over(steps: &[u32], block: u32) -> bool {
     steps.is_empty() || steps.iter().any(|&to| to > block)
 }
 
+/// Where lanes wait, those that predication puts to sleep aside: an instruction wakes them, not a block.
+pub fn points(program: &Program) -> Waiting {
+    Waiting::new(program, |block| may_diverge(program, block) && !is_predicated(program, block))
+}
+
 /// Gives a program its physical edges, and marks its reconvergence points. What it had of both is forgotten.
 pub fn run(program: &mut Program) {
     let waiting = Waiting::new(program, |block| may_diverge(program, block));
-    // Lanes that sleep are woken by an instruction, not by coming to a block.
-    let points = Waiting::new(program, |block| may_diverge(program, block) && !is_predicated(program, block)).points;
+    let points = points(program).points;
     for position in 0..program.layout.len() {
         let data = &mut program.blocks[program.layout[position]];
         data.physical_successors.clear();

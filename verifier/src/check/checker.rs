@@ -1,6 +1,7 @@
 //! The interpreter engine on one compilation.
 
 use super::{Unknown, Verdict, rules};
+use crate::header::{self, Header, HeaderDifference, Side};
 use crate::interp::{self, Compared, Difference, End, Outcome, Scratch};
 use crate::panics::{Panicked, catch};
 use crate::semantics::env::Env;
@@ -255,6 +256,7 @@ impl Checker {
         report.times.run += start.elapsed();
 
         let options = self.options;
+        let mut header = Header::of(Side::Nir(shader));
         let mut source = Cow::Borrowed(shader);
         for stage in Stage::NIR.into_iter().filter(|&stage| options.runs(stage)) {
             self.stage = stage;
@@ -267,18 +269,19 @@ impl Checker {
                 continue;
             }
             let start = ThreadTime::now();
-            let verdict = match interp::nir::Decoded::new(&source) {
-                Ok(decoded) => {
+            let verdict = match (changed(&mut header, Side::Nir(&source)), interp::nir::Decoded::new(&source)) {
+                (Some(difference), _) => Err((0, difference)),
+                (None, Ok(decoded)) => {
                     compare_runs(envs, &mut previous, &vacuous, |env, fuel| decoded.run(env, fuel, &mut self.scratch))
                 }
-                Err(error) => Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string()))),
+                (None, Err(error)) => Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string()))),
             };
             let verdict = verdict.unwrap_or_else(|(env, difference)| {
                 Verdict::Refuted(Box::new(Refutation {
                     stage: stage.name(),
                     before: Snapshot::Nir(Box::new(before.into_owned())),
                     after: Snapshot::Nir(Box::new(source.clone().into_owned())),
-                    env: envs[env].clone(),
+                    env: envs.get(env).cloned().unwrap_or_default(),
                     difference,
                 }))
             });
@@ -332,13 +335,17 @@ impl Checker {
                 plant(stage, &mut program);
             }
             let start = ThreadTime::now();
-            let verdict = match self.compare(&program, envs, &mut previous, &vacuous) {
+            let compared = match changed(&mut header, Side::Ir3(&program)) {
+                Some(difference) => Err((0, difference)),
+                None => self.compare(&program, envs, &mut previous, &vacuous),
+            };
+            let verdict = match compared {
                 Ok(verdict) => verdict,
                 Err((env, difference)) => Verdict::Refuted(Box::new(Refutation {
                     stage: stage.name(),
                     before: self.before(shader, stage, plant.take()),
                     after: Snapshot::Ir3(Box::new(program.clone())),
-                    env: envs[env].clone(),
+                    env: envs.get(env).cloned().unwrap_or_default(),
                     difference,
                 })),
             };
@@ -368,7 +375,8 @@ impl Checker {
         mut plant: Option<Plant<'_>>,
     ) -> bool {
         let options = self.options;
-        if at < Stage::Select {
+        // Headers are compared before anything is run, which is no work to be saved.
+        if at < Stage::Select || like(&Difference::Header(HeaderDifference::default())) {
             return true;
         }
         let shader = self.rewritten(shader, Stage::Select);
@@ -527,9 +535,24 @@ pub fn run_snapshot(
     })
 }
 
-/// Compares two programs of any languages on the given environments.
+/// The difference between the header of the program before and that of the program after, which takes its place.
+fn changed(header: &mut Header, after: Side<'_>) -> Option<Difference> {
+    let after = Header::of(after);
+    let difference = header.difference(&after);
+    *header = after;
+    difference.map(Difference::Header)
+}
+
+/// Compares two programs of any languages: their headers, and what they do on the given environments.
 pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, envs: &[Env]) -> (Verdict, Duration) {
     let start = ThreadTime::now();
+    if let Some(difference) = header::difference(before.into(), after.into()) {
+        let env = envs.first().cloned().unwrap_or_default();
+        let (before, after) = (before.clone(), after.clone());
+        let difference = Difference::Header(difference);
+        let refutation = Refutation { stage: "check", before, after, env, difference };
+        return (Verdict::Refuted(Box::new(refutation)), start.elapsed());
+    }
     let verdict = try_compare(before, after, target, envs)
         .unwrap_or_else(|error| Verdict::Unknown(Unknown::Unsupported(error.to_string())));
     (verdict, start.elapsed())

@@ -6,6 +6,7 @@ use super::failure::{Failure, Mismatch};
 use super::location::{Locations, Piece, Problem};
 use super::walk::Walk;
 use crate::guards::{Guard, left_out};
+use crate::header::is_unprinted;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use ir3_compiler::ir3::{
@@ -36,6 +37,13 @@ impl Walk<'_> {
     pub(super) fn operation(&mut self, source: Instr, target: Instr) -> Result<(), Failure> {
         let (s, t) = (&self.source.program.instrs[source], &self.target.program.instrs[target]);
         self.same_shape(s, t)?;
+        // What a text does not print is unknown, and the same only where it is the same instruction.
+        let [from, to] = [self.source.program.serials[source], self.target.program.serials[target]];
+        if from != to && (is_unprinted(s) || is_unprinted(t)) && !left_out(Guard::ContentsAttributes) {
+            let name = s.opcode.name();
+            let what = format!("`{name}` {to:04} stands for {from:04}, and the texts do not print its attributes");
+            return Err(Failure::Changed { site: self.site(), what });
+        }
         self.here.forget_lane();
         let mut fine = Ok(());
         for slot in 0..s.srcs.len() {

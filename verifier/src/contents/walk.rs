@@ -11,6 +11,7 @@ use super::survey::Survey;
 use super::wave::Wave;
 use crate::assumptions;
 use crate::guards::{Guard, left_out};
+use crate::header;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
 use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
@@ -94,7 +95,7 @@ impl<'a> Walk<'a> {
             dominators: Dominators::new(source, EdgeKind::Logical),
             places,
             own_scratch: s_survey.own_scratch,
-            assumptions: assumptions(source, &s_survey),
+            assumptions: assumptions(source, target, &s_survey),
             live: [
                 LiveIn::new(source, s_survey.uses, &waves[0].comes_from),
                 LiveIn::new(target, t_survey.uses, &waves[1].comes_from),
@@ -167,14 +168,17 @@ impl<'a> Walk<'a> {
         let mut edges = Edges::new();
         edges.resize(source.blocks.len());
         let wrong = |what: &str| Failure::Changed { site: Site { block: 0, instr: None }, what: what.to_owned() };
-        let of_program = |program: &Program| {
-            let Program { stage, workgroup_size, shared_size, outputs, consts, .. } = program;
-            (*stage, *workgroup_size, *shared_size, outputs.clone(), consts.clone())
-        };
-        if (of_program(source) != of_program(target) || source.scratch_size > target.scratch_size)
+        if let Some(difference) = header::difference(header::Side::Ir3(source), header::Side::Ir3(target))
             && !left_out(Guard::ContentsHeader)
         {
-            return Err(wrong("what is said of the whole program is something else"));
+            return Err(wrong(&difference.to_string()));
+        }
+        // Outputs and words of the constant file are told by their numbers here.
+        let numbered = |program: &'a Program| (&program.outputs, &program.consts);
+        if (numbered(source) != numbered(target) || source.scratch_size > target.scratch_size)
+            && !left_out(Guard::ContentsHeader)
+        {
+            return Err(wrong("the outputs, the constant file or the scratch memory is laid out otherwise"));
         }
         // Lanes that wait for each other do so by the order of blocks.
         let common = |program: &'a Program| program.layout.iter().filter(|&&block| self.is_common(block));
@@ -437,9 +441,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What is taken for granted of the source.
-fn assumptions(program: &Program, survey: &Survey) -> Vec<&'static str> {
-    let mut all = Vec::new();
+/// What is taken for granted: of the source, and where the texts say nothing.
+fn assumptions(program: &Program, target: &Program, survey: &Survey) -> Vec<&'static str> {
+    // Nothing is computed here, so a size that neither says may be any.
+    let neither = program.workgroup_size.is_none() && target.workgroup_size.is_none();
+    let mut all = header::unsaid(header::Side::Ir3(program), header::Side::Ir3(target));
+    all.retain(|&name| name != assumptions::WORKGROUP_SIZE || !neither);
     if program.scratch_size > survey.own_scratch && survey.any_scratch {
         all.push(assumptions::OWN_SCRATCH);
     }

@@ -33,6 +33,8 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+use crate::guards::{Guard, left_out};
+use crate::header;
 use crate::interp;
 use crate::semantics::env::Env;
 use crate::solver::{Budget, Solver};
@@ -152,6 +154,25 @@ impl Decoded {
 /// # Errors
 /// Why it was not shown.
 pub fn prove(
+    source: Program<'_>,
+    target: Program<'_>,
+    machine: &Target,
+    limits: &Limits,
+    solver: &mut dyn Solver,
+) -> Result<Proof, Failure> {
+    if let Some(difference) = header::difference(source.into(), target.into())
+        && !left_out(Guard::Header)
+    {
+        return Err(Failure::not_shown(difference.to_string()));
+    }
+    let unsaid = header::unsaid(source.into(), target.into());
+    let mut proof = prove_code(source, target, machine, limits, solver)?;
+    proof.assumptions.extend(unsaid);
+    Ok(proof)
+}
+
+/// The same of two programs whose headers say the same.
+fn prove_code(
     source: Program<'_>,
     target: Program<'_>,
     machine: &Target,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::header::HeaderDifference;
 use crate::semantics::env::{Env, lanes};
 use crate::semantics::memory::{Space, WrittenWord};
 use crate::semantics::{ALL_LANES, Binding, Row};
@@ -222,6 +223,8 @@ pub enum Difference {
         /// Instructions that the target executed before it was given up.
         actual: u64,
     },
+    /// The programs say different things of themselves, whatever they do.
+    Header(HeaderDifference),
 }
 
 impl fmt::Display for Difference {
@@ -257,6 +260,7 @@ impl fmt::Display for Difference {
                     "the target does not end: the source did after {expected} instructions, the target not after {actual}"
                 )
             }
+            Difference::Header(difference) => difference.fmt(f),
         }
     }
 }

@@ -30,6 +30,8 @@ pub enum DifferenceKind {
     Undefined,
     /// The target does not end.
     Endless,
+    /// The headers differ.
+    Header,
 }
 
 impl DifferenceKind {
@@ -41,11 +43,12 @@ impl DifferenceKind {
             Difference::Killed { .. } => Self::Killed,
             Difference::Undefined { .. } => Self::Undefined,
             Difference::Endless { .. } => Self::Endless,
+            Difference::Header(_) => Self::Header,
         }
     }
 
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Output, Self::Memory, Self::Killed, Self::Undefined, Self::Endless];
+    pub const ALL: [Self; 6] = [Self::Output, Self::Memory, Self::Killed, Self::Undefined, Self::Endless, Self::Header];
 
     /// The kind of a name as [`DifferenceKind::name`] gives it.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -60,6 +63,7 @@ impl DifferenceKind {
             Self::Killed => "killed lanes",
             Self::Undefined => "undefined",
             Self::Endless => "endless",
+            Self::Header => "header",
         }
     }
 }

@@ -6,7 +6,8 @@ use crate::ir3::{
     AddressSpace, Attrs, DriverParam, InputKind, InstrData, InstrFlags, MemoryAttrs, Opcode, Output, PhysReg, Program,
     ShaderStage, SystemValue, TextureAttrs, Type,
 };
-use std::fmt::Write;
+use smallvec::SmallVec;
+use std::fmt::{Display, Write};
 
 const SPACES: [(AddressSpace, &str); 7] = [
     (AddressSpace::Ssbo, "ssbo"),
@@ -184,8 +185,18 @@ fn constant(value: &mut Cursor) -> Parsed<u16> {
 /// Reads the comment behind an instruction, the cursor being behind its `// {`.
 pub(super) fn read_instr_comment(cursor: &mut Cursor, instr: &mut InstrData) -> Parsed<Remarks> {
     let mut remarks = Remarks::default();
+    // What the line has said by now.
+    let said = instr.attrs.clone();
+    let mut keys: SmallVec<[&str; 6]> = SmallVec::new();
     entries(cursor, |key, key_at, mut value, at| {
+        if keys.contains(&key) {
+            return fail(key_at, format!("an attribute that was not given before, as {key} was"));
+        }
+        keys.push(key);
         let read = instr_entry(key, &mut value, instr, &mut remarks);
+        if let Some(other) = contradiction(&said, &instr.attrs) {
+            return fail(at, format!("{other}, as the line says"));
+        }
         match read {
             Ok(true) if value.at_end() => Ok(()),
             Ok(false) => fail(key_at, format!("an attribute of {}, not {key}", instr.opcode)),
@@ -197,6 +208,25 @@ pub(super) fn read_instr_comment(cursor: &mut Cursor, instr: &mut InstrData) -> 
         }
     })?;
     Ok(remarks)
+}
+
+/// What a line has said of an attribute before its comment said something else.
+fn contradiction(line: &Attrs, comment: &Attrs) -> Option<String> {
+    fn other<T: PartialEq + Copy + Display>(line: Option<T>, comment: Option<T>) -> Option<String> {
+        line.filter(|_| line != comment).map(|said| said.to_string())
+    }
+    match (line, comment) {
+        (Attrs::Memory(line), Attrs::Memory(comment)) => other(line.base, comment.base)
+            .or_else(|| other(line.components, comment.components))
+            .or_else(|| other(Some(line.offset).filter(|&offset| offset != 0), Some(comment.offset))),
+        (Attrs::Texture(line), Attrs::Texture(comment)) => other(line.base, comment.base)
+            .or_else(|| other(line.sampler, comment.sampler))
+            .or_else(|| other(line.texture, comment.texture))
+            .or_else(|| other(line.input_offset, comment.input_offset))
+            .or_else(|| other(line.cluster, comment.cluster))
+            .or_else(|| other(line.ty.map(Type::name), comment.ty.map(Type::name))),
+        _ => None,
+    }
 }
 
 /// Takes one entry; false where the instruction has no such attribute.
@@ -287,11 +317,11 @@ impl Entries<'_> {
         self.out
     }
 
-    fn number(&mut self, key: &str, value: impl std::fmt::Display) {
+    fn number(&mut self, key: &str, value: impl Display) {
         let _ = write!(self.key(key), "={value}");
     }
 
-    fn optional(&mut self, key: &str, value: Option<impl std::fmt::Display>) {
+    fn optional(&mut self, key: &str, value: Option<impl Display>) {
         if let Some(value) = value {
             self.number(key, value);
         }
@@ -402,6 +432,16 @@ pub(super) fn read_program_comment(cursor: &mut Cursor, program: &mut Program) -
 }
 
 fn program_entry(key: &str, value: &mut Cursor, program: &mut Program) -> Parsed<()> {
+    let is_said = match key {
+        "stage" => program.stage.is_some(),
+        "workgroup" => program.workgroup_size.is_some(),
+        "scratch" => program.scratch_size != 0,
+        "shared" => program.shared_size != 0,
+        _ => false,
+    };
+    if is_said {
+        return fail(0, format!("the {key} once"));
+    }
     match key {
         "stage" => match named(&STAGES, value.until(&[])) {
             Some(stage) => program.stage = Some(stage),
@@ -430,16 +470,29 @@ fn program_entry(key: &str, value: &mut Cursor, program: &mut Program) -> Parsed
             let Some(system) = system_value(value.until(&['.'])) else { return fail(at, "a system value") };
             value.expect(".")?;
             let component = value.component()? as u8;
+            if is_placed(program, word) {
+                return fail(0, "a word of the constant file that holds nothing else");
+            }
             program.consts.driver_params.push(DriverParam { word, value: system, component });
         }
         "immediate" => {
             let word = constant(value)?;
             value.expect(":")?;
+            if is_placed(program, word) {
+                return fail(0, "a word of the constant file that holds nothing else");
+            }
             program.consts.immediates.push((word, value.hex("32 bits in hexadecimal")?));
         }
         _ => return fail(0, "an attribute of a program"),
     }
     Ok(())
+}
+
+/// Returns true if the text has said by now what a word of the constant file holds.
+fn is_placed(program: &Program, word: u16) -> bool {
+    let consts = &program.consts;
+    consts.driver_params.iter().any(|param| param.word == word)
+        || consts.immediates.iter().any(|&(other, _)| other == word)
 }
 
 /// Writes what is known of the whole program, a comment a line.

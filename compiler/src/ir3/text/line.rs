@@ -5,7 +5,7 @@ use super::cursor::{Cursor, Parsed, fail};
 use super::mnemonic::{Mnemonic, ROUNDS, prints_texture, take_type};
 use super::operand::{RawOperand, SsaName, What, ssa_name};
 use crate::ir3::legality::{flut_bits, takes_flut_immediates};
-use crate::ir3::{Attrs, Category, InstrData, InstrFlags, Opcode, RegFile};
+use crate::ir3::{Attrs, Category, InstrData, InstrFlags, Opcode, RegFile, WriteMask};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -22,8 +22,8 @@ pub(super) struct RawInstr {
     pub link: RawLink,
     /// Which array operands are relative to `a0.x` (bit by operand, destinations first).
     pub relative: u32,
-    /// A texture instruction that writes nothing: a prefetch of descriptors.
-    no_components: bool,
+    /// The components that a texture instruction says it writes, and their place. None: a prefetch of descriptors.
+    components: Option<(WriteMask, usize)>,
 }
 
 /// Repeat group, by serial number and its place.
@@ -97,7 +97,7 @@ impl RawInstr {
             false_deps: SmallVec::new(),
             link: RawLink::None,
             relative: 0,
-            no_components: false,
+            components: None,
         };
         if prints_texture(raw.data.opcode) {
             raw.texture_type(cursor)?;
@@ -136,7 +136,7 @@ impl RawInstr {
         Ok(raw)
     }
 
-    /// ` (f32)(xyz)`: the result's type. The components stand in the destination as well.
+    /// ` (f32)(xyz)`: the result's type and components.
     fn texture_type(&mut self, cursor: &mut Cursor) -> Parsed<()> {
         let mut ahead = cursor.clone();
         ahead.skip_spaces();
@@ -151,10 +151,11 @@ impl RawInstr {
         ahead.expect(")(")?;
         let at = ahead.pos();
         let components = ahead.until(&[')']);
-        if !components.bytes().all(|b| b"xyzw".contains(&b)) {
+        let place = |letter: u8| b"xyzw".iter().position(|&known| known == letter);
+        let Some(mask) = components.bytes().map(place).try_fold(0, |mask, at| Some(mask | 1 << at?)) else {
             return fail(at, "components");
-        }
-        self.no_components = components.is_empty();
+        };
+        self.components = Some((WriteMask(mask), at));
         ahead.expect(")")?;
         if let Attrs::Texture(texture) = &mut self.data.attrs {
             texture.ty = Some(ty);
@@ -263,7 +264,13 @@ impl RawInstr {
             return fail(end, format!("as many operands as {opcode} has"));
         };
         let foreign = |operand: &RawOperand| matches!(operand.what, What::Value(name, _) if name.serial != self.serial);
-        if self.no_components || prints_texture(opcode) && operands.first().is_some_and(foreign) {
+        if self.components.is_some_and(|(mask, _)| mask.0 == 0)
+            || prints_texture(opcode) && operands.first().is_some_and(foreign)
+        {
+            dsts = 0;
+        }
+        // So is a sample of one operand, which Mesa prints with the components that it would have written.
+        if opcode == Opcode::Sam && operands.len() == 1 {
             dsts = 0;
         }
         if dsts > operands.len() {
@@ -287,6 +294,12 @@ impl RawInstr {
                 return fail(operand.at, "a register to write");
             }
             self.dsts.push(operand);
+        }
+        // The components stand in the destination as well.
+        if let (Some((said, at)), Some(dst)) = (self.components, self.dsts.first())
+            && said != dst.mask
+        {
+            return fail(at, format!("the components of the destination, whose mask is {:#x}", dst.mask.0));
         }
         let operands = self.dsts.iter().chain(&self.srcs);
         self.relative = remarks.relative.unwrap_or_else(|| {

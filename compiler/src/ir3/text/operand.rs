@@ -129,7 +129,8 @@ impl What {
         }
         if cursor.eat("imm[") {
             // The same bits as a float, as an integer, and in hexadecimal; the float is rounded.
-            cursor.until(&[',', ']']);
+            let float_at = cursor.pos();
+            let float = cursor.until(&[',', ']']);
             cursor.expect(",")?;
             let at = cursor.pos();
             let decimal: i64 = cursor.signed("a decimal number")?;
@@ -138,6 +139,9 @@ impl What {
             cursor.expect("]")?;
             if decimal as u32 != bits {
                 return fail(at, format!("{}, as in hexadecimal", bits as i32));
+            }
+            if !rounds_to(float, bits) {
+                return fail(float_at, format!("{:.6}, as in hexadecimal", f32::from_bits(bits)));
             }
             if half {
                 bits &= 0xffff;
@@ -180,6 +184,16 @@ impl What {
             Self::Reg(reg) => Some(reg),
             _ => None,
         }
+    }
+}
+
+/// Returns true if a float in decimals, six places behind the point, is the one with these bits.
+fn rounds_to(text: &str, bits: u32) -> bool {
+    let value = f64::from(f32::from_bits(bits));
+    match text.trim_start_matches('-') {
+        "nan" => value.is_nan(),
+        "inf" => value.is_infinite() && value.is_sign_negative() == text.starts_with('-'),
+        _ => text.parse::<f64>().is_ok_and(|said| (said - value).abs() <= 1e-6 + value.abs() * 1e-6),
     }
 }
 

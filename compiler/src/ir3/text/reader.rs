@@ -220,6 +220,9 @@ impl Reader {
         }
         self.program.serials[instr] = raw.serial;
         let dsts = raw.dsts.len();
+        for operand in raw.dsts.iter().chain(&raw.srcs) {
+            self.check_array(operand)?;
+        }
         for (i, operand) in raw.dsts.iter().enumerate() {
             let relative = raw.relative >> i.min(31) & 1 != 0;
             let dst = self.dst(instr, i, operand, raw.serial, relative)?;
@@ -307,9 +310,21 @@ impl Reader {
             .arrays
             .entry(raw.id)
             .or_insert_with(|| program.arrays.push(ArrayData { id: raw.id, class, length: raw.size, base: None }));
-        let data = &mut self.program.arrays[array];
-        data.length = data.length.max(raw.size);
         array
+    }
+
+    /// An array is said with its length and class wherever it is accessed.
+    fn check_array(&self, operand: &RawOperand) -> Parsed<()> {
+        let What::Array(_, raw) = &operand.what else { return Ok(()) };
+        let Some(&array) = self.arrays.get(&raw.id) else { return Ok(()) };
+        let data = &self.program.arrays[array];
+        if data.length != raw.size {
+            return fail(operand.at, format!("an array of {} elements, as elsewhere", data.length));
+        }
+        if data.class != operand.class {
+            return fail(operand.at, "an array in the file and of the width that it has elsewhere");
+        }
+        Ok(())
     }
 
     fn finish(mut self, text: &str) -> Located<Program> {

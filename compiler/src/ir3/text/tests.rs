@@ -61,7 +61,7 @@ fn operands() {
     assert!(add.srcs[0].flags.contains(OperandFlags::FIRST_KILL | OperandFlags::KILL | OperandFlags::R));
     assert_eq!((add.srcs[1].operand, add.srcs[1].class), (SrcOperand::ConstRelative(-3), RegClass::HALF));
     assert_eq!(add.srcs[2].class, RegClass::ADDRESS);
-    let and = one("and.b shr49.z, (neg)shr48.x, himm[nan,65535,0xffff]");
+    let and = one("and.b shr49.z, (neg)shr48.x, himm[0.000000,65535,0xffff]");
     assert_eq!((and.dsts[0].class, and.srcs[0].mods), (RegClass::SHARED_HALF, Mods::NOT));
     assert_eq!(and.srcs[1].operand, SrcOperand::Immediate(0xffff));
     let br = one("brao !pp0.x, pp0.w");
@@ -172,6 +172,24 @@ fn errors_point_at_the_place() {
         ("block1 {\n\t0001:0000:000: \tmov.u32u32 r0.x, r1.x // {space=ssbo}\n}", 2, 44, "an attribute of mov"),
         ("block1 {\n\t0001:0000:000: \tldl r0.x, r1.x // {space=moon}\n}", 2, 43, "an address space"),
         ("// {stage=kitchen}\nblock1 {\n}", 1, 11, "a shader stage"),
+        ("// {stage=compute}\n// {stage=fragment}\nblock1 {\n}", 2, 11, "the stage once"),
+        ("// {workgroup=1x1x1}\n// {workgroup=2x1x1}\nblock1 {\n}", 2, 15, "the workgroup once"),
+        ("// {immediate=c1.x:0x1}\n// {immediate=c1.x:0x1}\nblock1 {\n}", 2, 15, "that holds nothing else"),
+        ("block1 {\n\t0001:0000:000: \tadd.u r0.x, imm[2.5,1,0x1], r1.x\n}", 2, 34, "expected 0.000000, as in hex"),
+        (
+            "block1 {\n\t0001:0000:000: \tsam (f32)(xyz)r1.x (wrmask=0xf), r0.x, s#0, t#0\n}",
+            2,
+            28,
+            "expected the components of the destination, whose mask is 0xf",
+        ),
+        ("block1 {\n\t0001:0000:000: \tldl r0.x, r1.x // {type=u32, type=u16}\n}", 2, 46, "not given before"),
+        ("block1 {\n\t0001:0000:000: \tldib.base1 r0.x, r1.x // {base=2}\n}", 2, 49, "expected 1, as the line says"),
+        (
+            "block1 {\n\t0001:0000:000: \tmov.u32u32 arr[id=1, offset=0, size=4], arr[id=1, offset=0, size=5]\n}",
+            2,
+            58,
+            "an array of 4 elements, as elsewhere",
+        ),
         ("MESA: info: block1 {\nMESA: info: \tnop\nMESA: info: }", 2, 14, "an instruction, a list of blocks"),
         ("block1 {\n\t0001:0000:000: \tadd.u \x1b[0;31mr0.x\x1b[0m, r9\n}", 2, 43, "expected `.`"),
     ];

@@ -72,6 +72,8 @@ pub enum Rule {
     PhiSources,
     /// A block ends with the terminator that its successors need, and has no other.
     Terminator,
+    /// Blocks where lanes wait for others are reconvergence points, if any block is said to be one.
+    Reconvergence,
     /// A value is what its instruction's destination says.
     ValueRecord,
     /// A value that is used is defined in the code.
@@ -179,6 +181,7 @@ pub fn validate(program: &Program, target: &Target, form: Form) -> Result<(), Ve
     let mut checker = Checker { program, target, form, place: Place::default(), violations: Vec::new() };
     if checker.control_flow() {
         checker.uses();
+        checker.reconvergence();
     }
     for &block in &program.layout {
         if program.blocks.get(block).is_none() {
@@ -224,21 +227,29 @@ impl Checker<'_> {
         }
         let program = self.program;
         let Place { block, instr, operand } = self.place;
-        let number = |block| {
-            let named = program.block_names.iter().find(|(b, _)| *b == block).map(|&(_, number)| number);
-            let position = || program.layout.iter().position(|&b| b == block).map_or(0, |i| i as u32 + 1);
-            named.unwrap_or_else(position)
-        };
         self.violations.push(Violation {
             rule,
             block,
-            block_number: block.map_or(0, number),
+            block_number: block.map_or(0, |block| self.number_of(block)),
             instr,
             name: instr.and_then(|instr| program.instrs.get(instr).map(|data| (data.opcode, program.serials[instr]))),
             operand,
             expected: expected.into(),
             found: found.into(),
         });
+    }
+
+    /// The number of a block in the text.
+    fn number_of(&self, block: Block) -> u32 {
+        let program = self.program;
+        let named = program.block_names.iter().find(|(b, _)| *b == block).map(|&(_, number)| number);
+        let position = || program.layout.iter().position(|&b| b == block).map_or(0, |i| i as u32 + 1);
+        named.unwrap_or_else(position)
+    }
+
+    /// A block as the text has it.
+    fn name_of(&self, block: Block) -> String {
+        format!("block{}", self.number_of(block))
     }
 
     /// Notes a broken rule unless `holds`.

@@ -2,9 +2,11 @@
 
 use super::{Checker, Operand, Place, Rule};
 use crate::ir3::dominance::{Dominators, EdgeKind};
+use crate::ir3::reconvergence;
 use crate::ir3::validate::Form;
-use crate::ir3::{Attrs, Block, BlockData, Instr, Opcode, RegFile, Src, SrcOperand, Value};
+use crate::ir3::{Attrs, Block, BlockData, Instr, InstrData, Opcode, RegFile, Src, SrcOperand, Value};
 use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
 
 impl Checker<'_> {
     /// Checks blocks and their lists; true if dominance can be computed from them.
@@ -62,7 +64,7 @@ impl Checker<'_> {
         let program = self.program;
         let data = &program.blocks[block];
         let successors = |data: &BlockData| {
-            let mut list: smallvec::SmallVec<[Block; 4]> = Default::default();
+            let mut list: SmallVec<[Block; 4]> = Default::default();
             kind.each_successor(data, |b| list.push(b));
             list
         };
@@ -124,6 +126,9 @@ impl Checker<'_> {
             if sound {
                 self.terminators(data);
             }
+            if sound && self.form == Form::Machine {
+                self.leads_on(data);
+            }
         }
         sound
     }
@@ -169,6 +174,83 @@ impl Checker<'_> {
         }
         if let (2, Some(opcode @ (Predt | Predf))) = (data.successors().count(), last) {
             self.predication(data, opcode);
+        }
+    }
+
+    /// The successors that the text lists are those that the instructions lead to: what a branch names, and the next block of the
+    /// code where the last instruction lets lanes go on.
+    fn leads_on(&mut self, data: &BlockData) {
+        use Opcode::{
+            Ball, Bany, Br, Braa, Brac, Brao, Brax, Chmask, End, Getlast, Getone, Jump, Predf, Predt, Ret, Shps,
+        };
+        let program = self.program;
+        let terminators = data.instrs.iter().map(|&instr| &program.instrs[instr]);
+        let terminators: SmallVec<[&InstrData; 2]> = terminators.filter(|it| it.opcode.is_terminator()).collect();
+        let next = program.layout.iter().skip_while(|&&block| Some(block) != self.place.block).nth(1).copied();
+        let successors: SmallVec<[Block; 2]> = data.successors().collect();
+        let target = |instr: &&InstrData| match instr.attrs {
+            Attrs::Branch { target } => target,
+            _ => None,
+        };
+        let listed = |blocks: &[Block]| match blocks {
+            [] => "none".to_owned(),
+            blocks => blocks.iter().map(|&block| self.name_of(block)).collect::<Vec<_>>().join(" and "),
+        };
+        let last = terminators.last().map(|instr| instr.opcode);
+        let named = || terminators.iter().filter_map(target);
+        let (fits, expected) = if matches!(last, Some(Predt | Predf)) {
+            // Lanes sleep, and no lane jumps.
+            let fits = matches!(successors.len(), 1 | 2) && named().all(|block| successors.contains(&block));
+            (fits, "one or two successors of a predication, the one it names among them".to_owned())
+        } else if named().next().is_some() {
+            let mut reached: SmallVec<[Block; 2]> = named().collect();
+            if !matches!(last, Some(Jump | End | Chmask | Ret)) {
+                reached.extend(next);
+            }
+            // Mesa's legalization retargets branches, and leaves the lists as they were.
+            let same = successors.iter().all(|block| reached.contains(block));
+            (same, format!("the successors to which its branches lead, {}", listed(&reached)))
+        } else {
+            match last {
+                Some(End | Chmask | Ret) => (successors.is_empty(), "no successor after the end".to_owned()),
+                Some(Jump) => (successors.len() == 1, "one successor of a jump".to_owned()),
+                Some(Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps) => {
+                    (successors.len() == 2, "two successors of a branch".to_owned())
+                }
+                // An unreachable block may have lost everything.
+                _ if successors.is_empty() => (data.predecessors.is_empty() && next.is_some(), "an end".to_owned()),
+                _ => {
+                    let reached: SmallVec<[Block; 2]> = next.into_iter().collect();
+                    (successors == reached, format!("the next block, {}, without a jump to another", listed(&reached)))
+                }
+            }
+        };
+        if !fits {
+            let found = format!("{} in the list of successors", listed(&successors));
+            self.violation(Rule::Terminator, expected, found);
+        }
+    }
+
+    /// A text that says where lanes reconverge, says it of every block where lanes may wait for others.
+    pub(super) fn reconvergence(&mut self) {
+        let program = self.program;
+        let is_only_physical = |block: &Block| {
+            let data = &program.blocks[*block];
+            data.physical_predecessors.iter().any(|from| !data.predecessors.contains(from))
+        };
+        let says = |block: &Block| program.blocks[*block].reconvergence_point || is_only_physical(block);
+        if !program.layout.iter().any(says) {
+            return;
+        }
+        let points = reconvergence::points(program);
+        for &block in program.layout.iter().filter(|&&block| points.is_point(block)) {
+            self.place = Place { block: Some(block), ..Place::default() };
+            self.require(
+                program.blocks[block].reconvergence_point,
+                Rule::Reconvergence,
+                || "`(jp)` on a block where lanes wait for those of another path".into(),
+                || "none, though other blocks say where lanes reconverge".into(),
+            );
         }
     }
 

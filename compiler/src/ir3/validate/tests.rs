@@ -229,3 +229,54 @@ fn unknown_entities_are_no_panic() {
     program.layout.push(Block::from_u32(1 << 20));
     assert!(!check(&program, Form::Ssa).is_empty());
 }
+
+/// Two arms that meet, without targets: block1 branches to block2, which jumps over block3.
+const ARMS: &str = "block1 {\n\t0001:0000:000: \tbr pp0.x\n\t/* succs: block2, block3 (div) */\n}\n\
+    block2 {\n\tpred: block1\n\t0002:0000:000: \tjump\n\t/* succs: block4 */\n}\n\
+    (jp)block3 {\n\tpred: block1\n\t0003:0000:000: \tjump\n\t/* succs: block4 */\n}\n\
+    (jp)block4 {\n\tpred: block2, block3\n\t0004:0000:000: \tend\n}\n";
+
+#[test]
+fn machine_programs_go_where_they_say() {
+    let checked = |text: &str| check(&read(text).unwrap_or_else(|error| panic!("{error}\n{text}")), Form::Machine);
+    assert_eq!(checked(ARMS), []);
+    // Block 3 may fall through; block 2 may not, and says where it goes if it names the block.
+    assert_eq!(checked(&ARMS.replace("0003:0000:000: \tjump", "0003:0000:000: \tnop")), []);
+    assert_eq!(checked(&ARMS.replace("0002:0000:000: \tjump", "0002:0000:000: \tjump target=block4")), []);
+    for (from, to, words) in [
+        ("0002:0000:000: \tjump", "0002:0000:000: \tnop", "block2: expected the next block, block3, without a jump"),
+        ("0002:0000:000: \tjump", "0002:0000:000: \tjump target=block3", "its branches lead, block3, found block4"),
+        ("0002:0000:000: \tjump", "0002:0000:000: \tend", "no successor after the end"),
+        ("0002:0000:000: \tjump", "0002:0000:000: \tbr pp0.x", "two successors of a branch"),
+        (
+            "\tbr pp0.x",
+            "\tnop",
+            "block1: expected the next block, block2, without a jump to another, found block2 and block3",
+        ),
+        ("\tbr pp0.x", "\tjump", "one successor of a jump"),
+        ("\tend", "\tnop", "block4: expected an end, found none"),
+    ] {
+        assert!(ARMS.contains(from), "{from}");
+        expect(&checked(&ARMS.replace(from, to)), Rule::Terminator, 0, None, words);
+    }
+}
+
+#[test]
+fn reconvergence_points_are_said_of_all_blocks_or_of_none() {
+    for form in [Form::Ssa, Form::Machine] {
+        for block in ["block3", "block4"] {
+            let text = ARMS.replace(&format!("(jp){block}"), block);
+            expect(
+                &check(&read(&text).unwrap(), form),
+                Rule::Reconvergence,
+                0,
+                None,
+                &format!("{block}: expected `(jp)`"),
+            );
+        }
+        assert_eq!(check(&read(&ARMS.replace("(jp)", "")).unwrap(), form), []);
+        // A vote parts no lanes.
+        let vote = ARMS.replace("br pp0.x", "bany pp0.x").replace(" (div)", " (con)").replace("(jp)block3", "block3");
+        assert_eq!(check(&read(&vote).unwrap(), form), []);
+    }
+}

@@ -71,6 +71,7 @@ fn wrong(kind: &str) -> &str {
         "killed lanes" => "other lanes are killed",
         "undefined" => "what is done has no meaning",
         "endless" => "it does not end",
+        "header" => "the header says something else",
         other => other,
     }
 }
@@ -161,6 +162,11 @@ fn expected_and_actual(difference: &Difference, lane: Option<u8>) -> Vec<(&'stat
         Difference::Endless { expected, actual } => vec![
             ("expected", format!("an end, as before the stage after {expected} instructions")),
             ("actual", format!("none after {actual} instructions")),
+        ],
+        Difference::Header(header) => vec![
+            ("where", format!("the header: {}", header.what)),
+            ("expected", header.expected.clone()),
+            ("actual", header.actual.clone()),
         ],
     }
 }

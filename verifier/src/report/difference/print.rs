@@ -100,7 +100,10 @@ impl Parting {
         writeln!(f, "{}", line.trim_end())?;
         if here {
             let (expected, actual) = match self.observed {
-                Difference::Undefined { .. } | Difference::Endless { .. } | Difference::Killed { .. } => ("", ""),
+                Difference::Undefined { .. }
+                | Difference::Endless { .. }
+                | Difference::Killed { .. }
+                | Difference::Header(_) => ("", ""),
                 _ => ("expected", "actual"),
             };
             let line = format!("  {:a$}  {:v$} ^ {:b$}  {actual}", "here they part", expected, "");

@@ -134,6 +134,7 @@ impl Side {
                 last.filter(|_| self.machine)
             }
             Difference::Endless { .. } => self.steps.iter().rposition(|step| self.role(step) == Role::Branch),
+            Difference::Header(_) => None,
         }
     }
 }

@@ -41,12 +41,25 @@ impl Decoder<'_> {
             Shps => Some(Condition::Always),
             _ => return Err("not executed by this interpreter".to_owned()),
         };
+        // A branch that names a block goes there, whichever successor that is; predication goes nowhere.
+        let named = match data.attrs {
+            Attrs::Branch { target } if !matches!(data.opcode, Predt | Predf) => target,
+            _ => None,
+        };
+        if let Some(target) = named
+            && !successors.contains(&Some(target))
+        {
+            return Err("it leads to a block that is not listed among the successors".to_owned());
+        }
         match (condition, successors) {
             (None, [Some(to), None]) => Ok(Terminator::Jump(self.edge(block, to, 0)?)),
-            (Some(condition), [Some(yes), Some(no)]) => {
+            (Some(condition), [Some(first), Some(second)]) => {
                 self.site(data);
-                let yes = self.edge(block, yes, 0)?;
-                let no = self.edge(block, no, 1)?;
+                let mut edges = [self.edge(block, first, 0)?, self.edge(block, second, 1)?];
+                if named.is_some_and(|target| target != first) {
+                    edges.reverse();
+                }
+                let [yes, no] = edges;
                 Ok(Terminator::Branch(condition, yes, no, instr))
             }
             _ => Err("successors that do not go with the terminator".to_owned()),

@@ -360,13 +360,22 @@ fn has_unprinted(program: &ir3::Program) -> bool {
     })
 }
 
+/// An instruction whose text leaves out attributes that its meaning depends on, in words.
+pub fn unprinted(program: &ir3::Program) -> Option<String> {
+    let mut instrs = program.iter_instrs().map(|(_, instr)| instr);
+    let instr = instrs.find(|&instr| is_unprinted(&program.instrs[instr]))?;
+    let name = program.instrs[instr].opcode.name();
+    Some(format!("`{name}` ({:04}): the text does not print its type", program.serials[instr]))
+}
+
 /// Returns true if the text of an instruction leaves out attributes that its meaning depends on: these are unknown, so the instruction is
-/// equal only to itself.
+/// equal only to itself. (A load from a uniform buffer has the width of its register.)
 pub fn is_unprinted(data: &ir3::InstrData) -> bool {
-    use Opcode::{LdcK, Ldlv, Resinfo, Stc};
+    use Opcode::{Ldc, LdcK, Ldlv, Resinfo, Stc};
     match &data.attrs {
         Attrs::Memory(memory) => {
-            let has_elements = MemoryAccess::covers(data.opcode) && !matches!(data.opcode, Resinfo | Stc | LdcK | Ldlv);
+            let has_elements =
+                MemoryAccess::covers(data.opcode) && !matches!(data.opcode, Ldc | LdcK | Ldlv | Resinfo | Stc);
             has_elements && memory.ty.is_none()
         }
         Attrs::Input(kind) => kind.is_none(),
@@ -377,6 +386,12 @@ pub fn is_unprinted(data: &ir3::InstrData) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::judge::{Engine, Question};
+    use crate::check::{Checker, Smt, Verdict};
+    use crate::generate::{self, Features, Profile};
+    use crate::interp::Difference;
+    use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
+    use ir3_compiler::target::Target;
 
     const NIR: &str = "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 64, 1, 1\nnum_ssbos: 2\nshared_size: 64\n\
         subgroup_size: 1\nscratch: 16\ndecl_function main () (entrypoint)\n\nimpl main {\n    block b0:\n    block b1:\n}\n";
@@ -476,6 +491,59 @@ mod tests {
             ir3(&silent.replace("mov.u32u32 r0.x, c0.x", "ldl r0.x, r0.y, imm[0.000000,0,0x0], imm[0.000000,1,0x1]"));
         assert_eq!(unsaid((&unprinted).into(), (&unprinted).into()), [assumptions::STAGE, assumptions::UNPRINTED]);
         assert_eq!(unsaid((&ir3(IR3)).into(), (&ir3(IR3)).into()), [""; 0]);
+    }
+
+    #[test]
+    fn a_stage_that_changes_the_header_is_refuted() {
+        let mut checker = Checker::new(Target::default(), Options::default());
+        let shader = generate::from_seed(3, Profile::Memory, Features::ALL).shader;
+        let mut plant = |stage: Stage, program: &mut ir3::Program| {
+            if stage == Stage::Schedule {
+                program.shared_size += 4;
+            }
+        };
+        let report = checker.program_with(&shader, &[1], Some(&mut plant));
+        let refutation = report.refutation().expect("a refutation");
+        assert_eq!(refutation.stage, Stage::Schedule.name());
+        assert!(matches!(&refutation.difference, Difference::Header(it) if it.what == "size of shared memory"));
+        // And no engine proves it.
+        let question = Question {
+            stage: Some(Stage::Schedule),
+            before: &refutation.before,
+            after: &refutation.after,
+            machine: &Target::default(),
+            envs: &[],
+        };
+        for engine in Engine::ALL {
+            let (verdict, _) = engine.judge(&question, &Smt::default()).expect("an answer");
+            assert!(!matches!(verdict, Verdict::Proved { .. }), "{}", engine.name());
+        }
+    }
+
+    #[test]
+    fn what_we_compile_says_everything() {
+        let mut compiled_all = 0;
+        for target in ["a540", "a660", "a750"].map(|name| Target::by_name(name).expect("a GPU")) {
+            for (seed, profile) in (0..3).flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
+                let shader = generate::from_seed(seed, profile, Features::of(&target)).shader;
+                let options = Options { registers: RegisterLimit::Minimum(4), ..Options::default() };
+                let compiled = pipeline::compile(&shader, &target, &options, &mut |stage, program| {
+                    assert_eq!(unprinted(program), None, "{profile} {seed} after {stage}");
+                    assert_eq!(
+                        unsaid(Side::Nir(&shader), Side::Ir3(program)),
+                        [""; 0],
+                        "{profile} {seed} after {stage}"
+                    );
+                    assert_eq!(
+                        difference(Side::Nir(&shader), Side::Ir3(program)),
+                        None,
+                        "{profile} {seed} after {stage}"
+                    );
+                });
+                compiled_all += u32::from(compiled.is_ok());
+            }
+        }
+        assert!(compiled_all > 20, "{compiled_all}");
     }
 
     #[test]

@@ -36,11 +36,14 @@ pub const WORKGROUP_SIZE: &str = "header:workgroup-size";
 /// Attributes that Mesa's text does not print are the same in both programs at the same instruction.
 pub const UNPRINTED: &str = "unprinted-attributes";
 
+/// No image is a storage buffer or a part of global memory.
+pub const NO_ALIAS: &str = "no-alias:ssbo-image";
+
 /// The names of all that a proof may take for granted.
 pub fn all() -> impl Iterator<Item = &'static str> {
     let lemmas = crate::lemmas::ALL.iter().map(|lemma| lemma.name);
     let of_model = [FLOATS, DENORMALS, TEXTURES, ONE_WAVE, BLOCK_ORDER, OWN_SCRATCH, ARRAY_BOUNDS, SOURCE_DEFINED];
-    of_model.into_iter().chain([STAGE, WORKGROUP_SIZE, UNPRINTED]).chain(lemmas)
+    of_model.into_iter().chain([STAGE, WORKGROUP_SIZE, UNPRINTED, NO_ALIAS]).chain(lemmas)
 }
 
 /// The assumption of this name; `None` if a proof can make no such one.

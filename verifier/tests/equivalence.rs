@@ -42,7 +42,7 @@ fn behind_others(run: impl Fn(&mut Scratch) -> Outcome) -> [Outcome; 2] {
     [0, u32::MAX].map(|left| {
         let mut scratch = Scratch::new();
         // More than any program here has.
-        scratch.prepare(20_000, 0);
+        scratch.prepare(&Env::default(), 20_000, 0);
         scratch.rows.iter_mut().for_each(|row| row.fill(left));
         run(&mut scratch)
     })

@@ -53,6 +53,10 @@ const LEAST: &[(&str, u32)] = &[
     ("memory type", 60),
     ("memory space", 65),
     ("memory order", 15),
+    // Random programs have no barriers; see `equivalence::memory_tests`.
+    ("drop barrier", 0),
+    ("store over barrier", 0),
+    ("descriptor set", 50),
     ("texture index", 50),
     ("sampler index", 50),
     ("texture flags", 60),
@@ -291,7 +295,7 @@ fn mutations_are_seen() {
         let least = LEAST.iter().find(|(name, _)| *name == kind.name).map(|&(_, least)| least);
         let least = least.unwrap_or_else(|| panic!("{} has no share that must be refuted", kind.name));
         // Of few, which are the same few behind each stage, the share says little; with IR3_MUTATIONS=5 there are enough of all.
-        if all.applied == 0 || (all.applied >= ENOUGH && rate < least) {
+        if all.applied == 0 && least > 0 || (all.applied >= ENOUGH && rate < least) {
             weak.push(format!("{}: {rate} % instead of {least} %", kind.name));
         }
     }

@@ -303,6 +303,8 @@ pub struct MemoryAttrs {
     pub old_layout: bool,
     /// Bytes that the index of `ldg.a`/`stg.a` counts: 4 on a6xx, 1 on a7xx.
     pub index_unit: Option<u8>,
+    /// nir says that it is volatile or coherent: it is neither dropped nor merged with another one.
+    pub volatile: bool,
 }
 
 /// Attributes of a texture instruction.

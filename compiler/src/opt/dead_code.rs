@@ -45,6 +45,7 @@ fn is_root(program: &Program, instr: Instr) -> bool {
     let writes_more = |place: &Place| matches!(place, Place::Array(_) | Place::Relative { .. } | Place::Reg(_));
     data.opcode.is_terminator()
         || data.opcode.has_side_effect()
+        || data.memory().is_some_and(|memory| memory.volatile)
         || data.dsts.iter().any(|dst| writes_more(&dst.place))
         || data.dsts.is_empty() && !matches!(data.attrs, Attrs::Input(_))
 }

@@ -128,7 +128,8 @@ impl Effects {
                         reads |= Resources::LANES;
                         writes |= Resources::MEMORY;
                     }
-                    opcode if opcode.has_side_effect() => {
+                    // Volatile loads stay in order among each other.
+                    opcode if opcode.has_side_effect() || data.memory().is_some_and(|memory| memory.volatile) => {
                         reads |= Resources::LANES;
                         writes |= space;
                     }

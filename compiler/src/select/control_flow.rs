@@ -14,7 +14,7 @@
 
 use super::SelectError;
 use super::context::{Context, Word, words_per_component};
-use super::{alu, intrinsics, outputs, texture};
+use super::{alu, intrinsics, memory, outputs, texture};
 use crate::ir3::{Attrs, Block, Opcode, RegClass, Src, Value};
 use crate::nir::{self, CfNode, Cfg, InstrData, IntrinsicOp, JumpKind};
 use cranelift_entity::packed_option::ReservedValue;
@@ -178,7 +178,13 @@ impl<'a> Walk<'_, 'a> {
                 }
                 InstrData::Undef { .. } => {}
                 InstrData::Phi { def, .. } => self.phi(block, instr, *def),
-                InstrData::Intrinsic(intrinsic) => intrinsics::emit(self.ctx, intrinsic)?,
+                InstrData::Intrinsic(intrinsic) => {
+                    let first = self.ctx.program.instrs.len();
+                    intrinsics::emit(self.ctx, intrinsic)?;
+                    if memory::is_volatile(intrinsic) {
+                        memory::mark_volatile(self.ctx, first);
+                    }
+                }
                 InstrData::Tex(tex) => texture::emit(self.ctx, tex)?,
                 InstrData::Jump(kind) => {
                     if matches!(kind, JumpKind::Return | JumpKind::Halt) {

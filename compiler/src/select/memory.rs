@@ -46,6 +46,21 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
     }
 }
 
+/// Returns true if an access is neither dropped nor merged with another one.
+pub(super) fn is_volatile(intrinsic: &Intrinsic) -> bool {
+    let access = intrinsic.indices.get(IndexKind::Access).map(|_| intrinsic.indices.access());
+    access.is_some_and(|access| access.intersects(Access::VOLATILE | Access::COHERENT))
+}
+
+/// Marks the accesses among all instructions from number `first` on.
+pub(super) fn mark_volatile(ctx: &mut Context<'_>, first: usize) {
+    for (_, data) in ctx.program.instrs.iter_mut().skip(first) {
+        if let Attrs::Memory(memory) = &mut data.attrs {
+            memory.volatile = true;
+        }
+    }
+}
+
 // What the rooms of memory share.
 
 /// The descriptor set and the index that a nir handle stands for.

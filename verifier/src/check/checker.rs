@@ -238,6 +238,13 @@ impl Checker {
     /// The same, in given environments.
     pub fn program_in(&mut self, shader: &nir::Shader, envs: &[Env], mut plant: Option<Plant<'_>>) -> ProgramReport {
         let mut report = ProgramReport { boundaries: Vec::with_capacity(Stage::ALL.len()), ..ProgramReport::default() };
+        let apart: Vec<Env>;
+        let envs = if interp::nir::promises_no_alias(shader) {
+            apart = envs.iter().map(|env| Env { one_buffer: Some(false), ..env.clone() }).collect();
+            &apart[..]
+        } else {
+            envs
+        };
         self.stage = Stage::Select;
         let start = ThreadTime::now();
         let mut previous = match self.run_nir(shader, envs) {

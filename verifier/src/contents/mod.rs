@@ -33,6 +33,7 @@ mod wave;
 
 pub use failure::{Failure, Mismatch, Site};
 
+use crate::assumptions::NO_ALIAS;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
@@ -68,7 +69,10 @@ pub struct Proof {
 /// # Errors
 /// What cannot be shown, and where: the pass is wrong there, or did something that this engine does not follow.
 pub fn prove(source: &Program, target: &Program, machine: &Target) -> Result<Proof, Failure> {
-    let order::Restored { program, differs } = order::restored(source, target);
-    let proof = walk::Walk::new(source, program.as_ref().unwrap_or(target), machine).run();
-    proof.map_err(|failure| differs.unwrap_or(failure))
+    let order::Restored { program, differs, images_apart } = order::restored(source, target);
+    let mut proof = walk::Walk::new(source, program.as_ref().unwrap_or(target), machine)
+        .run()
+        .map_err(|failure| differs.unwrap_or(failure))?;
+    proof.assumptions.extend(images_apart.then_some(NO_ALIAS));
+    Ok(proof)
 }

@@ -5,6 +5,9 @@
 //! behind as many writes of its resource, and each write too, then the writes of a resource are in one order, and every read
 //! is between the same two. So it is enough to count, in both orders, and nothing has to be said of pairs.
 //!
+//! Images are views of the memory that buffers are in. Mesa's ir3 and our scheduler take them for two classes of accesses that may change places;
+//! where they do, that is an [assumption](crate::assumptions::NO_ALIAS) of the proof.
+//!
 //! Nothing is taken from the scheduler, whose own rules are `ir3_compiler::schedule::dependencies`.
 
 use super::failure::{Failure, Site};
@@ -53,6 +56,8 @@ pub struct Restored {
     pub program: Option<Program>,
     /// What finds something else in the target's order, so that its block was left as it is.
     pub differs: Option<Failure>,
+    /// Accesses to images and to buffers have changed places.
+    pub images_apart: bool,
 }
 
 /// Puts the blocks of the target that have the source's instructions, and nothing else, into the source's order, if that is
@@ -74,9 +79,17 @@ pub fn restored(source: &Program, target: &Program) -> Restored {
         if list.len() != from.instrs.len() || places.contains(&None) {
             continue;
         }
-        let found = counts(target, list);
-        let wanted = counts(target, &from.instrs);
-        if let Some(at) = list.iter().position(|instr| found.get(instr) != wanted.get(instr))
+        let moved = |images_apart: bool| {
+            let found = counts(target, list, images_apart);
+            let wanted = counts(target, &from.instrs, images_apart);
+            list.iter().position(|instr| found.get(instr) != wanted.get(instr))
+        };
+        let mut changed = moved(false);
+        if changed.is_some() {
+            changed = moved(true);
+            restored.images_apart |= changed.is_none();
+        }
+        if let Some(at) = changed
             && !left_out(Guard::OrderCounts)
         {
             let name = target.instrs[list[at]].opcode.name();
@@ -90,12 +103,18 @@ pub fn restored(source: &Program, target: &Program) -> Restored {
     restored
 }
 
-/// For each instruction of a list, how many writes each of its accesses finds in front of it.
-fn counts(program: &Program, list: &[Instr]) -> FxHashMap<Instr, SmallVec<[u32; 12]>> {
+/// For each instruction of a list, how many writes each of its accesses finds in front of it. Images are buffers, or memory apart from them.
+fn counts(program: &Program, list: &[Instr], images_apart: bool) -> FxHashMap<Instr, SmallVec<[u32; 12]>> {
     let mut writes = FxHashMap::<Resource, u32>::default();
     let mut all = FxHashMap::default();
     for &instr in list {
-        let accesses = accesses(&program.instrs[instr]);
+        let mut accesses = accesses(&program.instrs[instr]);
+        if !images_apart {
+            accesses
+                .iter_mut()
+                .filter(|access| access.0 == Resource::Image)
+                .for_each(|access| access.0 = Resource::Buffer);
+        }
         let found = accesses.iter().map(|(resource, _)| writes.get(resource).copied().unwrap_or(0)).collect();
         for (resource, written) in accesses {
             *writes.entry(resource).or_default() += u32::from(written);
@@ -203,7 +222,8 @@ fn effects(data: &InstrData, all: &mut Accesses) {
                 }
                 all.push((Resource::Const, true));
             } else {
-                let written = (unknown || opcode.has_side_effect()) && !left_out(Guard::OrderMemory);
+                let volatile = data.memory().is_some_and(|memory| memory.volatile);
+                let written = (unknown || volatile || opcode.has_side_effect()) && !left_out(Guard::OrderMemory);
                 let touched = space.map_or(SmallVec::from(MEMORIES), memories);
                 all.extend(touched.into_iter().map(|memory| (memory, written)));
             }

@@ -4,6 +4,7 @@
 //! the other does at the end of the one before. [`Graph::rotated`] gives a program in which the iterations begin elsewhere; it
 //! says why its wave does the same. So a proof about that graph is one about the program, whichever is found.
 
+use super::memories::Memories;
 use super::proof::Choice;
 use super::{Failure, Limits, Proof, proof};
 use crate::solver::Solver;
@@ -26,12 +27,17 @@ pub(super) fn prove<S: Code, T: Code>(
     let start = ThreadTime::now();
     let mut failure = None;
     let memories = memories(source, target);
+    // Without the assumption first.
+    let images: &[bool] =
+        if Memories::new(source, target, false).has_images_and_buffers() { &[false, true] } else { &[false] };
     let graphs = graphs(source.graph(), target.graph());
     for deep in DEPTHS {
         for (of_source, of_target) in &graphs {
             let (source, target) = (View { code: source, graph: of_source }, View { code: target, graph: of_target });
-            for &own_from in &memories {
-                let choice = Choice { own_from, products, deep };
+            for (&own_from, &images_apart) in
+                memories.iter().flat_map(|own| images.iter().map(move |images| (own, images)))
+            {
+                let choice = Choice { own_from, products, deep, images_apart };
                 let Some(time) = limits.time.checked_sub(start.elapsed()) else { break };
                 let limits = Limits { time, inputs: limits.inputs && failure.is_none(), ..*limits };
                 let proof = proof::prove(&source, &target, choice, &limits, solver);

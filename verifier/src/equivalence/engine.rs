@@ -7,13 +7,17 @@ use super::Limits;
 use super::behind::Behind;
 use super::events::{Events, Happened, Partners};
 use super::meaning::Paths;
+use super::memories::Memories;
 use super::relation::{Header, Part};
 use super::sweep::{Side, Sweeper};
 use crate::guards::{Guard, left_out};
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
+use crate::semantics::sync::Sync;
 use crate::solver::Solver;
-use crate::symbolic::{Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Site, Slot, Value, slot, version_kind};
+use crate::symbolic::{
+    Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Site, Slot, Value, Versions, slot, version_kind,
+};
 use crate::terms::{Term, Terms, VariableKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -42,8 +46,10 @@ pub(super) struct Engine<'a> {
     /// What shared registers hold behind each loop.
     pub(super) behind: Vec<Behind>,
     pub(super) facts: Facts,
-    /// Memories that may hold poison.
-    pub(super) poisonous: FxHashSet<Space>,
+    /// Which memories may be the same, and which both programs have.
+    pub(super) memories: Memories,
+    /// Memories that may hold poison, by their versions.
+    pub(super) poisonous: FxHashSet<Slot>,
     pub(super) partners: Partners,
     /// The relation holds still: what it is for is to be shown.
     pub(super) last: bool,
@@ -78,12 +84,19 @@ pub(super) struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     /// Nothing is known of programs with so many loops.
-    pub(super) fn new(solver: &'a mut dyn Solver, limits: &Limits, loops: usize, own_from: Option<u32>) -> Self {
+    pub(super) fn new(
+        solver: &'a mut dyn Solver,
+        limits: &Limits,
+        loops: usize,
+        own_from: Option<u32>,
+        memories: Memories,
+    ) -> Self {
         Self {
             sweeper: Sweeper::new(solver, *limits),
             headers: (0..loops).map(|_| Header::default()).collect(),
             behind: (0..loops).map(|_| Behind::default()).collect(),
             facts: Facts::default(),
+            memories,
             poisonous: FxHashSet::default(),
             partners: Partners::default(),
             last: false,
@@ -226,7 +239,19 @@ impl Oracle for Engine<'_> {
     }
 
     fn holds_poison(&self, space: Space) -> bool {
-        space == Space::Scratch || self.poisonous.contains(&space)
+        space == Space::Scratch || self.poisonous.contains(&self.version_of(space))
+    }
+
+    fn version_of(&self, space: Space) -> Slot {
+        self.memories.version_of(space)
+    }
+
+    fn watches_loads(&self, space: Space) -> bool {
+        self.memories.watches_loads(space)
+    }
+
+    fn makes(&self, kind: EventKind) -> Versions {
+        self.memories.makes(kind)
     }
 
     fn behind(&mut self, terms: &mut Terms, number: u32, slot: Slot, held: Value) -> Value {
@@ -294,7 +319,7 @@ impl Oracle for Engine<'_> {
                 && let Some(stored) = event.args.last()
                 && terms.as_constant(stored.poison[0]) != Some(0)
             {
-                self.poisonous.insert(space);
+                self.poisonous.insert(self.version_of(space));
                 self.surprised = true;
             }
             for term in event.args.iter().map(|arg| arg.bits).chain([event.path]).chain(results.iter().copied()) {
@@ -310,7 +335,11 @@ impl Oracle for Engine<'_> {
         if never {
             return fresh(terms, &event, self.cut, Side::Target);
         }
-        self.partners.note(Side::Target, &event, self.cut);
+        // A fence is noted when it is known which of the source's it is: it may be one more, or one that orders more.
+        let is_fence = matches!(event.kind, EventKind::Sync(Sync::Fence(_)));
+        if !is_fence {
+            self.partners.note(Side::Target, &event, self.cut);
+        }
         event.path = self.sweeper.sweep(terms, event.path);
         for arg in &mut event.args {
             arg.bits = self.sweeper.sweep(terms, arg.bits);
@@ -330,10 +359,15 @@ impl Oracle for Engine<'_> {
             let source = source.clone();
             self.counted += 1;
             let same_path = terms.eq(1, source.path, event.path);
-            let same_before = match (source.setting.before, event.setting.before) {
-                (Some(source), Some(target)) => terms.eq(32, source, target),
-                _ => terms.constant(1, 1),
-            };
+            let mut same_before = terms.constant(1, 1);
+            for (version, &before) in source.setting.makes.iter().zip(&source.setting.before) {
+                let here = event.setting.makes.iter().position(|other| other == version);
+                let same = match here {
+                    Some(here) => terms.eq(32, before, event.setting.before[here]),
+                    None => terms.constant(1, 0),
+                };
+                same_before = terms.and(1, same_before, same);
+            }
             let differs = if !self.holds(terms, assumed, same_before) && !left_out(Guard::EventBefore) {
                 Some("what is in memory before".to_owned())
             } else if !self.holds(terms, assumed, same_path) && !left_out(Guard::EventPath) {
@@ -350,7 +384,15 @@ impl Oracle for Engine<'_> {
                 })
             };
             let Some(differs) = differs else {
-                let results = self.events.get(at).results.clone();
+                let mut results = self.events.get(at).results.clone();
+                if is_fence {
+                    // Of what only the target orders there is no new version.
+                    let made: FxHashMap<Slot, Term> = source.setting.makes.iter().copied().zip(results).collect();
+                    let versions = event.setting.makes.iter().zip(&event.setting.before);
+                    results = versions.map(|(version, &before)| made.get(version).copied().unwrap_or(before)).collect();
+                    event.setting.makes = source.setting.makes;
+                    self.partners.note(Side::Target, &event, self.cut);
+                }
                 self.events.take(at, &event, &mut self.partners);
                 // Where the target has lost its meaning before, it has not done this.
                 for obligation in &mut self.obligations {
@@ -360,22 +402,24 @@ impl Oracle for Engine<'_> {
             };
             why.get_or_insert(differs);
         }
-        if let Some(before) = event.setting.before
-            && left_out(Guard::EventAdded)
-        {
+        if is_fence {
+            // One more than the source has: if it was to be another one, that will be missing.
+            return event.setting.before.iter().copied().collect();
+        }
+        if !event.setting.before.is_empty() && left_out(Guard::EventAdded) {
             let mut results = fresh(terms, &event, self.cut, Side::Target);
-            results.pop();
-            results.push(before);
+            results.truncate(event.results.len());
+            results.extend(event.setting.before.iter().copied());
             return results;
         }
-        if event.kind.version().is_none() {
+        if event.setting.makes.is_empty() {
             // Nobody sees it but by its results, of which nothing is known.
             self.partners.miss(event.site);
         }
         if event.kind != EventKind::OneLane {
             let why = why.map_or_else(String::new, |why| format!(": {why} is not shown to be the same"));
             let what = format!("the source has no `{}` like that of the target (site {}){why}", event.what, event.site);
-            if event.kind.version().is_some() {
+            if !event.setting.makes.is_empty() {
                 self.fail(|| what);
             } else {
                 self.missed.get_or_insert(what);
@@ -400,11 +444,7 @@ impl Oracle for Engine<'_> {
 
 /// Results that nothing is known of.
 fn fresh(terms: &mut Terms, event: &Event, cut: Cut, side: Side) -> SmallVec<[Term; 4]> {
-    let version = match event.kind {
-        EventKind::Memory(_) | EventKind::Constants => Some(32),
-        EventKind::Lanes | EventKind::OneLane => None,
-    };
-    let widths = event.results.iter().copied().chain(version);
+    let widths = event.results.iter().copied().chain(event.setting.makes.iter().map(|_| 32));
     let kind = cut.kind(if event.uniform { VariableKind::WAVE } else { VariableKind::LANE });
     let variables = widths.enumerate().map(|(i, width)| {
         // A value of fewer bits in another round is another result.

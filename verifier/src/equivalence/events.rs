@@ -8,7 +8,7 @@
 
 use super::sweep::Side;
 use crate::guards::{Guard, left_out};
-use crate::symbolic::{Cut, Event, EventKind, Site, Slot};
+use crate::symbolic::{Cut, Event, Site, Slot};
 use crate::terms::Term;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -28,8 +28,8 @@ pub struct Happened {
 #[derive(Default)]
 pub struct Events {
     list: Vec<Happened>,
-    /// How many of each memory the target has had.
-    next: FxHashMap<EventKind, usize>,
+    /// How many that make each version the target has had.
+    next: FxHashMap<Slot, usize>,
     /// Those that an event of the target is.
     taken: FxHashSet<usize>,
 }
@@ -54,7 +54,7 @@ impl Events {
             .iter()
             .find(same)
             .map(|happened| happened.results.clone())
-            .filter(|_| event.kind.version().is_none() || left_out(Guard::EventSameVersion))
+            .filter(|_| event.setting.makes.is_empty() || left_out(Guard::EventSameVersion))
     }
 
     /// Whether an event of the target is this one.
@@ -65,7 +65,7 @@ impl Events {
     /// Those that an event of the target may be.
     pub fn candidates(&self, event: &Event, partners: &Partners) -> SmallVec<[usize; 4]> {
         let same = |happened: &Happened| {
-            happened.event.kind == event.kind
+            event.kind.replaces(happened.event.kind)
                 && (happened.event.what == event.what || left_out(Guard::EventWhat))
                 && happened.event.args.len() == event.args.len()
                 && happened.event.results == event.results
@@ -76,14 +76,25 @@ impl Events {
         let is_partner = |at: usize| {
             partner.is_none_or(|partner| partner == self.list[at].event.site || left_out(Guard::EventPartner))
         };
-        if event.kind.version().is_some() && !left_out(Guard::EventOrder) {
-            let next = self.next.get(&event.kind).copied().unwrap_or(0);
-            let of_kind = self.list.iter().enumerate().filter(|(_, happened)| happened.event.kind == event.kind);
-            let found = of_kind.map(|(at, _)| at).nth(next);
-            return found.filter(|&at| same(&self.list[at]) && is_partner(at)).into_iter().collect();
+        if !event.setting.makes.is_empty() && !left_out(Guard::EventOrder) {
+            // The next one of each version that it makes.
+            let found = event.setting.makes.iter().filter_map(|&version| self.next_of(version)).min();
+            let is_next = |at: usize| {
+                let versions = &self.list[at].event.setting.makes;
+                versions.iter().all(|&version| self.next_of(version) == Some(at))
+            };
+            return found.filter(|&at| same(&self.list[at]) && is_partner(at) && is_next(at)).into_iter().collect();
         }
         let possible = self.list.iter().enumerate().filter(|(_, happened)| same(happened));
         possible.map(|(at, _)| at).filter(|&at| is_partner(at)).collect()
+    }
+
+    /// The first event of the source that makes a version and that the target has not had.
+    fn next_of(&self, version: Slot) -> Option<usize> {
+        let next = self.next.get(&version).copied().unwrap_or(0);
+        let making =
+            self.list.iter().enumerate().filter(|(_, happened)| happened.event.setting.makes.contains(&version));
+        making.map(|(at, _)| at).nth(next)
     }
 
     /// An event of the source.
@@ -94,19 +105,21 @@ impl Events {
     /// An event of the target is this one.
     pub fn take(&mut self, at: usize, event: &Event, partners: &mut Partners) {
         self.taken.insert(at);
-        if event.kind.version().is_some() {
-            *self.next.entry(event.kind).or_default() += 1;
+        for &version in &self.list[at].event.setting.makes {
+            *self.next.entry(version).or_default() += 1;
         }
         partners.of.insert(event.site, self.list[at].event.site);
     }
 
     /// An event of the source that makes a version, and that the target has not had.
     pub fn left_over(&self) -> Option<&Event> {
-        let mut counts: FxHashMap<EventKind, usize> = FxHashMap::default();
-        self.list.iter().map(|happened| &happened.event).filter(|event| event.kind.version().is_some()).find(|event| {
-            let count = counts.entry(event.kind).or_default();
-            *count += 1;
-            *count > self.next.get(&event.kind).copied().unwrap_or(0)
+        let mut counts: FxHashMap<Slot, usize> = FxHashMap::default();
+        self.list.iter().map(|happened| &happened.event).find(|event| {
+            event.setting.makes.iter().any(|&version| {
+                let count = counts.entry(version).or_default();
+                *count += 1;
+                *count > self.next.get(&version).copied().unwrap_or(0)
+            })
         })
     }
 }
@@ -164,7 +177,7 @@ impl Partners {
             Side::Target => &mut self.in_target,
         };
         segments.entry(event.site).or_default().insert(cut);
-        if let Some(version) = event.kind.version() {
+        for &version in &event.setting.makes {
             self.versions.entry((side, event.setting.block, version)).or_default().insert(event.site);
         }
     }

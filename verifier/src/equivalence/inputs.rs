@@ -221,7 +221,7 @@ fn environment(
             // The same whatever the coordinates are.
             new.varyings.entry(args[0] as u32).or_insert([word, 0, 0]);
         } else if let Some(bits) = text.strip_prefix("uniform buffer Ubo ") {
-            let (binding, address) = (Binding::bound(args[0] as u32), args[1]);
+            let (binding, address) = (Binding::from_bits(args[0]), args[1]);
             let place = (address >> 2) as u32;
             let old = env.ubo_word(binding, place);
             let words = new.memory.entry(format!("ubo {binding}")).or_default();
@@ -229,7 +229,7 @@ fn environment(
         } else if let Some((space, bits)) = memory_of(text)
             && let [_version, binding, place @ ..] = &args[..]
         {
-            let binding = Binding::bound(*binding as u32);
+            let binding = Binding::from_bits(*binding);
             let (place, address) = match (space, place) {
                 (Space::Image, [texel @ .., component]) => {
                     let texel: Vec<u32> = texel.iter().map(|&coordinate| coordinate as u32).collect();

@@ -27,6 +27,9 @@ mod events;
 mod inputs;
 mod layers;
 mod meaning;
+mod memories;
+#[cfg(test)]
+mod memory_tests;
 mod proof;
 mod relation;
 mod sweep;

@@ -4,6 +4,7 @@ use super::behind::Behind;
 use super::engine::{Engine, Obligation, agreement};
 use super::events::Events;
 use super::inputs::Seeker;
+use super::memories::Memories;
 use super::relation::{Header, Part, Way};
 use super::sweep::Side;
 use super::{Failure, Limits, Proof};
@@ -55,13 +56,15 @@ pub(super) struct Choice {
     pub products: bool,
     /// See [`Sweeper::deep`].
     pub deep: u8,
+    /// No image is a buffer: see [`Memories`].
+    pub images_apart: bool,
 }
 
 /// Shows that `target` does what `source` does.
 pub(super) fn prove<S: Code, T: Code>(
     source: &S,
     target: &T,
-    Choice { own_from, products, deep }: Choice,
+    Choice { own_from, products, deep, images_apart }: Choice,
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
@@ -85,7 +88,8 @@ pub(super) fn prove<S: Code, T: Code>(
         )));
     }
     let mut terms = Terms::new();
-    let mut engine = Engine::new(solver, limits, loops, own_from);
+    let memories = Memories::new(source, target, images_apart);
+    let mut engine = Engine::new(solver, limits, loops, own_from, memories);
     // First, what locations matter; then the relation; when it holds still, whether it is enough.
     engine.sweeper.scouting = loops > 0;
     engine.sweeper.products = products;
@@ -151,7 +155,7 @@ pub(super) fn prove<S: Code, T: Code>(
                 Err(Failure::NotShown { what, inputs })
             }
             None => Ok(Proof {
-                assumptions: assumptions(source.uses().or(target.uses()), &terms, &engine),
+                assumptions: assumptions(source.uses().or(target.uses()), &terms, &engine, images_apart),
                 cuts,
                 rounds: round,
                 queries: engine.sweeper.queries,
@@ -163,7 +167,7 @@ pub(super) fn prove<S: Code, T: Code>(
 }
 
 /// What a proof takes for granted.
-fn assumptions(uses: Uses, terms: &Terms, engine: &Engine<'_>) -> Vec<&'static str> {
+fn assumptions(uses: Uses, terms: &Terms, engine: &Engine<'_>, images_apart: bool) -> Vec<&'static str> {
     let mut list: Vec<&'static str> = uses.assumptions().collect();
     if terms.has_float_arithmetic() {
         list.push(assumptions::FLOATS);
@@ -173,6 +177,9 @@ fn assumptions(uses: Uses, terms: &Terms, engine: &Engine<'_>) -> Vec<&'static s
     }
     if engine.meaning_unknown {
         list.push(assumptions::SOURCE_DEFINED);
+    }
+    if images_apart && engine.memories.has_images_and_buffers() {
+        list.push(assumptions::NO_ALIAS);
     }
     list.extend(&engine.sweeper.lemmas);
     list

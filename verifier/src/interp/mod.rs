@@ -8,31 +8,32 @@ pub mod ir3;
 pub mod nir;
 mod outcome;
 pub mod trace;
+mod waves;
 
 pub use outcome::{Compared, Difference, End, Origin, Outcome, OutputRow, Outputs, UndefinedReason, Unsupported};
 
 use crate::semantics::env::{CONST_WORDS, Env};
 use crate::semantics::memory::{Memory, Words};
-use crate::semantics::{Binding, Row};
+use crate::semantics::{Binding, LANES, Row};
 
-/// The lanes by the resource that they access, in the order of their first lanes. Without identities all access the same one.
-fn groups(identities: Option<&Row>, mask: u64) -> impl Iterator<Item = (Binding, u64)> {
+/// The lanes by the resource that they access, in the order of their first lanes. Without a resource all access the same one.
+fn groups(resource: Option<impl Fn(usize) -> Binding>, mask: u64) -> impl Iterator<Item = (Binding, u64)> {
     let mut rest = mask;
     std::iter::from_fn(move || {
         if rest == 0 {
             return None;
         }
-        let Some(identities) = identities else {
+        let Some(resource) = &resource else {
             return Some((Binding::NONE, std::mem::take(&mut rest)));
         };
-        let identity = identities[rest.trailing_zeros() as usize];
+        let binding = resource(rest.trailing_zeros() as usize);
         let mut group = 0;
-        for (lane, &other) in identities.iter().enumerate() {
-            group |= u64::from(other == identity) << lane;
+        for lane in 0..LANES {
+            group |= u64::from(resource(lane) == binding) << lane;
         }
         group &= rest;
         rest &= !group;
-        Some((Binding::bound(identity), group))
+        Some((binding, group))
     })
 }
 
@@ -51,6 +52,8 @@ pub struct Scratch {
     pub memory: Memory,
     /// The constant file.
     pub consts: ConstFile,
+    /// What the second of two waves uses; the memory is that of the first.
+    second: Option<Box<Scratch>>,
 }
 
 impl Scratch {
@@ -61,8 +64,9 @@ impl Scratch {
 
     /// Makes the memory and the constant file those of a new run, and gives at least `rows` rows. Their contents are
     /// whatever an earlier run left. Lanes have `own_bytes` of memory of their own; 0 where the program does not say.
-    pub fn prepare(&mut self, rows: usize, own_bytes: u32) {
+    pub fn prepare(&mut self, env: &Env, rows: usize, own_bytes: u32) {
         self.memory.reset();
+        self.memory.set_one_buffer(env.has_one_buffer());
         self.memory.set_scratch_bytes(own_bytes);
         self.consts.0.reset();
         self.masks.clear();

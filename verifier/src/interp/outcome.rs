@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::header::HeaderDifference;
 use crate::semantics::env::{Env, lanes};
-use crate::semantics::memory::{Space, WrittenWord};
+use crate::semantics::memory::{Loads, Space, WrittenWord};
+use crate::semantics::sync::Synchronized;
 use crate::semantics::{ALL_LANES, Binding, Row};
 
 /// A program that an interpreter refuses: it names the operation and where it is.
@@ -50,6 +51,8 @@ pub enum UndefinedReason {
     LaneNumber,
     /// The second of a pair of predications, with another predicate than the first.
     Predication,
+    /// Buffers are one in this environment, and the program says that they are not.
+    Alias,
 }
 
 impl fmt::Display for UndefinedReason {
@@ -60,6 +63,7 @@ impl fmt::Display for UndefinedReason {
             UndefinedReason::Address => "a write to an undefined address",
             UndefinedReason::LaneNumber => "a cross-lane operation with an undefined lane",
             UndefinedReason::Predication => "a predication that ends with another predicate",
+            UndefinedReason::Alias => "a buffer that is declared `restrict` is another one too",
         })
     }
 }
@@ -152,7 +156,11 @@ pub struct Outcome {
     pub helpers: u64,
     /// The lanes that were there at the start: not part of what is compared.
     pub lanes: u64,
-    /// Instructions that the wave executed.
+    /// What was loaded.
+    pub loads: Loads,
+    /// Barriers and fences that the wave executed, and then those of the second one if there is one.
+    pub synchronized: Vec<Synchronized>,
+    /// Instructions that the wave executed; where there are two, both.
     pub executed: u64,
 }
 
@@ -207,6 +215,24 @@ pub enum Difference {
         /// In the target.
         actual: u64,
     },
+    /// Fewer loads than the source has volatile ones.
+    Loads {
+        /// The memory, or one of several that are counted together.
+        space: Space,
+        /// Bytes that volatile and coherent loads of the source load.
+        expected: u32,
+        /// Bytes that all loads of the target load.
+        actual: u32,
+    },
+    /// A barrier or fence.
+    Synchronization {
+        /// How many the source executed before.
+        number: u32,
+        /// What the source executes; nothing where it has ended.
+        expected: Option<Synchronized>,
+        /// What the target executes beyond that.
+        actual: Option<Synchronized>,
+    },
     /// The source has a meaning, the target has none.
     Undefined {
         /// Why.
@@ -251,6 +277,19 @@ impl fmt::Display for Difference {
             Difference::Killed { expected, actual } => {
                 write!(f, "killed lanes: expected {expected:#018x}, got {actual:#018x}")
             }
+            Difference::Loads { space, expected, actual } => {
+                let which = if *space == Space::Shared { "shared memory" } else { "buffers and images" };
+                write!(f, "volatile loads of {which}: expected {expected} bytes, all loads are of {actual}")
+            }
+            Difference::Synchronization { number, expected, actual } => match (expected, actual) {
+                (Some(expected), _) => {
+                    let [device, shared] = expected.stored;
+                    write!(f, "barrier or fence {number}: expected {} ", expected.sync)?;
+                    write!(f, "after stores of {device} bytes of device memory and {shared} of shared memory")
+                }
+                (None, Some(actual)) => write!(f, "barrier or fence {number}: expected none, got {}", actual.sync),
+                (None, None) => write!(f, "barrier or fence {number}"),
+            },
             Difference::Undefined { reason, origin, lanes } => {
                 write!(f, "the target has no meaning: {reason}, at {origin}, in lanes {lanes:#018x}")
             }
@@ -297,6 +336,17 @@ impl Outcome {
         }
         self.compare_outputs(target)?;
         self.compare_memory(target)?;
+        // A volatile load is a load of the target, whatever that says of it; there may be others besides.
+        for (class, space) in [Space::Ssbo, Space::Shared].into_iter().enumerate() {
+            let (expected, actual) = (self.loads.volatile[class], target.loads.all[class]);
+            if actual < expected {
+                return Err(Difference::Loads { space, expected, actual });
+            }
+        }
+        if let Some((number, which)) = Synchronized::first_difference(&self.synchronized, &target.synchronized) {
+            let number = number as u32;
+            return Err(Difference::Synchronization { number, expected: which.ok(), actual: which.err() });
+        }
         Ok(Compared::Same)
     }
 

@@ -135,3 +135,44 @@ pub(super) fn memory_order(program: &mut Program, site: &Site) -> bool {
 pub(super) fn drop_store(program: &mut Program, site: &Site) -> bool {
     is_store(program, site.instr) && drop_instruction(program, site)
 }
+
+fn is_barrier(program: &Program, instr: Instr) -> bool {
+    program.instrs[instr].opcode.category() == Category::Barrier
+}
+
+/// A barrier or fence that is not there.
+pub(super) fn drop_barrier(program: &mut Program, site: &Site) -> bool {
+    let is_barrier = is_barrier(program, site.instr);
+    if is_barrier {
+        program.blocks[site.block].instrs.remove(site.index);
+    }
+    is_barrier
+}
+
+/// The last store before a barrier or fence, behind it.
+pub(super) fn store_over_barrier(program: &mut Program, site: &Site) -> bool {
+    if !is_barrier(program, site.instr) {
+        return false;
+    }
+    let block = &program.blocks[site.block].instrs;
+    let Some(store) = (0..site.index).rev().find(|&i| is_store(program, block[i])) else { return false };
+    let data = &program.instrs[block[store]];
+    let reads: Vec<Place> = data.srcs.iter().filter_map(|src| src.place().copied()).collect();
+    // What it reads must be there still, and nobody may want its result.
+    let mut between = block[store + 1..=site.index].iter().flat_map(|&i| &program.instrs[i].dsts);
+    if !data.dsts.is_empty() || between.any(|dst| reads.contains(&dst.place)) {
+        return false;
+    }
+    let block = &mut program.blocks[site.block].instrs;
+    let moved = block.remove(store);
+    block.insert(site.index, moved);
+    true
+}
+
+/// An entry of another descriptor set.
+pub(super) fn descriptor_set(program: &mut Program, site: &Site) -> bool {
+    let Some(attrs) = memory(program, site) else { return false };
+    let Some(set) = attrs.base else { return false };
+    attrs.base = Some(set ^ if site.coin() { 1 } else { 2 });
+    true
+}

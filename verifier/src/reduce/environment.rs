@@ -306,7 +306,7 @@ fn plainer(env: &Env, shader: &Shader, input: &Input) -> Vec<Change> {
         }
         Input::System(system, component) => {
             let workgroup_size = shader.info.workgroup_size.unwrap_or([64, 1, 1]);
-            let launch = Launch { fragment: shader.stage == Stage::Fragment, workgroup_size };
+            let launch = Launch { fragment: shader.stage == Stage::Fragment, workgroup_size, ..Launch::default() };
             env.system_value(launch, system, component, &mut row);
             [0, 1, row[lane]]
                 .map(|value| change(move |env| _ = env.system.insert(system_key(system, component), vec![value])))

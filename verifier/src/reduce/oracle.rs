@@ -32,6 +32,10 @@ pub enum DifferenceKind {
     Endless,
     /// The headers differ.
     Header,
+    /// A barrier or fence.
+    Synchronization,
+    /// Loads that must not be dropped.
+    Loads,
 }
 
 impl DifferenceKind {
@@ -44,11 +48,22 @@ impl DifferenceKind {
             Difference::Undefined { .. } => Self::Undefined,
             Difference::Endless { .. } => Self::Endless,
             Difference::Header(_) => Self::Header,
+            Difference::Synchronization { .. } => Self::Synchronization,
+            Difference::Loads { .. } => Self::Loads,
         }
     }
 
     /// Every kind.
-    pub const ALL: [Self; 6] = [Self::Output, Self::Memory, Self::Killed, Self::Undefined, Self::Endless, Self::Header];
+    pub const ALL: [Self; 8] = [
+        Self::Output,
+        Self::Memory,
+        Self::Killed,
+        Self::Undefined,
+        Self::Endless,
+        Self::Header,
+        Self::Synchronization,
+        Self::Loads,
+    ];
 
     /// The kind of a name as [`DifferenceKind::name`] gives it.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -64,6 +79,8 @@ impl DifferenceKind {
             Self::Undefined => "undefined",
             Self::Endless => "endless",
             Self::Header => "header",
+            Self::Synchronization => "synchronization",
+            Self::Loads => "loads",
         }
     }
 }

@@ -96,11 +96,20 @@ pub struct Launch {
     pub fragment: bool,
     /// The size of the workgroup; `[64, 1, 1]` where there is none.
     pub workgroup_size: [u32; 3],
+    /// Which of the waves of the workgroup that run: 0 but for the second one of a program with barriers.
+    pub wave: u32,
 }
 
 impl Default for Launch {
     fn default() -> Launch {
-        Launch { fragment: false, workgroup_size: [64, 1, 1] }
+        Launch { fragment: false, workgroup_size: [64, 1, 1], wave: 0 }
+    }
+}
+
+impl Launch {
+    /// Invocations of a workgroup.
+    pub fn threads(self) -> u32 {
+        self.workgroup_size.iter().fold(1, |product, &size| product.saturating_mul(size.max(1)))
     }
 }
 
@@ -116,6 +125,8 @@ enum Key {
     Helpers,
     Size,
     Resource,
+    Waves,
+    Aliases,
 }
 
 /// An environment.
@@ -130,6 +141,10 @@ pub struct Env {
     /// The mask of lanes that run; all of them unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lanes: Option<u64>,
+    /// All storage buffers and global memory are one buffer, and all images are one image; in a quarter of all environments unless
+    /// given, but not where words of memory are given by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_buffer: Option<bool>,
     /// What each word of the constant file, of uniform buffers and of memory holds that is not given below; something
     /// that depends on the seed unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +165,8 @@ pub struct Env {
     /// System values by `Name.component`: one value, or one a lane.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub system: BTreeMap<String, Vec<u32>>,
-    /// Words of memory by `space binding` (`ssbo 0`, `ubo 3`, `shared 0`), then by word.
+    /// Words of memory by `space binding` (`ssbo 0`, `ubo 3`, `shared 0`; of a bindless resource `ssbo set 1 index 0`), then by
+    /// word.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub memory: BTreeMap<String, BTreeMap<u32, u32>>,
 }
@@ -223,9 +239,31 @@ impl Env {
         self.memory.get(&format!("{space} {binding}"))?.get(&word).copied()
     }
 
+    /// The number of a wave in its workgroup.
+    fn subgroup(&self, launch: Launch) -> u32 {
+        let subgroups = u64::from(launch.threads().div_ceil(LANES as u32));
+        let first = self.hash(Key::System, [system_tag(SystemValue::SubgroupId), 0, 64]) % subgroups;
+        ((first + u64::from(launch.wave)) % subgroups) as u32
+    }
+
+    /// The lanes that run of one of several waves: those that have an invocation of the workgroup to themselves.
+    pub fn lanes_of_wave(&self, launch: Launch) -> u64 {
+        self.running_lanes() & first_lanes(launch.threads() - self.subgroup(launch) * LANES as u32)
+    }
+
+    /// Which of two waves runs first from one barrier to the next.
+    pub fn second_goes_first(&self, barriers: u64) -> bool {
+        self.hash(Key::Waves, [barriers, 0, 0]) & 1 != 0
+    }
+
     /// The lanes that run: never none.
     pub fn running_lanes(&self) -> u64 {
         self.lanes.filter(|&lanes| lanes != 0).unwrap_or(ALL_LANES)
+    }
+
+    /// Returns true if all storage buffers and global memory are one buffer, and all images are one image.
+    pub fn has_one_buffer(&self) -> bool {
+        self.one_buffer.unwrap_or_else(|| self.memory.is_empty() && self.hash(Key::Aliases, [0; 3]) & 3 == 0)
     }
 
     /// The size in bytes that a program is told of a buffer.
@@ -300,11 +338,9 @@ impl Env {
         let tag = system_tag(value);
         let uniform = self.hash(Key::System, [tag, component.into(), 64]);
         let per_lane = |lane: usize| self.hash(Key::System, [tag, component.into(), lane as u64]);
-        let [sx, sy, sz] = launch.workgroup_size.map(|size| size.max(1));
-        let total = sx.saturating_mul(sy).saturating_mul(sz);
-        let subgroups = total.div_ceil(LANES as u32);
-        let subgroup =
-            (self.hash(Key::System, [system_tag(SystemValue::SubgroupId), 0, 64]) % u64::from(subgroups)) as u32;
+        let [sx, sy, _] = launch.workgroup_size.map(|size| size.max(1));
+        let total = launch.threads();
+        let subgroup = self.subgroup(launch);
         let index = |lane: usize| (subgroup * LANES as u32 + lane as u32) % total;
         let axis = |component: u32| launch.workgroup_size[component.min(2) as usize];
         // The pixel of a lane: an 8 × 8 square made of quads, somewhere in the window.

@@ -308,6 +308,25 @@ pub struct Stored {
     pub lane: u8,
 }
 
+/// Bytes that all lanes together have loaded: of what the device sees, and of memory of the workgroup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loads {
+    /// By any load.
+    pub all: [u32; 2],
+    /// By those that are volatile or coherent.
+    pub volatile: [u32; 2],
+}
+
+/// What is counted together: what the device sees, and memory of the workgroup.
+#[inline]
+const fn class(space: Space) -> Option<usize> {
+    match space {
+        Space::Ssbo | Space::Image | Space::Global => Some(0),
+        Space::Shared => Some(1),
+        Space::Scratch => None,
+    }
+}
+
 /// Which array an access goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayIndex(usize);
@@ -325,12 +344,58 @@ pub struct Memory {
     scratch_bytes: u32,
     /// What lanes write, for runs that want to know: see [`keep_log`](Memory::keep_log).
     log: Option<Vec<Stored>>,
+    /// Bytes that the wave has stored so far: in what the device sees, and in memory of the workgroup.
+    stored: [u32; 2],
+    /// See [`Env::has_one_buffer`].
+    one_buffer: bool,
+    loads: Loads,
 }
 
 impl Memory {
     /// Keeps a log of what is written from now on, or no longer.
     pub fn keep_log(&mut self, keep: bool) {
         self.log = keep.then(Vec::new);
+    }
+
+    /// Keeps no log until it is resumed.
+    pub fn stop_log(&mut self) -> Option<Vec<Stored>> {
+        self.log.take()
+    }
+
+    /// Goes on with a log that was stopped.
+    pub fn resume_log(&mut self, log: Option<Vec<Stored>>) {
+        self.log = log;
+    }
+
+    /// Bytes that the running wave has stored so far: in SSBOs, images and global memory; in memory of the workgroup.
+    pub fn stored(&self) -> [u32; 2] {
+        self.stored
+    }
+
+    /// It is another wave's turn, which has stored so much: see [`stored`](Self::stored).
+    pub fn set_stored(&mut self, stored: [u32; 2]) {
+        self.stored = stored;
+    }
+
+    /// Lanes are about to load so many bits each.
+    #[inline]
+    pub fn note_load(&mut self, array: ArrayIndex, lanes: u64, bits: u8, volatile: bool) {
+        let Some(class) = class(self.arrays[array.0].space) else { return };
+        let bytes = lanes.count_ones() * u32::from(bits / 8);
+        self.loads.all[class] = self.loads.all[class].wrapping_add(bytes);
+        if volatile {
+            self.loads.volatile[class] = self.loads.volatile[class].wrapping_add(bytes);
+        }
+    }
+
+    /// What was loaded so far.
+    pub fn loads(&self) -> Loads {
+        self.loads
+    }
+
+    fn count(&mut self, array: ArrayIndex, lanes: u64, bytes: u32) {
+        let Some(class) = class(self.arrays[array.0].space) else { return };
+        self.stored[class] = self.stored[class].wrapping_add(lanes.count_ones() * bytes);
     }
 
     /// What was written since this was asked last.
@@ -361,6 +426,8 @@ impl Memory {
             array.words.reset();
         }
         self.live = 0;
+        self.stored = [0; 2];
+        self.loads = Loads::default();
     }
 
     /// How many bytes of its own each lane has from now on; 0 where the program does not say. Before the first access.
@@ -383,8 +450,18 @@ impl Memory {
         super::env::lanes(lanes).fold(0, |mask, lane| mask | u64::from(is_outside(lane)) << lane)
     }
 
+    /// Buffers that have different names may be one from now on: see [`Env::has_one_buffer`]. Before the first access.
+    pub fn set_one_buffer(&mut self, one_buffer: bool) {
+        self.one_buffer = one_buffer;
+    }
+
     /// The array of a binding.
     pub fn array(&mut self, space: Space, binding: Binding) -> ArrayIndex {
+        let (space, binding) = match space {
+            Space::Ssbo | Space::Global if self.one_buffer => (Space::Ssbo, Binding::NONE),
+            Space::Image if self.one_buffer => (space, Binding::NONE),
+            _ => (space, binding),
+        };
         let found = self.arrays[..self.live].iter().position(|a| a.binding == binding && a.space == space);
         ArrayIndex(found.unwrap_or_else(|| self.add(space, binding)))
     }
@@ -450,6 +527,7 @@ impl Memory {
     ) {
         let number = array;
         let lanes = lanes & !self.outside(array, bits, lanes, &address);
+        self.count(array, lanes, u32::from(bits / 8));
         let array = &mut self.arrays[array.0];
         for lane in super::env::lanes(lanes) {
             let address = address(lane);
@@ -485,6 +563,7 @@ impl Memory {
         dst: &mut Row,
     ) -> u64 {
         let number = array;
+        self.count(array, lanes, 4);
         let array = &mut self.arrays[array.0];
         let mut poisoned = 0;
         for lane in super::env::lanes(lanes) {
@@ -518,6 +597,7 @@ impl Memory {
         dst: [&mut Row; 2],
     ) -> u64 {
         let number = array;
+        self.count(array, lanes, 8);
         let array = &mut self.arrays[array.0];
         let mut poisoned = 0;
         let both = |rows: [&Row; 2], lane: usize| u64::from(rows[0][lane]) | u64::from(rows[1][lane]) << 32;

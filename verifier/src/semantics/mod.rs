@@ -6,7 +6,8 @@
 //! - [`nir_alu`] and [`ir3_alu`] are the tables from the operations of the two languages to those definitions, as
 //!   [`Kernel`]s: loops over the 64 lanes of a [`Row`], monomorphised around one definition, and beside each loop its
 //!   meaning, the same definition in terms ([`Defined`]). They are looked up once, when a program is decoded.
-//! - [`mod@env`], [`memory`] and [`texture`] are the world around a program: everything in it follows from one seed.
+//! - [`mod@env`], [`memory`] and [`texture`] are the world around a program: everything in it follows from one seed. [`sync`] is what
+//!   waves have to do with each other.
 //!
 //! A value component of up to 32 bits is a [`Row`], zero-extended in each lane; a component of 64 bits is two rows, the
 //! low half first. Poison (a value that means nothing) is not in the rows: interpreters keep a mask of lanes beside
@@ -25,6 +26,7 @@ pub mod memory;
 pub mod modifiers;
 pub mod nir_alu;
 mod nir_compare;
+pub mod sync;
 pub mod texture;
 mod values;
 

@@ -21,9 +21,9 @@ impl TextureAnswer {
     /// Asks.
     #[inline]
     pub fn new(env: &Env, request: &TextureRequest) -> TextureAnswer {
-        let sampler = request.sampler.map_or(u64::MAX, u64::from);
-        let head = u64::from(request.kind.number()) << 32 | u64::from(request.texture);
-        let mut state = hash(&[env.seed ^ 0x7465_7874, head, sampler, request.present.0.into()]);
+        let sampler = request.sampler.map_or(u64::MAX, |sampler| sampler.bits());
+        let head = u64::from(request.kind.number()) << 32 | u64::from(request.present.0);
+        let mut state = hash(&[env.seed ^ 0x7465_7874, head, sampler, request.texture.bits()]);
         // What is present has been told, so the others need not be.
         let mut rest = request.present.0;
         while rest != 0 {

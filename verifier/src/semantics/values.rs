@@ -1,6 +1,8 @@
 //! Rows of lanes, the kernels over them, and the names of bindings.
 
 use crate::terms::{Term, Terms};
+/// Which buffer, image, texture or sampler.
+pub use ir3_compiler::ir3::access::ResourceId as Binding;
 use smallvec::SmallVec;
 
 /// Lanes of a wave.
@@ -90,30 +92,5 @@ impl Select {
     #[inline]
     pub fn poison(mask: u64, condition: u64, yes: u64, no: u64) -> u64 {
         condition | mask & yes | !mask & no
-    }
-}
-
-/// A buffer or image: its identity, as `ir3::access` defines it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Binding(u32);
-
-impl Binding {
-    /// What there is only one of.
-    pub const NONE: Binding = Binding(0);
-
-    /// The one with this identity.
-    pub const fn bound(identity: u32) -> Binding {
-        Binding(identity)
-    }
-
-    /// Its identity.
-    pub const fn bits(self) -> u64 {
-        self.0 as u64
-    }
-}
-
-impl std::fmt::Display for Binding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.0)
     }
 }

@@ -10,17 +10,18 @@
 //! What stands at a position of the graph is a block of the program, and a block may stand at several: a loop can be
 //! [rotated](Graph::rotated).
 
-use super::{Slot, Unsupported};
+use super::{EventKind, Oracle, Slot, Unsupported};
 use crate::guards::{Guard, left_out};
 use fixedbitset::FixedBitSet;
-use rustc_hash::FxHashMap;
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
 /// What the blocks of a loop do that lanes outside of it can see.
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
-    /// Versions that change: numbers of slots.
-    pub versions: Vec<Slot>,
+    /// What happens that makes new versions.
+    pub events: Vec<EventKind>,
     /// Shared registers that are written.
     pub shared: Vec<Slot>,
 }
@@ -28,8 +29,16 @@ pub struct Effects {
 impl Effects {
     /// These, and others.
     pub fn extend(&mut self, others: Self) {
-        self.versions.extend(others.versions);
+        self.events.extend(others.events);
         self.shared.extend(others.shared);
+    }
+
+    /// The versions that change.
+    pub fn changed<O: Oracle>(&self, oracle: &O) -> Vec<Slot> {
+        let mut changed: Vec<Slot> = self.events.iter().flat_map(|&kind| oracle.makes(kind)).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        changed
     }
 }
 
@@ -150,10 +159,10 @@ impl Graph {
             for block in (header..=last).filter(|&block| reached.contains(block as usize)) {
                 found.effects.extend(effects[block as usize].clone());
             }
-            for list in [&mut found.effects.versions, &mut found.effects.shared] {
-                list.sort_unstable();
-                list.dedup();
-            }
+            found.effects.shared.sort_unstable();
+            found.effects.shared.dedup();
+            let events = &mut found.effects.events;
+            *events = events.iter().copied().collect::<IndexSet<_, FxBuildHasher>>().into_iter().collect();
             loops.push(found);
         }
         let standing = (0..count as u32).map(|block| Standing { block, copy: 0 }).collect();

@@ -9,7 +9,8 @@
 //! What one lane does depends on others in three ways, and all are *events* that an [`Oracle`] answers:
 //! - operations across lanes: their result depends on the operands of all lanes that are there;
 //! - memory: what is stored is seen by the others. The state of a memory is a *version*, which belongs to the wave: versions
-//!   follow each other in the order of the blocks in the layout, which is the order in which the wave runs them ([`run`]);
+//!   follow each other in the order of the blocks in the layout, which is the order in which the wave runs them ([`run`]); at barriers and
+//!   fences other waves may write, so there is a new one behind each;
 //! - shared registers, which hold what any lane wrote.
 //!
 //! Poison is a bit beside each value, two for the halves of a register.
@@ -38,6 +39,7 @@ use crate::assumptions::Uses;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
+use crate::semantics::sync::Sync;
 use crate::terms::{Term, Terms, VariableKind};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -77,9 +79,12 @@ pub mod slot {
         slot > DEMOTED && slot < FIRST + 0x10
     }
 
+    /// The order of barriers and fences, as if they were stores to a memory of their own.
+    pub const SYNCHRONIZATION: Slot = FIRST + 7;
+
     /// All versions.
     pub fn versions() -> impl Iterator<Item = Slot> {
-        CONSTANTS..FIRST + 7
+        CONSTANTS..SYNCHRONIZATION + 1
     }
 }
 
@@ -164,23 +169,29 @@ pub enum EventKind {
     Lanes,
     /// It makes a new version of a memory.
     Memory(Space),
+    /// It reads a memory of which the source has volatile loads, so it stays in order with all other accesses there.
+    Load(Space),
     /// It makes a new version of the constant file.
     Constants,
+    /// Other waves may write to the memories that it orders, so it makes a new version of each.
+    Sync(Sync),
     /// A shared register takes the value of one of the lanes. The results are one bit: whether they disagree or the value is
     /// poison in one of them; the value; one bit: whether there is a lane at all.
     OneLane,
 }
 
 impl EventKind {
-    /// The version that it makes, if it makes one: others see it.
-    pub fn version(self) -> Option<Slot> {
-        match self {
-            EventKind::Memory(space) => Some(slot::memory(space)),
-            EventKind::Constants => Some(slot::CONSTANTS),
-            EventKind::Lanes | EventKind::OneLane => None,
+    /// Returns true if a target may have this where its source has the other one.
+    pub fn replaces(self, source: Self) -> bool {
+        match (self, source) {
+            (EventKind::Sync(this), EventKind::Sync(source)) => this.replaces(source),
+            _ => self == source,
         }
     }
 }
+
+/// Versions of memories; one for most events that make some.
+pub type Versions<T = Slot> = SmallVec<[T; 1]>;
 
 /// Something that depends on what other lanes do, or that they see.
 #[derive(Clone, Debug)]
@@ -210,8 +221,10 @@ pub struct Setting {
     pub block: u32,
     /// The loops that it stands in.
     pub loops: SmallVec<[u32; 2]>,
-    /// For an event that makes a version: the version before.
-    pub before: Option<Term>,
+    /// The versions that it makes: others see it.
+    pub makes: Versions,
+    /// What they are before.
+    pub before: Versions<Term>,
     /// Lanes come here from the entry only, on no way that leads through a loop.
     pub alone: bool,
 }
@@ -229,7 +242,13 @@ pub trait Oracle {
     }
     /// Whether what is stored in a memory may be poison.
     fn holds_poison(&self, space: Space) -> bool;
-    /// An event happens. The results; for one that makes a new version, also that (at the end).
+    /// The version that a memory has: one for all memories that may be the same.
+    fn version_of(&self, space: Space) -> Slot;
+    /// Returns true if loads from a memory are events: the source has volatile ones.
+    fn watches_loads(&self, space: Space) -> bool;
+    /// The versions that an event makes.
+    fn makes(&self, kind: EventKind) -> Versions;
+    /// An event happens. The results; for one that makes new versions, also these (at the end).
     fn event(&mut self, terms: &mut Terms, event: Event) -> SmallVec<[Term; 4]>;
     /// Where lanes go that are together at a cut point, as far as that is known, and whether some do and others do not.
     fn goals(&self, cut: Cut) -> &[(Goal, bool)];
@@ -269,6 +288,10 @@ pub trait Code {
     fn scratch_bytes(&self) -> u32;
     /// Whether the program looks at that memory at all.
     fn uses_scratch(&self) -> bool;
+    /// The memories that it accesses.
+    fn memories(&self) -> Vec<Space>;
+    /// Those of which some loads are volatile or coherent.
+    fn volatile(&self) -> Vec<Space>;
     /// What kind of program it is.
     fn launch(&self) -> Launch;
     /// What it uses of which a proof knows less than the hardware does.

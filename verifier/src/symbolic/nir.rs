@@ -4,11 +4,11 @@ use super::graph::{Effects, Graph};
 use super::lanes::{self, Result as Of, Scan, ScanPart};
 use super::run::Machine;
 use super::world::{self, Constants, Place, Question, Stored, Target};
-use super::{Code, Oracle, Site, Slot, Unsupported, Value, slot};
+use super::{Code, EventKind, Oracle, Site, Slot, Unsupported, Value, slot};
 use crate::assumptions::Uses;
 use crate::interp;
 use crate::interp::nir::op::{
-    Access, Action, Input, LaneKind, Lanes, Number, Op, Operand, Place as Where, R, ScanResult, Shuffle, Texture,
+    Access, Action, Input, LaneKind, Lanes, Op, Operand, Place as Where, R, Resource, ScanResult, Shuffle, Texture,
 };
 use crate::interp::nir::{Decoded, op};
 use crate::semantics::concrete::mask;
@@ -108,11 +108,16 @@ impl<'a> Nir<'a> {
             let mut effects = Effects::default();
             for op in &ops[blocks[block as usize].0.clone()] {
                 match *op {
-                    Op::StoreConst(_) => effects.versions.push(slot::CONSTANTS),
+                    Op::StoreConst(_) => effects.events.push(EventKind::Constants),
+                    Op::Sync(sync) => effects.events.push(EventKind::Sync(sync)),
                     Op::Access(access) => {
                         let access = &code.code.accesses[access as usize];
-                        let writes = matches!(access.action, Action::Store | Action::Atomic { .. });
-                        effects.versions.extend(Space::of(access.space).filter(|_| writes).map(slot::memory));
+                        let event = match access.action {
+                            Action::Store | Action::Atomic { .. } => Space::of(access.space).map(EventKind::Memory),
+                            Action::Load => Space::of(access.space).map(EventKind::Load),
+                            Action::Size => None,
+                        };
+                        effects.events.extend(event);
                     }
                     _ => {}
                 }
@@ -165,6 +170,16 @@ impl Code for Nir<'_> {
 
     fn uses_scratch(&self) -> bool {
         self.code.code.accesses.iter().any(|access| Space::of(access.space) == Some(Space::Scratch))
+    }
+
+    fn memories(&self) -> Vec<Space> {
+        self.code.code.accesses.iter().filter_map(|access| Space::of(access.space)).collect()
+    }
+
+    fn volatile(&self) -> Vec<Space> {
+        let loads =
+            self.code.code.accesses.iter().filter(|access| access.volatile && matches!(access.action, Action::Load));
+        loads.filter_map(|access| Space::of(access.space)).collect()
     }
 
     fn launch(&self) -> Launch {
@@ -231,6 +246,21 @@ pub(super) fn condition_of<O: Oracle>(machine: &mut Machine<'_, O>, value: Value
 fn result<O: Oracle>(machine: &mut Machine<'_, O>, row: R, value: Value) {
     let value = machine.oracle.value(machine.terms, value);
     machine.write(row, value);
+}
+
+/// A buffer, image, texture or sampler; `read` reads a row.
+fn resource<O: Oracle>(
+    machine: &mut Machine<'_, O>,
+    resource: Resource,
+    read: &mut impl FnMut(&mut Machine<'_, O>, R) -> Term,
+) -> Term {
+    let mut index = machine.terms.constant(32, resource.base.into());
+    if let Some(row) = resource.row {
+        let row = read(machine, row);
+        index = machine.terms.add(32, index, row);
+    }
+    let set = resource.set.map(|set| machine.terms.constant(32, set.into()));
+    world::resource(machine.terms, set, index)
 }
 
 /// A choice between two values.
@@ -326,6 +356,7 @@ impl Nir<'_> {
                 let word = machine.terms.constant(32, u64::from(u32::from(output.base) % CONST_WORDS));
                 world::store_constant(machine, site, word, value);
             }
+            Op::Sync(sync) => world::synchronize(machine, site, sync),
             Op::Moves { list: (start, end), .. } => {
                 let moves = &code.moves[start as usize..end as usize];
                 let values: SmallVec<[Value; 8]> = moves.iter().map(|&(_, from)| machine.read(from)).collect();
@@ -618,10 +649,8 @@ impl Nir<'_> {
             operands.push(value);
             value.bits
         };
-        let binding = match access.binding {
-            Some(row) => read(machine, row),
-            None => machine.terms.constant(32, 0),
-        };
+        let binding =
+            resource(machine, access.binding.unwrap_or(Resource { set: None, base: 0, row: None }), &mut read);
         let place = match &access.place {
             Where::None => Place::Texel(SmallVec::new()),
             &Where::Linear { base, index, scale, offset } => {
@@ -650,7 +679,7 @@ impl Nir<'_> {
         match access.action {
             Action::Load => {
                 for &(number, dst) in &access.rows {
-                    let value = world::load(machine, &target, number, bits);
+                    let value = world::load(machine, site, &target, number, bits);
                     result(machine, dst, value);
                 }
             }
@@ -687,18 +716,8 @@ impl Nir<'_> {
             values.push(value);
             value.bits
         };
-        let mut number = |machine: &mut Machine<'_, O>, number: Number| {
-            let base = machine.terms.constant(32, number.base.into());
-            match number.row {
-                Some(row) => {
-                    let row = read(machine, row);
-                    machine.terms.add(32, base, row)
-                }
-                None => base,
-            }
-        };
-        let identity = number(machine, texture.texture);
-        let sampler = number(machine, texture.sampler);
+        let asked = resource(machine, texture.texture, &mut read);
+        let sampler = resource(machine, texture.sampler, &mut read);
         let mut operands = SmallVec::new();
         for &(slot, operand) in &texture.operands {
             let term = match operand {
@@ -708,7 +727,7 @@ impl Nir<'_> {
             operands.push((slot, term));
         }
         let poison = machine.poison_of(&values);
-        let question = Question { kind: texture.kind, texture: identity, sampler, operands };
+        let question = Question { kind: texture.kind, texture: asked, sampler, operands };
         for &(component, dst) in &texture.results {
             let mut word = world::answer(machine.terms, &question, component, texture.ty);
             if texture.levels {

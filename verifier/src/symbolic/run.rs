@@ -330,23 +330,24 @@ impl<O: Oracle> Machine<'_, O> {
 
     /// An event here.
     pub fn event(&mut self, event: Event) -> SmallVec<[Term; 4]> {
-        let version = event.kind.version();
+        let makes = self.oracle.makes(event.kind);
         // Each place where a block stands is one of its own.
         let site = event.site.in_copy(self.graph.standing[self.block as usize].copy);
         // Results are variables named after the site: those of two events would be taken for equal.
         if !self.sites.insert(site) {
             self.oracle.lost("two events at one site");
         }
-        let before = version.map(|version| self.version(version).bits);
+        let before = makes.iter().map(|&version| self.version(version).bits).collect();
         let setting = Setting {
             block: self.block,
             loops: self.graph.loops_around(self.block).collect(),
+            makes: makes.clone(),
             before,
             alone: self.is_alone(),
         };
         let event = Event { site, setting, ..event };
         let results = self.oracle.event(self.terms, event);
-        if let (Some(version), Some(&bits)) = (version, results.last()) {
+        for (&version, &bits) in makes.iter().rev().zip(results.iter().rev()) {
             let value = Value::defined(self.terms, bits);
             self.versions.insert(version, value);
         }

@@ -4,6 +4,7 @@ use super::run::Machine;
 use super::{Code, Graph, Oracle, Slot, Unsupported, Value};
 use crate::assumptions::Uses;
 use crate::semantics::env::Launch;
+use crate::semantics::memory::Space;
 use crate::terms::Terms;
 use rustc_hash::FxHashSet;
 
@@ -34,6 +35,14 @@ impl<C: Code> Code for View<'_, C> {
 
     fn uses_scratch(&self) -> bool {
         self.code.uses_scratch()
+    }
+
+    fn memories(&self) -> Vec<Space> {
+        self.code.memories()
+    }
+
+    fn volatile(&self) -> Vec<Space> {
+        self.code.volatile()
     }
 
     fn launch(&self) -> Launch {

@@ -132,7 +132,8 @@ impl<O: Oracle> Machine<'_, O> {
             }
             let others = !self.whole_wave_is_here(number) && !left_out(Guard::WholeWave);
             let effects = &self.graph.loops[number].effects;
-            for &version in effects.versions.iter().filter(|_| !left_out(Guard::LoopVersions)) {
+            let changed = effects.changed(&*self.oracle);
+            for version in changed.into_iter().filter(|_| !left_out(Guard::LoopVersions)) {
                 let name = format!("version {version} after loop {number} from {:?}", self.run.cut);
                 let bits = self.terms.variable_of(world::version_kind(version).passing(), 32, &name);
                 let value = Value::defined(self.terms, bits);

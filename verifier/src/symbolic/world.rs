@@ -6,9 +6,12 @@
 use super::own::{self, Own};
 use super::run::Machine;
 use super::{Event, EventKind, Oracle, Setting, Site, Slot, Value, slot};
+#[cfg(doc)]
+use crate::semantics::Binding;
 use crate::semantics::domain::{Domain, Format, Rounding};
 use crate::semantics::env::{CONST_WORDS, Launch, system_value_bits};
 use crate::semantics::memory::{Atomic, SCRATCH_BYTES, Space};
+use crate::semantics::sync::Sync;
 use crate::terms::{Extent, Lifetime, Op, Term, Terms, VariableKind};
 use ir3_compiler::ir3::access::{Slot as Operand, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
@@ -249,7 +252,7 @@ pub fn scratch_bytes(declared: u32) -> u32 {
 pub struct Target {
     /// The memory.
     pub space: AddressSpace,
-    /// The identity of the buffer or image.
+    /// The buffer or image: see [`resource`].
     pub binding: Term,
     /// Where.
     pub place: Place,
@@ -273,6 +276,18 @@ pub enum Place {
     },
     /// Coordinates.
     Texel(SmallVec<[Term; 4]>),
+}
+
+/// A resource from its descriptor set, if it is bindless, and its index: 64 bits, as [`Binding::bits`] has them.
+pub fn resource(terms: &mut Terms, set: Option<Term>, index: Term) -> Term {
+    let kind = match set {
+        Some(set) => {
+            let one = terms.constant(32, 1);
+            terms.add(32, set, one)
+        }
+        None => terms.constant(32, 0),
+    };
+    terms.concat(32, kind, 32, index)
 }
 
 /// The byte address of an element, 64 bits: `ir3::access::linear_address` on terms.
@@ -336,7 +351,7 @@ impl Target {
 }
 
 /// Loads an element: its word, which has the element in its low bits and zeros above.
-pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, target: &Target, component: u32, bits: u8) -> Value {
+pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, target: &Target, component: u32, bits: u8) -> Value {
     let mut args = target.element(machine.terms, component, bits);
     let Some(space) = Space::of(target.space) else {
         let word = apply(machine.terms, 32, &format!("uniform buffer {:?} {bits}", target.space), &args);
@@ -354,7 +369,27 @@ pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, target: &Target, component:
             Own::Memory(beyond) => undefined = machine.terms.or(1, undefined, beyond),
         }
     }
-    let version = machine.version(slot::memory(space)).bits;
+    if machine.oracle.watches_loads(space) {
+        let what = format!("load {} {width} of {}", space.name(), args.len());
+        let args = args.iter().map(|&term| Value::new(term, target.poison)).collect();
+        let path = machine.path();
+        let results = machine.event(Event {
+            site: site.part(component as usize),
+            kind: EventKind::Load(space),
+            what,
+            path,
+            args,
+            results: smallvec![32, 1],
+            uniform: false,
+            setting: Setting::default(),
+        });
+        let word = low(machine.terms, results[0], bits.min(width).into());
+        let stored = machine.terms.constant(1, 0);
+        let stored = if machine.oracle.holds_poison(space) { results[1] } else { stored };
+        return Value::new(word, machine.terms.or(1, stored, undefined));
+    }
+    let version = machine.oracle.version_of(space);
+    let version = machine.version(version).bits;
     args.insert(0, version);
     let name = format!("{} {width} of {}", space.name(), args.len());
     let word = apply(machine.terms, 32, &name, &args);
@@ -464,6 +499,25 @@ pub fn atomic<O: Oracle>(
     bits[..words].iter().map(|&word| Value::new(word, poison)).collect()
 }
 
+/// The wave waits for others, or orders its accesses.
+pub fn synchronize<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, sync: Sync) {
+    let path = machine.path();
+    let what = match sync {
+        Sync::Barrier => "barrier",
+        Sync::Fence(_) => "fence",
+    };
+    machine.event(Event {
+        site,
+        kind: EventKind::Sync(sync),
+        what: what.to_owned(),
+        path,
+        args: smallvec![],
+        results: smallvec![],
+        uniform: true,
+        setting: Setting::default(),
+    });
+}
+
 /// Stores a word of the constant file: one for the wave.
 pub fn store_constant<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, word: Term, value: Value) {
     let poison = value.any_poison(machine.terms);
@@ -494,9 +548,9 @@ pub fn size(terms: &mut Terms, space: AddressSpace, binding: Term, component: u3
 pub struct Question {
     /// What.
     pub kind: TextureKind,
-    /// Identity of the texture.
+    /// The texture.
     pub texture: Term,
-    /// Identity of the sampler.
+    /// The sampler.
     pub sampler: Term,
     /// The operands that there are: later ones replace earlier ones.
     pub operands: SmallVec<[(Operand, Term); 8]>,

@@ -9,10 +9,11 @@
 //! [`UnknownAttribute`]; programs that we select carry every attribute.
 //!
 //! # Bindings
-//! What a resource is, as the environment sees it, is one number: its *identity*. A bindless resource is a descriptor
-//! set and an index in it, its identity is `set * 64 + index`, and this is the value that nir's `bindless_resource_ir3`
-//! has for all engines. Any other resource is its index as it stands. SSBOs, images, UBOs, textures and samplers
-//! have identities of their own each; a [`MemoryAccess`] says by its space which one is meant.
+//! What a resource is, as the environment sees it, is a [`ResourceId`]: the pair of descriptor set and index of a bindless
+//! resource, or the index alone of a bound one; the two kinds are different. The value of nir's `bindless_resource_ir3` is
+//! the index; the set is an attribute of that instruction, which whoever uses the handle reads there, as Mesa's ir3 does.
+//! SSBOs, images, UBOs, textures and samplers are numbered each for themselves; a [`MemoryAccess`] says by its space which
+//! one is meant.
 
 pub mod build;
 mod memory;
@@ -26,6 +27,7 @@ pub use request::{Slot, SlotSet, TextureKind, TextureRequest, TextureShape};
 pub use texture::{Prefetch, TextureAccess};
 
 use super::{InstrData, Src, SrcOperand};
+use std::fmt;
 
 /// Consecutive components of one source of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,19 +109,67 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// The resource's identity, from the values of the sources of `set` and `index`.
-    pub const fn identity(self, set: u32, index: u32) -> u32 {
-        let set = match self.set {
-            Some(number) => number.value(set),
-            None => 0,
-        };
-        binding_identity(set, self.index.value(index))
+    /// The resource, from the values of the sources of `set` and `index`.
+    pub const fn resource(self, set: u32, index: u32) -> ResourceId {
+        let index = self.index.value(index);
+        match self.set {
+            Some(number) => ResourceId::bindless(number.value(set), index),
+            None => ResourceId::bound(index),
+        }
     }
 }
 
-/// The identity of a resource: see the module's text.
-pub const fn binding_identity(set: u32, index: u32) -> u32 {
-    set.wrapping_mul(64).wrapping_add(index)
+/// A resource among those of its kind (SSBOs, images, UBOs, textures, samplers): bound, by its index, or bindless, by
+/// descriptor set and index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ResourceId(u64);
+
+impl ResourceId {
+    /// What there is only one of.
+    pub const NONE: Self = Self::bound(0);
+
+    /// Descriptor sets are below this number: ir3 has eight, so that none is cut off.
+    pub const SETS: u32 = u32::MAX;
+
+    /// A bound resource.
+    pub const fn bound(index: u32) -> Self {
+        Self(index as u64)
+    }
+
+    /// An entry of a descriptor set below [`SETS`](Self::SETS).
+    pub const fn bindless(set: u32, index: u32) -> Self {
+        Self((set.wrapping_add(1) as u64) << 32 | index as u64)
+    }
+
+    /// The bound resource with an index, or the one in a set.
+    pub const fn new(set: Option<u32>, index: u32) -> Self {
+        match set {
+            Some(set) => Self::bindless(set, index),
+            None => Self::bound(index),
+        }
+    }
+
+    /// As one number: the index in the low 32 bits; above them 0 for a bound resource, the descriptor set plus 1 for a
+    /// bindless one.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The inverse of [`bits`](Self::bits).
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
+impl fmt::Display for ResourceId {
+    /// A bound resource as `5`, a bindless one as `set 1 index 5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let index = self.0 as u32;
+        match (self.0 >> 32) as u32 {
+            0 => write!(f, "{index}"),
+            set => write!(f, "set {} index {index}", set.wrapping_sub(1)),
+        }
+    }
 }
 
 /// An attribute that the instruction's meaning depends on is not known: the program was read from a text without it.

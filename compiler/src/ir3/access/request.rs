@@ -17,8 +17,8 @@
 //! - *Offset*: as many as the source has, one padded with 0 to two; signed offsets as they stand.
 //! - *Ddx*, *Ddy*: as many as dimensions, one padded with 0 to two.
 //! - *Sample*: of `txf_ms`.
-//! - *Texture* and *sampler*: identities (see [the module above](super)): the index plus the source that is added to it, or the value of the
-//!   handle. Fetches, sizes and infos have no sampler.
+//! - *Texture* and *sampler*: see [the module above](super): bound ones are the index plus the source that is added to it, bindless ones
+//!   the set and the value of the handle. Fetches, sizes and infos have no sampler.
 //!
 //! The answer has four components, and component `i` of the instruction is component `i` of the answer, but:
 //! - Components 2 and 3 of the answer to [`TextureKind::Size`] are equal: the machine has the number of layers in component 3.
@@ -26,6 +26,8 @@
 //! - `lod`: the answer's components 0 and 1 are small integers `n`; the result is `n * (1/256)` as float of the result's width.
 //! - Where `Target::levels_add_one` holds, the machine's `getinfo` returns one less than the answer in component 2.
 //! - An answer to a 16-bit float result is that of the same question rounded to 16 bits; integers are truncated.
+
+use super::ResourceId;
 
 /// Dimensions of a texture, as far as its coordinates tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -188,10 +190,10 @@ impl SlotSet {
 pub struct TextureRequest {
     /// What is asked.
     pub kind: TextureKind,
-    /// Identity of the texture.
-    pub texture: u32,
-    /// Identity of the sampler, if [`TextureKind::has_sampler`].
-    pub sampler: Option<u32>,
+    /// The texture.
+    pub texture: ResourceId,
+    /// The sampler, if [`TextureKind::has_sampler`].
+    pub sampler: Option<ResourceId>,
     /// The operands that there are.
     pub present: SlotSet,
     /// The operands, by [`Slot`]; zero where not present.
@@ -200,7 +202,7 @@ pub struct TextureRequest {
 
 impl TextureRequest {
     /// A question without operands.
-    pub const fn new(kind: TextureKind, texture: u32, sampler: u32) -> Self {
+    pub const fn new(kind: TextureKind, texture: ResourceId, sampler: ResourceId) -> Self {
         let sampler = if kind.has_sampler() { Some(sampler) } else { None };
         Self { kind, texture, sampler, present: SlotSet(0), operands: [0; Slot::COUNT] }
     }
@@ -209,11 +211,5 @@ impl TextureRequest {
     pub const fn set(&mut self, slot: Slot, bits: u32) {
         self.present = self.present.with(slot);
         self.operands[slot as usize] = bits;
-    }
-
-    /// The question as a flat sequence of words, for hashing.
-    pub fn words(&self) -> impl Iterator<Item = u32> + '_ {
-        let head = [self.kind.number(), self.texture, self.sampler.map_or(u32::MAX, |s| s), self.present.0];
-        head.into_iter().chain(self.operands)
     }
 }

@@ -269,6 +269,7 @@ fn instr_entry(key: &str, value: &mut Cursor, instr: &mut InstrData, remarks: &m
             None => return fail(0, "an address space"),
         },
         ("old", Attrs::Memory(memory)) => memory.old_layout = true,
+        ("volatile", Attrs::Memory(memory)) => memory.volatile = true,
         ("unit", Attrs::Memory(memory)) => memory.index_unit = Some(value.number("a number of bytes")?),
         ("sampler_base", Attrs::Texture(texture)) => {
             texture.sampler_base = Some(value.number("a descriptor base")?);
@@ -386,6 +387,9 @@ pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: 
             entries.optional("unit", memory.index_unit);
             if memory.old_layout {
                 entries.key("old");
+            }
+            if memory.volatile {
+                entries.key("volatile");
             }
             entries.optional("base", memory.base.filter(|_| !printed_base));
             let printed = match instr.opcode {

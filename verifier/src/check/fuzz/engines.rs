@@ -248,6 +248,7 @@ fn launch(shader: &Shader) -> Launch {
     Launch {
         fragment: shader.stage == Stage::Fragment,
         workgroup_size: shader.info.workgroup_size.unwrap_or([64, 1, 1]),
+        ..Launch::default()
     }
 }
 

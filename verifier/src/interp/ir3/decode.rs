@@ -9,10 +9,11 @@ use super::op::{Block, ConstWidth, Copies, Elements, Op};
 use super::slots::{Problem, Slots, modifier};
 use super::storage::{Loc, Modifier, Read, Write};
 use super::{Decoded, Input};
-use crate::interp::Unsupported;
 use crate::interp::trace::Watched;
+use crate::interp::{Unsupported, waves};
 use crate::semantics::exchange::exchange;
 use crate::semantics::memory::MAX_SCRATCH_BYTES;
+use crate::semantics::sync::Sync;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{
@@ -92,6 +93,8 @@ fn decode_with(
     out.slots = decoder.slots.count;
     out.immediates = decoder.slots.immediates();
     out.consts = decoder.slots.consts();
+    let has_barrier = out.ops.iter().any(|op| matches!(op, Op::Sync(Sync::Barrier)));
+    out.waves = waves::count(out.launch, has_barrier);
     Ok((out, decoder.watched))
 }
 
@@ -233,8 +236,13 @@ impl Decoder<'_> {
             | ReadGetlastMacro | ShpsMacro | ScanMacro | ScanClustersMacro | Dsx | Dsy | DsxppMacro | DsyppMacro
             | Dsxpp1 | Dsypp1 | BrcstActive | QuadShuffleBrcst | QuadShuffleHoriz | QuadShuffleVert
             | QuadShuffleDiag | BaryF | FlatB | Ldlv => self.cross_lane(data),
-            // One wave: it is always where it waits for the others.
-            Bar | Fence | Sleep | Icinv | Dccln | Dcinv | Dcflu | Ccinv | Lock | Unlock | Tcinv => Ok(()),
+            Bar | Fence => {
+                let sync = Sync::of_instr(data, self.target).ok_or("which memory it orders is not known")?;
+                self.push(Op::Sync(sync));
+                Ok(())
+            }
+            // Memory is coherent, and time is not modelled.
+            Sleep | Icinv | Dccln | Dcinv | Dcflu | Ccinv | Lock | Unlock | Tcinv => Ok(()),
             op => match op.category() {
                 Category::Alu2 | Category::Alu3 | Category::Sfu => self.alu(data),
                 Category::Memory => {

@@ -18,7 +18,7 @@
 //! sides are successors.
 //!
 //! Not modelled: time. Delay slots, `(ss)` and `(sy)` mean nothing before legalization, and the programs here have not
-//! been legalized. `bar` and the fences do nothing to a single wave.
+//! been legalized. A program with `bar` in a workgroup of more than one wave is run by two; see `waves`.
 
 mod decode;
 pub(crate) mod op;
@@ -57,6 +57,8 @@ pub struct Decoded {
     pub(crate) driver_params: Vec<DriverParam>,
     pub(crate) driver_immediates: Vec<(u16, u32)>,
     pub(crate) launch: Launch,
+    /// How many waves run it: see [`waves`](super::waves).
+    pub(crate) waves: u32,
     /// Bytes of memory that each lane has; 0 where that is not known.
     pub(crate) scratch_size: u32,
 }
@@ -130,7 +132,8 @@ impl Decoded {
             consts: Vec::new(),
             driver_params: program.consts.driver_params.clone(),
             driver_immediates: program.consts.immediates.clone(),
-            launch: Launch { fragment: decode::is_fragment(program), workgroup_size: size },
+            launch: Launch { fragment: decode::is_fragment(program), workgroup_size: size, wave: 0 },
+            waves: 1,
             scratch_size: program.scratch_size,
         }
     }

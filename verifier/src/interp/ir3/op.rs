@@ -4,6 +4,7 @@ use super::storage::{Loc, Read, Write};
 use crate::semantics::convert;
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Atomic;
+use crate::semantics::sync::Sync;
 use crate::semantics::{Modify, One, Select, Three, Two};
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, Instr, ShuffleMode, Type};
@@ -12,6 +13,8 @@ use ir3_compiler::ir3::{AddressSpace, Instr, ShuffleMode, Type};
 /// a few, where it addresses registers indirectly.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
+    /// The wave waits for others, or orders its accesses.
+    Sync(Sync),
     /// A kernel of one source.
     Alu1 {
         /// The kernel.
@@ -411,6 +414,8 @@ pub(crate) enum Place {
 pub(crate) struct Memory {
     /// What is done.
     pub action: MemoryAction,
+    /// It is volatile or coherent.
+    pub volatile: bool,
     /// Which memory.
     pub space: AddressSpace,
     /// Which resource, where there are several.

@@ -7,9 +7,10 @@ use super::op::{Condition, ConstWidth, Copies, Edge, Op, Terminator};
 use super::storage::{Active, Loc, Read, Storage};
 use super::watch::Watch;
 use super::{Decoded, Input};
+use crate::interp::waves::{self, Stop, Together};
 use crate::interp::{ConstFile, End, Origin, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::concrete::Concrete;
-use crate::semantics::env::{Env, lanes};
+use crate::semantics::env::{Env, Launch, lanes};
 use crate::semantics::memory::Memory;
 use crate::semantics::{ALL_LANES, LANES, Row, Select};
 use cranelift_entity::EntityRef;
@@ -19,19 +20,29 @@ use ir3_compiler::ir3::{InputKind, Instr};
 struct Wave<'a> {
     program: &'a Decoded,
     env: &'a Env,
+    launch: Launch,
     storage: Storage,
     active: Active,
     /// Lanes that have not ended.
     alive: u64,
     helpers: u64,
     killed: u64,
-    memory: &'a mut Memory,
+    /// The memory of all waves, while it is this one's turn.
+    memory: Memory,
+    /// What this one has stored, otherwise.
+    stored: [u32; 2],
     consts: &'a mut ConstFile,
     /// Operands that are not in a slot as they are, and results on their way there.
-    buffers: &'a mut [Row; 4],
+    buffers: [Row; 4],
     /// Moves that are read before any is written.
     stage: Vec<Row>,
+    /// The lanes that go to each block next.
+    pending: Vec<u64>,
     outputs: Outputs,
+    together: Together,
+    /// The block at work, and its next operation if it has been begun.
+    at: (usize, Option<u32>),
+    executed: u64,
 }
 
 /// The wave goes on, or its run ends here.
@@ -50,38 +61,119 @@ pub(super) fn run_watched<W: Watch>(
     scratch: &mut Scratch,
     watch: &mut W,
 ) -> Outcome {
-    scratch.prepare(program.slots as usize, program.scratch_size);
-    let mut pending = std::mem::take(&mut scratch.masks);
-    pending.resize(program.blocks.len(), 0);
-    let storage = Storage { words: std::mem::take(&mut scratch.rows), poison: std::mem::take(&mut scratch.poison) };
-    let mut buffers = [[0; LANES]; 4];
-    let mut wave = Wave {
-        program,
-        env,
-        storage,
-        active: Active::none(),
-        alive: env.running_lanes(),
-        helpers: env.helper_lanes(program.launch),
-        killed: 0,
-        memory: &mut scratch.memory,
-        consts: &mut scratch.consts,
-        buffers: &mut buffers,
-        stage: std::mem::take(&mut scratch.temporaries),
-        outputs: Outputs::default(),
+    let mut other = (program.waves > 1).then(|| scratch.second.take().unwrap_or_default());
+    let mut wave = Wave::new(program, env, 0, scratch);
+    let mut memory = std::mem::take(&mut wave.memory);
+    let lanes = wave.alive;
+    let mut second = other.as_mut().map(|scratch| Wave::new(program, env, 1, scratch));
+    let end = {
+        let mut first = |memory: &mut Memory| wave.turn(memory, fuel, watch);
+        let mut second = second.as_mut().map(|second| |memory: &mut Memory| second.turn(memory, fuel, &mut ()));
+        let second = second.as_mut().map(|turn| turn as waves::Turn<'_>);
+        waves::take_turns(env, &mut memory, &mut first, second)
     };
-    wave.start();
-    let mut executed = 0;
-    let end = wave.blocks(fuel, &mut executed, &mut pending, watch).err().unwrap_or(End::Finished);
-    let Wave { storage, stage, outputs, killed, helpers, .. } = wave;
-    scratch.rows = storage.words;
-    scratch.poison = storage.poison;
-    scratch.temporaries = stage;
-    scratch.masks = pending;
-    let memory = scratch.memory.written();
-    Outcome { end, outputs, memory, env: env.clone(), killed, helpers, lanes: env.running_lanes(), executed }
+    let (first, storage) = wave.finish();
+    let (second, storage_second) = second.map(Wave::finish).unzip();
+    let (written, loads) = (memory.written(), memory.loads());
+    storage.give_back(scratch);
+    scratch.memory = memory;
+    if let (Some(scratch), Some(storage)) = (&mut other, storage_second) {
+        storage.give_back(scratch);
+    }
+    scratch.second = other.or_else(|| scratch.second.take());
+    let Finished { outputs, killed, helpers, together, executed } = first;
+    let (together_second, executed_second) = second.map(|second| (second.together, second.executed)).unzip();
+    Outcome {
+        end,
+        outputs,
+        memory: written,
+        loads,
+        env: env.clone(),
+        killed,
+        helpers,
+        lanes,
+        synchronized: Together::of_all(together, together_second),
+        executed: executed + executed_second.unwrap_or(0),
+    }
 }
 
-impl Wave<'_> {
+/// What a wave leaves behind.
+struct Finished {
+    outputs: Outputs,
+    killed: u64,
+    helpers: u64,
+    together: Together,
+    executed: u64,
+}
+
+/// What a wave has borrowed for its run.
+struct Borrowed {
+    storage: Storage,
+    stage: Vec<Row>,
+    pending: Vec<u64>,
+}
+
+impl Borrowed {
+    fn give_back(self, scratch: &mut Scratch) {
+        scratch.rows = self.storage.words;
+        scratch.poison = self.storage.poison;
+        scratch.temporaries = self.stage;
+        scratch.masks = self.pending;
+    }
+}
+
+impl<'a> Wave<'a> {
+    /// A wave that has not begun to run, with the memory of its buffers.
+    fn new(program: &'a Decoded, env: &'a Env, number: u32, scratch: &'a mut Scratch) -> Self {
+        scratch.prepare(env, program.slots as usize, program.scratch_size);
+        let mut pending = std::mem::take(&mut scratch.masks);
+        pending.resize(program.blocks.len(), 0);
+        let storage = Storage { words: std::mem::take(&mut scratch.rows), poison: std::mem::take(&mut scratch.poison) };
+        let (launch, alive) = waves::of_number(env, program.launch, program.waves, number);
+        let mut wave = Wave {
+            program,
+            env,
+            launch,
+            storage,
+            active: Active::none(),
+            alive,
+            helpers: env.helper_lanes(program.launch),
+            killed: 0,
+            memory: std::mem::take(&mut scratch.memory),
+            stored: [0; 2],
+            stage: std::mem::take(&mut scratch.temporaries),
+            consts: &mut scratch.consts,
+            buffers: [[0; LANES]; 4],
+            pending,
+            outputs: Outputs::default(),
+            together: Together::default(),
+            at: (0, None),
+            executed: 0,
+        };
+        wave.start();
+        wave
+    }
+
+    fn finish(self) -> (Finished, Borrowed) {
+        let Self { storage, stage, pending, outputs, killed, helpers, together, executed, .. } = self;
+        (Finished { outputs, killed, helpers, together, executed }, Borrowed { storage, stage, pending })
+    }
+
+    /// The wave's turn: it runs to the next barrier, or to its end.
+    fn turn<W: Watch>(&mut self, memory: &mut Memory, fuel: u64, watch: &mut W) -> Result<Stop, End> {
+        if self.alive == 0 {
+            return Ok(Stop::Done);
+        }
+        memory.set_stored(self.stored);
+        std::mem::swap(&mut self.memory, memory);
+        let mut pending = std::mem::take(&mut self.pending);
+        let stop = self.blocks(fuel, &mut pending, watch);
+        self.pending = pending;
+        std::mem::swap(&mut self.memory, memory);
+        self.stored = memory.stored();
+        stop
+    }
+
     /// Gives the slots that do not depend on lanes their values.
     fn start(&mut self) {
         let program = self.program;
@@ -92,7 +184,7 @@ impl Wave<'_> {
         }
         let mut row = [0; LANES];
         for param in &program.driver_params {
-            self.env.system_value(program.launch, param.value, param.component.into(), &mut row);
+            self.env.system_value(self.launch, param.value, param.component.into(), &mut row);
             self.consts.write(param.word.into(), row[0], false);
         }
         for &(word, bits) in &program.driver_immediates {
@@ -104,30 +196,40 @@ impl Wave<'_> {
         }
     }
 
-    /// Runs block after block until no lane is left.
-    fn blocks<W: Watch>(&mut self, fuel: u64, executed: &mut u64, pending: &mut [u64], watch: &mut W) -> Step {
+    /// Runs block after block until no lane is left, or to the next barrier.
+    fn blocks<W: Watch>(&mut self, fuel: u64, pending: &mut [u64], watch: &mut W) -> Result<Stop, End> {
         let program = self.program;
-        let mut at = 0;
+        let (mut at, mut begun) = self.at;
         let mut mask = self.alive;
         loop {
             let block = &program.blocks[at];
-            *executed += u64::from(block.instructions.max(1));
-            if *executed > fuel {
-                return Err(End::OutOfFuel);
+            let start = begun.take().unwrap_or(block.start);
+            if start == block.start {
+                self.executed += u64::from(block.instructions.max(1));
+                if self.executed > fuel {
+                    return Err(End::OutOfFuel);
+                }
+                self.active.set(mask, self.alive);
+                watch.enter(at, self.active.mask);
             }
-            self.active.set(mask, self.alive);
-            watch.enter(at, self.active.mask);
-            for op in block.start..block.end {
-                watch.between(op + at as u32, self.active.mask, &self.storage, self.memory);
+            for op in start..block.end {
+                watch.between(op + at as u32, self.active.mask, &self.storage, &mut self.memory);
+                if let Op::Sync(sync) = program.ops[op as usize] {
+                    if self.active.mask != 0 && self.together.comes_to(sync, &self.memory) {
+                        self.at = (at, Some(op + 1));
+                        return Ok(Stop::Barrier);
+                    }
+                    continue;
+                }
                 self.op(&program.ops[op as usize])?;
             }
-            watch.between(block.end + at as u32, self.active.mask, &self.storage, self.memory);
+            watch.between(block.end + at as u32, self.active.mask, &self.storage, &mut self.memory);
             let next = if self.active.mask == 0 { None } else { self.terminate(&block.terminator, pending)? };
             (at, mask) = match next {
                 // All lanes are together.
                 Some(to) => (to as usize, self.alive),
                 None => {
-                    let Some(first) = pending.iter().position(|&lanes| lanes != 0) else { return Ok(()) };
+                    let Some(first) = pending.iter().position(|&lanes| lanes != 0) else { return Ok(Stop::Done) };
                     (first, std::mem::take(&mut pending[first]))
                 }
             };
@@ -256,8 +358,8 @@ impl Wave<'_> {
         if self.active.mask == 0 {
             return Ok(());
         }
-        let Self { storage, active, .. } = self;
-        let [a, b, c, out] = &mut *self.buffers;
+        let Self { storage, active, buffers, .. } = self;
+        let [a, b, c, out] = buffers;
         match op {
             Op::Alu1 { kernel, src, dst } => {
                 let (x, poison) = storage.read(src, a);
@@ -303,7 +405,7 @@ impl Wave<'_> {
             Op::Input(input) => {
                 let Input { kind, component, half, dst, clash } = self.program.inputs[*input as usize];
                 match kind {
-                    InputKind::System(value) => self.env.system_value(self.program.launch, value, component, out),
+                    InputKind::System(value) => self.env.system_value(self.launch, value, component, out),
                     InputKind::Attribute { base, component: first } => {
                         self.env.attribute(base.into(), u32::from(first) + component, out);
                     }

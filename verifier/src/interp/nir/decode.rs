@@ -3,7 +3,7 @@
 mod alu;
 mod intrinsics;
 mod lanes;
-mod memory;
+pub(super) mod memory;
 mod texture;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -16,8 +16,9 @@ pub(super) use alu::MAX_SOURCES;
 use super::Decoded;
 use super::op::{Code, Op, R, UNDEFINED};
 use crate::interp::trace::Watched;
-use crate::interp::{Origin, Unsupported};
+use crate::interp::{Origin, Unsupported, waves};
 use crate::semantics::env::Launch;
+use crate::semantics::sync::Sync;
 
 /// The rows of a value, components in order.
 type Rows = SmallVec<[R; 4]>;
@@ -87,9 +88,12 @@ fn decode_with(shader: &Shader, watched: Table) -> Result<(Decoded, Table), Unsu
     let launch = Launch {
         fragment: shader.stage == Stage::Fragment,
         workgroup_size: shader.info.workgroup_size.unwrap_or([64, 1, 1]),
+        ..Launch::default()
     };
     let scratch_size = shader.info.scratch_size;
-    Ok((Decoded { code: decoder.code, launch, scratch_size }, decoder.watched))
+    let has_barrier = decoder.code.ops.iter().any(|op| matches!(op, Op::Sync(Sync::Barrier)));
+    let waves = waves::count(launch, has_barrier);
+    Ok((Decoded { code: decoder.code, launch, waves, scratch_size }, decoder.watched))
 }
 
 /// The values that are used outside of a loop that they are defined in.

@@ -19,17 +19,29 @@ pub(crate) mod op;
 mod run;
 mod watch;
 
-use ir3_compiler::nir::Shader;
+use ir3_compiler::nir::{InstrData, Shader};
 
 use super::trace::Traced;
 use super::{Outcome, Scratch, Unsupported};
 use crate::semantics::env::{Env, Launch};
+
+/// Returns true if a shader relies on buffers with different names being different, so that its runs have no meaning where they are not:
+/// see [`Env::has_one_buffer`].
+pub fn promises_no_alias(shader: &Shader) -> bool {
+    let function = &shader.entry;
+    function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
+        InstrData::Intrinsic(intrinsic) => decode::memory::promises(intrinsic),
+        _ => false,
+    })
+}
 
 /// A shader, decoded.
 #[derive(Debug)]
 pub struct Decoded {
     pub(crate) code: op::Code,
     pub(crate) launch: Launch,
+    /// How many waves run it: see [`waves`](super::waves).
+    pub(crate) waves: u32,
     /// Bytes of memory that each lane has; 0 where that is not known.
     pub(crate) scratch_size: u32,
 }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use crate::interp::Origin;
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Atomic;
+use crate::semantics::sync::Sync;
 use crate::semantics::{Modify, One, Rows, Select, Three, Two, convert, integer};
 
 /// The number of a row.
@@ -34,8 +35,10 @@ pub(crate) struct Wide {
 pub(crate) struct Access {
     pub action: Action,
     pub space: AddressSpace,
-    /// The row of the buffer's or image's identity.
-    pub binding: Option<R>,
+    /// It is volatile or coherent.
+    pub volatile: bool,
+    /// Which buffer or image.
+    pub binding: Option<Resource>,
     pub place: Place,
     /// Bits of an element; 64 bits are two words.
     pub bits: u8,
@@ -69,8 +72,8 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Texture {
     pub kind: TextureKind,
-    pub texture: Number,
-    pub sampler: Number,
+    pub texture: Resource,
+    pub sampler: Resource,
     pub operands: SmallVec<[(Slot, Operand); 6]>,
     pub ty: Type,
     /// Component of the answer, row.
@@ -85,9 +88,11 @@ pub(crate) enum Operand {
     Bits(u32),
 }
 
-/// The identity of a texture or sampler: a number, plus a row.
+/// A buffer, image, texture or sampler: its index is a number, plus a row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Number {
+pub(crate) struct Resource {
+    /// The descriptor set, if it is bindless.
+    pub set: Option<u32>,
     pub base: u32,
     pub row: Option<R>,
 }
@@ -298,6 +303,8 @@ pub(crate) enum Op {
     Texture(u32),
     StoreOutput(u32),
     StoreConst(u32),
+    /// The wave waits for others, or orders its accesses.
+    Sync(Sync),
     /// Moves of phis: a list, and whether one reads what another writes.
     Moves {
         list: List,
@@ -380,6 +387,8 @@ pub(crate) struct Code {
     pub arrays: Vec<ArrayAccess>,
     pub outputs: Vec<Output>,
     pub origins: Vec<Origin>,
+    /// The origin of an access by whose flags buffers with different names are different.
+    pub promise: Option<u32>,
     /// For traced runs: the operations that blocks begin with, and the blocks.
     pub block_starts: Vec<(u32, u32)>,
 }

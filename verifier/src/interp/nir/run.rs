@@ -6,6 +6,7 @@ mod memory;
 use super::Decoded;
 use super::op::{Adapt, ArrayAccess, Code, Input, List, Op, R, UNDEFINED};
 use super::watch::{View, Watch};
+use crate::interp::waves::{self, Stop, Together};
 use crate::interp::{ConstFile, End, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::concrete::Concrete;
 use crate::semantics::env::{CONST_WORDS, Env, Launch, lanes};
@@ -22,12 +23,19 @@ struct Wave<'a> {
     /// Lanes that wait, by slot.
     slots: &'a mut [u64],
     temporaries: &'a mut Vec<Row>,
-    memory: &'a mut Memory,
+    /// The memory of all waves, while it is this one's turn.
+    memory: Memory,
+    /// What this one has stored, otherwise.
+    stored: [u32; 2],
     consts: &'a mut ConstFile,
     active: u64,
     helpers: u64,
     killed: u64,
     outputs: Outputs,
+    together: Together,
+    /// The next operation.
+    pc: u32,
+    executed: u64,
 }
 
 /// The run goes on, or ends here.
@@ -45,35 +53,34 @@ pub(super) fn run_watched<W: Watch>(
     scratch: &mut Scratch,
     watch: &mut W,
 ) -> Outcome {
-    let code = &program.code;
-    scratch.prepare(code.rows as usize, program.scratch_size);
-    scratch.masks.resize(code.slots as usize, 0);
-    let Scratch { rows, poison, temporaries, masks, memory, consts } = scratch;
-    poison[..code.rows as usize].fill(0);
-    poison[UNDEFINED as usize] = ALL_LANES;
-    for &(row, bits) in &code.constants {
-        rows[row as usize] = splat(bits);
-    }
-    let mut wave = Wave {
-        code,
-        env,
-        launch: program.launch,
-        rows,
-        poison,
-        slots: masks,
-        temporaries,
-        memory,
-        consts,
-        active: env.running_lanes(),
-        helpers: env.helper_lanes(program.launch),
-        killed: 0,
-        outputs: Outputs::default(),
+    let mut other = (program.waves > 1).then(|| scratch.second.take().unwrap_or_default());
+    let mut wave = Wave::new(program, env, 0, scratch);
+    let mut memory = std::mem::take(&mut wave.memory);
+    let lanes = wave.active;
+    let mut second = other.as_mut().map(|scratch| Wave::new(program, env, 1, scratch));
+    let end = {
+        let mut first = |memory: &mut Memory| wave.turn(memory, fuel, watch);
+        let mut second = second.as_mut().map(|second| |memory: &mut Memory| second.turn(memory, fuel, &mut ()));
+        let second = second.as_mut().map(|turn| turn as waves::Turn<'_>);
+        waves::take_turns(env, &mut memory, &mut first, second)
     };
-    let mut executed = 0;
-    let end = wave.execute(fuel, &mut executed, watch).err().unwrap_or(End::Finished);
-    let Wave { helpers, killed, outputs, .. } = wave;
-    let memory = scratch.memory.written();
-    Outcome { end, outputs, memory, env: env.clone(), killed, helpers, lanes: env.running_lanes(), executed }
+    let Wave { helpers, killed, outputs, together, executed, .. } = wave;
+    let (together_second, executed_second) = second.map(|second| (second.together, second.executed)).unzip();
+    let (written, loads) = (memory.written(), memory.loads());
+    scratch.memory = memory;
+    scratch.second = other.or_else(|| scratch.second.take());
+    Outcome {
+        end,
+        outputs,
+        memory: written,
+        loads,
+        env: env.clone(),
+        killed,
+        helpers,
+        lanes,
+        synchronized: Together::of_all(together, together_second),
+        executed: executed + executed_second.unwrap_or(0),
+    }
 }
 
 /// The lanes where a row is not 0.
@@ -100,13 +107,65 @@ fn blend(dst: &mut Row, mask: u64, src: &Row) {
     }
 }
 
-impl Wave<'_> {
-    fn execute<W: Watch>(&mut self, fuel: u64, executed: &mut u64, watch: &mut W) -> Step {
+impl<'a> Wave<'a> {
+    /// A wave that has not begun to run, with the memory of its buffers.
+    fn new(program: &'a Decoded, env: &'a Env, number: u32, scratch: &'a mut Scratch) -> Self {
+        let code = &program.code;
+        scratch.prepare(env, code.rows as usize, program.scratch_size);
+        scratch.masks.resize(code.slots as usize, 0);
+        let Scratch { rows, poison, temporaries, masks, memory, consts, .. } = scratch;
+        poison[..code.rows as usize].fill(0);
+        poison[UNDEFINED as usize] = ALL_LANES;
+        for &(row, bits) in &code.constants {
+            rows[row as usize] = splat(bits);
+        }
+        let (launch, active) = waves::of_number(env, program.launch, program.waves, number);
+        Wave {
+            code,
+            env,
+            launch,
+            rows,
+            poison,
+            slots: masks,
+            temporaries,
+            memory: std::mem::take(memory),
+            stored: [0; 2],
+            consts,
+            active,
+            helpers: env.helper_lanes(program.launch),
+            killed: 0,
+            outputs: Outputs::default(),
+            together: Together::default(),
+            pc: 0,
+            executed: 0,
+        }
+    }
+
+    /// The wave's turn: it runs to the next barrier, or to its end.
+    fn turn<W: Watch>(&mut self, memory: &mut Memory, fuel: u64, watch: &mut W) -> Result<Stop, End> {
+        if self.pc == 0 && self.active == 0 {
+            return Ok(Stop::Done);
+        }
+        if let Some(origin) = self.code.promise
+            && self.pc == 0
+            && self.env.has_one_buffer()
+        {
+            return Err(self.undefined(UndefinedReason::Alias, origin, self.active));
+        }
+        memory.set_stored(self.stored);
+        std::mem::swap(&mut self.memory, memory);
+        let stop = self.execute(fuel, watch);
+        std::mem::swap(&mut self.memory, memory);
+        self.stored = memory.stored();
+        stop
+    }
+
+    fn execute<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
         let code = self.code;
-        let mut pc = 0;
+        let mut pc = self.pc;
         loop {
             let op = code.ops[pc as usize];
-            let view = View { rows: self.rows, poison: self.poison, memory: self.memory, active: self.active };
+            let view = View { rows: self.rows, poison: self.poison, memory: &mut self.memory, active: self.active };
             watch.before(pc, code, view);
             pc += 1;
             match op {
@@ -170,8 +229,8 @@ impl Wave<'_> {
                     }
                 }
                 Op::Block(count) => {
-                    *executed += u64::from(count);
-                    if *executed > fuel {
+                    self.executed += u64::from(count);
+                    if self.executed > fuel {
                         return Err(End::OutOfFuel);
                     }
                 }
@@ -211,7 +270,13 @@ impl Wave<'_> {
                     self.active = 0;
                     pc = empty;
                 }
-                Op::End => return Ok(()),
+                Op::Sync(sync) => {
+                    if self.together.comes_to(sync, &self.memory) {
+                        self.pc = pc;
+                        return Ok(Stop::Barrier);
+                    }
+                }
+                Op::End => return Ok(Stop::Done),
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::{Case, Evidence, Origin};
 use crate::interp::Difference;
 use crate::reduce::Failure;
+use crate::semantics::sync::Synchronized;
 use ir3_compiler::features::Features;
 use ir3_compiler::nir;
 use std::fmt::{self, Write as _};
@@ -154,6 +155,19 @@ fn expected_and_actual(difference: &Difference, lane: Option<u8>) -> Vec<(&'stat
             ("expected", format!("`{expected:#018x}`")),
             ("actual", format!("`{actual:#018x}`")),
         ],
+        Difference::Loads { expected, actual, .. } => vec![
+            ("where", "loads, all lanes together".to_owned()),
+            ("expected", format!("{expected} bytes by volatile and coherent loads")),
+            ("actual", format!("{actual} bytes by all loads")),
+        ],
+        Difference::Synchronization { number, expected, actual } => {
+            let text = |which: &Option<Synchronized>| which.map_or("none".to_owned(), |which| which.sync.to_string());
+            vec![
+                ("where", format!("barrier or fence {number}, with the stores before it")),
+                ("expected", text(expected)),
+                ("actual", text(actual)),
+            ]
+        }
         Difference::Undefined { reason, origin, lanes } => vec![
             ("where", format!("{origin}, lanes `{lanes:#018x}`")),
             ("expected", "a run with a meaning".to_owned()),

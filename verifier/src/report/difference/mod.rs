@@ -107,6 +107,7 @@ fn lane(observed: &Difference, traces: impl Fn(u8) -> Result<[Trace; 2], Unsuppo
         Difference::Undefined { lanes, .. } => first(*lanes),
         Difference::Endless { .. } => first(traces(0)?[1].last),
         Difference::Header(_) => 0,
+        Difference::Synchronization { .. } | Difference::Loads { .. } => 0,
         Difference::Memory { .. } => {
             // Whoever wrote the word last, where it is right.
             let traces = traces(0)?;

@@ -133,6 +133,8 @@ impl Side {
                 let last = self.steps.iter().rposition(|step| step.at == At::Instr(origin.instr));
                 last.filter(|_| self.machine)
             }
+            // The text of the difference says which.
+            Difference::Synchronization { .. } | Difference::Loads { .. } => None,
             Difference::Endless { .. } => self.steps.iter().rposition(|step| self.role(step) == Role::Branch),
             Difference::Header(_) => None,
         }

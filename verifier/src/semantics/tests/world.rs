@@ -8,7 +8,7 @@ use crate::semantics::memory::{Atomic, Memory, Space, image_cell, word_of};
 use crate::semantics::texture::TextureAnswer;
 use crate::semantics::{ALL_LANES, Binding, LANES, Row, splat};
 
-const LAUNCH: Launch = Launch { fragment: true, workgroup_size: [8, 4, 4] };
+const LAUNCH: Launch = Launch { fragment: true, workgroup_size: [8, 4, 4], wave: 0 };
 
 #[test]
 fn nice_values_are_mostly_tame() {
@@ -208,7 +208,7 @@ fn double_words_are_two_words() {
 #[test]
 fn answers_of_textures_depend_on_the_question() {
     let env = Env::from_seed(3);
-    let mut request = TextureRequest::new(TextureKind::Sample, 1, 2);
+    let mut request = TextureRequest::new(TextureKind::Sample, Binding::bound(1), Binding::bound(2));
     request.set(Slot::X, 5);
     let answer =
         |request: &TextureRequest, component| TextureAnswer::new(&env, request).component(component, Type::F32);

@@ -95,15 +95,13 @@ impl Ir3<'_> {
         }
     }
 
-    /// The identity of a resource; see `binding_identity`.
-    fn identity<O: Oracle>(&self, resource: &op::Resource, machine: &mut Machine<'_, O>) -> Value {
+    /// A resource.
+    fn resource<O: Oracle>(&self, resource: &op::Resource, machine: &mut Machine<'_, O>) -> Value {
         let index = self.number(&resource.index, machine);
-        let Some(set) = &resource.set else { return index };
-        let set = self.number(set, machine);
-        let sets = machine.terms.constant(32, 64);
-        let first = machine.terms.mul(32, set.bits, sets);
-        let bits = machine.terms.add(32, first, index.bits);
-        Value::new(bits, machine.terms.or(1, set.poison[0], index.poison[0]))
+        let set = resource.set.as_ref().map(|set| self.number(set, machine));
+        let bits = world::resource(machine.terms, set.map(|set| set.bits), index.bits);
+        let poison = set.map_or(index.poison[0], |set| machine.terms.or(1, set.poison[0], index.poison[0]));
+        Value::new(bits, poison)
     }
 
     pub(super) fn access<O: Oracle>(
@@ -140,11 +138,11 @@ impl Ir3<'_> {
         };
         let binding = match &access.resource {
             Some(resource) => {
-                let identity = self.identity(resource, machine);
-                values.push(identity);
-                identity.bits
+                let resource = self.resource(resource, machine);
+                values.push(resource);
+                resource.bits
             }
-            None => zero,
+            None => world::resource(machine.terms, None, zero),
         };
         let poison = machine.poison_of(&values);
         let target = Target { space: access.space, binding, place, poison };
@@ -152,7 +150,7 @@ impl Ir3<'_> {
         match access.action {
             MemoryAction::Load => {
                 for (i, &(component, write)) in access.results.iter().enumerate() {
-                    let value = world::load(machine, &target, component, bits);
+                    let value = world::load(machine, site, &target, component, bits);
                     self.result(site.results().part(i), write, value, machine);
                 }
             }
@@ -210,8 +208,8 @@ impl Ir3<'_> {
     }
 
     pub(super) fn texture<O: Oracle>(&self, site: Site, access: &op::Texture, machine: &mut Machine<'_, O>) {
-        let texture = self.identity(&access.texture, machine);
-        let sampler = self.identity(&access.sampler, machine);
+        let texture = self.resource(&access.texture, machine);
+        let sampler = self.resource(&access.sampler, machine);
         let mut values: SmallVec<[Value; 8]> = smallvec![texture, sampler];
         let mut operands: SmallVec<[(Asked, Term); 8]> = SmallVec::new();
         for (asked, source) in &access.operands {

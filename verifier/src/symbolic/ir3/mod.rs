@@ -16,7 +16,7 @@ use crate::symbolic::lanes::{self, Result as Of};
 use crate::symbolic::nir::{condition_of, select};
 use crate::symbolic::run::Machine;
 use crate::symbolic::world::{self, Constants, Stored};
-use crate::symbolic::{Code, Oracle, Site, Slot, Unsupported, Value, slot};
+use crate::symbolic::{Code, EventKind, Oracle, Site, Slot, Unsupported, Value, slot};
 use crate::terms::{Term, Terms};
 use ir3_compiler::ir3::access::MemoryAction;
 use ir3_compiler::ir3::{AddressSpace, InputKind};
@@ -76,17 +76,21 @@ fn effects_of(code: &Decoded, op: &Op) -> Effects {
         Op::Memory(access) => {
             let access = &code.memory[*access as usize];
             access.results.iter().for_each(|(_, write)| note(write));
+            if access.action == MemoryAction::Load {
+                effects.events.extend(Space::of(access.space).map(EventKind::Load));
+            }
             if matches!(access.action, MemoryAction::Store | MemoryAction::Atomic(_)) {
-                let version = match access.space {
-                    AddressSpace::Const => Some(slot::CONSTANTS),
-                    space => Space::of(space).map(slot::memory),
+                let event = match access.space {
+                    AddressSpace::Const => Some(EventKind::Constants),
+                    space => Space::of(space).map(EventKind::Memory),
                 };
-                effects.versions.extend(version);
+                effects.events.extend(event);
             }
         }
         Op::Texture(texture) => {
             code.textures[*texture as usize].results.iter().for_each(|(_, write)| note(write));
         }
+        Op::Sync(sync) => effects.events.push(EventKind::Sync(*sync)),
         // These write elements of arrays, or slots of their own, which are never shared.
         Op::Gather { .. } | Op::Scatter { .. } | Op::GatherConst { .. } | Op::Kill(..) | Op::Demote(..) => {}
     }
@@ -204,6 +208,15 @@ impl Code for Ir3<'_> {
 
     fn uses_scratch(&self) -> bool {
         self.code.memory.iter().any(|access| Space::of(access.space) == Some(Space::Scratch))
+    }
+
+    fn memories(&self) -> Vec<Space> {
+        self.code.memory.iter().filter_map(|access| Space::of(access.space)).collect()
+    }
+
+    fn volatile(&self) -> Vec<Space> {
+        let loads = self.code.memory.iter().filter(|access| access.volatile && access.action == MemoryAction::Load);
+        loads.filter_map(|access| Space::of(access.space)).collect()
     }
 
     fn launch(&self) -> Launch {
@@ -481,6 +494,7 @@ impl Ir3<'_> {
                 let holds = self.predicate(predicate, "a lane ends by an undefined condition", machine);
                 world::demote(machine, holds);
             }
+            Op::Sync(sync) => world::synchronize(machine, site, *sync),
             Op::Memory(access) => self.access(site, &self.code.memory[*access as usize], machine)?,
             Op::Texture(texture) => self.texture(site, &self.code.textures[*texture as usize], machine),
             op => self.across(site, op, machine),

@@ -116,6 +116,7 @@ impl Decoder<'_> {
         let number = self.out.memory.len() as u32;
         self.out.memory.push(op::Memory {
             action: access.action,
+            volatile: data.memory().is_some_and(|memory| memory.volatile),
             space: access.space,
             resource,
             place,

@@ -13,7 +13,7 @@ impl Wave<'_> {
         match op {
             Op::Interpolate { varying, ij: [i, j], half, dst } => {
                 let Self { storage, buffers, env, active, .. } = self;
-                let [number, a, b, out] = &mut **buffers;
+                let [number, a, b, out] = buffers;
                 let mut poison = storage.fetch(varying, number);
                 poison |= storage.fetch(i, a) | storage.fetch(j, b);
                 // Almost always one number for all lanes.
@@ -33,7 +33,7 @@ impl Wave<'_> {
             }
             Op::Flat { varying, component, half, dst } => {
                 let Self { storage, buffers, env, active, .. } = self;
-                let [number, .., out] = &mut **buffers;
+                let [number, .., out] = buffers;
                 let poison = storage.fetch(varying, number);
                 for lane in lanes(mask) {
                     let [value, ..] = env.varying(number[lane].wrapping_add(*component));

@@ -7,10 +7,11 @@ use crate::semantics::env::lanes;
 use crate::semantics::memory::{Space, image_cell};
 use crate::semantics::texture::TextureAnswer;
 use crate::semantics::{Binding, LANES, Row, splat};
-use ir3_compiler::ir3::access::{
-    AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, binding_identity, linear_address,
-};
+use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
 use ir3_compiler::ir3::{AddressSpace, Type};
+
+/// The resource of each lane.
+type Resources = [Binding; LANES];
 
 /// Where an access goes in each lane.
 struct Target {
@@ -37,13 +38,13 @@ impl Wave<'_> {
     /// Executes a memory access.
     pub(super) fn access(&mut self, number: u32) -> Step {
         let access = &self.program.memory[number as usize];
-        let mut identities = [0; LANES];
+        let mut resources = [Binding::NONE; LANES];
         let mut poison = match &access.resource {
-            Some(resource) => self.identity(resource, &mut identities),
+            Some(resource) => self.resource(resource, &mut resources),
             None => 0,
         };
         if matches!(access.action, MemoryAction::Size | MemoryAction::SplitSize) {
-            self.size(access, &identities, poison);
+            self.size(access, &resources, poison);
             return Ok(());
         }
         let (target, undefined) = self.target(&access.place);
@@ -58,25 +59,24 @@ impl Wave<'_> {
             return Err(self.undefined(UndefinedReason::Address, access.instr, poison & mask));
         }
         match access.action {
-            MemoryAction::Load => self.load(access, &target, &identities, poison),
+            MemoryAction::Load => self.load(access, &target, &resources, poison),
             MemoryAction::Store if access.space == AddressSpace::Const => self.store_const(access, &target, mask),
-            MemoryAction::Store => self.store(access, &target, &identities, mask)?,
-            MemoryAction::Atomic(op) => self.atomic(access, op, &target, &identities, mask),
+            MemoryAction::Store => self.store(access, &target, &resources, mask)?,
+            MemoryAction::Atomic(op) => self.atomic(access, op, &target, &resources, mask),
             MemoryAction::Size | MemoryAction::SplitSize | MemoryAction::Prefetch => {}
         }
         Ok(())
     }
 
-    /// The identity of a resource in each lane; the lanes where it is poison.
-    fn identity(&mut self, resource: &Resource, out: &mut Row) -> u64 {
-        let mut set = [0; LANES];
-        let mut poison = 0;
+    /// The resource of each lane; the lanes where it is poison.
+    fn resource(&mut self, resource: &Resource, out: &mut Resources) -> u64 {
+        let (mut set, mut index) = ([0; LANES], [0; LANES]);
+        let mut poison = self.number(&resource.index, &mut index);
         if let Some(number) = &resource.set {
-            poison = self.number(number, &mut set);
+            poison |= self.number(number, &mut set);
         }
-        poison |= self.number(&resource.index, out);
-        for (index, set) in out.iter_mut().zip(&set) {
-            *index = binding_identity(*set, *index);
+        for (lane, out) in out.iter_mut().enumerate() {
+            *out = Binding::new(resource.set.as_ref().map(|_| set[lane]), index[lane]);
         }
         poison
     }
@@ -134,14 +134,14 @@ impl Wave<'_> {
         (target, poison)
     }
 
-    fn load(&mut self, access: &Memory, target: &Target, identities: &Row, poison: u64) {
+    fn load(&mut self, access: &Memory, target: &Target, resources: &Resources, poison: u64) {
         let there = self.active.mask & !poison;
         let bits = access.ty.bits();
         let narrow = if bits == 32 { u32::MAX } else { (1 << bits) - 1 };
         for &(component, write) in &access.results {
             let mut row = [0; LANES];
             let mut undefined = poison;
-            for (binding, group) in groups(Some(identities), there) {
+            for (binding, group) in groups(Some(|lane: usize| resources[lane]), there) {
                 let address = |lane: usize| target.address(access.space, lane, component, bits / 8);
                 let Some(space) = Space::of(access.space) else {
                     self.load_uniform(binding, group, address, &mut row);
@@ -149,6 +149,7 @@ impl Wave<'_> {
                 };
                 let array = self.memory.array(space, binding);
                 let width = if space == Space::Image { 32 } else { bits };
+                self.memory.note_load(array, group, width, access.volatile);
                 undefined |= self.memory.load(self.env, array, width, group, address, &mut row);
             }
             row.iter_mut().for_each(|word| *word &= narrow);
@@ -170,14 +171,14 @@ impl Wave<'_> {
         }
     }
 
-    fn store(&mut self, access: &Memory, target: &Target, identities: &Row, mask: u64) -> Step {
+    fn store(&mut self, access: &Memory, target: &Target, resources: &Resources, mask: u64) -> Step {
         let Some(space) = Space::of(access.space) else { return Ok(()) };
         let bits = access.ty.bits();
         let width = if space == Space::Image { 32 } else { bits };
         for (component, read) in access.data.iter().enumerate() {
             let mut row = [0; LANES];
             let poison = self.storage.fetch(read, &mut row);
-            for (binding, group) in groups(Some(identities), mask) {
+            for (binding, group) in groups(Some(|lane: usize| resources[lane]), mask) {
                 let array = self.memory.array(space, binding);
                 let address = |lane: usize| target.address(access.space, lane, component as u32, bits / 8);
                 let outside = self.memory.outside(array, width, group, address);
@@ -210,7 +211,7 @@ impl Wave<'_> {
         }
     }
 
-    fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &Target, identities: &Row, mask: u64) {
+    fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &Target, resources: &Resources, mask: u64) {
         let Some(space) = Space::of(access.space) else { return };
         // A low and a high word each; the high ones are there for 64 bits only.
         let wide = access.ty == Type::U64;
@@ -220,7 +221,7 @@ impl Wave<'_> {
             poison |= self.storage.fetch(read, row);
         }
         let mut undefined = self.active.mask & !mask;
-        for (binding, group) in groups(Some(identities), mask) {
+        for (binding, group) in groups(Some(|lane: usize| resources[lane]), mask) {
             let array = self.memory.array(space, binding);
             let address = |lane: usize| target.address(access.space, lane, 0, access.ty.bits() / 8);
             let [low, high] = &mut result;
@@ -236,10 +237,10 @@ impl Wave<'_> {
         }
     }
 
-    fn size(&mut self, access: &Memory, identities: &Row, poison: u64) {
+    fn size(&mut self, access: &Memory, resources: &Resources, poison: u64) {
         for &(component, write) in &access.results {
             let mut row = [0; LANES];
-            for (binding, group) in groups(Some(identities), self.active.mask) {
+            for (binding, group) in groups(Some(|lane: usize| resources[lane]), self.active.mask) {
                 let size = if access.space == AddressSpace::Image {
                     self.env.resource_property(binding, component, 0)
                 } else {
@@ -259,8 +260,8 @@ impl Wave<'_> {
     /// Asks a texture.
     pub(super) fn sample(&mut self, number: u32) {
         let access = &self.program.textures[number as usize];
-        let (mut textures, mut samplers) = ([0; LANES], [0; LANES]);
-        let mut poison = self.identity(&access.texture, &mut textures) | self.identity(&access.sampler, &mut samplers);
+        let (mut textures, mut samplers) = ([Binding::NONE; LANES], [Binding::NONE; LANES]);
+        let mut poison = self.resource(&access.texture, &mut textures) | self.resource(&access.sampler, &mut samplers);
         let mut rows = [[0; LANES]; Slot::COUNT];
         for (row, (_, read)) in rows.iter_mut().zip(&access.operands) {
             poison |= self.storage.fetch(read, row);

@@ -8,6 +8,7 @@ use super::{Decoder, Refused, Rows};
 use crate::interp::nir::op::{Adapt, ArrayAccess, Input, Op, Output, R};
 use crate::semantics::env::{CONST_WORDS, system_value_of};
 use crate::semantics::modifiers;
+use crate::semantics::sync::Sync;
 
 impl Decoder<'_> {
     pub(super) fn intrinsic(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
@@ -46,10 +47,14 @@ impl Decoder<'_> {
             I::GetSsboSize => self.size(intrinsic, AddressSpace::Ssbo),
             I::ImageSize | I::BindlessImageSize => self.size(intrinsic, AddressSpace::Image),
             I::BindlessResourceIr3 => self.handle(intrinsic),
-            // These change no value.
-            I::Barrier | I::Nop | I::PrefetchUboIr3 | I::PrefetchTexIr3 | I::PrefetchSamIr3 | I::PreambleEndIr3 => {
+            I::Barrier => {
+                for sync in Sync::of_barrier(intrinsic) {
+                    self.push(Op::Sync(sync));
+                }
                 Ok(())
             }
+            // These change no value.
+            I::Nop | I::PrefetchUboIr3 | I::PrefetchTexIr3 | I::PrefetchSamIr3 | I::PreambleEndIr3 => Ok(()),
             I::PreambleStartIr3 => {
                 let one = self.constant(1);
                 self.define_as(intrinsic, one)
@@ -89,7 +94,7 @@ impl Decoder<'_> {
     }
 
     /// The result of an intrinsic is a row that there is already.
-    fn define_as(&mut self, intrinsic: &Intrinsic, row: R) -> Refused<()> {
+    pub(super) fn define_as(&mut self, intrinsic: &Intrinsic, row: R) -> Refused<()> {
         let def = result(intrinsic)?;
         if self.components(def) * self.width(def) != 1 {
             return Err("a result that is no scalar".to_owned());

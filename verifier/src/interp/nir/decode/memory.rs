@@ -1,28 +1,48 @@
 //! Memory. Addresses are those of `ir3::access::linear_address`.
 
 use ir3_compiler::ir3::AddressSpace;
-use ir3_compiler::ir3::access::{binding_identity, ssbo_offset_unit};
-use ir3_compiler::nir::{Def, IndexKind, Intrinsic};
+use ir3_compiler::ir3::access::{ResourceId, ssbo_offset_unit};
+use ir3_compiler::nir::{Access as Flags, Def, IndexKind, InstrData, Intrinsic, IntrinsicOp};
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
 use super::{Decoder, Refused, Rows};
-use crate::interp::nir::op::{Access, Action, Op, Place};
+use crate::interp::nir::op::{Access, Action, Op, Place, Resource};
+
+/// Returns true if an access may rely on its buffer having no other name by which it is written: it says `restrict`, or that
+/// it may be reordered with any other access.
+pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
+    let flags = |kind| intrinsic.indices.get(kind).map(|_| intrinsic.indices.access());
+    flags(IndexKind::Access).is_some_and(|access| access.intersects(Flags::RESTRICT | Flags::REORDERABLE))
+}
+
+/// Returns true if an access is neither dropped nor merged with another one.
+fn is_volatile(intrinsic: &Intrinsic) -> bool {
+    let access = intrinsic.indices.get(IndexKind::Access).map(|_| intrinsic.indices.access());
+    access.is_some_and(|access| access.intersects(Flags::VOLATILE | Flags::COHERENT))
+}
 
 impl Decoder<'_> {
-    /// The handle of a descriptor: its identity.
+    /// The handle of a descriptor: its index. Whoever uses it takes the set from this instruction.
     pub(super) fn handle(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
-        let def = result(intrinsic)?;
         let index = self.scalar(intrinsic.srcs[0])?;
-        let set = binding_identity(intrinsic.indices.desc_set(), 0);
-        if let Some(constant) = self.function.as_const_scalar(intrinsic.srcs[0]) {
-            let row = self.constant(set.wrapping_add(constant as u32));
-            self.rows[def] = Rows::from_slice(&[row]);
-            return Ok(());
-        }
-        let dst = self.define(def);
-        self.push(Op::AddConst { dst, a: index, constant: set });
-        Ok(())
+        self.define_as(intrinsic, index)
+    }
+
+    /// The buffer or image that a source names: bindless if `bindless_resource_ir3` defines it.
+    pub(super) fn resource(&self, handle: Def) -> Refused<Resource> {
+        let row = Some(self.scalar(handle)?);
+        let set = match &self.function.instrs[self.function.defs[handle].instr] {
+            InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => {
+                let set = intrinsic.indices.desc_set();
+                if set >= ResourceId::SETS {
+                    return Err(format!("descriptor set {set}"));
+                }
+                Some(set)
+            }
+            _ => None,
+        };
+        Ok(Resource { set, base: 0, row })
     }
 
     /// Where an access goes. `srcs` are the sources without data.
@@ -32,18 +52,18 @@ impl Decoder<'_> {
         space: AddressSpace,
         srcs: &[Def],
         bits: u8,
-    ) -> Refused<(Option<u32>, Place)> {
+    ) -> Refused<(Option<Resource>, Place)> {
         let base = intrinsic.indices.base();
         let linear = |index, scale, offset| Place::Linear { base: None, index: Some(index), scale, offset };
         Ok(match (space, srcs) {
             // The offset in elements counts; the one in bytes says the same.
             (AddressSpace::Ssbo, &[buffer, _, offset]) => {
                 let place = linear(self.scalar(offset)?, ssbo_offset_unit(bits), base);
-                (Some(self.scalar(buffer)?), place)
+                (Some(self.resource(buffer)?), place)
             }
             (AddressSpace::Ubo, &[buffer, offset]) => {
                 // The base counts vec4s, like the offset.
-                let (binding, mut index) = (self.scalar(buffer)?, self.scalar(offset)?);
+                let (binding, mut index) = (self.resource(buffer)?, self.scalar(offset)?);
                 if base != 0 {
                     let dst = self.new_rows(1);
                     self.push(Op::AddConst { dst, a: index, constant: base as u32 });
@@ -67,13 +87,16 @@ impl Decoder<'_> {
                 let count = intrinsic.indices.image_dim().coordinates(intrinsic.indices.image_array());
                 let rows = self.read(coordinates)?;
                 let texel = rows.iter().take(count.into()).copied().collect();
-                (Some(self.scalar(image)?), Place::Texel(texel))
+                (Some(self.resource(image)?), Place::Texel(texel))
             }
             _ => return Err("unexpected sources".to_owned()),
         })
     }
 
-    fn push_access(&mut self, access: Access) {
+    fn push_access(&mut self, intrinsic: &Intrinsic, access: Access) {
+        if promises(intrinsic) {
+            self.code.promise.get_or_insert(access.origin);
+        }
         self.code.accesses.push(access);
         self.push(Op::Access(self.code.accesses.len() as u32 - 1));
     }
@@ -93,7 +116,11 @@ impl Decoder<'_> {
         let first = self.define(def);
         let rows = (0..self.components(def) * self.width(def)).map(|i| (i, first + i)).collect();
         let origin = self.origin();
-        self.push_access(Access { action: Action::Load, space, binding, place, bits, rows, origin });
+        let volatile = is_volatile(intrinsic);
+        self.push_access(
+            intrinsic,
+            Access { action: Action::Load, space, volatile, binding, place, bits, rows, origin },
+        );
         Ok(())
     }
 
@@ -115,7 +142,11 @@ impl Decoder<'_> {
         let rows = self.read(value)?.iter().enumerate();
         let rows = rows.map(|(i, &row)| (i as u32, row)).filter(|(i, _)| mask >> (i / width) & 1 != 0).collect();
         let origin = self.origin();
-        self.push_access(Access { action: Action::Store, space, binding, place, bits, rows, origin });
+        let volatile = is_volatile(intrinsic);
+        self.push_access(
+            intrinsic,
+            Access { action: Action::Store, space, volatile, binding, place, bits, rows, origin },
+        );
         Ok(())
     }
 
@@ -147,7 +178,8 @@ impl Decoder<'_> {
         let dst = self.define(def);
         let rows = (0..self.width(def)).map(|i| (i, dst + i)).collect();
         let origin = self.origin();
-        self.push_access(Access { action, space, binding, place, bits, rows, origin });
+        let volatile = is_volatile(intrinsic);
+        self.push_access(intrinsic, Access { action, space, volatile, binding, place, bits, rows, origin });
         Ok(())
     }
 
@@ -156,11 +188,23 @@ impl Decoder<'_> {
         if self.bits(def) != 32 {
             return Err(format!("{} bits", self.bits(def)));
         }
-        let binding = Some(self.scalar(intrinsic.srcs[0])?);
+        let binding = Some(self.resource(intrinsic.srcs[0])?);
         let first = self.define(def);
         let rows = (0..self.components(def)).map(|i| (i, first + i)).collect();
         let origin = self.origin();
-        self.push_access(Access { action: Action::Size, space, binding, place: Place::None, bits: 32, rows, origin });
+        self.push_access(
+            intrinsic,
+            Access {
+                action: Action::Size,
+                space,
+                volatile: false,
+                binding,
+                place: Place::None,
+                bits: 32,
+                rows,
+                origin,
+            },
+        );
         Ok(())
     }
 }

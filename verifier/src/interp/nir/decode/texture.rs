@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::intrinsics::result;
 use super::{Decoder, Refused};
-use crate::interp::nir::op::{Number, Op, Operand, Texture};
+use crate::interp::nir::op::{Op, Operand, Resource, Texture};
 
 impl Decoder<'_> {
     pub(super) fn texture(&mut self, tex: &Tex) -> Refused<()> {
@@ -42,15 +42,15 @@ impl Decoder<'_> {
             TextureKind::Size => self.operands(&mut operands, &[Slot::Lod], tex.src(S::Lod), None)?,
             _ => self.question(tex, kind, &mut operands)?,
         }
-        let number = |this: &Self, index, offset: Option<Def>, handle: Option<Def>| -> Refused<Number> {
+        let resource = |this: &Self, index, offset: Option<Def>, handle: Option<Def>| -> Refused<Resource> {
             Ok(match (handle, offset) {
-                (Some(handle), _) => Number { base: 0, row: Some(this.scalar(handle)?) },
-                (None, Some(offset)) => Number { base: index, row: Some(this.scalar(offset)?) },
-                (None, None) => Number { base: index, row: None },
+                (Some(handle), _) => this.resource(handle)?,
+                (None, Some(offset)) => Resource { set: None, base: index, row: Some(this.scalar(offset)?) },
+                (None, None) => Resource { set: None, base: index, row: None },
             })
         };
-        let texture = number(self, tex.texture_index, tex.src(S::TextureOffset), tex.src(S::TextureHandle))?;
-        let sampler = number(self, tex.sampler_index, tex.src(S::SamplerOffset), tex.src(S::SamplerHandle))?;
+        let texture = resource(self, tex.texture_index, tex.src(S::TextureOffset), tex.src(S::TextureHandle))?;
+        let sampler = resource(self, tex.sampler_index, tex.src(S::SamplerOffset), tex.src(S::SamplerHandle))?;
         let bits = self.bits(tex.def);
         let ty = match (tex.dest_type.base, bits) {
             (BaseType::Float, 32) => Type::F32,
@@ -80,7 +80,7 @@ impl Decoder<'_> {
         let def = result(intrinsic)?;
         let sample = self.scalar(intrinsic.srcs[0])?;
         let operands = [(Slot::Sample, Operand::Row(sample))].into_iter().collect();
-        let none = || Number { base: 0, row: None };
+        let none = || Resource { set: None, base: 0, row: None };
         let components = self.components(def);
         let first = self.define(def);
         let results = (0..components).map(|i| (i, first + i)).collect();

@@ -4,13 +4,13 @@ use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::access::{TextureRequest, linear_address};
 
 use super::{Step, Wave};
-use crate::interp::nir::op::{Access, Action, Number, Operand, Place, Texture};
+use crate::interp::nir::op::{Access, Action, Operand, Place, Resource, Texture};
 use crate::interp::{UndefinedReason, groups};
 use crate::semantics::concrete::Concrete;
 use crate::semantics::env::lanes;
 use crate::semantics::memory::{Space, image_cell};
 use crate::semantics::texture::TextureAnswer;
-use crate::semantics::{LANES, Row, convert};
+use crate::semantics::{Binding, LANES, Row, convert};
 
 /// Where an access goes in each lane.
 struct Target<'a> {
@@ -48,7 +48,7 @@ impl Target<'_> {
 
 impl Wave<'_> {
     pub(super) fn access(&mut self, access: &Access) -> Step {
-        let mut poison = access.binding.map_or(0, |row| self.poison[row as usize]);
+        let mut poison = access.binding.and_then(|binding| binding.row).map_or(0, |row| self.poison[row as usize]);
         let mut cell = [0; LANES];
         let (mut base, mut index) = (None, None);
         match &access.place {
@@ -72,8 +72,11 @@ impl Wave<'_> {
             }
         }
         let target = Target { access, base, index, cell };
-        let identities = access.binding.map(|row| self.rows[row as usize]);
-        let identities = identities.as_ref();
+        let resource = access.binding.map(|binding| {
+            let row = binding.row.map_or([0; LANES], |row| self.rows[row as usize]);
+            move |lane: usize| Binding::new(binding.set, binding.base.wrapping_add(row[lane]))
+        });
+        let resource = resource.as_ref();
         // What helper lanes write does not count, but they may use their own memory.
         let visible = if access.space == AddressSpace::Scratch { self.active } else { self.active & !self.helpers };
         match access.action {
@@ -85,12 +88,13 @@ impl Wave<'_> {
                 let narrow = if access.bits >= 32 { u32::MAX } else { (1 << access.bits) - 1 };
                 for &(number, dst) in &access.rows {
                     let (mut row, mut undefined) = ([0; LANES], poison);
-                    for (binding, group) in groups(identities, there) {
+                    for (binding, group) in groups(resource, there) {
                         let address = |lane| target.address(lane, number);
                         match Space::of(access.space) {
                             Some(space) => {
                                 let array = self.memory.array(space, binding);
                                 let width = target.width();
+                                self.memory.note_load(array, group, width, access.volatile);
                                 undefined |= self.memory.load(self.env, array, width, group, address, &mut row);
                             }
                             None => {
@@ -111,7 +115,7 @@ impl Wave<'_> {
                 let Some(space) = Space::of(access.space) else { return Ok(()) };
                 for &(number, src) in &access.rows {
                     let (row, poison) = (&self.rows[src as usize], self.poison[src as usize]);
-                    for (binding, group) in groups(identities, visible) {
+                    for (binding, group) in groups(resource, visible) {
                         let array = self.memory.array(space, binding);
                         let address = |lane| target.address(lane, number);
                         let outside = self.memory.outside(array, target.width(), group, address);
@@ -129,10 +133,10 @@ impl Wave<'_> {
                 let [data, compare] = [data, compare].map(|words| words.map(|row| &self.rows[row as usize]));
                 let (mut row, mut high) = ([0; LANES], [0; LANES]);
                 let mut undefined = self.active & !visible;
-                for (binding, group) in groups(identities, visible) {
+                for (binding, group) in groups(resource, visible) {
                     let array = self.memory.array(space, binding);
                     let address = |lane| target.address(lane, 0);
-                    let (memory, env) = (&mut *self.memory, self.env);
+                    let (memory, env) = (&mut self.memory, self.env);
                     undefined |= if access.bits == 64 {
                         let dst = [&mut row, &mut high];
                         memory.atomic_wide(env, array, op, group, address, data, compare, operands, dst)
@@ -148,7 +152,7 @@ impl Wave<'_> {
             Action::Size => {
                 for &(number, dst) in &access.rows {
                     let mut row = [0; LANES];
-                    for (binding, group) in groups(identities, self.active) {
+                    for (binding, group) in groups(resource, self.active) {
                         let size = match access.space {
                             AddressSpace::Image => self.env.resource_property(binding, number, 0),
                             _ => self.env.buffer_size(binding),
@@ -172,13 +176,14 @@ impl Wave<'_> {
                 poison |= self.poison[*row as usize];
             }
         }
-        let number = |this: &Self, number: Number, lane: usize| {
-            number.base.wrapping_add(number.row.map_or(0, |row| this.rows[row as usize][lane]))
+        let resource = |this: &Self, resource: Resource, lane: usize| {
+            let index = resource.base.wrapping_add(resource.row.map_or(0, |row| this.rows[row as usize][lane]));
+            Binding::new(resource.set, index)
         };
         let mut answers = [[0; LANES]; 4];
         for lane in lanes(self.active & !poison) {
-            let identity = number(self, texture.texture, lane);
-            let mut request = TextureRequest::new(texture.kind, identity, number(self, texture.sampler, lane));
+            let [asked, sampler] = [texture.texture, texture.sampler].map(|number| resource(self, number, lane));
+            let mut request = TextureRequest::new(texture.kind, asked, sampler);
             for &(slot, operand) in &texture.operands {
                 request.set(
                     slot,

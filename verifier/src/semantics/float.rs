@@ -1,7 +1,8 @@
 //! What the float operations mean, in any format, in any domain.
 //!
-//! Results that are NaN are the canonical NaN. Negation, absolute value and moves are operations on bits, which leave a
-//! NaN as it is but for the sign. Denormals are kept.
+//! Results that are NaN are the canonical NaN, products with the sign of a product. Negation, absolute value and moves are operations
+//! on bits, which leave a NaN as it is but for the sign. So `fneg(fmul(a, b))` is `fmul(fneg(a), b)` and `fabs(fmul(a, b))` is
+//! `fmul(fabs(a), fabs(b))` bit for bit, as Mesa's exact rules have it, and `fneg(fneg(a))` is `a`. Denormals are kept.
 
 use super::concrete::{self, Concrete};
 use super::domain::{Domain, Format, Rounding};
@@ -302,10 +303,10 @@ pub fn interpolate(p0: u32, p1: u32, p2: u32, i: u32, j: u32) -> u32 {
     d.ffma(Format::F32, p2, j, row) as u32
 }
 
-/// binary32 to binary16, to nearest even.
+/// binary32 to binary16, as the machine rounds.
 #[inline]
 pub fn f32_to_f16(bits: u32) -> u32 {
-    concrete::f32_to_f16(f32::from_bits(bits))
+    Concrete.fconvert(Format::F32, Format::F16, Rounding::MACHINE, bits.into()) as u32
 }
 
 /// binary16 to binary32.

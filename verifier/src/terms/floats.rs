@@ -1,11 +1,12 @@
 //! Operations on floats. Only what holds for all values, NaNs of any sign and fraction included, with results bit for bit.
 //!
-//! The operands of sums, products and equalities are in order. No operation but a power looks at the fraction of a NaN,
+//! The operands of sums, products and equalities are in order. No operation but a power and a product looks at the bits of a NaN,
 //! so their operands are taken from before [`canonical`](crate::semantics::float::canonical); and that does nothing to a result of
-//! arithmetic, whose NaNs are canonical already. What is done to one of two numbers gives one of two.
+//! arithmetic, whose NaNs are canonical already, but for products: these have the sign of their operands, which is taken out of
+//! them. What is done to one of two numbers gives one of two.
 
 use super::{Args, FloatOp, Op, Term, Terms};
-use crate::semantics::domain::Format;
+use crate::semantics::domain::{Format, Rounding};
 
 impl Terms {
     /// An operation on floats.
@@ -16,7 +17,8 @@ impl Terms {
             (args[0], *signed) = self.as_word(args[0], *signed);
             *width = self.width(args[0]) as u8;
         }
-        if !matches!(op, FloatOp::Pow(_) | FloatOp::FromInt { .. }) {
+        self.exact(&mut op, args[0]);
+        if !matches!(op, FloatOp::Pow(_) | FloatOp::Mul(_) | FloatOp::FromInt { .. }) {
             for arg in &mut args {
                 *arg = self.before_canonical(*arg).unwrap_or(*arg);
             }
@@ -29,6 +31,14 @@ impl Terms {
                 self.plain(Op::Float(op), width, &[number])
             });
             return self.choice(condition, yes, no);
+        }
+        if let FloatOp::Mul(f) = op {
+            let [(a, minus_a), (b, minus_b)] = [self.sign_apart(f, args[0]), self.sign_apart(f, args[1])];
+            if minus_a || minus_b {
+                let product = self.float(op, width, &[a, b]);
+                let sign = self.number(width, if minus_a == minus_b { 0 } else { f.sign() });
+                return self.exclusive(width, &[product, sign]);
+            }
         }
         match op {
             FloatOp::Add(_) | FloatOp::Mul(_) | FloatOp::Fma(_) | FloatOp::Eq(_) => args[..2].sort_unstable(),
@@ -47,6 +57,24 @@ impl Terms {
         self.plain(Op::Float(op), width, &args)
     }
 
+    /// Gives a conversion to a float that is exact for all values of its operand one rounding mode, whatever it had.
+    fn exact(&self, op: &mut FloatOp, operand: Term) {
+        match op {
+            FloatOp::Convert(from, to, rounding) if from.width() < to.width() => *rounding = Rounding::Even,
+            FloatOp::FromInt { width, to, rounding, .. } => {
+                let bits = match self.op(operand) {
+                    Op::Sext => self.width(self.arg(operand, 0)),
+                    _ => u32::from(*width) - self.zeros_on_top(operand),
+                };
+                // All integers of so many bits, with or without a sign, are floats.
+                if bits <= to.fraction() + 1 {
+                    *rounding = Rounding::Even;
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// An integer as a word, if it fits in one, and whether it has a sign: it has none if that is 0.
     fn as_word(&mut self, t: Term, signed: bool) -> (Term, bool) {
         let signed = signed && self.zeros_on_top(t) == 0;
@@ -60,6 +88,20 @@ impl Terms {
             _ => t,
         };
         (word, signed)
+    }
+
+    /// Of a factor and its opposite the one that came first, and whether that is the opposite.
+    fn sign_apart(&mut self, f: Format, t: Term) -> (Term, bool) {
+        match self.op(t) {
+            Op::Constant(bits) if bits & f.sign() != 0 => (self.number(f.width(), bits ^ f.sign()), true),
+            // The forms that a term with an inverted bit can have.
+            Op::Xor | Op::Concat => {
+                let sign = self.number(f.width(), f.sign());
+                let opposite = self.exclusive(f.width(), &[t, sign]);
+                if opposite < t { (opposite, true) } else { (t, false) }
+            }
+            _ => (t, false),
+        }
     }
 
     /// The condition, and the numbers that a term is where it holds and where it does not.
@@ -94,7 +136,6 @@ impl Terms {
         match self.op(t) {
             Op::Float(op) => match op {
                 FloatOp::Add(g)
-                | FloatOp::Mul(g)
                 | FloatOp::Fma(g)
                 | FloatOp::Div(g)
                 | FloatOp::Round(g, _)
@@ -102,7 +143,7 @@ impl Terms {
                 | FloatOp::FromInt { to: g, .. }
                 | FloatOp::Function(g, _)
                 | FloatOp::Pow(g) => f == g,
-                FloatOp::Eq(_) | FloatOp::Lt(_) | FloatOp::Le(_) | FloatOp::ToInt { .. } => false,
+                FloatOp::Mul(_) | FloatOp::Eq(_) | FloatOp::Lt(_) | FloatOp::Le(_) | FloatOp::ToInt { .. } => false,
             },
             Op::Ite => self.before_canonical(t).is_some() && self.number_test(self.arg(t, 0)).is_some_and(|x| x.0 == f),
             _ => false,

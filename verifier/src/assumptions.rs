@@ -12,6 +12,9 @@ pub const DENORMALS: &str = "denormals-kept";
 /// A texture's answer is any function of what is asked: of the operands, the texture and the sampler.
 pub const TEXTURES: &str = "textures-opaque";
 
+/// A texture has the same shape (volume, cube, array) in both programs, though a text does not print it.
+pub const TEXTURE_SHAPE: &str = "texture-kind-unprinted";
+
 /// Other waves write nothing that this one reads without a barrier between them.
 pub const ONE_WAVE: &str = "one-wave";
 
@@ -40,7 +43,7 @@ pub const UNPRINTED: &str = "unprinted-attributes";
 pub fn all() -> impl Iterator<Item = &'static str> {
     let lemmas = crate::lemmas::ALL.iter().map(|lemma| lemma.name);
     let of_model = [FLOATS, DENORMALS, TEXTURES, ONE_WAVE, BLOCK_ORDER, OWN_SCRATCH, ARRAY_BOUNDS, SOURCE_DEFINED];
-    of_model.into_iter().chain([STAGE, WORKGROUP_SIZE, UNPRINTED]).chain(lemmas)
+    of_model.into_iter().chain([TEXTURE_SHAPE, STAGE, WORKGROUP_SIZE, UNPRINTED]).chain(lemmas)
 }
 
 /// The assumption of this name; `None` if a proof can make no such one.

@@ -6,7 +6,7 @@ use super::run::Machine;
 use super::world::{self, Constants, Place, Question, Stored, Target};
 use super::{Code, Oracle, Site, Slot, Unsupported, Value, slot};
 use crate::assumptions::Uses;
-use crate::interp;
+use crate::interp::{self, OutputSlot};
 use crate::interp::nir::op::{
     Access, Action, Input, LaneKind, Lanes, Number, Op, Operand, Place as Where, R, ScanResult, Shuffle, Texture,
 };
@@ -186,12 +186,12 @@ impl Code for Nir<'_> {
         &self.none
     }
 
-    fn outputs(&self) -> Vec<(u16, u8)> {
-        let stored = self.code.code.ops.iter().filter_map(|op| match op {
-            Op::StoreOutput(output) => Some(&self.code.code.outputs[*output as usize]),
-            _ => None,
-        });
-        let mut list: Vec<_> = stored.map(|output| (output.base, output.component)).collect();
+    fn prints_shapes(&self) -> bool {
+        false
+    }
+
+    fn outputs(&self) -> Vec<OutputSlot> {
+        let mut list = self.code.code.declared.clone();
         list.sort_unstable();
         list.dedup();
         list
@@ -314,7 +314,7 @@ impl Nir<'_> {
                 (first..first + count).for_each(|row| machine.write(row, value));
             }
             Op::Access(index) => self.access(site, &code.accesses[index as usize], machine),
-            Op::Texture(index) => self.texture(&code.textures[index as usize], machine),
+            Op::Texture(index) => self.texture(site, &code.textures[index as usize], machine),
             Op::StoreOutput(index) => {
                 let output = &code.outputs[index as usize];
                 let value = machine.read(output.row);
@@ -680,22 +680,27 @@ impl Nir<'_> {
         }
     }
 
-    fn texture<O: Oracle>(&self, texture: &Texture, machine: &mut Machine<'_, O>) {
+    fn texture<O: Oracle>(&self, site: Site, texture: &Texture, machine: &mut Machine<'_, O>) {
         let mut values: SmallVec<[Value; 8]> = SmallVec::new();
         let mut read = |machine: &mut Machine<'_, O>, row: R| {
             let value = machine.read(row);
             values.push(value);
             value.bits
         };
+        let mut beyond = machine.terms.constant(1, 0);
         let mut number = |machine: &mut Machine<'_, O>, number: Number| {
             let base = machine.terms.constant(32, number.base.into());
-            match number.row {
-                Some(row) => {
-                    let row = read(machine, row);
-                    machine.terms.add(32, base, row)
-                }
-                None => base,
+            let Some(row) = number.row else { return base };
+            let row = read(machine, row);
+            let index = machine.terms.add(32, base, row);
+            if !number.bound {
+                return index;
             }
+            let low = world::low(machine.terms, index, op::BOUND.trailing_zeros());
+            let in_range = machine.terms.eq(32, low, index);
+            let out_of_range = machine.terms.not(1, in_range);
+            beyond = machine.terms.or(1, beyond, out_of_range);
+            low
         };
         let identity = number(machine, texture.texture);
         let sampler = number(machine, texture.sampler);
@@ -708,7 +713,13 @@ impl Nir<'_> {
             operands.push((slot, term));
         }
         let poison = machine.poison_of(&values);
-        let question = Question { kind: texture.kind, texture: identity, sampler, operands };
+        let mut poison = machine.terms.or(1, poison, beyond);
+        let mut question =
+            Question { kind: texture.kind, texture: identity, sampler, operands, shape: None, derivatives: None };
+        question.simplify(machine);
+        if texture.derivatives {
+            poison = question.derive(machine, site, poison);
+        }
         for &(component, dst) in &texture.results {
             let mut word = world::answer(machine.terms, &question, component, texture.ty);
             if texture.levels {

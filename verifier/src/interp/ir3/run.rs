@@ -67,7 +67,7 @@ pub(super) fn run_watched<W: Watch>(
         consts: &mut scratch.consts,
         buffers: &mut buffers,
         stage: std::mem::take(&mut scratch.temporaries),
-        outputs: Outputs::default(),
+        outputs: Outputs::declared(&program.declared),
     };
     wave.start();
     let mut executed = 0;

@@ -17,7 +17,7 @@ use super::Decoded;
 use super::op::{Code, Op, R, UNDEFINED};
 use crate::interp::trace::Watched;
 use crate::interp::{Origin, Unsupported};
-use crate::semantics::env::Launch;
+use crate::semantics::env::{Launch, VARIABLE_SIZE};
 
 /// The rows of a value, components in order.
 type Rows = SmallVec<[R; 4]>;
@@ -86,7 +86,10 @@ fn decode_with(shader: &Shader, watched: Table) -> Result<(Decoded, Table), Unsu
     }
     let launch = Launch {
         fragment: shader.stage == Stage::Fragment,
-        workgroup_size: shader.info.workgroup_size.unwrap_or([64, 1, 1]),
+        workgroup_size: match shader.info.workgroup_size {
+            Some(_) if shader.info.workgroup_size_variable => VARIABLE_SIZE,
+            size => size.unwrap_or([64, 1, 1]),
+        },
     };
     let scratch_size = shader.info.scratch_size;
     Ok((Decoded { code: decoder.code, launch, scratch_size }, decoder.watched))

@@ -2,7 +2,7 @@
 
 use super::is_word;
 use crate::check::Snapshot;
-use crate::interp::Difference;
+use crate::interp::{Difference, OutputSlot};
 use crate::interp::trace::{At, Step, Trace};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{Opcode, SrcOperand};
@@ -120,7 +120,7 @@ impl Side {
     /// The number of the step that does what was observed.
     pub fn culprit(&self, observed: &Difference) -> Option<usize> {
         match observed {
-            Difference::Output { base, component, .. } => self
+            Difference::Output { base, component, .. } | Difference::OtherOutput(OutputSlot { base, component, .. }) => self
                 .steps
                 .iter()
                 .rposition(|step| step.reads.iter().any(|cell| cell.output == Some((*base, *component)))),

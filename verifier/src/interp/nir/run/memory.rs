@@ -4,13 +4,14 @@ use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::access::{TextureRequest, linear_address};
 
 use super::{Step, Wave};
-use crate::interp::nir::op::{Access, Action, Number, Operand, Place, Texture};
+use crate::interp::nir::op::{Access, Action, BOUND, Number, Operand, Place, Texture};
 use crate::interp::{UndefinedReason, groups};
 use crate::semantics::concrete::Concrete;
 use crate::semantics::env::lanes;
 use crate::semantics::memory::{Space, image_cell};
-use crate::semantics::texture::TextureAnswer;
-use crate::semantics::{LANES, Row, convert};
+use crate::semantics::texture::{Quads, TextureAnswer};
+use crate::semantics::{LANES, Row, convert, splat};
+use smallvec::SmallVec;
 
 /// Where an access goes in each lane.
 struct Target<'a> {
@@ -172,9 +173,30 @@ impl Wave<'_> {
                 poison |= self.poison[*row as usize];
             }
         }
+        let mut quads = None;
+        if texture.derivatives {
+            let coordinates = texture.operands.iter().filter(|(slot, _)| slot.has_derivative());
+            let (mut rows, mut there) = (SmallVec::<[Row; 4]>::new(), self.active);
+            for &(_, operand) in coordinates {
+                match operand {
+                    Operand::Row(row) => {
+                        there &= !self.poison[row as usize];
+                        rows.push(self.rows[row as usize]);
+                    }
+                    Operand::Bits(bits) => rows.push(splat(bits)),
+                }
+            }
+            let of_all = Quads::new(rows.iter(), there);
+            poison |= !of_all.whole();
+            quads = Some(of_all);
+        }
         let number = |this: &Self, number: Number, lane: usize| {
             number.base.wrapping_add(number.row.map_or(0, |row| this.rows[row as usize][lane]))
         };
+        for of in [texture.texture, texture.sampler] {
+            let beyond = |&lane: &usize| of.bound && number(self, of, lane) >= BOUND;
+            poison |= lanes(self.active & !poison).filter(beyond).fold(0, |mask, lane| mask | 1 << lane);
+        }
         let mut answers = [[0; LANES]; 4];
         for lane in lanes(self.active & !poison) {
             let identity = number(self, texture.texture, lane);
@@ -188,6 +210,7 @@ impl Wave<'_> {
                     },
                 );
             }
+            request.quad = quads.as_ref().map(|quads| quads.of(lane));
             let answer = TextureAnswer::new(self.env, &request);
             for (&(component, _), row) in texture.results.iter().zip(&mut answers) {
                 let bits = answer.component(component, texture.ty);

@@ -59,10 +59,11 @@ const KNOWN: &[(&str, &str)] = &[
     ("memory/set-and-index", "mem: item 8"),
     ("memory/volatile-load-dropped", "mem: item 8"),
     ("memory/volatile-loads-merged", "mem: item 8"),
+    ("textures/image-dest-type", "item 7, images"),
+    ("textures/image-format", "item 7, images"),
     ("undefined/and-zero-other", "undef: item 12"),
     ("undefined/low-bit", "undef: item 12"),
     ("undefined/select-of-different", "undef: item 12"),
-    ("wrong-refutations/bias-of-zero", "item 13"),
     ("wrong-refutations/fneg-of-product", "item 13"),
     ("wrong-refutations/racing-stores", "item 13"),
 ];

@@ -9,7 +9,9 @@ pub mod nir;
 mod outcome;
 pub mod trace;
 
-pub use outcome::{Compared, Difference, End, Origin, Outcome, OutputRow, OutputSlot, Outputs, UndefinedReason, Unsupported};
+pub use outcome::{
+    Compared, Difference, End, Origin, Outcome, OutputRow, OutputSlot, Outputs, UndefinedReason, Unsupported,
+};
 
 use crate::semantics::env::{CONST_WORDS, Env};
 use crate::semantics::memory::{Memory, Words};

@@ -6,11 +6,11 @@ use super::run::Machine;
 use super::world::{self, Constants, Place, Question, Stored, Target};
 use super::{Code, Oracle, Site, Slot, Unsupported, Value, slot};
 use crate::assumptions::Uses;
-use crate::interp::{self, OutputSlot};
 use crate::interp::nir::op::{
     Access, Action, Input, LaneKind, Lanes, Number, Op, Operand, Place as Where, R, ScanResult, Shuffle, Texture,
 };
 use crate::interp::nir::{Decoded, op};
+use crate::interp::{self, OutputSlot};
 use crate::semantics::concrete::mask;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::{CONST_WORDS, Launch};

@@ -6,8 +6,8 @@
 use super::own::{self, Own};
 use super::run::Machine;
 use super::{Event, EventKind, Oracle, Setting, Site, Slot, Value, lanes, slot};
-use crate::semantics::domain::{Domain, Format, Rounding};
 use crate::semantics::LANES;
+use crate::semantics::domain::{Domain, Format, Rounding};
 use crate::semantics::env::{CONST_WORDS, Launch, VARIABLE_SIZE, system_value_bits};
 use crate::semantics::memory::{Atomic, SCRATCH_BYTES, Space};
 use crate::terms::{Extent, Lifetime, Op, Term, Terms, VariableKind};
@@ -522,9 +522,8 @@ pub struct Question {
 impl Question {
     /// The question in its simplest form: a bias that is plainly zero is none. And no shape unless both texts have it.
     pub fn simplify<O: Oracle>(&mut self, machine: &mut Machine<'_, O>) {
-        let is_zero = |&(operand, term): &(Operand, Term)| {
-            operand == Operand::Lod && machine.terms.as_constant(term) == Some(0)
-        };
+        let is_zero =
+            |&(operand, term): &(Operand, Term)| operand == Operand::Lod && machine.terms.as_constant(term) == Some(0);
         if self.kind == TextureKind::SampleBias && self.operands.iter().any(is_zero) {
             self.kind = TextureKind::Sample;
             self.operands.retain(|(operand, _)| *operand != Operand::Lod);

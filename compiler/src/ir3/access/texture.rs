@@ -11,7 +11,8 @@
 
 use super::super::{AddressSpace, InstrData, InstrFlags, Opcode, RegFile, TextureAttrs, Type};
 use super::{
-    Address, Binding, MemoryAccess, MemoryAction, Number, PrintedShape, Slice, Slot, TextureKind, UnknownAttribute, width,
+    Address, Binding, MemoryAccess, MemoryAction, Number, PrintedShape, Slice, Slot, TextureKind, UnknownAttribute,
+    width,
 };
 use smallvec::SmallVec;
 

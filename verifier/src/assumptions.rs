@@ -15,6 +15,9 @@ pub const DENORMALS: &str = "denormals-kept";
 /// A texture's answer is any function of what is asked: of the operands, the texture and the sampler.
 pub const TEXTURES: &str = "textures-opaque";
 
+/// A texture has the same shape (volume, cube, array) in both programs, though a text does not print it.
+pub const TEXTURE_SHAPE: &str = "texture-kind-unprinted";
+
 /// Other waves write nothing that this one reads without a barrier between them.
 pub const ONE_WAVE: &str = "one-wave";
 
@@ -50,6 +53,7 @@ pub fn all() -> impl Iterator<Item = &'static str> {
         ROUNDING,
         DENORMALS,
         TEXTURES,
+        TEXTURE_SHAPE,
         ONE_WAVE,
         BLOCK_ORDER,
         OWN_SCRATCH,

@@ -27,25 +27,11 @@ use std::time::Duration;
 
 /// Pairs whose verdict is known to be wrong, and what is to be mended there. An entry that has the right verdict is an error.
 const KNOWN: &[(&str, &str)] = &[
-    ("outputs/added", "tex: item 10"),
-    ("outputs/component-added", "tex: item 10"),
-    ("outputs/ir3-unwritten-output-written", "tex: item 10"),
     ("textures/image-dest-type", "tex: item 7"),
     ("textures/image-format", "tex: item 7"),
-    ("textures/implicit-below-terminate", "tex: item 7"),
-    ("textures/implicit-into-branch", "tex: item 7"),
-    ("textures/int-is-32-bits", "tex: item 7"),
-    ("textures/int-may-be-negative", "tex: item 7"),
-    ("textures/uint-beyond-a-byte", "tex: item 7"),
-    ("textures/uint-is-32-bits", "tex: item 7"),
     ("undefined/and-zero-other", "undef: item 12"),
     ("undefined/low-bit", "undef: item 12"),
     ("undefined/select-of-different", "undef: item 12"),
-    ("uniformity/flat-input", "tex: item 9"),
-    ("uniformity/flat-input-vote", "tex: item 9"),
-    ("uniformity/subgroup-size-64", "tex: item 9"),
-    ("uniformity/variable-workgroup-size", "tex: item 9"),
-    ("wrong-refutations/bias-of-zero", "item 13"),
     ("wrong-refutations/racing-stores", "item 13"),
 ];
 

@@ -132,7 +132,7 @@ pub struct ConstLayout {
 pub struct Program {
     /// Kind of shader, if it is known.
     pub stage: Option<ShaderStage>,
-    /// Workgroup size of a compute shader.
+    /// Workgroup size of a compute shader; zeros where only the dispatch knows it.
     pub workgroup_size: Option<[u16; 3]>,
     /// Memory of a workgroup, in bytes.
     pub shared_size: u32,

@@ -10,7 +10,10 @@ use std::collections::BTreeSet;
 pub fn workload(program: &Program) -> Workload {
     let kind = match program.stage {
         Some(ShaderStage::Compute) => WorkKind::Compute {
-            threads: program.workgroup_size.map(|size| size.iter().map(|&n| u32::from(n)).product()),
+            threads: program
+                .workgroup_size
+                .map(|size| size.iter().map(|&n| u32::from(n)).product())
+                .filter(|&n| n != 0),
             shared_size: program.shared_size,
             barrier: program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::Bar),
         },

@@ -71,7 +71,11 @@ impl<'a> Context<'a> {
     pub fn new(shader: &'a nir::Shader, target: &'a Target) -> Self {
         let function = &shader.entry;
         let mut program = Program { stage: stage(shader.stage), ..Program::default() };
-        program.workgroup_size = shader.info.workgroup_size.map(|size| size.map(|n| n.min(0xffff) as u16));
+        // A size that only the dispatch knows is no size.
+        program.workgroup_size = shader
+            .info
+            .workgroup_size
+            .map(|size| if shader.info.workgroup_size_variable { [0; 3] } else { size.map(|n| n.min(0xffff) as u16) });
         program.shared_size = shader.info.shared_size;
         program.scratch_size = shader.info.scratch_size;
         let block = program.blocks.push(Default::default());

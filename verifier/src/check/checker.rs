@@ -583,6 +583,10 @@ fn try_compare(
         _ => None,
     };
     let before = resolved.as_ref().unwrap_or(before);
+    // Shapes of textures count where both texts have them.
+    let printed_shapes = before.as_ir3().is_some() && after.as_ir3().is_some();
+    let envs: Vec<Env> = envs.iter().map(|env| Env { printed_shapes, ..env.clone() }).collect();
+    let envs = &envs[..];
     let mut scratch = Scratch::default();
     let mut outcomes = Vec::with_capacity(envs.len());
     let beside: Vec<Env>;

@@ -21,6 +21,7 @@ use crate::symbolic::{
 use crate::terms::{Term, Terms, VariableKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// Something that must hold if the source has a meaning.
 pub(super) struct Obligation {
@@ -75,6 +76,10 @@ pub(super) struct Engine<'a> {
     pub(super) written: FxHashMap<(Side, Site), Option<Value>>,
     /// What was found out in this round is not what was assumed in it.
     pub(super) surprised: bool,
+    /// Both texts have the shapes of textures.
+    pub(super) printed_shapes: bool,
+    /// What was taken for granted beside lemmas, by short names.
+    pub(super) assumed: BTreeSet<&'static str>,
     /// The source has no meaning, whatever the input.
     pub(super) vacuous: bool,
     /// It is not known whether there is an input on which the source has a meaning.
@@ -113,6 +118,8 @@ impl<'a> Engine<'a> {
             goals: FxHashMap::default(),
             written: FxHashMap::default(),
             surprised: false,
+            printed_shapes: false,
+            assumed: BTreeSet::new(),
             vacuous: false,
             meaning_unknown: false,
             counted: 0,
@@ -294,6 +301,14 @@ impl Oracle for Engine<'_> {
 
     fn own_from(&self) -> Option<u32> {
         self.own_from
+    }
+
+    fn has_printed_shapes(&self) -> bool {
+        self.printed_shapes
+    }
+
+    fn assume(&mut self, assumption: &'static str) {
+        self.assumed.insert(assumption);
     }
 
     fn lost(&mut self, why: &'static str) {

@@ -10,6 +10,7 @@ use super::sweep::Side;
 use super::{Failure, Limits, Proof};
 use crate::assumptions::{self, Uses};
 use crate::guards::{Guard, left_out};
+use crate::interp::OutputSlot;
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
 use crate::solver::Solver;
@@ -81,6 +82,10 @@ pub(super) fn prove<S: Code, T: Code>(
             "loops stand in others, in the order of the blocks, in one of the programs only",
         ));
     }
+    let outputs = source.outputs();
+    if let Some(other) = target.outputs().iter().find(|output| !outputs.contains(output)) {
+        return Err(Failure::not_shown(format!("the target has {other}, the source has not")));
+    }
     let [had, has] = [source.scratch_bytes(), target.scratch_bytes()];
     if has < had && source.uses_scratch() && own_from != Some(0) && !left_out(Guard::ScratchSize) {
         return Err(Failure::not_shown(format!(
@@ -94,6 +99,7 @@ pub(super) fn prove<S: Code, T: Code>(
     engine.sweeper.scouting = loops > 0;
     engine.sweeper.products = products;
     engine.sweeper.deep = deep;
+    engine.printed_shapes = source.prints_shapes() && target.prints_shapes();
     let mut last = loops == 0;
     for round in 1..=ROUNDS {
         engine.partners.begin();
@@ -169,6 +175,7 @@ pub(super) fn prove<S: Code, T: Code>(
 /// What a proof takes for granted.
 fn assumptions(uses: Uses, terms: &Terms, engine: &Engine<'_>, images_apart: bool) -> Vec<&'static str> {
     let mut list: Vec<&'static str> = uses.assumptions().collect();
+    list.extend(&engine.assumed);
     if terms.has_float_arithmetic() {
         list.push(assumptions::FLOATS);
     }
@@ -409,7 +416,7 @@ fn at_end<S: Code, T: Code>(
     let unseen = terms.or(1, helper, a.bits);
     let seen = terms.not(1, unseen);
     let path = terms.and(1, path, seen);
-    for (base, component) in source.outputs() {
+    for OutputSlot { base, component, .. } in source.outputs() {
         let (a, b) = value(slot::output(base, component), terms, engine);
         let goal = agreement(terms, path, a, b);
         let goal = if left_out(Guard::Outputs) { terms.constant(1, 1) } else { goal };

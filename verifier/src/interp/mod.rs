@@ -10,7 +10,9 @@ mod outcome;
 pub mod trace;
 mod waves;
 
-pub use outcome::{Compared, Difference, End, Origin, Outcome, OutputRow, Outputs, UndefinedReason, Unsupported};
+pub use outcome::{
+    Compared, Difference, End, Origin, Outcome, OutputRow, OutputSlot, Outputs, UndefinedReason, Unsupported,
+};
 
 use crate::semantics::env::{CONST_WORDS, Env};
 use crate::semantics::memory::{Memory, Words};

@@ -86,6 +86,24 @@ pub enum End {
     },
 }
 
+/// A component of an output that a program may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OutputSlot {
+    /// Driver location.
+    pub base: u16,
+    /// Component.
+    pub component: u8,
+    /// True if it has 16 bits.
+    pub half: bool,
+}
+
+impl fmt::Display for OutputSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { base, component, half } = *self;
+        write!(f, "output {base}.{} of {} bits", letter(component), if half { 16 } else { 32 })
+    }
+}
+
 /// One component of an output in all lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputRow {
@@ -93,6 +111,8 @@ pub struct OutputRow {
     pub base: u16,
     /// Component.
     pub component: u8,
+    /// True if it has 16 bits.
+    pub half: bool,
     /// The bits; those of 16-bit outputs are zero-extended. 0 where they are poison, whatever the registers held: an
     /// earlier run may have left something there.
     pub values: Row,
@@ -107,21 +127,25 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// The row of a component; a new one is poison everywhere.
-    pub fn row(&mut self, base: u16, component: u8) -> &mut OutputRow {
-        let at = match self.rows.binary_search_by_key(&(base, component), |row| (row.base, row.component)) {
-            Ok(at) => at,
-            Err(at) => {
-                self.rows.insert(at, OutputRow { base, component, values: [0; 64], poison: ALL_LANES });
-                at
-            }
+    /// The outputs of a program that has written none yet: poison everywhere.
+    pub fn declared(slots: &[OutputSlot]) -> Outputs {
+        let row = |&OutputSlot { base, component, half }: &OutputSlot| OutputRow {
+            base,
+            component,
+            half,
+            values: [0; 64],
+            poison: ALL_LANES,
         };
-        &mut self.rows[at]
+        let mut rows: Vec<OutputRow> = slots.iter().map(row).collect();
+        rows.sort_by_key(|row| (row.base, row.component, row.half));
+        rows.dedup_by_key(|row| (row.base, row.component));
+        Outputs { rows }
     }
 
-    /// Writes a component in some lanes.
+    /// Writes a component in some lanes. It must have been declared.
     pub fn write(&mut self, base: u16, component: u8, mask: u64, values: &Row, poison: u64) {
-        let row = self.row(base, component);
+        let at = self.rows.binary_search_by_key(&(base, component), |row| (row.base, row.component));
+        let row = &mut self.rows[at.expect("outputs are declared where a program is decoded")];
         for lane in lanes(mask) {
             row.values[lane] = if poison >> lane & 1 == 0 { values[lane] } else { 0 };
         }
@@ -133,7 +157,8 @@ impl Outputs {
         &self.rows
     }
 
-    fn get(&self, base: u16, component: u8) -> Option<&OutputRow> {
+    /// The row of a component.
+    pub fn get(&self, base: u16, component: u8) -> Option<&OutputRow> {
         let at = self.rows.binary_search_by_key(&(base, component), |row| (row.base, row.component));
         at.ok().map(|at| &self.rows[at])
     }
@@ -178,6 +203,8 @@ pub enum Compared {
 /// The first thing that a target did otherwise than its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
+    /// An output of the target that the source does not have, whatever its value, or that has another width there.
+    OtherOutput(OutputSlot),
     /// An output.
     Output {
         /// Driver location.
@@ -256,6 +283,7 @@ pub enum Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Difference::OtherOutput(slot) => write!(f, "the target has {slot}, the source has not"),
             Difference::Output { base, component, lane, expected, actual } => {
                 write!(f, "output {base}.{} of lane {lane}: expected {}, ", letter(*component), Bits(*expected))?;
                 match actual {
@@ -356,6 +384,11 @@ impl Outcome {
     }
 
     fn compare_outputs(&self, target: &Outcome) -> Result<(), Difference> {
+        for &OutputRow { base, component, half, .. } in target.outputs.rows() {
+            if self.outputs.get(base, component).is_none_or(|row| row.half != half) {
+                return Err(Difference::OtherOutput(OutputSlot { base, component, half }));
+            }
+        }
         let live = self.lanes & !self.killed & !self.helpers;
         for expected in self.outputs.rows() {
             let OutputRow { base, component, .. } = *expected;

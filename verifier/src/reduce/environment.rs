@@ -295,7 +295,7 @@ fn plainer(env: &Env, shader: &Shader, input: &Input) -> Vec<Change> {
                 change(move |env| _ = env.memory.entry(name).or_default().insert(word, value))
             })
             .into(),
-        Input::Varying(location) => [0, 1f32.to_bits(), env.varying(location)[0]]
+        Input::Varying(location) => [0, 1f32.to_bits(), env.varying(location, 0)[0]]
             .map(|value| change(move |env| _ = env.varyings.insert(location, [value, 0, 0])))
             .into(),
         Input::Attribute(base, component) => {

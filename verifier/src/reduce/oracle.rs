@@ -42,7 +42,7 @@ impl DifferenceKind {
     /// The kind of a difference.
     pub const fn of(difference: &Difference) -> Self {
         match difference {
-            Difference::Output { .. } => Self::Output,
+            Difference::Output { .. } | Difference::OtherOutput(_) => Self::Output,
             Difference::Memory { .. } => Self::Memory,
             Difference::Killed { .. } => Self::Killed,
             Difference::Undefined { .. } => Self::Undefined,

@@ -94,11 +94,14 @@ const EDGE_FLOATS: [u32; 10] = [
 pub struct Launch {
     /// Whether lanes are fragments: they may be helpers.
     pub fragment: bool,
-    /// The size of the workgroup; `[64, 1, 1]` where there is none.
+    /// The size of the workgroup; `[64, 1, 1]` where there is none, [`VARIABLE_SIZE`] where each dispatch has its own.
     pub workgroup_size: [u32; 3],
     /// Which of the waves of the workgroup that run: 0 but for the second one of a program with barriers.
     pub wave: u32,
 }
+
+/// The size of a workgroup that only the dispatch knows, as nir writes it.
+pub const VARIABLE_SIZE: [u32; 3] = [0; 3];
 
 impl Default for Launch {
     fn default() -> Launch {
@@ -127,6 +130,8 @@ enum Key {
     Resource,
     Waves,
     Aliases,
+    Primitive,
+    WorkgroupSize,
 }
 
 /// An environment.
@@ -145,6 +150,9 @@ pub struct Env {
     /// given, but not where words of memory are given by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_buffer: Option<bool>,
+    /// The shape of a texture, as ir3's text has it, is part of what is asked. nir's text does not have it, so this is for two ir3 programs only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub printed_shapes: bool,
     /// What each word of the constant file, of uniform buffers and of memory holds that is not given below; something
     /// that depends on the seed unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,16 +247,29 @@ impl Env {
         self.memory.get(&format!("{space} {binding}"))?.get(&word).copied()
     }
 
+    /// Invocations of a workgroup.
+    fn threads(&self, launch: Launch) -> u32 {
+        Launch { workgroup_size: self.workgroup_size(launch), ..launch }.threads()
+    }
+
+    /// Lanes of a wave, 64 or 128; of the latter the lower half runs, the upper one is elsewhere. Not where that leaves one wave of a
+    /// workgroup that two may run.
+    fn wave_lanes(&self, launch: Launch) -> u32 {
+        let (half, whole) = (LANES as u32, 2 * LANES as u32);
+        let is_doubled = self.hash(Key::System, [system_tag(SystemValue::SubgroupSize), 0, 64]) % 4 == 0;
+        if is_doubled && !(half + 1..=whole).contains(&self.threads(launch)) { whole } else { half }
+    }
+
     /// The number of a wave in its workgroup.
     fn subgroup(&self, launch: Launch) -> u32 {
-        let subgroups = u64::from(launch.threads().div_ceil(LANES as u32));
+        let subgroups = u64::from(self.threads(launch).div_ceil(self.wave_lanes(launch)));
         let first = self.hash(Key::System, [system_tag(SystemValue::SubgroupId), 0, 64]) % subgroups;
         ((first + u64::from(launch.wave)) % subgroups) as u32
     }
 
     /// The lanes that run of one of several waves: those that have an invocation of the workgroup to themselves.
     pub fn lanes_of_wave(&self, launch: Launch) -> u64 {
-        self.running_lanes() & first_lanes(launch.threads() - self.subgroup(launch) * LANES as u32)
+        self.running_lanes() & first_lanes(self.threads(launch) - self.subgroup(launch) * self.wave_lanes(launch))
     }
 
     /// Which of two waves runs first from one barrier to the next.
@@ -275,6 +296,15 @@ impl Env {
     /// two of at most 256.
     pub fn resource_property(&self, binding: Binding, property: u32, level: u32) -> u32 {
         1 << (self.hash(Key::Resource, [binding.bits(), property.into(), level.into()]) % 9)
+    }
+
+    /// The size of the workgroup, of a dispatch that has its own some size.
+    pub fn workgroup_size(&self, launch: Launch) -> [u32; 3] {
+        if launch.workgroup_size != VARIABLE_SIZE {
+            return launch.workgroup_size.map(|size| size.max(1));
+        }
+        const SIZES: [[u32; 3]; 6] = [[64, 1, 1], [128, 1, 1], [32, 4, 1], [8, 8, 2], [7, 3, 5], [1, 1, 1]];
+        SIZES[(self.hash(Key::WorkgroupSize, [0; 3]) % SIZES.len() as u64) as usize]
     }
 
     /// The mask of lanes that are there only so that their quad is whole.
@@ -305,20 +335,47 @@ impl Env {
         }
     }
 
-    /// A component of a fragment input, `location` being `4 * base + component`: the bits of its value where the
-    /// barycentric coordinates are 0, and of its slopes in i and j. A flat input is the first of them.
-    pub fn varying(&self, location: u32) -> [u32; 3] {
+    /// The primitive that a lane is a fragment of. A wave has fragments of one primitive or of several; a quad has fragments of one.
+    pub fn primitive(&self, lane: usize) -> u32 {
+        let quads = [1, 2, 4, 16][(self.hash(Key::Primitive, [0; 3]) % 4) as usize];
+        lane as u32 / 4 / quads
+    }
+
+    /// A component of a fragment input, `location` being `4 * base + component`, of a [primitive](Self::primitive): the bits of its
+    /// value where the barycentric coordinates are 0, and of its slopes in i and j. A flat input is the first of them.
+    pub fn varying(&self, location: u32, primitive: u32) -> [u32; 3] {
         if let Some(&values) = self.varyings.get(&location) {
             return values;
         }
-        [0, 1, 2].map(|plane| nice_float(self.hash(Key::Varying, [location.into(), plane, 0])))
+        [0, 1, 2].map(|plane| nice_float(self.hash(Key::Varying, [location.into(), plane, primitive.into()])))
+    }
+
+    /// A fragment input that is not interpolated, in all lanes: 32 bits, or the low 16 of them where `half`.
+    pub fn flat(&self, location: u32, half: bool, dst: &mut Row) {
+        let mut last = None;
+        for (lane, word) in dst.iter_mut().enumerate() {
+            let primitive = self.primitive(lane);
+            let value = match last {
+                Some((of, value)) if of == primitive => value,
+                _ => self.varying(location, primitive)[0],
+            };
+            last = Some((primitive, value));
+            *word = if half { value & 0xffff } else { value };
+        }
     }
 
     /// A fragment input at the barycentric coordinates `i` and `j`: 32-bit floats, or 16-bit ones of the same value
     /// where `half`.
     pub fn interpolate(&self, location: u32, i: &Row, j: &Row, half: bool, dst: &mut Row) {
-        let [p0, p1, p2] = self.varying(location);
+        let mut last = None;
         for lane in 0..LANES {
+            let primitive = self.primitive(lane);
+            let planes = match last {
+                Some((of, planes)) if of == primitive => planes,
+                _ => self.varying(location, primitive),
+            };
+            last = Some((primitive, planes));
+            let [p0, p1, p2] = planes;
             let value = float::interpolate(p0, p1, p2, i[lane], j[lane]);
             dst[lane] = if half { float::f32_to_f16(value) } else { value };
         }
@@ -338,11 +395,12 @@ impl Env {
         let tag = system_tag(value);
         let uniform = self.hash(Key::System, [tag, component.into(), 64]);
         let per_lane = |lane: usize| self.hash(Key::System, [tag, component.into(), lane as u64]);
-        let [sx, sy, _] = launch.workgroup_size.map(|size| size.max(1));
-        let total = launch.threads();
+        let [sx, sy, _] = self.workgroup_size(launch);
+        let total = self.threads(launch);
+        let wave = self.wave_lanes(launch);
         let subgroup = self.subgroup(launch);
-        let index = |lane: usize| (subgroup * LANES as u32 + lane as u32) % total;
-        let axis = |component: u32| launch.workgroup_size[component.min(2) as usize];
+        let index = |lane: usize| (subgroup * wave + lane as u32) % total;
+        let axis = |component: u32| self.workgroup_size(launch)[component.min(2) as usize];
         // The pixel of a lane: an 8 × 8 square made of quads, somewhere in the window.
         let pixel = |lane: usize, axis: u32| {
             let origin =
@@ -370,7 +428,7 @@ impl Env {
                 }
             }
             SystemValue::LocalInvocationIndex => per(dst, index),
-            SystemValue::SubgroupSize => *dst = splat(LANES as u32),
+            SystemValue::SubgroupSize => *dst = splat(wave),
             SystemValue::SubgroupInvocation => per(dst, |lane| lane as u32),
             SystemValue::SubgroupId => *dst = splat(subgroup),
             SystemValue::VertexIdZeroBase => per(dst, |lane| (per_lane(lane) % 256) as u32),
@@ -396,13 +454,17 @@ impl Env {
             SystemValue::ViewIndex => per(dst, |lane| (per_lane(lane / 4) % 4) as u32),
             SystemValue::FragShadingRate => per(dst, |lane| (per_lane(lane / 4) % 16) as u32),
             SystemValue::InstanceId => per(dst, |lane| (per_lane(lane) % 8) as u32),
-            SystemValue::PrimitiveId => per(dst, |lane| (per_lane(lane / 4) % 32) as u32),
+            // Other primitives have other numbers: an odd step comes by all of them.
+            SystemValue::PrimitiveId => {
+                let step = uniform as u32 >> 8 | 1;
+                per(dst, |lane| (uniform as u32).wrapping_add(self.primitive(lane).wrapping_mul(step)) % 32);
+            }
             SystemValue::FragCoord => match component {
                 0 | 1 => per(dst, |lane| pixel(lane, component) * 16 + 8),
                 2 => per(dst, |lane| unit(per_lane(lane)).to_bits()),
                 _ => per(dst, |lane| (0.25 + unit(per_lane(lane))).to_bits()),
             },
-            SystemValue::FrontFace => per(dst, |lane| (per_lane(lane / 4) & 1) as u32),
+            SystemValue::FrontFace => per(dst, |lane| (per_lane(self.primitive(lane) as usize) & 1) as u32),
             // Not 0: programs divide by it.
             SystemValue::BarycentricCenterRhw => per(dst, |lane| (0.25 + unit(per_lane(lane))).to_bits()),
             SystemValue::PointCoord | SystemValue::SamplePos => per(dst, |lane| unit(per_lane(lane)).to_bits()),
@@ -419,10 +481,14 @@ impl Env {
             | SystemValue::BarycentricPixelLinear
             | SystemValue::BarycentricCentroidLinear
             | SystemValue::BarycentricSampleLinear => {
-                let step_x = (uniform & 63) as f32 / 1024.0;
-                let step_y = (uniform >> 8 & 63) as f32 / 1024.0;
-                let start = (uniform >> 16 & 63) as f32 / 256.0;
+                // Sometimes the lanes of a quad have the same coordinates: then they take the same branches, and derivatives exist there.
+                let of_quads = self.hash(Key::Primitive, [1, 0, 0]) % 3 == 0;
+                let pixel = |lane: usize, axis: u32| pixel(lane, axis) & if of_quads { !1 } else { !0 };
                 per(dst, |lane| {
+                    let h = per_lane(self.primitive(lane) as usize);
+                    let step_x = (h & 63) as f32 / 1024.0;
+                    let step_y = (h >> 8 & 63) as f32 / 1024.0;
+                    let start = (h >> 16 & 63) as f32 / 256.0;
                     (start + (pixel(lane, 0) % 8) as f32 * step_x + (pixel(lane, 1) % 8) as f32 * step_y).to_bits()
                 });
             }

@@ -36,6 +36,7 @@ pub use wave::{Goals, leave_as_one};
 pub use world::{Facts, HELPER, is_helper, version_kind};
 
 use crate::assumptions::Uses;
+use crate::interp::OutputSlot;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
@@ -262,6 +263,10 @@ pub trait Oracle {
     fn behind(&mut self, terms: &mut Terms, number: u32, slot: Slot, held: Value) -> Value;
     /// The address from which on a lane's own memory is taken for registers; see `own`. `None`: it is not.
     fn own_from(&self) -> Option<u32>;
+    /// Returns true if both texts have the shapes of textures.
+    fn has_printed_shapes(&self) -> bool;
+    /// Something is taken for granted, by its short name.
+    fn assume(&mut self, assumption: &'static str);
     /// It cannot be: what follows is of no worth.
     fn lost(&mut self, why: &'static str);
     /// On this path this must hold, or the program has no meaning.
@@ -298,6 +303,8 @@ pub trait Code {
     fn uses(&self) -> Uses;
     /// The locations that are shared registers, or values in such.
     fn shared_slots(&self) -> &FxHashSet<Slot>;
+    /// Returns true if its text has the shapes of textures.
+    fn prints_shapes(&self) -> bool;
     /// The outputs that the program may have written at its end.
-    fn outputs(&self) -> Vec<(u16, u8)>;
+    fn outputs(&self) -> Vec<OutputSlot>;
 }

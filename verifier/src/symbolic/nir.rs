@@ -6,11 +6,11 @@ use super::run::Machine;
 use super::world::{self, Constants, Place, Question, Stored, Target};
 use super::{Code, EventKind, Oracle, Site, Slot, Unsupported, Value, slot};
 use crate::assumptions::Uses;
-use crate::interp;
 use crate::interp::nir::op::{
     Access, Action, Input, LaneKind, Lanes, Op, Operand, Place as Where, R, Resource, ScanResult, Shuffle, Texture,
 };
 use crate::interp::nir::{Decoded, op};
+use crate::interp::{self, OutputSlot};
 use crate::semantics::concrete::mask;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::{CONST_WORDS, Launch};
@@ -202,12 +202,12 @@ impl Code for Nir<'_> {
         &self.none
     }
 
-    fn outputs(&self) -> Vec<(u16, u8)> {
-        let stored = self.code.code.ops.iter().filter_map(|op| match op {
-            Op::StoreOutput(output) => Some(&self.code.code.outputs[*output as usize]),
-            _ => None,
-        });
-        let mut list: Vec<_> = stored.map(|output| (output.base, output.component)).collect();
+    fn prints_shapes(&self) -> bool {
+        false
+    }
+
+    fn outputs(&self) -> Vec<OutputSlot> {
+        let mut list = self.code.code.declared.clone();
         list.sort_unstable();
         list.dedup();
         list
@@ -345,7 +345,7 @@ impl Nir<'_> {
                 (first..first + count).for_each(|row| machine.write(row, value));
             }
             Op::Access(index) => self.access(site, &code.accesses[index as usize], machine),
-            Op::Texture(index) => self.texture(&code.textures[index as usize], machine),
+            Op::Texture(index) => self.texture(site, &code.textures[index as usize], machine),
             Op::StoreOutput(index) => {
                 let output = &code.outputs[index as usize];
                 let value = machine.read(output.row);
@@ -650,8 +650,11 @@ impl Nir<'_> {
             operands.push(value);
             value.bits
         };
-        let binding =
-            resource(machine, access.binding.unwrap_or(Resource { set: None, base: 0, row: None }), &mut read);
+        let binding = resource(
+            machine,
+            access.binding.unwrap_or(Resource { set: None, base: 0, row: None, bound: false }),
+            &mut read,
+        );
         let place = match &access.place {
             Where::None => Place::Texel(SmallVec::new()),
             &Where::Linear { base, index, scale, offset } => {
@@ -710,15 +713,28 @@ impl Nir<'_> {
         }
     }
 
-    fn texture<O: Oracle>(&self, texture: &Texture, machine: &mut Machine<'_, O>) {
+    fn texture<O: Oracle>(&self, site: Site, texture: &Texture, machine: &mut Machine<'_, O>) {
         let mut values: SmallVec<[Value; 8]> = SmallVec::new();
         let mut read = |machine: &mut Machine<'_, O>, row: R| {
             let value = machine.read(row);
             values.push(value);
             value.bits
         };
-        let asked = resource(machine, texture.texture, &mut read);
-        let sampler = resource(machine, texture.sampler, &mut read);
+        let mut beyond = machine.terms.constant(1, 0);
+        let mut number = |machine: &mut Machine<'_, O>, of: Resource| {
+            let identity = resource(machine, of, &mut read);
+            if !of.bound {
+                return identity;
+            }
+            let index = machine.terms.extract(64, identity, 0, 32);
+            let low = world::low(machine.terms, index, op::BOUND.trailing_zeros());
+            let in_range = machine.terms.eq(32, low, index);
+            let out_of_range = machine.terms.not(1, in_range);
+            beyond = machine.terms.or(1, beyond, out_of_range);
+            world::resource(machine.terms, None, low)
+        };
+        let asked = number(machine, texture.texture);
+        let sampler = number(machine, texture.sampler);
         let mut operands = SmallVec::new();
         for &(slot, operand) in &texture.operands {
             let term = match operand {
@@ -728,7 +744,13 @@ impl Nir<'_> {
             operands.push((slot, term));
         }
         let poison = machine.poison_of(&values);
-        let question = Question { kind: texture.kind, texture: asked, sampler, operands };
+        let mut poison = machine.terms.or(1, poison, beyond);
+        let mut question =
+            Question { kind: texture.kind, texture: asked, sampler, operands, shape: None, derivatives: None };
+        question.simplify(machine);
+        if texture.derivatives {
+            poison = question.derive(machine, site, poison);
+        }
         for &(component, dst) in &texture.results {
             let mut word = world::answer(machine.terms, &question, component, texture.ty);
             if texture.levels {

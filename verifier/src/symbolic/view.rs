@@ -3,6 +3,7 @@
 use super::run::Machine;
 use super::{Code, Graph, Oracle, Slot, Unsupported, Value};
 use crate::assumptions::Uses;
+use crate::interp::OutputSlot;
 use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
 use crate::terms::Terms;
@@ -57,7 +58,11 @@ impl<C: Code> Code for View<'_, C> {
         self.code.shared_slots()
     }
 
-    fn outputs(&self) -> Vec<(u16, u8)> {
+    fn prints_shapes(&self) -> bool {
+        self.code.prints_shapes()
+    }
+
+    fn outputs(&self) -> Vec<OutputSlot> {
         self.code.outputs()
     }
 }

@@ -5,15 +5,16 @@
 
 use super::own::{self, Own};
 use super::run::Machine;
-use super::{Event, EventKind, Oracle, Setting, Site, Slot, Value, slot};
+use super::{Event, EventKind, Oracle, Setting, Site, Slot, Value, lanes, slot};
 #[cfg(doc)]
 use crate::semantics::Binding;
+use crate::semantics::LANES;
 use crate::semantics::domain::{Domain, Format, Rounding};
-use crate::semantics::env::{CONST_WORDS, Launch, system_value_bits};
+use crate::semantics::env::{CONST_WORDS, Launch, VARIABLE_SIZE, system_value_bits};
 use crate::semantics::memory::{Atomic, SCRATCH_BYTES, Space};
 use crate::semantics::sync::Sync;
 use crate::terms::{Extent, Lifetime, Op, Term, Terms, VariableKind};
-use ir3_compiler::ir3::access::{Slot as Operand, TextureKind};
+use ir3_compiler::ir3::access::{PrintedShape, Slot as Operand, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
@@ -22,6 +23,9 @@ use std::fmt::Write as _;
 
 /// The name of the bit that a lane is a helper from the start.
 pub const HELPER: &str = "helper lane";
+
+/// The name of the primitive that a lane is a fragment of.
+const PRIMITIVE: &str = "primitive";
 
 /// What is known of terms by the kinds of their variables.
 #[derive(Default)]
@@ -94,8 +98,15 @@ pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, compo
     let kind = if value.is_uniform() { VariableKind::WAVE } else { VariableKind::LANE };
     let name = format!("{value:?}.{component}");
     match value {
-        WorkgroupSize => terms.constant(32, launch.workgroup_size[component.min(2) as usize].into()),
-        SubgroupSize => terms.constant(32, crate::semantics::LANES as u64),
+        WorkgroupSize if launch.workgroup_size != VARIABLE_SIZE => {
+            terms.constant(32, launch.workgroup_size[component.min(2) as usize].max(1).into())
+        }
+        // 64 lanes, or 128: which of them is the driver's choice.
+        SubgroupSize => {
+            let bit = terms.variable_of(kind, 1, &name);
+            let (twice, once) = (terms.constant(32, 2 * LANES as u64), terms.constant(32, LANES as u64));
+            terms.ite(32, bit, twice, once)
+        }
         VertexId => {
             let base = system_value(terms, launch, BaseVertex, 0);
             let index = system_value(terms, launch, VertexIdZeroBase, 0);
@@ -128,9 +139,11 @@ pub fn attribute(terms: &mut Terms, base: u32, component: u32) -> Term {
 
 /// A varying that is not interpolated, or that is at these coordinates. `half` results have 16 bits, in a word.
 pub fn varying(terms: &mut Terms, location: Term, ij: Option<[Term; 2]>, half: bool) -> Term {
+    // A wave may have fragments of several primitives.
+    let primitive = terms.variable_of(VariableKind::LANE, 32, PRIMITIVE);
     let word = match ij {
-        None => apply(terms, 32, "flat varying", &[location]),
-        Some([i, j]) => apply(terms, 32, "varying", &[location, i, j]),
+        None => apply(terms, 32, "flat varying", &[location, primitive]),
+        Some([i, j]) => apply(terms, 32, "varying", &[location, primitive, i, j]),
     };
     match (half, ij) {
         (false, _) => word,
@@ -554,6 +567,46 @@ pub struct Question {
     pub sampler: Term,
     /// The operands that there are: later ones replace earlier ones.
     pub operands: SmallVec<[(Operand, Term); 8]>,
+    /// What the text tells of the texture's shape, where it does.
+    pub shape: Option<PrintedShape>,
+    /// What stands for the derivatives, if the level comes from them: see [`derive`](Self::derive).
+    pub derivatives: Option<Term>,
+}
+
+impl Question {
+    /// The question in its simplest form: a bias that is plainly zero is none. And no shape unless both texts have it.
+    pub fn simplify<O: Oracle>(&mut self, machine: &mut Machine<'_, O>) {
+        let is_zero =
+            |&(operand, term): &(Operand, Term)| operand == Operand::Lod && machine.terms.as_constant(term) == Some(0);
+        if self.kind == TextureKind::SampleBias && self.operands.iter().any(is_zero) {
+            self.kind = TextureKind::Sample;
+            self.operands.retain(|(operand, _)| *operand != Operand::Lod);
+        }
+        if !machine.oracle.has_printed_shapes() {
+            self.shape = None;
+            if self.operands.iter().any(|(operand, _)| *operand == Operand::X) {
+                machine.oracle.assume(crate::assumptions::TEXTURE_SHAPE);
+            }
+        }
+        self.operands.sort_by_key(|(operand, _)| *operand);
+    }
+
+    /// Takes implicit derivatives, which depend on the coordinates of the whole quad: an event among lanes, so both programs must ask this in
+    /// the same lanes. Where a lane of the quad is missing the result is taken for some function of the others, the same in both programs.
+    ///
+    /// All operands of the question belong to the event, so that it is no other question's.
+    pub fn derive<O: Oracle>(&mut self, machine: &mut Machine<'_, O>, site: Site, poison: Term) -> Term {
+        let mut args: SmallVec<[Value; 4]> = smallvec![Value::new(self.texture, poison)];
+        if self.kind.has_sampler() {
+            args.push(Value::new(self.sampler, poison));
+        }
+        args.extend(self.operands.iter().map(|&(_, term)| Value::new(term, poison)));
+        let present = self.operands.iter().fold(0u32, |present, &(operand, _)| present | 1 << operand as u32);
+        let what = format!("derivatives for texture {} {present:x}", self.kind.number());
+        let value = lanes::across(machine, site, what, args, lanes::Result::Own, 32);
+        self.derivatives = Some(value.bits);
+        value.any_poison(machine.terms)
+    }
 }
 
 /// A component of a texture's answer, a word.
@@ -574,6 +627,7 @@ pub fn answer(terms: &mut Terms, question: &Question, component: u32, ty: Type) 
             args.push(*term);
         }
     }
+    args.extend(question.derivatives);
     // The machine has the number of layers in component 3, nir in component 2. As `TextureAnswer` has it.
     let (component, floats) = match kind {
         TextureKind::Size | TextureKind::BufferSize => (component.min(2), false),
@@ -581,18 +635,22 @@ pub fn answer(terms: &mut Terms, question: &Question, component: u32, ty: Type) 
         _ => (component, ty.is_float()),
     };
     let number = kind.number();
-    let name = format!("texture {number} {present:x} {} .{component}", if floats { "float" } else { "int" });
-    let word = apply(terms, 32, &name, &args);
+    let is_level = matches!(kind, TextureKind::LodQuery);
+    let is_count = matches!(kind, TextureKind::Size | TextureKind::BufferSize | TextureKind::Info);
+    // Another type of integers is another question.
+    let (of_type, bits) = match ty {
+        _ if floats || is_level || is_count => (if floats { "float" } else { "int" }, 32),
+        ty => (ty.name(), if ty.is_half() { 16 } else { 32 }),
+    };
+    let derived = if question.derivatives.is_some() { " in a quad" } else { "" };
+    let shape = question.shape.map_or_else(String::new, |shape| format!(" shape {}", shape.number()));
+    let name = format!("texture {number} {present:x}{derived}{shape} {of_type} .{component}");
+    let word = apply(terms, bits, &name, &args);
     if floats && ty == Type::F16 {
         let half = terms.fconvert(Format::F32, Format::F16, Rounding::MACHINE, word);
         return terms.zext(16, 32, half);
     }
-    if floats || matches!(kind, TextureKind::Size | TextureKind::BufferSize | TextureKind::Info | TextureKind::LodQuery)
-    {
-        return word;
-    }
-    // Integers of an answer are small, whatever the type.
-    low(terms, word, 16)
+    terms.zext(bits, 32, word)
 }
 
 /// Whether the lane is a helper now.

@@ -23,7 +23,7 @@ mod tests;
 mod texture;
 
 pub use memory::{Address, AtomicFamily, AtomicOp, MemoryAccess, MemoryAction, linear_address, ssbo_offset_unit};
-pub use request::{Slot, SlotSet, TextureKind, TextureRequest, TextureShape};
+pub use request::{PrintedShape, Slot, SlotSet, TextureKind, TextureRequest, TextureShape};
 pub use texture::{Prefetch, TextureAccess};
 
 use super::{InstrData, Src, SrcOperand};

@@ -61,6 +61,24 @@ impl TextureShape {
     }
 }
 
+/// What ir3's text tells of the shape of a texture. nir's text tells nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PrintedShape {
+    /// `.3d`: three coordinates, of a volume or a cube.
+    pub three: bool,
+    /// `.a`: an array.
+    pub array: bool,
+    /// A cube, as our text has it.
+    pub cube: bool,
+}
+
+impl PrintedShape {
+    /// A number for hashing.
+    pub const fn number(self) -> u32 {
+        self.three as u32 | (self.array as u32) << 1 | (self.cube as u32) << 2
+    }
+}
+
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextureKind {
@@ -94,6 +112,12 @@ impl TextureKind {
     /// Whether the question involves a sampler.
     pub const fn has_sampler(self) -> bool {
         !matches!(self, Self::Fetch | Self::FetchMs | Self::Size | Self::BufferSize | Self::Info | Self::SamplePosition)
+    }
+
+    /// Returns true if the level comes from derivatives, which are differences between the coordinates of a quad: in fragment shaders
+    /// (`nir_tex_instr_has_implicit_derivative`). A gather takes level 0.
+    pub const fn has_implicit_derivatives(self) -> bool {
+        matches!(self, Self::Sample | Self::SampleBias | Self::LodQuery)
     }
 
     /// A number for hashing.
@@ -166,6 +190,11 @@ impl Slot {
     pub const DDX: [Self; 3] = [Self::DdxX, Self::DdxY, Self::DdxZ];
     /// Derivatives in y.
     pub const DDY: [Self; 3] = [Self::DdyX, Self::DdyY, Self::DdyZ];
+
+    /// Returns true if implicit derivatives are taken of it: a coordinate, or what coordinates are divided by.
+    pub const fn has_derivative(self) -> bool {
+        matches!(self, Self::X | Self::Y | Self::Z | Self::Projector)
+    }
 }
 
 /// A set of slots.
@@ -198,13 +227,27 @@ pub struct TextureRequest {
     pub present: SlotSet,
     /// The operands, by [`Slot`]; zero where not present.
     pub operands: [u32; Slot::COUNT],
+    /// The coordinates of the whole quad as one word, where derivatives are taken of them.
+    pub quad: Option<u64>,
+    /// The shape that the text gives the texture, where it counts.
+    pub shape: Option<PrintedShape>,
 }
 
 impl TextureRequest {
     /// A question without operands.
     pub const fn new(kind: TextureKind, texture: ResourceId, sampler: ResourceId) -> Self {
         let sampler = if kind.has_sampler() { Some(sampler) } else { None };
-        Self { kind, texture, sampler, present: SlotSet(0), operands: [0; Slot::COUNT] }
+        Self { kind, texture, sampler, present: SlotSet(0), operands: [0; Slot::COUNT], quad: None, shape: None }
+    }
+
+    /// The same question in its simplest form: a bias of zero is none.
+    #[must_use]
+    pub const fn simplified(mut self) -> Self {
+        if matches!(self.kind, TextureKind::SampleBias) && self.operands[Slot::Lod as usize] == 0 {
+            self.kind = TextureKind::Sample;
+            self.present.0 &= !(1 << Slot::Lod as u8);
+        }
+        self
     }
 
     /// Sets an operand.

@@ -10,7 +10,10 @@
 //! up to a6xx (`t#` is not there), the sampler's from a7xx on (`s#` is not there); its low three bits are the sampler's set.
 
 use super::super::{AddressSpace, InstrData, InstrFlags, Opcode, RegFile, TextureAttrs, Type};
-use super::{Address, Binding, MemoryAccess, MemoryAction, Number, Slice, Slot, TextureKind, UnknownAttribute, width};
+use super::{
+    Address, Binding, MemoryAccess, MemoryAction, Number, PrintedShape, Slice, Slot, TextureKind, UnknownAttribute,
+    width,
+};
 use smallvec::SmallVec;
 
 /// Where the coordinates of a texture sample that is issued before the program starts come from.
@@ -35,6 +38,8 @@ pub struct TextureAccess {
     pub operands: SmallVec<[(Slot, Slice); 8]>,
     /// The coordinates X and Y, if they are interpolated.
     pub prefetch: Option<Prefetch>,
+    /// What the text tells of the texture's shape.
+    pub shape: PrintedShape,
     /// Type of the answer. Component `i` of the destination that is written becomes component `i` of the answer.
     pub ty: Type,
 }
@@ -51,7 +56,12 @@ impl TextureAccess {
         let kind = kind(instr.opcode).ok_or_else(|| reader.unknown("what it asks"))?;
         let (texture, sampler) = reader.bindings()?;
         let ty = reader.attrs.ty.ok_or_else(|| reader.unknown("its type"))?;
-        let mut access = Self { kind, texture, sampler, operands: SmallVec::new(), prefetch: None, ty };
+        let shape = PrintedShape {
+            three: reader.flag(InstrFlags::DIM_3D),
+            array: reader.flag(InstrFlags::ARRAY),
+            cube: reader.attrs.is_cube,
+        };
+        let mut access = Self { kind, texture, sampler, operands: SmallVec::new(), prefetch: None, shape, ty };
         if instr.opcode == Opcode::TexPrefetch {
             let varying = reader.attrs.input_offset.ok_or_else(|| reader.unknown("its varying"))?;
             access.prefetch = Some(Prefetch { barycentric: Slice::new(0, 0, 2), varying });

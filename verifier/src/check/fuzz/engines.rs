@@ -21,7 +21,7 @@ use crate::interp::{self, Compared, End, Outcome};
 use crate::semantics::LANES;
 use crate::semantics::env::{Env, Launch, lanes};
 use ir3_compiler::ir3::{self, SystemValue};
-use ir3_compiler::nir::{self, InstrData, IntrinsicOp, Shader, Stage};
+use ir3_compiler::nir::{self, InstrData, IntrinsicOp, Shader, Stage, TexOp};
 use ir3_compiler::pipeline::{self, Options};
 
 /// A text that an engine is about to read, for a test that changes it: whose it is, and what it says.
@@ -294,6 +294,11 @@ fn lanes_are_alone(shader: &Shader) -> bool {
                 | TerminateIf
                 | DemoteIf
         ),
+        // Derivatives are those of the quad.
+        InstrData::Tex(tex) => {
+            shader.stage != Stage::Fragment
+                || !matches!(tex.op, TexOp::Tex | TexOp::TexPrefetch | TexOp::Txb | TexOp::Lod)
+        }
         _ => true,
     })
 }
@@ -332,12 +337,17 @@ fn one_lane(shader: &Shader, env: &Env, launch: Launch, lane: usize) -> Env {
     }
     for (_, instr) in shader.entry.instrs_in_order() {
         let InstrData::Intrinsic(intrinsic) = &shader.entry.instrs[instr] else { continue };
-        if intrinsic.op != IntrinsicOp::LoadInput || launch.fragment {
+        if !matches!(intrinsic.op, IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput) {
             continue;
         }
         // The offset may move the base by a few.
         for base in (0..4).map(|offset| intrinsic.indices.base() as u32 + offset) {
             for component in 0..4 {
+                if launch.fragment {
+                    let location = 4 * base + component;
+                    alone.varyings.insert(location, env.varying(location, env.primitive(lane)));
+                    continue;
+                }
                 env.attribute(base, component, &mut row);
                 alone.attributes.insert(format!("{base}.{component}"), vec![row[lane]]);
             }

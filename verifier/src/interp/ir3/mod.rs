@@ -30,7 +30,7 @@ mod tests;
 mod watch;
 
 use super::trace::Traced;
-use super::{Outcome, Scratch, Unsupported};
+use super::{Outcome, OutputSlot, Scratch, Unsupported};
 use crate::semantics::env::{Env, Launch};
 use ir3_compiler::ir3::{DriverParam, InputKind, Instr, Output, Program};
 use ir3_compiler::target::Target;
@@ -49,6 +49,8 @@ pub struct Decoded {
     pub(crate) stage: usize,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: Vec<(Output, u32, Read)>,
+    /// The outputs that the program has.
+    pub(crate) declared: Vec<OutputSlot>,
     pub(crate) memory: Vec<op::Memory>,
     pub(crate) textures: Vec<op::Texture>,
     pub(crate) slots: u32,
@@ -125,6 +127,7 @@ impl Decoded {
             stage: 0,
             inputs: Vec::new(),
             outputs: Vec::new(),
+            declared: Vec::new(),
             memory: Vec::new(),
             textures: Vec::new(),
             slots: 0,

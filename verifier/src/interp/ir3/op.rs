@@ -6,7 +6,7 @@ use crate::semantics::domain::Domain;
 use crate::semantics::memory::Atomic;
 use crate::semantics::sync::Sync;
 use crate::semantics::{Modify, One, Select, Three, Two};
-use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind};
+use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, PrintedShape, Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, Instr, ShuffleMode, Type};
 
 /// One thing to do for all executing lanes. An instruction becomes one of these for each component that it writes, or
@@ -447,6 +447,10 @@ pub(crate) struct Texture {
     pub operands: Vec<(Slot, Read)>,
     /// Barycentric coordinates and varying that the first two coordinates are interpolated from.
     pub prefetch: Option<([Read; 2], u32)>,
+    /// The level comes from derivatives.
+    pub derivatives: bool,
+    /// What the text tells of the texture's shape.
+    pub shape: PrintedShape,
     /// Type of the answer.
     pub ty: Type,
     /// Numbers of levels are one less here.

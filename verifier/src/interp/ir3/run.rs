@@ -145,7 +145,7 @@ impl<'a> Wave<'a> {
             consts: &mut scratch.consts,
             buffers: [[0; LANES]; 4],
             pending,
-            outputs: Outputs::default(),
+            outputs: Outputs::declared(&program.declared),
             together: Together::default(),
             at: (0, None),
             executed: 0,

@@ -17,7 +17,7 @@ use super::Decoded;
 use super::op::{Code, Op, R, UNDEFINED};
 use crate::interp::trace::Watched;
 use crate::interp::{Origin, Unsupported, waves};
-use crate::semantics::env::Launch;
+use crate::semantics::env::{Launch, VARIABLE_SIZE};
 use crate::semantics::sync::Sync;
 
 /// The rows of a value, components in order.
@@ -93,7 +93,10 @@ fn decode_with(shader: &Shader, watched: Table) -> Result<(Decoded, Table), Unsu
     }
     let launch = Launch {
         fragment: shader.stage == Stage::Fragment,
-        workgroup_size: shader.info.workgroup_size.unwrap_or([64, 1, 1]),
+        workgroup_size: match shader.info.workgroup_size {
+            Some(_) if shader.info.workgroup_size_variable => VARIABLE_SIZE,
+            size => size.unwrap_or([64, 1, 1]),
+        },
         ..Launch::default()
     };
     let scratch_size = shader.info.scratch_size;

@@ -4,7 +4,7 @@ use ir3_compiler::ir3::access::{Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
 use smallvec::SmallVec;
 
-use crate::interp::Origin;
+use crate::interp::{Origin, OutputSlot};
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Atomic;
 use crate::semantics::sync::Sync;
@@ -75,6 +75,8 @@ pub(crate) struct Texture {
     pub texture: Resource,
     pub sampler: Resource,
     pub operands: SmallVec<[(Slot, Operand); 6]>,
+    /// The level comes from derivatives.
+    pub derivatives: bool,
     pub ty: Type,
     /// Component of the answer, row.
     pub results: SmallVec<[(u32, R); 4]>,
@@ -95,7 +97,13 @@ pub(crate) struct Resource {
     pub set: Option<u32>,
     pub base: u32,
     pub row: Option<R>,
+    /// An index among bound descriptors, of which there are fewer than [`BOUND`].
+    pub bound: bool,
 }
+
+/// There is no bound texture or sampler with this index or a higher one: ir3 takes it from a half register, and no driver has that
+/// many. What a program gets from there is undefined.
+pub(crate) const BOUND: u32 = 1 << 16;
 
 /// What comes from outside.
 #[derive(Debug)]
@@ -388,6 +396,8 @@ pub(crate) struct Code {
     pub lanes: Vec<Lanes>,
     pub arrays: Vec<ArrayAccess>,
     pub outputs: Vec<Output>,
+    /// The outputs that the shader may store.
+    pub declared: Vec<OutputSlot>,
     pub origins: Vec<Origin>,
     /// The origin of an access by whose flags buffers with different names are different.
     pub promise: Option<u32>,

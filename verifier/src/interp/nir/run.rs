@@ -134,7 +134,7 @@ impl<'a> Wave<'a> {
             active,
             helpers: env.helper_lanes(program.launch),
             killed: 0,
-            outputs: Outputs::default(),
+            outputs: Outputs::declared(&code.declared),
             together: Together::default(),
             pc: 0,
             executed: 0,
@@ -414,7 +414,7 @@ impl<'a> Wave<'a> {
                     poison |= self.poison[i as usize] | self.poison[j as usize];
                 }
                 match (offset, ij) {
-                    (None, None) => row = splat(flat(self.env, location, half)),
+                    (None, None) => self.env.flat(location, half, &mut row),
                     (None, Some([i, j])) => {
                         self.env.interpolate(location, &self.rows[i as usize], &self.rows[j as usize], half, &mut row);
                     }
@@ -422,9 +422,9 @@ impl<'a> Wave<'a> {
                         for lane in lanes(self.active) {
                             let location = location.wrapping_add(self.rows[offset as usize][lane].wrapping_mul(4));
                             row[lane] = match ij {
-                                None => flat(self.env, location, half),
+                                None => flat(self.env, location, lane, half),
                                 Some([i, j]) => {
-                                    let [p0, p1, p2] = self.env.varying(location);
+                                    let [p0, p1, p2] = self.env.varying(location, self.env.primitive(lane));
                                     let (i, j) = (self.rows[i as usize][lane], self.rows[j as usize][lane]);
                                     let value = float::interpolate(p0, p1, p2, i, j);
                                     if half { float::f32_to_f16(value) } else { value }
@@ -515,7 +515,7 @@ impl<'a> Wave<'a> {
 }
 
 /// A flat input.
-fn flat(env: &Env, location: u32, half: bool) -> u32 {
-    let [value, ..] = env.varying(location);
+fn flat(env: &Env, location: u32, lane: usize, half: bool) -> u32 {
+    let [value, ..] = env.varying(location, env.primitive(lane));
     if half { value & 0xffff } else { value }
 }

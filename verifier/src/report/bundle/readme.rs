@@ -124,6 +124,7 @@ fn expected_and_actual(difference: &Difference, lane: Option<u8>) -> Vec<(&'stat
     let word = |bits: u32| format!("`{bits:#010x}` ({}, {:?} as a float)", bits as i32, f32::from_bits(bits));
     let written_by = lane.map(|lane| format!(", written by lane {lane}")).unwrap_or_default();
     match difference {
+        Difference::OtherOutput(slot) => vec![("where", slot.to_string()), ("expected", "no such output".to_owned())],
         Difference::Output { base, component, lane, expected, actual } => {
             let component = ["x", "y", "z", "w"].get(usize::from(*component)).copied().unwrap_or("?");
             vec![

@@ -103,6 +103,7 @@ fn lane(observed: &Difference, traces: impl Fn(u8) -> Result<[Trace; 2], Unsuppo
     let first = |lanes: u64| (lanes.trailing_zeros() as u8).min(63);
     Ok(match observed {
         Difference::Output { lane, .. } => *lane,
+        Difference::OtherOutput(_) => 0,
         Difference::Killed { expected, actual } => first(expected ^ actual),
         Difference::Undefined { lanes, .. } => first(*lanes),
         Difference::Endless { .. } => first(traces(0)?[1].last),

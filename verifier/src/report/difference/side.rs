@@ -2,8 +2,8 @@
 
 use super::is_word;
 use crate::check::Snapshot;
-use crate::interp::Difference;
 use crate::interp::trace::{At, Step, Trace};
+use crate::interp::{Difference, OutputSlot};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{Opcode, SrcOperand};
 use ir3_compiler::nir::{self, InstrData};
@@ -120,7 +120,8 @@ impl Side {
     /// The number of the step that does what was observed.
     pub fn culprit(&self, observed: &Difference) -> Option<usize> {
         match observed {
-            Difference::Output { base, component, .. } => self
+            Difference::Output { base, component, .. }
+            | Difference::OtherOutput(OutputSlot { base, component, .. }) => self
                 .steps
                 .iter()
                 .rposition(|step| step.reads.iter().any(|cell| cell.output == Some((*base, *component)))),

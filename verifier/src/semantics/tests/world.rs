@@ -31,7 +31,8 @@ fn everything_follows_from_the_seed() {
     assert_ne!(words(&a), words(&b));
     let ubo = |env: &Env, binding| (0..64).map(|i| env.ubo_word(Binding::bound(binding), i)).collect::<Vec<_>>();
     assert_ne!(ubo(&a, 0), ubo(&a, 1));
-    assert_ne!(a.varying(0), a.varying(1));
+    assert_ne!(a.varying(0, 0), a.varying(1, 0));
+    assert_ne!(a.varying(0, 0), a.varying(0, 1));
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn an_environment_goes_through_json() {
     read.system_value(LAUNCH, SystemValue::WorkgroupId, 0, &mut row);
     assert_eq!(row, splat(9));
     assert_eq!(read.memory_word(Space::Ssbo, Binding::bound(0), 3), 77);
-    assert_eq!((read.varying(3), read.helper_lanes(LAUNCH)), ([0, 1, 2], 2));
+    assert_eq!((read.varying(3, 5), read.helper_lanes(LAUNCH)), ([0, 1, 2], 2));
     assert!(Env::from_json("{\"seed\": 1, \"sead\": 2}").is_err());
 }
 

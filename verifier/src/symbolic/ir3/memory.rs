@@ -226,8 +226,19 @@ impl Ir3<'_> {
             }
             values.extend(ij);
         }
-        let poison = machine.poison_of(&values);
-        let question = Question { kind: access.kind, texture: texture.bits, sampler: sampler.bits, operands };
+        let mut poison = machine.poison_of(&values);
+        let mut question = Question {
+            kind: access.kind,
+            texture: texture.bits,
+            sampler: sampler.bits,
+            operands,
+            shape: Some(access.shape),
+            derivatives: None,
+        };
+        question.simplify(machine);
+        if access.derivatives {
+            poison = question.derive(machine, site, poison);
+        }
         for (i, &(component, write)) in access.results.iter().enumerate() {
             let mut word = world::answer(machine.terms, &question, component, access.ty);
             if access.levels_add_one && access.kind == TextureKind::Info && component == 2 {

@@ -5,6 +5,7 @@ mod memory;
 
 use crate::assumptions::Uses;
 use crate::guards::{Guard, left_out};
+use crate::interp::OutputSlot;
 use crate::interp::ir3::op::{self, Condition, ConstWidth, Copies, Edge, Op, Terminator};
 use crate::interp::ir3::storage::{Loc, Modifier, Part, Read, Write};
 use crate::interp::ir3::{Decoded, Input};
@@ -256,9 +257,12 @@ impl Code for Ir3<'_> {
         &self.shared
     }
 
-    fn outputs(&self) -> Vec<(u16, u8)> {
-        let mut list: Vec<_> =
-            self.code.outputs.iter().map(|&(output, k, _)| (output.base, output.component + k as u8)).collect();
+    fn prints_shapes(&self) -> bool {
+        true
+    }
+
+    fn outputs(&self) -> Vec<OutputSlot> {
+        let mut list = self.code.declared.clone();
         list.sort_unstable();
         list.dedup();
         list

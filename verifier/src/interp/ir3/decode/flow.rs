@@ -1,6 +1,7 @@
 //! Terminators and the moves on edges.
 
 use super::{Decoder, Moves, Result};
+use crate::interp::OutputSlot;
 use crate::interp::ir3::op::{Condition, Edge, Terminator};
 use crate::interp::ir3::storage::{Modifier, Read};
 use ir3_compiler::ir3::{Attrs, Block, Instr, InstrData, Opcode};
@@ -79,6 +80,8 @@ impl Decoder<'_> {
                 for k in data.srcs[i].mask.components() {
                     let read = self.source(data, i, k)?;
                     self.out.outputs.push((output, k, read));
+                    let (base, component) = (output.base, output.component + k as u8);
+                    self.out.declared.push(OutputSlot { base, component, half: data.srcs[i].class.half });
                 }
             }
         } else if !data.srcs.is_empty() {

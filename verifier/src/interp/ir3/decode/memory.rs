@@ -162,6 +162,8 @@ impl Decoder<'_> {
             sampler: if access.kind.has_sampler() { self.resource(data, access.sampler)? } else { unused },
             operands,
             prefetch,
+            derivatives: access.kind.has_implicit_derivatives() && self.out.launch.fragment,
+            shape: access.shape,
             ty: access.ty,
             levels_add_one: self.target.levels_add_one,
             results: self.results(data)?,

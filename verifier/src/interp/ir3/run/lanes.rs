@@ -36,7 +36,7 @@ impl Wave<'_> {
                 let [number, .., out] = buffers;
                 let poison = storage.fetch(varying, number);
                 for lane in lanes(mask) {
-                    let [value, ..] = env.varying(number[lane].wrapping_add(*component));
+                    let [value, ..] = env.varying(number[lane].wrapping_add(*component), env.primitive(lane));
                     out[lane] = if *half { value & 0xffff } else { value };
                 }
                 storage.write(*dst, out, poison, active);

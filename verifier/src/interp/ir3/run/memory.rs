@@ -5,7 +5,7 @@ use crate::interp::ir3::op::{Memory, Number, Place, Resource, atomic};
 use crate::interp::{UndefinedReason, groups};
 use crate::semantics::env::lanes;
 use crate::semantics::memory::{Space, image_cell};
-use crate::semantics::texture::TextureAnswer;
+use crate::semantics::texture::{Quads, TextureAnswer};
 use crate::semantics::{Binding, LANES, Row, splat};
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
 use ir3_compiler::ir3::{AddressSpace, Type};
@@ -263,16 +263,30 @@ impl Wave<'_> {
         let (mut textures, mut samplers) = ([Binding::NONE; LANES], [Binding::NONE; LANES]);
         let mut poison = self.resource(&access.texture, &mut textures) | self.resource(&access.sampler, &mut samplers);
         let mut rows = [[0; LANES]; Slot::COUNT];
-        for (row, (_, read)) in rows.iter_mut().zip(&access.operands) {
-            poison |= self.storage.fetch(read, row);
+        // Where a coordinate of a lane is undefined so are the derivatives of its quad.
+        let mut undefined = 0;
+        for (row, (slot, read)) in rows.iter_mut().zip(&access.operands) {
+            let of_operand = self.storage.fetch(read, row);
+            poison |= of_operand;
+            undefined |= if slot.has_derivative() { of_operand } else { 0 };
         }
         let mut coordinates = [[0; LANES]; 2];
         if let Some((ij, varying)) = &access.prefetch {
             let (mut i, mut j) = ([0; LANES], [0; LANES]);
-            poison |= self.storage.fetch(&ij[0], &mut i) | self.storage.fetch(&ij[1], &mut j);
+            undefined |= self.storage.fetch(&ij[0], &mut i) | self.storage.fetch(&ij[1], &mut j);
+            poison |= undefined;
             for (k, row) in coordinates.iter_mut().enumerate() {
                 self.env.interpolate(varying + k as u32, &i, &j, false, row);
             }
+        }
+        let mut quads = None;
+        if access.derivatives {
+            let operands = rows.iter().zip(&access.operands).filter(|(_, (slot, _))| slot.has_derivative());
+            let varyings = coordinates.iter().filter(|_| access.prefetch.is_some());
+            // What else is poison belongs to single lanes.
+            let of_all = Quads::new(operands.map(|(row, _)| row).chain(varyings), self.active.mask & !undefined);
+            poison |= !of_all.whole();
+            quads = Some(of_all);
         }
         let mut answers = [[0; LANES]; 4];
         for lane in lanes(self.active.mask & !poison) {
@@ -284,6 +298,8 @@ impl Wave<'_> {
                 request.set(Slot::X, coordinates[0][lane]);
                 request.set(Slot::Y, coordinates[1][lane]);
             }
+            request.quad = quads.as_ref().map(|quads| quads.of(lane));
+            request.shape = self.env.printed_shapes.then_some(access.shape);
             let answer = TextureAnswer::new(self.env, &request);
             for &(component, _) in &access.results {
                 let less = access.levels_add_one && access.kind == TextureKind::Info && component == 2;

@@ -5,6 +5,7 @@ use ir3_compiler::ir3::{AddressSpace, SystemValue};
 use ir3_compiler::nir::{AtomicOp, Def, InterpMode, Intrinsic, IntrinsicOp, Stage};
 
 use super::{Decoder, Refused, Rows};
+use crate::interp::OutputSlot;
 use crate::interp::nir::op::{Adapt, ArrayAccess, Input, Op, Output, R};
 use crate::semantics::env::{CONST_WORDS, system_value_of};
 use crate::semantics::modifiers;
@@ -186,6 +187,7 @@ impl Decoder<'_> {
             if intrinsic.indices.write_mask() >> i & 1 != 0 {
                 let component = intrinsic.indices.component() + i as u8;
                 self.code.outputs.push(Output { base, component, row });
+                self.code.declared.push(OutputSlot { base, component, half: self.bits(value) == 16 });
                 self.push(Op::StoreOutput(self.code.outputs.len() as u32 - 1));
             }
         }

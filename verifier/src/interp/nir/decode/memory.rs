@@ -42,7 +42,7 @@ impl Decoder<'_> {
             }
             _ => None,
         };
-        Ok(Resource { set, base: 0, row })
+        Ok(Resource { set, base: 0, row, bound: false })
     }
 
     /// Where an access goes. `srcs` are the sources without data.

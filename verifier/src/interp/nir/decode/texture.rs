@@ -2,7 +2,7 @@
 
 use ir3_compiler::ir3::Type;
 use ir3_compiler::ir3::access::{Slot, TextureKind, TextureShape};
-use ir3_compiler::nir::{BaseType, Def, Intrinsic, Tex, TexOp, TexSrcKind};
+use ir3_compiler::nir::{BaseType, Def, Intrinsic, Stage, Tex, TexOp, TexSrcKind};
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
@@ -36,6 +36,7 @@ impl Decoder<'_> {
             TexOp::QueryLevels | TexOp::TextureSamples => TextureKind::Info,
             TexOp::TxfMsFb | TexOp::SamplesIdentical => return Err(String::new()),
         };
+        let derivatives = kind.has_implicit_derivatives() && self.has_quads()?;
         let mut operands = SmallVec::new();
         match kind {
             TextureKind::Info | TextureKind::BufferSize => {}
@@ -45,8 +46,10 @@ impl Decoder<'_> {
         let resource = |this: &Self, index, offset: Option<Def>, handle: Option<Def>| -> Refused<Resource> {
             Ok(match (handle, offset) {
                 (Some(handle), _) => this.resource(handle)?,
-                (None, Some(offset)) => Resource { set: None, base: index, row: Some(this.scalar(offset)?) },
-                (None, None) => Resource { set: None, base: index, row: None },
+                (None, Some(offset)) => {
+                    Resource { set: None, base: index, row: Some(this.scalar(offset)?), bound: true }
+                }
+                (None, None) => Resource { set: None, base: index, row: None, bound: true },
             })
         };
         let texture = resource(self, tex.texture_index, tex.src(S::TextureOffset), tex.src(S::TextureHandle))?;
@@ -70,7 +73,7 @@ impl Decoder<'_> {
         let first = self.define(tex.def);
         let results = (0..components).map(|i| (first_component + i, first + i)).collect();
         let levels = kind == TextureKind::LodQuery;
-        self.code.textures.push(Texture { kind, texture, sampler, operands, ty, results, levels });
+        self.code.textures.push(Texture { kind, texture, sampler, operands, derivatives, ty, results, levels });
         self.push(Op::Texture(self.code.textures.len() as u32 - 1));
         Ok(())
     }
@@ -80,7 +83,7 @@ impl Decoder<'_> {
         let def = result(intrinsic)?;
         let sample = self.scalar(intrinsic.srcs[0])?;
         let operands = [(Slot::Sample, Operand::Row(sample))].into_iter().collect();
-        let none = || Resource { set: None, base: 0, row: None };
+        let none = || Resource { set: None, base: 0, row: None, bound: true };
         let components = self.components(def);
         let first = self.define(def);
         let results = (0..components).map(|i| (i, first + i)).collect();
@@ -90,12 +93,22 @@ impl Decoder<'_> {
             texture: none(),
             sampler: none(),
             operands,
+            derivatives: false,
             ty: Type::F32,
             results,
             levels: false,
         });
         self.push(Op::Texture(self.code.textures.len() as u32 - 1));
         Ok(())
+    }
+
+    /// Returns true if derivatives are implicit: in fragment shaders. Elsewhere a sample takes level 0, as Mesa lowers it, unless a compute shader has
+    /// quads of its own.
+    fn has_quads(&self) -> Refused<bool> {
+        if self.shader.info.other.iter().any(|(key, group)| key == "derivative_group" && group.trim() != "0") {
+            return Err("implicit derivatives in a workgroup".to_owned());
+        }
+        Ok(self.shader.stage == Stage::Fragment)
     }
 
     /// Appends a source's components; what is missing is `padding` where there is one.

@@ -4,13 +4,14 @@ use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::access::{TextureRequest, linear_address};
 
 use super::{Step, Wave};
-use crate::interp::nir::op::{Access, Action, Operand, Place, Resource, Texture};
+use crate::interp::nir::op::{Access, Action, BOUND, Operand, Place, Resource, Texture};
 use crate::interp::{UndefinedReason, groups};
 use crate::semantics::concrete::Concrete;
 use crate::semantics::env::lanes;
 use crate::semantics::memory::{Space, image_cell};
-use crate::semantics::texture::TextureAnswer;
-use crate::semantics::{Binding, LANES, Row, convert};
+use crate::semantics::texture::{Quads, TextureAnswer};
+use crate::semantics::{Binding, LANES, Row, convert, splat};
+use smallvec::SmallVec;
 
 /// Where an access goes in each lane.
 struct Target<'a> {
@@ -176,13 +177,34 @@ impl Wave<'_> {
                 poison |= self.poison[*row as usize];
             }
         }
-        let resource = |this: &Self, resource: Resource, lane: usize| {
-            let index = resource.base.wrapping_add(resource.row.map_or(0, |row| this.rows[row as usize][lane]));
-            Binding::new(resource.set, index)
+        let mut quads = None;
+        if texture.derivatives {
+            let coordinates = texture.operands.iter().filter(|(slot, _)| slot.has_derivative());
+            let (mut rows, mut there) = (SmallVec::<[Row; 4]>::new(), self.active);
+            for &(_, operand) in coordinates {
+                match operand {
+                    Operand::Row(row) => {
+                        there &= !self.poison[row as usize];
+                        rows.push(self.rows[row as usize]);
+                    }
+                    Operand::Bits(bits) => rows.push(splat(bits)),
+                }
+            }
+            let of_all = Quads::new(rows.iter(), there);
+            poison |= !of_all.whole();
+            quads = Some(of_all);
+        }
+        let index = |this: &Self, resource: Resource, lane: usize| {
+            resource.base.wrapping_add(resource.row.map_or(0, |row| this.rows[row as usize][lane]))
         };
+        for of in [texture.texture, texture.sampler] {
+            let beyond = |&lane: &usize| of.bound && index(self, of, lane) >= BOUND;
+            poison |= lanes(self.active & !poison).filter(beyond).fold(0, |mask, lane| mask | 1 << lane);
+        }
         let mut answers = [[0; LANES]; 4];
         for lane in lanes(self.active & !poison) {
-            let [asked, sampler] = [texture.texture, texture.sampler].map(|number| resource(self, number, lane));
+            let [asked, sampler] =
+                [texture.texture, texture.sampler].map(|of| Binding::new(of.set, index(self, of, lane)));
             let mut request = TextureRequest::new(texture.kind, asked, sampler);
             for &(slot, operand) in &texture.operands {
                 request.set(
@@ -193,6 +215,7 @@ impl Wave<'_> {
                     },
                 );
             }
+            request.quad = quads.as_ref().map(|quads| quads.of(lane));
             let answer = TextureAnswer::new(self.env, &request);
             for (&(component, _), row) in texture.results.iter().zip(&mut answers) {
                 let bits = answer.component(component, texture.ty);

@@ -120,7 +120,7 @@ fn inputs_of_vertices_and_fragments() {
     env.interpolate(6, &i, &j, false, &mut expected);
     let rows = outcome.outputs.rows();
     assert_eq!(rows[0].values, expected);
-    assert_eq!(rows[1].values, [env.varying(6)[0]; LANES]);
+    assert_eq!(rows[1].values, std::array::from_fn(|lane| env.varying(6, env.primitive(lane))[0]));
     let x = system(SystemValue::FragCoord, 0);
     assert_eq!(rows[2].values, x.map(|x| (x as f32 / 16.0).to_bits()));
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ir3_compiler::nir::{self, Builder, Def, Index, IntrinsicOp, Op, Stage};
+use ir3_compiler::nir::{self, Builder, Def, FloatControls, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::select;
 use ir3_compiler::target::Target;
 use ir3_verifier::interp::{self, End, Scratch};
@@ -251,7 +251,9 @@ fn check(gpu: &str) -> (usize, BTreeMap<String, Vec<String>>, Vec<String>) {
     let (mut checked, mut refused, mut wrong) = (0, BTreeMap::<String, Vec<String>>::new(), Vec::new());
     let mut scratch = Scratch::new();
     for case in cases() {
-        let Some(kernel) = nir_alu::kernel(case.op, case.dst_bits, &case.src_bits) else { continue };
+        let Some(kernel) = nir_alu::kernel(case.op, case.dst_bits, &case.src_bits, FloatControls::OPEN) else {
+            continue;
+        };
         let program = match select::run(&shader(&case), &target) {
             Ok(program) => program,
             Err(error) => {

@@ -154,7 +154,7 @@ impl Condition {
 /// Rounding mode of a conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Round {
-    /// What the hardware does unless told otherwise: to nearest even between floats, to zero from float to integer.
+    /// No mode, which is toward zero.
     #[default]
     Default,
     /// `(even)`: to nearest even.

@@ -6,6 +6,7 @@
 
 mod builder;
 mod cfg;
+mod controls;
 mod dominance;
 mod function;
 mod index;
@@ -19,6 +20,7 @@ mod validate;
 
 pub use builder::Builder;
 pub use cfg::Cfg;
+pub use controls::{ControlsError, FloatControls};
 pub use dominance::Dominance;
 pub use function::{
     Alu, AluSrc, Block, BlockData, BlocksInOrder, CfNode, Def, DefData, Function, If, Instr, InstrData, Intrinsic,

@@ -264,11 +264,11 @@ impl Pass<'_> {
         }
     }
 
-    /// The word of the constant file that an instruction converts to half as a half operand would.
+    /// The word of the constant file that an instruction converts to half as a half operand would: toward zero.
     fn half_word(&self, instr: Instr) -> Option<Copied> {
         use Type::*;
         let data = &self.program.instrs[instr];
-        let Attrs::Move { src, dst, round: Round::Default | Round::Even } = data.attrs else { return None };
+        let Attrs::Move { src, dst, round: Round::Default } = data.attrs else { return None };
         let numeric = match (src, dst) {
             (F32, F16) => Numeric::Float,
             (U32, U16) | (S32, S16) => Numeric::Int,

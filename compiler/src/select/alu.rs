@@ -105,7 +105,7 @@ impl<'a> Scalar<'_, 'a> {
         if is_double(info.output.ty.base, self.dst_bits())
             || info.inputs.iter().enumerate().any(|(i, input)| is_double(input.ty.base, self.bits(i)))
         {
-            return Err(self.ctx.unsupported("floats of 64 bits"));
+            return Err(self.ctx.unsupported("floats of 64 bits, which the machine does not have"));
         }
         Err(self.ctx.unsupported("conversion between floats and integers of 64 bits"))
     }

@@ -48,6 +48,8 @@ pub(super) struct Context<'a> {
     pub outputs: Outputs,
     /// Arrays by the value of their `decl_reg`.
     pub arrays: FxHashMap<nir::Def, Array>,
+    /// How conversions round.
+    pub controls: nir::FloatControls,
     /// How many ifs and loops are around the current place.
     pub depth: u32,
     words: Vec<Word>,
@@ -89,6 +91,7 @@ impl<'a> Context<'a> {
             instr: None,
             outputs: Outputs::default(),
             arrays: FxHashMap::default(),
+            controls: nir::FloatControls::OPEN,
             depth: 0,
             words: vec![Word::Undef; count as usize],
             first_word,

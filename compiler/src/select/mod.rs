@@ -69,6 +69,7 @@ impl std::error::Error for SelectError {}
 /// Names the operation that ir3 does not have, or that is not supported, and its place.
 pub fn run(shader: &nir::Shader, target: &Target) -> Result<Program, SelectError> {
     let mut ctx = Context::new(shader, target);
+    ctx.controls = nir::FloatControls::of(&shader.info).map_err(|error| ctx.unsupported(error.to_string()))?;
     control_flow::emit(&mut ctx)?;
     Ok(ctx.finish())
 }

@@ -218,7 +218,7 @@ fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(),
 /// Whether a value is the same in all lanes: whether all have what the first has.
 fn vote_equal(ctx: &mut Context<'_>, def: Def, value: Def, compare: Opcode) -> Result<(), SelectError> {
     if ctx.bits(value) == 64 && compare == Opcode::CmpsF {
-        return Err(ctx.unsupported("floats of 64 bits"));
+        return Err(ctx.unsupported("floats of 64 bits, which the machine does not have"));
     }
     let words = ctx.vector(value);
     let mut all: Option<Src> = None;

@@ -1,7 +1,7 @@
 //! What programs look like after selection. What they compute is tested where the interpreters are.
 
 use super::{SelectError, run};
-use crate::ir3::{Attrs, Block, InputKind, Opcode, Output, Place, Program, SrcOperand, SystemValue};
+use crate::ir3::{Attrs, Block, InputKind, Opcode, Output, Place, Program, Round, SrcOperand, SystemValue};
 use crate::nir::{AluType, BaseType, Builder, Def, Format, ImageDim, Index, IntrinsicOp, JumpKind, Op, Shader, Stage};
 use crate::target::Target;
 
@@ -383,10 +383,48 @@ fn what_ir3_does_not_have_is_refused_by_name() {
     let x = attribute(&mut b, 0);
     let wide = b.alu(Op::F2f64, &[x]);
     b.alu(Op::Fadd, &[wide, wide]);
-    let error = refusal(&b.finish());
-    assert_eq!((error.operation.as_str(), error.reason.as_str()), ("f2f64", "floats of 64 bits"));
+    assert_eq!(refusal(&b.finish()).to_string(), "3: f2f64: floats of 64 bits, which the machine does not have");
+
+    let mut b = Builder::new(Stage::Vertex);
+    let x = attribute(&mut b, 0);
+    let wide = b.alu(Op::Pack64_2x32Split, &[x, x]);
+    b.alu(Op::Fadd, &[wide, wide]);
+    let error = refusal(&b.finish()).to_string();
+    assert!(error.ends_with("fadd: floats of 64 bits, which the machine does not have"), "{error}");
+
+    let mut shader = Builder::new(Stage::Vertex).finish();
+    shader.info.other.push(("float_controls_execution_mode".to_owned(), "0x00080000".to_owned()));
+    let error = refusal(&shader).to_string();
+    assert!(error.contains("ROUNDING_MODE_RTZ_FP32 is not supported"), "{error}");
 
     let mut b = Builder::new(Stage::Compute);
     b.intrinsic(IntrinsicOp::EmitVertex, 1, 32, &[], []);
     assert_eq!(refusal(&b.finish()).operation, "emit_vertex");
+}
+
+/// The rounding modes of the conversions that a shader becomes.
+fn roundings(mode: Option<&str>, ops: &[Op]) -> Vec<Round> {
+    let mut b = Builder::new(Stage::Vertex);
+    let x = attribute(&mut b, 0);
+    for &op in ops {
+        b.alu(op, &[x]);
+    }
+    let mut shader = b.finish();
+    shader.info.other.extend(mode.map(|text| ("float_controls_execution_mode".to_owned(), text.to_owned())));
+    let program = run(&shader, &Target::default()).expect("supported");
+    let round = |instr| match program.instrs[instr].attrs {
+        Attrs::Move { round, dst, src } if src != dst && dst.is_float() => Some(round),
+        _ => None,
+    };
+    program.iter_instrs().filter_map(|(_, instr)| round(instr)).collect()
+}
+
+/// Plain conversions round as the header says, or as the machine does; the others say it themselves.
+#[test]
+fn conversions_have_their_rounding_modes() {
+    let ops = [Op::I2f32, Op::U2f32, Op::F2f16, Op::I2f16, Op::F2f16Rtne, Op::F2f16Rtz];
+    use Round::{Default as Zero, Even};
+    assert_eq!(roundings(None, &ops), [Zero, Zero, Zero, Zero, Even, Zero]);
+    assert_eq!(roundings(Some("0x00008000"), &ops), [Zero, Zero, Even, Even, Even, Zero]);
+    assert_eq!(roundings(Some("0x00010000"), &ops), [Even, Even, Zero, Zero, Even, Zero]);
 }

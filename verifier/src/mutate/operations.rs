@@ -35,9 +35,10 @@ pub(super) fn operation(program: &mut Program, site: &Site) -> bool {
         &[AndB, OrB, XorB],
         &[ShlB, ShrB, AshrB],
         &[CmpsS, CmpsU],
-        &[MadU16, MadS16, MadshM16, MadU24, MadS24],
+        &[MadU16, MadS16],
+        &[MadshM16, MadU24, MadS24],
         &[ClzS, ClzB],
-        &[BfrevB, CbitsB, NotB],
+        &[BfrevB, NotB],
         &[Rcp, Rsq, Log2, Exp2, Sin, Cos, Sqrt],
         &[Br, Bany, Ball],
         &[AnyMacro, AllMacro],
@@ -100,15 +101,9 @@ pub(super) fn rounding(program: &mut Program, site: &Site) -> bool {
     if !src.is_float() || src == dst || (*src, *dst) == (Type::F16, Type::F32) {
         return false;
     }
-    let same = |a: Round, b: Round| {
-        a == b
-            || dst.is_float()
-                && [Round::Default, Round::Even].contains(&a)
-                && [Round::Default, Round::Even].contains(&b)
+    let Some(other) = site.other(&[Round::Default, Round::Even, Round::PosInf, Round::NegInf], *round) else {
+        return false;
     };
-    let all: Vec<Round> =
-        [Round::Default, Round::Even, Round::PosInf, Round::NegInf].into_iter().filter(|&r| !same(r, *round)).collect();
-    let Some(other) = site.pick(&all) else { return false };
     *round = other;
     true
 }

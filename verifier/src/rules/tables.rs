@@ -6,6 +6,7 @@ use ir3_compiler::ir3::legality::SATURATING;
 use ir3_compiler::ir3::{
     Attrs, Condition, Dst, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, Round, Src, Type, WriteMask,
 };
+use ir3_compiler::nir::FloatControls;
 use ir3_compiler::opt::fold::CONVERSIONS;
 use ir3_compiler::rewrite::{Rule, Table, Term, VARIABLES};
 
@@ -32,7 +33,7 @@ fn expression(term: Term, bits: u8) -> Option<Expression> {
     Some(match term {
         Term::Variable(number) => Expression::Operand(number.into()),
         Term::Op(op, terms) => Expression::Call {
-            kernel: nir_alu::kernel(op, bits, &vec![bits; terms.len()])?,
+            kernel: nir_alu::kernel(op, bits, &vec![bits; terms.len()], FloatControls::OPEN)?,
             clamp: None,
             words: usize::from(bits).div_ceil(32),
             args: terms.iter().map(|&term| expression(term, bits)).collect::<Option<_>>()?,

@@ -450,10 +450,22 @@ impl Domain for Concrete {
 fn from_int64(sign: bool, to: Format, rounding: Rounding, a: u64) -> u64 {
     let negative = sign && (a as i64) < 0;
     let magnitude = if negative { (a as i64).unsigned_abs() } else { a };
+    let drop = 11u32.saturating_sub(magnitude.leading_zeros());
     let x = if to == Format::F64 {
-        magnitude as f64
+        let near = magnitude as f64;
+        let cut = (magnitude >> drop << drop) as f64;
+        let outwards = match rounding {
+            Rounding::Even | Rounding::Away => None,
+            Rounding::Zero => Some(false),
+            Rounding::Up => Some(!negative),
+            Rounding::Down => Some(negative),
+        };
+        match outwards {
+            Some(true) if cut as u64 != magnitude => f64::from_bits(cut.to_bits() + 1),
+            Some(_) => cut,
+            None => near,
+        }
     } else {
-        let drop = 11u32.saturating_sub(magnitude.leading_zeros());
         let sticky = u64::from(magnitude & ((1 << drop) - 1) != 0);
         ((magnitude >> drop | sticky) as f64) * (1u64 << drop) as f64
     };

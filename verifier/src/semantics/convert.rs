@@ -17,8 +17,7 @@ pub enum Kind {
 
 /// Any conversion. Integers are extended by the sign of the source, or cut; floats become integers by clamping.
 ///
-/// Rounding counts between floats, from integers to floats (to nearest even unless told otherwise), and from floats to
-/// integers (towards zero unless told otherwise).
+/// Rounding counts between floats, from integers to floats and from floats to integers; without a mode it is the machine's.
 #[inline(always)]
 pub fn convert<D: Domain>(
     d: &mut D,
@@ -27,31 +26,29 @@ pub fn convert<D: Domain>(
     rounding: Option<Rounding>,
     a: D::V,
 ) -> D::V {
-    let near = rounding.unwrap_or(Rounding::Even);
+    let rounding = rounding.unwrap_or(Rounding::MACHINE);
     match (from_kind, to_kind) {
         (Kind::Float, Kind::Float) => {
             let (Some(x), Some(y)) = (Format::of_width(from), Format::of_width(to)) else { return a };
-            if from == to { float::canonical(d, x, a) } else { d.fconvert(x, y, near, a) }
+            if from == to { float::canonical(d, x, a) } else { d.fconvert(x, y, rounding, a) }
         }
         (Kind::Float, kind) => {
             let Some(x) = Format::of_width(from) else { return a };
-            d.float_to_int(x, to, kind == Kind::Signed, rounding.unwrap_or(Rounding::Zero), a)
+            d.float_to_int(x, to, kind == Kind::Signed, rounding, a)
         }
         (kind, Kind::Float) => {
             let Some(y) = Format::of_width(to) else { return a };
-            d.int_to_float(from, kind == Kind::Signed, y, near, a)
+            d.int_to_float(from, kind == Kind::Signed, y, rounding, a)
         }
         (Kind::Signed, _) => integer::resize_signed(d, from, to, a),
         (Kind::Unsigned, _) => integer::resize(d, from, to, a),
     }
 }
 
-/// A number in [-1, 1] as a signed integer of `n` bits.
+/// A number in [-1, 1] as a signed integer of `n` bits; a NaN is -1.
 #[inline(always)]
 pub fn snorm<D: Domain>(d: &mut D, f: Format, n: u32, a: D::V) -> D::V {
-    // Mesa clamps with the operands in the order that takes NaN to 0 first.
-    let number = zero_for_nan(d, f, a);
-    let clamped = float::fsat_signed(d, f, number);
+    let clamped = float::fsat_signed(d, f, a);
     scaled(d, f, n, true, clamped)
 }
 
@@ -63,16 +60,9 @@ pub fn unorm<D: Domain>(d: &mut D, f: Format, n: u32, a: D::V) -> D::V {
 }
 
 #[inline(always)]
-fn zero_for_nan<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
-    let nan = float::is_nan(d, f, a.clone());
-    let zero = d.constant(f.width(), 0);
-    d.ite(f.width(), nan, zero, a)
-}
-
-#[inline(always)]
 fn scaled<D: Domain>(d: &mut D, f: Format, n: u32, sign: bool, a: D::V) -> D::V {
     // In binary32 whatever the operand: binary16 cannot hold the largest integers.
-    let wide = convert(d, (Kind::Float, f.width()), (Kind::Float, 32), None, a);
+    let wide = convert(d, (Kind::Float, f.width()), (Kind::Float, 32), Some(Rounding::Even), a);
     let scale = d.constant(32, f64_bits32(largest(n, sign)));
     let product = d.fmul(Format::F32, wide, scale);
     d.float_to_int(Format::F32, n, sign, Rounding::Even, product)
@@ -128,17 +118,18 @@ pub fn part<D: Domain>(d: &mut D, w: u32, size: u32, index: u32, a: D::V) -> D::
     d.extract(w, a, index * size, size)
 }
 
-/// A word of binary32 as binary16, zero-extended to a word: what a half operand takes of the constant file.
+/// A word of binary32 as binary16, zero-extended to a word: what a half operand takes of the constant file, and a half
+/// result of what is interpolated or sampled.
 #[inline(always)]
 pub fn half_word<D: Domain>(d: &mut D, a: D::V) -> D::V {
-    let half = to_half(d, Rounding::Even, a);
+    let half = to_half(d, Rounding::MACHINE, a);
     d.zext(16, 32, half)
 }
 
 /// A signed integer as a number of 256ths, of 32 bits or, zero-extended, of 16: the levels that textures answer.
 #[inline(always)]
 pub fn level<D: Domain>(d: &mut D, half: bool, a: D::V) -> D::V {
-    let number = d.int_to_float(32, true, Format::F32, Rounding::Even, a);
+    let number = d.int_to_float(32, true, Format::F32, Rounding::MACHINE, a);
     let scale = d.constant(32, f64_bits32(1.0 / 256.0));
     let level = d.fmul(Format::F32, number, scale);
     if half { half_word(d, level) } else { level }
@@ -147,7 +138,7 @@ pub fn level<D: Domain>(d: &mut D, half: bool, a: D::V) -> D::V {
 /// An unsigned integer as a number of sixteenths: positions of fragments.
 #[inline(always)]
 pub fn sixteenths<D: Domain>(d: &mut D, a: D::V) -> D::V {
-    let number = d.int_to_float(32, false, Format::F32, Rounding::Even, a);
+    let number = d.int_to_float(32, false, Format::F32, Rounding::MACHINE, a);
     let scale = d.constant(32, f64_bits32(1.0 / 16.0));
     d.fmul(Format::F32, number, scale)
 }

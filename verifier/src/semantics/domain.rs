@@ -93,6 +93,12 @@ pub enum Rounding {
     Down,
 }
 
+impl Rounding {
+    /// The machine's, where an instruction carries no rounding mode: conversions to floats and from floats to integers, and the
+    /// results of operations that convert them.
+    pub const MACHINE: Rounding = Rounding::Zero;
+}
+
 /// A function that no instruction computes exactly. Its value is that of Rust's `f64` function, rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Function {

@@ -302,10 +302,10 @@ pub fn interpolate(p0: u32, p1: u32, p2: u32, i: u32, j: u32) -> u32 {
     d.ffma(Format::F32, p2, j, row) as u32
 }
 
-/// binary32 to binary16, to nearest even.
+/// binary32 to binary16, as the machine rounds.
 #[inline]
 pub fn f32_to_f16(bits: u32) -> u32 {
-    concrete::f32_to_f16(f32::from_bits(bits))
+    Concrete.fconvert(Format::F32, Format::F16, Rounding::MACHINE, bits.into()) as u32
 }
 
 /// binary16 to binary32.

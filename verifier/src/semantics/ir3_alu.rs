@@ -1,8 +1,9 @@
 //! The ALU operations of ir3: categories 1 (`mov`, `cov`) to 4.
 //!
 //! The width of an operation is that of its sources, which all have the same. Where the destination is of another width,
-//! sums and products of integers are of the extended sources (`.s` by the sign, others by zeros), and any other result
-//! is converted: floats as numbers, integers by cutting or by zeros, comparisons and counts as they are.
+//! the result is converted: floats as numbers, rounded toward zero; integers are cut or extended (`.s` by the sign, others by
+//! zeros), comparisons are 0 or 1 in any width. Products of 24 bits are the exception: they are of the extended sources. Only the
+//! operations that Mesa folds conversions into have a definition with a destination of another width.
 
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{
@@ -62,8 +63,18 @@ macro_rules! bits {
     };
 }
 
-/// An operation on integers of the destination's width; sources are extended, by their signs if `$signed`.
+/// An operation on integers of the source's width; the result is cut, or extended, by its sign if `$signed`.
 macro_rules! integers {
+    ($half:expr, $signed:expr, $w:ident, $kind:ident |$d:ident, $($v:ident),*| $e:expr) => {
+        widths!($half, O, $w, $kind |$d, $($v),*| {
+            let result = $e;
+            if $signed { integer::resize_signed($d, $w, O, result) } else { integer::resize($d, $w, O, result) }
+        })
+    };
+}
+
+/// An operation on integers of the destination's width; sources are extended, by their signs if `$signed`.
+macro_rules! products {
     ($half:expr, $signed:expr, $o:ident, $kind:ident |$d:ident, $($v:ident),*| $e:expr) => {
         widths!($half, $o, W, $kind |$d, $($v),*| {
             $(let $v = if $signed { integer::resize_signed($d, W, $o, $v) } else { integer::resize($d, W, $o, $v) };)*
@@ -102,7 +113,45 @@ const fn format(width: u32) -> Format {
 /// A float of `w` bits as one of `o` bits.
 #[inline(always)]
 fn widen<D: Domain>(d: &mut D, w: u32, o: u32, a: D::V) -> D::V {
-    if w == o { a } else { d.fconvert(format(w), format(o), Rounding::Even, a) }
+    if w == o { a } else { d.fconvert(format(w), format(o), Rounding::MACHINE, a) }
+}
+
+/// Returns true if the operation can have a destination of another width than its sources.
+fn converts_result(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        AddF | MulF
+            | MadF16
+            | MadF32
+            | CmpsF
+            | CmpsU
+            | CmpsS
+            | AddU
+            | AddS
+            | SubU
+            | SubS
+            | MinU
+            | MinS
+            | MaxU
+            | MaxS
+            | AndB
+            | OrB
+            | XorB
+            | NotB
+            | ShlB
+            | ShrB
+            | AshrB
+            | AbsnegS
+            | MullU
+            | MulU24
+            | MulS24
+            | Shrm
+            | Shlm
+            | Shrg
+            | Shlg
+            | Andg
+    )
 }
 
 /// What an ALU instruction computes from its first one, two or three sources (an address register source behind them is
@@ -139,6 +188,9 @@ pub fn kernel(instr: &InstrData) -> Option<Alu> {
     }
     // To a predicate goes the lowest bit: any width will do.
     let dst_half = if dst.file == RegFile::Predicate { half } else { dst.half };
+    if dst_half != half && !converts_result(instr.opcode) {
+        return None;
+    }
     let saturates = instr.flags.contains(InstrFlags::SAT);
     let shape = (dst_half, half);
     let is_float = instr.opcode.info().numeric == Numeric::Float;
@@ -307,54 +359,32 @@ fn bit_kernel(opcode: Opcode, half: (bool, bool)) -> Option<Kernel> {
 
 fn integer_kernel(opcode: Opcode, half: (bool, bool), saturates: bool) -> Option<Kernel> {
     Some(match (opcode, saturates) {
-        (Opcode::AddU, false) => integers!(half, false, O, binary | d, a, b | d.add(O, a, b)),
-        (Opcode::AddS, false) => integers!(half, true, O, binary | d, a, b | d.add(O, a, b)),
-        (Opcode::SubU, false) => integers!(half, false, O, binary | d, a, b | d.sub(O, a, b)),
-        (Opcode::SubS, false) => integers!(half, true, O, binary | d, a, b | d.sub(O, a, b)),
-        (Opcode::AddU, true) => integers!(half, false, O, binary | d, a, b | integer::uadd_sat(d, O, a, b)),
-        (Opcode::AddS, true) => integers!(half, true, O, binary | d, a, b | integer::iadd_sat(d, O, a, b)),
-        (Opcode::SubU, true) => integers!(half, false, O, binary | d, a, b | integer::usub_sat(d, O, a, b)),
-        (Opcode::SubS, true) => integers!(half, true, O, binary | d, a, b | integer::isub_sat(d, O, a, b)),
+        (Opcode::AddU, false) => integers!(half, false, W, binary | d, a, b | d.add(W, a, b)),
+        (Opcode::AddS, false) => integers!(half, true, W, binary | d, a, b | d.add(W, a, b)),
+        (Opcode::SubU, false) => integers!(half, false, W, binary | d, a, b | d.sub(W, a, b)),
+        (Opcode::SubS, false) => integers!(half, true, W, binary | d, a, b | d.sub(W, a, b)),
+        (Opcode::AddU, true) => integers!(half, false, W, binary | d, a, b | integer::uadd_sat(d, W, a, b)),
+        (Opcode::AddS, true) => integers!(half, true, W, binary | d, a, b | integer::iadd_sat(d, W, a, b)),
+        (Opcode::SubU, true) => integers!(half, false, W, binary | d, a, b | integer::usub_sat(d, W, a, b)),
+        (Opcode::SubS, true) => integers!(half, true, W, binary | d, a, b | integer::isub_sat(d, W, a, b)),
         (Opcode::MinU, _) => bits!(half, W, binary | d, a, b | integer::umin(d, W, a, b)),
         (Opcode::MaxU, _) => bits!(half, W, binary | d, a, b | integer::umax(d, W, a, b)),
-        (Opcode::MinS, _) => widths!(
-            half,
-            O,
-            W,
-            binary | d,
-            a,
-            b | {
-                let result = integer::imin(d, W, a, b);
-                integer::resize_signed(d, W, O, result)
-            }
-        ),
-        (Opcode::MaxS, _) => widths!(
-            half,
-            O,
-            W,
-            binary | d,
-            a,
-            b | {
-                let result = integer::imax(d, W, a, b);
-                integer::resize_signed(d, W, O, result)
-            }
-        ),
+        (Opcode::MinS, _) => integers!(half, true, W, binary | d, a, b | integer::imin(d, W, a, b)),
+        (Opcode::MaxS, _) => integers!(half, true, W, binary | d, a, b | integer::imax(d, W, a, b)),
         // The modifiers have done it.
-        (Opcode::AbsnegS, _) => integers!(half, true, O, unary | d, a | d.zext(O, O, a)),
-        (Opcode::MulU24, _) => integers!(half, false, O, binary | d, a, b | integer::mul_low(d, O, 24, false, a, b)),
-        (Opcode::MulS24, _) => integers!(half, true, O, binary | d, a, b | integer::mul_low(d, O, 24, true, a, b)),
-        (Opcode::MullU, _) => integers!(half, false, O, binary | d, a, b | integer::mul_low(d, O, 16, false, a, b)),
-        (Opcode::MadU16, _) => {
-            integers!(half, false, O, ternary | d, a, b, c | integer::mad_low(d, O, 16, false, a, b, c))
+        (Opcode::AbsnegS, _) => integers!(half, true, W, unary | d, a | d.zext(W, W, a)),
+        (Opcode::MulU24, _) => products!(half, false, O, binary | d, a, b | integer::mul_low(d, O, 24, false, a, b)),
+        (Opcode::MulS24, _) => products!(half, true, O, binary | d, a, b | integer::mul_low(d, O, 24, true, a, b)),
+        (Opcode::MullU, _) => integers!(half, false, W, binary | d, a, b | integer::mul_low(d, W, 16, false, a, b)),
+        // The widths of these are in their encodings.
+        (Opcode::MadU16 | Opcode::MadS16, _) if half == (true, true) => {
+            ternary!(32 16 16 16 |d, a, b, c| integer::mad_low(d, 16, 16, false, a, b, c))
         }
-        (Opcode::MadS16, _) => {
-            integers!(half, true, O, ternary | d, a, b, c | integer::mad_low(d, O, 16, true, a, b, c))
+        (Opcode::MadU24, _) if half == (false, false) => {
+            ternary!(32 32 32 32 |d, a, b, c| integer::mad_low(d, 32, 24, false, a, b, c))
         }
-        (Opcode::MadU24, _) => {
-            integers!(half, false, O, ternary | d, a, b, c | integer::mad_low(d, O, 24, false, a, b, c))
-        }
-        (Opcode::MadS24, _) => {
-            integers!(half, true, O, ternary | d, a, b, c | integer::mad_low(d, O, 24, true, a, b, c))
+        (Opcode::MadS24, _) if half == (false, false) => {
+            ternary!(32 32 32 32 |d, a, b, c| integer::mad_low(d, 32, 24, true, a, b, c))
         }
         (Opcode::MadshM16, _) if half == (false, false) => {
             ternary!(32 32 32 32 |d, a, b, c| integer::madsh_mix(d, a, b, c))
@@ -363,7 +393,7 @@ fn integer_kernel(opcode: Opcode, half: (bool, bool), saturates: bool) -> Option
             ternary!(32 32 32 32 |d, a, b, c| integer::madsh_low(d, a, b, c))
         }
         (Opcode::SadS16 | Opcode::SadS32, _) => {
-            integers!(half, true, O, ternary | d, a, b, c | integer::iadd3(d, O, a, b, c))
+            integers!(half, true, W, ternary | d, a, b, c | integer::iadd3(d, W, a, b, c))
         }
         _ => return None,
     })
@@ -426,11 +456,15 @@ macro_rules! conversions {
 ///
 /// Between equal types it moves all bits. An 8-bit source is its lowest 8 bits as a signed number whatever the
 /// destination: the hardware does not zero-extend bytes, so compilers mask them instead. An 8-bit result is
-/// zero-extended in its register. Between floats and from integers the default rounding is to nearest even, from floats
-/// to integers it is towards zero.
+/// zero-extended in its register. Without a rounding mode all conversions round toward zero. Between floats and bytes there is
+/// none: Mesa goes through 16 bits, as that `cov` does not give what its types say.
 fn conversion(src: Type, dst: Type, round: Round) -> Option<Kernel> {
     if src == dst {
         return Some(unary!(32 32 |d, a| d.zext(32, 32, a)));
+    }
+    let is_byte = |ty: Type| matches!(ty, Type::U8 | Type::U8In32);
+    if src.is_float() && is_byte(dst) || is_byte(src) && dst.is_float() {
+        return None;
     }
     // Only conversions to or from floats round.
     let round = if src.is_float() || dst.is_float() { round } else { Round::Default };

@@ -298,6 +298,7 @@ macro_rules! shifts {
 macro_rules! counts {
     ($width:expr, $w:ident, |$d:ident, $a:ident| $e:expr) => {
         match $width {
+            1 => { const $w: u32 = 1; unary!(32 1 |$d, $a| $e) }
             8 => { const $w: u32 = 8; unary!(32 8 |$d, $a| $e) }
             16 => { const $w: u32 = 16; unary!(32 16 |$d, $a| $e) }
             32 => { const $w: u32 = 32; unary!(32 32 |$d, $a| $e) }
@@ -325,6 +326,7 @@ macro_rules! int_compare {
 macro_rules! bit_compare {
     ($out:tt, $width:expr, $w:ident, |$d:ident, $a:ident, $b:ident| $e:expr) => {
         match $width {
+            1 => { const $w: u32 = 1; binary!($out 1 32 |$d, $a, $b| { let bit = $e; $d.sext(1, $out, bit) }) }
             8 => { const $w: u32 = 8; binary!($out 8 32 |$d, $a, $b| { let bit = $e; $d.sext(1, $out, bit) }) }
             16 => { const $w: u32 = 16; binary!($out 16 32 |$d, $a, $b| { let bit = $e; $d.sext(1, $out, bit) }) }
             32 => { const $w: u32 = 32; binary!($out 32 32 |$d, $a, $b| { let bit = $e; $d.sext(1, $out, bit) }) }

@@ -1,6 +1,6 @@
 //! The operations of nir.
 
-use ir3_compiler::nir::Op;
+use ir3_compiler::nir::{FloatControls, Op};
 
 use super::concrete::Concrete;
 use super::convert::{self, Kind};
@@ -21,8 +21,8 @@ use crate::terms::{Term, Terms};
 /// works component by component, the kernel is one of the fixed shapes, to be run once a component; else it is
 /// [`Kernel::Rows`] (one run for all components where the operation is horizontal, one a component otherwise).
 /// A choice between 64-bit values is a [`Kernel::Select`] too, to be run on both rows.
-/// `mov` and the `vec`s have none: they move rows.
-pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8]) -> Option<Kernel> {
+/// `mov` and the `vec`s have none: they move rows. How conversions round is what the header of the shader says.
+pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8], controls: FloatControls) -> Option<Kernel> {
     let info = op.info();
     if src_bits.len() != info.inputs.len() {
         return None;
@@ -41,7 +41,7 @@ pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8]) -> Option<Kernel> {
     // The width that operands of any width have.
     let w = info.width_source().map_or(dst_bits, |first| src_bits[first]);
     nir_compare::kernel(op, w)
-        .or_else(|| conversions(op, w))
+        .or_else(|| conversions(op, w, controls))
         .or_else(|| packing(op, w))
         .or_else(|| bits(op, w))
         .or_else(|| integers(op, w))
@@ -50,20 +50,30 @@ pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8]) -> Option<Kernel> {
         .or_else(|| selections(op, w))
 }
 
-fn conversions(op: Op, w: u8) -> Option<Kernel> {
+fn conversions(op: Op, w: u8, controls: FloatControls) -> Option<Kernel> {
     use Kind::{Float, Signed, Unsigned};
+    /// A conversion that leaves its rounding to the header, and so perhaps to the machine.
+    macro_rules! to_float {
+        ($from:ident, $to:tt) => {
+            if controls.rounds_to_even($to) {
+                conversion!($from, w, Float, $to, Some(Rounding::Even))
+            } else {
+                conversion!($from, w, Float, $to, Some(Rounding::MACHINE))
+            }
+        };
+    }
     Some(match op {
-        Op::I2f16 => conversion!(Signed, w, Float, 16, None),
-        Op::I2f32 => conversion!(Signed, w, Float, 32, None),
-        Op::I2f64 => conversion!(Signed, w, Float, 64, None),
+        Op::I2f16 => to_float!(Signed, 16),
+        Op::I2f32 => to_float!(Signed, 32),
+        Op::I2f64 => to_float!(Signed, 64),
         Op::I2i1 => conversion!(Signed, w, Signed, 1, None),
         Op::I2i8 => conversion!(Signed, w, Signed, 8, None),
         Op::I2i16 => conversion!(Signed, w, Signed, 16, None),
         Op::I2i32 => conversion!(Signed, w, Signed, 32, None),
         Op::I2i64 => conversion!(Signed, w, Signed, 64, None),
-        Op::U2f16 => conversion!(Unsigned, w, Float, 16, None),
-        Op::U2f32 => conversion!(Unsigned, w, Float, 32, None),
-        Op::U2f64 => conversion!(Unsigned, w, Float, 64, None),
+        Op::U2f16 => to_float!(Unsigned, 16),
+        Op::U2f32 => to_float!(Unsigned, 32),
+        Op::U2f64 => to_float!(Unsigned, 64),
         Op::U2u1 => conversion!(Unsigned, w, Unsigned, 1, None),
         Op::U2u8 => conversion!(Unsigned, w, Unsigned, 8, None),
         Op::U2u16 => conversion!(Unsigned, w, Unsigned, 16, None),
@@ -80,9 +90,10 @@ fn conversions(op: Op, w: u8) -> Option<Kernel> {
         Op::F2u16 => conversion!(Float, w, Unsigned, 16, None),
         Op::F2u32 => conversion!(Float, w, Unsigned, 32, None),
         Op::F2u64 => conversion!(Float, w, Unsigned, 64, None),
-        Op::F2f16 | Op::F2f16Rtne => conversion!(Float, w, Float, 16, None),
+        Op::F2f16 => to_float!(Float, 16),
+        Op::F2f16Rtne => conversion!(Float, w, Float, 16, Some(Rounding::Even)),
         Op::F2f16Rtz => conversion!(Float, w, Float, 16, Some(Rounding::Zero)),
-        Op::F2f32 => conversion!(Float, w, Float, 32, None),
+        Op::F2f32 => to_float!(Float, 32),
         Op::F2f64 => conversion!(Float, w, Float, 64, None),
         _ => return bool_conversions(op, w),
     })
@@ -118,8 +129,14 @@ fn packing(op: Op, w: u8) -> Option<Kernel> {
         Op::PackSnorm2x16 if w == 16 => {
             horizontal!(32 1 x 16 2 |d, s| [{ let p = s.map(|x| convert::snorm(d, Format::F16, 16, x)); convert::pack(d, 16, p) }])
         }
+        Op::PackSnorm2x16 if w == 64 => {
+            horizontal!(32 1 x 64 2 |d, s| [{ let p = s.map(|x| convert::snorm(d, Format::F64, 16, x)); convert::pack(d, 16, p) }])
+        }
         Op::PackUnorm2x16 if w == 16 => {
             horizontal!(32 1 x 16 2 |d, s| [{ let p = s.map(|x| convert::unorm(d, Format::F16, 16, x)); convert::pack(d, 16, p) }])
+        }
+        Op::PackUnorm2x16 if w == 64 => {
+            horizontal!(32 1 x 64 2 |d, s| [{ let p = s.map(|x| convert::unorm(d, Format::F64, 16, x)); convert::pack(d, 16, p) }])
         }
         Op::PackSnorm4x8 => {
             horizontal!(32 1 x 32 4 |d, s| [{ let p = s.map(|x| convert::snorm(d, F32, 8, x)); convert::pack(d, 8, p) }])
@@ -286,7 +303,8 @@ fn integers(op: Op, w: u8) -> Option<Kernel> {
         Op::Umod => ints!(w, W, |d, a, b| integer::umod(d, W, a, b)),
         Op::Irem => ints!(w, W, |d, a, b| integer::irem(d, W, a, b)),
         Op::Imod => ints!(w, W, |d, a, b| integer::imod(d, W, a, b)),
-        Op::UdivAligned4 if w != 1 => ints!(w, W, |d, a| {
+        Op::UdivAligned4 if w == 1 => unary!(1 1 |d, a| d.xor(1, a, a)),
+        Op::UdivAligned4 => ints!(w, W, |d, a| {
             let two = d.constant(W, 2);
             d.lshr(W, a, two)
         }),
@@ -402,25 +420,9 @@ fn float_arithmetic(op: Op, w: u8) -> Option<Kernel> {
         Op::Ffma => floats!(w, F, |d, a, b, c| d.ffma(F, a, b, c)),
         Op::Ffmaz => ternary!(32 32 32 32 |d, a, b, c| float::ffmaz(d, Format::F32, a, b, c)),
         Op::Flrp => floats!(w, F, |d, a, b, c| float::flrp(d, F, a, b, c)),
-        Op::Fsum2 => float_horizontal!(w, F, 2 | d, s | d.fadd(F, s[0], s[1])),
-        Op::Fsum3 => float_horizontal!(
-            w,
-            F,
-            3 | d,
-            s | {
-                let x = d.fadd(F, s[0], s[1]);
-                d.fadd(F, x, s[2])
-            }
-        ),
-        Op::Fsum4 => float_horizontal!(
-            w,
-            F,
-            4 | d,
-            s | {
-                let (x, y) = (d.fadd(F, s[0], s[1]), d.fadd(F, s[2], s[3]));
-                d.fadd(F, x, y)
-            }
-        ),
+        Op::Fsum2 => float_horizontal!(w, F, 2 | d, s | sum(d, F, s)),
+        Op::Fsum3 => float_horizontal!(w, F, 3 | d, s | sum(d, F, s)),
+        Op::Fsum4 => float_horizontal!(w, F, 4 | d, s | sum(d, F, s)),
         Op::Fdot2 => float_horizontal!(w, F, 4 | d, s | dot::<2, _>(d, F, &s)),
         Op::Fdot3 => float_horizontal!(w, F, 6 | d, s | dot::<3, _>(d, F, &s)),
         Op::Fdot4 => float_horizontal!(w, F, 8 | d, s | dot::<4, _>(d, F, &s)),
@@ -434,41 +436,32 @@ fn float_arithmetic(op: Op, w: u8) -> Option<Kernel> {
             s | {
                 let xyz = [s[0], s[1], s[2], s[3], s[4], s[5]];
                 let products: [_; 3] = std::array::from_fn(|i| d.fmul(F, xyz[i], xyz[3 + i]));
-                let sum = d.fadd(F, products[0], products[1]);
-                let sum = d.fadd(F, sum, products[2]);
-                d.fadd(F, sum, s[6])
+                sum(d, F, [products[0], products[1], products[2], s[6]])
             }
         ),
         _ => return None,
     })
 }
 
-/// The dot product of the first half of `s` with the second, summed as nir does: by halves, the upper half first; of
-/// three, from the last to the first; of five, the last on top of the four others.
+/// A sum of several terms, from left to right.
+#[inline(always)]
+fn sum<const N: usize, D: Domain<V: Copy>>(d: &mut D, f: Format, s: [D::V; N]) -> D::V {
+    let mut all = s[0];
+    for &term in &s[1..] {
+        all = d.fadd(f, all, term);
+    }
+    all
+}
+
+/// The dot product of the first half of `s` with the second. nir writes it from the last component to the first, and its sum is
+/// from left to right.
 #[inline(always)]
 fn dot<const N: usize, D: Domain<V: Copy>>(d: &mut D, f: Format, s: &[D::V]) -> D::V {
-    let mut sums: [D::V; N] = std::array::from_fn(|i| d.fmul(f, s[i], s[N + i]));
-    match N {
-        3 => {
-            let sum = d.fadd(f, sums[2], sums[1]);
-            d.fadd(f, sum, sums[0])
-        }
-        5 => {
-            let (high, low) = (d.fadd(f, sums[3], sums[2]), d.fadd(f, sums[1], sums[0]));
-            let sum = d.fadd(f, high, low);
-            d.fadd(f, sums[4], sum)
-        }
-        _ => {
-            let mut count = N;
-            while count > 1 {
-                count /= 2;
-                for i in 0..count {
-                    sums[i] = d.fadd(f, sums[2 * i + 1], sums[2 * i]);
-                }
-            }
-            sums[0]
-        }
-    }
+    let products: [D::V; N] = std::array::from_fn(|i| {
+        let component = N - 1 - i;
+        d.fmul(f, s[component], s[N + component])
+    });
+    sum(d, f, products)
 }
 
 /// A choice by whether a condition of some width is not zero, or is.

@@ -136,7 +136,7 @@ pub fn varying(terms: &mut Terms, location: Term, ij: Option<[Term; 2]>, half: b
         (false, _) => word,
         (true, None) => low(terms, word, 16),
         (true, Some(_)) => {
-            let half = terms.fconvert(Format::F32, Format::F16, Rounding::Even, word);
+            let half = terms.fconvert(Format::F32, Format::F16, Rounding::MACHINE, word);
             terms.zext(16, 32, half)
         }
     }
@@ -584,7 +584,7 @@ pub fn answer(terms: &mut Terms, question: &Question, component: u32, ty: Type) 
     let name = format!("texture {number} {present:x} {} .{component}", if floats { "float" } else { "int" });
     let word = apply(terms, 32, &name, &args);
     if floats && ty == Type::F16 {
-        let half = terms.fconvert(Format::F32, Format::F16, Rounding::Even, word);
+        let half = terms.fconvert(Format::F32, Format::F16, Rounding::MACHINE, word);
         return terms.zext(16, 32, half);
     }
     if floats || matches!(kind, TextureKind::Size | TextureKind::BufferSize | TextureKind::Info | TextureKind::LodQuery)

@@ -5,7 +5,7 @@
 //! arithmetic, whose NaNs are canonical already. What is done to one of two numbers gives one of two.
 
 use super::{Args, FloatOp, Op, Term, Terms};
-use crate::semantics::domain::Format;
+use crate::semantics::domain::{Format, Rounding};
 
 impl Terms {
     /// An operation on floats.
@@ -16,6 +16,7 @@ impl Terms {
             (args[0], *signed) = self.as_word(args[0], *signed);
             *width = self.width(args[0]) as u8;
         }
+        self.exact(&mut op, args[0]);
         if !matches!(op, FloatOp::Pow(_) | FloatOp::FromInt { .. }) {
             for arg in &mut args {
                 *arg = self.before_canonical(*arg).unwrap_or(*arg);
@@ -45,6 +46,24 @@ impl Terms {
             return self.number(1, 1);
         }
         self.plain(Op::Float(op), width, &args)
+    }
+
+    /// Gives a conversion to a float that is exact for all values of its operand one rounding mode, whatever it had.
+    fn exact(&self, op: &mut FloatOp, operand: Term) {
+        match op {
+            FloatOp::Convert(from, to, rounding) if from.width() < to.width() => *rounding = Rounding::Even,
+            FloatOp::FromInt { width, to, rounding, .. } => {
+                let bits = match self.op(operand) {
+                    Op::Sext => self.width(self.arg(operand, 0)),
+                    _ => u32::from(*width) - self.zeros_on_top(operand),
+                };
+                // All integers of so many bits, with or without a sign, are floats.
+                if bits <= to.fraction() + 1 {
+                    *rounding = Rounding::Even;
+                }
+            }
+            _ => {}
+        }
     }
 
     /// An integer as a word, if it fits in one, and whether it has a sign: it has none if that is 0.

@@ -290,6 +290,14 @@ impl Checker<'_> {
         match data.opcode {
             Mov | Swz | Gat | Sct => {
                 let Some((src_type, dst_type)) = data.move_types() else { return };
+                // Mesa goes through 16 bits: such a `cov` does not give what its types say.
+                let is_byte = |ty: Type| matches!(ty, Type::U8 | Type::U8In32);
+                self.require(
+                    !(src_type.is_float() && is_byte(dst_type) || is_byte(src_type) && dst_type.is_float()),
+                    Rule::Attributes,
+                    || "a conversion through 16 bits between a float and a byte".into(),
+                    || format!("cov.{}{}", src_type.name(), dst_type.name()),
+                );
                 for (i, dst) in data.dsts.iter().enumerate() {
                     self.dst_width(i, dst, dst_type.is_half());
                 }
@@ -340,8 +348,10 @@ impl Checker<'_> {
             }
         }
         let in_name = match data.opcode {
-            MadF16 | SelB16 | SelS16 | SelF16 | SadS16 => Some(true),
-            MadF32 | SelB32 | SelS32 | SelF32 | SadS32 | MadU24 | MadS24 => Some(false),
+            MadF16 | MadU16 | MadS16 | SelB16 | SelS16 | SelF16 | SadS16 => Some(true),
+            MadF32 | MadshU16 | MadshM16 | MadU24 | MadS24 | SelB32 | SelS32 | SelF32 | SadS32 => Some(false),
+            // Of a full register it counts wrongly.
+            CbitsB if self.target.generation.number() >= 5 => Some(true),
             _ => None,
         };
         if let (Some(half), Some(src)) = (in_name, data.srcs.first()) {

@@ -1,8 +1,9 @@
 //! Conversions of results, done by the operations that compute them.
 //!
 //! Operations of cat2 and cat3 can have a result of another width than their sources: a float is then converted as a
-//! number, an integer is cut or gets zeros in front. Where all that reads a result is one and the same conversion, the
-//! operation gives its readers' width at once.
+//! number and rounded toward zero, as `cov` without a rounding mode does it; an integer is cut or extended. Where all that
+//! reads a result is one and the same conversion, the operation gives its readers' width at once. A conversion that rounds
+//! another way stays.
 
 use super::{Pass, is_comparison};
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, RegClass, RegFile, Round, Type, Value};
@@ -23,7 +24,8 @@ pub const CONVERSIONS: [Conversion; 5] = {
     // The low bits of a sum are those of the sum of the low bits.
     const LOW: &[Opcode] = &[CmpsF, CmpsU, CmpsS, AndB, OrB, XorB, ShrB, ShlB, AddU, AddS, SubU, SubS];
     const ZEROS: &[Opcode] = &[CmpsF, CmpsU, CmpsS, AndB, OrB, XorB, ShrB];
-    const FLOATS: &[Opcode] = &[AddF, MulF, MinF, MaxF, MadF16, MadF32];
+    // What gives another float than its operands or their product and sum does not convert it.
+    const FLOATS: &[Opcode] = &[AddF, MulF, MadF16, MadF32];
     [
         Conversion { types: (U16, U32), opcodes: ZEROS },
         Conversion { types: (U32, U16), opcodes: LOW },
@@ -44,7 +46,7 @@ impl Pass<'_> {
     /// nothing else.
     fn conversion_of(&self, instr: Instr) -> Option<((Type, Type), Value)> {
         let data = self.data(instr);
-        let Attrs::Move { src: from, dst: to, round: Round::Default | Round::Even } = data.attrs else { return None };
+        let Attrs::Move { src: from, dst: to, round: Round::Default } = data.attrs else { return None };
         let value = self.result(instr)?;
         let class = self.program.values[value].class;
         let [src] = data.srcs[..] else { return None };

@@ -85,11 +85,16 @@ fn operations_convert_their_results() {
     const H: RegClass = RegClass::HALF;
     for (opcode, class, (from, to), round, expected) in [
         (MulF, H, (F16, F32), Round::Default, true),
-        (MadF32, R, (F32, F16), Round::Even, true),
+        (MadF32, R, (F32, F16), Round::Default, true),
+        // What is folded rounds toward zero.
+        (MadF32, R, (F32, F16), Round::Even, false),
+        (AddF, R, (F32, F16), Round::PosInf, false),
+        // A result that is one of the operands is not converted.
+        (MinF, R, (F32, F16), Round::Default, false),
+        (MaxF, H, (F16, F32), Round::Default, false),
         (MaxF, R, (F32, F16), Round::NegInf, false),
         (FloorF, R, (F32, U16), Round::Default, false),
         (AddU, R, (U32, U16), Round::Default, true),
-        // The carry.
         (AddU, H, (U16, U32), Round::Default, false),
         (ShlB, H, (U16, U32), Round::Default, false),
         (ShrB, H, (U16, U32), Round::Default, true),

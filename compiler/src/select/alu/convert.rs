@@ -1,7 +1,7 @@
 //! Conversions between widths and between integers and floats.
 
 use super::Scalar;
-use crate::ir3::{Attrs, Condition, Mods, Opcode, RegClass, Round, Src, Type};
+use crate::ir3::{Attrs, Condition, Opcode, RegClass, Round, Src, Type};
 use crate::nir::Op;
 use crate::select::SelectError;
 
@@ -49,28 +49,27 @@ impl Scalar<'_, '_> {
             I2f16 | I2f32 => {
                 let x = self.signed(0);
                 let ty = if x.class.half { Type::S16 } else { Type::S32 };
-                self.converted(ty, float_type(to), x)
+                self.to_float(ty, to, x)
             }
             U2f16 | U2f32 | B2f16 | B2f32 => {
                 let is_bool = matches!(self.op(), B2f16 | B2f32);
                 let x = if is_bool { self.bool_src(0) } else { self.src(0) };
                 let ty = if x.class.half { Type::U16 } else { Type::U32 };
-                self.converted(ty, float_type(to), x)
+                self.to_float(ty, to, x)
             }
-            F2f16 | F2f32 | F2f16Rtne => {
+            F2f16 | F2f32 | F2f16Rtne | F2f16Rtz => {
                 let x = self.src(0);
                 if from == to {
                     // Not a move: a NaN comes out as the one NaN.
                     let x = self.ctx.bin(MaxF, x, x);
                     return Ok(self.result(x));
                 }
-                let round = if self.op() == F2f16Rtne { Round::Even } else { Round::Default };
+                let round = match self.op() {
+                    F2f16Rtne => Round::Even,
+                    F2f16Rtz => Round::Default,
+                    _ => self.ctx.conversion_rounding(to),
+                };
                 let x = self.ctx.convert_rounded(float_type(from), float_type(to), round, x);
-                self.result(x)
-            }
-            F2f16Rtz => {
-                let x = self.src(0);
-                let x = if from == 16 { self.ctx.bin(MaxF, x, x) } else { self.ctx.truncated_to_f16(x) };
                 self.result(x)
             }
             F2i16 | F2i32 => {
@@ -138,6 +137,12 @@ impl Scalar<'_, '_> {
         self.result(x)
     }
 
+    /// A plain conversion to a float of so many bits.
+    fn to_float(&mut self, from: Type, to: u8, x: Src) -> bool {
+        let x = self.ctx.convert_rounded(from, float_type(to), self.ctx.conversion_rounding(to), x);
+        self.result(x)
+    }
+
     /// A signed integer in its register: one of 8 bits is sign-extended to 16, one of 1 bit to the register.
     pub(super) fn signed(&mut self, index: usize) -> Src {
         let x = self.src(index);
@@ -178,13 +183,10 @@ impl crate::select::context::Context<'_> {
         self.src(value)
     }
 
-    /// A float rounded toward zero: where rounding to nearest has made it larger, the number before that.
-    pub(super) fn truncated_to_f16(&mut self, x: Src) -> Src {
-        let nearest = self.convert_rounded(Type::F32, Type::F16, Round::Even, x);
-        let back = self.convert_src(Type::F16, Type::F32, nearest);
-        let larger = self.compare_src(CmpsF, Condition::Gt, back.with_mods(Mods::ABS), x.with_mods(Mods::ABS));
-        let larger = self.narrowed(larger);
-        self.bin(SubU, nearest, larger)
+    /// The rounding of a plain conversion to a float of so many bits: the machine's, which is toward zero, unless the
+    /// header of the shader has another.
+    fn conversion_rounding(&self, bits: u8) -> Round {
+        if self.controls.rounds_to_even(bits) { Round::Even } else { Round::Default }
     }
 
     /// Two half registers as the halves of a full one.

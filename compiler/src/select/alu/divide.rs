@@ -5,7 +5,7 @@
 //! widths are extended to 32 bits. What is divided by zero is zero.
 
 use super::Scalar;
-use crate::ir3::{Condition, Opcode, Src, Type};
+use crate::ir3::{Condition, Opcode, Round, Src, Type};
 use crate::nir::Op;
 use crate::select::context::Context;
 
@@ -80,7 +80,8 @@ impl Scalar<'_, '_> {
 impl Context<'_> {
     /// The quotient or the remainder of unsigned numbers of 32 bits; anything where the divisor is 0.
     fn divide(&mut self, n: Src, d: Src, remainder_wanted: bool) -> Src {
-        let float = self.convert_src(Type::U32, Type::F32, d);
+        // To nearest: the scale is made for that.
+        let float = self.convert_rounded(Type::U32, Type::F32, Round::Even, d);
         let reciprocal = self.un(Rcp, float);
         let scale = self.immediate(SCALE.to_bits(), false);
         let scaled = self.bin(MulF, reciprocal, scale);

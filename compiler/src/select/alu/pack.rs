@@ -1,6 +1,6 @@
 //! Packing and unpacking across components, and what joins and parts the words of 64 bits: all of that is naming.
 
-use crate::ir3::{Opcode, Src, Type};
+use crate::ir3::{Opcode, Round, Src, Type};
 use crate::nir::{Alu, Op};
 use crate::select::SelectError;
 use crate::select::context::Context;
@@ -91,11 +91,8 @@ pub(super) fn emit(ctx: &mut Context<'_>, alu: &Alu) -> Result<bool, SelectError
             let whole = alu.op == Op::PackHalf2x16;
             let (low, high) = (source(ctx, alu, 0, 0), source(ctx, alu, usize::from(!whole), usize::from(whole)));
             let [low, high] = [low, high].map(|x| {
-                if alu.op == Op::PackHalf2x16RtzSplit {
-                    ctx.truncated_to_f16(x)
-                } else {
-                    ctx.convert_src(Type::F32, Type::F16, x)
-                }
+                let round = if alu.op == Op::PackHalf2x16RtzSplit { Round::Default } else { Round::Even };
+                ctx.convert_rounded(Type::F32, Type::F16, round, x)
             });
             let packed = ctx.pack_halves(low, high);
             define(ctx, alu, 0, packed);

@@ -219,7 +219,7 @@ pub(crate) enum ConstWidth {
     Full,
     /// Its low 16 bits.
     Truncated,
-    /// The float that it is, rounded to 16 bits.
+    /// The float that it is, rounded to 16 bits toward zero.
     Rounded,
 }
 

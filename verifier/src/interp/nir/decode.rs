@@ -7,7 +7,7 @@ pub(super) mod memory;
 mod texture;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
-use ir3_compiler::nir::{Block, CfNode, Cfg, Def, Function, Instr, InstrData, JumpKind, Shader, Stage};
+use ir3_compiler::nir::{Block, CfNode, Cfg, Def, FloatControls, Function, Instr, InstrData, JumpKind, Shader, Stage};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -41,6 +41,8 @@ pub(super) struct Decoder<'a> {
     code: Code,
     rows: SecondaryMap<Def, Rows>,
     constants: FxHashMap<u32, R>,
+    /// How conversions round.
+    controls: FloatControls,
     /// Values that are used behind a loop that they are defined in.
     live_out: FxHashSet<Def>,
     /// Local arrays by the value of their declaration: first row, elements, rows of an element, bits.
@@ -75,13 +77,17 @@ fn decode_with(shader: &Shader, watched: Table) -> Result<(Decoded, Table), Unsu
         code: Code { rows: UNDEFINED + 1, ..Code::default() },
         rows: SecondaryMap::new(),
         constants: FxHashMap::default(),
+        controls: FloatControls::OPEN,
         live_out: live_out_of_loops(function),
         arrays: FxHashMap::default(),
         empties: Vec::new(),
         instr: None,
         watched,
     };
-    let result = decoder.whole();
+    let result = FloatControls::of(&shader.info).map_err(|error| error.to_string()).and_then(|controls| {
+        decoder.controls = controls;
+        decoder.whole()
+    });
     if let Err(what) = result {
         return Err(decoder.unsupported(what));
     }

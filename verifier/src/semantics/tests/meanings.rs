@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use ir3_compiler::ir3::{Attrs, InstrFlags, Mods, Opcode, RegClass, Round};
-use ir3_compiler::nir::{self, ALL_OPS};
+use ir3_compiler::nir::{self, ALL_OPS, FloatControls};
 
 use super::ir3_table::{CONDITIONS, TYPES, instr};
 use crate::semantics::domain::Domain;
@@ -151,11 +151,17 @@ fn nir_cases() -> Vec<Case> {
             let size = |declared: u8| if declared == 0 { width } else { declared };
             let src_bits: Vec<u8> = info.inputs.iter().map(|input| size(input.ty.size)).collect();
             let dst_bits = size(info.output.ty.size);
-            let Some(kernel) = nir_alu::kernel(op, dst_bits, &src_bits) else { continue };
+            let Some(kernel) = nir_alu::kernel(op, dst_bits, &src_bits, FloatControls::OPEN) else { continue };
             let components = |index: usize| usize::from(info.source_components(index, 1));
-            let sources = (0..src_bits.len()).map(|i| vec![u32::from(src_bits[i]); components(i)]).collect();
+            let sources: Vec<_> = (0..src_bits.len()).map(|i| vec![u32::from(src_bits[i]); components(i)]).collect();
             let results = words_of(&vec![u32::from(dst_bits); usize::from(info.output.components.max(1))]);
             let name = format!("{} {dst_bits} <- {src_bits:?}", op.name());
+            // What a header changes: plain conversions to floats.
+            if matches!(op.name().get(1..3), Some("2f")) {
+                let kernel = nir_alu::kernel(op, dst_bits, &src_bits, FloatControls::EVEN).expect("the same widths");
+                let (name, sources) = (format!("{name} to nearest even"), Vec::clone(&sources));
+                cases.push(Case { name, thing: Thing::Kernel(kernel), sources, results });
+            }
             cases.push(Case { name, thing: Thing::Kernel(kernel), sources, results });
         }
     }
@@ -386,7 +392,12 @@ fn meanings_of_variables_have_the_values_that_the_loops_compute() {
 
 #[test]
 fn another_operations_meaning_is_found() {
-    let two = |op: nir::Op| match nir_alu::kernel(op, if op.info().output.ty.size == 0 { 16 } else { 1 }, &[16, 16]) {
+    let two = |op: nir::Op| match nir_alu::kernel(
+        op,
+        if op.info().output.ty.size == 0 { 16 } else { 1 },
+        &[16, 16],
+        FloatControls::OPEN,
+    ) {
         Some(Kernel::Two(kernel)) => kernel,
         other => panic!("{op:?}: {other:?}"),
     };

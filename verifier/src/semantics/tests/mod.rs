@@ -3,6 +3,7 @@
 
 mod ir3_table;
 mod meanings;
+mod nir_constants;
 mod nir_table;
 mod properties;
 mod world;

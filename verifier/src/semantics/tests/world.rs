@@ -222,7 +222,9 @@ fn answers_of_textures_depend_on_the_question() {
     present.set(Slot::Lod, 0);
     assert_ne!(answer(&request, 0), answer(&present, 0));
     let half = TextureAnswer::new(&env, &request).component(0, Type::F16);
-    assert_eq!(half, u32::from(half::f16::from_f32(f32::from_bits(answer(&request, 0))).to_bits()));
+    // The same answer toward zero.
+    let (full, half) = (f32::from_bits(answer(&request, 0)), half::f16::from_bits(half as u16));
+    assert!(half.to_f32().abs() <= full.abs() && (full - half.to_f32()).abs() < full.abs() / 1024.0, "{full} {half}");
     assert_ne!(image_cell(&[1, 2]), image_cell(&[2, 1]));
 }
 

@@ -35,7 +35,7 @@ impl Decoder<'_> {
         }
         let src_bits: SmallVec<[u8; 4]> = alu.srcs.iter().map(|src| self.bits(src.def)).collect();
         let bits = self.bits(alu.def);
-        let kernel = nir_alu::kernel(alu.op, bits, &src_bits)
+        let kernel = nir_alu::kernel(alu.op, bits, &src_bits, self.controls)
             .ok_or_else(|| format!("no operands of {src_bits:?} bits with a result of {bits}"))?;
         let components = self.components(alu.def);
         let keep = self.keeps(alu.def);

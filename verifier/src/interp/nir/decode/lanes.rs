@@ -138,7 +138,7 @@ impl Decoder<'_> {
         let bits = self.bits(value);
         let op = intrinsic.indices.reduction_op();
         let identity = identity(op, bits).ok_or_else(|| format!("a reduction by {} of {bits} bits", op.name()))?;
-        let Some(Kernel::Two(kernel)) = nir_alu::kernel(op, bits, &[bits, bits]) else {
+        let Some(Kernel::Two(kernel)) = nir_alu::kernel(op, bits, &[bits, bits], self.controls) else {
             return Err(format!("a reduction by {} of {bits} bits", op.name()));
         };
         let clusters =

@@ -1,0 +1,121 @@
+//! `float_controls_execution_mode`: what the header of a shader requires of its float operations.
+//!
+//! Arithmetic rounds to nearest even here and on the machine. Conversions are another matter: without a rounding mode in the
+//! header, nir leaves the rounding of a plain conversion (`f2f16`, `f2f32` of 64 bits, `i2f*`, `u2f*`) open, and the
+//! machine's `cov` rounds toward zero unless it carries a rounding mode. So an open conversion has the machine's
+//! rounding, in every engine and in what selection emits, and one under `ROUNDING_MODE_RTE_*` rounds to nearest even.
+//!
+//! Signed zeros, infinities and NaNs are always preserved, so the bits that require this change nothing. What the
+//! machine cannot do (rounding of arithmetic toward zero, a choice of what becomes of denormals in binary16 and binary32) is
+//! refused by the name of its bit.
+
+use super::Info;
+
+/// The rounding of plain conversions, by the format of their results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct FloatControls {
+    /// `ROUNDING_MODE_RTE_*` for 16, 32 and 64 bits.
+    even: [bool; 3],
+}
+
+/// An execution mode that is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ControlsError {
+    /// The text of the header is no number.
+    #[error("float_controls_execution_mode: {0:?} is no number")]
+    NotANumber(String),
+    /// A mode that the machine does not have.
+    #[error("float_controls_execution_mode: {0} is not supported")]
+    Unsupported(String),
+}
+
+/// The bits, three of each name: for 16, 32 and 64 bits.
+const NAMES: [&str; 7] = [
+    "SIGNED_ZERO_PRESERVE",
+    "INF_PRESERVE",
+    "NAN_PRESERVE",
+    "DENORM_PRESERVE",
+    "DENORM_FLUSH_TO_ZERO",
+    "ROUNDING_MODE_RTE",
+    "ROUNDING_MODE_RTZ",
+];
+
+const RTE: usize = 5;
+
+/// Whether nothing has to be done for a mode: the first three always hold, and nothing flushes denormals of 64 bits.
+fn is_given(name: usize, width: usize) -> bool {
+    name < 3 || name == 3 && width == 2
+}
+
+impl FloatControls {
+    /// All conversions are left open.
+    pub const OPEN: Self = Self { even: [false; 3] };
+
+    /// All conversions round to nearest even.
+    pub const EVEN: Self = Self { even: [true; 3] };
+
+    /// What the header says.
+    ///
+    /// # Errors
+    /// Names a mode that is not supported.
+    pub fn of(info: &Info) -> Result<Self, ControlsError> {
+        let Some(text) = info.get("float_controls_execution_mode") else { return Ok(Self::OPEN) };
+        let text = text.trim();
+        let number = match text.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16),
+            None => text.parse(),
+        };
+        let Ok(mode) = number else { return Err(ControlsError::NotANumber(text.to_owned())) };
+        let mut controls = Self::OPEN;
+        for bit in (0..32).filter(|bit| mode >> bit & 1 != 0) {
+            let (name, width) = (bit / 3, bit % 3);
+            match NAMES.get(name) {
+                _ if is_given(name, width) => {}
+                Some(_) if name == RTE => controls.even[width] = true,
+                Some(text) => return Err(ControlsError::Unsupported(format!("{text}_FP{}", 16 << width))),
+                None => return Err(ControlsError::Unsupported(format!("bit {bit}"))),
+            }
+        }
+        Ok(controls)
+    }
+
+    /// Returns true if plain conversions to floats of so many bits round to nearest even.
+    pub fn rounds_to_even(self, bits: u8) -> bool {
+        match bits {
+            16 => self.even[0],
+            32 => self.even[1],
+            _ => self.even[2],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn controls(text: &str) -> Result<FloatControls, ControlsError> {
+        let mut info = Info::default();
+        info.other.push(("float_controls_execution_mode".to_owned(), text.to_owned()));
+        FloatControls::of(&info)
+    }
+
+    #[test]
+    fn a_rounding_mode_is_that_of_its_format() {
+        assert_eq!(FloatControls::of(&Info::default()), Ok(FloatControls::OPEN));
+        // What Mesa prints for kernels of OpenCL: zeros, infinities and NaNs of 16 bits are preserved.
+        assert_eq!(controls("0x00000049"), Ok(FloatControls::OPEN));
+        let sixteen = controls("0x00008000").unwrap();
+        assert_eq!([16, 32, 64].map(|bits| sixteen.rounds_to_even(bits)), [true, false, false]);
+        assert_eq!(controls("0x00038000"), Ok(FloatControls::EVEN));
+    }
+
+    #[test]
+    fn what_the_machine_cannot_do_is_refused_by_name() {
+        let refused = |text: &str| controls(text).unwrap_err().to_string();
+        assert!(refused("0x00080000").contains("ROUNDING_MODE_RTZ_FP32"));
+        assert!(refused("0x00001000").contains("DENORM_FLUSH_TO_ZERO_FP16"));
+        assert!(refused("0x00000400").contains("DENORM_PRESERVE_FP32"));
+        assert!(refused("0x00200000").contains("bit 21"));
+        assert!(refused("even").contains("\"even\" is no number"));
+    }
+}

@@ -27,23 +27,6 @@ use std::time::Duration;
 
 /// Pairs whose verdict is known to be wrong, and what is to be mended there. An entry that has the right verdict is an error.
 const KNOWN: &[(&str, &str)] = &[
-    ("arithmetic/fdot4-in-pairs", "alu: item 6"),
-    ("arithmetic/fdot4-left-to-right", "alu: item 6"),
-    ("arithmetic/fsum4-in-pairs", "alu: item 6"),
-    ("arithmetic/fsum4-left-to-right", "alu: item 6"),
-    ("arithmetic/snorm-of-nan", "alu: item 6"),
-    ("arithmetic/snorm-of-nan-zero", "alu: item 6"),
-    ("conversions/f2f16-rtne-zero", "alu: item 5"),
-    ("conversions/f2f16-rtz", "alu: item 5"),
-    ("conversions/fold-even-into-add", "alu: item 5"),
-    ("conversions/half-sources-add-u", "alu: item 5"),
-    ("conversions/half-sources-sub-s", "alu: item 5"),
-    ("conversions/i2f16-toward-zero", "alu: item 5"),
-    ("conversions/i2f32-toward-zero", "alu: item 5"),
-    ("conversions/int-to-float-even-for-zero", "alu: item 5"),
-    ("conversions/narrow-even-for-zero", "alu: item 5"),
-    ("conversions/u2f32-toward-zero", "alu: item 5"),
-    ("conversions/uint-to-float-even-for-zero", "alu: item 5"),
     ("outputs/added", "tex: item 10"),
     ("outputs/component-added", "tex: item 10"),
     ("outputs/ir3-unwritten-output-written", "tex: item 10"),
@@ -63,7 +46,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("uniformity/subgroup-size-64", "tex: item 9"),
     ("uniformity/variable-workgroup-size", "tex: item 9"),
     ("wrong-refutations/bias-of-zero", "item 13"),
-    ("wrong-refutations/fneg-of-product", "item 13"),
     ("wrong-refutations/racing-stores", "item 13"),
 ];
 

@@ -383,7 +383,7 @@ fn what_ir3_does_not_have_is_refused_by_name() {
     let x = attribute(&mut b, 0);
     let wide = b.alu(Op::F2f64, &[x]);
     b.alu(Op::Fadd, &[wide, wide]);
-    assert_eq!(refusal(&b.finish()).to_string(), "3: f2f64: floats of 64 bits, which the machine does not have");
+    assert_eq!(refusal(&b.finish()).to_string(), "instr2: f2f64: floats of 64 bits, which the machine does not have");
 
     let mut b = Builder::new(Stage::Vertex);
     let x = attribute(&mut b, 0);

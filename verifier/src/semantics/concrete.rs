@@ -371,7 +371,8 @@ impl Domain for Concrete {
     }
     #[inline(always)]
     fn fmul(&mut self, f: Format, a: u64, b: u64) -> u64 {
-        arithmetic!(f, a, b, *)
+        let product = arithmetic!(f, a, b, *);
+        if product == f.nan() { product | (a ^ b) & f.sign() } else { product }
     }
     #[inline(always)]
     fn fdiv(&mut self, f: Format, a: u64, b: u64) -> u64 {

@@ -3,7 +3,8 @@
 //! A value is a bit vector of a width from 1 to 64 that the caller knows and passes along; conditions are bit vectors of
 //! one bit. What is not an operation of SMT's theory of bit vectors has a definition here in terms of those that are,
 //! which a domain may override with something faster of the same meaning. Float operations are primitives: a domain of
-//! terms may take them as uninterpreted functions. Every float operation gives the canonical NaN if it gives a NaN.
+//! terms may take them as uninterpreted functions. Every float operation gives the canonical NaN if it gives a NaN; a product gives
+//! it with the sign that the product of numbers would have.
 
 /// A binary floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -207,7 +208,7 @@ pub trait Domain {
 
     /// Sum.
     fn fadd(&mut self, f: Format, a: Self::V, b: Self::V) -> Self::V;
-    /// Product.
+    /// Product. The sign of a NaN is that of `a` exclusive or that of `b`, as of any product.
     fn fmul(&mut self, f: Format, a: Self::V, b: Self::V) -> Self::V;
     /// `a * b + c`, rounded once.
     fn ffma(&mut self, f: Format, a: Self::V, b: Self::V, c: Self::V) -> Self::V;

@@ -1,7 +1,8 @@
 //! What the float operations mean, in any format, in any domain.
 //!
-//! Results that are NaN are the canonical NaN. Negation, absolute value and moves are operations on bits, which leave a
-//! NaN as it is but for the sign. Denormals are kept.
+//! Results that are NaN are the canonical NaN, products with the sign of a product. Negation, absolute value and moves are operations
+//! on bits, which leave a NaN as it is but for the sign. So `fneg(fmul(a, b))` is `fmul(fneg(a), b)` and `fabs(fmul(a, b))` is
+//! `fmul(fabs(a), fabs(b))` bit for bit, as Mesa's exact rules have it, and `fneg(fneg(a))` is `a`. Denormals are kept.
 
 use super::concrete::{self, Concrete};
 use super::domain::{Domain, Format, Rounding};

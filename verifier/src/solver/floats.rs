@@ -50,3 +50,15 @@ pub(super) fn compare<L: Logic>(l: &mut L, f: Format, comparison: Comparison, a:
     let ordered = l.not(&any_nan);
     l.both(&ordered, &holds)
 }
+
+/// A product, whose NaN is the canonical one, with the sign of the factors if it is a NaN.
+pub(super) fn with_sign_of_product<L: Logic>(l: &mut L, f: Format, product: &L::Bits, factors: &[L::Bits]) -> L::Bits {
+    let w = f.width();
+    let nan = l.number(w, f.nan());
+    let is_nan = l.test(Test::Equal, product, &nan);
+    let signs = l.binary(Binary::Xor, w, &factors[0], &factors[1]);
+    let sign = l.number(w, f.sign());
+    let sign = l.binary(Binary::And, w, &signs, &sign);
+    let signed = l.binary(Binary::Or, w, &nan, &sign);
+    l.choose(w, &is_nan, &signed, product)
+}

@@ -311,9 +311,11 @@ impl<L: Logic> Lowering<'_, L> {
             return Value::Truth(floats::compare(self.l, f, comparison, &args[0].1, &args[1].1));
         }
         let operands: Vec<L::Bits> = args.iter().map(|(_, bits)| bits.clone()).collect();
-        let bits = match self.l.float(op, &operands) {
-            Some(bits) => bits,
-            None => self.l.apply(w, &signature(&format!("{op:?}"), w, args), args),
+        let bits = match (self.l.float(op, &operands), op) {
+            // The NaN of a product has a sign.
+            (Some(bits), FloatOp::Mul(f)) => floats::with_sign_of_product(self.l, f, &bits, &operands),
+            (Some(bits), _) => bits,
+            (None, _) => self.l.apply(w, &signature(&format!("{op:?}"), w, args), args),
         };
         self.value(w, bits)
     }

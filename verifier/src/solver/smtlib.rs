@@ -291,8 +291,9 @@ impl Logic for Writer {
         self.has_floats = true;
         if let FloatOp::FromInt { signed, rounding, .. } = op {
             let op = if signed { "to_fp" } else { "to_fp_unsigned" };
-            // The semantics have binary64 for what is exact, and for 64 bits to the nearest.
-            let rounding = if result == Format::F64 { Rounding::Even } else { rounding };
+            // The semantics do not have this mode for binary64.
+            let away = result == Format::F64 && rounding == Rounding::Away;
+            let rounding = if away { Rounding::Even } else { rounding };
             let float = self.bind(&format!("(_ {op} {}) {}", shape(result), mode(rounding)), &[&args[0]]);
             return Some(self.bits_of(result, &float));
         }

@@ -2,7 +2,8 @@
 //!
 //! The operands of sums, products and equalities are in order. No operation but a power looks at the fraction of a NaN,
 //! so their operands are taken from before [`canonical`](crate::semantics::float::canonical); and that does nothing to a result of
-//! arithmetic, whose NaNs are canonical already. What is done to one of two numbers gives one of two.
+//! arithmetic, whose NaNs are canonical already, but for products: these have the sign of their operands, which is taken out of
+//! them. What is done to one of two numbers gives one of two.
 
 use super::{Args, FloatOp, Op, Term, Terms};
 use crate::semantics::domain::{Format, Rounding};
@@ -30,6 +31,14 @@ impl Terms {
                 self.plain(Op::Float(op), width, &[number])
             });
             return self.choice(condition, yes, no);
+        }
+        if let FloatOp::Mul(f) = op {
+            let [(a, minus_a), (b, minus_b)] = [self.sign_apart(f, args[0]), self.sign_apart(f, args[1])];
+            if minus_a || minus_b {
+                let product = self.float(op, width, &[a, b]);
+                let sign = self.number(width, if minus_a == minus_b { 0 } else { f.sign() });
+                return self.exclusive(width, &[product, sign]);
+            }
         }
         match op {
             FloatOp::Add(_) | FloatOp::Mul(_) | FloatOp::Fma(_) | FloatOp::Eq(_) => args[..2].sort_unstable(),
@@ -81,6 +90,20 @@ impl Terms {
         (word, signed)
     }
 
+    /// Of a factor and its opposite the one that came first, and whether that is the opposite.
+    fn sign_apart(&mut self, f: Format, t: Term) -> (Term, bool) {
+        match self.op(t) {
+            Op::Constant(bits) if bits & f.sign() != 0 => (self.number(f.width(), bits ^ f.sign()), true),
+            // The forms that a term with an inverted bit can have.
+            Op::Xor | Op::Concat => {
+                let sign = self.number(f.width(), f.sign());
+                let opposite = self.exclusive(f.width(), &[t, sign]);
+                if opposite < t { (opposite, true) } else { (t, false) }
+            }
+            _ => (t, false),
+        }
+    }
+
     /// The condition, and the numbers that a term is where it holds and where it does not.
     fn one_of_two(&self, t: Term) -> Option<(Term, [u64; 2])> {
         if self.op(t) == Op::Zext && self.width(self.arg(t, 0)) == 1 {
@@ -113,7 +136,6 @@ impl Terms {
         match self.op(t) {
             Op::Float(op) => match op {
                 FloatOp::Add(g)
-                | FloatOp::Mul(g)
                 | FloatOp::Fma(g)
                 | FloatOp::Div(g)
                 | FloatOp::Round(g, _)
@@ -121,7 +143,7 @@ impl Terms {
                 | FloatOp::FromInt { to: g, .. }
                 | FloatOp::Function(g, _)
                 | FloatOp::Pow(g) => f == g,
-                FloatOp::Eq(_) | FloatOp::Lt(_) | FloatOp::Le(_) | FloatOp::ToInt { .. } => false,
+                FloatOp::Mul(_) | FloatOp::Eq(_) | FloatOp::Lt(_) | FloatOp::Le(_) | FloatOp::ToInt { .. } => false,
             },
             Op::Ite => self.before_canonical(t).is_some() && self.number_test(self.arg(t, 0)).is_some_and(|x| x.0 == f),
             _ => false,

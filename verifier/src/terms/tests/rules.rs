@@ -139,6 +139,22 @@ fn signs_of_floats_are_bits() {
         let sign = t.constant(f.width(), f.sign());
         let set = t.or(f.width(), x, sign);
         same(t, minus, set);
+        // So is that of a product, which is a NaN's too.
+        let [y] = variables(t, f.width());
+        let y = t.fadd(f, x, y);
+        let (product, other) = (t.fmul(f, x, y), t.fmul(f, negative, y));
+        let outside = float::fneg(t, f, product);
+        same(t, other, outside);
+        let minus_y = float::fneg(t, f, y);
+        let both = t.fmul(f, minus_y, negative);
+        same(t, both, product);
+        let (one, minus_one) = (t.constant(f.width(), f.one()), t.constant(f.width(), f.one() | f.sign()));
+        let (plus, other) = (t.fmul(f, x, one), t.fmul(f, x, minus_one));
+        let outside = float::fneg(t, f, plus);
+        same(t, other, outside);
+        // What looks at a NaN's sign must not take the product's for the canonical one.
+        let canonical = float::canonical(t, f, product);
+        assert!(canonical != product);
     }
 }
 

@@ -6,6 +6,9 @@
 /// Float arithmetic is any function of its operands, the same in both programs.
 pub const FLOATS: &str = "floats-uninterpreted";
 
+/// nir's plain conversions to floats, whose rounding the header leaves open, round as the machine does.
+pub const ROUNDING: &str = "open-rounding";
+
 /// Denormals are neither read nor made as zeros.
 pub const DENORMALS: &str = "denormals-kept";
 
@@ -42,7 +45,8 @@ pub const NO_ALIAS: &str = "no-alias:ssbo-image";
 /// The names of all that a proof may take for granted.
 pub fn all() -> impl Iterator<Item = &'static str> {
     let lemmas = crate::lemmas::ALL.iter().map(|lemma| lemma.name);
-    let of_model = [FLOATS, DENORMALS, TEXTURES, ONE_WAVE, BLOCK_ORDER, OWN_SCRATCH, ARRAY_BOUNDS, SOURCE_DEFINED];
+    let of_model =
+        [FLOATS, ROUNDING, DENORMALS, TEXTURES, ONE_WAVE, BLOCK_ORDER, OWN_SCRATCH, ARRAY_BOUNDS, SOURCE_DEFINED];
     of_model.into_iter().chain([STAGE, WORKGROUP_SIZE, UNPRINTED, NO_ALIAS]).chain(lemmas)
 }
 
@@ -62,6 +66,8 @@ pub struct Uses {
     pub lanes: bool,
     /// It has branches.
     pub branches: bool,
+    /// It has conversions to floats whose rounding is left open.
+    pub rounding: bool,
 }
 
 impl Uses {
@@ -73,12 +79,14 @@ impl Uses {
             memory: self.memory | other.memory,
             lanes: self.lanes | other.lanes,
             branches: self.branches | other.branches,
+            rounding: self.rounding | other.rounding,
         }
     }
 
     /// The assumptions of a proof on terms.
     pub fn assumptions(self) -> impl Iterator<Item = &'static str> {
         let all = [
+            (self.rounding, ROUNDING),
             (self.textures, TEXTURES),
             (self.memory, ONE_WAVE),
             (self.branches && (self.lanes || self.memory), BLOCK_ORDER),

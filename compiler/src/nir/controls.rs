@@ -47,6 +47,19 @@ fn is_given(name: usize, width: usize) -> bool {
     name < 3 || name == 3 && width == 2
 }
 
+/// The line of the header.
+const KEY: &str = "float_controls_execution_mode";
+
+fn mode_of(info: &Info) -> Result<u32, ControlsError> {
+    let Some(text) = info.get(KEY) else { return Ok(0) };
+    let text = text.trim();
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.map_err(|_| ControlsError::NotANumber(text.to_owned()))
+}
+
 impl FloatControls {
     /// All conversions are left open.
     pub const OPEN: Self = Self { even: [false; 3] };
@@ -59,13 +72,7 @@ impl FloatControls {
     /// # Errors
     /// Names a mode that is not supported.
     pub fn of(info: &Info) -> Result<Self, ControlsError> {
-        let Some(text) = info.get("float_controls_execution_mode") else { return Ok(Self::OPEN) };
-        let text = text.trim();
-        let number = match text.strip_prefix("0x") {
-            Some(digits) => u32::from_str_radix(digits, 16),
-            None => text.parse(),
-        };
-        let Ok(mode) = number else { return Err(ControlsError::NotANumber(text.to_owned())) };
+        let mode = mode_of(info)?;
         let mut controls = Self::OPEN;
         for bit in (0..32).filter(|bit| mode >> bit & 1 != 0) {
             let (name, width) = (bit / 3, bit % 3);
@@ -77,6 +84,24 @@ impl FloatControls {
             }
         }
         Ok(controls)
+    }
+
+    /// Has the header of a shader require that plain conversions to floats of so many bits round to nearest even.
+    ///
+    /// # Errors
+    /// If the header has a mode that is no number.
+    pub fn require_even(info: &mut Info, bits: u8) -> Result<(), ControlsError> {
+        let width = match bits {
+            16 => 0,
+            32 => 1,
+            _ => 2,
+        };
+        let text = format!("{:#010x}", mode_of(info)? | 1 << (3 * RTE + width));
+        match info.other.iter_mut().find(|(key, _)| key == KEY) {
+            Some((_, mode)) => *mode = text,
+            None => info.other.push((KEY.to_owned(), text)),
+        }
+        Ok(())
     }
 
     /// Returns true if plain conversions to floats of so many bits round to nearest even.
@@ -107,6 +132,19 @@ mod tests {
         let sixteen = controls("0x00008000").unwrap();
         assert_eq!([16, 32, 64].map(|bits| sixteen.rounds_to_even(bits)), [true, false, false]);
         assert_eq!(controls("0x00038000"), Ok(FloatControls::EVEN));
+    }
+
+    #[test]
+    fn a_mode_can_be_required() {
+        let mut info = Info::default();
+        FloatControls::require_even(&mut info, 32).unwrap();
+        assert_eq!(info.get(KEY), Some("0x00010000"));
+        FloatControls::require_even(&mut info, 16).unwrap();
+        assert_eq!(info.other.len(), 1);
+        assert_eq!(
+            [16, 32, 64].map(|bits| FloatControls::of(&info).unwrap().rounds_to_even(bits)),
+            [true, true, false]
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::header::{self, Header, HeaderDifference, Side};
 use crate::interp::{self, Compared, Difference, End, Outcome, Scratch};
 use crate::panics::{Panicked, catch};
 use crate::semantics::env::Env;
+use crate::semantics::rounding;
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::{self, Change, CompileError, ErrorKind, Options, RegisterLimit, Stage};
 use ir3_compiler::{ir3, nir, target::Target};
@@ -574,6 +575,14 @@ fn try_compare(
     target: &Target,
     envs: &[Env],
 ) -> Result<Verdict, interp::Unsupported> {
+    let resolved = match (before, after) {
+        (Snapshot::Nir(source), Snapshot::Ir3(target)) => match rounding::as_in(source, target) {
+            Cow::Owned(source) => Some(Snapshot::Nir(Box::new(source))),
+            Cow::Borrowed(_) => None,
+        },
+        _ => None,
+    };
+    let before = resolved.as_ref().unwrap_or(before);
     let mut scratch = Scratch::default();
     let mut outcomes = Vec::with_capacity(envs.len());
     let beside: Vec<Env>;

@@ -40,6 +40,7 @@ use crate::guards::{Guard, left_out};
 use crate::header;
 use crate::interp;
 use crate::semantics::env::Env;
+use crate::semantics::rounding;
 use crate::solver::{Budget, Solver};
 use crate::symbolic::{Ir3, Nir, Unsupported};
 use ir3_compiler::{ir3, nir, target::Target};
@@ -190,6 +191,11 @@ fn prove_code(
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
+    let resolved = match (source, target) {
+        (Program::Nir(source), Program::Ir3(target)) => Some(rounding::as_in(source, target)),
+        _ => None,
+    };
+    let source = resolved.as_deref().map_or(source, Program::Nir);
     let (source, target) = (Decoded::new(source, machine)?, Decoded::new(target, machine)?);
     match (&source, &target) {
         (Decoded::Nir(source), Decoded::Nir(target)) => {

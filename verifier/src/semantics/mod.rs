@@ -26,6 +26,7 @@ pub mod memory;
 pub mod modifiers;
 pub mod nir_alu;
 mod nir_compare;
+pub mod rounding;
 pub mod sync;
 pub mod texture;
 mod values;

@@ -50,6 +50,19 @@ pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8], controls: FloatControls) ->
         .or_else(|| selections(op, w))
 }
 
+/// Returns true if the operation on a source of so many bits is a conversion that can round, and how is left open.
+pub fn leaves_rounding_open(op: Op, src_bits: u8, controls: FloatControls) -> bool {
+    use Op::*;
+    let to = match op {
+        I2f16 | U2f16 | F2f16 => Format::F16,
+        I2f32 | U2f32 | F2f32 => Format::F32,
+        I2f64 | U2f64 => Format::F64,
+        _ => return false,
+    };
+    let digits = if matches!(op, F2f16 | F2f32) { to.width() } else { to.fraction() + 1 };
+    u32::from(src_bits) > digits && !controls.rounds_to_even(to.width() as u8)
+}
+
 fn conversions(op: Op, w: u8, controls: FloatControls) -> Option<Kernel> {
     use Kind::{Float, Signed, Unsigned};
     /// A conversion that leaves its rounding to the header, and so perhaps to the machine.

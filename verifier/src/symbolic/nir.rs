@@ -194,6 +194,7 @@ impl Code for Nir<'_> {
             memory: code.accesses.iter().any(is_seen),
             lanes: !code.lanes.is_empty(),
             branches: self.blocks.len() > 1,
+            rounding: code.open_rounding,
         }
     }
 

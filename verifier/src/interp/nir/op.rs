@@ -373,6 +373,8 @@ pub(crate) enum Op {
 /// A decoded function.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
+    /// Whether there are conversions whose rounding the header leaves open.
+    pub open_rounding: bool,
     pub ops: Vec<Op>,
     pub rows: u32,
     /// Rows with the same bits in all lanes.

@@ -248,6 +248,7 @@ impl Code for Ir3<'_> {
                 || self.code.ops.iter().any(is_across)
                 || self.code.blocks.iter().any(is_vote),
             branches: self.code.blocks.len() > 1,
+            rounding: false,
         }
     }
 

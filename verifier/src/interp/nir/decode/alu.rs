@@ -37,6 +37,7 @@ impl Decoder<'_> {
         let bits = self.bits(alu.def);
         let kernel = nir_alu::kernel(alu.op, bits, &src_bits, self.controls)
             .ok_or_else(|| format!("no operands of {src_bits:?} bits with a result of {bits}"))?;
+        self.code.open_rounding |= nir_alu::leaves_rounding_open(alu.op, src_bits[0], self.controls);
         let components = self.components(alu.def);
         let keep = self.keeps(alu.def);
         // The rows of each source: for one component of the result, or for all of a horizontal operation.

@@ -1,6 +1,6 @@
 //! Operations on floats. Only what holds for all values, NaNs of any sign and fraction included, with results bit for bit.
 //!
-//! The operands of sums, products and equalities are in order. No operation but a power looks at the fraction of a NaN,
+//! The operands of sums, products and equalities are in order. No operation but a power and a product looks at the bits of a NaN,
 //! so their operands are taken from before [`canonical`](crate::semantics::float::canonical); and that does nothing to a result of
 //! arithmetic, whose NaNs are canonical already, but for products: these have the sign of their operands, which is taken out of
 //! them. What is done to one of two numbers gives one of two.
@@ -18,7 +18,7 @@ impl Terms {
             *width = self.width(args[0]) as u8;
         }
         self.exact(&mut op, args[0]);
-        if !matches!(op, FloatOp::Pow(_) | FloatOp::FromInt { .. }) {
+        if !matches!(op, FloatOp::Pow(_) | FloatOp::Mul(_) | FloatOp::FromInt { .. }) {
             for arg in &mut args {
                 *arg = self.before_canonical(*arg).unwrap_or(*arg);
             }

@@ -86,8 +86,13 @@ impl Scalar<'_, '_> {
 
     fn bit(&mut self, condition: Condition) -> Src {
         let x = self.src(0);
-        let count = self.shift_count(1, self.bits(0));
-        let shifted = self.ctx.bin(Opcode::ShrB, x, count);
+        // Of one bit there is no other.
+        let shifted = if self.bits(0) == 1 {
+            x
+        } else {
+            let count = self.shift_count(1, self.bits(0));
+            self.ctx.bin(Opcode::ShrB, x, count)
+        };
         let bit = self.ctx.bin(Opcode::AndB, shifted, Src::immediate(1, x.class.half));
         self.ctx.compare_src(Opcode::CmpsS, condition, bit, Src::immediate(0, x.class.half))
     }

@@ -1,7 +1,7 @@
 //! The rounds of a proof.
 
 use super::behind::Behind;
-use super::engine::{Engine, Obligation, agreement};
+use super::engine::{Engine, Obligation, Undefined, agreement};
 use super::events::Events;
 use super::inputs::Seeker;
 use super::relation::{Header, Part, Way};
@@ -55,13 +55,16 @@ pub(super) struct Choice {
     pub products: bool,
     /// See [`Sweeper::deep`].
     pub deep: u8,
+    /// What is chosen for undefined words of the source.
+    pub undefined: Undefined,
 }
 
 /// Shows that `target` does what `source` does.
 pub(super) fn prove<S: Code, T: Code>(
     source: &S,
     target: &T,
-    Choice { own_from, products, deep }: Choice,
+    Choice { own_from, products, deep, undefined }: Choice,
+    has_undefined: &mut bool,
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
@@ -85,7 +88,7 @@ pub(super) fn prove<S: Code, T: Code>(
         )));
     }
     let mut terms = Terms::new();
-    let mut engine = Engine::new(solver, limits, loops, own_from);
+    let mut engine = Engine::new(solver, limits, loops, own_from, undefined);
     // First, what locations matter; then the relation; when it holds still, whether it is enough.
     engine.sweeper.scouting = loops > 0;
     engine.sweeper.products = products;
@@ -99,6 +102,7 @@ pub(super) fn prove<S: Code, T: Code>(
         engine.last = last;
         engine.sweeper.seeker = (last && limits.inputs).then(|| Seeker::new(source.launch()));
         let (changed, cuts) = one_round(source, target, &mut terms, &mut engine)?;
+        *has_undefined |= engine.has_undefined;
         if engine.sweeper.late {
             let at = engine.failure.take().map(|what| format!("; {what}")).unwrap_or_default();
             return Err(Failure::Time(at));
@@ -362,8 +366,7 @@ fn arrive<S: Code, T: Code>(
         };
         list.push(match part {
             Part::Bits => value.bits,
-            Part::LowPoison => value.poison[0],
-            Part::HighPoison => value.poison[1],
+            Part::Free => value.free,
         });
     }
     list

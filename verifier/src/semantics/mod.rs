@@ -26,6 +26,7 @@ pub mod modifiers;
 pub mod nir_alu;
 mod nir_compare;
 pub mod texture;
+pub mod undefined;
 mod values;
 
 pub use values::{

@@ -253,8 +253,8 @@ pub struct Target {
     pub binding: Term,
     /// Where.
     pub place: Place,
-    /// Poison of all that it is made of.
-    pub poison: Term,
+    /// Whether a bit of what it is made of is free: one bit.
+    pub free: Term,
 }
 
 /// See [`Target`].
@@ -341,31 +341,33 @@ pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, target: &Target, component:
     let Some(space) = Space::of(target.space) else {
         let word = apply(machine.terms, 32, &format!("uniform buffer {:?} {bits}", target.space), &args);
         let word = low(machine.terms, word, bits.into());
-        return Value::new(word, target.poison);
+        return Value::defined(machine.terms, word);
     };
     let width = if space == Space::Image { 32 } else { bits.min(32) };
-    let mut undefined = target.poison;
+    let mut beyond = None;
     if space == Space::Scratch
         && let [_, address] = args[..]
     {
-        match own::find(machine, address, target.poison, width) {
+        match own::find(machine, address, width) {
             Own::Location(location, low) => return own::load(machine, (location, low), width),
-            Own::Beyond => return Value::undefined(machine.terms),
-            Own::Memory(beyond) => undefined = machine.terms.or(1, undefined, beyond),
+            Own::Beyond => return machine.unknown().low(machine.terms, bits.min(width).into()),
+            Own::Memory(undefined) => beyond = Some(undefined),
         }
     }
     let version = machine.version(slot::memory(space)).bits;
     args.insert(0, version);
     let name = format!("{} {width} of {}", space.name(), args.len());
     let word = apply(machine.terms, 32, &name, &args);
+    // What was stored there, free or not, is what the other program stored.
     let word = low(machine.terms, word, bits.min(width).into());
-    let poison = if machine.oracle.holds_poison(space) {
-        let stored = apply(machine.terms, 1, &format!("poison of {name}"), &args);
-        machine.terms.or(1, stored, undefined)
-    } else {
-        undefined
-    };
-    Value::new(word, poison)
+    let value = Value::defined(machine.terms, word);
+    match beyond {
+        Some(beyond) if machine.terms.as_constant(beyond) != Some(0) => {
+            let unknown = machine.unknown().low(machine.terms, bits.min(width).into());
+            machine.choose(beyond, unknown, value)
+        }
+        _ => value,
+    }
 }
 
 /// Stores elements. `data` are their numbers and words.
@@ -378,7 +380,7 @@ pub fn store<O: Oracle>(
     helper: Term,
 ) {
     let Some(space) = Space::of(target.space) else { return };
-    let defined = machine.terms.not(1, target.poison);
+    let defined = machine.terms.not(1, target.free);
     let path = visible(machine, space, helper);
     if machine.terms.as_constant(defined) != Some(1) {
         machine.oracle.demand(machine.terms, path, defined, "a write to an undefined address");
@@ -389,7 +391,7 @@ pub fn store<O: Oracle>(
         if space == Space::Scratch
             && let [_, address] = element[..]
         {
-            match own::find(machine, address, target.poison, width) {
+            match own::find(machine, address, width) {
                 Own::Location(location, low) => {
                     own::store(machine, (location, low), width, value);
                     continue;
@@ -402,10 +404,8 @@ pub fn store<O: Oracle>(
                 Own::Memory(_) => {}
             }
         }
-        let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::new(term, target.poison)).collect();
-        let stored = low(machine.terms, value.bits, width.into());
-        let poison = value.any_poison(machine.terms);
-        args.push(Value::new(stored, poison));
+        let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::defined(machine.terms, term)).collect();
+        args.push(value.low(machine.terms, width.into()));
         let what = format!("store {} {width} of {}", space.name(), args.len());
         let kind = EventKind::Memory(space);
         let site = site.part(component as usize);
@@ -442,7 +442,7 @@ pub fn atomic<O: Oracle>(
     helper: Term,
 ) -> SmallVec<[Value; 2]> {
     let Some(space) = Space::of(target.space) else { return SmallVec::new() };
-    let defined = machine.terms.not(1, target.poison);
+    let defined = machine.terms.not(1, target.free);
     let path = visible(machine, space, helper);
     if machine.terms.as_constant(defined) != Some(1) {
         machine.oracle.demand(machine.terms, path, defined, "a write to an undefined address");
@@ -451,24 +451,20 @@ pub fn atomic<O: Oracle>(
         machine.oracle.lost("an atomic in a lane's own memory");
     }
     let element = target.element(machine.terms, 0, bits);
-    let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::new(term, target.poison)).collect();
+    let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::defined(machine.terms, term)).collect();
     args.extend(operands.iter().copied());
     let words = if bits == 64 { 2 } else { 1 };
     let what = format!("atomic {op:?} {} {bits} of {}", space.name(), args.len());
-    let mut results: SmallVec<[u8; 4]> = smallvec![32; words];
-    results.push(1);
+    let results: SmallVec<[u8; 4]> = smallvec![32; words];
     let kind = EventKind::Memory(space);
     let bits =
         machine.event(Event { site, kind, what, path, args, results, uniform: false, setting: Setting::default() });
-    let poison = machine.terms.or(1, bits[words], helper);
-    bits[..words].iter().map(|&word| Value::new(word, poison)).collect()
+    bits[..words].iter().map(|&word| Value::free_where(machine.terms, word, helper)).collect()
 }
 
 /// Stores a word of the constant file: one for the wave.
 pub fn store_constant<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, word: Term, value: Value) {
-    let poison = value.any_poison(machine.terms);
-    let word = Value::defined(machine.terms, word);
-    let args = smallvec![word, Value::new(value.bits, poison)];
+    let args = smallvec![Value::defined(machine.terms, word), value];
     let (path, what) = (machine.path(), "store file".to_owned());
     machine.event(Event {
         site,

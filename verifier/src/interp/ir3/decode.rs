@@ -91,6 +91,10 @@ fn decode_with(
     let mut out = decoder.out;
     out.slots = decoder.slots.count;
     out.immediates = decoder.slots.immediates();
+    out.undefined = decoder.slots.undefined;
+    if out.undefined.is_some() {
+        out.values = decoder.slots.values();
+    }
     out.consts = decoder.slots.consts();
     Ok((out, decoder.watched))
 }

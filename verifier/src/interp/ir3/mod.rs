@@ -59,6 +59,10 @@ pub struct Decoded {
     pub(crate) launch: Launch,
     /// Bytes of memory that each lane has; 0 where that is not known.
     pub(crate) scratch_size: u32,
+    /// The slot that stays undefined, if there is one.
+    pub(crate) undefined: Option<u32>,
+    /// If there is one: the first slots of SSA values, in order, and the values' numbers.
+    pub(crate) values: Vec<(u32, u32)>,
 }
 
 /// A component of a `_meta:in`.
@@ -132,6 +136,8 @@ impl Decoded {
             driver_immediates: program.consts.immediates.clone(),
             launch: Launch { fragment: decode::is_fragment(program), workgroup_size: size },
             scratch_size: program.scratch_size,
+            undefined: None,
+            values: Vec::new(),
         }
     }
 }

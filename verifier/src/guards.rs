@@ -146,7 +146,10 @@ guards! {
     RelationMixed "relation-mixed" Lanes "Lanes that left a loop in different iterations do not have the same of it.";
     Behind "after-loop" Lanes "Shared registers that hold the same after a loop do so on every path past it.";
     Divergence "divergence" Lanes "Lanes that are together at a cut point may take different exits.";
-    AgreementPoison "agreement-poison" Equivalence "What is defined in the source is defined in the target.";
+    UndefinedTarget "undefined-target" Equivalence "What is undefined in the target may be anything, each use for itself.";
+    FreeCorrelated "free-correlated" Symbolic "A bit that goes into an operation twice is not free in its result.";
+    FreeOfTwo "free-of-two" Symbolic "The sum or exclusive or of two free bits is not free.";
+    FreeSign "free-sign" Symbolic "The copies of a free sign bit are not free.";
     AgreementBits "agreement-bits" Equivalence "Values that are to agree have the same bits.";
     WrittenEverywhere "written-everywhere" Lanes "A shared register is uniform after a write only if all segments write the same.";
     EventAlone "event-alone" Events "Equal operations on several lanes are one event only where lanes come from the entry alone.";

@@ -29,7 +29,6 @@ use std::time::Duration;
 const KNOWN: &[(&str, &str)] = &[
     ("textures/image-dest-type", "tex: item 7"),
     ("textures/image-format", "tex: item 7"),
-    ("undefined/and-zero-other", "undef: item 12"),
     ("undefined/low-bit", "undef: item 12"),
     ("undefined/select-of-different", "undef: item 12"),
     ("wrong-refutations/racing-stores", "item 13"),

@@ -21,7 +21,7 @@ type Register = (Side, Slot);
 #[derive(Debug, Default)]
 pub struct Behind {
     /// The classes of the parts of each register.
-    classes: IndexMap<Register, [u32; 3], FxBuildHasher>,
+    classes: IndexMap<Register, [u32; 2], FxBuildHasher>,
     count: usize,
     /// What they held in each segment of this round: none yet in the last one.
     ways: Vec<FxHashMap<Register, Value>>,
@@ -43,15 +43,15 @@ impl Behind {
         }
         let classes = *self.classes.entry(register).or_insert_with(|| {
             self.changed = true;
-            // Bits, and what is poison.
-            [0, 1, 1]
+            // Bits, and which of them are free.
+            [0, 1]
         });
         self.count = self.count.max(2);
         let mut variable = |class: u32, width: u32| {
             let name = format!("class {class} of {width} bits after loop {number}");
             terms.variable_of(VariableKind::WAVE.passing(), width, &name)
         };
-        Value { bits: variable(classes[0], 32), poison: [variable(classes[1], 1), variable(classes[2], 1)] }
+        Value { bits: variable(classes[0], 32), free: variable(classes[1], 32) }
     }
 
     /// Splits classes by what was held in this round. Whether anything has changed.
@@ -68,7 +68,7 @@ impl Behind {
         for (i, (register, classes)) in self.classes.iter_mut().enumerate() {
             for (k, class) in classes.iter_mut().enumerate() {
                 let held = |way: &FxHashMap<Register, Value>| {
-                    way.get(register).map(|value| [value.bits, value.poison[0], value.poison[1]][k]).ok_or((i, k))
+                    way.get(register).map(|value| [value.bits, value.free][k]).ok_or((i, k))
                 };
                 let key = (*class, ways.iter().map(held).filter(|_| !left_out(Guard::Behind)).collect());
                 let next = numbers.len() as u32;

@@ -4,6 +4,7 @@
 //! the other does at the end of the one before. [`Graph::rotated`] gives a program in which the iterations begin elsewhere; it
 //! says why its wave does the same. So a proof about that graph is one about the program, whichever is found.
 
+use super::engine::Undefined;
 use super::memories::Memories;
 use super::proof::Choice;
 use super::{Failure, Limits, Proof, proof};
@@ -31,16 +32,24 @@ pub(super) fn prove<S: Code, T: Code>(
     let images: &[bool] =
         if Memories::new(source, target, false).has_images_and_buffers() { &[false, true] } else { &[false] };
     let graphs = graphs(source.graph(), target.graph());
+    let undefined = of_undefined(products);
+    let mut has_undefined = false;
     for deep in DEPTHS {
         for (of_source, of_target) in &graphs {
             let (source, target) = (View { code: source, graph: of_source }, View { code: target, graph: of_target });
-            for (&own_from, &images_apart) in
-                memories.iter().flat_map(|own| images.iter().map(move |images| (own, images)))
+            let undefined = &undefined;
+            let choices = memories.iter().flat_map(|own| images.iter().map(move |apart| (own, apart)));
+            for ((&own_from, &images_apart), &undefined) in
+                choices.flat_map(|choice| undefined.iter().map(move |undefined| (choice, undefined)))
             {
-                let choice = Choice { own_from, products, deep, images_apart };
+                // Where nothing is undefined there is nothing to be chosen.
+                if undefined != of_undefined(products)[0] && !has_undefined {
+                    continue;
+                }
+                let choice = Choice { own_from, products, deep, images_apart, undefined };
                 let Some(time) = limits.time.checked_sub(start.elapsed()) else { break };
                 let limits = Limits { time, inputs: limits.inputs && failure.is_none(), ..*limits };
-                let proof = proof::prove(&source, &target, choice, &limits, solver);
+                let proof = proof::prove(&source, &target, choice, &mut has_undefined, &limits, solver);
                 match proof {
                     // The first one says most.
                     Err(Failure::NotShown { .. }) if failure.is_none() => failure = Some(proof),
@@ -56,6 +65,14 @@ pub(super) fn prove<S: Code, T: Code>(
         }
     }
     failure.unwrap_or_else(|| Err(Failure::Time(String::new())))
+}
+
+/// What may be chosen for undefined words of the source, the best choice first: an instruction that is selected reads 0.
+fn of_undefined(selected: bool) -> [Undefined; 3] {
+    match selected {
+        true => [Undefined::Zero, Undefined::Same, Undefined::Ones],
+        false => [Undefined::Same, Undefined::Zero, Undefined::Ones],
+    }
 }
 
 /// From which addresses on a lane's own memory may be taken for registers, the best choice first.

@@ -19,7 +19,7 @@ use crate::symbolic::{
     Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Site, Slot, Value, Versions, slot, version_kind,
 };
 use crate::terms::{Term, Terms, VariableKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -40,6 +40,17 @@ impl Obligation {
     }
 }
 
+/// What is chosen for an undefined word of the source. Any choice will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Undefined {
+    /// 0, as Mesa's selection does where an instruction reads one.
+    Zero,
+    /// All bits set: what is true.
+    Ones,
+    /// What the target finds that has the same undefined word.
+    Same,
+}
+
 /// What is known while two programs are run side by side.
 pub(super) struct Engine<'a> {
     pub(super) sweeper: Sweeper<'a>,
@@ -49,8 +60,6 @@ pub(super) struct Engine<'a> {
     pub(super) facts: Facts,
     /// Which memories may be the same, and which both programs have.
     pub(super) memories: Memories,
-    /// Memories that may hold poison, by their versions.
-    pub(super) poisonous: FxHashSet<Slot>,
     pub(super) partners: Partners,
     /// The relation holds still: what it is for is to be shown.
     pub(super) last: bool,
@@ -69,6 +78,9 @@ pub(super) struct Engine<'a> {
     pub(super) missed: Option<String>,
     /// From which address on a lane's own memory is like registers, and why it is not.
     pub(super) own_from: Option<u32>,
+    /// What is chosen for undefined words of the source, and whether there are any.
+    pub(super) undefined: Undefined,
+    pub(super) has_undefined: bool,
     pub(super) lost: Option<&'static str>,
     /// Where lanes go from each cut point, and whether some do and others do not.
     pub(super) goals: FxHashMap<(Side, Cut), Goals>,
@@ -95,6 +107,7 @@ impl<'a> Engine<'a> {
         loops: usize,
         own_from: Option<u32>,
         memories: Memories,
+        undefined: Undefined,
     ) -> Self {
         Self {
             sweeper: Sweeper::new(solver, *limits),
@@ -102,7 +115,6 @@ impl<'a> Engine<'a> {
             behind: (0..loops).map(|_| Behind::default()).collect(),
             facts: Facts::default(),
             memories,
-            poisonous: FxHashSet::default(),
             partners: Partners::default(),
             last: false,
             cut: Cut::Entry,
@@ -114,6 +126,8 @@ impl<'a> Engine<'a> {
             failure: None,
             missed: None,
             own_from,
+            undefined,
+            has_undefined: false,
             lost: None,
             goals: FxHashMap::default(),
             written: FxHashMap::default(),
@@ -172,16 +186,24 @@ impl<'a> Engine<'a> {
 
 /// That the target's value is right on a path.
 pub(super) fn agreement(terms: &mut Terms, path: Term, source: Value, target: Value) -> Term {
-    let (undefined, bad) = (source.any_poison(terms), target.any_poison(terms));
     let width = terms.width(source.bits);
     if terms.width(target.bits) != width {
         return terms.constant(1, 0);
     }
-    let same =
-        if left_out(Guard::AgreementBits) { terms.constant(1, 1) } else { terms.eq(width, source.bits, target.bits) };
-    let good = if left_out(Guard::AgreementPoison) { terms.constant(1, 1) } else { terms.not(1, bad) };
-    let right = terms.and(1, same, good);
-    let right = terms.or(1, undefined, right);
+    let right = if left_out(Guard::AgreementBits) {
+        terms.constant(1, 1)
+    } else if source.is_defined(terms) {
+        terms.eq(width, source.bits, target.bits)
+    } else {
+        let whole = terms.constant(width, u64::MAX >> (64 - width));
+        let free = terms.eq(width, source.free, whole);
+        let differs = terms.xor(width, source.bits, target.bits);
+        let kept = terms.not(width, source.free);
+        let wrong = terms.and(width, differs, kept);
+        let none = terms.constant(width, 0);
+        let same = terms.eq(width, wrong, none);
+        terms.or(1, free, same)
+    };
     let elsewhere = terms.not(1, path);
     terms.or(1, elsewhere, right)
 }
@@ -197,7 +219,7 @@ impl Oracle for Engine<'_> {
                 let no = terms.constant(1, 0);
                 Value::defined(terms, no)
             }
-            Cut::Entry => Value::undefined(terms),
+            Cut::Entry => self.unknown(terms, &format!("slot {at}")),
             Cut::Header(number) => {
                 let side = self.side;
                 let header = &mut self.headers[number as usize];
@@ -205,13 +227,28 @@ impl Oracle for Engine<'_> {
                     let bits = header.term(terms, number, (side, at, Part::Bits));
                     return Value::defined(terms, bits);
                 }
-                let [bits, low, high] = Part::ALL.map(|part| header.term(terms, number, (side, at, part)));
+                let [bits, free] = Part::ALL.map(|part| header.term(terms, number, (side, at, part)));
                 if side == Side::Source {
                     self.sweeper.learn(terms, bits);
                 }
-                Value { bits, poison: [low, high] }
+                Value { bits, free }
             }
         }
+    }
+
+    fn unknown(&mut self, terms: &mut Terms, name: &str) -> Value {
+        let bits = match (self.side, self.undefined) {
+            (Side::Source, Undefined::Zero) => terms.constant(32, 0),
+            (Side::Source, Undefined::Ones) => terms.constant(32, u32::MAX.into()),
+            (Side::Target, _) if left_out(Guard::UndefinedTarget) => terms.constant(32, 0),
+            // Each is another in the target, so what is shown holds for all that they may be. The source may choose: what the
+            // target has in the same place.
+            (Side::Source, Undefined::Same) | (Side::Target, _) => {
+                terms.variable_of(self.cut.kind(VariableKind::LANE), 32, &format!("undefined {name}"))
+            }
+        };
+        self.has_undefined |= self.side == Side::Source;
+        Value { bits, free: terms.constant(32, u32::MAX.into()) }
     }
 
     fn value(&mut self, terms: &mut Terms, value: Value) -> Value {
@@ -219,34 +256,22 @@ impl Oracle for Engine<'_> {
             // What comes out does not matter any more, but it should come soon.
             return Value { bits: terms.constant(terms.width(value.bits), 0), ..value };
         }
-        let Value { bits, poison: [low, high] } = value;
+        let Value { bits, free } = value;
         match self.side {
             Side::Source => {
                 let bits = self.sweeper.with_products(terms, bits);
                 let bits = self.sweeper.with_numbers(terms, bits);
                 self.sweeper.learn(terms, bits);
                 let bits = self.sweeper.close(terms, bits);
-                self.sweeper.learn(terms, low);
-                if high != low {
-                    self.sweeper.learn(terms, high);
-                }
-                Value { bits, ..value }
+                self.sweeper.learn(terms, free);
+                Value { bits, free }
             }
             Side::Target => {
                 let bits = self.sweeper.sweep(terms, bits);
                 let bits = self.sweeper.close(terms, bits);
-                let poison = if low == high {
-                    [self.sweeper.sweep(terms, low); 2]
-                } else {
-                    [low, high].map(|poison| self.sweeper.sweep(terms, poison))
-                };
-                Value { bits, poison }
+                Value { bits, free: self.sweeper.sweep(terms, free) }
             }
         }
-    }
-
-    fn holds_poison(&self, space: Space) -> bool {
-        space == Space::Scratch || self.poisonous.contains(&self.version_of(space))
     }
 
     fn version_of(&self, space: Space) -> Slot {
@@ -296,7 +321,7 @@ impl Oracle for Engine<'_> {
             let name = format!("{what} of {side:?} {slot} after block {block} of others from {cut:?}");
             terms.variable_of(cut.kind(VariableKind::WAVE), width, &name)
         };
-        Some(Value { bits: variable("bits", 32), poison: [variable("low poison", 1), variable("high poison", 1)] })
+        Some(Value { bits: variable("bits", 32), free: variable("free bits", 32) })
     }
 
     fn own_from(&self) -> Option<u32> {
@@ -329,14 +354,6 @@ impl Oracle for Engine<'_> {
                 return results;
             }
             let results = fresh(terms, &event, self.cut, Side::Source);
-            if let EventKind::Memory(space) = event.kind
-                && !self.holds_poison(space)
-                && let Some(stored) = event.args.last()
-                && terms.as_constant(stored.poison[0]) != Some(0)
-            {
-                self.poisonous.insert(self.version_of(space));
-                self.surprised = true;
-            }
             for term in event.args.iter().map(|arg| arg.bits).chain([event.path]).chain(results.iter().copied()) {
                 self.sweeper.learn(terms, term);
             }
@@ -370,11 +387,15 @@ impl Oracle for Engine<'_> {
         // A shared register is seldom written the same by what does not look the same, and it need not be.
         candidates.truncate(if event.kind == EventKind::OneLane { 2 } else { 8 });
         // Where it is not the same as a candidate, it may be the same as another, or as none: no reason to look for inputs.
-        let seeker = if event.kind.version().is_none() { self.sweeper.seeker.take() } else { None };
+        let seeker = if event.setting.makes.is_empty() { self.sweeper.seeker.take() } else { None };
         let mut why = None;
         for at in candidates {
             let &Happened { event: ref source, assumed, .. } = self.events.get(at);
             let source = source.clone();
+            // What is free of its operands is what it is in one event of the target.
+            if self.events.is_taken(at) && source.args.iter().any(|arg| !arg.is_defined(terms)) {
+                continue;
+            }
             self.counted += 1;
             let same_path = terms.eq(1, source.path, event.path);
             let mut same_before = terms.constant(1, 1);

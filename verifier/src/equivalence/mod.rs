@@ -35,6 +35,8 @@ mod relation;
 mod sweep;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod undefined_tests;
 
 use crate::guards::{Guard, left_out};
 use crate::header;

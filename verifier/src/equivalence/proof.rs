@@ -1,7 +1,7 @@
 //! The rounds of a proof.
 
 use super::behind::Behind;
-use super::engine::{Engine, Obligation, agreement};
+use super::engine::{Engine, Obligation, Undefined, agreement};
 use super::events::Events;
 use super::inputs::Seeker;
 use super::memories::Memories;
@@ -59,13 +59,16 @@ pub(super) struct Choice {
     pub deep: u8,
     /// No image is a buffer: see [`Memories`].
     pub images_apart: bool,
+    /// What is chosen for undefined words of the source.
+    pub undefined: Undefined,
 }
 
 /// Shows that `target` does what `source` does.
 pub(super) fn prove<S: Code, T: Code>(
     source: &S,
     target: &T,
-    Choice { own_from, products, deep, images_apart }: Choice,
+    Choice { own_from, products, deep, images_apart, undefined }: Choice,
+    has_undefined: &mut bool,
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
@@ -94,7 +97,7 @@ pub(super) fn prove<S: Code, T: Code>(
     }
     let mut terms = Terms::new();
     let memories = Memories::new(source, target, images_apart);
-    let mut engine = Engine::new(solver, limits, loops, own_from, memories);
+    let mut engine = Engine::new(solver, limits, loops, own_from, memories, undefined);
     // First, what locations matter; then the relation; when it holds still, whether it is enough.
     engine.sweeper.scouting = loops > 0;
     engine.sweeper.products = products;
@@ -109,6 +112,7 @@ pub(super) fn prove<S: Code, T: Code>(
         engine.last = last;
         engine.sweeper.seeker = (last && limits.inputs).then(|| Seeker::new(source.launch()));
         let (changed, cuts) = one_round(source, target, &mut terms, &mut engine)?;
+        *has_undefined |= engine.has_undefined;
         if engine.sweeper.late {
             let at = engine.failure.take().map(|what| format!("; {what}")).unwrap_or_default();
             return Err(Failure::Time(at));
@@ -376,8 +380,7 @@ fn arrive<S: Code, T: Code>(
         };
         list.push(match part {
             Part::Bits => value.bits,
-            Part::LowPoison => value.poison[0],
-            Part::HighPoison => value.poison[1],
+            Part::Free => value.free,
         });
     }
     list

@@ -1,6 +1,6 @@
 //! What locations of both programs agree at the headers of loops.
 //!
-//! An *atom* is the bits of a location of one of the programs, or the poison of one of its halves. The relation at a header is a
+//! An *atom* is the bits of a location of one of the programs, or the mask of those that are free. The relation at a header is a
 //! partition of its atoms: what is in one class has the same value, which is a variable, or a term that means the same everywhere
 //! (a constant, or what was computed in front of all loops). [`Header::refine`] is
 //! given the terms that the atoms have on every way to the header, and splits each class by them. So a class only ever gets
@@ -23,15 +23,13 @@ use smallvec::SmallVec;
 pub enum Part {
     /// Its bits.
     Bits,
-    /// Whether its low half is poison.
-    LowPoison,
-    /// Whether its high half is poison.
-    HighPoison,
+    /// The mask of its free bits.
+    Free,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Part; 3] = [Part::Bits, Part::LowPoison, Part::HighPoison];
+    pub const ALL: [Part; 2] = [Part::Bits, Part::Free];
 }
 
 /// A part of a location of one of the programs.
@@ -108,11 +106,7 @@ impl Header {
             }
             None => {
                 let (side, slot, part) = atom;
-                let width = match part {
-                    Part::Bits if slot == slot::DEMOTED => 1,
-                    Part::Bits => 32,
-                    _ => 1,
-                };
+                let width = if slot == slot::DEMOTED { 1 } else { 32 };
                 let name = format!("new {part:?} of {side:?} {slot} at loop {header}");
                 terms.variable_of(VariableKind::LANE.passing(), width, &name)
             }

@@ -29,6 +29,7 @@ mod nir_compare;
 pub mod rounding;
 pub mod sync;
 pub mod texture;
+pub mod undefined;
 mod values;
 
 pub use values::{

@@ -6,15 +6,16 @@ use super::{Event, EventKind, Oracle, Setting, Site, Value};
 use crate::guards::{Guard, left_out};
 use crate::semantics::Two;
 use crate::semantics::domain::Domain;
+use crate::semantics::undefined::free_truth;
 use crate::terms::{Op, Term, Terms, VariableKind};
 use smallvec::{SmallVec, smallvec};
 
 /// What an operation across lanes promises of its result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Result {
-    /// One result for all lanes, which is there if the operands are.
+    /// One result for all lanes.
     Uniform,
-    /// Each lane has its own, which is there if the operands are.
+    /// Each lane has its own.
     Own,
     /// Each lane has its own, and it may look at a lane that is not there.
     Other,
@@ -31,9 +32,6 @@ pub fn across<O: Oracle>(
     result: Result,
     bits: u8,
 ) -> Value {
-    let poison = machine.poison_of(&args);
-    // What is plain of this lane's operands is plain of all lanes' only if all of them run this segment.
-    let all_there = machine.terms.as_constant(poison) == Some(0) && !machine.is_met();
     let path = machine.path();
     let uniform = matches!(result, Result::Uniform | Result::Missing);
     let event = Event {
@@ -48,10 +46,10 @@ pub fn across<O: Oracle>(
     };
     let results = machine.event(event);
     let word = machine.terms.zext(bits.into(), 32, results[0]);
-    if all_there && matches!(result, Result::Uniform | Result::Own) {
-        return Value::new(word, poison);
+    match result {
+        Result::Uniform | Result::Own => Value::defined(machine.terms, word),
+        Result::Other | Result::Missing => Value::free_where(machine.terms, word, results[1]),
     }
-    Value::new(word, results[1])
 }
 
 /// An operation whose result is the value of some lane. What all lanes' words have in common, zeros above, it has too: if all lanes that
@@ -69,7 +67,8 @@ pub fn moved<O: Oracle>(
         Op::Zext if !machine.is_met() => (node.args[0], machine.terms.width(node.args[0])),
         _ => (value.bits, 32),
     };
-    let mut args: SmallVec<[Value; 4]> = smallvec![Value { bits: inner, ..value }];
+    let free = machine.terms.extract(32, value.free, 0, bits);
+    let mut args: SmallVec<[Value; 4]> = smallvec![Value { bits: inner, free }];
     args.extend(others.iter().copied());
     across(machine, site, what, args, result, bits as u8)
 }
@@ -89,15 +88,15 @@ pub fn broadcast_active<O: Oracle>(
         let zeros = machine.terms.zeros_on_top(value.bits).min(machine.terms.zeros_on_top(kept.bits));
         32 - zeros.min(31)
     };
-    let args = [value, kept].map(|value| Value { bits: machine.terms.extract(32, value.bits, 0, bits), ..value });
+    let args = [value, kept].map(|value| value.part(machine.terms, bits));
     across(machine, site, format!("broadcast active {cluster}"), args.into_iter().collect(), Result::Other, bits as u8)
 }
 
 /// A truth value as an operand: one bit.
 pub fn truth<O: Oracle>(machine: &mut Machine<'_, O>, value: Value) -> Value {
+    let width = machine.terms.width(value.bits);
     let bits = nonzero(machine.terms, value.bits);
-    let poison = value.any_poison(machine.terms);
-    Value::new(bits, poison)
+    Value { bits, free: free_truth(machine.terms, width, value.bits, value.free) }
 }
 
 /// Which of the results of a scan.
@@ -153,8 +152,8 @@ pub fn scan<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, scan: &Scan, ar
     let args = args
         .iter()
         .map(|&value| {
-            let bits = machine.terms.extract(32, value.bits, 0, bits);
-            Value { bits, ..value }
+            let part = [value.bits, value.free].map(|term| machine.terms.extract(32, term, 0, bits));
+            Value { bits: part[0], free: part[1] }
         })
         .collect();
     let result = if scan.part == ScanPart::Reduction && scan.cluster == 64 { Result::Uniform } else { Result::Own };

@@ -13,7 +13,9 @@
 //!   fences other waves may write, so there is a new one behind each;
 //! - shared registers, which hold what any lane wrote.
 //!
-//! Poison is a bit beside each value, two for the halves of a register.
+//! Undefined values (see `semantics::undefined`): on the side after a pass an undefined value is a variable of its own, of which
+//! nothing is known, so what is shown holds for all that it may be. On the side before, a choice is made, which the proof is free in
+//! ([`Oracle::unknown`]), and beside the bits of each value stands a mask of those that may be anything, each use for itself.
 
 pub mod graph;
 mod ir3;
@@ -41,7 +43,7 @@ use crate::semantics::domain::Domain;
 use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
 use crate::semantics::sync::Sync;
-use crate::terms::{Term, Terms, VariableKind};
+use crate::terms::{Op, Term, Terms, VariableKind};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -89,47 +91,70 @@ pub mod slot {
     }
 }
 
-/// What a location holds: a word, and whether its low and its high half are poison.
+/// What a location holds: a word, and which of its bits may be anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value {
-    /// The bits; 32 of them in storage, any number elsewhere.
+    /// The bits; 32 of them in storage, any number elsewhere. Where they are free, those of a choice that was made.
     pub bits: Term,
-    /// One bit each; the same where the value has no halves.
-    pub poison: [Term; 2],
+    /// The bits that are undefined and may be anything whatever the others are, as a mask of the same width; see
+    /// [`semantics::undefined`](crate::semantics::undefined).
+    pub free: Term,
 }
 
 impl Value {
-    /// A value of which all or nothing is poison.
-    pub fn new(bits: Term, poison: Term) -> Self {
-        Self { bits, poison: [poison; 2] }
+    /// A value that may be anything where `free`, of one bit, is 1.
+    pub fn free_where(terms: &mut Terms, bits: Term, free: Term) -> Self {
+        let width = terms.width(bits);
+        Self { bits, free: terms.sext(1, width, free) }
     }
 
-    /// A value that is not poison.
+    /// A value of which no bit is free.
     pub fn defined(terms: &mut Terms, bits: Term) -> Self {
-        Self::new(bits, terms.constant(1, 0))
+        let width = terms.width(bits);
+        Self { bits, free: terms.constant(width, 0) }
     }
 
     /// A word with another half: the high one, or the low one, by what the low half of `half` is.
     pub fn with_half(self, terms: &mut Terms, high: bool, half: Value) -> Self {
-        let poison = half.any_poison(terms);
-        let half = terms.extract(32, half.bits, 0, 16);
-        if high {
-            let low = terms.extract(32, self.bits, 0, 16);
-            Self { bits: terms.concat(16, half, 16, low), poison: [self.poison[0], poison] }
-        } else {
-            let high = terms.extract(32, self.bits, 16, 16);
-            Self { bits: terms.concat(16, high, 16, half), poison: [poison, self.poison[1]] }
+        let mut join = |own: Term, half: Term| {
+            let half = terms.extract(32, half, 0, 16);
+            let own = terms.extract(32, own, if high { 0 } else { 16 }, 16);
+            if high { terms.concat(16, half, 16, own) } else { terms.concat(16, own, 16, half) }
+        };
+        Self { bits: join(self.bits, half.bits), free: join(self.free, half.free) }
+    }
+
+    /// One half, as a word.
+    pub fn half(self, terms: &mut Terms, low: u32) -> Self {
+        let mut part = |term: Term| {
+            let half = terms.extract(32, term, low, 16);
+            terms.zext(16, 32, half)
+        };
+        Self { bits: part(self.bits), free: part(self.free) }
+    }
+
+    /// The low bits of a word, as so many bits.
+    pub fn part(self, terms: &mut Terms, bits: u32) -> Self {
+        Self { bits: terms.extract(32, self.bits, 0, bits), free: terms.extract(32, self.free, 0, bits) }
+    }
+
+    /// The low bits of a word, in a word.
+    pub fn low(self, terms: &mut Terms, bits: u32) -> Self {
+        Self { bits: world::low(terms, self.bits, bits), free: world::low(terms, self.free, bits) }
+    }
+
+    /// Whether any bit is free: one bit.
+    pub fn any_free(&self, terms: &mut Terms) -> Term {
+        let node = terms.node(self.free);
+        if node.op == Op::Sext && terms.width(node.args[0]) == 1 {
+            return node.args[0];
         }
+        world::nonzero(terms, self.free)
     }
 
-    /// Nothing. Its bits do not matter: 0 is as good as any.
-    pub fn undefined(terms: &mut Terms) -> Self {
-        Self::new(terms.constant(32, 0), terms.constant(1, 1))
-    }
-
-    /// Whether any half is poison.
-    pub fn any_poison(&self, terms: &mut Terms) -> Term {
-        if self.poison[0] == self.poison[1] { self.poison[0] } else { terms.or(1, self.poison[0], self.poison[1]) }
+    /// Whether no bit is free, as far as can be seen.
+    pub fn is_defined(&self, terms: &Terms) -> bool {
+        terms.as_constant(self.free) == Some(0)
     }
 }
 
@@ -166,7 +191,8 @@ pub enum Goal {
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// Its results are a function of the operands of all lanes that are there.
+    /// Its results are a function of the operands of all lanes that are there. So an operand that is free in one program is what it is in
+    /// the other, and the results are the same, and no bit of them is free.
     Lanes,
     /// It makes a new version of a memory.
     Memory(Space),
@@ -176,8 +202,8 @@ pub enum EventKind {
     Constants,
     /// Other waves may write to the memories that it orders, so it makes a new version of each.
     Sync(Sync),
-    /// A shared register takes the value of one of the lanes. The results are one bit: whether they disagree or the value is
-    /// poison in one of them; the value; one bit: whether there is a lane at all.
+    /// A shared register takes the value of one of the lanes. The results are one bit: whether they disagree; the value; one bit: whether
+    /// there is a lane at all.
     OneLane,
 }
 
@@ -207,7 +233,7 @@ pub struct Event {
     pub path: Term,
     /// The operands.
     pub args: SmallVec<[Value; 4]>,
-    /// Bits of each result. The last ones are poison bits where the results may be poison.
+    /// Bits of each result. The last is whether the result is undefined, where it may be.
     pub results: SmallVec<[u8; 4]>,
     /// All lanes get the same results.
     pub uniform: bool,
@@ -234,15 +260,15 @@ pub struct Setting {
 pub trait Oracle {
     /// What a location holds at the cut point.
     fn start(&mut self, terms: &mut Terms, slot: Slot) -> Value;
+    /// A word that is undefined. `name` says which, in the segment.
+    fn unknown(&mut self, terms: &mut Terms, name: &str) -> Value;
     /// A value has been computed; what is used from now on.
     fn value(&mut self, terms: &mut Terms, value: Value) -> Value;
     /// A condition has been computed: one bit; what is used from now on.
     fn condition(&mut self, terms: &mut Terms, condition: Term) -> Term {
-        let no = terms.constant(1, 0);
-        self.value(terms, Value::new(condition, no)).bits
+        let condition = Value::defined(terms, condition);
+        self.value(terms, condition).bits
     }
-    /// Whether what is stored in a memory may be poison.
-    fn holds_poison(&self, space: Space) -> bool;
     /// The version that a memory has: one for all memories that may be the same.
     fn version_of(&self, space: Space) -> Slot;
     /// Returns true if loads from a memory are events: the source has volatile ones.
@@ -284,6 +310,8 @@ pub trait Code {
     fn graph(&self) -> &Graph;
     /// What a location holds that never changes: constants.
     fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value>;
+    /// The location that is undefined, each time that it is read.
+    fn undefined(&self) -> Option<Slot>;
     /// Executes the operations of a block of the program, and then leaves it by [`run::Machine::leave`] and others.
     ///
     /// # Errors

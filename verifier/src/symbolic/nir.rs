@@ -15,7 +15,7 @@ use crate::semantics::concrete::mask;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::{CONST_WORDS, Launch};
 use crate::semantics::memory::Space;
-use crate::semantics::{Select, convert};
+use crate::semantics::{Kernel, convert};
 use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -156,12 +156,13 @@ impl Code for Nir<'_> {
     }
 
     fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value> {
-        if slot == op::UNDEFINED {
-            return Some(Value::undefined(terms));
-        }
         let &bits = self.fixed.get(&slot)?;
         let bits = terms.constant(32, bits.into());
         Some(Value::defined(terms, bits))
+    }
+
+    fn undefined(&self) -> Option<Slot> {
+        Some(op::UNDEFINED)
     }
 
     fn scratch_bytes(&self) -> u32 {
@@ -236,11 +237,10 @@ impl Code for Nir<'_> {
 
 /// Whether a word is not 0, which must be defined.
 pub(super) fn condition_of<O: Oracle>(machine: &mut Machine<'_, O>, value: Value, why: &'static str) -> Term {
-    let poison = value.any_poison(machine.terms);
-    let defined = machine.terms.not(1, poison);
+    let truth = lanes::truth(machine, value);
+    let defined = machine.terms.not(1, truth.free);
     machine.demand(defined, why);
-    let holds = world::nonzero(machine.terms, value.bits);
-    machine.oracle.condition(machine.terms, holds)
+    machine.oracle.condition(machine.terms, truth.bits)
 }
 
 /// Writes a result that has been computed.
@@ -264,39 +264,25 @@ fn resource<O: Oracle>(
     world::resource(machine.terms, set, index)
 }
 
-/// A choice between two values.
-pub(super) fn select<O: Oracle>(machine: &mut Machine<'_, O>, select: &Select, operands: [Value; 3]) -> Value {
-    let [condition, yes, no] = [select.condition, select.yes, select.no].map(|index| operands[usize::from(index)]);
-    let taken = (select.test.meaning)(machine.terms, condition.bits);
-    let chosen = machine.choose(taken, yes, no);
-    let undefined = condition.any_poison(machine.terms);
-    let poison = chosen.any_poison(machine.terms);
-    let poison = machine.terms.or(1, poison, undefined);
-    Value::new(chosen.bits, poison)
-}
-
 impl Nir<'_> {
     fn op<O: Oracle>(&self, pc: usize, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
         let code = &self.code.code;
         let site = Site::operation(pc as u32);
         match code.ops[pc] {
             Op::One { kernel, dst, a, .. } => {
-                let a = machine.read(a);
-                let bits = (kernel.meaning)(machine.terms, a.bits);
-                let poison = machine.poison_of(&[a]);
-                result(machine, dst, Value::new(bits, poison));
+                let operands = [machine.read(a)];
+                let value = machine.compute(Kernel::One(kernel), &operands)[0];
+                result(machine, dst, value);
             }
             Op::Two { kernel, dst, a, b, .. } => {
-                let [a, b] = [a, b].map(|row| machine.read(row));
-                let bits = (kernel.meaning)(machine.terms, a.bits, b.bits);
-                let poison = machine.poison_of(&[a, b]);
-                result(machine, dst, Value::new(bits, poison));
+                let operands = [a, b].map(|row| machine.read(row));
+                let value = machine.compute(Kernel::Two(kernel), &operands)[0];
+                result(machine, dst, value);
             }
             Op::Three { kernel, dst, a, b, c, .. } => {
-                let [a, b, c] = [a, b, c].map(|row| machine.read(row));
-                let bits = (kernel.meaning)(machine.terms, a.bits, b.bits, c.bits);
-                let poison = machine.poison_of(&[a, b, c]);
-                result(machine, dst, Value::new(bits, poison));
+                let operands = [a, b, c].map(|row| machine.read(row));
+                let value = machine.compute(Kernel::Three(kernel), &operands)[0];
+                result(machine, dst, value);
             }
             Op::Select { select: choice, dst, a, b, c, .. } => {
                 // The rows stand in the order condition, yes, no.
@@ -305,24 +291,25 @@ impl Nir<'_> {
                 operands[usize::from(choice.condition)] = condition;
                 operands[usize::from(choice.yes)] = yes;
                 operands[usize::from(choice.no)] = no;
-                let value = select(machine, &choice, operands);
+                let value = machine.compute(Kernel::Select(choice), &operands)[0];
                 result(machine, dst, value);
             }
             Op::Wide(index) => {
                 let wide = &code.wide[index as usize];
                 let operands: SmallVec<[Value; 8]> = wide.srcs.iter().map(|&row| machine.read(row)).collect();
-                let words: SmallVec<[Term; 8]> = operands.iter().map(|value| value.bits).collect();
-                let results = (wide.kernel.meaning)(machine.terms, &words);
-                let poison = machine.poison_of(&operands);
-                for (i, bits) in results.into_iter().enumerate().take(wide.count as usize) {
-                    result(machine, wide.dst + i as u32, Value::new(bits, poison));
+                let results = machine.compute(Kernel::Rows(wide.kernel), &operands);
+                for (i, value) in results.into_iter().enumerate().take(wide.count as usize) {
+                    result(machine, wide.dst + i as u32, value);
                 }
             }
             Op::AddConst { dst, a, constant } => {
                 let a = machine.read(a);
                 let constant = machine.terms.constant(32, constant.into());
                 let bits = machine.terms.add(32, a.bits, constant);
-                result(machine, dst, Value { bits, ..a });
+                // An address: what is free of it is not followed further.
+                let free = a.any_free(machine.terms);
+                let value = Value::free_where(machine.terms, bits, free);
+                result(machine, dst, value);
             }
             Op::Input { input, dst } => {
                 let value = self.input(&code.inputs[input as usize], machine);
@@ -334,15 +321,17 @@ impl Nir<'_> {
                 for &(word, dst) in &access.rows {
                     let mut value = self.element(access, word, machine);
                     if let Some(adapt) = access.adapt {
-                        value.bits = (adapt.meaning)(machine.terms, value.bits);
+                        value = machine.modify(adapt, value);
                     }
                     result(machine, dst, value);
                 }
             }
             Op::ArrayStore(index) => self.array_store(&code.arrays[index as usize], machine),
             Op::ArrayInit { first, count } => {
-                let value = Value::undefined(machine.terms);
-                (first..first + count).for_each(|row| machine.write(row, value));
+                for row in first..first + count {
+                    let value = machine.unknown();
+                    machine.write(row, value);
+                }
             }
             Op::Access(index) => self.access(site, &code.accesses[index as usize], machine),
             Op::Texture(index) => self.texture(site, &code.textures[index as usize], machine),
@@ -427,20 +416,18 @@ impl Nir<'_> {
                         value.bits
                     })
                 });
-                let poison = machine.poison_of(&operands);
-                Value::new(world::varying(machine.terms, at, ij, half), poison)
+                let word = world::varying(machine.terms, at, ij, half);
+                Value::defined(machine.terms, word)
             }
             Input::Const { word, offset, half } => {
                 let mut index = terms.constant(32, word.into());
-                let mut poison = terms.constant(1, 0);
                 if let Some(row) = offset {
                     let offset = machine.read(row);
                     index = machine.terms.add(32, index, offset.bits);
-                    poison = offset.any_poison(machine.terms);
                 }
                 let word = self.constants.read(machine, launch, index);
                 let word = if half { world::low(machine.terms, word, 16) } else { word };
-                Value::new(word, poison)
+                Value::defined(machine.terms, word)
             }
             Input::Helper => {
                 let helper = world::helper_now(machine, launch);
@@ -569,7 +556,7 @@ impl Nir<'_> {
     }
 
     /// The row of each element in which the lane may access, with the condition; none where it is known to be none. Then whether the index
-    /// is that of an element at all, and whether it is poison.
+    /// is that of an element at all, and whether a bit of it is free.
     ///
     /// Where the index is of no element, a load is undefined and a store has no meaning, so which element that would be does not matter.
     /// The machine finds a register by the low 16 bits of a number of registers; so the condition is about that part of the index.
@@ -588,7 +575,7 @@ impl Nir<'_> {
             };
         };
         let index = machine.read(row);
-        let poison = index.any_poison(machine.terms);
+        let free = index.any_free(machine.terms);
         let (mut list, mut any) = (SmallVec::new(), never);
         let bits = 16 - access.stride.max(1).trailing_zeros().min(15);
         let low = machine.terms.extract(32, index.bits, 0, bits);
@@ -607,31 +594,29 @@ impl Nir<'_> {
             let here = if access.length <= 1 << bits { machine.terms.eq(bits, low, wanted) } else { here };
             list.push((here, element));
         }
-        (list, any, poison)
+        (list, any, free)
     }
 
     fn element<O: Oracle>(&self, access: &op::ArrayAccess, word: u32, machine: &mut Machine<'_, O>) -> Value {
-        let (elements, inside, poison) = self.elements(access, machine);
-        let mut value = Value::undefined(machine.terms);
+        let (elements, inside, _) = self.elements(access, machine);
+        let undefined = machine.unknown();
+        let mut value = undefined;
         for &(here, element) in elements.iter().rev() {
             let stored = machine.read(access.first + element * access.stride + word);
             value = machine.choose(here, stored, value);
         }
-        let own = value.any_poison(machine.terms);
-        let outside = machine.terms.not(1, inside);
-        let poison = machine.terms.or(1, poison, outside);
-        Value::new(value.bits, machine.terms.or(1, own, poison))
+        machine.choose(inside, value, undefined)
     }
 
     fn array_store<O: Oracle>(&self, access: &op::ArrayAccess, machine: &mut Machine<'_, O>) {
-        let (elements, inside, poison) = self.elements(access, machine);
-        let defined = machine.terms.not(1, poison);
+        let (elements, inside, free) = self.elements(access, machine);
+        let defined = machine.terms.not(1, free);
         let fine = machine.terms.and(1, inside, defined);
         machine.demand(fine, "a write outside of an array");
         for &(word, src) in &access.rows {
             let mut value = machine.read(src);
             if let Some(adapt) = access.adapt {
-                value.bits = (adapt.meaning)(machine.terms, value.bits);
+                value = machine.modify(adapt, value);
                 value = machine.oracle.value(machine.terms, value);
             }
             for &(here, element) in &elements {
@@ -673,8 +658,8 @@ impl Nir<'_> {
             }
             Where::Texel(rows) => Place::Texel(rows.iter().take(4).map(|&row| read(machine, row)).collect()),
         };
-        let poison = machine.poison_of(&operands);
-        Target { space: access.space, binding, place, poison }
+        let free = machine.any_free(&operands);
+        Target { space: access.space, binding, place, free }
     }
 
     fn access<O: Oracle>(&self, site: Site, access: &Access, machine: &mut Machine<'_, O>) {
@@ -707,19 +692,15 @@ impl Nir<'_> {
             Action::Size => {
                 for &(number, dst) in &access.rows {
                     let word = world::size(machine.terms, access.space, target.binding, number);
-                    result(machine, dst, Value::new(word, target.poison));
+                    let value = Value::defined(machine.terms, word);
+                    result(machine, dst, value);
                 }
             }
         }
     }
 
     fn texture<O: Oracle>(&self, site: Site, texture: &Texture, machine: &mut Machine<'_, O>) {
-        let mut values: SmallVec<[Value; 8]> = SmallVec::new();
-        let mut read = |machine: &mut Machine<'_, O>, row: R| {
-            let value = machine.read(row);
-            values.push(value);
-            value.bits
-        };
+        let mut read = |machine: &mut Machine<'_, O>, row: R| machine.read(row).bits;
         let mut beyond = machine.terms.constant(1, 0);
         let mut number = |machine: &mut Machine<'_, O>, of: Resource| {
             let identity = resource(machine, of, &mut read);
@@ -743,20 +724,23 @@ impl Nir<'_> {
             };
             operands.push((slot, term));
         }
-        let poison = machine.poison_of(&values);
-        let mut poison = machine.terms.or(1, poison, beyond);
         let mut question =
             Question { kind: texture.kind, texture: asked, sampler, operands, shape: None, derivatives: None };
         question.simplify(machine);
         if texture.derivatives {
-            poison = question.derive(machine, site, poison);
+            question.derive(machine, site);
         }
         for &(component, dst) in &texture.results {
             let mut word = world::answer(machine.terms, &question, component, texture.ty);
             if texture.levels {
                 word = convert::level(machine.terms, texture.ty.is_half(), word);
             }
-            result(machine, dst, Value::new(word, poison));
+            let mut value = Value::defined(machine.terms, word);
+            if machine.terms.as_constant(beyond) != Some(0) {
+                let unknown = machine.unknown();
+                value = machine.choose(beyond, unknown, value);
+            }
+            result(machine, dst, value);
         }
     }
 }

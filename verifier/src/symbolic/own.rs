@@ -24,12 +24,11 @@ pub enum Own {
 }
 
 /// Finds out what an access to so many bits (8, 16 or 32) at an address of 64 bits is to.
-pub fn find<O: Oracle>(machine: &mut Machine<'_, O>, address: Term, poison: Term, bits: u8) -> Own {
+pub fn find<O: Oracle>(machine: &mut Machine<'_, O>, address: Term, bits: u8) -> Own {
     let never = machine.terms.constant(1, 0);
     let Some(from) = machine.oracle.own_from() else { return Own::Memory(never) };
     let (from, size) = (u64::from(from), u64::from(bits / 8));
-    let known = machine.terms.as_constant(address).filter(|_| machine.terms.as_constant(poison) == Some(0));
-    let Some(at) = known else {
+    let Some(at) = machine.terms.as_constant(address) else {
         if from < size && !left_out(Guard::OwnAddress) {
             machine.oracle.lost("an address in a lane's own memory that is not a number");
             return Own::Memory(never);
@@ -56,19 +55,13 @@ pub fn find<O: Oracle>(machine: &mut Machine<'_, O>, address: Term, poison: Term
 /// What some bits of a location hold, in a word.
 pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, (location, low): (u32, u32), bits: u8) -> Value {
     let value = machine.read(location);
-    if bits == 32 {
-        let poison = value.any_poison(machine.terms);
-        return Value::new(value.bits, poison);
-    }
-    let half = machine.terms.extract(32, value.bits, low, 16);
-    Value::new(machine.terms.zext(16, 32, half), value.poison[usize::from(low != 0)])
+    if bits == 32 { value } else { value.half(machine.terms, low) }
 }
 
 /// Stores some bits in a location.
 pub fn store<O: Oracle>(machine: &mut Machine<'_, O>, (location, low): (u32, u32), bits: u8, value: Value) {
     if bits == 32 || left_out(Guard::OwnHalf) {
-        let poison = value.any_poison(machine.terms);
-        return machine.write(location, Value::new(value.bits, poison));
+        return machine.write(location, value);
     }
     let old = machine.read(location);
     let value = old.with_half(machine.terms, low != 0, value);

@@ -14,6 +14,8 @@ use super::wave::{Goals, SharedWrite};
 use super::{Code, Cut, Event, Facts, Goal, Oracle, Setting, Site, Slot, Unsupported, Value, slot};
 use crate::guards::{Guard, left_out};
 use crate::semantics::domain::Domain;
+use crate::semantics::undefined::Template;
+use crate::semantics::{Kernel, Modify, Words};
 use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -88,6 +90,9 @@ pub struct Machine<'a, O: Oracle> {
     pub(super) facts: &'a Facts,
     /// Bytes of memory that each lane has of its own.
     pub(super) scratch_bytes: u32,
+    /// The location that is undefined, and how many undefined words there were in the block at work.
+    undefined: Option<Slot>,
+    unknown: (u32, u32),
 }
 
 /// Runs a segment.
@@ -124,6 +129,8 @@ pub fn run<C: Code, O: Oracle>(
         shared_slots,
         facts,
         scratch_bytes: code.scratch_bytes(),
+        undefined: code.undefined(),
+        unknown: (start, 0),
     };
     // A loop at the very beginning is a segment of its own.
     if cut == Cut::Entry && graph.loop_at(0).is_some() {
@@ -243,6 +250,9 @@ impl<O: Oracle> Machine<'_, O> {
         if let Some(&value) = self.writes.get(&slot) {
             return value;
         }
+        if self.undefined == Some(slot) {
+            return self.unknown();
+        }
         if let Some(value) = (self.fixed)(self.terms, slot) {
             return value;
         }
@@ -264,14 +274,68 @@ impl<O: Oracle> Machine<'_, O> {
         choose(self.terms, condition, yes, no)
     }
 
-    /// The poison of what is computed from operands.
-    pub fn poison_of(&mut self, operands: &[Value]) -> Term {
-        let mut all = self.terms.constant(1, 0);
-        for operand in operands {
-            let own = operand.any_poison(self.terms);
-            all = self.terms.or(1, all, own);
+    /// A word that is undefined: every one that is asked for is another.
+    pub fn unknown(&mut self) -> Value {
+        if self.unknown.0 != self.block {
+            self.unknown = (self.block, 0);
         }
-        all
+        let (block, number) = self.unknown;
+        self.unknown.1 += 1;
+        self.unknown_of(&format!("{block}.{number}"))
+    }
+
+    /// A word that is undefined, with a name that nothing else in the segment has, but for another block's that is left for the same one.
+    pub fn unknown_of(&mut self, name: &str) -> Value {
+        let copy = self.graph.standing[self.block as usize].copy;
+        let name = format!("{name} of {copy} from {:?}", self.run.cut);
+        self.oracle.unknown(self.terms, &name)
+    }
+
+    /// Whether a bit of one of some values is free: one bit.
+    pub fn any_free(&mut self, operands: &[Value]) -> Term {
+        let mut any = self.terms.constant(1, 0);
+        for operand in operands {
+            let own = operand.any_free(self.terms);
+            any = self.terms.or(1, any, own);
+        }
+        any
+    }
+
+    /// The results of a kernel.
+    pub fn compute(&mut self, kernel: Kernel, operands: &[Value]) -> SmallVec<[Value; 4]> {
+        let words: SmallVec<[Term; 8]> = operands.iter().map(|value| value.bits).collect();
+        let results: Words = match kernel {
+            Kernel::One(kernel) => smallvec![(kernel.meaning)(self.terms, words[0])],
+            Kernel::Two(kernel) => smallvec![(kernel.meaning)(self.terms, words[0], words[1])],
+            Kernel::Three(kernel) => smallvec![(kernel.meaning)(self.terms, words[0], words[1], words[2])],
+            Kernel::Rows(kernel) => (kernel.meaning)(self.terms, &words),
+            Kernel::Select(select) => {
+                let [condition, yes, no] = [select.condition, select.yes, select.no].map(usize::from);
+                // Where the condition is free too, the choice is what the one that was made for it says.
+                let taken = (select.test.meaning)(self.terms, words[condition]);
+                return smallvec![self.choose(taken, operands[yes], operands[no])];
+            }
+        };
+        if operands.iter().all(|operand| operand.is_defined(self.terms)) {
+            return results.into_iter().map(|bits| Value::defined(self.terms, bits)).collect();
+        }
+        let template = Template::of(kernel, operands.len());
+        self.with_free(&template, operands, &results)
+    }
+
+    /// What is done to a word.
+    pub fn modify(&mut self, modify: &'static Modify, value: Value) -> Value {
+        let bits = (modify.meaning)(self.terms, value.bits);
+        if value.is_defined(self.terms) {
+            return Value::defined(self.terms, bits);
+        }
+        self.with_free(&Template::of_modify(modify), &[value], &[bits])[0]
+    }
+
+    fn with_free(&mut self, template: &Template, operands: &[Value], results: &[Term]) -> SmallVec<[Value; 4]> {
+        let operands: SmallVec<[(Term, Term); 8]> = operands.iter().map(|value| (value.bits, value.free)).collect();
+        let free = template.free(self.terms, &operands, |terms, op, width, _, args| terms.rebuild(op, width, args));
+        results.iter().zip(free).map(|(&bits, free)| Value { bits, free }).collect()
     }
 
     /// A number that is part of a computation.
@@ -365,14 +429,7 @@ impl<O: Oracle> Machine<'_, O> {
 fn choose(terms: &mut Terms, condition: Term, yes: Value, no: Value) -> Value {
     let width = terms.width(yes.bits);
     let mut pick = |width, yes, no| if yes == no { yes } else { terms.ite(width, condition, yes, no) };
-    let bits = pick(width, yes.bits, no.bits);
-    let low = pick(1, yes.poison[0], no.poison[0]);
-    let high = if yes.poison[0] == yes.poison[1] && no.poison[0] == no.poison[1] {
-        low
-    } else {
-        pick(1, yes.poison[1], no.poison[1])
-    };
-    Value { bits, poison: [low, high] }
+    Value { bits: pick(width, yes.bits, no.bits), free: pick(width, yes.free, no.free) }
 }
 
 /// The value of one of several edges, where each has its own. Only what tells the edges from each other counts.

@@ -26,6 +26,10 @@ impl<C: Code> Code for View<'_, C> {
         self.code.fixed(terms, slot)
     }
 
+    fn undefined(&self) -> Option<Slot> {
+        self.code.undefined()
+    }
+
     fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
         self.code.block(block, machine)
     }

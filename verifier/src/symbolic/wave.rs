@@ -198,16 +198,15 @@ impl<O: Oracle> Machine<'_, O> {
         if self.terms.as_constant(self.path()) == Some(0) {
             return;
         }
-        let poison = value.any_poison(self.terms);
-        let mut value = Value::new(value.bits, poison);
+        let mut value = value;
         let path = self.path();
         let met = self.is_met();
         let alike = if met {
             let lasting = |term| self.facts.uniform(self.terms, term) && self.facts.lasting(self.terms, term);
-            let everywhere = (lasting(value.bits) && lasting(poison)).then_some(value);
+            let everywhere = (lasting(value.bits) && lasting(value.free)).then_some(value);
             self.oracle.written_everywhere(site, everywhere)
         } else {
-            self.is_uniform(value.bits) && self.is_uniform(poison) || left_out(Guard::SharedUniform)
+            self.is_uniform(value.bits) && self.is_uniform(value.free) || left_out(Guard::SharedUniform)
         };
         let together = !met && self.is_uniform(path) || left_out(Guard::SharedPath);
         let mut others = None;
@@ -233,10 +232,11 @@ impl<O: Oracle> Machine<'_, O> {
             let results = self.event(event);
             let mut written = value;
             if !alike {
-                // Poison where lanes disagree, or one of them has none.
-                written = Value::new(results[1], results[0]);
+                // Where lanes disagree, it is the value of one of them.
+                written = Value::defined(self.terms, results[1]);
                 if !left_out(Guard::SharedDisagree) {
-                    value = Value::new(value.bits, self.terms.or(1, poison, results[0]));
+                    let own = Value { bits: value.bits, free: written.free };
+                    value = self.choose(results[0], written, own);
                 }
             }
             others = (!together).then_some((results[2], written, half));

@@ -269,8 +269,8 @@ pub struct Target {
     pub binding: Term,
     /// Where.
     pub place: Place,
-    /// Poison of all that it is made of.
-    pub poison: Term,
+    /// Whether a bit of what it is made of is free: one bit.
+    pub free: Term,
 }
 
 /// See [`Target`].
@@ -369,22 +369,22 @@ pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, target: &Target
     let Some(space) = Space::of(target.space) else {
         let word = apply(machine.terms, 32, &format!("uniform buffer {:?} {bits}", target.space), &args);
         let word = low(machine.terms, word, bits.into());
-        return Value::new(word, target.poison);
+        return Value::defined(machine.terms, word);
     };
     let width = if space == Space::Image { 32 } else { bits.min(32) };
-    let mut undefined = target.poison;
+    let mut beyond = None;
     if space == Space::Scratch
         && let [_, address] = args[..]
     {
-        match own::find(machine, address, target.poison, width) {
+        match own::find(machine, address, width) {
             Own::Location(location, low) => return own::load(machine, (location, low), width),
-            Own::Beyond => return Value::undefined(machine.terms),
-            Own::Memory(beyond) => undefined = machine.terms.or(1, undefined, beyond),
+            Own::Beyond => return machine.unknown().low(machine.terms, bits.min(width).into()),
+            Own::Memory(undefined) => beyond = Some(undefined),
         }
     }
     if machine.oracle.watches_loads(space) {
         let what = format!("load {} {width} of {}", space.name(), args.len());
-        let args = args.iter().map(|&term| Value::new(term, target.poison)).collect();
+        let args = args.iter().map(|&term| Value::defined(machine.terms, term)).collect();
         let path = machine.path();
         let results = machine.event(Event {
             site: site.part(component as usize),
@@ -392,28 +392,28 @@ pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, target: &Target
             what,
             path,
             args,
-            results: smallvec![32, 1],
+            results: smallvec![32],
             uniform: false,
             setting: Setting::default(),
         });
         let word = low(machine.terms, results[0], bits.min(width).into());
-        let stored = machine.terms.constant(1, 0);
-        let stored = if machine.oracle.holds_poison(space) { results[1] } else { stored };
-        return Value::new(word, machine.terms.or(1, stored, undefined));
+        return Value::defined(machine.terms, word);
     }
     let version = machine.oracle.version_of(space);
     let version = machine.version(version).bits;
     args.insert(0, version);
     let name = format!("{} {width} of {}", space.name(), args.len());
     let word = apply(machine.terms, 32, &name, &args);
+    // What was stored there, free or not, is what the other program stored.
     let word = low(machine.terms, word, bits.min(width).into());
-    let poison = if machine.oracle.holds_poison(space) {
-        let stored = apply(machine.terms, 1, &format!("poison of {name}"), &args);
-        machine.terms.or(1, stored, undefined)
-    } else {
-        undefined
-    };
-    Value::new(word, poison)
+    let value = Value::defined(machine.terms, word);
+    match beyond {
+        Some(beyond) if machine.terms.as_constant(beyond) != Some(0) => {
+            let unknown = machine.unknown().low(machine.terms, bits.min(width).into());
+            machine.choose(beyond, unknown, value)
+        }
+        _ => value,
+    }
 }
 
 /// Stores elements. `data` are their numbers and words.
@@ -426,7 +426,7 @@ pub fn store<O: Oracle>(
     helper: Term,
 ) {
     let Some(space) = Space::of(target.space) else { return };
-    let defined = machine.terms.not(1, target.poison);
+    let defined = machine.terms.not(1, target.free);
     let path = visible(machine, space, helper);
     if machine.terms.as_constant(defined) != Some(1) {
         machine.oracle.demand(machine.terms, path, defined, "a write to an undefined address");
@@ -437,7 +437,7 @@ pub fn store<O: Oracle>(
         if space == Space::Scratch
             && let [_, address] = element[..]
         {
-            match own::find(machine, address, target.poison, width) {
+            match own::find(machine, address, width) {
                 Own::Location(location, low) => {
                     own::store(machine, (location, low), width, value);
                     continue;
@@ -450,10 +450,8 @@ pub fn store<O: Oracle>(
                 Own::Memory(_) => {}
             }
         }
-        let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::new(term, target.poison)).collect();
-        let stored = low(machine.terms, value.bits, width.into());
-        let poison = value.any_poison(machine.terms);
-        args.push(Value::new(stored, poison));
+        let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::defined(machine.terms, term)).collect();
+        args.push(value.low(machine.terms, width.into()));
         let what = format!("store {} {width} of {}", space.name(), args.len());
         let kind = EventKind::Memory(space);
         let site = site.part(component as usize);
@@ -490,7 +488,7 @@ pub fn atomic<O: Oracle>(
     helper: Term,
 ) -> SmallVec<[Value; 2]> {
     let Some(space) = Space::of(target.space) else { return SmallVec::new() };
-    let defined = machine.terms.not(1, target.poison);
+    let defined = machine.terms.not(1, target.free);
     let path = visible(machine, space, helper);
     if machine.terms.as_constant(defined) != Some(1) {
         machine.oracle.demand(machine.terms, path, defined, "a write to an undefined address");
@@ -499,17 +497,15 @@ pub fn atomic<O: Oracle>(
         machine.oracle.lost("an atomic in a lane's own memory");
     }
     let element = target.element(machine.terms, 0, bits);
-    let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::new(term, target.poison)).collect();
+    let mut args: SmallVec<[Value; 4]> = element.iter().map(|&term| Value::defined(machine.terms, term)).collect();
     args.extend(operands.iter().copied());
     let words = if bits == 64 { 2 } else { 1 };
     let what = format!("atomic {op:?} {} {bits} of {}", space.name(), args.len());
-    let mut results: SmallVec<[u8; 4]> = smallvec![32; words];
-    results.push(1);
+    let results: SmallVec<[u8; 4]> = smallvec![32; words];
     let kind = EventKind::Memory(space);
     let bits =
         machine.event(Event { site, kind, what, path, args, results, uniform: false, setting: Setting::default() });
-    let poison = machine.terms.or(1, bits[words], helper);
-    bits[..words].iter().map(|&word| Value::new(word, poison)).collect()
+    bits[..words].iter().map(|&word| Value::free_where(machine.terms, word, helper)).collect()
 }
 
 /// The wave waits for others, or orders its accesses.
@@ -533,9 +529,7 @@ pub fn synchronize<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, sync: Sy
 
 /// Stores a word of the constant file: one for the wave.
 pub fn store_constant<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, word: Term, value: Value) {
-    let poison = value.any_poison(machine.terms);
-    let word = Value::defined(machine.terms, word);
-    let args = smallvec![word, Value::new(value.bits, poison)];
+    let args = smallvec![Value::defined(machine.terms, word), value];
     let (path, what) = (machine.path(), "store file".to_owned());
     machine.event(Event {
         site,
@@ -595,17 +589,14 @@ impl Question {
     /// the same lanes. Where a lane of the quad is missing the result is taken for some function of the others, the same in both programs.
     ///
     /// All operands of the question belong to the event, so that it is no other question's.
-    pub fn derive<O: Oracle>(&mut self, machine: &mut Machine<'_, O>, site: Site, poison: Term) -> Term {
-        let mut args: SmallVec<[Value; 4]> = smallvec![Value::new(self.texture, poison)];
-        if self.kind.has_sampler() {
-            args.push(Value::new(self.sampler, poison));
-        }
-        args.extend(self.operands.iter().map(|&(_, term)| Value::new(term, poison)));
+    pub fn derive<O: Oracle>(&mut self, machine: &mut Machine<'_, O>, site: Site) {
+        let sampler = self.kind.has_sampler().then_some(self.sampler);
+        let asked = [self.texture].into_iter().chain(sampler).chain(self.operands.iter().map(|&(_, term)| term));
+        let args: SmallVec<[Value; 4]> = asked.map(|term| Value::defined(machine.terms, term)).collect();
         let present = self.operands.iter().fold(0u32, |present, &(operand, _)| present | 1 << operand as u32);
         let what = format!("derivatives for texture {} {present:x}", self.kind.number());
         let value = lanes::across(machine, site, what, args, lanes::Result::Own, 32);
         self.derivatives = Some(value.bits);
-        value.any_poison(machine.terms)
     }
 }
 

@@ -28,7 +28,7 @@ pub const STEERED: usize = 8;
 pub type Steered = [u64; STEERED];
 
 /// An operation on numbers. Shift counts may be anything.
-pub(super) fn operation(op: Op, width: u32, widths: &[u32], a: &[u64]) -> u64 {
+pub fn operation(op: Op, width: u32, widths: &[u32], a: &[u64]) -> u64 {
     let d = &mut Concrete;
     let w = widths.first().copied().unwrap_or(width);
     let value = match op {

@@ -92,6 +92,10 @@ fn decode_with(
     let mut out = decoder.out;
     out.slots = decoder.slots.count;
     out.immediates = decoder.slots.immediates();
+    out.undefined = decoder.slots.undefined;
+    if out.undefined.is_some() {
+        out.values = decoder.slots.values();
+    }
     out.consts = decoder.slots.consts();
     let has_barrier = out.ops.iter().any(|op| matches!(op, Op::Sync(Sync::Barrier)));
     out.waves = waves::count(out.launch, has_barrier);

@@ -63,6 +63,10 @@ pub struct Decoded {
     pub(crate) waves: u32,
     /// Bytes of memory that each lane has; 0 where that is not known.
     pub(crate) scratch_size: u32,
+    /// The slot that stays undefined, if there is one.
+    pub(crate) undefined: Option<u32>,
+    /// If there is one: the first slots of SSA values, in order, and the values' numbers.
+    pub(crate) values: Vec<(u32, u32)>,
 }
 
 /// A component of a `_meta:in`.
@@ -138,6 +142,8 @@ impl Decoded {
             launch: Launch { fragment: decode::is_fragment(program), workgroup_size: size, wave: 0 },
             waves: 1,
             scratch_size: program.scratch_size,
+            undefined: None,
+            values: Vec::new(),
         }
     }
 }

@@ -12,9 +12,10 @@ use crate::interp::{ConstFile, End, Origin, Outcome, Outputs, Scratch, Undefined
 use crate::semantics::concrete::Concrete;
 use crate::semantics::env::{Env, Launch, lanes};
 use crate::semantics::memory::Memory;
-use crate::semantics::{ALL_LANES, LANES, Row, Select};
+use crate::semantics::{ALL_LANES, Kernel, LANES, Row, Select, undefined};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{InputKind, Instr};
+use smallvec::SmallVec;
 
 /// A wave that runs.
 struct Wave<'a> {
@@ -364,20 +365,24 @@ impl<'a> Wave<'a> {
             Op::Alu1 { kernel, src, dst } => {
                 let (x, poison) = storage.read(src, a);
                 (kernel.run)(out, x);
+                let poison = define(poison, active.mask, Kernel::One(kernel), &[(x, poison)], out);
                 storage.write(*dst, out, poison, active);
             }
             Op::Alu2 { kernel, srcs, dst } => {
                 let (x, px) = storage.read(&srcs[0], a);
                 let (y, py) = storage.read(&srcs[1], b);
                 (kernel.run)(out, x, y);
-                storage.write(*dst, out, px | py, active);
+                let poison = define(px | py, active.mask, Kernel::Two(kernel), &[(x, px), (y, py)], out);
+                storage.write(*dst, out, poison, active);
             }
             Op::Alu3 { kernel, srcs, dst } => {
                 let (x, px) = storage.read(&srcs[0], a);
                 let (y, py) = storage.read(&srcs[1], b);
                 let (z, pz) = storage.read(&srcs[2], c);
                 (kernel.run)(out, x, y, z);
-                storage.write(*dst, out, px | py | pz, active);
+                let operands = [(x, px), (y, py), (z, pz)];
+                let poison = define(px | py | pz, active.mask, Kernel::Three(kernel), &operands, out);
+                storage.write(*dst, out, poison, active);
             }
             Op::Select { select, srcs, dst } => {
                 let (condition, undefined) = storage.read(&srcs[usize::from(select.condition)], a);
@@ -385,7 +390,12 @@ impl<'a> Wave<'a> {
                 let (yes, py) = storage.read(&srcs[usize::from(select.yes)], b);
                 let (no, pn) = storage.read(&srcs[usize::from(select.no)], c);
                 Select::blend(out, mask, yes, no);
-                storage.write(*dst, out, Select::poison(mask, undefined, py, pn), active);
+                let poison = Select::poison(mask, undefined, py, pn);
+                let mut operands = [(condition, undefined); 3];
+                operands[usize::from(select.yes)] = (yes, py);
+                operands[usize::from(select.no)] = (no, pn);
+                let poison = define(poison, active.mask, Kernel::Select(*select), &operands, out);
+                storage.write(*dst, out, poison, active);
             }
             Op::Apply { apply, src, dst } => {
                 let poison = storage.fetch(src, out);
@@ -486,6 +496,25 @@ impl<'a> Wave<'a> {
             self.storage.write(*write, &self.stage[2 * i], u64::from(low) | u64::from(high) << 32, &self.active);
         }
     }
+}
+
+/// Where an operand is undefined, a result is defined if it does not depend on it. The lanes where it does.
+#[inline]
+fn define(poison: u64, active: u64, kernel: Kernel, operands: &[(&Row, u64)], out: &mut Row) -> u64 {
+    if poison & active == 0 { poison } else { define_lanes(poison, active, kernel, operands, out) }
+}
+
+#[cold]
+fn define_lanes(mut poison: u64, active: u64, kernel: Kernel, operands: &[(&Row, u64)], out: &mut Row) -> u64 {
+    for lane in lanes(poison & active) {
+        let operand = |(row, poison): &(&Row, u64)| (poison >> lane & 1 == 0).then_some(row[lane]);
+        let operands: SmallVec<[Option<u32>; 4]> = operands.iter().map(operand).collect();
+        if let Some(bits) = undefined::defined(kernel, &operands)[0] {
+            out[lane] = bits;
+            poison &= !(1 << lane);
+        }
+    }
+    poison
 }
 
 /// What an operand of this width takes of a word of the constant file.

@@ -29,7 +29,7 @@ pub(crate) struct Slots<'a> {
     shared: Option<u32>,
     predicates: Option<u32>,
     addresses: Option<u32>,
-    undefined: Option<u32>,
+    pub undefined: Option<u32>,
     immediates: FxHashMap<u32, u32>,
     consts: FxHashMap<(u16, ConstWidth), u32>,
 }
@@ -69,6 +69,14 @@ impl<'a> Slots<'a> {
     pub fn consts(&self) -> Vec<(u16, ConstWidth, u32)> {
         let mut list: Vec<_> = self.consts.iter().map(|(&(word, width), &slot)| (word, width, slot)).collect();
         list.sort_unstable_by_key(|&(.., slot)| slot);
+        list
+    }
+
+    /// The first slots of values, in order, and the values' numbers.
+    pub fn values(&self) -> Vec<(u32, u32)> {
+        let mut list: Vec<_> =
+            self.values.iter().filter_map(|(value, slot)| Some(((*slot)?, value.as_u32()))).collect();
+        list.sort_unstable();
         list
     }
 

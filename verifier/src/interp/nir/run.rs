@@ -11,7 +11,8 @@ use crate::interp::{ConstFile, End, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::concrete::Concrete;
 use crate::semantics::env::{CONST_WORDS, Env, Launch, lanes};
 use crate::semantics::memory::Memory;
-use crate::semantics::{ALL_LANES, LANES, Row, Select, float, splat};
+use crate::semantics::{ALL_LANES, Kernel, LANES, Row, Select, float, splat, undefined};
+use smallvec::SmallVec;
 
 /// A wave that runs.
 struct Wave<'a> {
@@ -172,23 +173,31 @@ impl<'a> Wave<'a> {
                 Op::One { kernel, dst, a, keep } => {
                     let poison = self.poison[a as usize];
                     self.compute(dst, keep, poison, |out, rows| (kernel.run)(out, &rows[a as usize]));
+                    self.define(poison, Kernel::One(kernel), &[a], dst, 1);
                 }
                 Op::Two { kernel, dst, a, b, keep } => {
                     let poison = self.poison[a as usize] | self.poison[b as usize];
                     self.compute(dst, keep, poison, |out, rows| {
                         (kernel.run)(out, &rows[a as usize], &rows[b as usize])
                     });
+                    self.define(poison, Kernel::Two(kernel), &[a, b], dst, 1);
                 }
                 Op::Three { kernel, dst, a, b, c, keep } => {
-                    let [a, b, c] = [a, b, c].map(|row| row as usize);
+                    let rows = [a, b, c];
+                    let [a, b, c] = rows.map(|row| row as usize);
                     let poison = self.poison[a] | self.poison[b] | self.poison[c];
                     self.compute(dst, keep, poison, |out, rows| (kernel.run)(out, &rows[a], &rows[b], &rows[c]));
+                    self.define(poison, Kernel::Three(kernel), &rows, dst, 1);
                 }
                 Op::Select { select, dst, a, b, c, keep } => {
+                    let mut rows = [a; 3];
+                    rows[usize::from(select.yes)] = b;
+                    rows[usize::from(select.no)] = c;
                     let [a, b, c] = [a, b, c].map(|row| row as usize);
                     let mask = (select.test.run)(&self.rows[a]);
                     let poison = Select::poison(mask, self.poison[a], self.poison[b], self.poison[c]);
                     self.compute(dst, keep, poison, |out, rows| Select::blend(out, mask, &rows[b], &rows[c]));
+                    self.define(poison, Kernel::Select(select), &rows, dst, 1);
                 }
                 Op::Wide(index) => self.wide(index),
                 Op::AddConst { dst, a, constant } => {
@@ -334,6 +343,34 @@ impl<'a> Wave<'a> {
         } else {
             (wide.kernel.run)(&mut rest[..count], srcs);
             self.poison[dst..dst + count].fill(poison);
+        }
+        self.define(poison, Kernel::Rows(wide.kernel), &wide.srcs, wide.dst, wide.count);
+    }
+
+    /// Where an operand is undefined, a result is defined if it does not depend on it.
+    #[inline]
+    fn define(&mut self, poison: u64, kernel: Kernel, srcs: &[R], dst: R, count: u32) {
+        if poison & self.active != 0 {
+            self.define_lanes(poison & self.active, kernel, srcs, dst, count);
+        }
+    }
+
+    #[cold]
+    fn define_lanes(&mut self, poisoned: u64, kernel: Kernel, srcs: &[R], dst: R, count: u32) {
+        for lane in lanes(poisoned) {
+            let operand = |&row: &R| {
+                let row = row as usize;
+                (self.poison[row] >> lane & 1 == 0).then_some(self.rows[row][lane])
+            };
+            let operands: SmallVec<[Option<u32>; 8]> = srcs.iter().map(operand).collect();
+            let results = undefined::defined(kernel, &operands);
+            for (i, result) in results.into_iter().enumerate().take(count as usize) {
+                if let Some(bits) = result {
+                    let row = dst as usize + i;
+                    self.rows[row][lane] = bits;
+                    self.poison[row] &= !(1 << lane);
+                }
+            }
         }
     }
 

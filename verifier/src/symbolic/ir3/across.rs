@@ -16,15 +16,16 @@ impl Ir3<'_> {
             Op::Interpolate { varying, ij, half, dst } => {
                 let number = self.read(varying, machine);
                 let ij = [0, 1].map(|i| self.read(&ij[i], machine));
-                let poison = machine.poison_of(&[number, ij[0], ij[1]]);
                 let coordinates = Some(ij.map(|value| value.bits));
-                (Value::new(world::varying(machine.terms, number.bits, coordinates, *half), poison), *dst)
+                let word = world::varying(machine.terms, number.bits, coordinates, *half);
+                (Value::defined(machine.terms, word), *dst)
             }
             Op::Flat { varying, component, half, dst } => {
                 let number = self.read(varying, machine);
                 let component = machine.terms.constant(32, (*component).into());
                 let at = machine.terms.add(32, number.bits, component);
-                (Value { bits: world::varying(machine.terms, at, None, *half), ..number }, *dst)
+                let word = world::varying(machine.terms, at, None, *half);
+                (Value::defined(machine.terms, word), *dst)
             }
             Op::MoveMask { predicate, word, dst } => {
                 let bit = match predicate {

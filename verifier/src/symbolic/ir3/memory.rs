@@ -43,14 +43,13 @@ impl Ir3<'_> {
     ) -> Value {
         let index = self.read(index, machine);
         let elements = self.elements(array, offset, index, machine);
-        let mut value = Value::undefined(machine.terms);
+        // Where there is no element.
+        let mut value = machine.unknown();
         for &(here, i) in elements.iter().rev() {
             let stored = self.at(array.loc(i), machine);
             value = machine.choose(here, stored, value);
         }
-        let own = value.any_poison(machine.terms);
-        let poison = machine.terms.or(1, own, index.poison[0]);
-        Value::new(value.bits, poison)
+        value
     }
 
     pub(super) fn scatter<O: Oracle>(
@@ -67,7 +66,8 @@ impl Ir3<'_> {
         for &(here, _) in &elements {
             inside = machine.terms.or(1, inside, here);
         }
-        let defined = machine.terms.not(1, index.poison[0]);
+        let free = index.any_free(machine.terms);
+        let defined = machine.terms.not(1, free);
         let fine = machine.terms.and(1, inside, defined);
         machine.demand(fine, "a write outside of an array");
         for &(here, i) in &elements {
@@ -89,8 +89,11 @@ impl Ir3<'_> {
                 let value = self.read(read, machine);
                 let shift = machine.terms.constant(32, (*shift).into());
                 let mask = machine.terms.constant(32, (*mask).into());
-                let bits = machine.terms.lshr(32, value.bits, shift);
-                Value { bits: machine.terms.and(32, bits, mask), ..value }
+                let mut field = |term: Term| {
+                    let bits = machine.terms.lshr(32, term, shift);
+                    machine.terms.and(32, bits, mask)
+                };
+                Value { bits: field(value.bits), free: field(value.free) }
             }
         }
     }
@@ -100,8 +103,10 @@ impl Ir3<'_> {
         let index = self.number(&resource.index, machine);
         let set = resource.set.as_ref().map(|set| self.number(set, machine));
         let bits = world::resource(machine.terms, set.map(|set| set.bits), index.bits);
-        let poison = set.map_or(index.poison[0], |set| machine.terms.or(1, set.poison[0], index.poison[0]));
-        Value::new(bits, poison)
+        let mut parts: SmallVec<[Value; 2]> = smallvec![index];
+        parts.extend(set);
+        let free = machine.any_free(&parts);
+        Value::free_where(machine.terms, bits, free)
     }
 
     pub(super) fn access<O: Oracle>(
@@ -144,8 +149,8 @@ impl Ir3<'_> {
             }
             None => world::resource(machine.terms, None, zero),
         };
-        let poison = machine.poison_of(&values);
-        let target = Target { space: access.space, binding, place, poison };
+        let free = machine.any_free(&values);
+        let target = Target { space: access.space, binding, place, free };
         let bits = access.ty.bits();
         match access.action {
             MemoryAction::Load => {
@@ -167,7 +172,7 @@ impl Ir3<'_> {
                         bits / 8,
                     );
                     let word = machine.terms.extract(64, address, 2, 32);
-                    let defined = machine.terms.not(1, target.poison);
+                    let defined = machine.terms.not(1, target.free);
                     machine.demand(defined, "a write to an undefined address");
                     world::store_constant(machine, site.part(component), word, value);
                 }
@@ -199,7 +204,8 @@ impl Ir3<'_> {
                         let part = machine.terms.extract(32, word, if component == 0 { 0 } else { 16 }, 16);
                         word = machine.terms.zext(16, 32, part);
                     }
-                    self.result(site.results().part(i), write, Value::new(word, target.poison), machine);
+                    let value = Value::defined(machine.terms, word);
+                    self.result(site.results().part(i), write, value, machine);
                 }
             }
             MemoryAction::Prefetch => {}
@@ -210,11 +216,9 @@ impl Ir3<'_> {
     pub(super) fn texture<O: Oracle>(&self, site: Site, access: &op::Texture, machine: &mut Machine<'_, O>) {
         let texture = self.resource(&access.texture, machine);
         let sampler = self.resource(&access.sampler, machine);
-        let mut values: SmallVec<[Value; 8]> = smallvec![texture, sampler];
         let mut operands: SmallVec<[(Asked, Term); 8]> = SmallVec::new();
         for (asked, source) in &access.operands {
             let value = self.read(source, machine);
-            values.push(value);
             operands.push((*asked, value.bits));
         }
         if let Some((ij, varying)) = &access.prefetch {
@@ -224,9 +228,7 @@ impl Ir3<'_> {
                 let word = world::varying(machine.terms, at, Some(ij.map(|value| value.bits)), false);
                 operands.push((asked, word));
             }
-            values.extend(ij);
         }
-        let mut poison = machine.poison_of(&values);
         let mut question = Question {
             kind: access.kind,
             texture: texture.bits,
@@ -237,7 +239,7 @@ impl Ir3<'_> {
         };
         question.simplify(machine);
         if access.derivatives {
-            poison = question.derive(machine, site, poison);
+            question.derive(machine, site);
         }
         for (i, &(component, write)) in access.results.iter().enumerate() {
             let mut word = world::answer(machine.terms, &question, component, access.ty);
@@ -245,7 +247,8 @@ impl Ir3<'_> {
                 let minus = machine.terms.constant(32, u64::MAX);
                 word = machine.terms.add(32, word, minus);
             }
-            self.result(site.results().part(i), write, Value::new(word, poison), machine);
+            let value = Value::defined(machine.terms, word);
+            self.result(site.results().part(i), write, value, machine);
         }
     }
 }

@@ -9,12 +9,13 @@ use crate::interp::OutputSlot;
 use crate::interp::ir3::op::{self, Condition, ConstWidth, Copies, Edge, Op, Terminator};
 use crate::interp::ir3::storage::{Loc, Modifier, Part, Read, Write};
 use crate::interp::ir3::{Decoded, Input};
+use crate::semantics::Kernel;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::{CONST_WORDS, Launch};
 use crate::semantics::memory::Space;
 use crate::symbolic::graph::{Effects, Graph};
 use crate::symbolic::lanes::{self, Result as Of};
-use crate::symbolic::nir::{condition_of, select};
+use crate::symbolic::nir::condition_of;
 use crate::symbolic::run::Machine;
 use crate::symbolic::world::{self, Constants, Stored};
 use crate::symbolic::{Code, EventKind, Oracle, Site, Slot, Unsupported, Value, slot};
@@ -203,6 +204,10 @@ impl Code for Ir3<'_> {
         Some(Value::defined(terms, word))
     }
 
+    fn undefined(&self) -> Option<Slot> {
+        self.code.undefined
+    }
+
     fn scratch_bytes(&self) -> u32 {
         world::scratch_bytes(self.code.scratch_size)
     }
@@ -318,39 +323,33 @@ impl Ir3<'_> {
 
     fn at<O: Oracle>(&self, loc: Loc, machine: &mut Machine<'_, O>) -> Value {
         let value = self.raw(loc.slot, machine);
-        let (low, poison) = match loc.part {
-            Part::Whole => {
-                let poison = value.any_poison(machine.terms);
-                return Value::new(value.bits, poison);
-            }
-            Part::Low => (0, value.poison[0]),
-            Part::High => (16, value.poison[1]),
-        };
-        let half = machine.terms.extract(32, value.bits, low, 16);
-        Value::new(machine.terms.zext(16, 32, half), poison)
+        match loc.part {
+            Part::Whole => value,
+            Part::Low => value.half(machine.terms, 0),
+            Part::High => value.half(machine.terms, 16),
+        }
     }
 
     /// A source component: a word.
     fn read<O: Oracle>(&self, read: &Read, machine: &mut Machine<'_, O>) -> Value {
         let value = self.at(read.loc, machine);
-        let bits = match read.modifier {
-            Modifier::None => value.bits,
+        match read.modifier {
+            Modifier::None => value,
             Modifier::Invert => {
+                let value = value.low(machine.terms, 1);
                 let bit = machine.terms.extract(32, value.bits, 0, 1);
                 let bit = machine.terms.not(1, bit);
-                machine.terms.zext(1, 32, bit)
+                Value { bits: machine.terms.zext(1, 32, bit), ..value }
             }
-            Modifier::Low => world::low(machine.terms, value.bits, 16),
-            Modifier::Apply(modify) => (modify.meaning)(machine.terms, value.bits),
-        };
-        Value { bits, ..value }
+            Modifier::Low => value.low(machine.terms, 16),
+            Modifier::Apply(modify) => machine.modify(modify, value),
+        }
     }
 
     /// What a slot holds after a write to it or to one of its halves.
     fn written<O: Oracle>(&self, loc: Loc, value: Value, machine: &mut Machine<'_, O>) -> Value {
         if loc.part == Part::Whole || left_out(Guard::HalfWrite) {
-            let poison = value.any_poison(machine.terms);
-            return Value::new(value.bits, poison);
+            return value;
         }
         let old = self.raw(loc.slot, machine);
         old.with_half(machine.terms, loc.part == Part::High, value)
@@ -383,10 +382,22 @@ impl Ir3<'_> {
         }
     }
 
+    /// What a phi becomes. Where that is undefined, it is known by the phi, which stages keep.
+    fn phi_source<O: Oracle>(&self, read: &Read, write: &Write, machine: &mut Machine<'_, O>) -> Value {
+        let values = &self.code.values;
+        let at = values.partition_point(|&(slot, _)| slot <= write.loc.slot);
+        if Some(read.loc.slot) != self.code.undefined || at == 0 {
+            return self.read(read, machine);
+        }
+        let (slot, value) = values[at - 1];
+        machine.unknown_of(&format!("phi {value}.{}", write.loc.slot - slot))
+    }
+
     /// Goes to another block, writing its phis on the way.
     fn leave<O: Oracle>(&self, edge: &Edge, condition: Term, site: Site, machine: &mut Machine<'_, O>) {
         let list = &self.code.copies[edge.copies.start as usize..edge.copies.end as usize];
-        let values: SmallVec<[Value; 8]> = list.iter().map(|(read, _)| self.read(read, machine)).collect();
+        let values: SmallVec<[Value; 8]> =
+            list.iter().map(|(read, write)| self.phi_source(read, write, machine)).collect();
         let mut writes: SmallVec<[(Slot, Value); 2]> = SmallVec::new();
         for (i, (&(_, write), value)) in list.iter().zip(values).enumerate() {
             if write.shared {
@@ -394,8 +405,7 @@ impl Ir3<'_> {
                 continue;
             }
             // Phis are values, which have slots of their own.
-            let poison = value.any_poison(machine.terms);
-            writes.push((write.loc.slot, Value::new(value.bits, poison)));
+            writes.push((write.loc.slot, value));
         }
         machine.leave(edge.to, condition, writes);
     }
@@ -440,31 +450,29 @@ impl Ir3<'_> {
         let site = Site::operation(at);
         match &self.code.ops[at as usize] {
             Op::Alu1 { kernel, src, dst } => {
-                let a = self.read(src, machine);
-                let bits = (kernel.meaning)(machine.terms, a.bits);
-                self.result(site, *dst, Value { bits, ..a }, machine);
+                let operands = [self.read(src, machine)];
+                let value = machine.compute(Kernel::One(kernel), &operands)[0];
+                self.result(site, *dst, value, machine);
             }
             Op::Alu2 { kernel, srcs, dst } => {
-                let [a, b] = [0, 1].map(|i| self.read(&srcs[i], machine));
-                let bits = (kernel.meaning)(machine.terms, a.bits, b.bits);
-                let poison = machine.poison_of(&[a, b]);
-                self.result(site, *dst, Value::new(bits, poison), machine);
+                let operands = [0, 1].map(|i| self.read(&srcs[i], machine));
+                let value = machine.compute(Kernel::Two(kernel), &operands)[0];
+                self.result(site, *dst, value, machine);
             }
             Op::Alu3 { kernel, srcs, dst } => {
-                let [a, b, c] = [0, 1, 2].map(|i| self.read(&srcs[i], machine));
-                let bits = (kernel.meaning)(machine.terms, a.bits, b.bits, c.bits);
-                let poison = machine.poison_of(&[a, b, c]);
-                self.result(site, *dst, Value::new(bits, poison), machine);
+                let operands = [0, 1, 2].map(|i| self.read(&srcs[i], machine));
+                let value = machine.compute(Kernel::Three(kernel), &operands)[0];
+                self.result(site, *dst, value, machine);
             }
             Op::Select { select: choice, srcs, dst } => {
                 let operands = [0, 1, 2].map(|i| self.read(&srcs[i], machine));
-                let value = select(machine, choice, operands);
+                let value = machine.compute(Kernel::Select(*choice), &operands)[0];
                 self.result(site, *dst, value, machine);
             }
             Op::Apply { apply, src, dst } => {
                 let value = self.read(src, machine);
-                let bits = (apply.meaning)(machine.terms, value.bits);
-                self.result(site, *dst, Value { bits, ..value }, machine);
+                let value = machine.modify(apply, value);
+                self.result(site, *dst, value, machine);
             }
             Op::Copy(src, dst) => {
                 let value = self.read(src, machine);
@@ -472,9 +480,9 @@ impl Ir3<'_> {
             }
             Op::Truth(src, dst) => {
                 let value = self.read(src, machine);
-                let bit = world::nonzero(machine.terms, value.bits);
-                let bits = machine.terms.zext(1, 32, bit);
-                self.result(site, *dst, Value { bits, ..value }, machine);
+                let bit = lanes::truth(machine, value);
+                let [bits, free] = [bit.bits, bit.free].map(|bit| machine.terms.zext(1, 32, bit));
+                self.result(site, *dst, Value { bits, free }, machine);
             }
             Op::Copies(copies) => self.copies(site, copies, machine),
             Op::Input(input) => self.input(site, &self.code.inputs[*input as usize], machine),
@@ -489,7 +497,8 @@ impl Ir3<'_> {
                 let element = machine.swept(element);
                 let word = self.constants.read(machine, self.code.launch, element);
                 let bits = width.of(machine.terms, word);
-                self.result(site, Write { loc: Loc::whole(*to), shared: false }, Value { bits, ..index }, machine);
+                let value = Value::defined(machine.terms, bits);
+                self.result(site, Write { loc: Loc::whole(*to), shared: false }, value, machine);
             }
             Op::Kill(predicate, _) => {
                 let holds = self.predicate(predicate, "a lane ends by an undefined condition", machine);
@@ -515,7 +524,7 @@ impl Ir3<'_> {
             }
         };
         let word = if input.half { world::low(machine.terms, word, 16) } else { word };
-        let clash = machine.terms.constant(1, input.clash.into());
-        self.result(site, input.dst, Value::new(word, clash), machine);
+        let value = if input.clash { machine.unknown() } else { Value::defined(machine.terms, word) };
+        self.result(site, input.dst, value, machine);
     }
 }

@@ -132,7 +132,6 @@ guards! {
     Exits "exits" Equivalence "Both programs leave a segment by the same exits under the same conditions.";
     Fixpoint "fixpoint" Equivalence "The relation at the loop headers is kept by every segment.";
     Header "header" Equivalence "The headers say the same: stage, workgroup size, memory, buffers, inputs and outputs.";
-    LoopNests "loop-nests" Equivalence "Loops are nested alike in both programs, in the order of the blocks.";
     ScratchSize "scratch-size" Memory "A lane has as much scratch memory as in the source.";
     EventTorn "event-torn" Events "An event of the target is one of the source's in all segments or in none.";
     EventSegments "event-segments" Events "Lanes come to an event in the same segments in both programs.";
@@ -152,8 +151,6 @@ guards! {
     FreeSign "free-sign" Symbolic "The copies of a free sign bit are not free.";
     AgreementBits "agreement-bits" Equivalence "Values that are to agree have the same bits.";
     WrittenEverywhere "written-everywhere" Lanes "A shared register is uniform after a write only if all segments write the same.";
-    EventAlone "event-alone" Events "Equal operations on several lanes are one event only where lanes come from the entry alone.";
-    EventBefore "event-before" Memory "A store finds the same memory before it in both programs.";
     EventPath "event-path" Events "The same lanes take part in an event in both programs.";
     EventOperands "event-operands" Events "An event has the same operands in both programs.";
     EventAdded "event-added" Events "Every store of the target is one of the source.";
@@ -194,6 +191,21 @@ guards! {
     KilledPath "killed-path" Symbolic "A lane that was killed does nothing more.";
     PredicationEnd "predication-end" Symbolic "Predication ends with the predicate that it began with.";
     HalfWrite "half-write" Symbolic "A write to one half of a register keeps the other one.";
+    LaneWidth "lane-width" Lanes "A value of another lane is as narrow as that of this one only if all lanes run this segment.";
+    BlockEnds "block-ends" Events "The ends of two blocks are two sites, also where one of the blocks is empty.";
+    AssumedBefore "assumed-before" Equivalence "What happens before the source assumes something is the same without it.";
+    Vacuous "vacuous" Equivalence "There is an input on which the source has a meaning.";
+    WaveKind "wave-kind" Lanes "Only what comes from the wave is the same in all of its lanes.";
+    LastingKind "lasting-kind" Lanes "What belongs to a moment or to a cut point is not the same elsewhere.";
+    ConstantStored "constant-stored" Memory "A word of the constant file that the program stores is not that of the driver.";
+    ConstantNames "constant-names" Memory "A computed word of the constant file may be one that the program puts there.";
+    HelperStores "helper-stores" Memory "Helper lanes store nothing that others see.";
+    LoadVersion "load-version" Memory "A load finds what was stored before it.";
+    Binding "binding" Memory "Accesses to different buffers are different.";
+    TextureKind "texture-kind" Memory "A sample is of the same kind, and has the same operands.";
+    InputClash "input-clash" Symbolic "Two inputs in one register are undefined.";
+    SiteCopies "site-copies" Events "What happens in two copies of a block of a rotated loop happens at two sites.";
+    RotatedEntry "rotated-entry" Symbolic "A loop is rotated only to a block by which all lanes come that go on in it.";
 }
 
 impl Guard {

@@ -1,5 +1,6 @@
 //! Engines that compare two snapshots of a program.
 
+pub mod adversarial;
 pub mod assumptions;
 pub mod check;
 pub mod contents;

@@ -15,6 +15,7 @@ pub mod fuzz;
 pub mod judge;
 pub mod kill_matrix;
 mod proofs;
+pub mod prover_mutants;
 mod rules;
 mod smt;
 mod verdict;

@@ -60,7 +60,7 @@ impl Walk<'_> {
         if s.opcode.writes_consts() && !left_out(Guard::ContentsConstants) {
             self.here.forget_constants();
         }
-        if s.opcode == Opcode::Kill {
+        if s.opcode == Opcode::Kill && !left_out(Guard::ContentsEndsWithin) {
             self.may_leave();
         }
         self.results(s, t, true)

@@ -13,6 +13,7 @@ use crate::assumptions;
 use crate::guards::{Guard, left_out};
 use crate::header;
 use cranelift_entity::{EntityRef, SecondaryMap};
+use fixedbitset::FixedBitSet;
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
 use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use ir3_compiler::target::Target;
@@ -115,6 +116,7 @@ impl<'a> Walk<'a> {
     /// Walks until nothing changes. Facts only ever become fewer, so what cannot be shown on the way cannot be shown at the end.
     pub fn run(mut self) -> Result<Proof, Failure> {
         let edges = self.edges()?;
+        self.inputs_are_apart()?;
         let mut starts = Known::new();
         starts[self.target.program.entry()] = Some(Facts::entry(self.source.fixed));
         // Whether a block has to be walked: less is known in front of it than when it was walked last.
@@ -141,6 +143,25 @@ impl<'a> Walk<'a> {
         }
         let Self { operations, operands, assumptions, .. } = self;
         Ok(Proof { operations, operands, blocks: walked, assumptions })
+    }
+
+    /// All inputs of the target are in their registers before the first instruction, so no two of them are in one.
+    fn inputs_are_apart(&self) -> Result<(), Failure> {
+        let program = self.target.program;
+        let mut taken = FixedBitSet::with_capacity(self.target.count as usize);
+        for (_, instr) in program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode == Opcode::Input) {
+            for dst in &program.instrs[instr].dsts {
+                for k in dst.mask.components() {
+                    let pieces = self.piece(self.target.component(&dst.place, dst.class, k, false))?;
+                    let clash = pieces.clone().any(|piece| taken.contains(piece as usize));
+                    if clash && !left_out(Guard::InputClash) {
+                        return Err(self.place("two inputs are in one register"));
+                    }
+                    taken.insert_range(pieces.start as usize..pieces.end as usize);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The wave may go from here, in a block, to wherever lanes wait.

@@ -179,7 +179,9 @@ impl<'a> Engine<'a> {
 
     /// Returns true if a goal is shown to hold where the first `assumed` assumptions do.
     pub(super) fn holds(&mut self, terms: &mut Terms, assumed: usize, goal: Term) -> bool {
-        let assumptions = &self.assumptions[..assumed.min(self.assumptions.len())];
+        let all = self.assumptions.len();
+        let assumed = if assumed < all && left_out(Guard::AssumedBefore) { all } else { assumed.min(all) };
+        let assumptions = &self.assumptions[..assumed];
         self.sweeper.holds(terms, assumptions, goal)
     }
 }
@@ -348,7 +350,7 @@ impl Oracle for Engine<'_> {
         let never = terms.as_constant(event.path) == Some(0);
         if self.side == Side::Source {
             // Where a lane comes to a block on one way only, nobody comes there on another with other operands.
-            if (event.setting.alone || left_out(Guard::EventAlone))
+            if (event.setting.alone || left_out(Guard::EventPartner))
                 && let Some(results) = self.events.same(&event)
             {
                 return results;
@@ -407,7 +409,7 @@ impl Oracle for Engine<'_> {
                 };
                 same_before = terms.and(1, same_before, same);
             }
-            let differs = if !self.holds(terms, assumed, same_before) && !left_out(Guard::EventBefore) {
+            let differs = if !self.holds(terms, assumed, same_before) && !left_out(Guard::EventOrder) {
                 Some("what is in memory before".to_owned())
             } else if !self.holds(terms, assumed, same_path) && !left_out(Guard::EventPath) {
                 Some(format!("its path {} for {}", terms.brief(event.path), terms.brief(source.path)))

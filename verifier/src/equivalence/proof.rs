@@ -80,7 +80,7 @@ pub(super) fn prove<S: Code, T: Code>(
     let around = |graph: &Graph| -> Vec<Vec<u32>> {
         graph.loops.iter().map(|l| graph.loops_around(l.header).collect()).collect()
     };
-    if around(source.graph()) != around(target.graph()) && !left_out(Guard::LoopNests) {
+    if around(source.graph()) != around(target.graph()) && !left_out(Guard::EventLoops) {
         return Err(Failure::not_shown(
             "loops stand in others, in the order of the blocks, in one of the programs only",
         ));
@@ -120,7 +120,7 @@ pub(super) fn prove<S: Code, T: Code>(
         if let Some(why) = engine.lost {
             return Err(Failure::not_shown(why));
         }
-        if engine.vacuous {
+        if engine.vacuous && !left_out(Guard::Vacuous) {
             return Err(Failure::Vacuous);
         }
         if changed && !left_out(Guard::Fixpoint) {
@@ -147,6 +147,7 @@ pub(super) fn prove<S: Code, T: Code>(
             let possible = engine.paths.condition(&mut terms);
             match engine.sweeper.is_possible(&mut terms, possible) {
                 Some(true) => {}
+                Some(false) if left_out(Guard::Vacuous) => {}
                 Some(false) => return Err(Failure::Vacuous),
                 None => engine.meaning_unknown = true,
             }
@@ -348,7 +349,7 @@ fn compare_ways(segment: &Segment, terms: &mut Terms, engine: &mut Engine<'_>) {
     for (a, b) in segment.source.transitions.iter().zip(&segment.target.transitions) {
         let path = engine.sweeper.sweep(terms, b.path);
         let goal = terms.eq(1, a.path, path);
-        let goal = if left_out(Guard::Exits) { terms.constant(1, 1) } else { goal };
+        let goal = unless_left_out(terms, Guard::Exits, goal);
         let what = format!("the way from {:?} to {:?}", segment.cut, a.goal);
         engine.obligations.push(Obligation::at_end(what, goal));
     }
@@ -402,7 +403,7 @@ fn at_end<S: Code, T: Code>(
     };
     let (a, b) = value(slot::DEMOTED, terms, engine);
     let goal = agreement(terms, path, a, b);
-    let goal = if left_out(Guard::Demoted) { terms.constant(1, 1) } else { goal };
+    let goal = unless_left_out(terms, Guard::Demoted, goal);
     engine.obligations.push(Obligation::at_end("which lanes are demoted".to_owned(), goal));
     for version in slot::versions() {
         let (a, b) = value(version, terms, engine);
@@ -411,7 +412,7 @@ fn at_end<S: Code, T: Code>(
             continue;
         }
         let goal = terms.eq(32, a.bits, b.bits);
-        let goal = if left_out(Guard::Stores) { terms.constant(1, 1) } else { goal };
+        let goal = unless_left_out(terms, Guard::Stores, goal);
         engine.obligations.push(Obligation::at_end(format!("memory {version} at the end"), goal));
     }
     // Nobody looks at what helper lanes and demoted ones write.
@@ -422,9 +423,14 @@ fn at_end<S: Code, T: Code>(
     for OutputSlot { base, component, .. } in source.outputs() {
         let (a, b) = value(slot::output(base, component), terms, engine);
         let goal = agreement(terms, path, a, b);
-        let goal = if left_out(Guard::Outputs) { terms.constant(1, 1) } else { goal };
+        let goal = unless_left_out(terms, Guard::Outputs, goal);
         engine.obligations.push(Obligation::at_end(format!("output {base}.{component}"), goal));
     }
+}
+
+/// A goal that a guard asks for.
+fn unless_left_out(terms: &mut Terms, guard: Guard, goal: Term) -> Term {
+    if terms.as_constant(goal) != Some(1) && left_out(guard) { terms.constant(1, 1) } else { goal }
 }
 
 /// Shows what must hold at the end of a segment.

@@ -203,8 +203,9 @@ impl Graph {
             ways.all(|&(_, to)| to == front)
         };
         let no_other = |front: u32| self.loops.iter().all(|l| l.header <= header || l.header > front);
-        let front =
-            (header + 1..=last).find(|&front| leads_out(front) && is_way_in(front)).filter(|&front| no_other(front))?;
+        let front = (header + 1..=last)
+            .find(|&front| leads_out(front) && (is_way_in(front) || left_out(Guard::RotatedEntry)))
+            .filter(|&front| no_other(front))?;
         let more = front - header;
         let behind = |at: u32| if at > last { at + more } else { at };
         // The blocks between the header and the front again, where they stand at the end.

@@ -64,7 +64,9 @@ pub fn moved<O: Oracle>(
 ) -> Value {
     let node = machine.terms.node(value.bits);
     let (inner, bits) = match node.op {
-        Op::Zext if !machine.is_met() => (node.args[0], machine.terms.width(node.args[0])),
+        Op::Zext if !machine.is_met() || left_out(Guard::LaneWidth) => {
+            (node.args[0], machine.terms.width(node.args[0]))
+        }
         _ => (value.bits, 32),
     };
     let free = machine.terms.extract(32, value.free, 0, bits);

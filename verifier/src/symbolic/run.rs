@@ -396,9 +396,10 @@ impl<O: Oracle> Machine<'_, O> {
     pub fn event(&mut self, event: Event) -> SmallVec<[Term; 4]> {
         let makes = self.oracle.makes(event.kind);
         // Each place where a block stands is one of its own.
-        let site = event.site.in_copy(self.graph.standing[self.block as usize].copy);
+        let copy = self.graph.standing[self.block as usize].copy;
+        let site = event.site.in_copy(if copy > 0 && left_out(Guard::SiteCopies) { 0 } else { copy });
         // Results are variables named after the site: those of two events would be taken for equal.
-        if !self.sites.insert(site) {
+        if !self.sites.insert(site) && !left_out(Guard::BlockEnds) {
             self.oracle.lost("two events at one site");
         }
         let before = makes.iter().map(|&version| self.version(version).bits).collect();

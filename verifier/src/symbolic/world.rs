@@ -6,6 +6,7 @@
 use super::own::{self, Own};
 use super::run::Machine;
 use super::{Event, EventKind, Oracle, Setting, Site, Slot, Value, lanes, slot};
+use crate::guards::{Guard, left_out};
 #[cfg(doc)]
 use crate::semantics::Binding;
 use crate::semantics::LANES;
@@ -37,13 +38,13 @@ pub struct Facts {
 impl Facts {
     /// Whether all lanes have the same: functions of what is the same are the same.
     pub fn uniform(&self, terms: &Terms, term: Term) -> bool {
-        all_variables(&self.uniform, terms, term, |kind| kind.extent == Extent::Wave)
+        all_variables(&self.uniform, terms, term, |kind| kind.extent == Extent::Wave || left_out(Guard::WaveKind))
     }
 
     /// Whether a lane's term means the same wherever the lane is: it is made of what comes from outside, and of what happened to
     /// the lane before it came to a loop.
     pub fn lasting(&self, terms: &Terms, term: Term) -> bool {
-        all_variables(&self.lasting, terms, term, |kind| kind.lifetime == Lifetime::Run)
+        all_variables(&self.lasting, terms, term, |kind| kind.lifetime == Lifetime::Run || left_out(Guard::LastingKind))
     }
 }
 
@@ -202,8 +203,8 @@ impl Constants {
     fn may_store(&self, word: u32) -> bool {
         match &self.stored {
             Stored::Nothing => false,
-            Stored::Words(words) => words.contains(&word),
-            Stored::Anything => true,
+            Stored::Words(words) => words.contains(&word) && !left_out(Guard::ConstantStored),
+            Stored::Anything => !left_out(Guard::ConstantStored),
         }
     }
 
@@ -240,7 +241,7 @@ impl Constants {
         let plain = plain.is_some_and(|word| !self.params.contains_key(&word) && !self.numbers.contains_key(&word));
         let params = if self.params.is_empty() { &self.driver } else { &self.params };
         let own = !params.is_empty() || !self.numbers.is_empty();
-        if own && !plain {
+        if own && !plain && !left_out(Guard::ConstantNames) {
             let mut own: Vec<String> = params.iter().map(|(word, value)| format!("{word}:{value:?}")).collect();
             own.extend(self.numbers.iter().map(|(word, value)| format!("{word}={value:#x}")));
             own.sort_unstable();
@@ -346,7 +347,8 @@ pub fn linear_address(
 impl Target {
     /// The operands of an access to an element, or to a word of one of 64 bits: identity, then address or coordinates.
     fn element(&self, terms: &mut Terms, number: u32, bits: u8) -> SmallVec<[Term; 6]> {
-        let mut args: SmallVec<[Term; 6]> = smallvec![self.binding];
+        let binding = if left_out(Guard::Binding) { terms.constant(32, 0) } else { self.binding };
+        let mut args: SmallVec<[Term; 6]> = smallvec![binding];
         let (component, high) = if bits == 64 { (number / 2, number % 2) } else { (number, 0) };
         match &self.place {
             &Place::Linear { base, index, scale, offset } => {
@@ -401,7 +403,7 @@ pub fn load<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, target: &Target
     }
     let version = machine.oracle.version_of(space);
     let version = machine.version(version).bits;
-    args.insert(0, version);
+    args.insert(0, if left_out(Guard::LoadVersion) { target.binding } else { version });
     let name = format!("{} {width} of {}", space.name(), args.len());
     let word = apply(machine.terms, 32, &name, &args);
     // What was stored there, free or not, is what the other program stored.
@@ -471,7 +473,7 @@ pub fn store<O: Oracle>(
 /// Where an access counts: helper lanes only have memory of their own.
 fn visible<O: Oracle>(machine: &mut Machine<'_, O>, space: Space, helper: Term) -> Term {
     let path = machine.path();
-    if space == Space::Scratch {
+    if space == Space::Scratch || left_out(Guard::HelperStores) {
         return path;
     }
     let counts = machine.terms.not(1, helper);
@@ -614,7 +616,7 @@ pub fn answer(terms: &mut Terms, question: &Question, component: u32, ty: Type) 
     let mut present = 0u32;
     for (i, operand) in operands.iter().enumerate() {
         if let Some(term) = operand {
-            present |= 1 << i;
+            present |= u32::from(!left_out(Guard::TextureKind)) << i;
             args.push(*term);
         }
     }
@@ -625,7 +627,7 @@ pub fn answer(terms: &mut Terms, question: &Question, component: u32, ty: Type) 
         TextureKind::Info | TextureKind::LodQuery => (component, false),
         _ => (component, ty.is_float()),
     };
-    let number = kind.number();
+    let number = if left_out(Guard::TextureKind) { 0 } else { kind.number() };
     let is_level = matches!(kind, TextureKind::LodQuery);
     let is_count = matches!(kind, TextureKind::Size | TextureKind::BufferSize | TextureKind::Info);
     // Another type of integers is another question.

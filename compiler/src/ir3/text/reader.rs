@@ -306,11 +306,10 @@ impl Reader {
 
     fn array(&mut self, raw: &RawArray, class: RegClass) -> Array {
         let program = &mut self.program;
-        let array = *self
+        *self
             .arrays
             .entry(raw.id)
-            .or_insert_with(|| program.arrays.push(ArrayData { id: raw.id, class, length: raw.size, base: None }));
-        array
+            .or_insert_with(|| program.arrays.push(ArrayData { id: raw.id, class, length: raw.size, base: None }))
     }
 
     /// An array is said with its length and class wherever it is accessed.

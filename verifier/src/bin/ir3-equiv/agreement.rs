@@ -3,12 +3,15 @@
 use crate::judging::{self, Judging, Table};
 use crate::{Exit, Failure, Format, interrupt_flag, output};
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use ir3_compiler::pipeline::Options;
+use ir3_verifier::adversarial::{self, FAMILIES, Family};
 use ir3_verifier::check::Verdict;
 use ir3_verifier::check::boundaries::{Boundary, Series, boundaries};
 use ir3_verifier::check::judge::{Answers, Case, Engine, contradiction};
 use ir3_verifier::waves::{self, Pair};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// CPU time for one proof: there are many programs, and what takes longer is left open.
@@ -32,14 +35,22 @@ pub struct Agreement {
     /// Instead of compiled programs, small ones in which lanes part and meet, each beside the same with a change in it that may matter or not.
     #[arg(long)]
     waves: bool,
-    /// Print the first one of these, and what is said of it.
-    #[arg(long, requires = "waves")]
+    /// Instead of compiled programs, adversarial pairs of a family, or of all families in turn.
+    #[arg(long, value_name = "FAMILY", conflicts_with = "waves", value_parser = family_names())]
+    family: Option<String>,
+    /// Print the first pair of these, and what is said of it.
+    #[arg(long)]
     show: bool,
     /// Print what is not proved.
     #[arg(long)]
     list: bool,
     #[command(flatten)]
     judging: Judging,
+}
+
+fn family_names() -> PossibleValuesParser {
+    let families = FAMILIES.iter().map(|family| PossibleValue::new(family.name).help(family.about));
+    PossibleValuesParser::new(families.chain([PossibleValue::new("all").help("all of them, in turn")]))
 }
 
 /// The end, as JSON.
@@ -76,24 +87,69 @@ impl<'a> From<&'a Pair> for Named<'a> {
     }
 }
 
+impl<'a> From<&'a adversarial::Pair> for Named<'a> {
+    fn from(pair: &'a adversarial::Pair) -> Self {
+        let adversarial::Pair { family, change, number, .. } = pair;
+        Self { number: *number, row: family, what: format!("{family} {number}: {change}") }
+    }
+}
+
+/// A pair of which a run shows, or may show, that its programs differ.
+trait Compared: Case {
+    /// Returns true if they differ whatever a run shows.
+    fn differs(&self) -> bool {
+        false
+    }
+}
+
+impl Compared for Boundary {}
+
+impl Compared for Pair {}
+
+impl Compared for adversarial::Pair {
+    fn differs(&self) -> bool {
+        self.differs
+    }
+}
+
 impl Agreement {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let machine = self.judging.gpu.target;
+        if let Some(name) = &self.family {
+            let families: Vec<&Family> =
+                FAMILIES.iter().filter(|family| name == "all" || family.name == name).collect();
+            let numbers = self.from..self.last();
+            let pairs = adversarial::pairs(families, self.judging.seed, numbers, self.runs, &machine);
+            return if self.show { self.show(pairs) } else { self.ask(pairs, self.programs, format) };
+        }
         if self.waves {
-            let mut pairs = waves::pairs(self.judging.seed, self.from..self.last(), self.runs, &machine);
-            if self.show {
-                let pair = pairs.next().ok_or("this program has no change that is valid")?;
-                let panel = self.judging.panel(self.judging.engines(), TIMEOUT);
-                let heading = Named::from(&pair).what;
-                judging::show(&heading, &pair.question(&machine, &pair.envs()), &panel);
-                return Ok(Exit::Passed);
-            }
-            return self.ask(pairs, self.programs, format);
+            let pairs = waves::pairs(self.judging.seed, self.from..self.last(), self.runs, &machine);
+            return if self.show { self.show(pairs) } else { self.ask(pairs, self.programs, format) };
         }
         let series = Series { seed: self.judging.seed, first: self.from, programs: self.programs, size: self.size };
         let cases = boundaries(series, self.runs, &machine, Options::default());
+        if self.show {
+            return self.show(cases);
+        }
         self.ask(cases, self.programs.saturating_mul(12), format)
+    }
+
+    /// Prints the first case.
+    fn show<C: Case>(&self, mut cases: impl Iterator<Item = C>) -> Result<Exit, Failure>
+    where
+        for<'a> Named<'a>: From<&'a C>,
+    {
+        let case = cases.next().ok_or("this program has no change that is valid")?;
+        let panel = self.judging.panel(self.judging.engines(), TIMEOUT);
+        let heading = Named::from(&case).what;
+        judging::show(&heading, &case.question(&self.judging.gpu.target, &case.envs()), &panel);
+        Ok(Exit::Passed)
+    }
+
+    /// Returns true if the cases are pairs that were made to be attacked.
+    fn has_pairs(&self) -> bool {
+        self.waves || self.family.is_some()
     }
 
     /// The number behind that of the last program.
@@ -101,7 +157,7 @@ impl Agreement {
         self.from.saturating_add(self.programs)
     }
 
-    fn ask<C: Case>(
+    fn ask<C: Compared>(
         &self,
         mut cases: impl Iterator<Item = C> + Send,
         count: u64,
@@ -116,9 +172,10 @@ impl Agreement {
         engines.push(Engine::Interpreter);
         let mut panel = self.judging.panel(engines.clone(), TIMEOUT);
         // It runs all of them; another attack would only take time.
-        panel.smt.limits.inputs &= !self.waves;
+        panel.smt.limits.inputs &= !self.has_pairs();
         let mut table = Table::default();
         let (mut proved, mut attacked, mut disagreements, mut open) = (0u64, 0u64, Vec::new(), Vec::new());
+        let mut wrong: BTreeMap<String, u64> = BTreeMap::new();
         let mut each = |_: u64, case: &C, answers: &Answers| {
             let Named { number, row, what } = case.into();
             table.count(row, answers);
@@ -129,9 +186,14 @@ impl Agreement {
             let is_proved = answers.iter().any(proves);
             proved += u64::from(is_proved);
             attacked += u64::from(is_proved && answers.iter().any(runs));
-            if let Some((provers, why)) = contradiction(answers) {
+            let by_construction = || {
+                let who: Vec<Engine> = answers.iter().filter(|answer| proves(answer)).map(|answer| answer.0).collect();
+                (case.differs() && is_proved).then(|| (who, "the programs differ by construction".to_owned()))
+            };
+            if let Some((provers, why)) = contradiction(answers).or_else(by_construction) {
                 let who: Vec<&str> = provers.into_iter().map(Engine::name).collect();
                 disagreements.push((number, format!("{} proved {what}: {why}", who.join(" and "))));
+                *wrong.entry(row.to_owned()).or_default() += 1;
             }
             for (engine, verdict, time) in answers.iter().filter(|(engine, ..)| self.list && engine.proves()) {
                 if let Verdict::Unknown(why) = verdict {
@@ -143,7 +205,12 @@ impl Agreement {
             }
         };
         self.judging.ask(cases.by_ref(), count, &panel, &interrupted, &mut each)?;
-        table.print(format, if self.waves { "change" } else { "stage" }, &engines);
+        let first = match (&self.family, self.waves) {
+            (Some(_), _) => "family",
+            (None, true) => "change",
+            (None, false) => "stage",
+        };
+        table.print(format, first, &engines);
         table.print_details(format, &engines);
         // Where another run may go on: at the first program of which there is more to ask.
         let next = cases.next().map_or(self.last(), |case| Named::from(&case).number);
@@ -162,12 +229,15 @@ impl Agreement {
                 "\n{} {} of {} programs; {proved} proved, {} open; {attacked} of the proved ones run in {} environments \
                  with a meaning, {} refuted all the same",
                 table.cases(),
-                if self.waves { "changes" } else { "boundaries" },
+                if self.has_pairs() { "changes" } else { "boundaries" },
                 next - self.from,
                 table.cases() - proved,
                 self.runs,
                 disagreements.len()
             )),
+        }
+        for (row, count) in wrong.iter().filter(|_| format == Format::Human) {
+            output::line(&format!("{row}: {count} wrong proofs"));
         }
         if next < self.last() {
             eprintln!("ir3-equiv: interrupted; `--from {next}` goes on");

@@ -10,6 +10,7 @@ mod kill_matrix;
 mod output;
 mod pairs;
 mod planted_bugs;
+mod prover_mutants;
 mod proving;
 mod reduce;
 mod rules;
@@ -76,6 +77,8 @@ enum Command {
     Pairs(pairs::Pairs),
     /// Has the interpreter attack what was proved, over random programs.
     Agreement(agreement::Agreement),
+    /// Leaves out side conditions of the provers, one at a time, and prints which campaign notices (with `--features prover-mutants`).
+    ProverMutants(prover_mutants::ProverMutants),
 }
 
 /// The GPU, for every subcommand that compiles.
@@ -211,6 +214,7 @@ fn main() -> ExitCode {
         Command::KillMatrix(command) => command.run(cli.format),
         Command::Pairs(command) => command.run(cli.format),
         Command::Agreement(command) => command.run(cli.format),
+        Command::ProverMutants(command) => command.run(cli.format),
     };
     match result {
         Ok(exit) => exit.into(),

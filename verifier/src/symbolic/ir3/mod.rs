@@ -274,7 +274,7 @@ impl Code for Ir3<'_> {
     }
 
     fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
-        let site = Site::end(block);
+        let site = Site::end(if left_out(Guard::BlockEnds) { self.code.blocks[block as usize].end } else { block });
         let block = &self.code.blocks[block as usize];
         for at in block.start..block.end {
             self.op(at, machine)?;
@@ -524,7 +524,11 @@ impl Ir3<'_> {
             }
         };
         let word = if input.half { world::low(machine.terms, word, 16) } else { word };
-        let value = if input.clash { machine.unknown() } else { Value::defined(machine.terms, word) };
+        let value = if input.clash && !left_out(Guard::InputClash) {
+            machine.unknown()
+        } else {
+            Value::defined(machine.terms, word)
+        };
         self.result(site, input.dst, value, machine);
     }
 }

@@ -156,7 +156,7 @@ fn products_of_64_bits() {
     }
     let product = terms.mul(64, a, b);
     let wanted = terms.extract(64, product, 32, 32);
-    assert_eq!(becomes(&mut terms, sum, wanted), ["mul64-high"]);
+    assert_eq!(becomes(&mut terms, sum, wanted), ["lemma:mul64-high"]);
     let low = products::low(&mut terms, &words[0][0], &words[1][0]);
     let wanted = terms.extract(64, product, 0, 32);
     assert_eq!(becomes(&mut terms, low, wanted), ["lemma:mul32"]);
@@ -185,7 +185,7 @@ fn products_of_high_words() {
             assert_eq!(apply(&mut terms, left), Some((right, "lemma:mul32")));
         }
         let (left, right) = (products::high(&mut terms, &high, &d).0, terms.umul_high(32, high, d));
-        assert_eq!(becomes(&mut terms, left, right), ["umul-high32"]);
+        assert_eq!(becomes(&mut terms, left, right), ["lemma:umul-high32"]);
     }
 }
 

@@ -367,7 +367,11 @@ impl Oracle for Engine<'_> {
                 source.path != event.path || source.args.iter().zip(&event.args).any(|(a, b)| a.bits != b.bits);
             (differs, self.events.is_taken(at))
         });
-        candidates.truncate(8);
+        // A shared register is seldom written the same by what does not look the same, and it need not be.
+        candidates.truncate(if event.kind == EventKind::OneLane { 2 } else { 8 });
+        // Where it is not the same as a candidate, it may be the same as another, or as none: no reason to look for inputs.
+        let unseen = matches!(event.kind, EventKind::Lanes | EventKind::OneLane);
+        let seeker = if unseen { self.sweeper.seeker.take() } else { None };
         let mut why = None;
         for at in candidates {
             let &Happened { event: ref source, assumed, .. } = self.events.get(at);
@@ -399,6 +403,7 @@ impl Oracle for Engine<'_> {
                 })
             };
             let Some(differs) = differs else {
+                self.sweeper.seeker = self.sweeper.seeker.take().or(seeker);
                 let mut results = self.events.get(at).results.clone();
                 if is_fence {
                     // Of what only the target orders there is no new version.
@@ -417,6 +422,7 @@ impl Oracle for Engine<'_> {
             };
             why.get_or_insert(differs);
         }
+        self.sweeper.seeker = self.sweeper.seeker.take().or(seeker);
         if is_fence {
             // One more than the source has: if it was to be another one, that will be missing.
             return event.setting.before.iter().copied().collect();

@@ -124,9 +124,16 @@ impl Header {
         if ways.is_empty() {
             return false;
         }
-        // Lanes that come on different ways are here together only where the ways are of one kind.
-        let one_way = |back| ways.iter().filter(|way| way.back == back).count() <= 1;
-        let together = one_way(false) && one_way(true);
+        // All lanes in a loop are in the same iteration: they enter it together, since the wave runs what stands in front of it first, and go
+        // back together. Those that do so on different ways have come from different cut points, and what is uniform for those of one way
+        // need not be so for all; but where it is the same lasting term on all of the ways, it is.
+        let together = |on_ways: &[Term]| {
+            [false, true].into_iter().all(|back| {
+                let mut of_kind = ways.iter().zip(on_ways).filter(|(way, _)| way.back == back).map(|(_, &term)| term);
+                let first = of_kind.next();
+                of_kind.all(|term| Some(term) == first && facts.lasting(terms, term))
+            })
+        };
         type Key = (Option<u32>, SmallVec<[Term; 3]>);
         let mut numbers: FxHashMap<Key, u32> = FxHashMap::default();
         let mut classes = Vec::new();
@@ -158,7 +165,7 @@ impl Header {
                         slot != slot::memory(Space::Scratch)
                     } else {
                         !matches!(old, Some(Holds::Variable { uniform: false, .. }))
-                            && (together || left_out(Guard::RelationTogether))
+                            && (together(&key.1) || left_out(Guard::RelationTogether))
                             && key.1.iter().zip(ways).all(|(&term, way)| {
                                 (facts.uniform(terms, term) || left_out(Guard::RelationUniform))
                                     && (!way.mixed || facts.lasting(terms, term) || left_out(Guard::RelationMixed))

@@ -15,7 +15,7 @@ use crate::guards::{Guard, left_out};
 use crate::lemmas;
 use crate::semantics::domain::Domain;
 use crate::solver::{Answer, Budget, Query, Reason, Solver};
-use crate::terms::{Op, SAMPLES, Sample, Samples, Term, Terms};
+use crate::terms::{Op, SAMPLES, Sample, Samples, Steered, Term, Terms};
 use cpu_time::ThreadTime;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -93,6 +93,8 @@ pub struct Sweeper<'a> {
     /// Terms of the source in this segment, and these by their samples.
     known: FxHashSet<Term>,
     alike: FxHashMap<(u32, Sample), Candidates>,
+    /// Those of more than one bit by their steered samples, too.
+    steered: FxHashMap<(u32, Sample, Steered), Candidates>,
     /// What a term of the target was replaced by, in this segment.
     swept: FxHashMap<Term, Term>,
     /// Nobody is to be asked: what locations there are is to be found out, no more.
@@ -129,6 +131,7 @@ impl<'a> Sweeper<'a> {
             asked: FxHashMap::default(),
             known: FxHashSet::default(),
             alike: FxHashMap::default(),
+            steered: FxHashMap::default(),
             swept: FxHashMap::default(),
             scouting: false,
             products: false,
@@ -149,6 +152,7 @@ impl<'a> Sweeper<'a> {
     pub fn begin(&mut self) {
         self.known.clear();
         self.alike.clear();
+        self.steered.clear();
         self.swept.clear();
     }
 
@@ -163,10 +167,17 @@ impl<'a> Sweeper<'a> {
                 continue;
             }
             if terms.node(term).op != Op::Opaque {
-                let key = (terms.width(term), *self.samples.of(terms, term));
-                let list = self.alike.entry(key).or_default();
+                let (width, samples) = (terms.width(term), *self.samples.of(terms, term));
+                let list = self.alike.entry((width, samples)).or_default();
                 if list.len() < CANDIDATES {
                     list.push(term);
+                }
+                if width > 1 {
+                    let steered = *self.samples.steered(terms, term);
+                    let list = self.steered.entry((width, samples, steered)).or_default();
+                    if list.len() < CANDIDATES {
+                        list.push(term);
+                    }
                 }
             }
             work.extend(terms.node(term).args.iter().copied());
@@ -230,9 +241,17 @@ impl<'a> Sweeper<'a> {
     }
 
     fn look_for(&mut self, terms: &mut Terms, term: Term) -> Term {
-        let key = (terms.width(term), *self.samples.of(terms, term));
-        let mut candidates = self.alike.get(&key).cloned().unwrap_or_default();
+        let (width, samples) = (terms.width(term), *self.samples.of(terms, term));
+        let mut candidates = self.alike.get(&(width, samples)).cloned().unwrap_or_default();
+        let mut likely = Candidates::new();
+        if width > 1 {
+            let steered = *self.samples.steered(terms, term);
+            likely = self.steered.get(&(width, samples, steered)).cloned().unwrap_or_default();
+            candidates.retain(|candidate| !likely.contains(candidate));
+            candidates.insert_many(0, likely.iter().copied());
+        }
         candidates.retain(|&mut candidate| terms.as_constant(candidate).is_none());
+        likely.retain(|&mut candidate| terms.as_constant(candidate).is_none());
         // What times out in every solver has been shown by other means.
         for other in candidates.iter().copied().map(Some).chain([None]) {
             if let Some((product, lemma)) = self.product(terms, term, other)
@@ -250,12 +269,33 @@ impl<'a> Sweeper<'a> {
             Some(_) if terms.width(innermost(terms, term)) == 1 => Effort::Least,
             Some(_) => Effort::Low,
         };
-        if let Some(constant) = constant
-            && let Some(found) = self.equal_to_one(terms, term, smallvec![constant], effort)
-        {
+        if width == 1 {
+            if let Some(constant) = constant
+                && let Some(found) = self.equal_to_one(terms, term, smallvec![constant], effort)
+            {
+                return found;
+            }
+            return self.equal_to_one(terms, term, candidates, effort).unwrap_or(term);
+        }
+        // What agrees only as long as no rare comparison holds differs where one does, as a rule.
+        let (less, few) = match effort {
+            Effort::High => (Effort::Low, 4),
+            _ => (Effort::Least, 2),
+        };
+        if let Some(found) = self.equal_to_one(terms, term, likely.clone(), effort) {
             return found;
         }
-        self.equal_to_one(terms, term, candidates, effort).unwrap_or(term)
+        if let Some(constant) = constant {
+            let seldom = self.samples.steered(terms, term).iter().any(|&value| value != samples[0]);
+            let effort = if seldom { less } else { effort };
+            if let Some(found) = self.equal_to_one(terms, term, smallvec![constant], effort) {
+                return found;
+            }
+        }
+        candidates.retain(|candidate| !likely.contains(candidate));
+        candidates.sort_by_key(|&other| std::cmp::Reverse(likeness(terms, term, other)));
+        candidates.truncate(few);
+        self.equal_to_one(terms, term, candidates, less).unwrap_or(term)
     }
 
     /// A term of the source, or the number that it is.

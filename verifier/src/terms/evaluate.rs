@@ -2,6 +2,10 @@
 //!
 //! A sample is one choice of a value for every variable and of a meaning for every uninterpreted function, by a hash of its
 //! name. Terms that differ in a sample differ; terms that agree in all samples may be equal.
+//!
+//! A comparison that seldom holds has one value in all samples, and what is chosen by it is never seen. In a *steered* sample such a comparison
+//! is anything, by a hash of its node. Terms that differ there may be equal, but those that are made of the same comparisons and agree
+//! there are much more likely to be.
 
 use super::{Name, Op, Term, Terms, build};
 use crate::semantics::concrete::{Concrete, mask, signed};
@@ -16,6 +20,12 @@ pub const SAMPLES: usize = 32;
 
 /// The values of a term.
 pub type Sample = [u64; SAMPLES];
+
+/// How many steered samples a term is evaluated on.
+pub const STEERED: usize = 8;
+
+/// The values of a term in steered samples.
+pub type Steered = [u64; STEERED];
 
 /// An operation on numbers. Shift counts may be anything.
 pub(super) fn operation(op: Op, width: u32, widths: &[u32], a: &[u64]) -> u64 {
@@ -75,6 +85,7 @@ pub(super) fn operation(op: Op, width: u32, widths: &[u32], a: &[u64]) -> u64 {
 #[derive(Default)]
 pub struct Samples {
     values: Vec<Sample>,
+    steered: Vec<Steered>,
     widths: SecondaryMap<Term, u8>,
 }
 
@@ -84,22 +95,38 @@ impl Samples {
         // Arguments have lower numbers, so everything up to the term can be evaluated in order.
         while self.values.len() <= term.index() {
             let next = Term::new(self.values.len());
-            let value = self.evaluate(terms, next);
+            let value: Sample = self.evaluate(terms, next, &self.values, 0);
+            let node = terms.node(next);
+            let compares = matches!(node.op, Op::Eq | Op::Ult | Op::Slt | Op::Float(_)) && node.width == 1;
+            let steered = if compares && value == [value[0]; SAMPLES] {
+                std::array::from_fn(|i| hash(&[next.index() as u64, i as u64]) & 1)
+            } else {
+                self.evaluate(terms, next, &self.steered, SAMPLES)
+            };
             self.widths[next] = terms.width(next) as u8;
             self.values.push(value);
+            self.steered.push(steered);
         }
         &self.values[term.index()]
     }
 
-    fn evaluate(&self, terms: &Terms, term: Term) -> Sample {
+    /// The values of a term in steered samples.
+    pub fn steered(&mut self, terms: &Terms, term: Term) -> &Steered {
+        self.of(terms, term);
+        &self.steered[term.index()]
+    }
+
+    /// The values of a term, by those of its arguments; `first` is the number of the first sample.
+    fn evaluate<const N: usize>(&self, terms: &Terms, term: Term, values: &[[u64; N]], first: usize) -> [u64; N] {
         let node = terms.node(term);
         let width = u32::from(node.width);
         let widths: SmallVec<[u32; 4]> = node.args.iter().map(|&arg| self.widths[arg].into()).collect();
-        let mut out = [0; SAMPLES];
+        let mut out = [0; N];
         let mut args = SmallVec::<[u64; 4]>::new();
         for (i, out) in out.iter_mut().enumerate() {
             args.clear();
-            args.extend(node.args.iter().map(|arg| self.values[arg.index()][i]));
+            args.extend(node.args.iter().map(|arg| values[arg.index()][i]));
+            let i = first + i;
             *out = match node.op {
                 Op::Variable(name) => value_of(text_hash(terms.text(name)), i, width),
                 Op::Apply(name) => {

@@ -31,7 +31,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-pub use evaluate::{SAMPLES, Sample, Samples, value, values};
+pub use evaluate::{SAMPLES, Sample, Samples, Steered, value, values};
 
 use crate::semantics::concrete::mask;
 use crate::semantics::domain::{Format, Function, Rounding};

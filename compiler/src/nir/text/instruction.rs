@@ -280,8 +280,9 @@ impl Reader<'_> {
         let mut sampler = false;
         let mut first = true;
         while !cursor.at_end() {
-            if !first {
-                cursor.expect(",")?;
+            // Where there are no sources, nir_print has the comma all the same.
+            if !cursor.eat(",") && !first {
+                return Err(cursor.error("`,`"));
             }
             first = false;
             match cursor.peek() {

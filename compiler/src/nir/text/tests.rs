@@ -175,6 +175,7 @@ fn textures() {
         "32x4 %3 = (float32)txl %0 (coord), %1 (0.000000) (lod), %2 (0x0, 0x0) (offset), 0 (texture), 1 (sampler)",
         "32x4 %3 = (int32)txf %2 (0x0, 0x0) (coord), %1 (0x0) (lod), 0 (texture)",
         "32x2 %3 = (int32)txs %1 (0x0) (lod), 7 (texture)",
+        "32 %3 = (int32)texture_samples , 7 (texture)",
         "32x4 %3 = (uint32)tg4 %0 (coord), implicit lod, 2 (gather_component), 0 (texture), 0 (sampler)",
         "32x4 %3 = (uint32)tg4 %0 (coord), 2 (gather_component), { (-1, 2), (0, 0), (7, -8), (1, 1) } (offsets), \
          0 (texture), 0 (sampler)",
@@ -205,6 +206,9 @@ fn intrinsics() {
         "64 %3 = @ssbo_atomic (%1, %1, %2) (access=coherent|volatile|non-uniform, atomic_op=iadd)",
         "32 %3 = @reduce (%1) (reduction_op=umax, cluster_size=0)",
         "32x3 %3 = @load_workgroup_id",
+        "32x4 %3 = @load_user_clip_plane (ucp_id=3)",
+        "32x4 %3 = @bindless_image_load (%1, %0, %1, %1) (image_dim=2D, image_array=false, format=r32_float, \
+         access=none, dest_type=float32)",
         "@terminate",
     ];
     for text in cases {

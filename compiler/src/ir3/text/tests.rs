@@ -182,7 +182,7 @@ fn errors_point_at_the_place() {
             28,
             "expected the components of the destination, whose mask is 0xf",
         ),
-        ("block1 {\n\t0001:0000:000: \tldl r0.x, r1.x // {type=u32, type=u16}\n}", 2, 46, "not given before"),
+        ("block1 {\n\t0001:0000:000: \tldl r0.x, r1.x // {type=u32, type=u16}\n}", 2, 47, "not given before"),
         ("block1 {\n\t0001:0000:000: \tldib.base1 r0.x, r1.x // {base=2}\n}", 2, 49, "expected 1, as the line says"),
         (
             "block1 {\n\t0001:0000:000: \tmov.u32u32 arr[id=1, offset=0, size=4], arr[id=1, offset=0, size=5]\n}",
@@ -293,7 +293,8 @@ fn every_opcode_with_every_attribute_reads_back() {
             (data.attrs, data.flags, data.repeat) = (attrs, flags, 1);
             let srcs = match opcode {
                 Opcode::ScanClustersMacro => 2,
-                // The fewest that tell a load from a prefetch.
+                // The fewest that tell a load or a sample from a prefetch.
+                Opcode::Sam => 1,
                 Opcode::Resinfo | Opcode::Ldc => 2,
                 _ => info.min_srcs,
             };

@@ -49,13 +49,13 @@ impl Scalar<'_, '_> {
             I2f16 | I2f32 => {
                 let x = self.signed(0);
                 let ty = if x.class.half { Type::S16 } else { Type::S32 };
-                self.to_float(ty, to, x)
+                self.float_from(ty, to, x)
             }
             U2f16 | U2f32 | B2f16 | B2f32 => {
                 let is_bool = matches!(self.op(), B2f16 | B2f32);
                 let x = if is_bool { self.bool_src(0) } else { self.src(0) };
                 let ty = if x.class.half { Type::U16 } else { Type::U32 };
-                self.to_float(ty, to, x)
+                self.float_from(ty, to, x)
             }
             F2f16 | F2f32 | F2f16Rtne | F2f16Rtz => {
                 let x = self.src(0);
@@ -138,7 +138,7 @@ impl Scalar<'_, '_> {
     }
 
     /// A plain conversion to a float of so many bits.
-    fn to_float(&mut self, from: Type, to: u8, x: Src) -> bool {
+    fn float_from(&mut self, from: Type, to: u8, x: Src) -> bool {
         let x = self.ctx.convert_rounded(from, float_type(to), self.ctx.conversion_rounding(to), x);
         self.result(x)
     }

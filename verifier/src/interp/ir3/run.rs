@@ -289,12 +289,17 @@ impl<'a> Wave<'a> {
         Ok(match condition {
             Condition::Is(a) => self.predicate(a, instr, UndefinedReason::Branch)?,
             Condition::And(a, b) => {
-                let a = self.predicate(a, instr, UndefinedReason::Branch)?;
-                a & self.predicate(b, instr, UndefinedReason::Branch)?
+                let ((a, no_a), (b, no_b)) = (self.test(a), self.test(b));
+                // Where one of them is known not to hold, the other does not matter.
+                let fails = !a & !no_a | !b & !no_b;
+                self.decided((no_a | no_b) & !fails, instr)?;
+                a & b & !fails
             }
             Condition::Or(a, b) => {
-                let a = self.predicate(a, instr, UndefinedReason::Branch)?;
-                a | self.predicate(b, instr, UndefinedReason::Branch)?
+                let ((a, no_a), (b, no_b)) = (self.test(a), self.test(b));
+                let holds = a & !no_a | b & !no_b;
+                self.decided((no_a | no_b) & !holds, instr)?;
+                holds
             }
             Condition::Any(a) => {
                 if self.predicate(a, instr, UndefinedReason::Branch)? != 0 {
@@ -324,6 +329,14 @@ impl<'a> Wave<'a> {
             return Err(self.undefined(reason, instr, undefined));
         }
         Ok(holds)
+    }
+
+    /// Ends the run if a branch is undefined in an executing lane.
+    fn decided(&self, poison: u64, instr: Instr) -> Result<(), End> {
+        match poison & self.active.mask {
+            0 => Ok(()),
+            lanes => Err(self.undefined(UndefinedReason::Branch, instr, lanes)),
+        }
     }
 
     /// The executing lanes where a value is not 0, and the lanes where it is poison.

@@ -424,15 +424,26 @@ impl Ir3<'_> {
         };
         match condition {
             Condition::Is(a) => self.predicate(a, branch, machine),
-            Condition::And(a, b) => {
-                let (a, b) = (self.predicate(a, branch, machine), self.predicate(b, branch, machine));
-                let both = machine.terms.and(1, a, b);
-                machine.oracle.condition(machine.terms, both)
-            }
-            Condition::Or(a, b) => {
-                let (a, b) = (self.predicate(a, branch, machine), self.predicate(b, branch, machine));
-                let either = machine.terms.or(1, a, b);
-                machine.oracle.condition(machine.terms, either)
+            Condition::And(a, b) | Condition::Or(a, b) => {
+                let [a, b] = [a, b].map(|read| {
+                    let value = self.read(read, machine);
+                    lanes::truth(machine, value)
+                });
+                let is_and = matches!(condition, Condition::And(..));
+                let terms = &mut *machine.terms;
+                let bits = if is_and { terms.and(1, a.bits, b.bits) } else { terms.or(1, a.bits, b.bits) };
+                // Where one of them decides, the other does not matter.
+                let decides = [a, b].map(|value| {
+                    let bit = if is_and { terms.not(1, value.bits) } else { value.bits };
+                    let known = terms.not(1, value.free);
+                    terms.and(1, bit, known)
+                });
+                let decided = terms.or(1, decides[0], decides[1]);
+                let free = terms.or(1, a.free, b.free);
+                let defined = terms.not(1, free);
+                let defined = terms.or(1, defined, decided);
+                machine.demand(defined, branch);
+                machine.oracle.condition(machine.terms, bits)
             }
             Condition::Any(a) | Condition::All(a) => {
                 let bit = self.predicate(a, branch, machine);

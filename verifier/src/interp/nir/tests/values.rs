@@ -48,10 +48,15 @@ fn poison_spreads_but_through_choices() {
         let zero = b.constant(32, 0);
         let product = b.alu(Op::Imul, &[bad, zero]);
         output_to(b, 1, product);
+        let three = b.constant(32, 3);
+        let triple = b.alu(Op::Imul, &[bad, three]);
+        output_to(b, 2, triple);
     });
     let (found, poison) = result(&outcome, 0);
     assert_eq!((&found[2..], poison), (&row(|l| l)[2..], 3));
-    assert_eq!(outcome.outputs.rows()[1].poison, ALL_LANES);
+    // Whatever it is, there is nothing left of it; of a product with another number there is.
+    assert_eq!(result(&outcome, 1), (row(|_| 0), 0));
+    assert_eq!(outcome.outputs.rows()[2].poison, ALL_LANES);
 }
 
 #[test]

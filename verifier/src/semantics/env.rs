@@ -256,7 +256,7 @@ impl Env {
     /// workgroup that two may run.
     fn wave_lanes(&self, launch: Launch) -> u32 {
         let (half, whole) = (LANES as u32, 2 * LANES as u32);
-        let is_doubled = self.hash(Key::System, [system_tag(SystemValue::SubgroupSize), 0, 64]) % 4 == 0;
+        let is_doubled = self.hash(Key::System, [system_tag(SystemValue::SubgroupSize), 0, 64]).is_multiple_of(4);
         if is_doubled && !(half + 1..=whole).contains(&self.threads(launch)) { whole } else { half }
     }
 
@@ -482,7 +482,7 @@ impl Env {
             | SystemValue::BarycentricCentroidLinear
             | SystemValue::BarycentricSampleLinear => {
                 // Sometimes the lanes of a quad have the same coordinates: then they take the same branches, and derivatives exist there.
-                let of_quads = self.hash(Key::Primitive, [1, 0, 0]) % 3 == 0;
+                let of_quads = self.hash(Key::Primitive, [1, 0, 0]).is_multiple_of(3);
                 let pixel = |lane: usize, axis: u32| pixel(lane, axis) & if of_quads { !1 } else { !0 };
                 per(dst, |lane| {
                     let h = per_lane(self.primitive(lane) as usize);

@@ -35,7 +35,7 @@ impl Decoder<'_> {
         let set = match &self.function.instrs[self.function.defs[handle].instr] {
             InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => {
                 let set = intrinsic.indices.desc_set();
-                if set >= ResourceId::SETS {
+                if set == ResourceId::SETS {
                     return Err(format!("descriptor set {set}"));
                 }
                 Some(set)

@@ -1,4 +1,4 @@
-//! Campaigns against provers without one of their side conditions ([`guards`](crate::guards)).
+//! Campaigns against provers without one of their side conditions ([`guards`]).
 //!
 //! A campaign is a stream of pairs of programs, of which those count that differ: a run of the interpreter shows it, or it is known from how
 //! they were made. A prover without a condition is *noticed* if it proves such a pair. Pairs are made once for all conditions:

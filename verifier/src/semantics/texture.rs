@@ -45,7 +45,7 @@ impl TextureAnswer {
     }
 
     /// Component `component` of the answer, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`], where
-    /// the question has them for an answer; else [integers](integer) of the type's width and signedness. Sizes, numbers of levels and
+    /// the question has them for an answer; else integers of the type's width and signedness. Sizes, numbers of levels and
     /// samples, and the levels that would be sampled (in 256ths) are small integers whatever the type.
     #[inline]
     pub fn component(&self, component: u32, ty: Type) -> u32 {

@@ -229,6 +229,8 @@ impl Reader {
             self.program.instrs[instr].dsts.push(dst);
         }
         for (i, operand) in raw.srcs.iter().enumerate() {
+            // An array may have been first seen in a destination of the same instruction.
+            self.check_array(operand)?;
             let relative = raw.relative >> (dsts + i).min(31) & 1 != 0;
             let src = self.src(operand, relative);
             if let What::Value(name, _) | What::Array(Some(name), _) = operand.what {

@@ -5,6 +5,7 @@
 //! - `// expect: refuted`: the programs differ. No engine proves the pair, and a run (or the comparison of the headers) refutes it.
 //! - `// expect: proved`: the programs are equivalent. The engine `smt` proves it (`by=contents`: that engine does), and no run refutes it.
 //! - `// expect: not proved`: nothing is proved or refuted.
+//! - `// expect: never proved`: the programs differ where no run comes by chance: nothing is proved, and a refutation is welcome.
 //! - `// expect: not refuted`: the programs are equivalent, and nothing refutes the pair; a proof is welcome.
 //! - `// expect: refused: TEXT`: one of the files is refused when it is read, by an error that contains the text.
 //!
@@ -43,6 +44,7 @@ enum Outcome {
     Refuted,
     Proved,
     NotProved,
+    NeverProved,
     NotRefuted,
     Refused(String),
     /// One engine proves what another refutes. Never expected.
@@ -55,6 +57,7 @@ impl Outcome {
             Self::Refuted => "refuted".to_owned(),
             Self::Proved => "proved".to_owned(),
             Self::NotProved => "not proved".to_owned(),
+            Self::NeverProved => "never proved".to_owned(),
             Self::NotRefuted => "not refuted".to_owned(),
             Self::Refused(why) => format!("refused: {why}"),
             Self::Contradiction => "proved and refuted".to_owned(),
@@ -65,7 +68,8 @@ impl Outcome {
     fn holds(&self, found: &Self) -> bool {
         match (self, found) {
             (Self::Refused(part), Self::Refused(error)) => !part.is_empty() && error.contains(part.as_str()),
-            (Self::NotRefuted, Self::Proved | Self::NotProved) => true,
+            (Self::NeverProved, Self::Refuted | Self::NotProved)
+            | (Self::NotRefuted, Self::Proved | Self::NotProved) => true,
             (expected, found) => expected == found && *found != Self::Contradiction,
         }
     }
@@ -145,8 +149,12 @@ impl Pair {
                 Outcome::Proved
             }
             // A proof is a proof, whichever engine it is expected of.
-            (false, None, Some(_)) if self.expected == Outcome::NotProved => Outcome::Proved,
-            (false, Some(_), _) if self.expected == Outcome::NotProved => Outcome::Proved,
+            (false, None, Some(_)) if matches!(self.expected, Outcome::NotProved | Outcome::NeverProved) => {
+                Outcome::Proved
+            }
+            (false, Some(_), _) if matches!(self.expected, Outcome::NotProved | Outcome::NeverProved) => {
+                Outcome::Proved
+            }
             (false, ..) => Outcome::NotProved,
         };
         (outcome, words)
@@ -159,6 +167,7 @@ fn expectation(line: &str) -> Option<(Outcome, Vec<(String, String)>)> {
         ("refuted", Outcome::Refuted),
         ("proved", Outcome::Proved),
         ("not proved", Outcome::NotProved),
+        ("never proved", Outcome::NeverProved),
         ("not refuted", Outcome::NotRefuted),
     ];
     let (rest, outcome) = verdicts.into_iter().find_map(|(word, outcome)| Some((line.strip_prefix(word)?, outcome)))?;

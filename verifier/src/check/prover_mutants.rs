@@ -93,7 +93,8 @@ impl Candidate {
     }
 }
 
-/// The pairs of a folder of hand-made ones (`corpus/pairs`) that no prover may prove: those whose first line expects `refuted` or `not proved`.
+/// The pairs of a folder of hand-made ones (`corpus/pairs`) that no prover may prove: those whose first line expects `refuted`, `not proved` or
+/// `never proved`.
 ///
 /// # Errors
 /// If a file or a folder cannot be read, or a file is no program.
@@ -111,7 +112,7 @@ pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String
             let Some((start, _)) = path.split_once(".before.") else { continue };
             let text = fs::read_to_string(&before).map_err(|error| format!("{path}: {error}"))?;
             let expected = text.lines().next().and_then(|line| line.strip_prefix("// expect: ")).unwrap_or_default();
-            let differs = expected.starts_with("refuted") || expected.starts_with("not proved");
+            let differs = ["refuted", "not proved", "never proved"].iter().any(|verdict| expected.starts_with(verdict));
             if !differs || expected.contains("gpu=") {
                 continue;
             }

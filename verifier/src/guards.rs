@@ -82,13 +82,12 @@ macro_rules! guards {
 }
 
 guards! {
-    ContentsHeader "contents-header" Contents "Stage, workgroup size, shared memory, outputs and constants are the same.";
+    ContentsHeader "contents-header" Contents "Stage, workgroup size, shared memory, outputs, constants and given registers are the same.";
     ContentsBlockOrder "contents-block-order" Contents "The blocks that both programs have stand in one order.";
     ContentsSuccessors "contents-successors" Contents "A block has the same successors, in the same order.";
     ContentsEdgeBlock "contents-edge-block" Contents "A block that only the target has delays no lane past others that go the same way.";
     ContentsWaveStraight "contents-wave-straight" Contents "What one lane has of its own in a shared register is known only where the wave comes straight from there.";
     ContentsWaveEnds "contents-wave-ends" Contents "What shared registers hold was so at the end of every block that the wave may come from.";
-    ContentsComputed "contents-computed" Contents "What is rematerialised from a definition was computed on every path to here.";
     ContentsEndsWithin "contents-ends-within" Contents "The last lane of a wave may end in the middle of a block.";
     WaveDiverges "wave-diverges" Order "Lanes may diverge at a branch.";
     WaveTurns "wave-turns" Order "A wave goes on in a block where other lanes wait.";
@@ -96,7 +95,7 @@ guards! {
     ContentsMeet "contents-meet" Contents "A fact holds where paths meet if it holds on each of them.";
     ContentsMeetUndefined "contents-meet-undefined" Contents "Nothing defined is in a register where paths meet if that is so on each of them.";
     ContentsTargetWrites "contents-target-writes" Contents "What the target writes is not what was in the register before.";
-    ContentsSourceWrites "contents-source-writes" Contents "What the source writes over is held by nobody any more.";
+    ContentsSourceWrites "contents-source-writes" Contents "What the source writes over, or has yet to compute, is held by nobody.";
     ContentsConstants "contents-constants" Contents "A write to the constant file changes what its words hold.";
     ContentsOpcode "contents-opcode" Contents "An instruction of both programs has one opcode.";
     ContentsFlags "contents-flags" Contents "An instruction of both programs has the same flags.";
@@ -104,8 +103,6 @@ guards! {
     ContentsResults "contents-results" Contents "The results of an instruction have the same class and write mask.";
     ContentsSourceClass "contents-source-class" Contents "An operand has the same class and components.";
     ContentsModifiers "contents-modifiers" Contents "An operand has the same modifiers.";
-    ContentsOutputRegister "contents-output-register" Contents "An output is in the register that is given for it.";
-    ContentsInputRegister "contents-input-register" Contents "An input is in the register that is given for it.";
     ContentsOperand "contents-operand" Contents "An operand that is no register is the same constant, or the same word of the constant file.";
     ContentsHolds "contents-holds" Contents "An operand holds what the source reads there.";
     ContentsSuspect "contents-suspect" Contents "What is computed from other operands is another value.";
@@ -126,12 +123,11 @@ guards! {
     OrderCounts "order-counts" Order "In another order, each instruction finds the same writes before it.";
     OrderMemory "order-memory" Order "Accesses keep their order with writes of the same memory.";
     OrderLanes "order-lanes" Order "Nothing that depends on the set of active lanes moves over a kill or a demote.";
-    OrderRegisters "order-registers" Order "Reads of a register file keep their order with its writes.";
-    OrderValues "order-values" Order "A value is defined before it is used.";
+    OrderRegisters "order-registers" Order "Reads of a register file, or of a value, keep their order with its writes.";
     OrderArrays "order-arrays" Order "Accesses to an array keep their order with its writes.";
     Exits "exits" Equivalence "Both programs leave a segment by the same exits under the same conditions.";
     Fixpoint "fixpoint" Equivalence "The relation at the loop headers is kept by every segment.";
-    Header "header" Equivalence "The headers say the same: stage, workgroup size, memory, buffers, inputs and outputs.";
+    Header "header" Equivalence "The headers say the same: stage, workgroup size, memory, buffers, inputs, outputs and given registers.";
     ScratchSize "scratch-size" Memory "A lane has as much scratch memory as in the source.";
     EventTorn "event-torn" Events "An event of the target is one of the source's in all segments or in none.";
     EventSegments "event-segments" Events "Lanes come to an event in the same segments in both programs.";
@@ -204,7 +200,15 @@ guards! {
     Binding "binding" Memory "Accesses to different buffers are different.";
     TextureKind "texture-kind" Memory "A sample is of the same kind, and has the same operands.";
     InputClash "input-clash" Symbolic "Two inputs in one register are undefined.";
-    SiteCopies "site-copies" Events "What happens in two copies of a block of a rotated loop happens at two sites.";
+    MemoryAlias "memory-alias" Memory "Buffers, global memory and images may be one memory.";
+    BarrierOrder "barrier-order" Memory "Accesses keep their order with barriers and fences.";
+    FenceCovers "fence-covers" Memory "A fence of the target orders all that the source's does.";
+    VolatileLoads "volatile-loads" Memory "Volatile loads are neither merged nor dropped.";
+    TextureQuad "texture-quad" Lanes "A sample with implicit derivatives depends on the other lanes of its quad.";
+    TextureShape "texture-shape" Memory "A sample is from a texture of the same shape, and has the same type.";
+    FlatInputs "flat-inputs" Lanes "A flat input may differ between the lanes of a wave.";
+    WaveSize "wave-size" Lanes "A wave has 64 lanes or 128.";
+    EventFreeOnce "event-free-once" Events "What is undefined in an operand of an event is one value in two events that replace it.";
     RotatedEntry "rotated-entry" Symbolic "A loop is rotated only to a block by which all lanes come that go on in it.";
 }
 

@@ -5,6 +5,8 @@
 //! Mesa's ir3 says nothing of the whole program; one of ours begins with the stage, and then a size that is not there is 0.
 //! nir says more than ir3 (how many buffers and textures there are), and that is compared between two programs in nir.
 //!
+//! An input or an output whose register is given (`ssa_1(r0.x)`) has that register in every later form.
+//!
 //! What a pass may change is allowed here by name:
 //! - scratch memory grows where values are spilled, and shrinks where nothing accesses it any more;
 //! - immediates are added to the constant file, and driver parameters move there: what the words hold is part of the meaning;
@@ -15,7 +17,7 @@ use crate::check::Snapshot;
 use crate::equivalence;
 use ir3_compiler::ir3::access::MemoryAccess;
 use ir3_compiler::ir3::reconvergence;
-use ir3_compiler::ir3::{self, Attrs, Category, InputKind, Opcode, ShaderStage, SystemValue};
+use ir3_compiler::ir3::{self, Attrs, Category, InputKind, Opcode, PhysReg, Place, ShaderStage, SystemValue};
 use ir3_compiler::nir::{self, IntrinsicOp};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -129,6 +131,8 @@ pub struct Header {
     reconvergence: Reconvergence,
     /// The outputs of ir3, sorted.
     outputs: Option<String>,
+    /// The registers of inputs and outputs of ir3, and which of them are given: the allocator may not choose another.
+    registers: BTreeMap<String, (PhysReg, bool)>,
     /// What only nir says, by the words of its text.
     of_nir: Option<BTreeMap<String, String>>,
 }
@@ -210,6 +214,7 @@ impl Header {
                 .any(|op| matches!(op, IntrinsicOp::LoadScratch | IntrinsicOp::StoreScratch)),
             reconvergence: Reconvergence::Nowhere,
             outputs: None,
+            registers: BTreeMap::new(),
             of_nir: Some(of_nir),
         }
     }
@@ -240,6 +245,7 @@ impl Header {
             accesses_scratch: has(&[Ldp, Stp, SpillMacro, ReloadMacro]),
             reconvergence: said,
             outputs: is_said.then(|| outputs.collect::<Vec<_>>().join(", ")),
+            registers: registers(program),
             of_nir: None,
         }
     }
@@ -265,6 +271,12 @@ impl Header {
             })
             .or_else(|| differs("list of outputs", self.outputs.clone(), after.outputs.clone()))
             .or_else(|| {
+                self.registers.iter().filter(|(_, (_, is_given))| *is_given).find_map(|(what, (given, _))| {
+                    let found = after.registers.get(what).map(|(register, _)| register.to_string());
+                    differs(&format!("register of {what}"), Some(given.to_string()), found)
+                })
+            })
+            .or_else(|| {
                 let lost = (self.reconvergence, after.reconvergence) == (Reconvergence::Said, Reconvergence::Unsaid);
                 let said = |text: &str| Some(text.to_owned());
                 lost.then(|| differs("set of reconvergence points", said("blocks with `(jp)`"), said("none"))).flatten()
@@ -277,6 +289,37 @@ impl Header {
                 before.keys().chain(after.keys()).find_map(|key| differs(key, value(before, key), value(after, key)))
             })
     }
+}
+
+/// Where inputs and outputs are, and whether the register is given. A second input of a kind is another one.
+fn registers(program: &ir3::Program) -> BTreeMap<String, (PhysReg, bool)> {
+    let mut all = BTreeMap::new();
+    let mut note = |what: String, place: &Place| {
+        let register = match *place {
+            Place::Assigned(_, register) => Some((register, true)),
+            ref place => place.reg().map(|register| (register, false)),
+        };
+        if let Some(register) = register {
+            all.insert(what, register);
+        }
+    };
+    let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
+    for (instr, kind) in program.inputs() {
+        let Some(kind) = kind.map(|kind| format!("{kind:?}")) else { continue };
+        let count = kinds.entry(kind.clone()).or_default();
+        *count += 1;
+        if let Some(dst) = program.instrs[instr].dsts.first() {
+            note(format!("input {kind} ({count})"), &dst.place);
+        }
+    }
+    for (_, instr) in program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode == Opcode::End) {
+        for (output, src) in program.outputs.iter().zip(&program.instrs[instr].srcs) {
+            if let Some(place) = src.place() {
+                note(format!("output {}.{}", output.base, output.component), place);
+            }
+        }
+    }
+    all
 }
 
 fn name_of(stage: ShaderStage) -> String {

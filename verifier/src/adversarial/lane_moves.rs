@@ -71,7 +71,7 @@ pub(super) struct LaneMoves {
     branch: bool,
 }
 
-const OPS: usize = 11;
+const OPS: usize = 15;
 
 fn masked(random: &mut Random) -> Masked {
     [Masked::No, Masked::All, Masked::Looped, Masked::Skipped][random.below(4)]
@@ -94,7 +94,14 @@ impl LaneMoves {
             7 => s.get(IntrinsicOp::QuadBroadcast, (1, 32), &[value, one], []),
             8 => s.get(IntrinsicOp::QuadSwapHorizontal, (1, 32), &[value], []),
             9 => s.get(IntrinsicOp::QuadSwapVertical, (1, 32), &[value], []),
-            _ => s.get(IntrinsicOp::QuadSwapDiagonal, (1, 32), &[value], []),
+            10 => s.get(IntrinsicOp::QuadSwapDiagonal, (1, 32), &[value], []),
+            11 => s.get(IntrinsicOp::Reduce, (1, 32), &[value], [Index::ReductionOp(Op::Ior)]),
+            12 => s.get(IntrinsicOp::Reduce, (1, 32), &[value], [Index::ReductionOp(Op::Ixor)]),
+            13 => s.get(IntrinsicOp::InclusiveScan, (1, 32), &[value], [Index::ReductionOp(Op::Ior)]),
+            _ => {
+                let zero = s.number(0);
+                s.get(IntrinsicOp::BrcstActiveIr3, (1, 32), &[value, zero], [Index::ClusterSize(8)])
+            }
         }
     }
 }

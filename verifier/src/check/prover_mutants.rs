@@ -17,7 +17,7 @@ use crate::guards::{self, Guard, Guards, NotBuilt};
 use crate::panics::catch;
 use crate::report;
 use crate::semantics::env::Env;
-use crate::solver::{Floats, Z3};
+use crate::solver::{Budget, Floats, Z3};
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
@@ -32,6 +32,9 @@ use std::time::Duration;
 
 /// Environments in which a pair may show that it differs.
 const RUNS: u32 = 6;
+
+/// What a question may cost, in the solver's measure.
+const QUESTION: u64 = 400_000;
 
 /// The name of the campaign of pairs made by hand.
 pub const BY_HAND: &str = "pairs";
@@ -77,19 +80,23 @@ impl Candidate {
         moves.then_some(Engine::Contents).into_iter().chain([Engine::Smt]).collect()
     }
 
-    /// Returns true if an engine proves that the programs do the same.
-    fn is_proved(&self, engine: Engine, limits: &Limits, machine: &Target) -> bool {
+    /// Whether an engine proves that the programs do the same; else why not.
+    fn proved(&self, engine: Engine, limits: &Limits, machine: &Target) -> Result<(), String> {
         let proved = || match engine {
-            Engine::Contents => {
-                matches!(by_contents(&self.before, &self.after, machine), Some(Verdict::Proved { .. }))
-            }
+            Engine::Contents => match by_contents(&self.before, &self.after, machine) {
+                Some(Verdict::Proved { .. }) => Ok(()),
+                Some(Verdict::Unknown(why)) => Err(why.to_string()),
+                _ => Err("no question for this engine".to_owned()),
+            },
             _ => {
                 let mut solver = Z3 { floats: Floats::default() };
-                equivalence::prove((&self.before).into(), (&self.after).into(), machine, limits, &mut solver).is_ok()
+                let proof =
+                    equivalence::prove((&self.before).into(), (&self.after).into(), machine, limits, &mut solver);
+                proof.map(|_| ()).map_err(|why| why.to_string())
             }
         };
         // Without a condition an engine may well break.
-        catch(proved).unwrap_or(false)
+        catch(proved).unwrap_or_else(|_| Err("the engine breaks".to_owned()))
     }
 }
 
@@ -228,6 +235,8 @@ pub struct Trial {
     pub asked: u64,
     /// CPU time of that.
     pub time: Duration,
+    /// Why the last pair on which it was left out was not proved.
+    pub why: Option<String>,
 }
 
 /// What is known of all conditions by now.
@@ -275,8 +284,8 @@ fn attack(
         return Ok(());
     }
     for engine in candidate.engines() {
-        let (proved, decided) = guards::observe(|| candidate.is_proved(engine, limits, machine))?;
-        if proved {
+        let (proved, decided) = guards::observe(|| candidate.proved(engine, limits, machine))?;
+        if proved.is_ok() {
             lock().wrong.push((engine, candidate));
             return Ok(());
         }
@@ -284,13 +293,17 @@ fn attack(
         lock().open().filter(|&guard| decided.contains(guard)).for_each(|guard| open.insert(guard));
         for guard in open.iter() {
             let start = ThreadTime::now();
-            let proved = guards::without(guard, || candidate.is_proved(engine, limits, machine))?;
+            let proved = guards::without(guard, || candidate.proved(engine, limits, machine))?;
             let time = start.elapsed();
             let &Candidate { campaign, number, ref change, .. } = &candidate;
             if let Some(trial) = lock().of.get_mut(&guard) {
                 (trial.asked, trial.time) = (trial.asked + 1, trial.time + time);
-                if proved && trial.noticed.is_none() {
-                    trial.noticed = Some(Noticed { campaign, number, change: change.clone(), by: engine });
+                match proved {
+                    Ok(()) if trial.noticed.is_none() => {
+                        trial.noticed = Some(Noticed { campaign, number, change: change.clone(), by: engine });
+                    }
+                    Ok(()) => {}
+                    Err(why) => trial.why = Some(format!("{campaign} {number} ({change}): {why}")),
                 }
             }
         }
@@ -313,7 +326,8 @@ pub fn run(
 ) -> Result<(), NotBuilt> {
     guards::observe(|| ())?;
     // Inputs are not looked for: it is known that there are some.
-    let limits = &Limits { inputs: false, ..*limits };
+    // A question has less than a proof, so that some are given up before the proof is.
+    let limits = &Limits { inputs: false, query: Budget { rlimit: QUESTION, ..limits.query }, ..*limits };
     let candidates = Mutex::new(candidates);
     let trials = &Mutex::new(trials);
     let work = || {

@@ -24,6 +24,7 @@ mod failure;
 mod liveness;
 mod location;
 mod moves;
+mod numbers;
 mod operation;
 mod order;
 mod slots;
@@ -69,6 +70,8 @@ pub struct Proof {
 /// # Errors
 /// What cannot be shown, and where: the pass is wrong there, or did something that this engine does not follow.
 pub fn prove(source: &Program, target: &Program, machine: &Target) -> Result<Proof, Failure> {
+    let aligned = numbers::aligned(source, target);
+    let target = aligned.as_ref().unwrap_or(target);
     let order::Restored { program, differs, images_apart } = order::restored(source, target);
     let mut proof = walk::Walk::new(source, program.as_ref().unwrap_or(target), machine)
         .run()

@@ -99,7 +99,7 @@ impl Walk<'_> {
         if let (SrcOperand::Place(Place::Assigned(_, given)), SrcOperand::Place(place), Opcode::End | Opcode::Chmask) =
             (&a.operand, &b.operand, s.opcode)
             && place.reg() != Some(*given)
-            && !left_out(Guard::ContentsOutputRegister)
+            && !left_out(Guard::ContentsHeader)
         {
             return changed(self, "is not in the register that is given for it");
         }
@@ -234,7 +234,7 @@ impl Walk<'_> {
         for (a, b) in s.dsts.iter().zip(&t.dsts) {
             if let (Opcode::Input, Place::Assigned(_, given)) = (s.opcode, &a.place)
                 && b.place.reg() != Some(*given)
-                && !left_out(Guard::ContentsInputRegister)
+                && !left_out(Guard::ContentsHeader)
             {
                 return Err(self.place("an input is not in the register that is given for it"));
             }

@@ -155,7 +155,7 @@ fn accesses(data: &InstrData) -> Accesses {
 /// Appends what a place is; whether an address selects it.
 fn place_access(place: &Place, file: RegFile, written: bool, all: &mut Accesses) -> bool {
     match place {
-        Place::Value(value) => all.push((Resource::Value(*value), written && !left_out(Guard::OrderValues))),
+        Place::Value(value) => all.push((Resource::Value(*value), written && !left_out(Guard::OrderRegisters))),
         Place::Assigned(value, _) => {
             all.push((Resource::Value(*value), written));
             all.push((Resource::File(file), written));

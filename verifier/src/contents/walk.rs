@@ -434,7 +434,8 @@ impl<'a> Walk<'a> {
             } else {
                 self.dominators.dominates(block, self.block)
             };
-            is_before || left_out(Guard::ContentsComputed)
+            // Said twice: what was known of a value ends where it is defined, and no use comes before that.
+            is_before || left_out(Guard::ContentsSourceWrites)
         })
     }
 

@@ -395,7 +395,10 @@ impl Oracle for Engine<'_> {
             let &Happened { event: ref source, assumed, .. } = self.events.get(at);
             let source = source.clone();
             // What is free of its operands is what it is in one event of the target.
-            if self.events.is_taken(at) && source.args.iter().any(|arg| !arg.is_defined(terms)) {
+            if self.events.is_taken(at)
+                && source.args.iter().any(|arg| !arg.is_defined(terms))
+                && !left_out(Guard::EventFreeOnce)
+            {
                 continue;
             }
             self.counted += 1;

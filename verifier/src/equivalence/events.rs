@@ -8,7 +8,8 @@
 
 use super::sweep::Side;
 use crate::guards::{Guard, left_out};
-use crate::symbolic::{Cut, Event, Site, Slot};
+use crate::semantics::sync::Sync;
+use crate::symbolic::{Cut, Event, EventKind, Site, Slot};
 use crate::terms::Term;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -65,7 +66,7 @@ impl Events {
     /// Those that an event of the target may be.
     pub fn candidates(&self, event: &Event, partners: &Partners) -> SmallVec<[usize; 4]> {
         let same = |happened: &Happened| {
-            event.kind.replaces(happened.event.kind)
+            (event.kind.replaces(happened.event.kind) || are_fences(event, &happened.event) && left_out(Guard::FenceCovers))
                 && (happened.event.what == event.what || left_out(Guard::EventWhat))
                 && happened.event.args.len() == event.args.len()
                 && happened.event.results == event.results
@@ -122,6 +123,11 @@ impl Events {
             })
         })
     }
+}
+
+fn are_fences(a: &Event, b: &Event) -> bool {
+    let is_fence = |event: &Event| matches!(event.kind, EventKind::Sync(Sync::Fence(_)));
+    is_fence(a) && is_fence(b)
 }
 
 /// Which event of the source each of the target is, by their sites; for all segments of a round.

@@ -6,6 +6,7 @@
 //! reorders. So where a proof is not found otherwise and the programs access both, images get a version of their own, and the proof names
 //! that as an [assumption](crate::assumptions::NO_ALIAS).
 
+use crate::guards::{Guard, left_out};
 use crate::semantics::memory::Space;
 use crate::symbolic::{Code, EventKind, Slot, Versions, slot};
 use smallvec::smallvec;
@@ -40,8 +41,8 @@ impl Memories {
     /// The version of a memory.
     pub(super) fn version_of(&self, space: Space) -> Slot {
         match space {
-            Space::Global => slot::memory(Space::Ssbo),
-            Space::Image if !self.images_apart => slot::memory(Space::Ssbo),
+            Space::Global if !left_out(Guard::MemoryAlias) => slot::memory(Space::Ssbo),
+            Space::Image if !self.images_apart && !left_out(Guard::MemoryAlias) => slot::memory(Space::Ssbo),
             space => slot::memory(space),
         }
     }
@@ -50,6 +51,7 @@ impl Memories {
     /// text may not say which of its loads are volatile, so all of them are.
     pub(super) fn watches_loads(&self, space: Space) -> bool {
         self.volatile.iter().any(|&volatile| self.version_of(volatile) == self.version_of(space))
+            && !left_out(Guard::VolatileLoads)
     }
 
     /// The versions that an event makes.
@@ -60,6 +62,7 @@ impl Memories {
             EventKind::Load(space) if !self.watches_loads(space) => Versions::new(),
             EventKind::Load(space) => smallvec![self.version_of(space)],
             EventKind::Constants => smallvec![slot::CONSTANTS],
+            EventKind::Sync(_) if left_out(Guard::BarrierOrder) => Versions::new(),
             EventKind::Sync(sync) => {
                 let ordered = self.accessed.iter().filter(|&&space| sync.orders(space));
                 let mut versions: Versions = ordered.map(|&space| self.version_of(space)).collect();

@@ -397,7 +397,7 @@ impl<O: Oracle> Machine<'_, O> {
         let makes = self.oracle.makes(event.kind);
         // Each place where a block stands is one of its own.
         let copy = self.graph.standing[self.block as usize].copy;
-        let site = event.site.in_copy(if copy > 0 && left_out(Guard::SiteCopies) { 0 } else { copy });
+        let site = event.site.in_copy(copy);
         // Results are variables named after the site: those of two events would be taken for equal.
         if !self.sites.insert(site) && !left_out(Guard::BlockEnds) {
             self.oracle.lost("two events at one site");

@@ -103,6 +103,7 @@ pub fn system_value(terms: &mut Terms, launch: Launch, value: SystemValue, compo
             terms.constant(32, launch.workgroup_size[component.min(2) as usize].max(1).into())
         }
         // 64 lanes, or 128: which of them is the driver's choice.
+        SubgroupSize if left_out(Guard::WaveSize) => terms.constant(32, LANES as u64),
         SubgroupSize => {
             let bit = terms.variable_of(kind, 1, &name);
             let (twice, once) = (terms.constant(32, 2 * LANES as u64), terms.constant(32, LANES as u64));
@@ -141,7 +142,8 @@ pub fn attribute(terms: &mut Terms, base: u32, component: u32) -> Term {
 /// A varying that is not interpolated, or that is at these coordinates. `half` results have 16 bits, in a word.
 pub fn varying(terms: &mut Terms, location: Term, ij: Option<[Term; 2]>, half: bool) -> Term {
     // A wave may have fragments of several primitives.
-    let primitive = terms.variable_of(VariableKind::LANE, 32, PRIMITIVE);
+    let kind = if left_out(Guard::FlatInputs) { VariableKind::WAVE } else { VariableKind::LANE };
+    let primitive = terms.variable_of(kind, 32, PRIMITIVE);
     let word = match ij {
         None => apply(terms, 32, "flat varying", &[location, primitive]),
         Some([i, j]) => apply(terms, 32, "varying", &[location, primitive, i, j]),
@@ -592,6 +594,9 @@ impl Question {
     ///
     /// All operands of the question belong to the event, so that it is no other question's.
     pub fn derive<O: Oracle>(&mut self, machine: &mut Machine<'_, O>, site: Site) {
+        if left_out(Guard::TextureQuad) {
+            return;
+        }
         let sampler = self.kind.has_sampler().then_some(self.sampler);
         let asked = [self.texture].into_iter().chain(sampler).chain(self.operands.iter().map(|&(_, term)| term));
         let args: SmallVec<[Value; 4]> = asked.map(|term| Value::defined(machine.terms, term)).collect();
@@ -633,10 +638,13 @@ pub fn answer(terms: &mut Terms, question: &Question, component: u32, ty: Type) 
     // Another type of integers is another question.
     let (of_type, bits) = match ty {
         _ if floats || is_level || is_count => (if floats { "float" } else { "int" }, 32),
-        ty => (ty.name(), if ty.is_half() { 16 } else { 32 }),
+        ty => (if left_out(Guard::TextureShape) { "int" } else { ty.name() }, if ty.is_half() { 16 } else { 32 }),
     };
     let derived = if question.derivatives.is_some() { " in a quad" } else { "" };
-    let shape = question.shape.map_or_else(String::new, |shape| format!(" shape {}", shape.number()));
+    let shape = question
+        .shape
+        .filter(|_| !left_out(Guard::TextureShape))
+        .map_or_else(String::new, |shape| format!(" shape {}", shape.number()));
     let name = format!("texture {number} {present:x}{derived}{shape} {of_type} .{component}");
     let word = apply(terms, bits, &name, &args);
     if floats && ty == Type::F16 {

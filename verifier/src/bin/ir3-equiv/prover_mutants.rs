@@ -22,6 +22,9 @@ pub struct ProverMutants {
     /// Leave out only these conditions. May be repeated.
     #[arg(long, value_name = "NAME", value_parser = guard_names(), hide_possible_values = true)]
     condition: Vec<Guard>,
+    /// Print why the last pair on which a condition was left out was not proved, of those that are not noticed.
+    #[arg(long)]
+    why: bool,
     /// Print the conditions, and run nothing.
     #[arg(long)]
     list: bool,
@@ -136,7 +139,7 @@ impl ProverMutants {
 
     fn print(&self, trials: &Trials, format: Format) {
         if format == Format::Json {
-            for (guard, Trial { noticed, asked, time }) in &trials.of {
+            for (guard, Trial { noticed, asked, time, .. }) in &trials.of {
                 output::json(&Row {
                     condition: guard.name(),
                     part: guard.part().name(),
@@ -156,7 +159,7 @@ impl ProverMutants {
         output::line(
             "| -------------------------- | ----------- | --------------------------------------------------- | ----------: | ----: |",
         );
-        for (guard, Trial { noticed, asked, time }) in &trials.of {
+        for (guard, Trial { noticed, asked, time, why }) in &trials.of {
             let by = noticed
                 .as_ref()
                 .map_or_else(|| "not noticed".to_owned(), |it| format!("{} {}: {}", it.campaign, it.number, it.change));
@@ -166,6 +169,9 @@ impl ProverMutants {
                 guard.part().name(),
                 time.as_secs_f64()
             ));
+            if let (true, None, Some(why)) = (self.why, noticed, why) {
+                output::line(&format!("    {why}"));
+            }
         }
         let (noticed, all) = (trials.noticed(), trials.of.len());
         let percent = 100.0 * noticed as f64 / all.max(1) as f64;

@@ -1,0 +1,158 @@
+//! Which instruction of the target is which of the source.
+//!
+//! Within the compiler that is plain: a pass keeps the entities of what it keeps. Two programs that were read from texts have theirs in the
+//! order of each text instead, so one instruction more shifts all that follow. There the numbers that the texts print say it: the target gets the
+//! source's entity for each instruction and each block whose number the source prints too, and new ones, above all of the source's, for the rest.
+//!
+//! Nothing rests on this being right: what is taken for one instruction, and is two, has another shape, other operands, or the same meaning.
+
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
+use ir3_compiler::ir3::{Attrs, Block, BlockData, Instr, InstrData, Opcode, Program, RepeatLink};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The target with the entities of the source, if the numbers in the texts say that these are others.
+pub fn aligned(source: &Program, target: &Program) -> Option<Program> {
+    let instrs = renamed(
+        source.iter_instrs().map(|(_, instr)| (instr, source.serials[instr])),
+        target.iter_instrs().map(|(_, instr)| (instr, target.serials[instr])),
+        source.instrs.len(),
+        target.instrs.keys(),
+    );
+    let numbers = |program: &Program| {
+        let mut numbers: SecondaryMap<Block, u32> = SecondaryMap::new();
+        (1..).zip(&program.layout).for_each(|(at, &block)| numbers[block] = at);
+        program.block_names.iter().for_each(|&(block, number)| numbers[block] = number);
+        numbers
+    };
+    let numbers = [source, target].map(numbers);
+    let blocks = renamed(
+        source.layout.iter().map(|&block| (block, numbers[0][block])),
+        target.layout.iter().map(|&block| (block, numbers[1][block])),
+        source.blocks.len(),
+        target.blocks.keys(),
+    );
+    // A block that has no other number than its place has no name: what its instructions are called counts.
+    let instrs = instrs?;
+    let blocks = blocks.unwrap_or_else(|| target.blocks.keys().collect());
+    Some(rebuilt(target, &instrs, &blocks))
+}
+
+/// New names for the entities of the target; nothing if they have the right ones, or have no numbers.
+fn renamed<E: EntityRef>(
+    source: impl Iterator<Item = (E, u32)>,
+    target: impl Iterator<Item = (E, u32)>,
+    first_new: usize,
+    all: impl Iterator<Item = E>,
+) -> Option<Vec<E>> {
+    let source: FxHashMap<u32, E> = source.map(|(entity, number)| (number, entity)).collect();
+    let mut found: FxHashMap<usize, E> = FxHashMap::default();
+    let mut is_other = false;
+    let mut taken = FxHashSet::default();
+    for (entity, number) in target {
+        if number == 0 {
+            return None;
+        }
+        if let Some(&its) = source.get(&number) {
+            is_other |= its != entity;
+            if !taken.insert(its.index()) {
+                return None;
+            }
+            found.insert(entity.index(), its);
+        } else {
+            is_other |= entity.index() < first_new;
+        }
+    }
+    if !is_other {
+        return None;
+    }
+    let mut new = (first_new..).map(E::new);
+    Some(all.map(|entity| found.get(&entity.index()).copied().unwrap_or_else(|| new.next().expect("no end"))).collect())
+}
+
+fn rebuilt(target: &Program, instrs: &[Instr], blocks: &[Block]) -> Program {
+    let instr = |old: Instr| instrs[old.index()];
+    let block = |old: Block| blocks[old.index()];
+    let count = |new: usize| new;
+    let mut program = target.clone();
+    program.layout.iter_mut().for_each(|at| *at = block(*at));
+    program.block_names.iter_mut().for_each(|(at, _)| *at = block(*at));
+    program.values.values_mut().for_each(|value| value.instr = instr(value.instr));
+
+    let most = count(instrs.iter().map(|new| new.index() + 1).max().unwrap_or(0));
+    let mut data: Vec<InstrData> = vec![InstrData::new(Opcode::Nop); most];
+    let mut serials = SecondaryMap::new();
+    for (old, its) in &target.instrs {
+        let mut its = its.clone();
+        its.false_deps.iter_mut().for_each(|dep| *dep = instr(*dep));
+        if let RepeatLink::After(previous) = &mut its.link {
+            *previous = instr(*previous);
+        }
+        if let Attrs::Branch { target: Some(to) } = &mut its.attrs {
+            *to = block(*to);
+        }
+        serials[instr(old)] = target.serials[old];
+        data[instr(old).index()] = its;
+    }
+    program.instrs = data.into_iter().collect::<PrimaryMap<_, _>>();
+    program.serials = serials;
+
+    let most = count(blocks.iter().map(|new| new.index() + 1).max().unwrap_or(0));
+    let mut data: Vec<BlockData> = vec![BlockData::default(); most];
+    for (old, its) in &target.blocks {
+        let mut its = its.clone();
+        its.instrs.iter_mut().chain(&mut its.keeps).for_each(|at| *at = instr(*at));
+        its.successors.iter_mut().flatten().for_each(|to| *to = block(*to));
+        let lists = [&mut its.predecessors, &mut its.physical_successors, &mut its.physical_predecessors];
+        lists.into_iter().flatten().for_each(|other| *other = block(*other));
+        data[block(old).index()] = its;
+    }
+    program.blocks = data.into_iter().collect::<PrimaryMap<_, _>>();
+    program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prove;
+    use super::*;
+    use ir3_compiler::target::Target;
+
+    fn program(text: &str) -> Program {
+        Program::parse(text).unwrap()
+    }
+
+    const SOURCE: &str = "block1 {\n\t0001:0000:000: \tmov.u32u32 r0.x, c0.x\n\t0002:0000:000: \tadd.u r1.x, r0.x, c1.x\n\t\
+        0003:0000:000: \tend r1.x (0)\n}";
+
+    /// One instruction more shifts those behind it, and their numbers say which they are.
+    #[test]
+    fn instructions_go_by_their_numbers() {
+        let added = SOURCE
+            .replace("\t0002:", "\t0009:0000:000: \tmov.u32u32 r2.x, r0.x\n\t0002:")
+            .replace("add.u r1.x, r0.x", "add.u r1.x, r2.x");
+        let (source, target) = (program(SOURCE), program(&added));
+        let renamed = aligned(&source, &target).unwrap();
+        let numbers = |program: &Program| -> Vec<(usize, u32)> {
+            program.iter_instrs().map(|(_, instr)| (instr.index(), program.serials[instr])).collect()
+        };
+        assert_eq!(numbers(&renamed), [(0, 1), (3, 9), (1, 2), (2, 3)]);
+        assert!(prove(&source, &target, &Target::default()).is_ok());
+        assert!(aligned(&source, &source).is_none());
+        // It does not matter what is called what.
+        let wrong = added.replace("mov.u32u32 r2.x, r0.x", "mov.u32u32 r2.x, c2.x");
+        assert!(prove(&source, &program(&wrong), &Target::default()).is_err());
+    }
+
+    #[test]
+    fn blocks_go_by_their_numbers() {
+        let source = "block1 {\n\t0001:0000:000: \tjump\n\t/* succs: block2 */\n}\n\
+            block2 {\n\tpred: block1\n\t0002:0000:000: \tend\n}";
+        let target = "block1 {\n\t0001:0000:000: \tjump\n\t/* succs: block7 */\n}\n\
+            block7 {\n\tpred: block1\n\t0008:0000:000: \tjump\n\t/* succs: block2 */\n}\n\
+            block2 {\n\tpred: block7\n\t0002:0000:000: \tend\n}";
+        let (source, target) = (program(source), program(target));
+        let renamed = aligned(&source, &target).unwrap();
+        let layout: Vec<usize> = renamed.layout.iter().map(|block| block.index()).collect();
+        assert_eq!(layout, [0, 2, 1]);
+        assert!(prove(&source, &target, &Target::default()).is_ok());
+    }
+}

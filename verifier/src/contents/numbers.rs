@@ -117,7 +117,7 @@ mod tests {
     use ir3_compiler::target::Target;
 
     fn program(text: &str) -> Program {
-        Program::parse(text).unwrap()
+        ir3_compiler::ir3::text::read(text).unwrap()
     }
 
     const SOURCE: &str = "block1 {\n\t0001:0000:000: \tmov.u32u32 r0.x, c0.x\n\t0002:0000:000: \tadd.u r1.x, r0.x, c1.x\n\t\

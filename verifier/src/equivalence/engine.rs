@@ -81,6 +81,8 @@ pub(super) struct Engine<'a> {
     /// What is chosen for undefined words of the source, and whether there are any.
     pub(super) undefined: Undefined,
     pub(super) has_undefined: bool,
+    /// The names of words of the source and of the target, see [`Code::names`](crate::symbolic::Code::names).
+    pub(super) names: [FxHashMap<Slot, String>; 2],
     pub(super) lost: Option<&'static str>,
     /// Where lanes go from each cut point, and whether some do and others do not.
     pub(super) goals: FxHashMap<(Side, Cut), Goals>,
@@ -128,6 +130,7 @@ impl<'a> Engine<'a> {
             own_from,
             undefined,
             has_undefined: false,
+            names: Default::default(),
             lost: None,
             goals: FxHashMap::default(),
             written: FxHashMap::default(),
@@ -221,7 +224,13 @@ impl Oracle for Engine<'_> {
                 let no = terms.constant(1, 0);
                 Value::defined(terms, no)
             }
-            Cut::Entry => self.unknown(terms, &format!("slot {at}")),
+            Cut::Entry => match self.names[self.side as usize].get(&at) {
+                Some(name) => {
+                    let name = name.clone();
+                    self.unwritten(terms, &name)
+                }
+                None => self.unknown(terms, &format!("slot {at}")),
+            },
             Cut::Header(number) => {
                 let side = self.side;
                 let header = &mut self.headers[number as usize];
@@ -251,6 +260,16 @@ impl Oracle for Engine<'_> {
         };
         self.has_undefined |= self.side == Side::Source;
         Value { bits, free: terms.constant(32, u32::MAX.into()) }
+    }
+
+    // Of its own undefined words the source chooses those of the target that are in the same place.
+    fn unwritten(&mut self, terms: &mut Terms, name: &str) -> Value {
+        let target = if self.side == Side::Target && left_out(Guard::UndefinedTarget) {
+            terms.constant(32, 0)
+        } else {
+            terms.variable_of(VariableKind::LANE, 32, &format!("undefined {name}"))
+        };
+        Value { bits: target, free: terms.constant(32, u32::MAX.into()) }
     }
 
     fn value(&mut self, terms: &mut Terms, value: Value) -> Value {

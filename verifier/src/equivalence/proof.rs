@@ -100,6 +100,7 @@ pub(super) fn prove<S: Code, T: Code>(
     let mut engine = Engine::new(solver, limits, loops, own_from, memories, undefined);
     // First, what locations matter; then the relation; when it holds still, whether it is enough.
     engine.sweeper.scouting = loops > 0;
+    engine.names = [source.names(), target.names()];
     engine.sweeper.products = products;
     engine.sweeper.deep = deep;
     engine.printed_shapes = source.prints_shapes() && target.prints_shapes();

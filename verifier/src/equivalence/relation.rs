@@ -7,13 +7,17 @@
 //! smaller, and the partition that no round splits any more is kept by every segment, whatever it started from: all rounds
 //! before it were guesses.
 //!
+//! A class may hold 16 bits of which an atom has the extension ([`Form`]): one program may keep a half register over the loop and the
+//! other its conversion to a word. An atom has the first form that its terms on all ways have, and never goes back to an earlier one.
+//!
 //! Which atoms there are is found as segments ask for locations: a location that nobody reads is in no class.
 
 use super::sweep::Side;
 use crate::guards::{Guard, left_out};
+use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
 use crate::symbolic::{Facts, Slot, slot};
-use crate::terms::{Term, Terms, VariableKind};
+use crate::terms::{Op, Term, Terms, VariableKind};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
@@ -35,6 +39,58 @@ impl Part {
 /// A part of a location of one of the programs.
 pub type Atom = (Side, Slot, Part);
 
+/// What an atom is of what its class holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Form {
+    /// The class holds 16 bits, and the atom is that number.
+    #[default]
+    Unsigned,
+    /// The class holds 16 bits, and the atom is that signed number.
+    Signed,
+    /// The same.
+    Whole,
+}
+
+impl Form {
+    /// An atom of which the class holds this.
+    fn of(self, terms: &mut Terms, held: Term) -> Term {
+        match self {
+            Self::Unsigned => terms.zext(16, 32, held),
+            Self::Signed => terms.sext(16, 32, held),
+            Self::Whole => held,
+        }
+    }
+
+    /// What the class would hold of an atom that is this word; `None` if it has another form.
+    fn held(self, terms: &mut Terms, word: Term) -> Option<Term> {
+        if self == Self::Whole {
+            return Some(word);
+        }
+        if terms.width(word) != 32 {
+            return None;
+        }
+        let low = terms.extract(32, word, 0, 16);
+        if self.of(terms, low) == word {
+            return Some(low);
+        }
+        let node = terms.node(word);
+        if node.op != Op::Ite {
+            return None;
+        }
+        let [condition, yes, no] = node.args[..] else { return None };
+        let [yes, no] = [self.held(terms, yes)?, self.held(terms, no)?];
+        Some(terms.ite(16, condition, yes, no))
+    }
+}
+
+/// What is known of an atom.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// Its class; `None` if it was asked for since the last round.
+    class: Option<u32>,
+    form: Form,
+}
+
 /// What a class holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holds {
@@ -47,8 +103,7 @@ enum Holds {
 /// The relation at a header.
 #[derive(Debug, Default)]
 pub struct Header {
-    /// The class of each atom; `None` for one that was asked for since the last round.
-    atoms: IndexMap<Atom, Option<u32>, FxBuildHasher>,
+    atoms: IndexMap<Atom, Known, FxBuildHasher>,
     classes: Vec<Holds>,
 }
 
@@ -81,28 +136,29 @@ impl Header {
 
     /// Whether there are atoms that no round has put into a class.
     pub fn has_new(&self) -> bool {
-        self.atoms.values().any(Option::is_none)
+        self.atoms.values().any(|known| known.class.is_none())
     }
 
     /// Forgets the classes: with more atoms there may be a larger relation.
     pub fn forget(&mut self) {
         self.classes.clear();
-        self.atoms.values_mut().for_each(|class| *class = None);
+        self.atoms.values_mut().for_each(|known| *known = Known::default());
     }
 
     /// What an atom holds. One that was not asked for before holds what nothing else holds.
     pub fn term(&mut self, terms: &mut Terms, header: u32, atom: Atom) -> Term {
-        match self.atoms.entry(atom).or_insert(None) {
+        let Known { class, form } = *self.atoms.entry(atom).or_default();
+        match class {
             Some(class) => {
-                let class = *class;
-                match self.classes[class as usize] {
+                let held = match self.classes[class as usize] {
                     Holds::Fixed(term) => term,
                     Holds::Variable { width, uniform } => {
                         let kind = if uniform { VariableKind::WAVE } else { VariableKind::LANE };
                         let name = format!("class {class} of {width} bits at loop {header}");
                         terms.variable_of(kind.passing(), width, &name)
                     }
-                }
+                };
+                form.of(terms, held)
             }
             None => {
                 let (side, slot, part) = atom;
@@ -114,14 +170,14 @@ impl Header {
     }
 
     /// Splits classes by the terms on all ways here. Whether anything has changed.
-    pub fn refine(&mut self, terms: &Terms, ways: &[Way], facts: &Facts) -> bool {
+    pub fn refine(&mut self, terms: &mut Terms, ways: &[Way], facts: &Facts) -> bool {
         if ways.is_empty() {
             return false;
         }
         // All lanes in a loop are in the same iteration: they enter it together, since the wave runs what stands in front of it first, and go
         // back together. Those that do so on different ways have come from different cut points, and what is uniform for those of one way
         // need not be so for all; but where it is the same lasting term on all of the ways, it is.
-        let together = |on_ways: &[Term]| {
+        let together = |terms: &Terms, on_ways: &[Term]| {
             [false, true].into_iter().all(|back| {
                 let mut of_kind = ways.iter().zip(on_ways).filter(|(way, _)| way.back == back).map(|(_, &term)| term);
                 let first = of_kind.next();
@@ -132,8 +188,19 @@ impl Header {
         let mut numbers: FxHashMap<Key, u32> = FxHashMap::default();
         let mut classes = Vec::new();
         let mut changed = false;
-        for (i, (&(_, slot, _), class)) in self.atoms.iter_mut().enumerate() {
-            let mut on_ways: SmallVec<[Term; 3]> = ways.iter().map(|way| way.terms[i]).collect();
+        for (i, (&(_, slot, _), Known { class, form })) in self.atoms.iter_mut().enumerate() {
+            let before = *form;
+            let words = ways.iter().map(|way| way.terms[i]);
+            let mut on_ways = loop {
+                let held = |word| form.held(terms, word);
+                let held: Option<SmallVec<[Term; 3]>> = words.clone().map(held).collect();
+                match (held, *form) {
+                    (Some(held), _) => break held,
+                    (None, Form::Unsigned) => *form = Form::Signed,
+                    (None, Form::Signed | Form::Whole) => *form = Form::Whole,
+                }
+            };
+            changed |= *form != before;
             if left_out(Guard::RelationWays) {
                 on_ways.truncate(1);
             }
@@ -159,7 +226,7 @@ impl Header {
                         slot != slot::memory(Space::Scratch)
                     } else {
                         !matches!(old, Some(Holds::Variable { uniform: false, .. }))
-                            && (together(&key.1) || left_out(Guard::RelationTogether))
+                            && (together(terms, &key.1) || left_out(Guard::RelationTogether))
                             && key.1.iter().zip(ways).all(|(&term, way)| {
                                 (facts.uniform(terms, term) || left_out(Guard::RelationUniform))
                                     && (!way.mixed || facts.lasting(terms, term) || left_out(Guard::RelationMixed))

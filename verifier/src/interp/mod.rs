@@ -39,6 +39,11 @@ fn groups(resource: Option<impl Fn(usize) -> Binding>, mask: u64) -> impl Iterat
     })
 }
 
+/// The name of a word of an array, by the array's number in the order of their declarations.
+pub(crate) fn array_word(array: u32, word: u32) -> String {
+    format!("word {word} of array {array}")
+}
+
 /// Buffers that runs use and leave behind for the next run, of any program.
 #[derive(Debug, Default)]
 pub struct Scratch {

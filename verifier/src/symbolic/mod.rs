@@ -44,7 +44,7 @@ use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
 use crate::semantics::sync::Sync;
 use crate::terms::{Op, Term, Terms, VariableKind};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// A location: a row of nir, a slot of ir3, or one of the numbers below.
@@ -262,6 +262,9 @@ pub trait Oracle {
     fn start(&mut self, terms: &mut Terms, slot: Slot) -> Value;
     /// A word that is undefined. `name` says which, in the segment.
     fn unknown(&mut self, terms: &mut Terms, name: &str) -> Value;
+    /// A word of an array or register that nothing has been written to since the program began. Both programs have the same words under the
+    /// same names.
+    fn unwritten(&mut self, terms: &mut Terms, name: &str) -> Value;
     /// A value has been computed; what is used from now on.
     fn value(&mut self, terms: &mut Terms, value: Value) -> Value;
     /// A condition has been computed: one bit; what is used from now on.
@@ -312,6 +315,8 @@ pub trait Code {
     fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value>;
     /// The location that is undefined, each time that it is read.
     fn undefined(&self) -> Option<Slot>;
+    /// The names of words of arrays and registers: what the same word is called in another form of the program.
+    fn names(&self) -> FxHashMap<Slot, String>;
     /// Executes the operations of a block of the program, and then leaves it by [`run::Machine::leave`] and others.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::interp::nir::op::{
     Access, Action, Input, LaneKind, Lanes, Op, Operand, Place as Where, R, Resource, ScanResult, Shuffle, Texture,
 };
 use crate::interp::nir::{Decoded, op};
-use crate::interp::{self, OutputSlot};
+use crate::interp::{self, OutputSlot, array_word};
 use crate::semantics::concrete::mask;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::{CONST_WORDS, Launch};
@@ -163,6 +163,11 @@ impl Code for Nir<'_> {
 
     fn undefined(&self) -> Option<Slot> {
         Some(op::UNDEFINED)
+    }
+
+    // The words of an array are written by its declaration.
+    fn names(&self) -> FxHashMap<Slot, String> {
+        FxHashMap::default()
     }
 
     fn scratch_bytes(&self) -> u32 {
@@ -327,10 +332,10 @@ impl Nir<'_> {
                 }
             }
             Op::ArrayStore(index) => self.array_store(&code.arrays[index as usize], machine),
-            Op::ArrayInit { first, count } => {
-                for row in first..first + count {
-                    let value = machine.unknown();
-                    machine.write(row, value);
+            Op::ArrayInit { array, first, count } => {
+                for word in 0..count {
+                    let value = machine.unwritten(&array_word(array, word));
+                    machine.write(first + word, value);
                 }
             }
             Op::Access(index) => self.access(site, &code.accesses[index as usize], machine),

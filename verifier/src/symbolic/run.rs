@@ -291,6 +291,12 @@ impl<O: Oracle> Machine<'_, O> {
         self.oracle.unknown(self.terms, &name)
     }
 
+    /// A word of an array that is declared here.
+    pub fn unwritten(&mut self, name: &str) -> Value {
+        // In a loop there is another one in each iteration.
+        if self.is_alone() { self.oracle.unwritten(self.terms, name) } else { self.unknown() }
+    }
+
     /// Whether a bit of one of some values is free: one bit.
     pub fn any_free(&mut self, operands: &[Value]) -> Term {
         let mut any = self.terms.constant(1, 0);

@@ -7,7 +7,7 @@ use crate::interp::OutputSlot;
 use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
 use crate::terms::Terms;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See [`Graph::rotated`].
 pub struct View<'a, C> {
@@ -28,6 +28,10 @@ impl<C: Code> Code for View<'_, C> {
 
     fn undefined(&self) -> Option<Slot> {
         self.code.undefined()
+    }
+
+    fn names(&self) -> FxHashMap<Slot, String> {
+        self.code.names()
     }
 
     fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {

@@ -96,6 +96,7 @@ fn decode_with(
     if out.undefined.is_some() {
         out.values = decoder.slots.values();
     }
+    out.names = decoder.slots.names();
     out.consts = decoder.slots.consts();
     let has_barrier = out.ops.iter().any(|op| matches!(op, Op::Sync(Sync::Barrier)));
     out.waves = waves::count(out.launch, has_barrier);

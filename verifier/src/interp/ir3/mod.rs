@@ -67,6 +67,8 @@ pub struct Decoded {
     pub(crate) undefined: Option<u32>,
     /// If there is one: the first slots of SSA values, in order, and the values' numbers.
     pub(crate) values: Vec<(u32, u32)>,
+    /// The names of slots that are words of arrays or registers: the same in every form of the program.
+    pub(crate) names: Vec<(u32, String)>,
 }
 
 /// A component of a `_meta:in`.
@@ -144,6 +146,7 @@ impl Decoded {
             scratch_size: program.scratch_size,
             undefined: None,
             values: Vec::new(),
+            names: Vec::new(),
         }
     }
 }

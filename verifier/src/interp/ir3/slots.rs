@@ -2,6 +2,7 @@
 
 use super::op::{ConstWidth, Elements};
 use super::storage::{Loc, Modifier, Read, Write};
+use crate::interp::array_word;
 use crate::semantics::ir3_alu;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
@@ -80,6 +81,30 @@ impl<'a> Slots<'a> {
         list
     }
 
+    /// The slots of arrays without versions and of registers, each with a name that does not depend on what else the program has.
+    pub fn names(&self) -> Vec<(u32, String)> {
+        let arrays = self.arrays.iter().filter_map(|(array, &slot)| Some((array, slot?)));
+        let words = arrays.flat_map(|(array, slot)| {
+            let length = u32::from(self.program.arrays[array].length);
+            (0..length).map(move |i| (slot + i, array_word(array.as_u32(), i)))
+        });
+        let registers = self
+            .regions()
+            .into_iter()
+            .flat_map(|(base, size)| base.into_iter().flat_map(move |base| base..base + size));
+        words.chain(registers.map(|slot| (slot, format!("register {}", self.canonical(slot))))).collect()
+    }
+
+    fn regions(&self) -> [(Option<u32>, u32); 5] {
+        [
+            (self.general, GENERAL),
+            (self.half, GENERAL),
+            (self.shared, SHARED),
+            (self.predicates, 4),
+            (self.addresses, 2),
+        ]
+    }
+
     /// `n` new slots in a row.
     pub fn fresh(&mut self, n: u32) -> u32 {
         let first = self.count;
@@ -135,10 +160,8 @@ impl<'a> Slots<'a> {
 
     /// A number for a slot that is the same in every program if it is that of a register.
     pub fn canonical(&self, slot: u32) -> u32 {
-        let regions = [self.general, self.half, self.shared, self.predicates, self.addresses];
-        let sizes = [GENERAL, GENERAL, SHARED, 4, 2];
         let mut first = 0;
-        for (base, size) in regions.into_iter().zip(sizes) {
+        for (base, size) in self.regions() {
             if let Some(base) = base
                 && (base..base + size).contains(&slot)
             {

@@ -304,6 +304,8 @@ pub(crate) enum Op {
     ArrayStore(u32),
     /// Poison for all rows of an array.
     ArrayInit {
+        /// Its number, in the order of declarations.
+        array: u32,
         first: R,
         count: u32,
     },

@@ -212,7 +212,7 @@ impl<'a> Wave<'a> {
                 Op::Lanes(index) => self.across_lanes(&code.lanes[index as usize]),
                 Op::ArrayLoad(index) => self.array_load(&code.arrays[index as usize]),
                 Op::ArrayStore(index) => self.array_store(&code.arrays[index as usize])?,
-                Op::ArrayInit { first, count } => {
+                Op::ArrayInit { first, count, .. } => {
                     for poison in &mut self.poison[first as usize..][..count as usize] {
                         *poison |= self.active;
                     }

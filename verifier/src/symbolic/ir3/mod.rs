@@ -208,6 +208,10 @@ impl Code for Ir3<'_> {
         self.code.undefined
     }
 
+    fn names(&self) -> FxHashMap<Slot, String> {
+        self.code.names.iter().cloned().collect()
+    }
+
     fn scratch_bytes(&self) -> u32 {
         world::scratch_bytes(self.code.scratch_size)
     }

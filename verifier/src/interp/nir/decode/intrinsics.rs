@@ -234,10 +234,11 @@ impl Decoder<'_> {
         let length = indices.num_array_elems().max(1);
         let count = stride.checked_mul(length).filter(|&count| count < 1 << 16).ok_or("an array that is too long")?;
         let first = self.new_rows(count);
+        let array = self.arrays.len() as u32;
         self.arrays.insert(def, (first, length, stride, bits));
         // Nobody reads the value of the declaration but as the array's name.
         self.define(def);
-        self.push(Op::ArrayInit { first, count });
+        self.push(Op::ArrayInit { array, first, count });
         Ok(())
     }
 

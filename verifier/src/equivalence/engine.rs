@@ -267,9 +267,16 @@ impl Oracle for Engine<'_> {
         let target = if self.side == Side::Target && left_out(Guard::UndefinedTarget) {
             terms.constant(32, 0)
         } else {
-            terms.variable_of(VariableKind::LANE, 32, &format!("undefined {name}"))
+            terms.variable_of(self.cut.kind(VariableKind::LANE), 32, &format!("undefined {name}"))
         };
         Value { bits: target, free: terms.constant(32, u32::MAX.into()) }
+    }
+
+    fn undefined_or(&mut self, terms: &mut Terms, undefined: Value, chosen: Term) -> Value {
+        match self.side {
+            Side::Source => Value { bits: chosen, free: terms.constant(32, u32::MAX.into()) },
+            Side::Target => undefined,
+        }
     }
 
     fn value(&mut self, terms: &mut Terms, value: Value) -> Value {

@@ -39,7 +39,7 @@ fn groups(resource: Option<impl Fn(usize) -> Binding>, mask: u64) -> impl Iterat
     })
 }
 
-/// The name of a word of an array, by the array's number in the order of their declarations.
+/// The name of a word of an array, by the array's number in a text: 1 is the first that nir declares.
 pub(crate) fn array_word(array: u32, word: u32) -> String {
     format!("word {word} of array {array}")
 }

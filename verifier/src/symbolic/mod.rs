@@ -262,9 +262,11 @@ pub trait Oracle {
     fn start(&mut self, terms: &mut Terms, slot: Slot) -> Value;
     /// A word that is undefined. `name` says which, in the segment.
     fn unknown(&mut self, terms: &mut Terms, name: &str) -> Value;
-    /// A word of an array or register that nothing has been written to since the program began. Both programs have the same words under the
-    /// same names.
+    /// An undefined word that has the same name in both programs: one of an array or register that nothing has been written to since the
+    /// program began, or what is outside of an array.
     fn unwritten(&mut self, terms: &mut Terms, name: &str) -> Value;
+    /// An undefined word, for which the source may choose a certain one.
+    fn undefined_or(&mut self, terms: &mut Terms, undefined: Value, chosen: Term) -> Value;
     /// A value has been computed; what is used from now on.
     fn value(&mut self, terms: &mut Terms, value: Value) -> Value;
     /// A condition has been computed: one bit; what is used from now on.

@@ -604,13 +604,24 @@ impl Nir<'_> {
 
     fn element<O: Oracle>(&self, access: &op::ArrayAccess, word: u32, machine: &mut Machine<'_, O>) -> Value {
         let (elements, inside, _) = self.elements(access, machine);
-        let undefined = machine.unknown();
+        let undefined = match access.index {
+            Some(row) => {
+                let index = machine.read(row).bits;
+                let low = machine.terms.extract(32, index, 0, 16);
+                let stride = machine.terms.constant(16, access.stride.into());
+                let low = machine.terms.mul(16, low, stride);
+                let offset = access.base.wrapping_mul(access.stride.into()).wrapping_add(word.into());
+                machine.outside(&array_word(access.array, 0), low, offset)
+            }
+            None => machine.unknown(),
+        };
         let mut value = undefined;
         for &(here, element) in elements.iter().rev() {
             let stored = machine.read(access.first + element * access.stride + word);
             value = machine.choose(here, stored, value);
         }
-        machine.choose(inside, value, undefined)
+        let outside = machine.oracle.undefined_or(machine.terms, undefined, value.bits);
+        machine.choose(inside, value, outside)
     }
 
     fn array_store<O: Oracle>(&self, access: &op::ArrayAccess, machine: &mut Machine<'_, O>) {

@@ -93,6 +93,8 @@ pub struct Machine<'a, O: Oracle> {
     /// The location that is undefined, and how many undefined words there were in the block at work.
     undefined: Option<Slot>,
     unknown: (u32, u32),
+    /// How often there was an access outside of an array at an index.
+    outside: FxHashMap<String, u32>,
 }
 
 /// Runs a segment.
@@ -131,6 +133,7 @@ pub fn run<C: Code, O: Oracle>(
         scratch_bytes: code.scratch_bytes(),
         undefined: code.undefined(),
         unknown: (start, 0),
+        outside: FxHashMap::default(),
     };
     // A loop at the very beginning is a segment of its own.
     if cut == Cut::Entry && graph.loop_at(0).is_some() {
@@ -289,6 +292,17 @@ impl<O: Oracle> Machine<'_, O> {
         let copy = self.graph.standing[self.block as usize].copy;
         let name = format!("{name} of {copy} from {:?}", self.run.cut);
         self.oracle.unknown(self.terms, &name)
+    }
+
+    /// What is found outside of an array at an index, of 16 bits, to which an offset is added. Each time it may be another word; it has the
+    /// same name in both programs if they look there equally often.
+    pub fn outside(&mut self, array: &str, index: Term, offset: i64) -> Value {
+        let index = self.swept(index);
+        let name = format!("{array} at {index} + {offset}");
+        let number = self.outside.entry(name.clone()).or_default();
+        *number += 1;
+        let name = format!("{name}, number {number} from {:?}", self.run.cut);
+        self.oracle.unwritten(self.terms, &name)
     }
 
     /// A word of an array that is declared here.

@@ -83,11 +83,12 @@ impl<'a> Slots<'a> {
 
     /// The slots of arrays without versions and of registers, each with a name that does not depend on what else the program has.
     pub fn names(&self) -> Vec<(u32, String)> {
-        let arrays = self.arrays.iter().filter_map(|(array, &slot)| Some((array, slot?)));
-        let words = arrays.flat_map(|(array, slot)| {
-            let length = u32::from(self.program.arrays[array].length);
-            (0..length).map(move |i| (slot + i, array_word(array.as_u32(), i)))
-        });
+        let all = &self.program.arrays;
+        let is_one = |id: u32| all.values().filter(|data| data.id == id).count() == 1;
+        let arrays = self.arrays.iter().filter_map(|(array, &slot)| Some((&all[array], slot?)));
+        let words = arrays
+            .filter(|(data, _)| is_one(data.id))
+            .flat_map(|(data, slot)| (0..u32::from(data.length)).map(move |i| (slot + i, array_word(data.id, i))));
         let registers = self
             .regions()
             .into_iter()

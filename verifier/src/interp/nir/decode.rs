@@ -45,8 +45,8 @@ pub(super) struct Decoder<'a> {
     controls: FloatControls,
     /// Values that are used behind a loop that they are defined in.
     live_out: FxHashSet<Def>,
-    /// Local arrays by the value of their declaration: first row, elements, rows of an element, bits.
-    arrays: FxHashMap<Def, (R, u32, u32, u8)>,
+    /// Local arrays by the value of their declaration: number, first row, elements, rows of an element, bits.
+    arrays: FxHashMap<Def, (u32, R, u32, u32, u8)>,
     /// Operations that jump where no lane is left, and wait for the next place where some may be.
     empties: Vec<usize>,
     /// The instruction that is decoded.

@@ -235,6 +235,8 @@ pub(crate) enum ScanResult {
 /// A local array.
 #[derive(Debug)]
 pub(crate) struct ArrayAccess {
+    /// The array's number: see [`Op::ArrayInit`].
+    pub array: u32,
     /// First row, number of elements, rows of an element.
     pub first: R,
     pub length: u32,
@@ -304,7 +306,7 @@ pub(crate) enum Op {
     ArrayStore(u32),
     /// Poison for all rows of an array.
     ArrayInit {
-        /// Its number, in the order of declarations.
+        /// Its number, in the order of declarations, from 1 on.
         array: u32,
         first: R,
         count: u32,

@@ -44,7 +44,13 @@ impl Ir3<'_> {
         let index = self.read(index, machine);
         let elements = self.elements(array, offset, index, machine);
         // Where there is no element.
-        let mut value = machine.unknown();
+        let mut value = match self.names.get(&array.slot) {
+            Some(name) => {
+                let low = machine.terms.extract(32, index.bits, 0, 16);
+                machine.outside(name, low, offset.into())
+            }
+            None => machine.unknown(),
+        };
         for &(here, i) in elements.iter().rev() {
             let stored = self.at(array.loc(i), machine);
             value = machine.choose(here, stored, value);

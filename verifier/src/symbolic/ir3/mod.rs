@@ -34,6 +34,8 @@ pub struct Ir3<'a> {
     words: FxHashMap<Slot, (u32, ConstWidth)>,
     constants: Constants,
     shared: FxHashSet<Slot>,
+    /// See [`Code::names`].
+    names: FxHashMap<Slot, String>,
 }
 
 /// Returns true if a block ends in a branch on what several lanes have.
@@ -152,6 +154,7 @@ impl<'a> Ir3<'a> {
             words: code.consts.iter().map(|&(word, width, slot)| (slot, (word.into(), width))).collect(),
             constants,
             shared,
+            names: code.names.iter().cloned().collect(),
         })
     }
 }
@@ -209,7 +212,7 @@ impl Code for Ir3<'_> {
     }
 
     fn names(&self) -> FxHashMap<Slot, String> {
-        self.code.names.iter().cloned().collect()
+        self.names.clone()
     }
 
     fn scratch_bytes(&self) -> u32 {

@@ -234,8 +234,8 @@ impl Decoder<'_> {
         let length = indices.num_array_elems().max(1);
         let count = stride.checked_mul(length).filter(|&count| count < 1 << 16).ok_or("an array that is too long")?;
         let first = self.new_rows(count);
-        let array = self.arrays.len() as u32;
-        self.arrays.insert(def, (first, length, stride, bits));
+        let array = self.arrays.len() as u32 + 1;
+        self.arrays.insert(def, (array, first, length, stride, bits));
         // Nobody reads the value of the declaration but as the array's name.
         self.define(def);
         self.push(Op::ArrayInit { array, first, count });
@@ -243,7 +243,8 @@ impl Decoder<'_> {
     }
 
     fn array(&mut self, intrinsic: &Intrinsic, array: Def, index: Option<&Def>) -> Refused<(ArrayAccess, u8)> {
-        let &(first, length, stride, bits) = self.arrays.get(&array).ok_or("an array that was not declared before")?;
+        let &(number, first, length, stride, bits) =
+            self.arrays.get(&array).ok_or("an array that was not declared before")?;
         let mut base = i64::from(intrinsic.indices.base());
         let index = match index.map(|&def| (self.function.as_const_scalar(def), def)) {
             None => None,
@@ -254,7 +255,20 @@ impl Decoder<'_> {
             Some((None, def)) => Some(self.scalar(def)?),
         };
         let origin = self.origin();
-        Ok((ArrayAccess { first, length, stride, base, index, rows: Default::default(), adapt: None, origin }, bits))
+        Ok((
+            ArrayAccess {
+                array: number,
+                first,
+                length,
+                stride,
+                base,
+                index,
+                rows: Default::default(),
+                adapt: None,
+                origin,
+            },
+            bits,
+        ))
     }
 
     fn array_load(&mut self, intrinsic: &Intrinsic) -> Refused<()> {

@@ -272,11 +272,28 @@ impl Oracle for Engine<'_> {
         Value { bits: target, free: terms.constant(32, u32::MAX.into()) }
     }
 
-    fn undefined_or(&mut self, terms: &mut Terms, undefined: Value, chosen: Term) -> Value {
+    fn undefined_or(&self, undefined: Value, chosen: Value) -> Value {
         match self.side {
-            Side::Source => Value { bits: chosen, free: terms.constant(32, u32::MAX.into()) },
+            Side::Source => chosen,
             Side::Target => undefined,
         }
+    }
+
+    fn wants(&self, goal: Goal, slot: Slot) -> bool {
+        match goal {
+            Goal::Header(number) => self.headers[number as usize].has((self.side, slot, Part::Bits)),
+            Goal::End | Goal::Killed => false,
+        }
+    }
+
+    fn not_known_yet(&mut self, terms: &mut Terms, goal: Goal, slot: Slot) -> Value {
+        self.surprised = true;
+        let (side, cut) = (self.side, self.cut);
+        let mut variable = |what: &str| {
+            let name = format!("{what} of {side:?} {slot} on the way from {cut:?} to {goal:?}");
+            terms.variable_of(VariableKind::LANE.passing(), 32, &name)
+        };
+        Value { bits: variable("bits"), free: variable("free bits") }
     }
 
     fn value(&mut self, terms: &mut Terms, value: Value) -> Value {

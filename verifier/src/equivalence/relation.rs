@@ -129,6 +129,11 @@ impl Header {
         self.atoms.get_index(at).map(|(&atom, _)| atom)
     }
 
+    /// Returns true if an atom was asked for.
+    pub fn has(&self, atom: Atom) -> bool {
+        self.atoms.contains_key(&atom)
+    }
+
     /// Number of classes.
     pub fn classes(&self) -> usize {
         self.classes.len()

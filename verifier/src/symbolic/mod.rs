@@ -265,8 +265,12 @@ pub trait Oracle {
     /// An undefined word that has the same name in both programs: one of an array or register that nothing has been written to since the
     /// program began, or what is outside of an array.
     fn unwritten(&mut self, terms: &mut Terms, name: &str) -> Value;
-    /// An undefined word, for which the source may choose a certain one.
-    fn undefined_or(&mut self, terms: &mut Terms, undefined: Value, chosen: Term) -> Value;
+    /// An undefined word, in the place of which the source may choose another value.
+    fn undefined_or(&self, undefined: Value, chosen: Value) -> Value;
+    /// Whether it matters what a shared register holds where the segment ends.
+    fn wants(&self, goal: Goal, slot: Slot) -> bool;
+    /// What a location holds where a segment ends, of which nobody has wanted to know it before.
+    fn not_known_yet(&mut self, terms: &mut Terms, goal: Goal, slot: Slot) -> Value;
     /// A value has been computed; what is used from now on.
     fn value(&mut self, terms: &mut Terms, value: Value) -> Value;
     /// A condition has been computed: one bit; what is used from now on.

@@ -620,7 +620,8 @@ impl Nir<'_> {
             let stored = machine.read(access.first + element * access.stride + word);
             value = machine.choose(here, stored, value);
         }
-        let outside = machine.oracle.undefined_or(machine.terms, undefined, value.bits);
+        // What the machine finds by the low bits is one choice.
+        let outside = machine.oracle.undefined_or(undefined, value);
         machine.choose(inside, value, outside)
     }
 

@@ -232,6 +232,9 @@ impl<O: Oracle> Machine<'_, O> {
             wave.insert(version, value);
         }
         for &slot in self.shared_slots {
+            if !self.oracle.wants(goal, slot) {
+                continue;
+            }
             let value = self.read_shared(slot, path);
             wave.insert(slot, value);
         }
@@ -566,8 +569,12 @@ impl Run {
         if let Some(value) = code.fixed(terms, slot) {
             return value;
         }
-        if let Some(&value) = self.transitions[transition].wave.get(&slot) {
+        let way = &self.transitions[transition];
+        if let Some(&value) = way.wave.get(&slot) {
             return value;
+        }
+        if code.shared_slots().contains(&slot) {
+            return oracle.not_known_yet(terms, way.goal, slot);
         }
         let edges = self.transitions[transition].edges.clone();
         let mut values: SmallVec<[(Term, Value); 4]> = SmallVec::new();

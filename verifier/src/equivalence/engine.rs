@@ -287,7 +287,8 @@ impl Oracle for Engine<'_> {
     }
 
     fn not_known_yet(&mut self, terms: &mut Terms, goal: Goal, slot: Slot) -> Value {
-        self.surprised = true;
+        // In the next round it is known; but not where the programs go to different headers.
+        self.surprised |= self.wants(goal, slot);
         let (side, cut) = (self.side, self.cut);
         let mut variable = |what: &str| {
             let name = format!("{what} of {side:?} {slot} on the way from {cut:?} to {goal:?}");

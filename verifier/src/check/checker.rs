@@ -334,8 +334,11 @@ impl Checker {
             if change == Change::Something && stage == Stage::LowerSpills {
                 report.spills = Spills::count(&program);
             }
-            // The same program has the same outcomes. (A plant may have changed it behind the stage.)
-            if let (Change::Nothing, None, Some((_, verdict, _))) = (change, &plant, report.boundaries.last()) {
+            // The same program has the same outcomes. (A plant may have changed it after the stage.) Selection makes another
+            // program of it, so the verdict of a stage of nir is none of its.
+            if stage != Stage::Select
+                && let (Change::Nothing, None, Some((_, verdict, _))) = (change, &plant, report.boundaries.last())
+            {
                 report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
                 continue;
             }
@@ -585,7 +588,8 @@ fn try_compare(
     let before = resolved.as_ref().unwrap_or(before);
     // Shapes of textures count where both texts have them.
     let printed_shapes = before.as_ir3().is_some() && after.as_ir3().is_some();
-    let envs: Vec<Env> = envs.iter().map(|env| Env { printed_shapes, ..env.clone() }).collect();
+    let printed_formats = before.as_ir3().is_none() && after.as_ir3().is_none();
+    let envs: Vec<Env> = envs.iter().map(|env| Env { printed_shapes, printed_formats, ..env.clone() }).collect();
     let envs = &envs[..];
     let mut scratch = Scratch::default();
     let mut outcomes = Vec::with_capacity(envs.len());

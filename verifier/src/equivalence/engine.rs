@@ -90,6 +90,8 @@ pub(super) struct Engine<'a> {
     pub(super) surprised: bool,
     /// Both texts have the shapes of textures.
     pub(super) printed_shapes: bool,
+    /// Both texts name formats of images: nir's do.
+    pub(super) printed_formats: bool,
     /// What was taken for granted beside lemmas, by short names.
     pub(super) assumed: BTreeSet<&'static str>,
     /// The source has no meaning, whatever the input.
@@ -133,6 +135,7 @@ impl<'a> Engine<'a> {
             written: FxHashMap::default(),
             surprised: false,
             printed_shapes: false,
+            printed_formats: false,
             assumed: BTreeSet::new(),
             vacuous: false,
             meaning_unknown: false,
@@ -332,6 +335,10 @@ impl Oracle for Engine<'_> {
 
     fn has_printed_shapes(&self) -> bool {
         self.printed_shapes
+    }
+
+    fn has_printed_formats(&self) -> bool {
+        self.printed_formats
     }
 
     fn assume(&mut self, assumption: &'static str) {

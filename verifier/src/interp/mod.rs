@@ -46,6 +46,10 @@ pub struct Scratch {
     pub rows: Vec<Row>,
     /// The mask of poisoned lanes of each row.
     pub poison: Vec<u64>,
+    /// The poisoned lanes of each row of which only some bits are poison.
+    pub partial: Vec<u64>,
+    /// These bits.
+    pub open: Vec<Row>,
     /// A row for each temporary that an interpreter needs at once.
     pub temporaries: Vec<Row>,
     /// Masks of lanes: those that wait somewhere in the control flow.
@@ -76,6 +80,11 @@ impl Scratch {
             self.rows.resize(rows, [0; 64]);
             self.poison.resize(rows, 0);
         }
+        // The two interpreters have different numbers of masks a row.
+        if self.open.len() < rows {
+            self.open.resize(rows, [0; 64]);
+            self.partial.resize(rows, 0);
+        }
     }
 }
 
@@ -102,6 +111,6 @@ impl ConstFile {
     /// Replaces a word.
     #[inline]
     pub fn write(&mut self, index: u32, value: u32, poison: bool) {
-        self.0.write(index % CONST_WORDS, value, if poison { 0xf } else { 0 });
+        self.0.write(index % CONST_WORDS, value, if poison { u32::MAX } else { 0 });
     }
 }

@@ -230,10 +230,10 @@ pub enum Difference {
         expected: u32,
         /// The target's word.
         actual: u32,
-        /// The bytes of the word where the source is defined.
-        defined: u8,
-        /// The bytes of the word where the target is poison.
-        poisoned: u8,
+        /// The bits of the word where the source is defined.
+        defined: u32,
+        /// The bits of the word where the target is poison.
+        poisoned: u32,
     },
     /// Which lanes were killed.
     Killed {
@@ -293,12 +293,12 @@ impl fmt::Display for Difference {
             }
             Difference::Memory { space, binding, byte, expected, actual, defined, poisoned } => {
                 write!(f, "{} {binding} at byte {byte}: expected {}", space.name(), Bits(*expected))?;
-                if *defined != 0xf {
-                    write!(f, " (bytes {defined:#06b})")?;
+                if *defined != u32::MAX {
+                    write!(f, " (bits {defined:#010x})")?;
                 }
                 write!(f, ", got {}", Bits(*actual))?;
                 if poisoned & defined != 0 {
-                    write!(f, " with undefined bytes {poisoned:#06b}")?;
+                    write!(f, " with undefined bits {poisoned:#010x}")?;
                 }
                 Ok(())
             }
@@ -436,11 +436,9 @@ impl Outcome {
                 }
                 (Some(_), None) => unreachable!("the guard above holds where the target has no more words"),
             };
-            let differs = |byte: u32| {
-                let defined = expected.poison >> byte & 1 == 0;
-                let poisoned = actual.poison >> byte & 1 != 0;
-                defined && (poisoned || (expected.value ^ actual.value) >> (byte * 8) & 0xff != 0)
-            };
+            // Where the source is defined, the target must be, and have the same.
+            let differs = !expected.poison & (actual.poison | expected.value ^ actual.value);
+            let differs = |byte: u32| differs >> (byte * 8) & 0xff != 0;
             if let Some(byte) = (0..4).find(|&byte| differs(byte)) {
                 return Err(Difference::Memory {
                     space: expected.space,
@@ -448,7 +446,7 @@ impl Outcome {
                     byte: expected.word * 4 + byte,
                     expected: expected.value,
                     actual: actual.value,
-                    defined: !expected.poison & 0xf,
+                    defined: !expected.poison,
                     poisoned: actual.poison,
                 });
             }

@@ -68,6 +68,14 @@ impl Scratch {
         Scratch::default()
     }
 
+    /// Runs something that runs a program with these buffers; the outcome says what was stored, in order.
+    pub fn logged(&mut self, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
+        self.memory.keep_log(true);
+        let outcome = run(self);
+        self.memory.keep_log(false);
+        outcome
+    }
+
     /// Makes the memory and the constant file those of a new run, and gives at least `rows` rows. Their contents are
     /// whatever an earlier run left. Lanes have `own_bytes` of memory of their own; 0 where the program does not say.
     pub fn prepare(&mut self, env: &Env, rows: usize, own_bytes: u32) {

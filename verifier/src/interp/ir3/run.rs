@@ -78,7 +78,7 @@ pub(super) fn run_watched<W: Watch>(
     };
     let (first, storage) = wave.finish();
     let (second, storage_second) = second.map(Wave::finish).unzip();
-    let (written, loads) = (memory.written(), memory.loads());
+    let (written, loads, stored) = (memory.written(), memory.loads(), memory.take_log());
     storage.give_back(scratch);
     scratch.memory = memory;
     if let (Some(scratch), Some(storage)) = (&mut other, storage_second) {
@@ -92,6 +92,7 @@ pub(super) fn run_watched<W: Watch>(
         outputs,
         memory: written,
         loads,
+        stored,
         env: env.clone(),
         killed,
         helpers,

@@ -71,7 +71,7 @@ pub(super) fn run_watched<W: Watch>(
     };
     let Wave { helpers, killed, outputs, together, executed, .. } = wave;
     let (together_second, executed_second) = second.map(|second| (second.together, second.executed)).unzip();
-    let (written, loads) = (memory.written(), memory.loads());
+    let (written, loads, stored) = (memory.written(), memory.loads(), memory.take_log());
     scratch.memory = memory;
     scratch.second = other.or_else(|| scratch.second.take());
     Outcome {
@@ -79,6 +79,7 @@ pub(super) fn run_watched<W: Watch>(
         outputs,
         memory: written,
         loads,
+        stored,
         env: env.clone(),
         killed,
         helpers,

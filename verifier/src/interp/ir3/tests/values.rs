@@ -57,7 +57,7 @@ fn bits_are_poison_one_by_one() {
     let low = code.b().alu(Opcode::AndB, RegClass::HALF, &[copy, half(1)]);
     let other = code.b().alu(Opcode::AndB, RegClass::HALF, &[copy, half(3)]);
     let (low, other) = (code.src(low), code.src(other));
-    let chosen = code.b().alu(Opcode::SelB32, RegClass::FULL, &[full(7), copy, full(5)]);
+    let chosen = code.b().alu(Opcode::SelB16, RegClass::HALF, &[half(7), copy, half(5)]);
     let chosen = code.src(chosen);
     code.end(&[low, other, chosen]);
     let outcome = code.run();

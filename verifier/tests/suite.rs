@@ -41,3 +41,16 @@ mod tight_registers;
 mod triage;
 mod truth_tables;
 mod walkthrough;
+
+/// A file that is forgotten here is never run.
+#[test]
+fn every_file_is_a_module_of_this_one() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let text = std::fs::read_to_string(folder.join("suite.rs")).expect("this file");
+    for file in std::fs::read_dir(folder).expect("the folder of tests") {
+        let path = file.expect("a file").path();
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_module = path.extension().is_some_and(|end| end == "rs") && name != "suite";
+        assert!(!is_module || text.contains(&format!("\nmod {name};\n")), "{} is not a module", path.display());
+    }
+}

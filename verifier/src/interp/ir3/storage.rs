@@ -204,7 +204,7 @@ impl Storage {
         let bit = |mask: u64| (mask >> lane & 1) as u32;
         let [low, high] = [self.poison[2 * slot], self.poison[2 * slot + 1]].map(bit);
         let bits = if bit(self.partial[slot]) != 0 { self.open[slot][lane] } else { u32::MAX };
-        let bits = bits & (low * 0xffff | high * 0xffff_0000);
+        let bits = bits & ((low * 0xffff) | (high * 0xffff_0000));
         match loc.part {
             Part::Whole => bits,
             Part::Low => bits & 0xffff,

@@ -447,8 +447,11 @@ impl Oracle for Engine<'_> {
                 }
                 self.events.take(at, &event, &mut self.partners);
                 // Where the target has lost its meaning before, it has not done this.
-                for obligation in &mut self.obligations {
-                    obligation.assumed = obligation.assumed.min(assumed);
+                for obligation in self.obligations.iter_mut().filter(|it| it.assumed > assumed) {
+                    if left_out(Guard::LostBefore) {
+                        break;
+                    }
+                    obligation.assumed = assumed;
                 }
                 return results;
             };

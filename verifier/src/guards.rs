@@ -108,6 +108,7 @@ guards! {
     ContentsSuspect "contents-suspect" Contents "What is computed from other operands is another value.";
     ContentsTwoResults "contents-two-results" Contents "Two results of an instruction are not in one register.";
     ContentsRelative "contents-relative" Contents "A relative operand is the same in both programs.";
+    ContentsArray "contents-array" Contents "An array is where it is said to be, and an access to it begins at the same element.";
     ContentsRegion "contents-region" Contents "After a relative write, elements are equal only if they were before.";
     ContentsRecomputed "contents-recomputed" Contents "What is rematerialised reads what the definition reads.";
     ContentsRemoved "contents-removed" Contents "An instruction that only the source has, has no effect but its results.";
@@ -190,6 +191,7 @@ guards! {
     LaneWidth "lane-width" Lanes "A value of another lane is as narrow as that of this one only if all lanes run this segment.";
     BlockEnds "block-ends" Events "The ends of two blocks are two sites, also where one of the blocks is empty.";
     AssumedBefore "assumed-before" Equivalence "What happens before the source assumes something is the same without it.";
+    LostBefore "lost-before" Equivalence "The target keeps its meaning until it has done what the source does before it loses its own.";
     Vacuous "vacuous" Equivalence "There is an input on which the source has a meaning.";
     WaveKind "wave-kind" Lanes "Only what comes from the wave is the same in all of its lanes.";
     LastingKind "lasting-kind" Lanes "What belongs to a moment or to a cut point is not the same elsewhere.";
@@ -227,17 +229,17 @@ impl fmt::Display for Guard {
 
 /// Some guards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Guards(u128);
+pub struct Guards([u128; 2]);
 
 impl Guards {
     /// Returns true if a guard is one of them.
     pub const fn contains(self, guard: Guard) -> bool {
-        self.0 >> guard as u8 & 1 != 0
+        self.0[guard as usize / 128] >> (guard as usize % 128) & 1 != 0
     }
 
     /// Adds one.
     pub const fn insert(&mut self, guard: Guard) {
-        self.0 |= 1 << guard as u8;
+        self.0[guard as usize / 128] |= 1 << (guard as usize % 128);
     }
 
     /// Those of them, in the order of the table.
@@ -246,7 +248,7 @@ impl Guards {
     }
 }
 
-const _: () = assert!(Guard::ALL.len() <= 128, "a set of guards has 128 bits");
+const _: () = assert!(Guard::ALL.len() <= 256, "a set of guards has 256 bits");
 
 /// The error where guards cannot be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -293,7 +295,7 @@ mod hooks {
 
     thread_local! {
         static LEFT_OUT: Cell<Option<Guard>> = const { Cell::new(None) };
-        static DECIDED: Cell<Guards> = const { Cell::new(Guards(0)) };
+        static DECIDED: Cell<Guards> = const { Cell::new(Guards([0; 2])) };
     }
 
     /// Returns true if this condition is left out.

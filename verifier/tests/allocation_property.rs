@@ -7,7 +7,7 @@
 //! - it uses no register above the size that was computed before, and where that is all that there is, none above the
 //!   pressure itself.
 //!
-//! `IR3_PROPERTY_PROGRAMS=100000 cargo test --release -p ir3-verifier --test allocation_property -- --nocapture` prints
+//! `IR3_PROPERTY_PROGRAMS=100000 cargo test --release -p ir3-verifier --test suite allocation_property:: -- --nocapture` prints
 //! what was tried. There are 1,200 programs unless told otherwise.
 
 use ir3_compiler::ir3::{Dst, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand};

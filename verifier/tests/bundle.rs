@@ -6,8 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-#[path = "common/folder.rs"]
-mod folder;
+use super::common::folder;
 
 use folder::{Folder, planted, refused};
 

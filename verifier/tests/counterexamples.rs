@@ -1,7 +1,6 @@
 //! Where a proof fails the solver's model becomes an input, and the interpreter confirms it.
 
-#[path = "common/vertex.rs"]
-mod vertex;
+use super::common::vertex;
 
 use ir3_compiler::target::Target;
 use ir3_verifier::check::{Smt, Snapshot, Verdict, compare_snapshots};

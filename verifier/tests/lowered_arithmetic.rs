@@ -1,8 +1,7 @@
 //! Operations of nir that the machine has in many pieces: what selection makes of each is proved, and what it makes of another one is
 //! not.
 
-#[path = "common/vertex.rs"]
-mod vertex;
+use super::common::vertex;
 
 use ir3_compiler::ir3::{self, Attrs, Condition, Opcode};
 use ir3_compiler::pipeline;

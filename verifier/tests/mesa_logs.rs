@@ -1,6 +1,6 @@
 //! Cutting the real logs of `../shared/mesa` into sections, and what happens to damaged ones.
 
-mod common;
+use super::common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

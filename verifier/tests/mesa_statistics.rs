@@ -1,6 +1,6 @@
 //! Our counting and our rules of occupancy against Mesa's own statistics, on Mesa's own final programs.
 
-mod common;
+use super::common;
 
 use ir3_compiler::ir3::branchstack;
 use ir3_compiler::ir3::text::read;

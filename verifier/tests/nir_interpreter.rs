@@ -1,6 +1,6 @@
 //! The nir interpreter on every nir section of the real logs.
 
-mod common;
+use super::common;
 
 use std::collections::BTreeMap;
 

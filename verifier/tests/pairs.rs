@@ -26,15 +26,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Pairs whose verdict is known to be wrong, and what is to be mended there. An entry that has the right verdict is an error.
-const KNOWN: &[(&str, &str)] = &[
-    ("textures/image-dest-type", "tex: item 7"),
-    ("textures/image-format", "tex: item 7"),
-    ("undefined/low-bit", "undef: item 12"),
-    ("undefined/select-of-different", "undef: item 12"),
-    ("wrong-refutations/racing-stores", "item 13"),
-];
-
 /// Environments where the file does not say.
 const RUNS: u32 = 24;
 
@@ -233,16 +224,13 @@ fn every_pair_has_its_verdict() {
             scope.spawn(|| {
                 while let Some(pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (found, words) = pair.judge();
-                    let known = KNOWN.iter().find(|(name, _)| *name == pair.name);
-                    let right = pair.expected.holds(&found);
-                    let problem = match (right, known) {
-                        (true, Some(_)) => Some("is right now: take it off the list of known faults".to_owned()),
-                        (true, None) | (false, Some(_)) => None,
-                        (false, None) if blesses && found != Outcome::Contradiction => {
+                    let problem = match pair.expected.holds(&found) {
+                        true => None,
+                        false if blesses && found != Outcome::Contradiction => {
                             bless(pair, &found);
                             None
                         }
-                        (false, None) => Some(format!("expected {}, found {words}", pair.expected.text())),
+                        false => Some(format!("expected {}, found {words}", pair.expected.text())),
                     };
                     if let Some(problem) = problem {
                         problems.lock().expect("no panic").push(format!("{}: {problem}", pair.name));
@@ -266,8 +254,6 @@ fn every_pair_has_its_verdict() {
     let mut problems = problems.into_inner().expect("no panic");
     problems.sort();
     assert!(problems.is_empty(), "{} pairs:\n{}", problems.len(), problems.join("\n"));
-    let unknown: Vec<_> = KNOWN.iter().filter(|(name, _)| !pairs.iter().any(|pair| pair.name == *name)).collect();
-    assert!(!only.is_empty() || unknown.is_empty(), "there is no such pair: {unknown:?}");
     assert!(!only.is_empty() || pairs.len() >= LEAST, "{} pairs", pairs.len());
 }
 

@@ -1,8 +1,7 @@
 //! Bugs that branches, predication and De Morgan's laws could have must be refuted at their stages, and nowhere else; and
 //! random programs have enough of what those stages make.
 
-#[path = "common/planted.rs"]
-mod programs;
+use super::common::planted as programs;
 
 use ir3_compiler::ir3::{Instr, InstrData, Mods, Opcode, Program, RegFile};
 use ir3_compiler::nir::{self, Alu, AluSrc, Op, Shader};

@@ -1,7 +1,6 @@
 //! Bugs planted behind a stage must be refuted at that stage, and nowhere else.
 
-#[path = "common/planted.rs"]
-mod programs;
+use super::common::planted as programs;
 
 use ir3_compiler::ir3::{Dst, Instr, Mods, Opcode, Place, Program, RegFile};
 use ir3_compiler::pipeline::{Options, Stage};

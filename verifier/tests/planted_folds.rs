@@ -1,7 +1,6 @@
 //! Bugs that value numbering and the folds could have must be refuted at their stages, and nowhere else.
 
-#[path = "common/planted.rs"]
-mod programs;
+use super::common::planted as programs;
 
 use ir3_compiler::ir3::legality::can_saturate;
 use ir3_compiler::ir3::{Dst, Instr, InstrFlags, Mods, Opcode, Place, Program, SrcOperand, Value};

@@ -1,7 +1,6 @@
 //! Bugs that the allocation of predicates could have must be refuted at its stage, and nowhere else.
 
-#[path = "common/planted.rs"]
-mod programs;
+use super::common::planted as programs;
 
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
 use ir3_compiler::ir3::{

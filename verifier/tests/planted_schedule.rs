@@ -3,8 +3,7 @@
 //! A wave alone runs in step, so that a barrier by itself changes nothing of what it does: what would show in other waves
 //! shows here where an access on either side changes places with one on the other.
 
-#[path = "common/planted.rs"]
-mod programs;
+use super::common::planted as programs;
 
 use ir3_compiler::ir3::{AddressSpace, Block, InstrData, Opcode, Place, Program};
 use ir3_compiler::nir::text;

@@ -9,8 +9,7 @@ use ir3_verifier::semantics::env::Env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[path = "common/folder.rs"]
-mod folder;
+use super::common::folder;
 
 use folder::Folder;
 

@@ -1,8 +1,7 @@
 //! Spilling, end to end: random programs with few registers, and bugs planted in what spilling makes, each of which is
 //! refuted at its own boundary.
 
-#[path = "common/planted.rs"]
-mod programs;
+use super::common::planted as programs;
 
 use ir3_compiler::ir3::{self, Attrs, Instr, InstrData, Opcode, Program, SrcOperand};
 use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage};

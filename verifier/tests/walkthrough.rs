@@ -3,7 +3,7 @@
 //! In a block of `console`, each line that begins with `$ ` is a command, and what follows is its output. The commands of
 //! a document are run one after the other in an empty folder. Times, rates, and the numbers in the names of folders
 //! differ from run to run or from version to version, so they do not count; everything else must be the same.
-//! `IR3_BLESS=1 cargo test --test walkthrough` writes what is printed now into the documents.
+//! `IR3_BLESS=1 cargo test --test suite walkthrough::` writes what is printed now into the documents.
 
 use std::path::Path;
 use std::process::Command;

@@ -102,6 +102,7 @@ fn of_program(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Checker;
 
     const SERIES: Series = Series { seed: 1, first: 3, programs: 4, size: u32::MAX };
 
@@ -117,6 +118,26 @@ mod tests {
                 assert!(shader.instruction_count() <= whole.instruction_count());
                 assert!(size == u32::MAX || shader.instruction_count() < 300);
             }
+        }
+    }
+
+    /// A program that a stage of nir changed is still compared with what selection makes of it.
+    #[test]
+    fn selection_has_a_verdict_of_its_own() {
+        let mut checker = Checker::new(Target::default(), Options::default());
+        let (mut seen, mut number) = (0, 0);
+        while seen < 3 {
+            let seed = program_seed(9, number);
+            number += 1;
+            let shader = generate::from_seed(seed, Profile::Predicates, Features::ALL).shader;
+            let boundaries = checker.program(&shader, &env_seeds(seed, 1)).boundaries;
+            if !boundaries.iter().any(|(stage, ..)| *stage == Stage::DeMorgan) {
+                continue;
+            }
+            seen += 1;
+            // What is not compared takes no time.
+            let select = boundaries.iter().find(|(stage, ..)| *stage == Stage::Select);
+            assert!(select.is_some_and(|(.., time)| !time.is_zero()), "seed {seed}");
         }
     }
 

@@ -280,7 +280,9 @@ impl Checker {
             let verdict = match (changed(&mut header, Side::Nir(&source)), interp::nir::Decoded::new(&source)) {
                 (Some(difference), _) => Err((0, difference)),
                 (None, Ok(decoded)) => {
-                    compare_runs(envs, &mut previous, &vacuous, |env, fuel| decoded.run(env, fuel, &mut self.scratch))
+                    compare_runs(envs, &mut previous, &vacuous, &mut self.scratch, |env, fuel, scratch| {
+                        decoded.run(env, fuel, scratch)
+                    })
                 }
                 (None, Err(error)) => Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string()))),
             };
@@ -316,7 +318,8 @@ impl Checker {
         if let Some(decoded) = beside_driver(&source, &program) {
             let params = &program.consts.driver_params;
             beside = envs.iter().map(|env| env.with_driver_words(decoded.launch(), params)).collect();
-            previous = beside.iter().map(|env| decoded.run(env, self.fuel, &mut self.scratch)).collect();
+            let mut run = |env| source_run(&mut self.scratch, |scratch| decoded.run(env, self.fuel, scratch));
+            previous = beside.iter().map(&mut run).collect();
             envs = &beside;
         }
         for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
@@ -334,8 +337,11 @@ impl Checker {
             if change == Change::Something && stage == Stage::LowerSpills {
                 report.spills = Spills::count(&program);
             }
-            // The same program has the same outcomes. (A plant may have changed it behind the stage.)
-            if let (Change::Nothing, None, Some((_, verdict, _))) = (change, &plant, report.boundaries.last()) {
+            // The same program has the same outcomes. (A plant may have changed it after the stage.) Selection makes another
+            // program of it, so the verdict of a stage of nir is none of its.
+            if stage != Stage::Select
+                && let (Change::Nothing, None, Some((_, verdict, _))) = (change, &plant, report.boundaries.last())
+            {
                 report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
                 continue;
             }
@@ -405,8 +411,11 @@ impl Checker {
         let Ok(after) = interp::ir3::Decoded::new(&program, &self.target) else { return false };
         for env in envs {
             let mut outcome = source.run(env, self.fuel, &mut self.scratch);
-            if outcome.end != End::Finished {
-                continue;
+            match outcome.end {
+                End::Finished => {}
+                End::OutOfFuel => continue,
+                // What it stored before may differ.
+                End::Undefined { .. } => return true,
             }
             match &before {
                 Some(Ok(before)) => {
@@ -453,7 +462,10 @@ impl Checker {
 
     fn run_nir(&mut self, shader: &nir::Shader, envs: &[Env]) -> Result<Vec<Outcome>, interp::Unsupported> {
         let decoded = interp::nir::Decoded::new(shader)?;
-        Ok(envs.iter().map(|env| decoded.run(env, self.fuel, &mut self.scratch)).collect())
+        Ok(envs
+            .iter()
+            .map(|env| source_run(&mut self.scratch, |scratch| decoded.run(env, self.fuel, scratch)))
+            .collect())
     }
 
     /// Runs `program` on each environment and compares with the outcomes of the other side, which it replaces by its
@@ -467,7 +479,9 @@ impl Checker {
         vacuous: &str,
     ) -> Result<Verdict, (usize, Difference)> {
         match interp::ir3::Decoded::new(program, &self.target) {
-            Ok(decoded) => compare_runs(envs, previous, vacuous, |env, fuel| decoded.run(env, fuel, &mut self.scratch)),
+            Ok(decoded) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
+                decoded.run(env, fuel, scratch)
+            }),
             Err(error) => Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string()))),
         }
     }
@@ -498,15 +512,21 @@ fn compare_runs(
     envs: &[Env],
     previous: &mut [Outcome],
     vacuous: &str,
-    mut run: impl FnMut(&Env, u64) -> Outcome,
+    scratch: &mut Scratch,
+    mut run: impl FnMut(&Env, u64, &mut Scratch) -> Outcome,
 ) -> Result<Verdict, (usize, Difference)> {
     let mut lanes = 0;
     for (i, (env, source)) in envs.iter().zip(previous.iter_mut()).enumerate() {
+        let fuel = target_fuel(source.executed);
         if !matches!(source.end, End::Finished) {
+            // What it stored before it lost its meaning counts. It stays the source of all later stages.
+            if !source.stored.is_empty() {
+                let target = scratch.logged(|scratch| run(env, fuel, scratch));
+                source.compare(&target).map_err(|difference| (i, difference))?;
+            }
             continue;
         }
-        let fuel = target_fuel(source.executed);
-        let target = run(env, fuel);
+        let target = run(env, fuel, scratch);
         match source.compare(&target) {
             Err(difference) => return Err((i, difference)),
             Ok(Compared::Same) => lanes += u64::from(source.lanes.count_ones()),
@@ -526,6 +546,15 @@ fn compare_runs(
     })
 }
 
+/// Runs a source. One that loses its meaning is run again, to see what it stored before.
+fn source_run(scratch: &mut Scratch, run: impl Fn(&mut Scratch) -> Outcome) -> Outcome {
+    let outcome = run(scratch);
+    if matches!(outcome.end, End::Undefined { .. }) && !outcome.memory.is_empty() {
+        return scratch.logged(run);
+    }
+    outcome
+}
+
 /// Runs a program of either language.
 ///
 /// # Errors
@@ -537,10 +566,7 @@ pub fn run_snapshot(
     fuel: u64,
     scratch: &mut Scratch,
 ) -> Result<Outcome, interp::Unsupported> {
-    Ok(match program {
-        Snapshot::Nir(shader) => interp::nir::Decoded::new(shader)?.run(env, fuel, scratch),
-        Snapshot::Ir3(program) => interp::ir3::Decoded::new(program, target)?.run(env, fuel, scratch),
-    })
+    Ok(runner(program, target)?(env, fuel, scratch))
 }
 
 /// The difference between the header of the program before and that of the program after, which takes its place.
@@ -567,7 +593,20 @@ pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, e
 }
 
 /// Runs a decoded program with so much fuel.
-type Runner<'a> = Box<dyn FnMut(&Env, u64) -> Outcome + 'a>;
+type Runner = Box<dyn Fn(&Env, u64, &mut Scratch) -> Outcome>;
+
+fn runner(program: &Snapshot, target: &Target) -> Result<Runner, interp::Unsupported> {
+    Ok(match program {
+        Snapshot::Nir(shader) => {
+            let decoded = interp::nir::Decoded::new(shader)?;
+            Box::new(move |env, fuel, scratch| decoded.run(env, fuel, scratch))
+        }
+        Snapshot::Ir3(program) => {
+            let decoded = interp::ir3::Decoded::new(program, target)?;
+            Box::new(move |env, fuel, scratch| decoded.run(env, fuel, scratch))
+        }
+    })
+}
 
 fn try_compare(
     before: &Snapshot,
@@ -585,10 +624,10 @@ fn try_compare(
     let before = resolved.as_ref().unwrap_or(before);
     // Shapes of textures count where both texts have them.
     let printed_shapes = before.as_ir3().is_some() && after.as_ir3().is_some();
-    let envs: Vec<Env> = envs.iter().map(|env| Env { printed_shapes, ..env.clone() }).collect();
+    let printed_formats = before.as_ir3().is_none() && after.as_ir3().is_none();
+    let envs: Vec<Env> = envs.iter().map(|env| Env { printed_shapes, printed_formats, ..env.clone() }).collect();
     let envs = &envs[..];
     let mut scratch = Scratch::default();
-    let mut outcomes = Vec::with_capacity(envs.len());
     let beside: Vec<Env>;
     let mut envs = envs;
     if let (Snapshot::Nir(shader), Snapshot::Ir3(program)) = (before, after)
@@ -598,21 +637,12 @@ fn try_compare(
         beside = envs.iter().map(|env| env.with_driver_words(decoded.launch(), params)).collect();
         envs = &beside;
     }
-    for env in envs {
-        outcomes.push(run_snapshot(before, target, env, DEFAULT_FUEL, &mut scratch)?);
-    }
+    let source = runner(before, target)?;
+    let mut outcomes: Vec<Outcome> =
+        envs.iter().map(|env| source_run(&mut scratch, |scratch| source(env, DEFAULT_FUEL, scratch))).collect();
     let (_, vacuous) = source_runs(&outcomes);
-    let mut run: Runner<'_> = match after {
-        Snapshot::Nir(shader) => {
-            let decoded = interp::nir::Decoded::new(shader)?;
-            Box::new(move |env, fuel| decoded.run(env, fuel, &mut scratch))
-        }
-        Snapshot::Ir3(program) => {
-            let decoded = interp::ir3::Decoded::new(program, target)?;
-            Box::new(move |env, fuel| decoded.run(env, fuel, &mut scratch))
-        }
-    };
-    Ok(compare_runs(envs, &mut outcomes, &vacuous, &mut run).unwrap_or_else(|(i, difference)| {
+    let run = runner(after, target)?;
+    Ok(compare_runs(envs, &mut outcomes, &vacuous, &mut scratch, run).unwrap_or_else(|(i, difference)| {
         Verdict::Refuted(Box::new(Refutation {
             stage: "check",
             before: before.clone(),

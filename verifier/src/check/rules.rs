@@ -112,6 +112,7 @@ mod tests {
     use super::*;
     use crate::check::Checker;
     use crate::generate::{self, Features, Profile};
+    use crate::interp::Difference;
     use ir3_compiler::ir3::SrcOperand;
     use ir3_compiler::pipeline::RegisterLimit;
 
@@ -218,6 +219,13 @@ mod tests {
                     };
                     let report = checker.program_with(&shader, &[1], Some(&mut plant));
                     let refuted = report.refutation().map(|refutation| (refutation.stage, &refutation.difference));
+                    // The comparison of headers finds it too, and comes first.
+                    if let Some((stage, Difference::Header(_))) = refuted
+                        && behind.is_some_and(|behind| behind.name() == stage)
+                    {
+                        tried += 1;
+                        continue;
+                    }
                     assert!(refuted.is_none(), "seed {seed}, {what}, {behind:?}: {refuted:?}");
                     let found = report.refusal.map(|error| (error.stage, error.reason));
                     if some == 0 {

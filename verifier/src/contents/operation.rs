@@ -157,7 +157,7 @@ impl Walk<'_> {
             (Place::Array(from), to) if from.relative => {
                 let source = self.piece(self.source.array(from, class))?;
                 let target = match to {
-                    Place::Array(to) if to.relative && to.offset == from.offset => {
+                    Place::Array(to) if to.relative && (to.offset == from.offset || left_out(Guard::ContentsArray)) => {
                         self.piece(self.target.array(to, class))?
                     }
                     Place::Relative { offset, .. } => {
@@ -165,7 +165,7 @@ impl Walk<'_> {
                             .map_err(|_| self.place("an array in front of the file"))?;
                         // Who follows the registers from here on goes by what is said of the array.
                         let said = self.target.program.arrays.get(from.array).and_then(|array| array.base);
-                        if said.is_some_and(|said| said != PhysReg(base)) {
+                        if said.is_some_and(|said| said != PhysReg(base)) && !left_out(Guard::ContentsArray) {
                             return Err(self.place("an array is not where it is said to be"));
                         }
                         let start =

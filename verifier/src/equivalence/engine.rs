@@ -92,6 +92,8 @@ pub(super) struct Engine<'a> {
     pub(super) surprised: bool,
     /// Both texts have the shapes of textures.
     pub(super) printed_shapes: bool,
+    /// Both texts name formats of images: nir's do.
+    pub(super) printed_formats: bool,
     /// What was taken for granted beside lemmas, by short names.
     pub(super) assumed: BTreeSet<&'static str>,
     /// The source has no meaning, whatever the input.
@@ -136,6 +138,7 @@ impl<'a> Engine<'a> {
             written: FxHashMap::default(),
             surprised: false,
             printed_shapes: false,
+            printed_formats: false,
             assumed: BTreeSet::new(),
             vacuous: false,
             meaning_unknown: false,
@@ -378,6 +381,10 @@ impl Oracle for Engine<'_> {
         self.printed_shapes
     }
 
+    fn has_printed_formats(&self) -> bool {
+        self.printed_formats
+    }
+
     fn assume(&mut self, assumption: &'static str) {
         self.assumed.insert(assumption);
     }
@@ -484,8 +491,11 @@ impl Oracle for Engine<'_> {
                 }
                 self.events.take(at, &event, &mut self.partners);
                 // Where the target has lost its meaning before, it has not done this.
-                for obligation in &mut self.obligations {
-                    obligation.assumed = obligation.assumed.min(assumed);
+                for obligation in self.obligations.iter_mut().filter(|it| it.assumed > assumed) {
+                    if left_out(Guard::LostBefore) {
+                        break;
+                    }
+                    obligation.assumed = assumed;
                 }
                 return results;
             };

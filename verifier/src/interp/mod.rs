@@ -51,6 +51,10 @@ pub struct Scratch {
     pub rows: Vec<Row>,
     /// The mask of poisoned lanes of each row.
     pub poison: Vec<u64>,
+    /// The poisoned lanes of each row of which only some bits are poison.
+    pub partial: Vec<u64>,
+    /// These bits.
+    pub open: Vec<Row>,
     /// A row for each temporary that an interpreter needs at once.
     pub temporaries: Vec<Row>,
     /// Masks of lanes: those that wait somewhere in the control flow.
@@ -69,6 +73,14 @@ impl Scratch {
         Scratch::default()
     }
 
+    /// Runs something that runs a program with these buffers; the outcome says what was stored, in order.
+    pub fn logged(&mut self, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
+        self.memory.keep_log(true);
+        let outcome = run(self);
+        self.memory.keep_log(false);
+        outcome
+    }
+
     /// Makes the memory and the constant file those of a new run, and gives at least `rows` rows. Their contents are
     /// whatever an earlier run left. Lanes have `own_bytes` of memory of their own; 0 where the program does not say.
     pub fn prepare(&mut self, env: &Env, rows: usize, own_bytes: u32) {
@@ -80,6 +92,11 @@ impl Scratch {
         if self.rows.len() < rows {
             self.rows.resize(rows, [0; 64]);
             self.poison.resize(rows, 0);
+        }
+        // The two interpreters have different numbers of masks a row.
+        if self.open.len() < rows {
+            self.open.resize(rows, [0; 64]);
+            self.partial.resize(rows, 0);
         }
     }
 }
@@ -107,6 +124,6 @@ impl ConstFile {
     /// Replaces a word.
     #[inline]
     pub fn write(&mut self, index: u32, value: u32, poison: bool) {
-        self.0.write(index % CONST_WORDS, value, if poison { 0xf } else { 0 });
+        self.0.write(index % CONST_WORDS, value, if poison { u32::MAX } else { 0 });
     }
 }

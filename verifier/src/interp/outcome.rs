@@ -1,10 +1,11 @@
 //! What a run leaves behind, and how two runs are compared.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::header::HeaderDifference;
 use crate::semantics::env::{Env, lanes};
-use crate::semantics::memory::{Loads, Space, WrittenWord};
+use crate::semantics::memory::{Loads, Space, Stored, WrittenWord};
 use crate::semantics::sync::Synchronized;
 use crate::semantics::{ALL_LANES, Binding, Row};
 
@@ -183,6 +184,8 @@ pub struct Outcome {
     pub lanes: u64,
     /// What was loaded.
     pub loads: Loads,
+    /// What was stored, in order, if the run was to keep that: see [`Scratch::logged`](super::Scratch::logged).
+    pub stored: Vec<Stored>,
     /// Barriers and fences that the wave executed, and then those of the second one if there is one.
     pub synchronized: Vec<Synchronized>,
     /// Instructions that the wave executed; where there are two, both.
@@ -230,10 +233,10 @@ pub enum Difference {
         expected: u32,
         /// The target's word.
         actual: u32,
-        /// The bytes of the word where the source is defined.
-        defined: u8,
-        /// The bytes of the word where the target is poison.
-        poisoned: u8,
+        /// The bits of the word where the source is defined.
+        defined: u32,
+        /// The bits of the word where the target is poison.
+        poisoned: u32,
     },
     /// Which lanes were killed.
     Killed {
@@ -293,12 +296,12 @@ impl fmt::Display for Difference {
             }
             Difference::Memory { space, binding, byte, expected, actual, defined, poisoned } => {
                 write!(f, "{} {binding} at byte {byte}: expected {}", space.name(), Bits(*expected))?;
-                if *defined != 0xf {
-                    write!(f, " (bytes {defined:#06b})")?;
+                if *defined != u32::MAX {
+                    write!(f, " (bits {defined:#010x})")?;
                 }
                 write!(f, ", got {}", Bits(*actual))?;
                 if poisoned & defined != 0 {
-                    write!(f, " with undefined bytes {poisoned:#06b}")?;
+                    write!(f, " with undefined bits {poisoned:#010x}")?;
                 }
                 Ok(())
             }
@@ -349,10 +352,13 @@ impl Outcome {
     /// The first difference from this run, of a source, to a run of the target in the same environment; or what it
     /// means that there is none.
     ///
-    /// A target that runs out of fuel where its source ended says nothing here: it may need more of it.
+    /// A target that runs out of fuel where its source ended says nothing here: it may need more of it. Of a source that loses its
+    /// meaning, what it stored before counts, if both runs kept that.
     pub fn compare(&self, target: &Outcome) -> Result<Compared, Difference> {
         match (&self.end, &target.end) {
-            (End::Undefined { .. }, _) => return Ok(Compared::Vacuous),
+            (End::Undefined { reason, lanes, .. }, _) => {
+                return self.compare_stored(target, *reason, *lanes).map(|()| Compared::Vacuous);
+            }
             (End::OutOfFuel, _) | (_, End::OutOfFuel) => return Ok(Compared::OutOfFuel),
             (End::Finished, End::Undefined { reason, origin, lanes }) => {
                 return Err(Difference::Undefined { reason: *reason, origin: origin.clone(), lanes: *lanes });
@@ -381,6 +387,57 @@ impl Outcome {
     /// The first difference; none if the target did what the source did, or nothing is known.
     pub fn first_difference(&self, target: &Outcome) -> Option<Difference> {
         self.compare(target).err()
+    }
+
+    /// Compares what was stored before the source lost its meaning: the target must have stored the same at some time, for what it does
+    /// later is its own affair.
+    ///
+    /// Where the target loses its meaning too, it may do so in other lanes and before it has come to the stores of the rest. Of lanes in which
+    /// both lose it by a branch or a kill, which nothing moves across, all earlier stores are done.
+    fn compare_stored(&self, target: &Outcome, reason: UndefinedReason, lanes: u64) -> Result<(), Difference> {
+        use UndefinedReason::{Alias, Branch, Kill};
+        let counted = match &target.end {
+            _ if reason == Alias => 0,
+            End::Finished => u64::MAX,
+            // Which of two waves it was is not known.
+            End::Undefined { reason: Branch | Kill, lanes: others, .. }
+                if self.synchronized.is_empty() && target.synchronized.is_empty() =>
+            {
+                lanes & others
+            }
+            End::Undefined { .. } | End::OutOfFuel => 0,
+        };
+        if counted == 0 || self.stored.is_empty() {
+            return Ok(());
+        }
+        let place = |stored: &Stored| (stored.space, stored.binding, stored.word);
+        let mut last = BTreeMap::new();
+        for stored in &self.stored {
+            last.insert(place(stored), *stored);
+        }
+        for (at, expected) in last.into_iter().filter(|(_, stored)| counted >> stored.lane & 1 != 0) {
+            let differs = |value: u32, poison: u32| !expected.poison & (poison | expected.value ^ value) != 0;
+            let mut found = (self.env.memory_word(expected.space, expected.binding, expected.word), 0);
+            for stored in target.stored.iter().filter(|stored| place(stored) == at) {
+                found = (stored.value, stored.poison);
+                if !differs(found.0, found.1) {
+                    break;
+                }
+            }
+            let (actual, poisoned) = found;
+            if differs(actual, poisoned) {
+                return Err(Difference::Memory {
+                    space: expected.space,
+                    binding: expected.binding,
+                    byte: expected.word * 4,
+                    expected: expected.value,
+                    actual,
+                    defined: !expected.poison,
+                    poisoned,
+                });
+            }
+        }
+        Ok(())
     }
 
     fn compare_outputs(&self, target: &Outcome) -> Result<(), Difference> {
@@ -436,11 +493,9 @@ impl Outcome {
                 }
                 (Some(_), None) => unreachable!("the guard above holds where the target has no more words"),
             };
-            let differs = |byte: u32| {
-                let defined = expected.poison >> byte & 1 == 0;
-                let poisoned = actual.poison >> byte & 1 != 0;
-                defined && (poisoned || (expected.value ^ actual.value) >> (byte * 8) & 0xff != 0)
-            };
+            // Where the source is defined, the target must be, and have the same.
+            let differs = !expected.poison & (actual.poison | expected.value ^ actual.value);
+            let differs = |byte: u32| differs >> (byte * 8) & 0xff != 0;
             if let Some(byte) = (0..4).find(|&byte| differs(byte)) {
                 return Err(Difference::Memory {
                     space: expected.space,
@@ -448,7 +503,7 @@ impl Outcome {
                     byte: expected.word * 4 + byte,
                     expected: expected.value,
                     actual: actual.value,
-                    defined: !expected.poison & 0xf,
+                    defined: !expected.poison,
                     poisoned: actual.poison,
                 });
             }

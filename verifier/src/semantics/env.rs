@@ -153,6 +153,9 @@ pub struct Env {
     /// The shape of a texture, as ir3's text has it, is part of what is asked. nir's text does not have it, so this is for two ir3 programs only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub printed_shapes: bool,
+    /// The format of an image, as nir's text has it, is part of what is asked. ir3's text does not have it, so this is for two nir programs only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub printed_formats: bool,
     /// What each word of the constant file, of uniform buffers and of memory holds that is not given below; something
     /// that depends on the seed unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,8 @@
 //! the environment. So a reset is one addition, and a run pays only for the words that it touches. Written words are
 //! marked in a bitmap, in whose order [`Memory::written`] lists them.
 
-use ir3_compiler::ir3::AddressSpace;
+use ir3_compiler::ir3::{AddressSpace, Type};
+use ir3_compiler::nir::{self, BaseType};
 use smallvec::SmallVec;
 
 use super::concrete::Concrete;
@@ -95,8 +96,49 @@ pub fn image_cell(coordinates: &[u32]) -> u32 {
     (key % u64::from(IMAGE_CELLS)) as u32
 }
 
-/// The byte mask of a whole word.
-const WHOLE: u8 = 0xf;
+/// How an access sees the texels of an image: by the type of its data, and by the format where both programs name one.
+///
+/// What another view reads of a texel depends on what the format does, of which nothing is known: runs and proofs take the texels of
+/// different views for different ones, so that another type or format is another program. Atomics say no type: they see bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TexelView {
+    kind: u8,
+    format: u8,
+}
+
+impl TexelView {
+    /// Of data of this type, as nir has it.
+    pub fn of_nir(base: BaseType, format: nir::Format) -> Self {
+        let kind = match base {
+            BaseType::Float => 2,
+            BaseType::Int => 1,
+            _ => 0,
+        };
+        Self { kind, format: format as u8 }
+    }
+
+    /// Of registers of this type. ir3 has no formats.
+    pub fn of_ir3(ty: Type) -> Self {
+        Self { kind: if ty.is_float() { 2 } else { u8::from(ty.is_signed()) }, format: 0 }
+    }
+
+    /// A number for the view: 0 for bits. `formats`: both programs name them.
+    pub fn key(self, formats: bool) -> u32 {
+        u32::from(self.kind) | if formats { u32::from(self.format) << 8 } else { 0 }
+    }
+
+    /// The texel that a view finds in place of one.
+    #[inline]
+    pub fn cell(self, formats: bool, cell: u32) -> u32 {
+        match self.key(formats) {
+            0 => cell,
+            key => image_cell(&[cell, key]),
+        }
+    }
+}
+
+/// The bits of a whole word.
+const WHOLE: u32 = u32::MAX;
 
 /// What an atomic does to a 32-bit word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -187,8 +229,8 @@ impl Atomic {
 #[derive(Clone, Debug, Default)]
 pub struct Words {
     value: Vec<u32>,
-    /// A bit for each byte that is poison.
-    poison: Vec<u8>,
+    /// The bits that are poison.
+    poison: Vec<u32>,
     /// The run in which the word was last touched.
     stamp: Vec<u32>,
     /// A bit for each word that was written in this run.
@@ -234,9 +276,9 @@ impl Words {
         self.value.is_empty()
     }
 
-    /// A word and the mask of its poisoned bytes; `initial` tells both for a word that was not touched yet.
+    /// A word and its poisoned bits; `initial` tells both for a word that was not touched yet.
     #[inline]
-    pub fn read(&mut self, index: u32, initial: impl FnOnce() -> (u32, u8)) -> (u32, u8) {
+    pub fn read(&mut self, index: u32, initial: impl FnOnce() -> (u32, u32)) -> (u32, u32) {
         let i = index as usize;
         if self.stamp[i] != self.run {
             (self.value[i], self.poison[i]) = initial();
@@ -247,7 +289,7 @@ impl Words {
 
     /// Replaces a word.
     #[inline]
-    pub fn write(&mut self, index: u32, value: u32, poison: u8) {
+    pub fn write(&mut self, index: u32, value: u32, poison: u32) {
         let i = index as usize;
         self.stamp[i] = self.run;
         self.written[i / 64] |= 1 << (i % 64);
@@ -279,16 +321,10 @@ pub struct WrittenWord {
     pub binding: Binding,
     /// Which word.
     pub word: u32,
-    /// The contents; poisoned bytes are 0, whatever was written there.
+    /// The contents; poisoned bits are 0, whatever was written there.
     pub value: u32,
-    /// A bit for each byte that is poison.
-    pub poison: u8,
-}
-
-/// The bits of the bytes that a poison mask names.
-const fn bits_of_bytes(poison: u8) -> u32 {
-    let bytes = poison as u32;
-    (bytes & 1 | (bytes & 2) << 7 | (bytes & 4) << 14 | (bytes & 8) << 21) * 0xff
+    /// The bits that are poison.
+    pub poison: u32,
 }
 
 /// A word that a lane writes, in the log of a traced run.
@@ -302,8 +338,8 @@ pub struct Stored {
     pub word: u32,
     /// What is in it afterwards.
     pub value: u32,
-    /// A bit for each byte that is poison afterwards.
-    pub poison: u8,
+    /// The bits that are poison afterwards.
+    pub poison: u32,
     /// The lane.
     pub lane: u8,
 }
@@ -487,9 +523,11 @@ impl Memory {
         self.live - 1
     }
 
-    /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison.
+    /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison, in some bits: those in
+    /// `open`.
     ///
     /// The lowest address bits, which an aligned access does not have, are ignored.
+    #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn load(
         &mut self,
         env: &Env,
@@ -498,22 +536,31 @@ impl Memory {
         lanes: u64,
         address: impl Fn(usize) -> u64,
         dst: &mut Row,
+        open: &mut Row,
     ) -> u64 {
-        let mut poisoned = self.outside(array, bits, lanes, &address);
+        let outside = self.outside(array, bits, lanes, &address);
+        let mut poisoned = 0;
         let array = &mut self.arrays[array.0];
-        for lane in super::env::lanes(lanes & !poisoned) {
+        for lane in super::env::lanes(lanes & !outside) {
             let address = address(lane);
             let word = array.word(lane, address);
             let (value, poison) = array.read(env, word);
-            let (shift, mask, bytes) = part(address, bits);
+            let (shift, mask) = part(address, bits);
             dst[lane] = value >> shift & mask;
-            poisoned |= u64::from(poison & bytes != 0) << lane;
+            let poison = poison >> shift & mask;
+            if poison != 0 {
+                open[lane] = poison;
+                poisoned |= 1 << lane;
+            }
         }
-        poisoned
+        for lane in super::env::lanes(outside) {
+            open[lane] = u32::MAX;
+        }
+        poisoned | outside
     }
 
-    /// Stores `bits` (8, 16 or 32) at each lane's address, poison where `poison` has the lane's bit. What is
-    /// [`outside`](Self::outside) is not stored.
+    /// Stores `bits` (8, 16 or 32) at each lane's address, of which those in `open` are poison where `poison` has the lane's bit.
+    /// What is [`outside`](Self::outside) is not stored.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn store(
         &mut self,
@@ -524,6 +571,7 @@ impl Memory {
         address: impl Fn(usize) -> u64,
         data: &Row,
         poison: u64,
+        open: &Row,
     ) {
         let number = array;
         let lanes = lanes & !self.outside(array, bits, lanes, &address);
@@ -532,15 +580,15 @@ impl Memory {
         for lane in super::env::lanes(lanes) {
             let address = address(lane);
             let word = array.word(lane, address);
+            let open = if poison >> lane & 1 != 0 { open[lane] } else { 0 };
             if bits == 32 {
-                array.words.write(word, data[lane], if poison >> lane & 1 != 0 { WHOLE } else { 0 });
+                array.words.write(word, data[lane], open);
                 continue;
             }
             let (old, old_poison) = array.read(env, word);
-            let (shift, mask, bytes) = part(address, bits);
-            let value = old & !(mask << shift) | (data[lane] & mask) << shift;
-            let poison = old_poison & !bytes | if poison >> lane & 1 != 0 { bytes } else { 0 };
-            array.words.write(word, value, poison);
+            let (shift, mask) = part(address, bits);
+            let replace = |old: u32, new: u32| old & !(mask << shift) | (new & mask) << shift;
+            array.words.write(word, replace(old, data[lane]), replace(old_poison, open));
         }
         if self.log.is_some() {
             self.note(number, lanes, 1, &address);
@@ -645,7 +693,7 @@ impl Memory {
         for array in order {
             out.extend(array.words.written().map(|word| {
                 let (value, poison) = (array.words.value[word as usize], array.words.poison[word as usize]);
-                let value = value & !bits_of_bytes(poison);
+                let value = value & !poison;
                 WrittenWord { space: array.space, binding: array.binding, word, value, poison }
             }));
         }
@@ -664,7 +712,7 @@ impl Array {
     }
 
     #[inline]
-    fn read(&mut self, env: &Env, word: u32) -> (u32, u8) {
+    fn read(&mut self, env: &Env, word: u32) -> (u32, u32) {
         let Array { space, binding, words } = self;
         words.read(word, || match space {
             // Nobody has written to a lane's own memory before it runs.
@@ -674,13 +722,13 @@ impl Array {
     }
 }
 
-/// Where in its word an access of `bits` bits is: shift, mask (before the shift), and mask of the word's bytes.
+/// Where in its word an access of `bits` bits is: shift, and mask before the shift.
 #[inline]
-fn part(address: u64, bits: u8) -> (u32, u32, u8) {
+fn part(address: u64, bits: u8) -> (u32, u32) {
     let byte = address as u32 & 3;
     match bits {
-        8 => (byte * 8, 0xff, 1 << byte),
-        16 => ((byte & 2) * 8, 0xffff, 3 << (byte & 2)),
-        _ => (0, u32::MAX, WHOLE),
+        8 => (byte * 8, 0xff),
+        16 => ((byte & 2) * 8, 0xffff),
+        _ => (0, u32::MAX),
     }
 }

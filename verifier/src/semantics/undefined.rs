@@ -453,15 +453,15 @@ impl Template {
         self.results.iter().map(|&result| values[result as usize].free.clone()).collect()
     }
 
-    /// The results of a lane in a run that are the same whatever the undefined operands are; `None` where one depends on them.
-    fn defined(&self, operands: &[Option<u32>]) -> SmallVec<[Option<u32>; 8]> {
+    /// The results of a lane in a run, and which of their bits may depend on what the undefined operands are.
+    fn partly(&self, operands: &[Partly]) -> SmallVec<[Partly; 8]> {
         let mut bits: SmallVec<[u64; 32]> = SmallVec::new();
         let mut taint: SmallVec<[u64; 32]> = SmallVec::new();
         for node in &self.nodes {
             if let Some(i) = node.operand {
                 let operand = operands[i as usize];
-                bits.push(operand.unwrap_or(0).into());
-                taint.push(if operand.is_none() { u32::MAX.into() } else { 0 });
+                bits.push((operand.bits & !operand.open).into());
+                taint.push(operand.open.into());
                 continue;
             }
             let of: SmallVec<[u64; 4]> = node.args.iter().map(|&arg| bits[arg as usize]).collect();
@@ -469,24 +469,47 @@ impl Template {
             taint.push(tainted(node.op, node.width, &node.widths, &of, &marks));
             bits.push(operation(node.op, node.width, &node.widths, &of));
         }
-        let word = |&at: &u32| (taint[at as usize] == 0).then_some(bits[at as usize] as u32);
+        let word = |&at: &u32| Partly::new(bits[at as usize] as u32, taint[at as usize] as u32);
         self.results.iter().map(word).collect()
     }
 }
 
-/// The results of a kernel in a lane that are the same whatever its undefined operands (`None`) are. A choice has its operands in the
-/// order of the instruction.
+/// A word of a lane in a run, of which some bits may be undefined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partly {
+    /// The bits; 0 where they are undefined.
+    pub bits: u32,
+    /// The undefined ones: they may depend on what an undefined value is.
+    pub open: u32,
+}
+
+impl Partly {
+    /// A word with these undefined bits.
+    pub const fn new(bits: u32, open: u32) -> Self {
+        Self { bits: bits & !open, open }
+    }
+}
+
+/// The results of a kernel in a lane, some of whose operands are undefined in part. A choice has its operands in the order of the
+/// instruction.
 #[cold]
-pub fn defined(kernel: Kernel, operands: &[Option<u32>]) -> SmallVec<[Option<u32>; 8]> {
+pub fn partly(kernel: Kernel, operands: &[Partly]) -> SmallVec<[Partly; 8]> {
     let template = Template::of(kernel, operands.len());
-    let Kernel::Select(select) = kernel else { return template.defined(operands) };
+    let Kernel::Select(select) = kernel else { return template.partly(operands) };
     let [condition, yes, no] = [select.condition, select.yes, select.no].map(|i| operands[usize::from(i)]);
-    let chosen = match template.defined(&[condition])[0] {
-        Some(0) => no,
-        Some(_) => yes,
-        None => yes.filter(|_| yes == no),
+    let chosen = match template.partly(&[condition])[0] {
+        Partly { bits: 0, open: 0 } => no,
+        Partly { open: 0, .. } => yes,
+        // One of the two: what they have in common is defined.
+        _ => Partly::new(yes.bits, yes.open | no.open | yes.bits ^ no.bits),
     };
     [chosen].into_iter().collect()
+}
+
+/// What a modification makes of a word.
+#[cold]
+pub fn partly_modified(modify: &'static Modify, word: Partly) -> Partly {
+    Template::of_modify(modify).partly(&[word])[0]
 }
 
 fn key<T>(kernel: &'static T) -> usize {

@@ -300,6 +300,8 @@ pub trait Oracle {
     fn own_from(&self) -> Option<u32>;
     /// Returns true if both texts have the shapes of textures.
     fn has_printed_shapes(&self) -> bool;
+    /// Returns true if both texts name formats of images.
+    fn has_printed_formats(&self) -> bool;
     /// Something is taken for granted, by its short name.
     fn assume(&mut self, assumption: &'static str);
     /// It cannot be: what follows is of no worth.

@@ -673,7 +673,10 @@ impl Nir<'_> {
                 };
                 Place::Linear { base, index, scale, offset }
             }
-            Where::Texel(rows) => Place::Texel(rows.iter().take(4).map(|&row| read(machine, row)).collect()),
+            Where::Texel(rows) => {
+                let coordinates: SmallVec<[Term; 4]> = rows.iter().map(|&row| read(machine, row)).collect();
+                world::texel(machine, coordinates, access.view)
+            }
         };
         let free = machine.any_free(&operands);
         Target { space: access.space, binding, place, free }

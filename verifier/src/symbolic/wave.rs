@@ -225,18 +225,22 @@ impl<O: Oracle> Machine<'_, O> {
                 what: "one lane".to_owned(),
                 path,
                 args: smallvec![value],
-                results: smallvec![1, 32, 1],
+                results: smallvec![32, 32, 1],
                 uniform: true,
                 setting: Setting::default(),
             };
             let results = self.event(event);
             let mut written = value;
             if !alike {
-                // Where lanes disagree, it is the value of one of them.
-                written = Value::defined(self.terms, results[1]);
+                // The bits in which lanes disagree are undefined: they are those of one of them, and nothing may depend on which.
+                let differ = results[0];
+                written = Value { bits: results[1], free: differ };
                 if !left_out(Guard::SharedDisagree) {
-                    let own = Value { bits: value.bits, free: written.free };
-                    value = self.choose(results[0], written, own);
+                    let alike = self.terms.not(32, differ);
+                    let own = self.terms.and(32, value.bits, alike);
+                    let theirs = self.terms.and(32, results[1], differ);
+                    let bits = self.terms.or(32, own, theirs);
+                    value = Value { bits, free: self.terms.or(32, value.free, differ) };
                 }
             }
             others = (!together).then_some((results[2], written, half));

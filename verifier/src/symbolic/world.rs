@@ -12,7 +12,7 @@ use crate::semantics::Binding;
 use crate::semantics::LANES;
 use crate::semantics::domain::{Domain, Format, Rounding};
 use crate::semantics::env::{CONST_WORDS, Launch, VARIABLE_SIZE, system_value_bits};
-use crate::semantics::memory::{Atomic, SCRATCH_BYTES, Space};
+use crate::semantics::memory::{Atomic, SCRATCH_BYTES, Space, TexelView};
 use crate::semantics::sync::Sync;
 use crate::terms::{Extent, Lifetime, Op, Term, Terms, VariableKind};
 use ir3_compiler::ir3::access::{PrintedShape, Slot as Operand, TextureKind};
@@ -344,6 +344,20 @@ pub fn linear_address(
             d.mul(64, unit, scale)
         }
     }
+}
+
+/// Coordinates of a texel as an access sees it: see [`TexelView`].
+pub fn texel<O: Oracle>(
+    machine: &mut Machine<'_, O>,
+    coordinates: impl IntoIterator<Item = Term>,
+    view: TexelView,
+) -> Place {
+    let mut coordinates: SmallVec<[Term; 4]> = coordinates.into_iter().take(4).collect();
+    let key = view.key(machine.oracle.has_printed_formats());
+    if key != 0 {
+        coordinates.push(machine.terms.constant(32, key.into()));
+    }
+    Place::Texel(coordinates)
 }
 
 impl Target {

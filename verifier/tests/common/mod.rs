@@ -1,4 +1,8 @@
-//! Mesa's logs.
+//! What several tests use, and Mesa's logs.
+
+pub mod folder;
+pub mod planted;
+pub mod vertex;
 
 use std::path::{Path, PathBuf};
 

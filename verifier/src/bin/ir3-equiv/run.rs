@@ -41,8 +41,8 @@ struct MemoryLine {
     binding: String,
     byte: u32,
     value: u32,
-    /// One bit a byte.
-    undefined: u8,
+    /// The bits that are.
+    undefined: u32,
 }
 
 #[derive(Serialize)]
@@ -116,7 +116,7 @@ fn print(format: Format, name: &str, outcome: &Outcome) {
             }),
             Format::Human => {
                 let undefined =
-                    if word.poison != 0 { format!(" (undefined bytes {:#06b})", word.poison) } else { String::new() };
+                    if word.poison != 0 { format!(" (undefined bits {:#010x})", word.poison) } else { String::new() };
                 output::line(&format!(
                     "{} {} byte {}: {:08x}{undefined}",
                     word.space.name(),

@@ -300,7 +300,7 @@ pub fn dictionary() -> String {
         add(word);
     }
     let mut text = String::from(
-        "# Made by `IR3_BLESS=1 cargo test -p ir3-verifier --test fuzz_targets`: the words of nir, ir3 and environments.\n",
+        "# Made by `IR3_BLESS=1 cargo test -p ir3-verifier --test suite fuzz_targets::`: the words of nir, ir3 and environments.\n",
     );
     for word in &words {
         text.push('"');

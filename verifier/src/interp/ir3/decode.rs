@@ -425,7 +425,7 @@ impl Decoder<'_> {
             .enumerate()
             .any(|(i, (_, write))| pairs[i + 1..].iter().any(|(read, _)| read.loc.overlaps(write.loc)));
         if staged {
-            self.out.stage = self.out.stage.max(2 * pairs.len());
+            self.out.stage = self.out.stage.max(3 * pairs.len());
         }
         let start = self.out.copies.len() as u32;
         self.out.copies.extend(pairs);

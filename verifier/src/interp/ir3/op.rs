@@ -3,7 +3,7 @@
 use super::storage::{Loc, Read, Write};
 use crate::semantics::convert;
 use crate::semantics::domain::Domain;
-use crate::semantics::memory::Atomic;
+use crate::semantics::memory::{Atomic, TexelView};
 use crate::semantics::sync::Sync;
 use crate::semantics::{Modify, One, Select, Three, Two};
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, PrintedShape, Slot, TextureKind};
@@ -432,6 +432,16 @@ pub(crate) struct Memory {
     pub results: Vec<(u32, Write)>,
     /// For messages.
     pub instr: Instr,
+}
+
+impl Memory {
+    /// How a load or store sees the texels of an image.
+    pub fn view(&self) -> TexelView {
+        match self.action {
+            MemoryAction::Load | MemoryAction::Store if self.space == AddressSpace::Image => TexelView::of_ir3(self.ty),
+            _ => TexelView::default(),
+        }
+    }
 }
 
 /// A question to a texture.

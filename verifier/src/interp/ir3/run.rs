@@ -12,7 +12,8 @@ use crate::interp::{ConstFile, End, Origin, Outcome, Outputs, Scratch, Undefined
 use crate::semantics::concrete::Concrete;
 use crate::semantics::env::{Env, Launch, lanes};
 use crate::semantics::memory::Memory;
-use crate::semantics::{ALL_LANES, Kernel, LANES, Row, Select, undefined};
+use crate::semantics::undefined::{self, Partly};
+use crate::semantics::{ALL_LANES, Kernel, LANES, Row, Select};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{InputKind, Instr};
 use smallvec::SmallVec;
@@ -35,6 +36,8 @@ struct Wave<'a> {
     consts: &'a mut ConstFile,
     /// Operands that are not in a slot as they are, and results on their way there.
     buffers: [Row; 4],
+    /// The bits that are poison in a result on its way.
+    open: Row,
     /// Moves that are read before any is written.
     stage: Vec<Row>,
     /// The lanes that go to each block next.
@@ -75,7 +78,7 @@ pub(super) fn run_watched<W: Watch>(
     };
     let (first, storage) = wave.finish();
     let (second, storage_second) = second.map(Wave::finish).unzip();
-    let (written, loads) = (memory.written(), memory.loads());
+    let (written, loads, stored) = (memory.written(), memory.loads(), memory.take_log());
     storage.give_back(scratch);
     scratch.memory = memory;
     if let (Some(scratch), Some(storage)) = (&mut other, storage_second) {
@@ -89,6 +92,7 @@ pub(super) fn run_watched<W: Watch>(
         outputs,
         memory: written,
         loads,
+        stored,
         env: env.clone(),
         killed,
         helpers,
@@ -118,6 +122,8 @@ impl Borrowed {
     fn give_back(self, scratch: &mut Scratch) {
         scratch.rows = self.storage.words;
         scratch.poison = self.storage.poison;
+        scratch.partial = self.storage.partial;
+        scratch.open = self.storage.open;
         scratch.temporaries = self.stage;
         scratch.masks = self.pending;
     }
@@ -129,7 +135,12 @@ impl<'a> Wave<'a> {
         scratch.prepare(env, program.slots as usize, program.scratch_size);
         let mut pending = std::mem::take(&mut scratch.masks);
         pending.resize(program.blocks.len(), 0);
-        let storage = Storage { words: std::mem::take(&mut scratch.rows), poison: std::mem::take(&mut scratch.poison) };
+        let storage = Storage {
+            words: std::mem::take(&mut scratch.rows),
+            poison: std::mem::take(&mut scratch.poison),
+            partial: std::mem::take(&mut scratch.partial),
+            open: std::mem::take(&mut scratch.open),
+        };
         let (launch, alive) = waves::of_number(env, program.launch, program.waves, number);
         let mut wave = Wave {
             program,
@@ -145,6 +156,7 @@ impl<'a> Wave<'a> {
             stage: std::mem::take(&mut scratch.temporaries),
             consts: &mut scratch.consts,
             buffers: [[0; LANES]; 4],
+            open: [0; LANES],
             pending,
             outputs: Outputs::declared(&program.declared),
             together: Together::default(),
@@ -346,6 +358,11 @@ impl<'a> Wave<'a> {
         for (lane, &word) in words.iter().enumerate() {
             holds |= u64::from(word != 0) << lane;
         }
+        let poison = if poison & self.active.mask == 0 {
+            poison
+        } else {
+            self.storage.undecided(read, words, poison & self.active.mask)
+        };
         (holds & self.active.mask, poison)
     }
 
@@ -372,30 +389,32 @@ impl<'a> Wave<'a> {
         if self.active.mask == 0 {
             return Ok(());
         }
-        let Self { storage, active, buffers, .. } = self;
+        let Self { storage, active, buffers, open, .. } = self;
         let [a, b, c, out] = buffers;
         match op {
             Op::Alu1 { kernel, src, dst } => {
                 let (x, poison) = storage.read(src, a);
                 (kernel.run)(out, x);
-                let poison = define(poison, active.mask, Kernel::One(kernel), &[(x, poison)], out);
-                storage.write(*dst, out, poison, active);
+                let poison = define(storage, poison & active.mask, Kernel::One(kernel), &[(x, src)], out, open);
+                storage.write_partly(*dst, out, poison, open, active);
             }
             Op::Alu2 { kernel, srcs, dst } => {
                 let (x, px) = storage.read(&srcs[0], a);
                 let (y, py) = storage.read(&srcs[1], b);
                 (kernel.run)(out, x, y);
-                let poison = define(px | py, active.mask, Kernel::Two(kernel), &[(x, px), (y, py)], out);
-                storage.write(*dst, out, poison, active);
+                let operands = [(x, &srcs[0]), (y, &srcs[1])];
+                let poison = define(storage, (px | py) & active.mask, Kernel::Two(kernel), &operands, out, open);
+                storage.write_partly(*dst, out, poison, open, active);
             }
             Op::Alu3 { kernel, srcs, dst } => {
                 let (x, px) = storage.read(&srcs[0], a);
                 let (y, py) = storage.read(&srcs[1], b);
                 let (z, pz) = storage.read(&srcs[2], c);
                 (kernel.run)(out, x, y, z);
-                let operands = [(x, px), (y, py), (z, pz)];
-                let poison = define(px | py | pz, active.mask, Kernel::Three(kernel), &operands, out);
-                storage.write(*dst, out, poison, active);
+                let operands = [(x, &srcs[0]), (y, &srcs[1]), (z, &srcs[2])];
+                let poison = (px | py | pz) & active.mask;
+                let poison = define(storage, poison, Kernel::Three(kernel), &operands, out, open);
+                storage.write_partly(*dst, out, poison, open, active);
             }
             Op::Select { select, srcs, dst } => {
                 let (condition, undefined) = storage.read(&srcs[usize::from(select.condition)], a);
@@ -403,26 +422,35 @@ impl<'a> Wave<'a> {
                 let (yes, py) = storage.read(&srcs[usize::from(select.yes)], b);
                 let (no, pn) = storage.read(&srcs[usize::from(select.no)], c);
                 Select::blend(out, mask, yes, no);
-                let poison = Select::poison(mask, undefined, py, pn);
-                let mut operands = [(condition, undefined); 3];
-                operands[usize::from(select.yes)] = (yes, py);
-                operands[usize::from(select.no)] = (no, pn);
-                let poison = define(poison, active.mask, Kernel::Select(*select), &operands, out);
-                storage.write(*dst, out, poison, active);
+                let poison = Select::poison(mask, undefined, py, pn) & active.mask;
+                let mut operands = [(condition, &srcs[0]), (condition, &srcs[1]), (condition, &srcs[2])];
+                operands[usize::from(select.yes)].0 = yes;
+                operands[usize::from(select.no)].0 = no;
+                let poison = define(storage, poison, Kernel::Select(*select), &operands, out, open);
+                storage.write_partly(*dst, out, poison, open, active);
             }
             Op::Apply { apply, src, dst } => {
-                let poison = storage.fetch(src, out);
+                let poison = storage.fetch_partly(src, out, active.mask, open);
+                *a = *out;
                 (apply.run)(out);
-                storage.write(*dst, out, poison, active);
+                for lane in lanes(poison) {
+                    let word = undefined::partly_modified(apply, Partly::new(a[lane], open[lane]));
+                    (out[lane], open[lane]) = (word.bits, word.open);
+                }
+                storage.write_partly(*dst, out, poison, open, active);
             }
             Op::Copy(src, dst) => {
-                let poison = storage.fetch(src, out);
-                storage.write(*dst, out, poison, active);
+                let poison = storage.fetch_partly(src, out, active.mask, open);
+                storage.write_partly(*dst, out, poison, open, active);
             }
             Op::Truth(src, dst) => {
-                let poison = storage.fetch(src, out);
+                let mut poison = storage.fetch(src, out) & active.mask;
+                if poison != 0 {
+                    poison = storage.undecided(src, out, poison);
+                    open.fill(1);
+                }
                 out.iter_mut().for_each(|word| *word = u32::from(*word != 0));
-                storage.write(*dst, out, poison, active);
+                storage.write_partly(*dst, out, poison, open, active);
             }
             Op::Copies(copies) => self.copies(copies),
             Op::Input(input) => {
@@ -444,21 +472,26 @@ impl<'a> Wave<'a> {
                 for lane in lanes(active.mask) {
                     let element = offset + i32::from(a[lane] as i16);
                     let exists = (0..array.length as i32).contains(&element) && undefined >> lane & 1 == 0;
-                    let (value, bad) = if exists { storage.lane(array.loc(element as u32), lane) } else { (0, true) };
-                    out[lane] = value;
-                    poison |= u64::from(bad) << lane;
+                    (out[lane], open[lane]) = if exists {
+                        let loc = array.loc(element as u32);
+                        (storage.lane(loc, lane).0, storage.open_of(loc, lane))
+                    } else {
+                        (0, u32::MAX)
+                    };
+                    poison |= u64::from(open[lane] != 0) << lane;
                 }
                 let to = super::storage::Write { loc: Loc::whole(*to), shared: false };
-                storage.write(to, out, poison, active);
+                storage.write_partly(to, out, poison, open, active);
             }
             Op::Scatter { array, offset, index, from, instr } => {
                 let undefined = storage.fetch(index, a);
-                let bad = storage.fetch(from, b);
+                open.fill(0);
+                storage.fetch_partly(from, b, active.mask, open);
                 let mut outside = undefined & active.mask;
                 for lane in lanes(active.mask & !undefined) {
                     let element = offset + i32::from(a[lane] as i16);
                     if (0..array.length as i32).contains(&element) {
-                        storage.set_lane(array.loc(element as u32), lane, b[lane], bad >> lane & 1 != 0);
+                        storage.set_lane(array.loc(element as u32), lane, b[lane], open[lane]);
                     } else {
                         outside |= 1 << lane;
                     }
@@ -491,39 +524,55 @@ impl<'a> Wave<'a> {
     /// Moves, all at once.
     fn copies(&mut self, copies: &Copies) {
         let list = &self.program.copies[copies.start as usize..copies.end as usize];
-        let out = &mut self.buffers[3];
+        let Self { storage, active, buffers: [.., out], open, .. } = self;
         if !copies.staged {
             for (read, write) in list {
-                let poison = self.storage.fetch(read, out);
-                self.storage.write(*write, out, poison, &self.active);
+                let poison = storage.fetch_partly(read, out, active.mask, open);
+                storage.write_partly(*write, out, poison, open, active);
             }
             return;
         }
-        // Poison masks ride in the last two words of a second row.
-        for (i, (read, _)) in list.iter().enumerate() {
-            let poison = self.storage.fetch(read, &mut self.stage[2 * i]);
-            self.stage[2 * i + 1][..2].copy_from_slice(&[poison as u32, (poison >> 32) as u32]);
+        // Three rows each: the words, the bits that are poison, and the mask of lanes where some are, in two words.
+        for ((read, _), rows) in list.iter().zip(self.stage.chunks_exact_mut(3)) {
+            let [words, open, masks] = rows else { continue };
+            let poison = storage.fetch_partly(read, words, active.mask, open);
+            masks[..2].copy_from_slice(&[poison as u32, (poison >> 32) as u32]);
         }
-        for (i, (_, write)) in list.iter().enumerate() {
-            let [low, high, ..] = self.stage[2 * i + 1];
-            self.storage.write(*write, &self.stage[2 * i], u64::from(low) | u64::from(high) << 32, &self.active);
+        for ((_, write), rows) in list.iter().zip(self.stage.chunks_exact(3)) {
+            let [words, open, [low, high, ..]] = rows else { continue };
+            storage.write_partly(*write, words, u64::from(*low) | u64::from(*high) << 32, open, active);
         }
     }
 }
 
-/// Where an operand is undefined, a result is defined if it does not depend on it. The lanes where it does.
+/// Where operands are poison in part, what is of the result: the lanes where some bits are, and these bits.
 #[inline]
-fn define(poison: u64, active: u64, kernel: Kernel, operands: &[(&Row, u64)], out: &mut Row) -> u64 {
-    if poison & active == 0 { poison } else { define_lanes(poison, active, kernel, operands, out) }
+fn define(
+    storage: &Storage,
+    poison: u64,
+    kernel: Kernel,
+    operands: &[(&Row, &Read)],
+    out: &mut Row,
+    open: &mut Row,
+) -> u64 {
+    if poison == 0 { 0 } else { define_lanes(storage, poison, kernel, operands, out, open) }
 }
 
 #[cold]
-fn define_lanes(mut poison: u64, active: u64, kernel: Kernel, operands: &[(&Row, u64)], out: &mut Row) -> u64 {
-    for lane in lanes(poison & active) {
-        let operand = |(row, poison): &(&Row, u64)| (poison >> lane & 1 == 0).then_some(row[lane]);
-        let operands: SmallVec<[Option<u32>; 4]> = operands.iter().map(operand).collect();
-        if let Some(bits) = undefined::defined(kernel, &operands)[0] {
-            out[lane] = bits;
+fn define_lanes(
+    storage: &Storage,
+    mut poison: u64,
+    kernel: Kernel,
+    operands: &[(&Row, &Read)],
+    out: &mut Row,
+    open: &mut Row,
+) -> u64 {
+    for lane in lanes(poison) {
+        let operand = |(row, read): &(&Row, &Read)| Partly::new(row[lane], storage.open_bits(read, lane));
+        let operands: SmallVec<[Partly; 4]> = operands.iter().map(operand).collect();
+        let result = undefined::partly(kernel, &operands)[0];
+        (out[lane], open[lane]) = (result.bits, result.open);
+        if result.open == 0 {
             poison &= !(1 << lane);
         }
     }

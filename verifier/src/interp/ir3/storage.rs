@@ -7,8 +7,11 @@
 //! zero-extended.
 //!
 //! Each slot has two poison masks, for its low and its high 16 bits; a lane of a full value is poison if either says
-//! so. Shared registers hold one value for the wave: all lanes of their slots are kept equal.
+//! so. Which bits of it are poison stands in a row beside it, for lanes that have a mark for that; the others are poison as a whole.
+//! Shared registers hold one value for the wave: all lanes of their slots are kept equal.
 
+use crate::semantics::env::lanes;
+use crate::semantics::undefined::{Partly, partly_modified};
 use crate::semantics::{LANES, Modify, Row};
 
 /// Which bits of a slot an operand is.
@@ -116,6 +119,10 @@ pub(crate) struct Storage {
     pub words: Vec<Row>,
     /// Two masks a slot.
     pub poison: Vec<u64>,
+    /// The lanes of a slot where `open` says which of the poisoned bits are poison. Elsewhere all are.
+    pub partial: Vec<u64>,
+    /// The bits that are poison.
+    pub open: Vec<Row>,
 }
 
 impl Storage {
@@ -128,6 +135,7 @@ impl Storage {
             self.poison.resize(2 * slots, !0);
         }
         self.poison[..2 * slots].fill(!0);
+        self.partial[..slots].fill(0);
     }
 
     #[inline]
@@ -178,6 +186,57 @@ impl Storage {
         (buffer, poison)
     }
 
+    /// The poisoned bits of one lane of a source.
+    pub fn open_bits(&self, read: &Read, lane: usize) -> u32 {
+        let open = self.open_of(read.loc, lane);
+        match read.modifier {
+            Modifier::None => open,
+            Modifier::Invert => open & 1,
+            Modifier::Low => open & 0xffff,
+            Modifier::Apply(_) if open == 0 => 0,
+            Modifier::Apply(apply) => partly_modified(apply, Partly::new(self.lane(read.loc, lane).0, open)).open,
+        }
+    }
+
+    /// The poisoned bits of one lane.
+    pub fn open_of(&self, loc: Loc, lane: usize) -> u32 {
+        let slot = loc.slot as usize;
+        let bit = |mask: u64| (mask >> lane & 1) as u32;
+        let [low, high] = [self.poison[2 * slot], self.poison[2 * slot + 1]].map(bit);
+        let bits = if bit(self.partial[slot]) != 0 { self.open[slot][lane] } else { u32::MAX };
+        let bits = bits & ((low * 0xffff) | (high * 0xffff_0000));
+        match loc.part {
+            Part::Whole => bits,
+            Part::Low => bits & 0xffff,
+            Part::High => bits >> 16,
+        }
+    }
+
+    /// Writes the poisoned bits of a source to a buffer, for these lanes. Returns those where there are any.
+    #[cold]
+    pub fn opened(&self, read: &Read, mask: u64, open: &mut Row) -> u64 {
+        lanes(mask).fold(0, |poison, lane| {
+            open[lane] = self.open_bits(read, lane);
+            poison | u64::from(open[lane] != 0) << lane
+        })
+    }
+
+    /// Of these lanes, those where poisoned bits decide whether a source, whose words are given, is 0.
+    #[cold]
+    pub fn undecided(&self, read: &Read, words: &Row, mask: u64) -> u64 {
+        lanes(mask).fold(0, |poison, lane| {
+            let open = self.open_bits(read, lane);
+            poison | u64::from(open != 0 && words[lane] & !open == 0) << lane
+        })
+    }
+
+    /// Copies a source to a buffer, and its poisoned bits in executing lanes to another; the lanes where there are any.
+    #[inline]
+    pub fn fetch_partly(&self, read: &Read, out: &mut Row, mask: u64, open: &mut Row) -> u64 {
+        let poison = self.fetch(read, out) & mask;
+        if poison == 0 { 0 } else { self.opened(read, poison, open) }
+    }
+
     /// Copies a source to a buffer; its poison.
     #[inline]
     pub fn fetch(&self, read: &Read, out: &mut Row) -> u64 {
@@ -203,34 +262,63 @@ impl Storage {
         (value, poison >> lane & 1 != 0)
     }
 
-    /// Writes one lane.
-    pub fn set_lane(&mut self, loc: Loc, lane: usize, value: u32, poison: bool) {
+    /// Writes one lane, where these bits are poison.
+    pub fn set_lane(&mut self, loc: Loc, lane: usize, value: u32, open: u32) {
         let word = &mut self.words[loc.slot as usize][lane];
-        let at = 2 * loc.slot as usize;
-        let masks = &mut self.poison[at..at + 2];
-        let bit = 1 << lane;
-        let mark = |mask: &mut u64| if poison { *mask |= bit } else { *mask &= !bit };
         match loc.part {
-            Part::Whole => {
-                *word = value;
-                masks.iter_mut().for_each(mark);
-            }
-            Part::Low => {
-                *word = *word & !0xffff | value & 0xffff;
-                mark(&mut masks[0]);
-            }
-            Part::High => {
-                *word = *word & 0xffff | value << 16;
-                mark(&mut masks[1]);
-            }
+            Part::Whole => *word = value,
+            Part::Low => *word = *word & !0xffff | value & 0xffff,
+            Part::High => *word = *word & 0xffff | value << 16,
+        }
+        self.set_lane_open(loc, lane, open);
+    }
+
+    /// Says which bits of a lane are poison.
+    fn set_lane_open(&mut self, loc: Loc, lane: usize, open: u32) {
+        let other = self.open_of(Loc::whole(loc.slot), lane);
+        let open = match loc.part {
+            Part::Whole => open,
+            Part::Low => other & 0xffff_0000 | open & 0xffff,
+            Part::High => other & 0xffff | open << 16,
+        };
+        let bit = 1 << lane;
+        let mark = |mask: &mut u64, poison: bool| *mask = *mask & !bit | if poison { bit } else { 0 };
+        let [low, high] = self.masks(loc.slot);
+        mark(low, open & 0xffff != 0);
+        mark(high, open >> 16 != 0);
+        self.open[loc.slot as usize][lane] = open;
+        self.partial[loc.slot as usize] |= bit;
+    }
+
+    /// Writes a result in the executing lanes, of which some are poison in the bits of `open`.
+    #[inline]
+    pub fn write_partly(&mut self, write: Write, words: &Row, poison: u64, open: &Row, active: &Active) {
+        if poison & active.mask == 0 {
+            return self.write(write, words, 0, active);
+        }
+        self.write_open(write, words, poison, open, active);
+    }
+
+    #[cold]
+    fn write_open(&mut self, write: Write, words: &Row, poison: u64, open: &Row, active: &Active) {
+        if write.shared {
+            return self.write_shared(write.loc, words, poison, open, active.mask);
+        }
+        // The write below says that the lanes are defined; what other half they have stays.
+        self.write(write, words, 0, active);
+        for lane in lanes(poison & active.mask) {
+            self.set_lane_open(write.loc, lane, open[lane]);
         }
     }
 
-    /// Writes a result in the executing lanes.
+    /// Writes a result in the executing lanes, of which some are poison as a whole.
     #[inline]
     pub fn write(&mut self, write: Write, words: &Row, poison: u64, active: &Active) {
         if write.shared {
-            return self.write_shared(write.loc, words, poison, active.mask);
+            return self.write_shared(write.loc, words, poison, &ALL_OPEN, active.mask);
+        }
+        if write.loc.part != Part::Whole && poison & active.mask != 0 {
+            return self.write_open(write, words, poison, &ALL_OPEN, active);
         }
         let slot = write.loc.slot as usize;
         let target = &mut self.words[slot];
@@ -241,6 +329,7 @@ impl Storage {
         match write.loc.part {
             Part::Whole => {
                 masks.iter_mut().for_each(blend);
+                self.partial[slot] &= !poison;
                 if active.all {
                     *target = *words;
                 } else {
@@ -260,20 +349,23 @@ impl Storage {
         }
     }
 
-    /// Writes a shared register: the value of the first active lane, or poison where the active lanes disagree, for
+    /// Writes a shared register: the value of the first active lane; the bits in which the active lanes disagree are poison, for
     /// the machine takes one of them and no program may depend on which.
-    fn write_shared(&mut self, loc: Loc, words: &Row, poison: u64, mask: u64) {
+    fn write_shared(&mut self, loc: Loc, words: &Row, poison: u64, open: &Row, mask: u64) {
         if mask == 0 {
             return;
         }
         let value = words[mask.trailing_zeros() as usize];
-        let differs = (0..LANES).any(|lane| mask >> lane & 1 != 0 && words[lane] != value);
-        let undefined = differs || poison & mask != 0;
+        let differ = (0..LANES).filter(|lane| mask >> lane & 1 != 0).fold(0, |bits, lane| bits | words[lane] ^ value);
+        let open = lanes(poison & mask).fold(differ, |bits, lane| bits | open[lane]);
         let everywhere = Active { mask: !0, all: true, words: [0; LANES] };
-        let poison = if undefined { !0 } else { 0 };
-        self.write(Write { loc, shared: false }, &[value; LANES], poison, &everywhere);
+        let poison = if open == 0 { 0 } else { !0 };
+        self.write_partly(Write { loc, shared: false }, &[value; LANES], poison, &[open; LANES], &everywhere);
     }
 }
+
+/// The poisoned bits of lanes that are poison as a whole.
+static ALL_OPEN: Row = [u32::MAX; LANES];
 
 fn write_half<const SHIFT: u32>(target: &mut Row, words: &Row, active: &Active) {
     let keep = !(0xffffu32 << SHIFT);

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::interp::{Origin, OutputSlot};
 use crate::semantics::domain::Domain;
-use crate::semantics::memory::Atomic;
+use crate::semantics::memory::{Atomic, TexelView};
 use crate::semantics::sync::Sync;
 use crate::semantics::{Modify, One, Rows, Select, Three, Two, convert, integer};
 
@@ -40,6 +40,8 @@ pub(crate) struct Access {
     /// Which buffer or image.
     pub binding: Option<Resource>,
     pub place: Place,
+    /// How the texels of an image are seen.
+    pub view: TexelView,
     /// Bits of an element; 64 bits are two words.
     pub bits: u8,
     /// Rows that are loaded or stored, with their components: for 64 bits the high words are components too.

@@ -11,7 +11,8 @@ use crate::interp::{ConstFile, End, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::concrete::Concrete;
 use crate::semantics::env::{CONST_WORDS, Env, Launch, lanes};
 use crate::semantics::memory::Memory;
-use crate::semantics::{ALL_LANES, Kernel, LANES, Row, Select, float, splat, undefined};
+use crate::semantics::undefined::{self, Partly};
+use crate::semantics::{ALL_LANES, Kernel, LANES, Row, Select, float, splat};
 use smallvec::SmallVec;
 
 /// A wave that runs.
@@ -21,6 +22,9 @@ struct Wave<'a> {
     launch: Launch,
     rows: &'a mut [Row],
     poison: &'a mut [u64],
+    /// The poisoned lanes of each row that are poison only in the bits of `open`; the others are as a whole.
+    partial: &'a mut [u64],
+    open: &'a mut [Row],
     /// Lanes that wait, by slot.
     slots: &'a mut [u64],
     temporaries: &'a mut Vec<Row>,
@@ -67,7 +71,7 @@ pub(super) fn run_watched<W: Watch>(
     };
     let Wave { helpers, killed, outputs, together, executed, .. } = wave;
     let (together_second, executed_second) = second.map(|second| (second.together, second.executed)).unzip();
-    let (written, loads) = (memory.written(), memory.loads());
+    let (written, loads, stored) = (memory.written(), memory.loads(), memory.take_log());
     scratch.memory = memory;
     scratch.second = other.or_else(|| scratch.second.take());
     Outcome {
@@ -75,6 +79,7 @@ pub(super) fn run_watched<W: Watch>(
         outputs,
         memory: written,
         loads,
+        stored,
         env: env.clone(),
         killed,
         helpers,
@@ -114,9 +119,10 @@ impl<'a> Wave<'a> {
         let code = &program.code;
         scratch.prepare(env, code.rows as usize, program.scratch_size);
         scratch.masks.resize(code.slots as usize, 0);
-        let Scratch { rows, poison, temporaries, masks, memory, consts, .. } = scratch;
+        let Scratch { rows, poison, partial, open, temporaries, masks, memory, consts, .. } = scratch;
         poison[..code.rows as usize].fill(0);
         poison[UNDEFINED as usize] = ALL_LANES;
+        partial[UNDEFINED as usize] = 0;
         for &(row, bits) in &code.constants {
             rows[row as usize] = splat(bits);
         }
@@ -127,6 +133,8 @@ impl<'a> Wave<'a> {
             launch,
             rows,
             poison,
+            partial,
+            open,
             slots: masks,
             temporaries,
             memory: std::mem::take(memory),
@@ -207,15 +215,18 @@ impl<'a> Wave<'a> {
                             *out = value.wrapping_add(constant);
                         }
                     });
+                    if poison & self.active != 0 {
+                        self.add_to_partial(a, constant, dst);
+                    }
                 }
                 Op::Input { input, dst } => self.input(&code.inputs[input as usize], dst),
                 Op::Lanes(index) => self.across_lanes(&code.lanes[index as usize]),
                 Op::ArrayLoad(index) => self.array_load(&code.arrays[index as usize]),
                 Op::ArrayStore(index) => self.array_store(&code.arrays[index as usize])?,
                 Op::ArrayInit { first, count, .. } => {
-                    for poison in &mut self.poison[first as usize..][..count as usize] {
-                        *poison |= self.active;
-                    }
+                    let rows = first as usize..(first + count) as usize;
+                    self.poison[rows.clone()].iter_mut().for_each(|poison| *poison |= self.active);
+                    self.partial[rows].iter_mut().for_each(|partial| *partial &= !self.active);
                 }
                 Op::Access(index) => self.access(&code.accesses[index as usize])?,
                 Op::Texture(index) => self.texture(&code.textures[index as usize]),
@@ -306,18 +317,66 @@ impl<'a> Wave<'a> {
         }
     }
 
-    /// Sets the poison of a row in the active lanes.
-    #[inline]
-    fn set_poison(&mut self, row: R, poison: u64) {
-        let old = &mut self.poison[row as usize];
-        *old = *old & !self.active | poison & self.active;
-    }
-
-    /// Replaces a row in the active lanes.
+    /// Replaces a row in the active lanes, which is poison as a whole in some of them.
     #[inline]
     fn write(&mut self, row: R, value: &Row, poison: u64) {
         blend(&mut self.rows[row as usize], self.active, value);
-        self.set_poison(row, poison);
+        let old = &mut self.poison[row as usize];
+        *old = *old & !self.active | poison & self.active;
+        self.partial[row as usize] &= !self.active;
+    }
+
+    /// Replaces a row in the active lanes, where it is poison in the bits of `open` in some of them.
+    #[inline]
+    fn write_partly(&mut self, row: R, value: &Row, poison: u64, open: &Row) {
+        self.write(row, value, poison);
+        if poison & self.active != 0 {
+            self.set_open(row, poison, open);
+        }
+    }
+
+    #[cold]
+    fn set_open(&mut self, row: R, poison: u64, open: &Row) {
+        let row = row as usize;
+        for lane in lanes(poison & self.active) {
+            self.set_lane_open(row, lane, open[lane]);
+        }
+    }
+
+    fn set_lane_open(&mut self, row: usize, lane: usize, open: u32) {
+        let bit = 1 << lane;
+        self.open[row][lane] = open;
+        self.partial[row] |= bit;
+        self.poison[row] = self.poison[row] & !bit | if open == 0 { 0 } else { bit };
+    }
+
+    /// The poisoned bits of a lane.
+    fn open_bits(&self, row: R, lane: usize) -> u32 {
+        let row = row as usize;
+        match (self.poison[row] >> lane & 1, self.partial[row] >> lane & 1) {
+            (0, _) => 0,
+            (_, 0) => u32::MAX,
+            _ => self.open[row][lane],
+        }
+    }
+
+    /// The poisoned bits of some lanes.
+    #[cold]
+    fn opened(&self, row: R, mask: u64) -> Row {
+        let mut open = [0; LANES];
+        lanes(mask & self.poison[row as usize]).for_each(|lane| open[lane] = self.open_bits(row, lane));
+        open
+    }
+
+    /// A sum with a constant has the bits below the lowest that is poison.
+    #[cold]
+    fn add_to_partial(&mut self, a: R, constant: u32, dst: R) {
+        for lane in lanes(self.poison[dst as usize] & self.active) {
+            let open = self.open_bits(a, lane);
+            let open = open | open.wrapping_neg();
+            self.rows[dst as usize][lane] = (self.rows[a as usize][lane].wrapping_add(constant)) & !open;
+            self.set_lane_open(dst as usize, lane, open);
+        }
     }
 
     fn wide(&mut self, index: u32) {
@@ -358,18 +417,13 @@ impl<'a> Wave<'a> {
     #[cold]
     fn define_lanes(&mut self, poisoned: u64, kernel: Kernel, srcs: &[R], dst: R, count: u32) {
         for lane in lanes(poisoned) {
-            let operand = |&row: &R| {
-                let row = row as usize;
-                (self.poison[row] >> lane & 1 == 0).then_some(self.rows[row][lane])
-            };
-            let operands: SmallVec<[Option<u32>; 8]> = srcs.iter().map(operand).collect();
-            let results = undefined::defined(kernel, &operands);
+            let operand = |&row: &R| Partly::new(self.rows[row as usize][lane], self.open_bits(row, lane));
+            let operands: SmallVec<[Partly; 8]> = srcs.iter().map(operand).collect();
+            let results = undefined::partly(kernel, &operands);
             for (i, result) in results.into_iter().enumerate().take(count as usize) {
-                if let Some(bits) = result {
-                    let row = dst as usize + i;
-                    self.rows[row][lane] = bits;
-                    self.poison[row] &= !(1 << lane);
-                }
+                let row = dst as usize + i;
+                self.rows[row][lane] = result.bits;
+                self.set_lane_open(row, lane, result.open);
             }
         }
     }
@@ -406,9 +460,7 @@ impl<'a> Wave<'a> {
         let list = &self.code.moves[start as usize..end as usize];
         if !staged {
             for &(to, from) in list {
-                let row = self.rows[from as usize];
-                let poison = self.poison[from as usize];
-                self.write(to, &row, poison);
+                self.copy_row(to, from);
             }
             return;
         }
@@ -422,11 +474,32 @@ impl<'a> Wave<'a> {
             (row[0], row[1]) = (poison as u32, (poison >> 32) as u32);
             stage.push(row);
         }
+        let poisoned = list.iter().any(|&(_, from)| self.poison[from as usize] & self.active != 0);
+        if poisoned {
+            stage.extend(list.iter().map(|&(_, from)| self.opened(from, self.active)));
+        }
         let (values, poisons) = stage.split_at(list.len());
-        for ((&(to, _), value), poison) in list.iter().zip(values).zip(poisons) {
-            self.write(to, value, u64::from(poison[0]) | u64::from(poison[1]) << 32);
+        for (i, (&(to, _), value)) in list.iter().zip(values).enumerate() {
+            let poison = u64::from(poisons[i][0]) | u64::from(poisons[i][1]) << 32;
+            match poisons.get(list.len() + i) {
+                Some(open) => self.write_partly(to, value, poison, open),
+                None => self.write(to, value, poison),
+            }
         }
         *self.temporaries = stage;
+    }
+
+    /// Copies a row in the active lanes.
+    #[inline]
+    fn copy_row(&mut self, to: R, from: R) {
+        let row = self.rows[from as usize];
+        let poison = self.poison[from as usize];
+        if poison & self.active == 0 {
+            self.write(to, &row, 0);
+        } else {
+            let open = self.opened(from, self.active);
+            self.write_partly(to, &row, poison, &open);
+        }
     }
 
     fn input(&mut self, input: &Input, dst: R) {
@@ -510,21 +583,20 @@ impl<'a> Wave<'a> {
 
     fn array_load(&mut self, access: &ArrayAccess) {
         for &(word, dst) in &access.rows {
-            let (mut row, mut poison) = ([0; LANES], 0);
+            let (mut row, mut poison, mut open) = ([0; LANES], 0, [0; LANES]);
             for lane in lanes(self.active) {
-                match self.element(access, lane) {
+                open[lane] = match self.element(access, lane) {
                     Some(element) => {
-                        let from = (access.first + element * access.stride + word) as usize;
-                        row[lane] = self.rows[from][lane];
-                        poison |= self.poison[from] & 1 << lane;
+                        let from = access.first + element * access.stride + word;
+                        row[lane] = self.rows[from as usize][lane];
+                        self.open_bits(from, lane)
                     }
-                    None => poison |= 1 << lane,
-                }
+                    None => u32::MAX,
+                };
+                poison |= u64::from(open[lane] != 0) << lane;
             }
-            if let Some(adapt) = access.adapt {
-                (adapt.run)(&mut row);
-            }
-            self.write(dst, &row, poison);
+            self.adapt(access, &mut row, poison, &mut open);
+            self.write_partly(dst, &row, poison, &open);
         }
     }
 
@@ -536,18 +608,28 @@ impl<'a> Wave<'a> {
         }
         for &(word, src) in &access.rows {
             let mut row = self.rows[src as usize];
-            let poison = self.poison[src as usize];
-            if let Some(adapt) = access.adapt {
-                (adapt.run)(&mut row);
-            }
+            let poison = self.poison[src as usize] & self.active;
+            let mut open = if poison == 0 { [0; LANES] } else { self.opened(src, poison) };
+            self.adapt(access, &mut row, poison, &mut open);
             for lane in lanes(self.active) {
                 let Some(element) = self.element(access, lane) else { continue };
                 let to = (access.first + element * access.stride + word) as usize;
                 self.rows[to][lane] = row[lane];
-                self.poison[to] = self.poison[to] & !(1 << lane) | poison & 1 << lane;
+                self.set_lane_open(to, lane, open[lane]);
             }
         }
         Ok(())
+    }
+
+    /// What an access to an array makes of words, of which some bits are poison in some lanes.
+    fn adapt(&self, access: &ArrayAccess, row: &mut Row, poison: u64, open: &mut Row) {
+        let Some(adapt) = access.adapt else { return };
+        let before = *row;
+        (adapt.run)(row);
+        for lane in lanes(poison) {
+            let word = undefined::partly_modified(adapt, Partly::new(before[lane], open[lane]));
+            (row[lane], open[lane]) = (word.bits, word.open);
+        }
     }
 }
 

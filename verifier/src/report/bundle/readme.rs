@@ -135,7 +135,7 @@ fn expected_and_actual(difference: &Difference, lane: Option<u8>) -> Vec<(&'stat
         }
         Difference::Memory { space, binding, byte, expected, actual, defined, poisoned } => {
             let undefined = if poisoned & defined != 0 {
-                format!(", bytes {poisoned:#06b} of it undefined")
+                format!(", bits {poisoned:#010x} of it undefined")
             } else {
                 String::new()
             };

@@ -104,17 +104,17 @@ fn memory_has_parts_of_words_and_remembers() {
     let array = memory.array(Space::Ssbo, Binding::bound(1));
     let initial = env.memory_word(Space::Ssbo, Binding::bound(1), 2);
     let mut row = [0; LANES];
-    assert_eq!(memory.load(&env, array, 32, 1, |_| 8, &mut row), 0);
+    assert_eq!(memory.load(&env, array, 32, 1, |_| 8, &mut row, &mut splat(0)), 0);
     assert_eq!(row[0], initial);
-    memory.store(&env, array, 8, 1, |_| 9, &splat(0xabcd), 0);
-    memory.store(&env, array, 16, 1, |_| 10, &splat(0x1234), 1);
-    assert_eq!(memory.load(&env, array, 8, 1, |_| 9, &mut row), 0);
+    memory.store(&env, array, 8, 1, |_| 9, &splat(0xabcd), 0, &splat(u32::MAX));
+    memory.store(&env, array, 16, 1, |_| 10, &splat(0x1234), 1, &splat(u32::MAX));
+    assert_eq!(memory.load(&env, array, 8, 1, |_| 9, &mut row, &mut splat(0)), 0);
     assert_eq!(row[0], 0xcd);
-    assert_eq!(memory.load(&env, array, 16, 1, |_| 10, &mut row), 1);
-    assert_eq!(memory.load(&env, array, 32, 1, |_| 8, &mut row), 1);
+    assert_eq!(memory.load(&env, array, 16, 1, |_| 10, &mut row, &mut splat(0)), 1);
+    assert_eq!(memory.load(&env, array, 32, 1, |_| 8, &mut row, &mut splat(0)), 1);
     let written = memory.written();
     assert_eq!(written.len(), 1);
-    assert_eq!((written[0].word, written[0].poison), (2, 0b1100));
+    assert_eq!((written[0].word, written[0].poison), (2, 0xffff_0000));
     // What is poison is 0, whatever was stored.
     assert_eq!(written[0].value, 0xcd00 | initial & 0xff);
     // A word out of range is somewhere inside, and high bits count.
@@ -123,7 +123,7 @@ fn memory_has_parts_of_words_and_remembers() {
     memory.reset();
     assert!(memory.written().is_empty());
     let array = memory.array(Space::Ssbo, Binding::bound(1));
-    memory.load(&env, array, 32, 1, |_| 8, &mut row);
+    memory.load(&env, array, 32, 1, |_| 8, &mut row, &mut splat(0));
     assert_eq!(row[0], initial);
 }
 
@@ -133,11 +133,11 @@ fn lanes_write_one_after_the_other() {
     let mut memory = Memory::default();
     let array = memory.array(Space::Shared, Binding::NONE);
     let numbers: Row = std::array::from_fn(|lane| lane as u32);
-    memory.store(&env, array, 32, ALL_LANES, |_| 0, &numbers, 0);
+    memory.store(&env, array, 32, ALL_LANES, |_| 0, &numbers, 0, &splat(u32::MAX));
     let mut row = [0; LANES];
-    memory.load(&env, array, 32, 1, |_| 0, &mut row);
+    memory.load(&env, array, 32, 1, |_| 0, &mut row, &mut splat(0));
     assert_eq!(row[0], 63);
-    memory.store(&env, array, 32, 1, |_| 0, &splat(100), 0);
+    memory.store(&env, array, 32, 1, |_| 0, &splat(100), 0, &splat(u32::MAX));
     let undefined = memory.atomic(&env, array, Atomic::Add, 0b1011, |_| 0, &splat(1), &splat(0), 0b0010, &mut row);
     // The second lane's operand is poison, so the word is, and the next lane sees that.
     assert_eq!((row[0], row[1], undefined), (100, 101, 0b1000));
@@ -149,9 +149,9 @@ fn memory_of_a_lane_is_its_own_and_starts_undefined() {
     let mut memory = Memory::default();
     let array = memory.array(Space::Scratch, Binding::NONE);
     let mut row = [0; LANES];
-    assert_eq!(memory.load(&env, array, 32, ALL_LANES, |_| 4, &mut row), ALL_LANES);
-    memory.store(&env, array, 32, 1, |_| 4, &splat(5), 0);
-    assert_eq!(memory.load(&env, array, 32, ALL_LANES, |_| 4, &mut row), ALL_LANES - 1);
+    assert_eq!(memory.load(&env, array, 32, ALL_LANES, |_| 4, &mut row, &mut splat(0)), ALL_LANES);
+    memory.store(&env, array, 32, 1, |_| 4, &splat(5), 0, &splat(u32::MAX));
+    assert_eq!(memory.load(&env, array, 32, ALL_LANES, |_| 4, &mut row, &mut splat(0)), ALL_LANES - 1);
     assert_eq!(row[0], 5);
     assert!(memory.written().is_empty());
 }
@@ -194,15 +194,15 @@ fn double_words_are_two_words() {
     let env = Env::from_seed(3);
     let mut memory = Memory::default();
     let array = memory.array(Space::Ssbo, Binding::bound(0));
-    memory.store(&env, array, 32, 1, |_| 16, &splat(u32::MAX), 0);
-    memory.store(&env, array, 32, 1, |_| 20, &splat(1), 0);
+    memory.store(&env, array, 32, 1, |_| 16, &splat(u32::MAX), 0, &splat(u32::MAX));
+    memory.store(&env, array, 32, 1, |_| 20, &splat(1), 0, &splat(u32::MAX));
     let (one, zero) = (splat(1), splat(0));
     let (mut low, mut high) = ([0; LANES], [0; LANES]);
     let dst = [&mut low, &mut high];
     let undefined = memory.atomic_wide(&env, array, Atomic::Add, 1, |_| 16, [&one, &zero], [&zero, &zero], 0, dst);
     assert_eq!((low[0], high[0], undefined), (u32::MAX, 1, 0));
-    memory.load(&env, array, 32, 1, |_| 16, &mut low);
-    memory.load(&env, array, 32, 1, |_| 20, &mut high);
+    memory.load(&env, array, 32, 1, |_| 16, &mut low, &mut splat(0));
+    memory.load(&env, array, 32, 1, |_| 20, &mut high, &mut splat(0));
     assert_eq!((low[0], high[0]), (0, 2));
 }
 

@@ -145,7 +145,10 @@ impl Ir3<'_> {
                 }
                 Place::Linear { base, index, scale: *scale, offset: *offset }
             }
-            op::Place::Texel(reads) => Place::Texel(reads.iter().take(4).map(|source| read(machine, source)).collect()),
+            op::Place::Texel(reads) => {
+                let coordinates: SmallVec<[Term; 4]> = reads.iter().map(|source| read(machine, source)).collect();
+                world::texel(machine, coordinates, access.view())
+            }
         };
         let binding = match &access.resource {
             Some(resource) => {

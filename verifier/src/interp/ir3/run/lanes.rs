@@ -69,11 +69,13 @@ impl Wave<'_> {
                         (lane, poison & mask != 0)
                     }
                 };
-                let poison = self.storage.fetch(src, &mut self.buffers[3]);
                 match lane {
                     Some(lane) => {
+                        self.storage.fetch(src, &mut self.buffers[3]);
                         let value = self.buffers[3][lane];
-                        self.uniform(*dst, value, undefined || poison >> lane & 1 != 0);
+                        let open = if undefined { u32::MAX } else { self.storage.open_bits(src, lane) };
+                        let poison = if open == 0 { 0 } else { mask };
+                        self.storage.write_partly(*dst, &splat(value), poison, &splat(open), &self.active);
                     }
                     None => self.uniform(*dst, 0, true),
                 }
@@ -81,7 +83,7 @@ impl Wave<'_> {
             Op::Scan(scan) => self.scan(scan),
             Op::Derivative { bit, fine, half, src, dst } => {
                 let (bit, subtract) = (usize::from(*bit), if *half { float::sub16 } else { float::sub32 });
-                self.permute(*src, *dst, |lane, value| {
+                self.permute(*src, *dst, false, |lane, value| {
                     let near = if *fine { lane & !bit } else { lane & !3 };
                     let (from, to) = (value(near)?, value(near | bit)?);
                     Some(subtract(to, from))
@@ -91,7 +93,7 @@ impl Wave<'_> {
                 let cluster = usize::from(*cluster);
                 let default_poison = self.storage.fetch(default, &mut self.buffers[2]);
                 let default = self.buffers[2];
-                self.permute(*src, *dst, |lane, value| {
+                self.permute(*src, *dst, true, |lane, value| {
                     let start = lane & !(cluster - 1);
                     let middle = start + cluster / 2;
                     let source = (start..middle).rev().find(|&from| mask >> from & 1 != 0);
@@ -106,7 +108,7 @@ impl Wave<'_> {
                 if let Some(index) = index {
                     poison = self.storage.fetch(index, &mut numbers);
                 }
-                self.permute(*src, *dst, |lane, value| {
+                self.permute(*src, *dst, true, |lane, value| {
                     if index.is_none() {
                         value(lane ^ flip)
                     } else if poison >> lane & 1 != 0 {
@@ -119,7 +121,7 @@ impl Wave<'_> {
             Op::Shuffle { mode, index, src, dst } => {
                 let mut numbers = splat(0);
                 let poison = self.storage.fetch(index, &mut numbers);
-                self.permute(*src, *dst, |lane, value| {
+                self.permute(*src, *dst, true, |lane, value| {
                     if poison >> lane & 1 != 0 {
                         return None;
                     }
@@ -145,26 +147,40 @@ impl Wave<'_> {
     }
 
     /// A result that each executing lane makes of other lanes' values; `None` is poison, and so is the value of a lane
-    /// that does not execute.
+    /// that does not execute. `moves`: the result is one of the values, and poison in the same bits.
     fn permute(
         &mut self,
         src: crate::interp::ir3::storage::Read,
         dst: Write,
+        moves: bool,
         result: impl Fn(usize, &dyn Fn(usize) -> Option<u32>) -> Option<u32>,
     ) {
         let mut values: Row = [0; LANES];
-        let poison = self.storage.fetch(&src, &mut values);
-        let there = self.active.mask & !poison;
+        let poisoned = self.storage.fetch(&src, &mut values) & self.active.mask;
+        let there = self.active.mask & !poisoned;
         let value = |lane: usize| (there >> lane & 1 != 0).then(|| values[lane]);
-        let out = &mut self.buffers[3];
+        let Self { storage, buffers: [.., out], open, active, .. } = self;
         let mut undefined = 0;
-        for lane in lanes(self.active.mask) {
+        for lane in lanes(active.mask) {
             match result(lane, &value) {
                 Some(bits) => out[lane] = bits,
                 None => undefined |= 1 << lane,
             }
         }
-        self.storage.write(dst, out, undefined, &self.active);
+        if !moves || undefined == 0 || poisoned == 0 {
+            return storage.write(dst, out, undefined, active);
+        }
+        // Where it comes from, asked of the number of each lane.
+        let number = |lane: usize| (poisoned >> lane & 1 != 0).then_some(lane as u32);
+        for lane in lanes(undefined) {
+            open[lane] = u32::MAX;
+            if let Some(from) = result(lane, &number) {
+                out[lane] = values[from as usize];
+                open[lane] = storage.open_bits(&src, from as usize);
+            }
+        }
+        // Those that turn out to be defined have a mask of no bits.
+        storage.write_partly(dst, out, undefined, open, active);
     }
 
     /// Lanes, or clusters of 8 lanes, one after the other.

@@ -4,7 +4,7 @@ use super::{Step, Wave, converted};
 use crate::interp::ir3::op::{Memory, Number, Place, Resource, atomic};
 use crate::interp::{UndefinedReason, groups};
 use crate::semantics::env::lanes;
-use crate::semantics::memory::{Space, image_cell};
+use crate::semantics::memory::{Space, TexelView, image_cell};
 use crate::semantics::texture::{Quads, TextureAnswer};
 use crate::semantics::{Binding, LANES, Row, splat};
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
@@ -47,7 +47,8 @@ impl Wave<'_> {
             self.size(access, &resources, poison);
             return Ok(());
         }
-        let (target, undefined) = self.target(&access.place);
+        let view = access.view();
+        let (target, undefined) = self.target(&access.place, view);
         poison |= undefined;
         let writes = !matches!(access.action, MemoryAction::Load);
         let mut mask = self.active.mask;
@@ -95,7 +96,7 @@ impl Wave<'_> {
         }
     }
 
-    fn target(&mut self, place: &Place) -> (Target, u64) {
+    fn target(&mut self, place: &Place, view: TexelView) -> (Target, u64) {
         let mut target = Target { base: [[0; LANES]; 2], index: [0; LANES], scale: 1, offset: 0, texel: false };
         let mut poison = 0;
         match place {
@@ -127,7 +128,7 @@ impl Wave<'_> {
                 }
                 for lane in lanes(self.active.mask) {
                     let coordinates = [rows[0][lane], rows[1][lane], rows[2][lane], rows[3][lane]];
-                    target.index[lane] = image_cell(&coordinates[..count]);
+                    target.index[lane] = view.cell(false, image_cell(&coordinates[..count]));
                 }
             }
         }
@@ -140,7 +141,7 @@ impl Wave<'_> {
         let narrow = if bits == 32 { u32::MAX } else { (1 << bits) - 1 };
         for &(component, write) in &access.results {
             let mut row = [0; LANES];
-            let mut undefined = poison;
+            let (mut undefined, mut open) = (poison, [u32::MAX; LANES]);
             for (binding, group) in groups(Some(|lane: usize| resources[lane]), there) {
                 let address = |lane: usize| target.address(access.space, lane, component, bits / 8);
                 let Some(space) = Space::of(access.space) else {
@@ -150,10 +151,11 @@ impl Wave<'_> {
                 let array = self.memory.array(space, binding);
                 let width = if space == Space::Image { 32 } else { bits };
                 self.memory.note_load(array, group, width, access.volatile);
-                undefined |= self.memory.load(self.env, array, width, group, address, &mut row);
+                undefined |= self.memory.load(self.env, array, width, group, address, &mut row, &mut open);
             }
             row.iter_mut().for_each(|word| *word &= narrow);
-            self.storage.write(write, &row, undefined, &self.active);
+            open.iter_mut().for_each(|word| *word &= narrow);
+            self.storage.write_partly(write, &row, undefined, &open, &self.active);
         }
     }
 
@@ -176,8 +178,8 @@ impl Wave<'_> {
         let bits = access.ty.bits();
         let width = if space == Space::Image { 32 } else { bits };
         for (component, read) in access.data.iter().enumerate() {
-            let mut row = [0; LANES];
-            let poison = self.storage.fetch(read, &mut row);
+            let (mut row, mut open) = ([0; LANES], [0; LANES]);
+            let poison = self.storage.fetch_partly(read, &mut row, mask, &mut open);
             for (binding, group) in groups(Some(|lane: usize| resources[lane]), mask) {
                 let array = self.memory.array(space, binding);
                 let address = |lane: usize| target.address(access.space, lane, component as u32, bits / 8);
@@ -185,7 +187,7 @@ impl Wave<'_> {
                 if outside != 0 {
                     return Err(self.undefined(UndefinedReason::Address, access.instr, outside));
                 }
-                self.memory.store(self.env, array, width, group, address, &row, poison);
+                self.memory.store(self.env, array, width, group, address, &row, poison, &open);
             }
         }
         Ok(())

@@ -44,6 +44,28 @@ fn a_selection_is_poison_only_where_its_choice_is() {
     expect(&code.run(), 0, |lane| (lane == 0).then_some(5));
 }
 
+/// A flag in a register has one bit that counts: it is known where an operation sets it, whatever the others are.
+#[test]
+fn bits_are_poison_one_by_one() {
+    let mut code = Code::new();
+    let undefined = code.mov(Src::new(SrcOperand::Undef, RegClass::HALF, WriteMask::SCALAR));
+    let undefined = code.src(undefined);
+    let flag = code.b().alu(Opcode::OrB, RegClass::HALF, &[undefined, half(1)]);
+    let flag = code.src(flag);
+    let copy = code.mov(flag);
+    let copy = code.src(copy);
+    let low = code.b().alu(Opcode::AndB, RegClass::HALF, &[copy, half(1)]);
+    let other = code.b().alu(Opcode::AndB, RegClass::HALF, &[copy, half(3)]);
+    let (low, other) = (code.src(low), code.src(other));
+    let chosen = code.b().alu(Opcode::SelB16, RegClass::HALF, &[half(7), copy, half(5)]);
+    let chosen = code.src(chosen);
+    code.end(&[low, other, chosen]);
+    let outcome = code.run();
+    expect(&outcome, 0, |_| Some(1));
+    expect(&outcome, 1, |_| None);
+    expect(&outcome, 2, |_| Some(7));
+}
+
 #[test]
 fn modifiers_and_saturation() {
     let mut code = Code::new();

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::intrinsics::result;
 use super::{Decoder, Refused, Rows};
 use crate::interp::nir::op::{Access, Action, Op, Place, Resource};
+use crate::semantics::memory::TexelView;
 
 /// Returns true if an access may rely on its buffer having no other name by which it is written: it says `restrict`, or that
 /// it may be reordered with any other access.
@@ -20,6 +21,17 @@ pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
 fn is_volatile(intrinsic: &Intrinsic) -> bool {
     let access = intrinsic.indices.get(IndexKind::Access).map(|_| intrinsic.indices.access());
     access.is_some_and(|access| access.intersects(Flags::VOLATILE | Flags::COHERENT))
+}
+
+/// How a load or store sees the texels of an image.
+fn view(intrinsic: &Intrinsic) -> TexelView {
+    let indices = &intrinsic.indices;
+    let ty = match (indices.get(IndexKind::DestType), indices.get(IndexKind::SrcType)) {
+        (Some(_), _) => indices.dest_type(),
+        (None, Some(_)) => indices.src_type(),
+        (None, None) => return TexelView::default(),
+    };
+    TexelView::of_nir(ty.base, indices.format())
 }
 
 impl Decoder<'_> {
@@ -119,7 +131,7 @@ impl Decoder<'_> {
         let volatile = is_volatile(intrinsic);
         self.push_access(
             intrinsic,
-            Access { action: Action::Load, space, volatile, binding, place, bits, rows, origin },
+            Access { action: Action::Load, space, volatile, binding, place, view: view(intrinsic), bits, rows, origin },
         );
         Ok(())
     }
@@ -145,7 +157,17 @@ impl Decoder<'_> {
         let volatile = is_volatile(intrinsic);
         self.push_access(
             intrinsic,
-            Access { action: Action::Store, space, volatile, binding, place, bits, rows, origin },
+            Access {
+                action: Action::Store,
+                space,
+                volatile,
+                binding,
+                place,
+                view: view(intrinsic),
+                bits,
+                rows,
+                origin,
+            },
         );
         Ok(())
     }
@@ -179,7 +201,8 @@ impl Decoder<'_> {
         let rows = (0..self.width(def)).map(|i| (i, dst + i)).collect();
         let origin = self.origin();
         let volatile = is_volatile(intrinsic);
-        self.push_access(intrinsic, Access { action, space, volatile, binding, place, bits, rows, origin });
+        let view = TexelView::default();
+        self.push_access(intrinsic, Access { action, space, volatile, binding, place, view, bits, rows, origin });
         Ok(())
     }
 
@@ -200,6 +223,7 @@ impl Decoder<'_> {
                 volatile: false,
                 binding,
                 place: Place::None,
+                view: TexelView::default(),
                 bits: 32,
                 rows,
                 origin,

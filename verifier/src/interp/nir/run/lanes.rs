@@ -42,14 +42,14 @@ impl Wave<'_> {
             LaneKind::Derivative { bit, fine, half } => {
                 let bit = usize::from(bit);
                 let subtract = if half { float::sub16 } else { float::sub32 };
-                self.permute(op, |lane, value| {
+                self.permute(op, false, |lane, value| {
                     let near = if fine { lane & !bit } else { lane & !3 };
                     Some(subtract(value(near | bit)?, value(near)?))
                 });
             }
             LaneKind::Shuffle { mode, index } => {
                 let (numbers, poison) = (self.rows[index as usize], self.poison[index as usize]);
-                self.permute(op, |lane, value| {
+                self.permute(op, true, |lane, value| {
                     let own = lane as u32;
                     if poison >> lane & 1 != 0 {
                         return None;
@@ -68,14 +68,14 @@ impl Wave<'_> {
                     if from < LANES as u32 { value(from as usize) } else { None }
                 });
             }
-            LaneKind::Swap(flip) => self.permute(op, |lane, value| value(lane ^ usize::from(flip))),
+            LaneKind::Swap(flip) => self.permute(op, true, |lane, value| value(lane ^ usize::from(flip))),
             LaneKind::Broadcast(index) => {
                 let (numbers, poison) = (self.rows[index as usize], self.poison[index as usize]);
-                self.permute(op, |lane, value| {
+                self.permute(op, true, |lane, value| {
                     if poison >> lane & 1 != 0 { None } else { value(lane & !3 | numbers[lane] as usize & 3) }
                 });
             }
-            LaneKind::QuadVote { all } => self.permute(op, |lane, value| {
+            LaneKind::QuadVote { all } => self.permute(op, false, |lane, value| {
                 let quad = (0..4).map(|i| lane & !3 | i).filter(|&other| active >> other & 1 != 0);
                 let mut votes = 0;
                 let mut voters = 0;
@@ -88,7 +88,7 @@ impl Wave<'_> {
             LaneKind::BroadcastActive { cluster, kept } => {
                 let (kept, kept_poison) = (self.rows[kept as usize], self.poison[kept as usize]);
                 let cluster = usize::from(cluster);
-                self.permute(op, |lane, value| {
+                self.permute(op, true, |lane, value| {
                     let start = lane & !(cluster - 1);
                     let middle = start + cluster / 2;
                     let source = (start..middle).rev().find(|&from| active >> from & 1 != 0);
@@ -178,8 +178,9 @@ impl Wave<'_> {
         for &(dst, src) in &op.rows {
             match lane {
                 Some(lane) => {
-                    let poison = undefined || self.poison[src as usize] >> lane & 1 != 0;
-                    self.uniform(dst, self.rows[src as usize][lane], poison);
+                    let open = if undefined { u32::MAX } else { self.open_bits(src, lane) };
+                    let poison = if open != 0 { ALL_LANES } else { 0 };
+                    self.write_partly(dst, &splat(self.rows[src as usize][lane]), poison, &splat(open));
                 }
                 None => self.uniform(dst, 0, true),
             }
@@ -187,11 +188,17 @@ impl Wave<'_> {
     }
 
     /// A result that each active lane makes of other lanes' values; `None` is poison, and so is the value of a lane that
-    /// is not active.
-    fn permute(&mut self, op: &Lanes, result: impl Fn(usize, &dyn Fn(usize) -> Option<u32>) -> Option<u32>) {
+    /// is not active. `moves`: the result is one of the values, and poison in the same bits.
+    fn permute(
+        &mut self,
+        op: &Lanes,
+        moves: bool,
+        result: impl Fn(usize, &dyn Fn(usize) -> Option<u32>) -> Option<u32>,
+    ) {
         for &(dst, src) in &op.rows {
             let values = &self.rows[src as usize];
-            let there = self.active & !self.poison[src as usize];
+            let poisoned = self.active & self.poison[src as usize];
+            let there = self.active & !poisoned;
             let value = |lane: usize| (there >> lane & 1 != 0).then(|| values[lane]);
             let (mut row, mut poison) = ([0; LANES], 0);
             for lane in lanes(self.active) {
@@ -200,7 +207,20 @@ impl Wave<'_> {
                     None => poison |= 1 << lane,
                 }
             }
-            self.write(dst, &row, poison);
+            if !moves || poison == 0 || poisoned == 0 {
+                self.write(dst, &row, poison);
+                continue;
+            }
+            // Where it comes from, asked of the number of each lane.
+            let number = |lane: usize| (poisoned >> lane & 1 != 0).then_some(lane as u32);
+            let mut open = [u32::MAX; LANES];
+            for lane in lanes(poison) {
+                if let Some(from) = result(lane, &number) {
+                    row[lane] = values[from as usize];
+                    open[lane] = self.open_bits(src, from as usize);
+                }
+            }
+            self.write_partly(dst, &row, poison, &open);
         }
     }
 

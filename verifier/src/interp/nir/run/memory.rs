@@ -68,7 +68,8 @@ impl Wave<'_> {
                     for (to, &row) in coordinates.iter_mut().zip(rows) {
                         *to = self.rows[row as usize][lane];
                     }
-                    cell[lane] = image_cell(&coordinates[..rows.len().min(4)]);
+                    let texel = image_cell(&coordinates[..rows.len().min(4)]);
+                    cell[lane] = access.view.cell(self.env.printed_formats, texel);
                 }
             }
         }
@@ -88,7 +89,7 @@ impl Wave<'_> {
                 let there = self.active & !poison;
                 let narrow = if access.bits >= 32 { u32::MAX } else { (1 << access.bits) - 1 };
                 for &(number, dst) in &access.rows {
-                    let (mut row, mut undefined) = ([0; LANES], poison);
+                    let (mut row, mut undefined, mut open) = ([0; LANES], poison, [u32::MAX; LANES]);
                     for (binding, group) in groups(resource, there) {
                         let address = |lane| target.address(lane, number);
                         match Space::of(access.space) {
@@ -96,7 +97,8 @@ impl Wave<'_> {
                                 let array = self.memory.array(space, binding);
                                 let width = target.width();
                                 self.memory.note_load(array, group, width, access.volatile);
-                                undefined |= self.memory.load(self.env, array, width, group, address, &mut row);
+                                let (env, open) = (self.env, &mut open);
+                                undefined |= self.memory.load(env, array, width, group, address, &mut row, open);
                             }
                             None => {
                                 for lane in lanes(group) {
@@ -108,7 +110,8 @@ impl Wave<'_> {
                         }
                     }
                     row.iter_mut().for_each(|word| *word &= narrow);
-                    self.write(dst, &row, undefined);
+                    open.iter_mut().for_each(|word| *word &= narrow);
+                    self.write_partly(dst, &row, undefined, &open);
                 }
                 Ok(())
             }
@@ -116,6 +119,7 @@ impl Wave<'_> {
                 let Some(space) = Space::of(access.space) else { return Ok(()) };
                 for &(number, src) in &access.rows {
                     let (row, poison) = (&self.rows[src as usize], self.poison[src as usize]);
+                    let open = if poison & visible == 0 { [0; LANES] } else { self.opened(src, visible) };
                     for (binding, group) in groups(resource, visible) {
                         let array = self.memory.array(space, binding);
                         let address = |lane| target.address(lane, number);
@@ -123,7 +127,7 @@ impl Wave<'_> {
                         if outside != 0 {
                             return Err(self.undefined(UndefinedReason::Address, access.origin, outside));
                         }
-                        self.memory.store(self.env, array, target.width(), group, address, row, poison);
+                        self.memory.store(self.env, array, target.width(), group, address, row, poison, &open);
                     }
                 }
                 Ok(())

@@ -266,3 +266,22 @@ fn what_is_not_known_is_refused_by_name() {
     }));
     assert!(refused.unwrap_err().to_string().contains("`fadd`: no operands of [8, 8] bits"));
 }
+
+/// Bits of an undefined value are undefined one by one, in registers, phis and memory.
+#[test]
+fn bits_are_undefined_one_by_one() {
+    let outcome = run(Stage::Compute, |b| {
+        let (undefined, one, zero) = (b.undef(1, 32), b.constant(32, 1), b.constant(32, 0));
+        let low = b.alu(Op::Iand, &[undefined, one]);
+        let two = b.constant(32, 2);
+        let neither = b.alu(Op::Iand, &[low, two]);
+        let shifted = b.alu(Op::Ishl, &[low, two]);
+        for (element, value) in [low, neither, shifted].into_iter().enumerate() {
+            let element = b.constant(32, element as u64);
+            let indices = [Index::WriteMask(1)];
+            b.intrinsic(IntrinsicOp::StoreSsboIr3, 1, 32, &[value, zero, zero, element], indices);
+        }
+    });
+    let words: Vec<(u32, u32, u32)> = outcome.memory.iter().map(|word| (word.word, word.value, word.poison)).collect();
+    assert_eq!(words, [(0, 0, 1), (1, 0, 0), (2, 0, 4)]);
+}

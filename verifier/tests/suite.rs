@@ -1,0 +1,56 @@
+//! The integration tests, in one program: each program that links the verifier costs seconds, and tests of one program share both cores.
+//!
+//! `cargo test -p ir3-verifier --test suite pairs::` runs one file.
+
+mod common;
+
+mod allocation_property;
+mod bundle;
+mod contents;
+mod counterexamples;
+mod equivalence;
+mod fuzz_targets;
+mod generate;
+mod given_registers;
+mod kill;
+mod lowered_arithmetic;
+mod mesa_logs;
+mod mesa_statistics;
+mod mutations;
+mod nir_interpreter;
+mod pairs;
+#[path = "parallel_copies/main.rs"]
+mod parallel_copies;
+mod physical_edges;
+mod planted_branches;
+mod planted_bugs;
+mod planted_folds;
+mod planted_predicates;
+mod planted_schedule;
+mod planted_shared;
+mod predicates_census;
+mod proofs;
+mod proved_forms;
+mod reduce;
+mod regressions;
+mod selected_arithmetic;
+mod selected_intrinsics;
+mod selected_memory;
+mod spills;
+mod tight_registers;
+mod triage;
+mod truth_tables;
+mod walkthrough;
+
+/// A file that is forgotten here is never run.
+#[test]
+fn every_file_is_a_module_of_this_one() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let text = std::fs::read_to_string(folder.join("suite.rs")).expect("this file");
+    for file in std::fs::read_dir(folder).expect("the folder of tests") {
+        let path = file.expect("a file").path();
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_module = path.extension().is_some_and(|end| end == "rs") && name != "suite";
+        assert!(!is_module || text.contains(&format!("\nmod {name};\n")), "{} is not a module", path.display());
+    }
+}

@@ -275,13 +275,6 @@ impl Oracle for Engine<'_> {
         Value { bits: target, free: terms.constant(32, u32::MAX.into()) }
     }
 
-    fn undefined_or(&self, undefined: Value, chosen: Value) -> Value {
-        match self.side {
-            Side::Source => chosen,
-            Side::Target => undefined,
-        }
-    }
-
     fn wants(&self, goal: Goal, slot: Slot) -> bool {
         match goal {
             Goal::Header(number) => self.headers[number as usize].has((self.side, slot, Part::Bits)),

@@ -34,18 +34,19 @@ pub fn across<O: Oracle>(
 ) -> Value {
     let path = machine.path();
     let uniform = matches!(result, Result::Uniform | Result::Missing);
-    let event = Event {
-        site,
-        kind: EventKind::Lanes,
-        what,
-        path,
-        args,
-        results: smallvec![bits, 1],
-        uniform,
-        setting: Setting::default(),
-    };
+    let may_miss = matches!(result, Result::Other | Result::Missing);
+    let mut widths: SmallVec<[u8; 4]> = smallvec![bits, 1];
+    if may_miss && bits < 32 {
+        widths.push(32);
+    }
+    let event =
+        Event { site, kind: EventKind::Lanes, what, path, args, results: widths, uniform, setting: Setting::default() };
     let results = machine.event(event);
-    let word = machine.terms.zext(bits.into(), 32, results[0]);
+    let mut word = machine.terms.zext(bits.into(), 32, results[0]);
+    // What comes from a lane that is not there is no narrow value: all of its bits are undefined.
+    if may_miss && bits < 32 {
+        word = machine.terms.ite(32, results[1], results[2], word);
+    }
     match result {
         Result::Uniform | Result::Own => Value::defined(machine.terms, word),
         Result::Other | Result::Missing => Value::free_where(machine.terms, word, results[1]),

@@ -233,7 +233,7 @@ pub struct Event {
     pub path: Term,
     /// The operands.
     pub args: SmallVec<[Value; 4]>,
-    /// Bits of each result. The last is whether the result is undefined, where it may be.
+    /// Bits of each result. The second is whether the result is undefined, where it may be; the third then what it is.
     pub results: SmallVec<[u8; 4]>,
     /// All lanes get the same results.
     pub uniform: bool,
@@ -265,8 +265,6 @@ pub trait Oracle {
     /// An undefined word that has the same name in both programs: one of an array or register that nothing has been written to since the
     /// program began, or what is outside of an array.
     fn unwritten(&mut self, terms: &mut Terms, name: &str) -> Value;
-    /// An undefined word, in the place of which the source may choose another value.
-    fn undefined_or(&self, undefined: Value, chosen: Value) -> Value;
     /// Whether it matters what a shared register holds where the segment ends.
     fn wants(&self, goal: Goal, slot: Slot) -> bool;
     /// What a location holds where a segment ends, of which nobody has wanted to know it before.

@@ -40,6 +40,8 @@ pub struct Nir<'a> {
     fixed: FxHashMap<Slot, u32>,
     constants: Constants,
     none: FxHashSet<Slot>,
+    /// It is the source of a program of the machine.
+    beside_machine: bool,
 }
 
 /// The operations in front of which blocks begin.
@@ -135,7 +137,7 @@ impl<'a> Nir<'a> {
         let stored = if words.is_empty() { Stored::Nothing } else { Stored::Words(words) };
         let constants = Constants { stored, ..Constants::default() };
         let fixed = code.code.constants.iter().copied().collect();
-        Ok(Self { code, graph, blocks, fixed, constants, none: FxHashSet::default() })
+        Ok(Self { code, graph, blocks, fixed, constants, none: FxHashSet::default(), beside_machine: false })
     }
 }
 
@@ -144,6 +146,7 @@ impl Nir<'_> {
     #[must_use]
     pub fn beside(mut self, compiled: &interp::ir3::Decoded) -> Self {
         let params = compiled.driver_params.iter();
+        self.beside_machine = true;
         self.constants.driver =
             params.map(|param| (u32::from(param.word) % CONST_WORDS, (param.value, param.component.into()))).collect();
         self
@@ -620,9 +623,8 @@ impl Nir<'_> {
             let stored = machine.read(access.first + element * access.stride + word);
             value = machine.choose(here, stored, value);
         }
-        // What the machine finds by the low bits is one choice.
-        let outside = machine.oracle.undefined_or(undefined, value);
-        machine.choose(inside, value, outside)
+        // Beside a machine, what that finds by the low bits is one choice.
+        if self.beside_machine { value } else { machine.choose(inside, value, undefined) }
     }
 
     fn array_store<O: Oracle>(&self, access: &op::ArrayAccess, machine: &mut Machine<'_, O>) {

@@ -19,7 +19,7 @@ use crate::symbolic::{
     Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Site, Slot, Value, Versions, slot, version_kind,
 };
 use crate::terms::{Term, Terms, VariableKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -83,6 +83,8 @@ pub(super) struct Engine<'a> {
     pub(super) has_undefined: bool,
     /// The names of words of the source and of the target, see [`Code::names`](crate::symbolic::Code::names).
     pub(super) names: [FxHashMap<Slot, String>; 2],
+    /// See [`Code::written_first`](crate::symbolic::Code::written_first).
+    pub(super) written_first: [FxHashSet<Slot>; 2],
     pub(super) lost: Option<&'static str>,
     /// Where lanes go from each cut point, and whether some do and others do not.
     pub(super) goals: FxHashMap<(Side, Cut), Goals>,
@@ -133,6 +135,7 @@ impl<'a> Engine<'a> {
             undefined,
             has_undefined: false,
             names: Default::default(),
+            written_first: Default::default(),
             lost: None,
             goals: FxHashMap::default(),
             written: FxHashMap::default(),
@@ -231,6 +234,10 @@ impl Oracle for Engine<'_> {
                 Some(name) => {
                     let name = name.clone();
                     self.unwritten(terms, &name)
+                }
+                // Nobody sees it, so any number will do, on both sides.
+                None if self.written_first[self.side as usize].contains(&at) => {
+                    Value { bits: terms.constant(32, 0), free: terms.constant(32, u32::MAX.into()) }
                 }
                 None => self.unknown(terms, &format!("slot {at}")),
             },

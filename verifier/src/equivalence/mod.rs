@@ -45,6 +45,7 @@ use crate::semantics::env::Env;
 use crate::semantics::rounding;
 use crate::solver::{Budget, Solver};
 use crate::symbolic::{Ir3, Nir, Unsupported};
+use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::{ir3, nir, target::Target};
 use std::time::Duration;
 
@@ -140,6 +141,20 @@ pub enum Program<'a> {
     Ir3(&'a ir3::Program),
 }
 
+impl Program<'_> {
+    /// Returns true if it is known that each value is defined before it is read. (Physical edges of a text are no reason if it leaves out
+    /// any that lanes take.)
+    fn is_in_order(self, machine: &Target) -> bool {
+        let Self::Ir3(program) = self else { return false };
+        let blocks = || program.layout.iter().map(|&block| &program.blocks[block]);
+        let is_whole = |block: &ir3::BlockData| {
+            block.successors.iter().flatten().all(|next| block.physical_successors.contains(next))
+        };
+        let has_physical = blocks().any(|block| !block.physical_successors.is_empty());
+        (!has_physical || blocks().all(is_whole)) && validate(program, machine, Form::of(program)).is_ok()
+    }
+}
+
 /// A program, decoded.
 enum Decoded {
     Nir(interp::nir::Decoded),
@@ -193,6 +208,7 @@ fn prove_code(
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
+    let [source_in_order, target_in_order] = [source, target].map(|program| program.is_in_order(machine));
     let resolved = match (source, target) {
         (Program::Nir(source), Program::Ir3(target)) => Some(rounding::as_in(source, target)),
         _ => None,
@@ -204,10 +220,12 @@ fn prove_code(
             cuts::prove(&Nir::new(source)?, &Nir::new(target)?, false, limits, solver)
         }
         (Decoded::Nir(source), Decoded::Ir3(target)) => {
-            cuts::prove(&Nir::new(source)?.beside(target), &Ir3::new(target)?, true, limits, solver)
+            let target_code = Ir3::new(target)?.in_order(target_in_order);
+            cuts::prove(&Nir::new(source)?.beside(target), &target_code, true, limits, solver)
         }
         (Decoded::Ir3(source), Decoded::Ir3(target)) => {
-            cuts::prove(&Ir3::new(source)?, &Ir3::new(target)?, false, limits, solver)
+            let source = Ir3::new(source)?.in_order(source_in_order);
+            cuts::prove(&source, &Ir3::new(target)?.in_order(target_in_order), false, limits, solver)
         }
         (Decoded::Ir3(_), Decoded::Nir(_)) => Err(Failure::Unsupported("nir from ir3".to_owned())),
     }

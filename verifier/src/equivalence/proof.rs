@@ -101,6 +101,7 @@ pub(super) fn prove<S: Code, T: Code>(
     // First, what locations matter; then the relation; when it holds still, whether it is enough.
     engine.sweeper.scouting = loops > 0;
     engine.names = [source.names(), target.names()];
+    engine.written_first = [source.written_first(), target.written_first()];
     engine.sweeper.products = products;
     engine.sweeper.deep = deep;
     engine.printed_shapes = source.prints_shapes() && target.prints_shapes();

@@ -321,6 +321,8 @@ pub trait Code {
     fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value>;
     /// The location that is undefined, each time that it is read.
     fn undefined(&self) -> Option<Slot>;
+    /// Locations that the program writes before it reads them, so that what they hold at its beginning is never seen.
+    fn written_first(&self) -> FxHashSet<Slot>;
     /// The names of words of arrays and registers: what the same word is called in another form of the program.
     fn names(&self) -> FxHashMap<Slot, String>;
     /// Executes the operations of a block of the program, and then leaves it by [`run::Machine::leave`] and others.

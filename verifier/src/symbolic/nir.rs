@@ -168,6 +168,11 @@ impl Code for Nir<'_> {
         Some(op::UNDEFINED)
     }
 
+    // Only what a shared register holds is asked for where nobody needs it, and nir has none.
+    fn written_first(&self) -> FxHashSet<Slot> {
+        FxHashSet::default()
+    }
+
     // The words of an array are written by its declaration.
     fn names(&self) -> FxHashMap<Slot, String> {
         FxHashMap::default()

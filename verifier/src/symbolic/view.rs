@@ -30,6 +30,10 @@ impl<C: Code> Code for View<'_, C> {
         self.code.undefined()
     }
 
+    fn written_first(&self) -> FxHashSet<Slot> {
+        self.code.written_first()
+    }
+
     fn names(&self) -> FxHashMap<Slot, String> {
         self.code.names()
     }

@@ -97,6 +97,7 @@ fn decode_with(
         out.values = decoder.slots.values();
     }
     out.names = decoder.slots.names();
+    out.scalars = decoder.slots.scalars();
     out.consts = decoder.slots.consts();
     let has_barrier = out.ops.iter().any(|op| matches!(op, Op::Sync(Sync::Barrier)));
     out.waves = waves::count(out.launch, has_barrier);

@@ -69,6 +69,8 @@ pub struct Decoded {
     pub(crate) values: Vec<(u32, u32)>,
     /// The names of slots that are words of arrays or registers: the same in every form of the program.
     pub(crate) names: Vec<(u32, String)>,
+    /// The slots of values of one word.
+    pub(crate) scalars: Vec<u32>,
 }
 
 /// A component of a `_meta:in`.
@@ -147,6 +149,7 @@ impl Decoded {
             undefined: None,
             values: Vec::new(),
             names: Vec::new(),
+            scalars: Vec::new(),
         }
     }
 }

@@ -96,6 +96,16 @@ impl<'a> Slots<'a> {
         words.chain(registers.map(|slot| (slot, format!("register {}", self.canonical(slot))))).collect()
     }
 
+    /// The slots of values of one word that are no arrays: their definitions write them.
+    pub fn scalars(&self) -> Vec<u32> {
+        let is_scalar = |value: Value| {
+            let data = &self.program.values[value];
+            data.array.is_none() && data.components == 1
+        };
+        let slots = self.values.iter().filter(|&(value, _)| self.program.values.is_valid(value) && is_scalar(value));
+        slots.filter_map(|(_, &slot)| slot).collect()
+    }
+
     fn regions(&self) -> [(Option<u32>, u32); 5] {
         [
             (self.general, GENERAL),

@@ -36,6 +36,8 @@ pub struct Ir3<'a> {
     shared: FxHashSet<Slot>,
     /// See [`Code::names`].
     names: FxHashMap<Slot, String>,
+    /// Definitions dominate uses.
+    in_order: bool,
 }
 
 /// Returns true if a block ends in a branch on what several lanes have.
@@ -155,7 +157,15 @@ impl<'a> Ir3<'a> {
             constants,
             shared,
             names: code.names.iter().cloned().collect(),
+            in_order: false,
         })
+    }
+
+    /// With what is known of definitions: whether each dominates its uses.
+    #[must_use]
+    pub fn in_order(mut self, in_order: bool) -> Self {
+        self.in_order = in_order;
+        self
     }
 }
 
@@ -209,6 +219,10 @@ impl Code for Ir3<'_> {
 
     fn undefined(&self) -> Option<Slot> {
         self.code.undefined
+    }
+
+    fn written_first(&self) -> FxHashSet<Slot> {
+        if self.in_order { self.code.scalars.iter().copied().collect() } else { FxHashSet::default() }
     }
 
     fn names(&self) -> FxHashMap<Slot, String> {

@@ -19,7 +19,7 @@ fn gpu() -> Target {
 /// Enough for small programs, and soon over for those that cannot be proved.
 const LIMITS: Limits = Limits {
     query: Budget { rlimit: 400_000, time: Duration::from_millis(500) },
-    time: Duration::from_millis(800),
+    time: Duration::from_millis(1600),
     inputs: false,
 };
 

@@ -69,19 +69,24 @@ fn renamed<E: EntityRef>(
     Some(all.map(|entity| found.get(&entity.index()).copied().unwrap_or_else(|| new.next().expect("no end"))).collect())
 }
 
+/// Data in the places that the new names say.
+fn placed<E: EntityRef, D: Clone>(all: impl Iterator<Item = (E, D)>, names: &[E], none: D) -> PrimaryMap<E, D> {
+    let mut data = vec![none; names.iter().map(|new| new.index() + 1).max().unwrap_or(0)];
+    for (old, its) in all {
+        data[names[old.index()].index()] = its;
+    }
+    data.into_iter().collect()
+}
+
 fn rebuilt(target: &Program, instrs: &[Instr], blocks: &[Block]) -> Program {
     let instr = |old: Instr| instrs[old.index()];
     let block = |old: Block| blocks[old.index()];
-    let count = |new: usize| new;
     let mut program = target.clone();
     program.layout.iter_mut().for_each(|at| *at = block(*at));
     program.block_names.iter_mut().for_each(|(at, _)| *at = block(*at));
     program.values.values_mut().for_each(|value| value.instr = instr(value.instr));
 
-    let most = count(instrs.iter().map(|new| new.index() + 1).max().unwrap_or(0));
-    let mut data: Vec<InstrData> = vec![InstrData::new(Opcode::Nop); most];
-    let mut serials = SecondaryMap::new();
-    for (old, its) in &target.instrs {
+    let renamed = target.instrs.iter().map(|(old, its)| {
         let mut its = its.clone();
         its.false_deps.iter_mut().for_each(|dep| *dep = instr(*dep));
         if let RepeatLink::After(previous) = &mut its.link {
@@ -90,23 +95,21 @@ fn rebuilt(target: &Program, instrs: &[Instr], blocks: &[Block]) -> Program {
         if let Attrs::Branch { target: Some(to) } = &mut its.attrs {
             *to = block(*to);
         }
-        serials[instr(old)] = target.serials[old];
-        data[instr(old).index()] = its;
-    }
-    program.instrs = data.into_iter().collect::<PrimaryMap<_, _>>();
-    program.serials = serials;
+        (old, its)
+    });
+    program.instrs = placed(renamed, instrs, InstrData::new(Opcode::Nop));
+    program.serials = SecondaryMap::new();
+    target.instrs.keys().for_each(|old| program.serials[instr(old)] = target.serials[old]);
 
-    let most = count(blocks.iter().map(|new| new.index() + 1).max().unwrap_or(0));
-    let mut data: Vec<BlockData> = vec![BlockData::default(); most];
-    for (old, its) in &target.blocks {
+    let renamed = target.blocks.iter().map(|(old, its)| {
         let mut its = its.clone();
         its.instrs.iter_mut().chain(&mut its.keeps).for_each(|at| *at = instr(*at));
         its.successors.iter_mut().flatten().for_each(|to| *to = block(*to));
         let lists = [&mut its.predecessors, &mut its.physical_successors, &mut its.physical_predecessors];
         lists.into_iter().flatten().for_each(|other| *other = block(*other));
-        data[block(old).index()] = its;
-    }
-    program.blocks = data.into_iter().collect::<PrimaryMap<_, _>>();
+        (old, its)
+    });
+    program.blocks = placed(renamed, blocks, BlockData::default());
     program
 }
 

@@ -11,6 +11,7 @@ use super::memories::Memories;
 use super::relation::{Header, Part};
 use super::sweep::{Side, Sweeper};
 use crate::guards::{Guard, left_out};
+use crate::interp::Places;
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
 use crate::semantics::sync::Sync;
@@ -19,7 +20,7 @@ use crate::symbolic::{
     Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Site, Slot, Value, Versions, slot, version_kind,
 };
 use crate::terms::{Term, Terms, VariableKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -81,10 +82,8 @@ pub(super) struct Engine<'a> {
     /// What is chosen for undefined words of the source, and whether there are any.
     pub(super) undefined: Undefined,
     pub(super) has_undefined: bool,
-    /// The names of words of the source and of the target, see [`Code::names`](crate::symbolic::Code::names).
-    pub(super) names: [FxHashMap<Slot, String>; 2],
-    /// See [`Code::written_first`](crate::symbolic::Code::written_first).
-    pub(super) written_first: [FxHashSet<Slot>; 2],
+    /// What is known of the locations of the source and of the target.
+    pub(super) places: [&'a Places; 2],
     pub(super) lost: Option<&'static str>,
     /// Where lanes go from each cut point, and whether some do and others do not.
     pub(super) goals: FxHashMap<(Side, Cut), Goals>,
@@ -111,6 +110,7 @@ impl<'a> Engine<'a> {
         solver: &'a mut dyn Solver,
         limits: &Limits,
         loops: usize,
+        places: [&'a Places; 2],
         own_from: Option<u32>,
         memories: Memories,
         undefined: Undefined,
@@ -134,8 +134,7 @@ impl<'a> Engine<'a> {
             own_from,
             undefined,
             has_undefined: false,
-            names: Default::default(),
-            written_first: Default::default(),
+            places,
             lost: None,
             goals: FxHashMap::default(),
             written: FxHashMap::default(),
@@ -230,17 +229,17 @@ impl Oracle for Engine<'_> {
                 let no = terms.constant(1, 0);
                 Value::defined(terms, no)
             }
-            Cut::Entry => match self.names[self.side as usize].get(&at) {
-                Some(name) => {
-                    let name = name.clone();
-                    self.unwritten(terms, &name)
+            Cut::Entry => {
+                let places = self.places[self.side as usize];
+                match places.names.get(&at) {
+                    Some(name) => self.unwritten(terms, name),
+                    // Nobody sees it, so any number will do, on both sides.
+                    None if places.written_first.contains(&at) => {
+                        Value { bits: terms.constant(32, 0), free: terms.constant(32, u32::MAX.into()) }
+                    }
+                    None => self.unknown(terms, &format!("slot {at}")),
                 }
-                // Nobody sees it, so any number will do, on both sides.
-                None if self.written_first[self.side as usize].contains(&at) => {
-                    Value { bits: terms.constant(32, 0), free: terms.constant(32, u32::MAX.into()) }
-                }
-                None => self.unknown(terms, &format!("slot {at}")),
-            },
+            }
             Cut::Header(number) => {
                 let side = self.side;
                 let header = &mut self.headers[number as usize];

@@ -40,7 +40,7 @@ mod undefined_tests;
 
 use crate::guards::{Guard, left_out};
 use crate::header;
-use crate::interp;
+use crate::interp::{self, Places};
 use crate::semantics::env::Env;
 use crate::semantics::rounding;
 use crate::solver::{Budget, Solver};
@@ -141,31 +141,33 @@ pub enum Program<'a> {
     Ir3(&'a ir3::Program),
 }
 
-impl Program<'_> {
-    /// Returns true if it is known that each value is defined before it is read. (Physical edges of a text are no reason if it leaves out
-    /// any that lanes take.)
-    fn is_in_order(self, machine: &Target) -> bool {
-        let Self::Ir3(program) = self else { return false };
-        let blocks = || program.layout.iter().map(|&block| &program.blocks[block]);
-        let is_whole = |block: &ir3::BlockData| {
-            block.successors.iter().flatten().all(|next| block.physical_successors.contains(next))
-        };
-        let has_physical = blocks().any(|block| !block.physical_successors.is_empty());
-        (!has_physical || blocks().all(is_whole)) && validate(program, machine, Form::of(program)).is_ok()
-    }
+/// Returns true if it is known that each value is defined before it is read. (Physical edges of a text are no reason if it leaves out any that
+/// lanes take.)
+fn is_in_order(program: &ir3::Program, machine: &Target) -> bool {
+    let blocks = || program.layout.iter().map(|&block| &program.blocks[block]);
+    let is_whole =
+        |block: &ir3::BlockData| block.successors.iter().flatten().all(|next| block.physical_successors.contains(next));
+    let has_physical = blocks().any(|block| !block.physical_successors.is_empty());
+    (!has_physical || blocks().all(is_whole)) && validate(program, machine, Form::of(program)).is_ok()
 }
 
 /// A program, decoded.
 enum Decoded {
     Nir(interp::nir::Decoded),
-    Ir3(interp::ir3::Decoded),
+    Ir3(interp::ir3::Decoded, Places),
 }
 
 impl Decoded {
     fn new(program: Program<'_>, machine: &Target) -> Result<Self, interp::Unsupported> {
         Ok(match program {
             Program::Nir(shader) => Self::Nir(interp::nir::Decoded::new(shader)?),
-            Program::Ir3(program) => Self::Ir3(interp::ir3::Decoded::new(program, machine)?),
+            Program::Ir3(program) => {
+                let (decoded, mut places) = interp::ir3::Decoded::with_places(program, machine)?;
+                if !is_in_order(program, machine) {
+                    places.written_first.clear();
+                }
+                Self::Ir3(decoded, places)
+            }
         })
     }
 }
@@ -208,7 +210,6 @@ fn prove_code(
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
-    let [source_in_order, target_in_order] = [source, target].map(|program| program.is_in_order(machine));
     let resolved = match (source, target) {
         (Program::Nir(source), Program::Ir3(target)) => Some(rounding::as_in(source, target)),
         _ => None,
@@ -219,14 +220,12 @@ fn prove_code(
         (Decoded::Nir(source), Decoded::Nir(target)) => {
             cuts::prove(&Nir::new(source)?, &Nir::new(target)?, false, limits, solver)
         }
-        (Decoded::Nir(source), Decoded::Ir3(target)) => {
-            let target_code = Ir3::new(target)?.in_order(target_in_order);
-            cuts::prove(&Nir::new(source)?.beside(target), &target_code, true, limits, solver)
+        (Decoded::Nir(source), Decoded::Ir3(target, places)) => {
+            cuts::prove(&Nir::new(source)?.beside(target), &Ir3::new(target, places)?, true, limits, solver)
         }
-        (Decoded::Ir3(source), Decoded::Ir3(target)) => {
-            let source = Ir3::new(source)?.in_order(source_in_order);
-            cuts::prove(&source, &Ir3::new(target)?.in_order(target_in_order), false, limits, solver)
+        (Decoded::Ir3(source, before), Decoded::Ir3(target, after)) => {
+            cuts::prove(&Ir3::new(source, before)?, &Ir3::new(target, after)?, false, limits, solver)
         }
-        (Decoded::Ir3(_), Decoded::Nir(_)) => Err(Failure::Unsupported("nir from ir3".to_owned())),
+        (Decoded::Ir3(..), Decoded::Nir(_)) => Err(Failure::Unsupported("nir from ir3".to_owned())),
     }
 }

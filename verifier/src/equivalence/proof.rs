@@ -97,11 +97,10 @@ pub(super) fn prove<S: Code, T: Code>(
     }
     let mut terms = Terms::new();
     let memories = Memories::new(source, target, images_apart);
-    let mut engine = Engine::new(solver, limits, loops, own_from, memories, undefined);
+    let places = [source.places(), target.places()];
+    let mut engine = Engine::new(solver, limits, loops, places, own_from, memories, undefined);
     // First, what locations matter; then the relation; when it holds still, whether it is enough.
     engine.sweeper.scouting = loops > 0;
-    engine.names = [source.names(), target.names()];
-    engine.written_first = [source.written_first(), target.written_first()];
     engine.sweeper.products = products;
     engine.sweeper.deep = deep;
     engine.printed_shapes = source.prints_shapes() && target.prints_shapes();

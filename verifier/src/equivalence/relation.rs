@@ -19,7 +19,7 @@ use crate::semantics::memory::Space;
 use crate::symbolic::{Facts, Slot, slot};
 use crate::terms::{Op, Term, Terms, VariableKind};
 use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// Which part of a location.
@@ -69,17 +69,32 @@ impl Form {
         if terms.width(word) != 32 {
             return None;
         }
-        let low = terms.extract(32, word, 0, 16);
-        if self.of(terms, low) == word {
-            return Some(low);
+        // The choices between words that have the form; what is chosen from has lower numbers.
+        let (mut choices, mut seen, mut found) = (Vec::new(), FxHashSet::default(), FxHashMap::default());
+        let mut work = vec![word];
+        while let Some(term) = work.pop() {
+            if !seen.insert(term) {
+                continue;
+            }
+            let low = terms.extract(32, term, 0, 16);
+            if self.of(terms, low) == term {
+                found.insert(term, low);
+                continue;
+            }
+            let node = terms.node(term);
+            if node.op != Op::Ite {
+                return None;
+            }
+            work.extend_from_slice(&node.args[1..]);
+            choices.push(term);
         }
-        let node = terms.node(word);
-        if node.op != Op::Ite {
-            return None;
+        choices.sort_unstable();
+        for term in choices {
+            let [condition, yes, no] = terms.node(term).args[..] else { return None };
+            let chosen = terms.ite(16, condition, found[&yes], found[&no]);
+            found.insert(term, chosen);
         }
-        let [condition, yes, no] = node.args[..] else { return None };
-        let [yes, no] = [self.held(terms, yes)?, self.held(terms, no)?];
-        Some(terms.ite(16, condition, yes, no))
+        Some(found[&word])
     }
 }
 

@@ -17,6 +17,7 @@ pub use outcome::{
 use crate::semantics::env::{CONST_WORDS, Env};
 use crate::semantics::memory::{Memory, Words};
 use crate::semantics::{Binding, LANES, Row};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The lanes by the resource that they access, in the order of their first lanes. Without a resource all access the same one.
 fn groups(resource: Option<impl Fn(usize) -> Binding>, mask: u64) -> impl Iterator<Item = (Binding, u64)> {
@@ -37,6 +38,15 @@ fn groups(resource: Option<impl Fn(usize) -> Binding>, mask: u64) -> impl Iterat
         rest &= !group;
         Some((binding, group))
     })
+}
+
+/// What is known of the locations of a program, for whoever follows it on terms.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// The names of words of arrays and registers: what the same word is called in another form of the program.
+    pub names: FxHashMap<u32, String>,
+    /// Those that the program writes before it reads them, so that what they hold at its beginning is never seen.
+    pub written_first: FxHashSet<u32>,
 }
 
 /// The name of a word of an array, by the array's number in a text: 1 is the first that nir declares.

@@ -38,13 +38,13 @@ pub use wave::{Goals, leave_as_one};
 pub use world::{Facts, HELPER, is_helper, version_kind};
 
 use crate::assumptions::Uses;
-use crate::interp::OutputSlot;
+use crate::interp::{OutputSlot, Places};
 use crate::semantics::domain::Domain;
 use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
 use crate::semantics::sync::Sync;
 use crate::terms::{Op, Term, Terms, VariableKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 /// A location: a row of nir, a slot of ir3, or one of the numbers below.
@@ -321,10 +321,8 @@ pub trait Code {
     fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value>;
     /// The location that is undefined, each time that it is read.
     fn undefined(&self) -> Option<Slot>;
-    /// Locations that the program writes before it reads them, so that what they hold at its beginning is never seen.
-    fn written_first(&self) -> FxHashSet<Slot>;
-    /// The names of words of arrays and registers: what the same word is called in another form of the program.
-    fn names(&self) -> FxHashMap<Slot, String>;
+    /// What is known of its locations.
+    fn places(&self) -> &Places;
     /// Executes the operations of a block of the program, and then leaves it by [`run::Machine::leave`] and others.
     ///
     /// # Errors

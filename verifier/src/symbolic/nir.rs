@@ -10,7 +10,7 @@ use crate::interp::nir::op::{
     Access, Action, Input, LaneKind, Lanes, Op, Operand, Place as Where, R, Resource, ScanResult, Shuffle, Texture,
 };
 use crate::interp::nir::{Decoded, op};
-use crate::interp::{self, OutputSlot, array_word};
+use crate::interp::{self, OutputSlot, Places, array_word};
 use crate::semantics::concrete::mask;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::{CONST_WORDS, Launch};
@@ -40,6 +40,7 @@ pub struct Nir<'a> {
     fixed: FxHashMap<Slot, u32>,
     constants: Constants,
     none: FxHashSet<Slot>,
+    places: Places,
     /// It is the source of a program of the machine.
     beside_machine: bool,
 }
@@ -137,7 +138,16 @@ impl<'a> Nir<'a> {
         let stored = if words.is_empty() { Stored::Nothing } else { Stored::Words(words) };
         let constants = Constants { stored, ..Constants::default() };
         let fixed = code.code.constants.iter().copied().collect();
-        Ok(Self { code, graph, blocks, fixed, constants, none: FxHashSet::default(), beside_machine: false })
+        Ok(Self {
+            code,
+            graph,
+            blocks,
+            fixed,
+            constants,
+            none: FxHashSet::default(),
+            places: Places::default(),
+            beside_machine: false,
+        })
     }
 }
 
@@ -168,14 +178,9 @@ impl Code for Nir<'_> {
         Some(op::UNDEFINED)
     }
 
-    // Only what a shared register holds is asked for where nobody needs it, and nir has none.
-    fn written_first(&self) -> FxHashSet<Slot> {
-        FxHashSet::default()
-    }
-
-    // The words of an array are written by its declaration.
-    fn names(&self) -> FxHashMap<Slot, String> {
-        FxHashMap::default()
+    // The words of an array are written by its declaration, and no value is in a shared register, which is asked for where nobody needs it.
+    fn places(&self) -> &Places {
+        &self.places
     }
 
     fn scratch_bytes(&self) -> u32 {

@@ -3,11 +3,11 @@
 use super::run::Machine;
 use super::{Code, Graph, Oracle, Slot, Unsupported, Value};
 use crate::assumptions::Uses;
-use crate::interp::OutputSlot;
+use crate::interp::{OutputSlot, Places};
 use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
 use crate::terms::Terms;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 /// See [`Graph::rotated`].
 pub struct View<'a, C> {
@@ -30,12 +30,8 @@ impl<C: Code> Code for View<'_, C> {
         self.code.undefined()
     }
 
-    fn written_first(&self) -> FxHashSet<Slot> {
-        self.code.written_first()
-    }
-
-    fn names(&self) -> FxHashMap<Slot, String> {
-        self.code.names()
+    fn places(&self) -> &Places {
+        self.code.places()
     }
 
     fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {

@@ -9,8 +9,8 @@ use super::line::{Mnemonics, RawInstr, RawLink, serial_of};
 use super::operand::{RawArray, RawOperand, SsaName, What};
 use crate::ir3::canonical::{scan_result, settle_kills};
 use crate::ir3::{
-    Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Dst, Instr, Mods, Opcode, Place, Program, RegClass,
-    RepeatLink, Src, SrcOperand, Value, ValueData,
+    Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Dst, Instr, Mods, Opcode, Place, Program, RepeatLink, Src,
+    SrcOperand, Value, ValueData,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -220,19 +220,14 @@ impl Reader {
         }
         self.program.serials[instr] = raw.serial;
         let dsts = raw.dsts.len();
-        for operand in raw.dsts.iter().chain(&raw.srcs) {
-            self.check_array(operand)?;
-        }
         for (i, operand) in raw.dsts.iter().enumerate() {
             let relative = raw.relative >> i.min(31) & 1 != 0;
             let dst = self.dst(instr, i, operand, raw.serial, relative)?;
             self.program.instrs[instr].dsts.push(dst);
         }
         for (i, operand) in raw.srcs.iter().enumerate() {
-            // An array may have been first seen in a destination of the same instruction.
-            self.check_array(operand)?;
             let relative = raw.relative >> (dsts + i).min(31) & 1 != 0;
-            let src = self.src(operand, relative);
+            let src = self.src(operand, relative)?;
             if let What::Value(name, _) | What::Array(Some(name), _) = operand.what {
                 self.src_names.push(SrcName { instr, src: i as u32, name, site: site(operand.at) });
             }
@@ -263,7 +258,7 @@ impl Reader {
                 reg.map_or(Place::Value(value), |reg| Place::Assigned(value, reg))
             }
             What::Array(name, raw) => {
-                let array = self.array(raw, class);
+                let array = self.array(raw, operand)?;
                 let value = name.map(|name| self.value(instr, i, operand, name, Some(array)));
                 Place::Array(ArrayAccess { array, offset: raw.offset, relative, value, base: raw.base })
             }
@@ -284,7 +279,7 @@ impl Reader {
         value
     }
 
-    fn src(&mut self, operand: &RawOperand, relative: bool) -> Src {
+    fn src(&mut self, operand: &RawOperand, relative: bool) -> Parsed<Src> {
         // The value is filled in when names are resolved.
         let unresolved = Value::from_u32(0);
         let place = |place| SrcOperand::Place(place);
@@ -292,7 +287,7 @@ impl Reader {
             What::Value(_, None) => place(Place::Value(unresolved)),
             What::Value(_, Some(reg)) => place(Place::Assigned(unresolved, *reg)),
             What::Array(name, raw) => {
-                let array = self.array(raw, operand.class);
+                let array = self.array(raw, operand)?;
                 let value = name.map(|_| unresolved);
                 place(Place::Array(ArrayAccess { array, offset: raw.offset, relative, value, base: raw.base }))
             }
@@ -303,29 +298,22 @@ impl Reader {
             What::ConstRelative(offset) => SrcOperand::ConstRelative(*offset),
             What::Immediate(bits) => SrcOperand::Immediate(*bits),
         };
-        Src { operand: what, class: operand.class, mask: operand.mask, mods: operand.mods, flags: operand.flags }
+        Ok(Src { operand: what, class: operand.class, mask: operand.mask, mods: operand.mods, flags: operand.flags })
     }
 
-    fn array(&mut self, raw: &RawArray, class: RegClass) -> Array {
-        let program = &mut self.program;
-        *self
-            .arrays
-            .entry(raw.id)
-            .or_insert_with(|| program.arrays.push(ArrayData { id: raw.id, class, length: raw.size, base: None }))
-    }
-
-    /// An array is said with its length and class wherever it is accessed.
-    fn check_array(&self, operand: &RawOperand) -> Parsed<()> {
-        let What::Array(_, raw) = &operand.what else { return Ok(()) };
-        let Some(&array) = self.arrays.get(&raw.id) else { return Ok(()) };
+    /// The array of an access. It is said with its length and class wherever it is accessed.
+    fn array(&mut self, raw: &RawArray, operand: &RawOperand) -> Parsed<Array> {
+        let (program, class) = (&mut self.program, operand.class);
+        let new = || program.arrays.push(ArrayData { id: raw.id, class, length: raw.size, base: None });
+        let array = *self.arrays.entry(raw.id).or_insert_with(new);
         let data = &self.program.arrays[array];
         if data.length != raw.size {
             return fail(operand.at, format!("an array of {} elements, as elsewhere", data.length));
         }
-        if data.class != operand.class {
+        if data.class != class {
             return fail(operand.at, "an array in the file and of the width that it has elsewhere");
         }
-        Ok(())
+        Ok(array)
     }
 
     fn finish(mut self, text: &str) -> Located<Program> {

@@ -10,7 +10,7 @@ use super::slots::{Problem, Slots, modifier};
 use super::storage::{Loc, Modifier, Read, Write};
 use super::{Decoded, Input};
 use crate::interp::trace::Watched;
-use crate::interp::{Unsupported, waves};
+use crate::interp::{Places, Unsupported, waves};
 use crate::semantics::exchange::exchange;
 use crate::semantics::memory::MAX_SCRATCH_BYTES;
 use crate::semantics::sync::Sync;
@@ -45,7 +45,15 @@ pub(super) struct Decoder<'a> {
 
 /// Decodes a program.
 pub(super) fn decode(program: &Program, target: &Target) -> std::result::Result<Decoded, Unsupported> {
-    decode_with(program, target, None).map(|(decoded, _)| decoded)
+    decode_with(program, target, None).map(|(decoded, ..)| decoded)
+}
+
+/// Decodes a program, with what is known of its slots.
+pub(super) fn decode_with_places(
+    program: &Program,
+    target: &Target,
+) -> std::result::Result<(Decoded, Places), Unsupported> {
+    decode_with(program, target, None).map(|(decoded, _, slots)| (decoded, slots.places()))
 }
 
 /// Decodes a program, with a table of where its instructions and their operands are.
@@ -53,18 +61,18 @@ pub(super) fn decode_watched(
     program: &Program,
     target: &Target,
 ) -> std::result::Result<(Decoded, Vec<Watched<Read>>), Unsupported> {
-    let (decoded, table) = decode_with(program, target, Some(Vec::new()))?;
+    let (decoded, table, _) = decode_with(program, target, Some(Vec::new()))?;
     Ok((decoded, table.unwrap_or_default()))
 }
 
 /// What is watched, where somebody watches.
 type Table = Option<Vec<Watched<Read>>>;
 
-fn decode_with(
-    program: &Program,
-    target: &Target,
+fn decode_with<'a>(
+    program: &'a Program,
+    target: &'a Target,
     watched: Table,
-) -> std::result::Result<(Decoded, Table), Unsupported> {
+) -> std::result::Result<(Decoded, Table, Slots<'a>), Unsupported> {
     let mut position = SecondaryMap::with_default(u32::MAX);
     for (i, &block) in program.layout.iter().enumerate() {
         position[block] = i as u32;
@@ -96,12 +104,10 @@ fn decode_with(
     if out.undefined.is_some() {
         out.values = decoder.slots.values();
     }
-    out.names = decoder.slots.names();
-    out.scalars = decoder.slots.scalars();
     out.consts = decoder.slots.consts();
     let has_barrier = out.ops.iter().any(|op| matches!(op, Op::Sync(Sync::Barrier)));
     out.waves = waves::count(out.launch, has_barrier);
-    Ok((out, decoder.watched))
+    Ok((out, decoder.watched, decoder.slots))
 }
 
 impl<'a> Decoder<'a> {

@@ -30,7 +30,7 @@ mod tests;
 mod watch;
 
 use super::trace::Traced;
-use super::{Outcome, OutputSlot, Scratch, Unsupported};
+use super::{Outcome, OutputSlot, Places, Scratch, Unsupported};
 use crate::semantics::env::{Env, Launch};
 use ir3_compiler::ir3::{DriverParam, InputKind, Instr, Output, Program};
 use ir3_compiler::target::Target;
@@ -67,10 +67,6 @@ pub struct Decoded {
     pub(crate) undefined: Option<u32>,
     /// If there is one: the first slots of SSA values, in order, and the values' numbers.
     pub(crate) values: Vec<(u32, u32)>,
-    /// The names of slots that are words of arrays or registers: the same in every form of the program.
-    pub(crate) names: Vec<(u32, String)>,
-    /// The slots of values of one word.
-    pub(crate) scalars: Vec<u32>,
 }
 
 /// A component of a `_meta:in`.
@@ -92,6 +88,14 @@ impl Decoded {
     /// does: the error names it and where it is.
     pub fn new(program: &Program, target: &Target) -> Result<Self, Unsupported> {
         decode::decode(program, target)
+    }
+
+    /// The same, with what is known of its slots.
+    ///
+    /// # Errors
+    /// As [`Decoded::new`].
+    pub(crate) fn with_places(program: &Program, target: &Target) -> Result<(Self, Places), Unsupported> {
+        decode::decode_with_places(program, target)
     }
 
     /// Runs the program in an environment, until it has executed some `fuel` instructions.
@@ -148,8 +152,6 @@ impl Decoded {
             scratch_size: program.scratch_size,
             undefined: None,
             values: Vec::new(),
-            names: Vec::new(),
-            scalars: Vec::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::op::{ConstWidth, Elements};
 use super::storage::{Loc, Modifier, Read, Write};
-use crate::interp::array_word;
+use crate::interp::{Places, array_word};
 use crate::semantics::ir3_alu;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
@@ -81,29 +81,26 @@ impl<'a> Slots<'a> {
         list
     }
 
-    /// The slots of arrays without versions and of registers, each with a name that does not depend on what else the program has.
-    pub fn names(&self) -> Vec<(u32, String)> {
+    /// Names of the slots of arrays without versions and of registers, which do not depend on what else the program has; and the slots of values
+    /// of one word that are no arrays, which their definitions write.
+    pub fn places(&self) -> Places {
         let all = &self.program.arrays;
         let is_one = |id: u32| all.values().filter(|data| data.id == id).count() == 1;
         let arrays = self.arrays.iter().filter_map(|(array, &slot)| Some((&all[array], slot?)));
         let words = arrays
             .filter(|(data, _)| is_one(data.id))
             .flat_map(|(data, slot)| (0..u32::from(data.length)).map(move |i| (slot + i, array_word(data.id, i))));
-        let registers = self
-            .regions()
-            .into_iter()
-            .flat_map(|(base, size)| base.into_iter().flat_map(move |base| base..base + size));
-        words.chain(registers.map(|slot| (slot, format!("register {}", self.canonical(slot))))).collect()
-    }
-
-    /// The slots of values of one word that are no arrays: their definitions write them.
-    pub fn scalars(&self) -> Vec<u32> {
+        let registers = self.regions().into_iter().flat_map(|(base, size)| base.map_or(0..0, |base| base..base + size));
+        let registers = registers.map(|slot| (slot, format!("register {}", self.canonical(slot))));
         let is_scalar = |value: Value| {
             let data = &self.program.values[value];
             data.array.is_none() && data.components == 1
         };
-        let slots = self.values.iter().filter(|&(value, _)| self.program.values.is_valid(value) && is_scalar(value));
-        slots.filter_map(|(_, &slot)| slot).collect()
+        let values = self.values.iter().filter_map(|(value, &slot)| Some((value, slot?)));
+        Places {
+            names: words.chain(registers).collect(),
+            written_first: values.filter(|&(value, _)| is_scalar(value)).map(|(_, slot)| slot).collect(),
+        }
     }
 
     fn regions(&self) -> [(Option<u32>, u32); 5] {

@@ -44,7 +44,7 @@ impl Ir3<'_> {
         let index = self.read(index, machine);
         let elements = self.elements(array, offset, index, machine);
         // Where there is no element.
-        let mut value = match self.names.get(&array.slot) {
+        let mut value = match self.places.names.get(&array.slot) {
             Some(name) => {
                 let low = machine.terms.extract(32, index.bits, 0, 16);
                 machine.outside(name, low, offset.into())

@@ -5,10 +5,10 @@ mod memory;
 
 use crate::assumptions::Uses;
 use crate::guards::{Guard, left_out};
-use crate::interp::OutputSlot;
 use crate::interp::ir3::op::{self, Condition, ConstWidth, Copies, Edge, Op, Terminator};
 use crate::interp::ir3::storage::{Loc, Modifier, Part, Read, Write};
 use crate::interp::ir3::{Decoded, Input};
+use crate::interp::{OutputSlot, Places};
 use crate::semantics::Kernel;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::{CONST_WORDS, Launch};
@@ -34,10 +34,7 @@ pub struct Ir3<'a> {
     words: FxHashMap<Slot, (u32, ConstWidth)>,
     constants: Constants,
     shared: FxHashSet<Slot>,
-    /// See [`Code::names`].
-    names: FxHashMap<Slot, String>,
-    /// Definitions dominate uses.
-    in_order: bool,
+    places: &'a Places,
 }
 
 /// Returns true if a block ends in a branch on what several lanes have.
@@ -108,7 +105,7 @@ impl<'a> Ir3<'a> {
     ///
     /// # Errors
     /// If a loop cannot be followed.
-    pub fn new(code: &'a Decoded) -> Result<Self, Unsupported> {
+    pub fn new(code: &'a Decoded, places: &'a Places) -> Result<Self, Unsupported> {
         let edges = |block: &op::Block| -> SmallVec<[Edge; 2]> {
             match &block.terminator {
                 Terminator::End(..) => smallvec![],
@@ -156,16 +153,8 @@ impl<'a> Ir3<'a> {
             words: code.consts.iter().map(|&(word, width, slot)| (slot, (word.into(), width))).collect(),
             constants,
             shared,
-            names: code.names.iter().cloned().collect(),
-            in_order: false,
+            places,
         })
-    }
-
-    /// With what is known of definitions: whether each dominates its uses.
-    #[must_use]
-    pub fn in_order(mut self, in_order: bool) -> Self {
-        self.in_order = in_order;
-        self
     }
 }
 
@@ -221,12 +210,8 @@ impl Code for Ir3<'_> {
         self.code.undefined
     }
 
-    fn written_first(&self) -> FxHashSet<Slot> {
-        if self.in_order { self.code.scalars.iter().copied().collect() } else { FxHashSet::default() }
-    }
-
-    fn names(&self) -> FxHashMap<Slot, String> {
-        self.names.clone()
+    fn places(&self) -> &Places {
+        self.places
     }
 
     fn scratch_bytes(&self) -> u32 {

@@ -9,6 +9,8 @@ use ir3_compiler::nir::{
 };
 use ir3_compiler::pipeline::{self, Options};
 use ir3_compiler::target::Target;
+use ir3_compiler::{ir3, select};
+use ir3_verifier::check::{Smt, Snapshot, Verdict};
 use ir3_verifier::interp::{self, End, Scratch};
 use ir3_verifier::semantics::env::Env;
 
@@ -540,6 +542,37 @@ fn textures(cases: &mut Cases) {
 }
 
 /// Cases that were the same after all stages; what was refused, by reason; what is wrong.
+/// A nir program that copies vec4s of a buffer to the constant file, and reads words before, among and behind them.
+fn copy(s: &mut Shader, handle: Handle, offset: Option<u64>, base: i32, range: u32) {
+    let buffer = s.handle(handle);
+    let offset = match offset {
+        Some(offset) => s.constant(offset),
+        None => s.below(64),
+    };
+    let indices = [Index::Base(base), Index::Range(range)];
+    s.b.intrinsic(IntrinsicOp::CopyUboToUniformIr3, 0, 0, &[buffer, offset], indices);
+    let zero = s.constant(0);
+    let last = base + 4 * range as i32 - 1;
+    for word in [base - 1, base, last, last + 1] {
+        let word = s.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [Index::Base(word)]);
+        s.result(word);
+    }
+    let number = s.below(1 << 9);
+    let any = s.b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[number], [Index::Base(base)]);
+    s.result(any);
+}
+
+fn copies(cases: &mut Cases) {
+    for &handle in HANDLES {
+        for offset in [Some(0), Some(300), None] {
+            for (base, range) in [(4, 1), (16, 8), (41, 100), (700, 256)] {
+                let name = format!("copy_ubo_to_uniform {handle:?} from {offset:?} to {base}, {range} vec4s");
+                case(cases, name, |s| copy(s, handle, offset, base, range));
+            }
+        }
+    }
+}
+
 fn check(gpu: &str, cases: &Cases) -> (usize, BTreeSet<String>, Vec<String>) {
     let target = Target::by_name(gpu).unwrap();
     let mut scratch = Scratch::new();
@@ -561,7 +594,7 @@ fn check(gpu: &str, cases: &Cases) -> (usize, BTreeSet<String>, Vec<String>) {
         let expected = source.run(&env, 10_000, &mut scratch);
         assert_eq!(expected.end, End::Finished, "{name}");
         let mut problem = None;
-        let mut look = |stage, program: &ir3_compiler::ir3::Program| {
+        let mut look = |stage, program: &ir3::Program| {
             if problem.is_some() {
                 return;
             }
@@ -591,7 +624,7 @@ fn check(gpu: &str, cases: &Cases) -> (usize, BTreeSet<String>, Vec<String>) {
 #[test]
 fn every_form_does_what_nir_says() {
     let mut cases = Cases::new();
-    for add in [ssbo, local, global, ubo, atomics, images, textures] {
+    for add in [ssbo, local, global, ubo, copies, atomics, images, textures] {
         add(&mut cases);
     }
     let mut failures = Vec::new();
@@ -610,4 +643,48 @@ fn every_form_does_what_nir_says() {
         assert!(unexpected.is_empty(), "{gpu}: {unexpected:?}");
     }
     assert!(failures.is_empty(), "{} cases are wrong, first {}", failures.len(), failures[0]);
+}
+
+/// Changes to a copy to the constant file: a run finds each, and no proof is given.
+#[test]
+fn a_changed_copy_is_refuted() {
+    type Change = fn(&mut ir3::Program, ir3::Instr);
+    let changes: [(&str, Change); 6] = [
+        ("none", |_, _| {}),
+        ("a vec4 less", |program, copy| change_memory(program, copy, |memory| memory.components = Some(7))),
+        ("a vec4 more", |program, copy| change_memory(program, copy, |memory| memory.components = Some(9))),
+        ("another set", |program, copy| change_memory(program, copy, |memory| memory.base = Some(2))),
+        ("another offset", |program, copy| program.instrs[copy].srcs[1] = ir3::Src::immediate(1, false)),
+        ("another place", |program, copy| {
+            let a1 = program.instrs[copy].srcs[2].value().unwrap();
+            let a1 = program.values[a1].instr;
+            program.instrs[a1].srcs[0] = ir3::Src::immediate(20, true);
+        }),
+    ];
+    let target = Target::by_name("a660").unwrap();
+    let mut shader = Shader::compute();
+    copy(&mut shader, Handle::Bindless(1, 3), Some(0), 16, 8);
+    let shader = shader.b.finish();
+    let selected = select::run(&shader, &target).unwrap();
+    let before = Snapshot::Nir(shader.into());
+    for (name, change) in changes {
+        let mut program = selected.clone();
+        let mut copies = program.iter_instrs().map(|(_, instr)| instr);
+        let copy = copies.find(|&instr| program.instrs[instr].opcode == ir3::Opcode::LdcK).unwrap();
+        drop(copies);
+        change(&mut program, copy);
+        let verdict = Smt::default().judge(&before, &Snapshot::Ir3(program.into()), &target);
+        match verdict {
+            Verdict::Proved { .. } => assert_eq!(name, "none"),
+            Verdict::Refuted(_) => assert_ne!(name, "none"),
+            verdict => panic!("{name}: {verdict:?}"),
+        }
+    }
+}
+
+fn change_memory(program: &mut ir3::Program, instr: ir3::Instr, change: impl FnOnce(&mut ir3::MemoryAttrs)) {
+    match &mut program.instrs[instr].attrs {
+        ir3::Attrs::Memory(memory) => change(memory),
+        attrs => panic!("{attrs:?}"),
+    }
 }

@@ -289,8 +289,8 @@ pub enum AddressSpace {
 pub struct MemoryAttrs {
     /// Type of an element.
     pub ty: Option<Type>,
-    /// Elements per lane.
-    pub components: Option<u8>,
+    /// Elements per lane; of `ldc.k`, the vec4s that it copies.
+    pub components: Option<u16>,
     /// Which memory.
     pub space: Option<AddressSpace>,
     /// Coordinates of an image (1 to 3, array layer included).

@@ -6,11 +6,14 @@
 //! program says what the driver has to put there ([`ConstLayout`](crate::ir3::ConstLayout)). The same number is one word.
 //!
 //! Not where accesses relative to an address may go to any word, nor where the program writes to the constant file at places
-//! that an address register says. Half registers keep their moves: what a half operand reads of a word is a conversion, by
+//! that are not known. Half registers keep their moves: what a half operand reads of a word is a conversion, by
 //! the type of its reader.
 
 use super::operands::place;
-use crate::ir3::{Category, Instr, Opcode, OperandFlags, Place, Program, RegClass, ShaderStage, Src, SrcOperand, Type};
+use crate::ir3::{
+    Category, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegClass, RegFile, ShaderStage, Src, SrcOperand,
+    Type,
+};
 use crate::target::Target;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -92,22 +95,48 @@ fn free_words(program: &Program, target: &Target) -> Range<u16> {
                 _ => {}
             }
         }
-        match (data.opcode, data.srcs.first().map(|src| src.operand)) {
-            (Opcode::Stc, Some(SrcOperand::Immediate(base))) if data.srcs.len() == 2 => {
-                start = start.max(base.saturating_add(data.srcs[1].mask.span()));
-            }
-            (opcode, _) if opcode.writes_consts() => return NONE,
-            _ => {}
+        if data.opcode.writes_consts() {
+            let Some(stored) = stored_words(program, data) else { return NONE };
+            start = start.max(stored.end);
         }
     }
     let start = start.next_multiple_of(4);
     if start < end { start as u16..end as u16 } else { NONE }
 }
 
+/// The words of the constant file that an instruction writes, if they are known.
+fn stored_words(program: &Program, data: &InstrData) -> Option<Range<u32>> {
+    let a1 = match data.srcs.iter().find(|src| src.class.file == RegFile::Address) {
+        Some(src) => Some(constant_address(program, src)?),
+        None => None,
+    };
+    let (base, count) = match (data.opcode, &data.srcs[..]) {
+        (Opcode::Stc, [Src { operand: SrcOperand::Immediate(base), .. }, stored, ..]) => {
+            (base.checked_add(a1.unwrap_or(0))?, stored.mask.span())
+        }
+        (Opcode::LdcK, _) => (a1?, 4 * u32::from(data.memory()?.components?)),
+        _ => return None,
+    };
+    Some(base..base.checked_add(count)?)
+}
+
+/// The number in an address register, if that is moved there.
+fn constant_address(program: &Program, src: &Src) -> Option<u32> {
+    let def = &program.instrs[program.values[src.value()?].instr];
+    match def.srcs[..] {
+        [Src { operand: SrcOperand::Immediate(bits), mods, .. }] if def.opcode == Opcode::Mov && mods.is_empty() => {
+            Some(bits & 0xffff)
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir3::{Attrs, Block, BlockData, Builder, DriverParam, Mods, SystemValue, Value, WriteMask};
+    use crate::ir3::{
+        Attrs, Block, BlockData, Builder, DriverParam, MemoryAttrs, Mods, PhysReg, SystemValue, Value, WriteMask,
+    };
 
     const R: RegClass = RegClass::FULL;
     const THIRD: u32 = 0x3eaa_aaab;
@@ -183,10 +212,11 @@ mod tests {
     #[test]
     fn no_word_is_free_where_any_may_be_accessed() {
         let relative = Src::new(SrcOperand::ConstRelative(0), R, WriteMask::SCALAR);
+        let a1 = Src::reg(Place::Reg(PhysReg::A1_X), RegClass::ADDRESS, WriteMask::SCALAR);
         let words: [(Opcode, &[Src]); 3] = [
             (Opcode::Mov, &[relative]),
             (Opcode::LdcK, &[]),
-            (Opcode::Stc, &[Src::immediate(0, false), Src::constant(0, false), Src::constant(0, false)]),
+            (Opcode::Stc, &[Src::immediate(0, false), Src::constant(0, false), a1]),
         ];
         for (opcode, srcs) in words {
             let (mut program, block, x) = program();
@@ -196,6 +226,36 @@ mod tests {
             let mul = b.alu(Opcode::MulF, R, &[x, third]);
             run(&mut program, &Target::default());
             assert_eq!(sources(&program, mul), [x, third], "{opcode}");
+        }
+    }
+
+    /// Stores behind `a1.x` and copies of buffers write words that are known, if the address is.
+    #[test]
+    fn numbers_are_behind_what_is_copied_to_the_file() {
+        for (opcode, count, base, expected) in
+            [(Opcode::LdcK, 5, Some(40), 60), (Opcode::Stc, 1, Some(256), 264), (Opcode::LdcK, 5, None, 0)]
+        {
+            let (mut program, block, x) = program();
+            let mut b = Builder::new(&mut program, block);
+            let address = match base {
+                Some(base) => Src::immediate(base, true),
+                None => mov(&mut b, Src::immediate(4, true)),
+            };
+            let address = b.convert(Type::U16, Type::U16, RegClass::ADDRESS, address);
+            let address = b.src(address);
+            let srcs = match opcode {
+                Opcode::Stc => [Src::immediate(4, false), x, address],
+                _ => [x, x, address],
+            };
+            let instr = b.effect(opcode, &srcs);
+            let memory = MemoryAttrs { components: Some(count), ..MemoryAttrs::default() };
+            program.instrs[instr].attrs = Attrs::Memory(memory);
+            let mut b = Builder::new(&mut program, block);
+            let third = mov(&mut b, Src::immediate(THIRD, false));
+            let mul = b.alu(Opcode::MulF, R, &[x, third]);
+            run(&mut program, &Target::default());
+            let word = if base.is_some() { Src::constant(expected, false) } else { third };
+            assert_eq!(sources(&program, mul), [x, word], "{opcode} {base:?}");
         }
     }
 

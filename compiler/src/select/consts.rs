@@ -9,7 +9,7 @@ use crate::ir3::{
 use crate::nir::{Intrinsic, IntrinsicOp};
 
 /// Words of the constant file.
-const WORDS: u16 = 2048;
+pub(super) const WORDS: u16 = 2048;
 
 /// Translates one intrinsic of this room.
 pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
@@ -75,7 +75,7 @@ fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError
     instr.srcs.extend([Src::immediate(u32::from(base & 0xff), false), data]);
     instr.attrs = Attrs::Memory(MemoryAttrs {
         ty: Some(Type::U32),
-        components: Some(components),
+        components: Some(components.into()),
         space: Some(AddressSpace::Const),
         ..MemoryAttrs::default()
     });

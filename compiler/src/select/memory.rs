@@ -4,12 +4,12 @@
 //! offset that does not fit into the instruction is added to the address before.
 
 use super::SelectError;
+use super::consts::WORDS as CONST_WORDS;
 use super::context::{Context, Values};
 use crate::ir3::access::build::{self, Elements, Handle, Location, TextureHandle};
-use crate::ir3::access::ssbo_offset_unit;
+use crate::ir3::access::{MemoryAction, ssbo_offset_unit};
 use crate::ir3::{
-    AddressSpace, Attrs, Condition, Instr, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, Src, Type, Value,
-    WriteMask,
+    AddressSpace, Attrs, Condition, Instr, InstrData, InstrFlags, Opcode, RegClass, Src, Type, Value, WriteMask,
 };
 use crate::nir::{self, Access, IndexKind, Intrinsic, IntrinsicOp};
 use crate::target::Generation;
@@ -31,6 +31,7 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         I::StoreSsboIr3 => store_ssbo(ctx, intrinsic),
         I::GetSsboSize => ssbo_size(ctx, intrinsic),
         I::LoadUboVec4 => load_ubo(ctx, intrinsic),
+        I::CopyUboToUniformIr3 => copy_ubo(ctx, intrinsic),
         I::LoadShared => load_local(ctx, intrinsic, AddressSpace::Shared),
         I::LoadScratch => load_local(ctx, intrinsic, AddressSpace::Scratch),
         I::StoreShared => store_local(ctx, intrinsic, AddressSpace::Shared),
@@ -426,6 +427,27 @@ fn load_ubo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectEr
     })
 }
 
+/// The offset counts vec4s of the buffer, the base words of the constant file, and the range vec4s.
+fn copy_ubo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
+    if ctx.target.generation < Generation::A6xx {
+        return Err(ctx.unsupported(format!("{} has no instruction that reads uniform buffers", ctx.target)));
+    }
+    let (base, range) = (i64::from(intrinsic.indices.base()), intrinsic.indices.range());
+    let count = u16::try_from(range).ok().filter(|count| (1..=MemoryAction::MAX_COPY).contains(count));
+    let count = count.ok_or_else(|| ctx.unsupported(format!("{range} vec4s are no copy of one instruction")))?;
+    if base < 0 || base + 4 * i64::from(count) > i64::from(CONST_WORDS) {
+        return Err(ctx.unsupported("the words are outside of the constant file"));
+    }
+    let handle = handle(ctx, intrinsic.srcs[0], Access::empty())?;
+    let vec4 = match ctx.constant(intrinsic.srcs[1], 0) {
+        Some(vec4) if vec4 < 256 => Src::immediate(vec4 as u32, false),
+        _ => ctx.scalar(intrinsic.srcs[1], 0),
+    };
+    let a1 = ctx.address_1(base as u16);
+    push_effect(ctx, build::ldc_k(handle, vec4, a1, count));
+    Ok(())
+}
+
 // Shared and scratch memory.
 
 /// An address in shared or scratch memory: a register and an immediate.
@@ -547,16 +569,4 @@ fn store_global(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), Sele
             GlobalAddress::Indexed(address, index, unit) => build::stg_indexed(address, index, unit, data, elements),
         })
     })
-}
-
-// `a1.x`.
-
-/// `a1.x` with a constant, for one use right behind.
-pub(super) fn a1(ctx: &mut Context<'_>, value: u32) -> Src {
-    let src = Src::immediate(value, true);
-    let value = ctx.builder().convert(Type::U16, Type::U16, RegClass::ADDRESS, src);
-    let instr = ctx.program.values[value].instr;
-    let place = Place::Assigned(value, PhysReg::A1_X);
-    ctx.program.instrs[instr].dsts[0].place = place;
-    Src::reg(place, RegClass::ADDRESS, WriteMask::SCALAR)
 }

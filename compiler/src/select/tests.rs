@@ -1,7 +1,7 @@
 //! What programs look like after selection. What they compute is tested where the interpreters are.
 
 use super::{SelectError, run};
-use crate::ir3::{Attrs, Block, InputKind, Opcode, Output, Place, Program, Round, SrcOperand, SystemValue};
+use crate::ir3::{Attrs, Block, InputKind, Opcode, Output, PhysReg, Place, Program, Round, SrcOperand, SystemValue};
 use crate::nir::{AluType, BaseType, Builder, Def, Format, ImageDim, Index, IntrinsicOp, JumpKind, Op, Shader, Stage};
 use crate::target::Target;
 
@@ -268,6 +268,35 @@ fn preambles_branch_by_shps_and_getone() {
     let stc = &program.instrs[stc];
     assert_eq!(stc.srcs[0].operand, SrcOperand::Immediate(4));
     assert_eq!(stc.srcs.len(), 3, "a1.x has the high part");
+}
+
+/// The base counts words of the constant file, the range and the offset vec4s.
+#[test]
+fn a_copy_to_the_constant_file_begins_at_a1() {
+    let select_copy = |base: i32, range: u32| {
+        let mut b = Builder::new(Stage::Fragment);
+        let (buffer, offset) = (b.constant(32, 3), b.constant(32, 12));
+        let indices = [Index::Base(base), Index::Range(range)];
+        b.intrinsic(IntrinsicOp::CopyUboToUniformIr3, 0, 0, &[buffer, offset], indices);
+        run(&b.finish(), &a660())
+    };
+    let program = select_copy(80, 200).unwrap();
+    let (_, copy) = program.iter_instrs().find(|&(_, i)| program.instrs[i].opcode == Opcode::LdcK).unwrap();
+    let copy = &program.instrs[copy];
+    assert_eq!(copy.memory().unwrap().components, Some(200));
+    let operands = [copy.srcs[0].operand, copy.srcs[1].operand];
+    assert_eq!(operands, [SrcOperand::Immediate(3), SrcOperand::Immediate(12)]);
+    let a1 = &program.instrs[program.values[copy.srcs[2].value().unwrap()].instr];
+    assert_eq!(
+        (copy.srcs[2].place().unwrap().reg(), a1.srcs[0].operand),
+        (Some(PhysReg::A1_X), SrcOperand::Immediate(80))
+    );
+    for (base, range, problem) in
+        [(0, 257, "257 vec4s"), (0, 0, "0 vec4s"), (1900, 200, "outside of the constant file"), (-4, 1, "outside")]
+    {
+        let error = select_copy(base, range).unwrap_err().to_string();
+        assert!(error.contains("copy_ubo_to_uniform_ir3") && error.contains(problem), "{error}");
+    }
 }
 
 #[test]

@@ -191,7 +191,7 @@ fn bindless_handle(
     };
     let pair = [register(texture), register(sampler)];
     let pair = ctx.collect(&pair);
-    let sampler_set = other_set.map(|set| memory::a1(ctx, u32::from(set)));
+    let sampler_set = other_set.map(|set| ctx.address_1(u16::from(set)));
     Ok(TextureHandle::Pair { set, pair, sampler_set })
 }
 

@@ -118,6 +118,7 @@ impl<'a> Nir<'a> {
                         let event = match access.action {
                             Action::Store | Action::Atomic { .. } => Space::of(access.space).map(EventKind::Memory),
                             Action::Load => Space::of(access.space).map(EventKind::Load),
+                            Action::CopyToConsts { .. } => Some(EventKind::Constants),
                             Action::Size => None,
                         };
                         effects.events.extend(event);
@@ -128,14 +129,17 @@ impl<'a> Nir<'a> {
             effects
         };
         let graph = Graph::new(successors.collect(), effects)?;
-        let words: Vec<u32> = ops
-            .iter()
-            .filter_map(|op| match op {
-                Op::StoreConst(output) => Some(u32::from(code.code.outputs[*output as usize].base) % CONST_WORDS),
-                _ => None,
-            })
-            .collect();
-        let stored = if words.is_empty() { Stored::Nothing } else { Stored::Words(words) };
+        let stored = Stored::words(ops.iter().flat_map(|op| match *op {
+            Op::StoreConst(output) => {
+                let word = u32::from(code.code.outputs[output as usize].base);
+                word..word + 1
+            }
+            Op::Access(access) => match code.code.accesses[access as usize].action {
+                Action::CopyToConsts { first, words } => first..first.saturating_add(words),
+                _ => 0..0,
+            },
+            _ => 0..0,
+        }));
         let constants = Constants { stored, ..Constants::default() };
         let fixed = code.code.constants.iter().copied().collect();
         Ok(Self {
@@ -720,6 +724,11 @@ impl Nir<'_> {
                 for (&(_, dst), value) in access.rows.iter().zip(results) {
                     result(machine, dst, value);
                 }
+            }
+            Action::CopyToConsts { first, words } => {
+                let first = machine.terms.constant(32, first.into());
+                let first = Value::defined(machine.terms, first);
+                world::copy_to_constants(machine, site, &target, first, words);
             }
             Action::Size => {
                 for &(number, dst) in &access.rows {

@@ -17,7 +17,7 @@ use crate::semantics::sync::Sync;
 use crate::terms::{Extent, Lifetime, Op, Term, Terms, VariableKind};
 use ir3_compiler::ir3::access::{PrintedShape, Slot as Operand, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -196,9 +196,17 @@ pub enum Stored {
     #[default]
     Nothing,
     /// Some.
-    Words(Vec<u32>),
+    Words(FxHashSet<u32>),
     /// Any.
     Anything,
+}
+
+impl Stored {
+    /// Some words, or none. The file repeats after its end.
+    pub fn words(words: impl Iterator<Item = u32>) -> Self {
+        let words: FxHashSet<u32> = words.map(|word| word % CONST_WORDS).collect();
+        if words.is_empty() { Self::Nothing } else { Self::Words(words) }
+    }
 }
 
 impl Constants {
@@ -555,6 +563,34 @@ pub fn store_constant<O: Oracle>(machine: &mut Machine<'_, O>, site: Site, word:
         what,
         path,
         args,
+        results: smallvec![],
+        uniform: true,
+        setting: Setting::default(),
+    });
+}
+
+/// Copies words of a uniform buffer to the constant file, from the word `first` on: as one event, whose operands say which.
+pub fn copy_to_constants<O: Oracle>(
+    machine: &mut Machine<'_, O>,
+    site: Site,
+    target: &Target,
+    first: Value,
+    words: u32,
+) {
+    let mut operands: SmallVec<[Value; 4]> = smallvec![first];
+    let source = target.element(machine.terms, 0, 32);
+    operands.extend(source.iter().map(|&term| Value::defined(machine.terms, term)));
+    let undefined = first.any_free(machine.terms);
+    let undefined = machine.terms.or(1, undefined, target.free);
+    let defined = machine.terms.not(1, undefined);
+    machine.demand(defined, "a write to an undefined address");
+    let (path, what) = (machine.path(), format!("copy {words} words of a uniform buffer to the file"));
+    machine.event(Event {
+        site,
+        kind: EventKind::Constants,
+        what,
+        path,
+        args: operands,
         results: smallvec![],
         uniform: true,
         setting: Setting::default(),

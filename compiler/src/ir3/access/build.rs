@@ -102,7 +102,7 @@ fn immediate(value: i32) -> Src {
 fn attrs(elements: Elements, space: AddressSpace) -> MemoryAttrs {
     MemoryAttrs {
         ty: Some(elements.ty),
-        components: Some(elements.components),
+        components: Some(elements.components.into()),
         space: Some(space),
         ..MemoryAttrs::default()
     }
@@ -112,6 +112,19 @@ fn attrs(elements: Elements, space: AddressSpace) -> MemoryAttrs {
 pub fn ldc(handle: Handle, vec4: Src, first: u8, elements: Elements) -> InstrData {
     let attrs = MemoryAttrs { offset: i32::from(first), ..attrs(elements, AddressSpace::Ubo) };
     with_handle(memory(Opcode::Ldc, &[handle.index, vec4], attrs), handle)
+}
+
+/// `ldc.k`: copies `count` vec4s of a UBO, from vec4 number `vec4` on, to the constant file, from the word in `a1.x` on.
+pub fn ldc_k(handle: Handle, vec4: Src, a1: Src, count: u16) -> InstrData {
+    let attrs = MemoryAttrs {
+        ty: Some(Type::U32),
+        components: Some(count),
+        space: Some(AddressSpace::Ubo),
+        ..MemoryAttrs::default()
+    };
+    let mut instr = with_handle(memory(Opcode::LdcK, &[handle.index, vec4, a1], attrs), handle);
+    instr.flags |= InstrFlags::A1EN;
+    instr
 }
 
 /// `ldg`: loads at a 64-bit address (two components) and an offset in bytes.

@@ -131,8 +131,15 @@ pub enum MemoryAction {
     Size,
     /// Size of an SSBO, its low 16 bits in component 0 and its high 16 bits in component 1 (below a6xx).
     SplitSize,
+    /// Copies [`MemoryAccess::components`] vec4s to the constant file, from the word on that [`MemoryAccess::data`] holds.
+    CopyToConsts,
     /// Asks for a descriptor ahead of time; has no effect on values.
     Prefetch,
+}
+
+impl MemoryAction {
+    /// The most vec4s that an instruction copies to the constant file.
+    pub const MAX_COPY: u16 = 256;
 }
 
 /// Where in the memory.
@@ -211,9 +218,9 @@ pub struct MemoryAccess {
     pub address: Address,
     /// Type of an element.
     pub ty: Type,
-    /// Number of elements.
-    pub components: u8,
-    /// Stored data, or an atomic's operand (two components for 64 bits).
+    /// Number of elements; of vec4s where they are copied to the constant file.
+    pub components: u16,
+    /// Stored data, an atomic's operand (two components for 64 bits), or the word of the constant file that a copy begins at.
     pub data: Option<Slice>,
     /// What `Cmpxchg` compares with.
     pub compare: Option<Slice>,
@@ -226,6 +233,7 @@ impl MemoryAccess {
         matches!(
             opcode,
             O::Ldc
+                | O::LdcK
                 | O::Ldg
                 | O::LdgA
                 | O::Stg
@@ -264,6 +272,7 @@ impl MemoryAccess {
         use Opcode as O;
         match instr.opcode {
             O::Ldc => Reader::new(instr)?.ldc(),
+            O::LdcK => Reader::new(instr)?.ldc_k(),
             O::Ldg | O::LdgA => Reader::new(instr)?.global(MemoryAction::Load),
             O::Stg | O::StgA => Reader::new(instr)?.global(MemoryAction::Store),
             O::Ldl | O::Ldlw => Reader::new(instr)?.local_load(AddressSpace::Shared),
@@ -349,8 +358,8 @@ impl<'a> Reader<'a> {
         self.instr.dsts.first().is_some_and(|dst| dst.class.half)
     }
 
-    fn dst_width(&self) -> u8 {
-        let written = self.instr.dsts.first().map_or(0, |dst| dst.mask.0.count_ones() as u8);
+    fn dst_width(&self) -> u16 {
+        let written = self.instr.dsts.first().map_or(0, |dst| dst.mask.0.count_ones() as u16);
         self.attrs.components.unwrap_or(written)
     }
 
@@ -382,11 +391,28 @@ impl<'a> Reader<'a> {
         Ok(MemoryAccess { binding: Some(self.binding(0)?), ..access })
     }
 
+    /// `ldc.k index, offset`, with `a1.x` as the word of the constant file that it begins at.
+    fn ldc_k(&self) -> Result<MemoryAccess, UnknownAttribute> {
+        let index = Some(self.scalar(1)?);
+        let address = Address::Linear { base: None, index, index2: None, scale: 16, offset: 0 };
+        let components = self.attrs.components.ok_or_else(|| self.unknown("how much it copies"))?;
+        let to = self.address_register().ok_or_else(|| self.unknown("where it copies to"))?;
+        let access = self.access(MemoryAction::CopyToConsts, AddressSpace::Ubo, address, Type::U32);
+        Ok(MemoryAccess { binding: Some(self.binding(0)?), components, data: Some(to), ..access })
+    }
+
+    /// The address register among the sources.
+    fn address_register(&self) -> Option<Slice> {
+        let index = self.instr.srcs.iter().rposition(|src| src.class.file == RegFile::Address);
+        index.map(|index| Slice::scalar(index, 0))
+    }
+
     /// Fills in what is stored.
     fn with_data(&self, access: MemoryAccess, data: usize) -> Result<MemoryAccess, UnknownAttribute> {
         let data = self.whole(data)?;
-        let components = self.attrs.components.unwrap_or(data.count);
-        Ok(MemoryAccess { data: Some(Slice { count: components.min(data.count), ..data }), components, ..access })
+        let components = self.attrs.components.unwrap_or(data.count.into());
+        let count = data.count.min(components.try_into().unwrap_or(u8::MAX));
+        Ok(MemoryAccess { data: Some(Slice { count, ..data }), components, ..access })
     }
 
     /// `ldg address, offset, count`, `stg address, offset, data, count`; `ldg.a address, index, shift, offset, count`,
@@ -505,8 +531,7 @@ impl<'a> Reader<'a> {
     /// `stc offset, data`, with `a1.x` as index where it is used; in words.
     fn stc(&self) -> Result<MemoryAccess, UnknownAttribute> {
         let (offset, index2) = self.immediate(0)?;
-        let index = self.instr.srcs.iter().rposition(|src| src.class.file == RegFile::Address);
-        let index = index.map(|index| Slice::scalar(index, 0));
+        let index = self.address_register();
         let address = Address::Linear { base: None, index, index2, scale: 4, offset };
         self.with_data(self.access(MemoryAction::Store, AddressSpace::Const, address, Type::U32), 1)
     }

@@ -88,6 +88,25 @@ fn loads() {
 }
 
 #[test]
+fn copies_to_the_constant_file() {
+    let copy = build::ldc_k(BUFFER, vector(0, 1), a1(), 256);
+    let expected = MemoryAccess {
+        action: MemoryAction::CopyToConsts,
+        space: AddressSpace::Ubo,
+        binding: bound(7),
+        address: linear(1, 16, 0),
+        ty: Type::U32,
+        components: 256,
+        data: Some(Slice::scalar(2, 0)),
+        compare: None,
+    };
+    assert_eq!(memory(&copy), expected);
+    let mut without = copy;
+    without.srcs.pop();
+    assert_eq!(MemoryAccess::of(&without).unwrap_err().attribute, "where it copies to");
+}
+
+#[test]
 fn stores() {
     let three = Elements { ty: Type::U32, components: 3 };
     let element = Location::Element(vector(0, 1), 6);

@@ -120,7 +120,16 @@ pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttri
     };
     let components = instr.dsts.first().map_or(0, |dst| dst.mask.0.count_ones() as u8);
     let action = MemoryAction::Load;
-    Ok(MemoryAccess { action, space, binding: Some(binding), address, ty, components, data: None, compare: None })
+    Ok(MemoryAccess {
+        action,
+        space,
+        binding: Some(binding),
+        address,
+        ty,
+        components: components.into(),
+        data: None,
+        compare: None,
+    })
 }
 
 struct Reader<'a> {

@@ -190,7 +190,7 @@ impl Mnemonic {
                 number("offset").and_then(|n| i32::try_from(n).ok()).map(|n| memory.offset = n).is_some()
             }
             Attrs::Memory(memory) if self.opcode == Opcode::LdcK => {
-                number("").and_then(|n| u8::try_from(n).ok()).map(|n| memory.components = Some(n)).is_some()
+                number("").and_then(|n| u16::try_from(n).ok()).map(|n| memory.components = Some(n)).is_some()
             }
             Attrs::Texture(texture) if self.opcode == Opcode::BrcstActive => {
                 number("w").and_then(|n| u8::try_from(n).ok()).map(|n| texture.cluster = Some(n)).is_some()

@@ -2,6 +2,7 @@
 
 use super::operands::class_name;
 use super::{Checker, Form, Operand, Rule};
+use crate::ir3::access::MemoryAction;
 use crate::ir3::{
     Attrs, Category, Dst, Instr, InstrData, InstrFlags, Opcode, OperandFlags, PhysReg, Place, RegClass, RegFile,
     RepeatLink, Src, SrcOperand, Type,
@@ -419,6 +420,15 @@ impl Checker<'_> {
             if let Some(dst) = data.dsts.first() {
                 self.dst_width(0, dst, ty.is_half());
             }
+        }
+        if data.opcode == LdcK {
+            let copied = data.memory().and_then(|memory| memory.components);
+            self.require(
+                copied.is_none_or(|copied| (1..=MemoryAction::MAX_COPY).contains(&copied)),
+                Rule::Attributes,
+                || format!("1 to {} vec4s", MemoryAction::MAX_COPY),
+                || format!("{}", copied.unwrap_or(0)),
+            );
         }
         if let (Ldc, Some(dst)) = (data.opcode, data.dsts.first()) {
             let shared = dst.class.file == RegFile::Shared;

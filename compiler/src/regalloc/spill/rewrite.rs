@@ -366,7 +366,7 @@ impl Pass<'_> {
 pub fn attributes(class: RegClass, components: u8) -> MemoryAttrs {
     MemoryAttrs {
         ty: Some(if class.half { Type::U16 } else { Type::U32 }),
-        components: Some(components),
+        components: Some(components.into()),
         space: Some(AddressSpace::Scratch),
         ..MemoryAttrs::default()
     }

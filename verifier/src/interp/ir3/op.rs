@@ -424,8 +424,10 @@ pub(crate) struct Memory {
     pub place: Place,
     /// Type of an element.
     pub ty: Type,
-    /// Stored elements, or the operand of an atomic.
+    /// Stored elements, the operand of an atomic, or the word of the constant file that a copy begins at.
     pub data: Vec<Read>,
+    /// Words that a copy to the constant file writes.
+    pub copied: u32,
     /// What an atomic compares with; two words of 64 bits.
     pub compare: Vec<Read>,
     /// Elements that are loaded, and where to.

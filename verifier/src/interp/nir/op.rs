@@ -59,6 +59,11 @@ pub(crate) enum Action {
         data: [R; 2],
         compare: [R; 2],
     },
+    /// Copies words to the constant file, from a word of it on.
+    CopyToConsts {
+        first: u32,
+        words: u32,
+    },
     /// The size of a buffer or image.
     Size,
 }

@@ -186,6 +186,12 @@ impl Ir3<'_> {
                     world::store_constant(machine, site.part(component), word, value);
                 }
             }
+            MemoryAction::CopyToConsts => {
+                if let Some(first) = access.data.first() {
+                    let first = self.read(first, machine);
+                    world::copy_to_constants(machine, site, &target, first, access.copied);
+                }
+            }
             MemoryAction::Store => {
                 let data: SmallVec<[(u32, Value); 4]> =
                     access.data.iter().enumerate().map(|(i, source)| (i as u32, self.read(source, machine))).collect();

@@ -11,7 +11,7 @@ use crate::interp::ir3::{Decoded, Input};
 use crate::interp::{OutputSlot, Places};
 use crate::semantics::Kernel;
 use crate::semantics::domain::Domain;
-use crate::semantics::env::{CONST_WORDS, Launch};
+use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
 use crate::symbolic::graph::{Effects, Graph};
 use crate::symbolic::lanes::{self, Result as Of};
@@ -20,7 +20,7 @@ use crate::symbolic::run::Machine;
 use crate::symbolic::world::{self, Constants, Stored};
 use crate::symbolic::{Code, EventKind, Oracle, Site, Slot, Unsupported, Value, slot};
 use crate::terms::{Term, Terms};
-use ir3_compiler::ir3::access::MemoryAction;
+use ir3_compiler::ir3::access::{MemoryAction, linear_address};
 use ir3_compiler::ir3::{AddressSpace, InputKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -43,14 +43,8 @@ fn is_vote(block: &op::Block) -> bool {
     matches!(block.terminator, Terminator::Branch(Any(_) | All(_) | First | Last, ..))
 }
 
-/// What an operation writes to shared registers, and which versions it changes.
-fn effects_of(code: &Decoded, op: &Op) -> Effects {
-    let mut effects = Effects::default();
-    let mut note = |write: &Write| {
-        if write.shared {
-            effects.shared.push(write.loc.slot);
-        }
-    };
+/// Calls `note` for each write of an operation. Gathered and scattered elements are not among them: these are never shared.
+fn writes_of(code: &Decoded, op: &Op, mut note: impl FnMut(&Write)) {
     match op {
         Op::Alu1 { dst, .. }
         | Op::Alu2 { dst, .. }
@@ -76,26 +70,41 @@ fn effects_of(code: &Decoded, op: &Op) -> Effects {
         Op::Scan(scan) => {
             scan.exclusive.iter().chain(&scan.inclusive).chain([&scan.reduction]).for_each(note);
         }
-        Op::Memory(access) => {
-            let access = &code.memory[*access as usize];
-            access.results.iter().for_each(|(_, write)| note(write));
-            if access.action == MemoryAction::Load {
-                effects.events.extend(Space::of(access.space).map(EventKind::Load));
-            }
-            if matches!(access.action, MemoryAction::Store | MemoryAction::Atomic(_)) {
-                let event = match access.space {
-                    AddressSpace::Const => Some(EventKind::Constants),
-                    space => Space::of(space).map(EventKind::Memory),
-                };
-                effects.events.extend(event);
-            }
-        }
+        Op::Memory(access) => code.memory[*access as usize].results.iter().for_each(|(_, write)| note(write)),
         Op::Texture(texture) => {
             code.textures[*texture as usize].results.iter().for_each(|(_, write)| note(write));
         }
+        Op::Sync(_)
+        | Op::Gather { .. }
+        | Op::Scatter { .. }
+        | Op::GatherConst { .. }
+        | Op::Kill(..)
+        | Op::Demote(..) => {}
+    }
+}
+
+/// What an operation writes to shared registers, and which versions it changes.
+fn effects_of(code: &Decoded, op: &Op) -> Effects {
+    let mut effects = Effects::default();
+    writes_of(code, op, |write| {
+        if write.shared {
+            effects.shared.push(write.loc.slot);
+        }
+    });
+    match op {
+        Op::Memory(access) => {
+            let access = &code.memory[*access as usize];
+            let event = match access.action {
+                MemoryAction::Load => Space::of(access.space).map(EventKind::Load),
+                MemoryAction::CopyToConsts => Some(EventKind::Constants),
+                MemoryAction::Store if access.space == AddressSpace::Const => Some(EventKind::Constants),
+                MemoryAction::Store | MemoryAction::Atomic(_) => Space::of(access.space).map(EventKind::Memory),
+                MemoryAction::Size | MemoryAction::SplitSize | MemoryAction::Prefetch => None,
+            };
+            effects.events.extend(event);
+        }
         Op::Sync(sync) => effects.events.push(EventKind::Sync(*sync)),
-        // These write elements of arrays, or slots of their own, which are never shared.
-        Op::Gather { .. } | Op::Scatter { .. } | Op::GatherConst { .. } | Op::Kill(..) | Op::Demote(..) => {}
+        _ => {}
     }
     effects
 }
@@ -127,15 +136,6 @@ impl<'a> Ir3<'a> {
         let successors = code.blocks.iter().map(|block| edges(block).iter().map(|edge| edge.to).collect()).collect();
         let shared = (0..code.blocks.len()).flat_map(|block| effects(block as u32).shared).collect();
         let graph = Graph::new(successors, effects)?;
-        let stores: Vec<&op::Memory> = code
-            .ops
-            .iter()
-            .filter_map(|op| match op {
-                Op::Memory(access) => Some(&code.memory[*access as usize]),
-                _ => None,
-            })
-            .filter(|access| access.space == AddressSpace::Const && access.action == MemoryAction::Store)
-            .collect();
         let constants = Constants {
             params: code
                 .driver_params
@@ -144,7 +144,7 @@ impl<'a> Ir3<'a> {
                 .collect(),
             numbers: code.driver_immediates.iter().map(|&(word, bits)| (word.into(), bits)).collect(),
             driver: FxHashMap::default(),
-            stored: stored_words(code, &stores),
+            stored: stored_words(code),
         };
         Ok(Self {
             code,
@@ -158,36 +158,67 @@ impl<'a> Ir3<'a> {
     }
 }
 
-/// The words of the constant file that a program stores, where they are known.
-fn stored_words(code: &Decoded, stores: &[&op::Memory]) -> Stored {
-    if stores.is_empty() {
-        return Stored::Nothing;
-    }
-    let immediate = |read: &Read| code.immediates.iter().find(|&&(_, slot)| slot == read.loc.slot).map(|i| i.0);
-    let mut words = Vec::new();
-    for access in stores {
-        let op::Place::Linear { base: None, indices, scale, offset } = &access.place else { return Stored::Anything };
-        let mut index = 0u32;
-        for read in indices.iter().flatten() {
-            match immediate(read) {
-                Some(bits) if matches!(read.modifier, Modifier::None) => index = index.wrapping_add(bits),
-                _ => return Stored::Anything,
+/// The number that an operand holds, if it is one or was moved there before in the block, which begins with operation `start`.
+fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32> {
+    let slot = read.loc.slot;
+    let bits = match code.immediates.iter().find(|immediate| immediate.1 == slot) {
+        Some(&(bits, _)) => bits,
+        None => {
+            let writes = |op: &Op| {
+                let mut found = match op {
+                    Op::Gather { to, .. } | Op::GatherConst { to, .. } => *to == slot,
+                    Op::Scatter { array, .. } => (array.slot..=array.slot + array.length).contains(&slot),
+                    _ => false,
+                };
+                writes_of(code, op, |write| found |= write.loc.slot == slot);
+                found
+            };
+            let (at, op) = (start..at).rev().map(|at| (at, &code.ops[at as usize])).find(|(_, op)| writes(op))?;
+            match op {
+                Op::Copy(from, to) if *to == (Write { loc: Loc::whole(slot), shared: false }) => {
+                    number_before(code, start, at, from)?
+                }
+                _ => return None,
             }
         }
-        for component in 0..access.data.len() as u32 {
-            let address = ir3_compiler::ir3::access::linear_address(
-                AddressSpace::Const,
-                0,
-                index,
-                *scale,
-                *offset,
-                component,
-                access.ty.bits() / 8,
-            );
-            words.push((address / 4) as u32 % CONST_WORDS);
+    };
+    match (read.loc.part, read.modifier) {
+        (Part::Whole, Modifier::None) => Some(bits),
+        (Part::Whole, Modifier::Low) => Some(bits & 0xffff),
+        _ => None,
+    }
+}
+
+/// The words of the constant file that a program stores, where they are known.
+fn stored_words(code: &Decoded) -> Stored {
+    let mut words = Vec::new();
+    for block in &code.blocks {
+        for at in block.start..block.end {
+            let Op::Memory(access) = &code.ops[at as usize] else { continue };
+            let access = &code.memory[*access as usize];
+            let known = |read: &Read| number_before(code, block.start, at, read);
+            match access.action {
+                MemoryAction::Store if access.space == AddressSpace::Const => {
+                    let op::Place::Linear { base: None, indices, scale, offset } = &access.place else {
+                        return Stored::Anything;
+                    };
+                    let index =
+                        indices.iter().flatten().try_fold(0u32, |sum, read| Some(sum.wrapping_add(known(read)?)));
+                    let Some(index) = index else { return Stored::Anything };
+                    words.extend((0..access.data.len() as u32).map(|component| {
+                        let size = access.ty.bits() / 8;
+                        (linear_address(access.space, 0, index, *scale, *offset, component, size) / 4) as u32
+                    }));
+                }
+                MemoryAction::CopyToConsts => {
+                    let Some(first) = access.data.first().and_then(known) else { return Stored::Anything };
+                    words.extend((0..access.copied).map(|word| first.wrapping_add(word)));
+                }
+                _ => {}
+            }
         }
     }
-    Stored::Words(words)
+    Stored::words(words.into_iter())
 }
 
 impl Code for Ir3<'_> {

@@ -3,6 +3,7 @@
 use super::{Decoder, Moves, Result};
 use crate::interp::ir3::op::{self, Op, Place};
 use crate::interp::ir3::storage::{Loc, Read};
+use crate::semantics::env::CONST_WORDS;
 use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, Type};
 
@@ -103,6 +104,10 @@ impl Decoder<'_> {
         if !sound {
             return Err(format!("{} elements in other than as many registers", access.components));
         }
+        let copied = if access.action == MemoryAction::CopyToConsts { u32::from(access.components) * 4 } else { 0 };
+        if copied > CONST_WORDS {
+            return Err(format!("{} vec4s are more than the constant file has", access.components));
+        }
         let mut kept = Moves::new();
         if let MemoryAction::Atomic(_) = access.action
             && let Some(stored) = access.data
@@ -122,6 +127,7 @@ impl Decoder<'_> {
             place,
             ty: access.ty,
             data: stored,
+            copied,
             compare,
             results,
             instr: self.instr,

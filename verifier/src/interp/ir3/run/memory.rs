@@ -3,7 +3,7 @@
 use super::{Step, Wave, converted};
 use crate::interp::ir3::op::{Memory, Number, Place, Resource, atomic};
 use crate::interp::{UndefinedReason, groups};
-use crate::semantics::env::lanes;
+use crate::semantics::env::{CONST_WORDS, lanes};
 use crate::semantics::memory::{Space, TexelView, image_cell};
 use crate::semantics::texture::{Quads, TextureAnswer};
 use crate::semantics::{Binding, LANES, Row, splat};
@@ -51,8 +51,9 @@ impl Wave<'_> {
         let (target, undefined) = self.target(&access.place, view);
         poison |= undefined;
         let writes = !matches!(access.action, MemoryAction::Load);
+        let copies = access.action == MemoryAction::CopyToConsts;
         let mut mask = self.active.mask;
-        if writes && !matches!(access.space, AddressSpace::Scratch | AddressSpace::Const) {
+        if writes && !copies && !matches!(access.space, AddressSpace::Scratch | AddressSpace::Const) {
             // What helper lanes write to memory that others see does not count.
             mask &= !self.helpers;
         }
@@ -63,6 +64,7 @@ impl Wave<'_> {
             MemoryAction::Load => self.load(access, &target, &resources, poison),
             MemoryAction::Store if access.space == AddressSpace::Const => self.store_const(access, &target, mask),
             MemoryAction::Store => self.store(access, &target, &resources, mask)?,
+            MemoryAction::CopyToConsts => self.copy_to_consts(access, &target, &resources, mask)?,
             MemoryAction::Atomic(op) => self.atomic(access, op, &target, &resources, mask),
             MemoryAction::Size | MemoryAction::SplitSize | MemoryAction::Prefetch => {}
         }
@@ -202,15 +204,38 @@ impl Wave<'_> {
         for (component, read) in access.data.iter().enumerate() {
             let mut row = [0; LANES];
             let poison = self.storage.fetch(read, &mut row) >> lane & 1 != 0;
-            let word = (target.address(access.space, lane, component as u32, 4) >> 2) as u32
-                % crate::semantics::env::CONST_WORDS;
-            self.consts.write(word, row[lane], poison);
-            for &(at, width, slot) in &self.program.consts {
-                if u32::from(at) == word {
-                    self.storage.splat(slot, converted(row[lane], width), poison);
-                }
+            let word = (target.address(access.space, lane, component as u32, 4) >> 2) as u32;
+            self.store_const_word(word, row[lane], poison);
+        }
+    }
+
+    fn store_const_word(&mut self, word: u32, value: u32, poison: bool) {
+        let word = word % CONST_WORDS;
+        self.consts.write(word, value, poison);
+        for &(at, width, slot) in &self.program.consts {
+            if u32::from(at) == word {
+                self.storage.splat(slot, converted(value, width), poison);
             }
         }
+    }
+
+    /// Copies from where the lowest lane says to where it says.
+    fn copy_to_consts(&mut self, access: &Memory, target: &Target, resources: &Resources, mask: u64) -> Step {
+        if mask == 0 {
+            return Ok(());
+        }
+        let lane = mask.trailing_zeros() as usize;
+        let mut first = [0; LANES];
+        let undefined = access.data.iter().fold(0, |poison, read| poison | self.storage.fetch(read, &mut first)) & mask;
+        if undefined != 0 {
+            return Err(self.undefined(UndefinedReason::Address, access.instr, undefined));
+        }
+        for i in 0..access.copied {
+            let address = target.address(access.space, lane, i, 4);
+            let value = self.env.ubo_word(resources[lane], (address >> 2) as u32);
+            self.store_const_word(first[lane].wrapping_add(i), value, false);
+        }
+        Ok(())
     }
 
     fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &Target, resources: &Resources, mask: u64) {

@@ -1,13 +1,14 @@
 //! Memory, the constant file and textures.
 
 use super::*;
+use crate::semantics::Binding;
 use crate::semantics::memory::Space;
 
 fn attrs(space: AddressSpace, ty: Type, components: u8) -> Attrs {
     Attrs::Memory(MemoryAttrs {
         ty: Some(ty),
         space: Some(space),
-        components: Some(components),
+        components: Some(components.into()),
         ..MemoryAttrs::default()
     })
 }
@@ -123,6 +124,49 @@ fn a_preamble_fills_the_constant_file() {
     let x = code.src(x);
     code.end(&[x]);
     expect(&code.run(), 0, |_| Some(77));
+}
+
+/// Two vec4s from vec4 12 of buffer 3 on, to the constant file from word 37 on.
+#[test]
+fn a_copy_fills_the_constant_file() {
+    let mut code = Code::new();
+    let a1 = code.b().convert(Type::U16, Type::U16, RegClass::ADDRESS, Src::immediate(37, true));
+    let a1 = code.src(a1);
+    let copy = code.b().effect(Opcode::LdcK, &[full(3), full(12), a1]);
+    code.program.instrs[copy].attrs = attrs(AddressSpace::Ubo, Type::U32, 2);
+    let words = [36, 37, 38, 44, 45].map(|word| {
+        let value = code.mov(Src::constant(word, false));
+        code.src(value)
+    });
+    code.end(&words);
+    let env = Env::from_seed(9);
+    let outcome = code.run_on("a660", &env);
+    let buffer = |word| env.ubo_word(Binding::new(None, 3), word);
+    let expected = [env.const_word(36), buffer(48), buffer(49), buffer(55), env.const_word(45)];
+    for (i, word) in expected.into_iter().enumerate() {
+        expect(&outcome, i as u8, |_| Some(word));
+    }
+}
+
+#[test]
+fn a_copy_from_or_to_a_poisoned_place_has_no_meaning() {
+    for poisoned in 0..3 {
+        let mut code = Code::new();
+        let a1 = match poisoned {
+            2 => from(RegClass::HALF, 0),
+            _ => Src::immediate(37, true),
+        };
+        let a1 = code.b().convert(Type::U16, Type::U16, RegClass::ADDRESS, a1);
+        let a1 = code.src(a1);
+        let mut srcs = [full(3), full(12), a1];
+        if poisoned < 2 {
+            srcs[poisoned] = from(RegClass::FULL, 0);
+        }
+        let copy = code.b().effect(Opcode::LdcK, &srcs);
+        code.program.instrs[copy].attrs = attrs(AddressSpace::Ubo, Type::U32, 2);
+        code.end(&[]);
+        expect_undefined(&code.run(), UndefinedReason::Address, u64::MAX);
+    }
 }
 
 /// A texture answers the same to lanes that ask the same.

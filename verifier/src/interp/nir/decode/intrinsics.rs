@@ -37,6 +37,7 @@ impl Decoder<'_> {
             I::LoadGlobalIr3 => self.load(intrinsic, AddressSpace::Global),
             I::StoreGlobalIr3 => self.store(intrinsic, AddressSpace::Global),
             I::LoadUboVec4 => self.load(intrinsic, AddressSpace::Ubo),
+            I::CopyUboToUniformIr3 => self.copy_to_consts(intrinsic),
             I::ImageLoad | I::BindlessImageLoad => self.load(intrinsic, AddressSpace::Image),
             I::ImageStore | I::BindlessImageStore => self.store(intrinsic, AddressSpace::Image),
             I::SsboAtomicIr3 | I::SsboAtomicSwapIr3 => self.atomic(intrinsic, AddressSpace::Ssbo),

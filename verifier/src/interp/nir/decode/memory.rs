@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::intrinsics::result;
 use super::{Decoder, Refused, Rows};
 use crate::interp::nir::op::{Access, Action, Op, Place, Resource};
+use crate::semantics::env::CONST_WORDS;
 use crate::semantics::memory::TexelView;
 
 /// Returns true if an access may rely on its buffer having no other name by which it is written: it says `restrict`, or that
@@ -132,6 +133,25 @@ impl Decoder<'_> {
         self.push_access(
             intrinsic,
             Access { action: Action::Load, space, volatile, binding, place, view: view(intrinsic), bits, rows, origin },
+        );
+        Ok(())
+    }
+
+    /// The offset counts vec4s of the buffer, the base words of the constant file, and the range vec4s.
+    pub(super) fn copy_to_consts(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let (base, range) = (intrinsic.indices.base(), intrinsic.indices.range());
+        let words = range.checked_mul(4).filter(|&words| words <= CONST_WORDS);
+        let words = words.ok_or_else(|| format!("{range} vec4s, more than the constant file has"))?;
+        let first = u32::try_from(base).map_err(|_| "a constant out of range")?;
+        let &[buffer, offset] = &intrinsic.srcs[..] else { return Err("unexpected sources".to_owned()) };
+        let binding = Some(self.resource(buffer)?);
+        let place = Place::Linear { base: None, index: Some(self.scalar(offset)?), scale: 16, offset: 0 };
+        let origin = self.origin();
+        let (action, space, view) = (Action::CopyToConsts { first, words }, AddressSpace::Ubo, TexelView::default());
+        let rows = SmallVec::new();
+        self.push_access(
+            intrinsic,
+            Access { action, space, volatile: false, binding, place, view, bits: 32, rows, origin },
         );
         Ok(())
     }

@@ -79,11 +79,23 @@ impl Wave<'_> {
             move |lane: usize| Binding::new(binding.set, binding.base.wrapping_add(row[lane]))
         });
         let resource = resource.as_ref();
-        // What helper lanes write does not count, but they may use their own memory.
-        let visible = if access.space == AddressSpace::Scratch { self.active } else { self.active & !self.helpers };
+        // What helper lanes write does not count, but they may use their own memory, and the constant file.
+        let copies = matches!(access.action, Action::CopyToConsts { .. });
+        let own = copies || access.space == AddressSpace::Scratch;
+        let visible = if own { self.active } else { self.active & !self.helpers };
         match access.action {
-            Action::Store | Action::Atomic { .. } if poison & visible != 0 => {
+            Action::Store | Action::Atomic { .. } | Action::CopyToConsts { .. } if poison & visible != 0 => {
                 Err(self.undefined(UndefinedReason::Address, access.origin, poison & visible))
+            }
+            // The constant file is the wave's: the lowest lane says where from.
+            Action::CopyToConsts { first, words } => {
+                let lane = self.active.trailing_zeros() as usize;
+                let binding = resource.map_or(Binding::NONE, |resource| resource(lane));
+                for i in 0..words {
+                    let value = self.env.ubo_word(binding, (target.address(lane, i) >> 2) as u32);
+                    self.consts.write(first.wrapping_add(i), value, false);
+                }
+                Ok(())
             }
             Action::Load => {
                 let there = self.active & !poison;

@@ -59,6 +59,27 @@ fn poison_spreads_but_through_choices() {
     assert_eq!(outcome.outputs.rows()[2].poison, ALL_LANES);
 }
 
+/// Two vec4s from vec4 12 of buffer 3 on, to the constant file from word 37 on.
+#[test]
+fn words_of_a_buffer_are_copied_to_the_constant_file() {
+    let env = Env::from_seed(4);
+    let outcome = run_in(&env, Stage::Vertex, |b| {
+        let (buffer, offset) = (b.constant(32, 3), b.constant(32, 12));
+        let indices = [Index::Base(37), Index::Range(2)];
+        b.intrinsic(IntrinsicOp::CopyUboToUniformIr3, 0, 0, &[buffer, offset], indices);
+        let zero = b.constant(32, 0);
+        let mut word = |base| b.intrinsic(IntrinsicOp::LoadConstIr3, 1, 32, &[zero], [Index::Base(base)]).unwrap();
+        let words = [36, 37, 44, 45].map(&mut word);
+        let words = b.vec(&words);
+        output(b, words);
+    });
+    let buffer = |word| env.ubo_word(Binding::new(None, 3), word);
+    let expected = [env.const_word(36), buffer(48), buffer(55), env.const_word(45)];
+    for (component, word) in expected.into_iter().enumerate() {
+        assert_eq!(result(&outcome, component as u8), (row(|_| word), 0), "component {component}");
+    }
+}
+
 #[test]
 fn the_constant_file_is_written_by_the_preamble() {
     let env = Env { helpers: Some(1), ..Env::from_seed(4) };

@@ -322,6 +322,12 @@ fn system_values() {
             intrinsic(b, LoadUserClipPlane, 4, 32, &[], &[Index::UcpId(plane)])
         });
     }
+    for (base, offset, components) in [(0, 0, 1), (8, 4, 4), (0, 4092, 1)] {
+        cases.add(format!("kernel input {base} + {offset}"), Stage::Vertex, move |b| {
+            let offset = b.constant(32, offset);
+            intrinsic(b, LoadKernelInput, components, 32, &[offset], &[Index::Base(base), Index::Range(64)])
+        });
+    }
     for op in [LoadFragSizeIr3, LoadFragOffsetIr3] {
         cases.add(format!("{op:?}"), Stage::Fragment, move |b| {
             let view = b.constant(32, 3);

@@ -206,6 +206,8 @@ pub enum SystemValue {
     ViewIndex,
     /// A user clip plane by its number, 4 components (a driver parameter in ir3).
     UserClipPlane(u8),
+    /// Four words of the arguments of an OpenCL kernel, by the number of 16 bytes before them (driver parameters in ir3).
+    KernelInput(u8),
     /// Instance number.
     InstanceId,
     /// Primitive number.
@@ -248,6 +250,17 @@ pub enum SystemValue {
     BarycentricCenterRhw,
     /// A driver parameter of which nothing else is known, by number.
     Opaque(u16),
+}
+
+impl SystemValue {
+    /// The word of a kernel's arguments at base and offset, both in bytes, and some words behind: a system value and its component.
+    /// `None` if that is no word, or one of those behind the 4 KiB that arguments may have.
+    pub fn kernel_input(base: i32, offset: u32, words: u8) -> Option<(Self, u8)> {
+        let bytes = i64::from(base) + i64::from(offset);
+        let word = bytes / 4 + i64::from(words);
+        let vec4 = u8::try_from(word / 4).ok()?;
+        (bytes >= 0 && bytes % 4 == 0).then_some((Self::KernelInput(vec4), (word % 4) as u8))
+    }
 }
 
 /// What a `_meta:in` brings in. Component `i` of the instruction's destination is component `i` of the input,

@@ -212,6 +212,7 @@ impl SystemValue {
                 | DrawId
                 | IsIndexedDraw
                 | UserClipPlane(_)
+                | KernelInput(_)
                 | FragInvocationCount
                 | FragSize(_)
                 | FragOffset(_)

@@ -18,7 +18,7 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         | LoadBarycentricAtOffset
         | LoadBarycentricAtSample
         | LoadPerspCenterRhwIr3 => inputs::emit(ctx, intrinsic),
-        StoreOutput => outputs::store(ctx, intrinsic),
+        StoreOutput | StorePerViewOutput => outputs::store(ctx, intrinsic),
         DeclReg | LoadReg | LoadRegIndirect | StoreReg | StoreRegIndirect => arrays::emit(ctx, intrinsic),
         LoadConstIr3 | StoreConstIr3 => consts::emit(ctx, intrinsic),
 

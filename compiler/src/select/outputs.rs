@@ -20,10 +20,12 @@ pub(super) struct Outputs {
     exits: Vec<(Block, Stored)>,
 }
 
-/// Translates `store_output`.
+/// Translates `store_output` and `store_per_view_output`: the views of an output are one behind the other.
 pub(super) fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
-    let [value, offset] = intrinsic.srcs[..] else {
-        return Err(ctx.unsupported("expected a value and an offset"));
+    let (value, offset) = match intrinsic.srcs[..] {
+        [value, offset] => (value, offset),
+        [value, view, offset] if ctx.constant(offset, 0) == Some(0) => (value, view),
+        _ => return Err(ctx.unsupported("an output of each view with an offset")),
     };
     let Some(offset) = ctx.constant(offset, 0) else {
         return Err(ctx.unsupported("the offset is not a constant"));

@@ -44,6 +44,7 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
             Ok(plane) => parameter(ctx, def, SystemValue::UserClipPlane(plane)),
             Err(_) => Err(ctx.unsupported("a clip plane of that number")),
         },
+        LoadKernelInput => kernel_input(ctx, intrinsic, def),
         LoadFragSizeIr3 => of_view(ctx, intrinsic, def, SystemValue::FragSize),
         LoadFragOffsetIr3 => of_view(ctx, intrinsic, def, SystemValue::FragOffset),
         _ => Err(ctx.unsupported("not supported")),
@@ -83,6 +84,24 @@ fn parameter(ctx: &mut Context<'_>, def: Def, kind: SystemValue) -> Result<(), S
     check_width(ctx, def)?;
     for component in 0..ctx.components(def) {
         let src = ctx.driver_param(kind, component);
+        if let Some(value) = src.value() {
+            ctx.set(def, component, value);
+        }
+    }
+    Ok(())
+}
+
+/// Arguments of a kernel: base and offset count bytes.
+fn kernel_input(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
+    check_width(ctx, def)?;
+    let Some(offset) = ctx.constant(intrinsic.srcs[0], 0) else {
+        return Err(ctx.unsupported("the offset is not a constant"));
+    };
+    for component in 0..ctx.components(def) {
+        let Some((value, part)) = SystemValue::kernel_input(intrinsic.indices.base(), offset as u32, component) else {
+            return Err(ctx.unsupported("the offset is that of no word, or out of range"));
+        };
+        let src = ctx.driver_param(value, part);
         if let Some(value) = src.value() {
             ctx.set(def, component, value);
         }

@@ -496,7 +496,7 @@ impl Env {
                 });
             }
             SystemValue::UserClipPlane(_) => *dst = splat(nice_float(uniform)),
-            SystemValue::Opaque(_) => *dst = splat(nice(uniform)),
+            SystemValue::KernelInput(_) | SystemValue::Opaque(_) => *dst = splat(nice(uniform)),
         }
     }
 
@@ -569,6 +569,7 @@ fn system_tag(value: SystemValue) -> u64 {
         BarycentricCenterRhw => 36,
         Opaque(number) => 0x1_0000 | u64::from(number),
         UserClipPlane(plane) => 0x2_0000 | u64::from(plane),
+        KernelInput(vec4) => 0x5_0000 | u64::from(vec4),
         FragSize(view) => 0x3_0000 | u64::from(view),
         FragOffset(view) => 0x4_0000 | u64::from(view),
     }

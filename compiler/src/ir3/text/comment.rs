@@ -149,6 +149,7 @@ fn system_value(name: &str) -> Option<SystemValue> {
         let (name, number) = name.strip_suffix(')')?.split_once('(')?;
         Some(match name {
             "user_clip_plane" => SystemValue::UserClipPlane(number.parse().ok()?),
+            "kernel_input" => SystemValue::KernelInput(number.parse().ok()?),
             "frag_size" => SystemValue::FragSize(number.parse().ok()?),
             "frag_offset" => SystemValue::FragOffset(number.parse().ok()?),
             "opaque" => SystemValue::Opaque(number.parse().ok()?),
@@ -160,6 +161,7 @@ fn system_value(name: &str) -> Option<SystemValue> {
 fn write_system_value(out: &mut String, value: SystemValue) {
     let (name, number) = match value {
         SystemValue::UserClipPlane(plane) => ("user_clip_plane", plane.into()),
+        SystemValue::KernelInput(vec4) => ("kernel_input", vec4.into()),
         SystemValue::FragSize(view) => ("frag_size", view.into()),
         SystemValue::FragOffset(view) => ("frag_offset", view.into()),
         SystemValue::Opaque(number) => ("opaque", number),
@@ -535,6 +537,7 @@ mod tests {
     fn system_values_have_names_that_read_back() {
         let numbered = [
             (SystemValue::UserClipPlane(3), "user_clip_plane(3)"),
+            (SystemValue::KernelInput(255), "kernel_input(255)"),
             (SystemValue::FragSize(0), "frag_size(0)"),
             (SystemValue::FragOffset(5), "frag_offset(5)"),
             (SystemValue::Opaque(7), "opaque(7)"),

@@ -134,7 +134,7 @@ pub(super) fn tex_src_type(tex: &Tex, kind: TexSrcKind) -> BaseType {
 /// The type that a source of an intrinsic has, as far as nir says: outputs, and offsets.
 pub(super) fn intrinsic_src_type(intrinsic: &Intrinsic, index: usize) -> BaseType {
     use IntrinsicOp::*;
-    if intrinsic.op == StoreOutput && index == 0 {
+    if matches!(intrinsic.op, StoreOutput | StorePerViewOutput) && index == 0 {
         return intrinsic.indices.src_type().base;
     }
     let offset = match intrinsic.op {
@@ -152,7 +152,7 @@ pub(super) fn intrinsic_src_type(intrinsic: &Intrinsic, index: usize) -> BaseTyp
         | StoreScratch
         | SsboAtomic
         | SsboAtomicSwap => 1,
-        StoreSsbo | StorePerVertexOutput => 2,
+        StoreSsbo | StorePerVertexOutput | StorePerViewOutput => 2,
         _ => return BaseType::Invalid,
     };
     if index == offset { BaseType::Int } else { BaseType::Invalid }

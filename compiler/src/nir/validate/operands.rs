@@ -294,8 +294,8 @@ impl Checker<'_, '_, '_> {
                     self.count(at, Quantity::ResultWidth, self.width(def), indices.dest_type().size);
                 }
             }
-            StoreOutput | ImageStore | BindlessImageStore if indices.src_type().size != 0 => {
-                let source = if intrinsic.op == StoreOutput { 0 } else { 3 };
+            StoreOutput | StorePerViewOutput | ImageStore | BindlessImageStore if indices.src_type().size != 0 => {
+                let source = if matches!(intrinsic.op, StoreOutput | StorePerViewOutput) { 0 } else { 3 };
                 let width = self.width(intrinsic.srcs[source]);
                 self.count(at, Quantity::SourceWidth(source), width, indices.src_type().size);
             }

@@ -22,7 +22,7 @@ impl Decoder<'_> {
             I::LoadBarycentricPixel | I::LoadBarycentricCentroid | I::LoadBarycentricSample => {
                 self.system(intrinsic, barycentric(intrinsic))
             }
-            I::StoreOutput => self.store_output(intrinsic),
+            I::StoreOutput | I::StorePerViewOutput => self.store_output(intrinsic),
             I::LoadConstIr3 => self.load_const(intrinsic),
             I::StoreConstIr3 => self.store_const(intrinsic),
             I::DeclReg => self.declare(intrinsic),
@@ -76,6 +76,7 @@ impl Decoder<'_> {
                 let plane = u8::try_from(intrinsic.indices.ucp_id()).map_err(|_| "a clip plane of that number")?;
                 self.system(intrinsic, SystemValue::UserClipPlane(plane))
             }
+            I::LoadKernelInput => self.kernel_input(intrinsic),
             I::LoadFragSizeIr3 => self.of_view(intrinsic, SystemValue::FragSize),
             I::LoadFragOffsetIr3 => self.of_view(intrinsic, SystemValue::FragOffset),
             I::IsHelperInvocation => {
@@ -123,6 +124,22 @@ impl Decoder<'_> {
                 let zero = self.constant(0);
                 self.rows[def][(component * 2 + 1) as usize] = zero;
             }
+        }
+        Ok(())
+    }
+
+    /// Arguments of a kernel: base and offset count bytes.
+    fn kernel_input(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let def = result(intrinsic)?;
+        if self.bits(def) != 32 {
+            return Err(format!("an argument of {} bits", self.bits(def)));
+        }
+        let offset = self.function.as_const_scalar(intrinsic.srcs[0]).ok_or("an offset that is not constant")?;
+        let first = self.define(def);
+        for component in 0..self.components(def) {
+            let word = SystemValue::kernel_input(intrinsic.indices.base(), offset as u32, component as u8);
+            let (value, part) = word.ok_or("an offset of no word, or out of range")?;
+            self.input(Input::System(value, part.into(), Adapt::No), first + component);
         }
         Ok(())
     }
@@ -176,8 +193,13 @@ impl Decoder<'_> {
 
     fn store_output(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
         let value = intrinsic.srcs[0];
-        let offset =
-            self.function.as_const_scalar(intrinsic.srcs[1]).ok_or("an output whose number is not constant")?;
+        let number = |src| self.function.as_const_scalar(src).ok_or("an output whose number is not constant");
+        // The views of an output are one behind the other.
+        let offset = match intrinsic.srcs[1..] {
+            [offset] => number(offset)?,
+            [view, offset] if number(offset)? == 0 => number(view)?,
+            _ => return Err("an output of each view with an offset".to_owned()),
+        };
         if self.bits(value) == 64 {
             return Err("an output of 64 bits".to_owned());
         }

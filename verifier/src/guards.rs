@@ -197,6 +197,9 @@ guards! {
     LastingKind "lasting-kind" Lanes "What belongs to a moment or to a cut point is not the same elsewhere.";
     ConstantStored "constant-stored" Memory "A word of the constant file that the program stores is not that of the driver.";
     ConstantNames "constant-names" Memory "A computed word of the constant file may be one that the program puts there.";
+    CopiedWords "copied-words" Memory "A copy to the constant file has as many words.";
+    CopiedPlace "copied-place" Memory "A copy to the constant file goes to the same word.";
+    StoredNumber "stored-number" Memory "An address register has the number that was moved there last, if it was one.";
     HelperStores "helper-stores" Memory "Helper lanes store nothing that others see.";
     LoadVersion "load-version" Memory "A load finds what was stored before it.";
     Binding "binding" Memory "Accesses to different buffers are different.";

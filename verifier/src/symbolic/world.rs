@@ -577,13 +577,15 @@ pub fn copy_to_constants<O: Oracle>(
     first: Value,
     words: u32,
 ) {
-    let mut operands: SmallVec<[Value; 4]> = smallvec![first];
+    let place = if left_out(Guard::CopiedPlace) { machine.terms.constant(32, 0) } else { first.bits };
+    let mut operands: SmallVec<[Value; 4]> = smallvec![Value { bits: place, ..first }];
     let source = target.element(machine.terms, 0, 32);
     operands.extend(source.iter().map(|&term| Value::defined(machine.terms, term)));
     let undefined = first.any_free(machine.terms);
     let undefined = machine.terms.or(1, undefined, target.free);
     let defined = machine.terms.not(1, undefined);
     machine.demand(defined, "a write to an undefined address");
+    let words = if left_out(Guard::CopiedWords) { 0 } else { words };
     let (path, what) = (machine.path(), format!("copy {words} words of a uniform buffer to the file"));
     machine.event(Event {
         site,

@@ -122,9 +122,7 @@ pub fn ldc_k(handle: Handle, vec4: Src, a1: Src, count: u16) -> InstrData {
         space: Some(AddressSpace::Ubo),
         ..MemoryAttrs::default()
     };
-    let mut instr = with_handle(memory(Opcode::LdcK, &[handle.index, vec4, a1], attrs), handle);
-    instr.flags |= InstrFlags::A1EN;
-    instr
+    with_handle(memory(Opcode::LdcK, &[handle.index, vec4, a1], attrs), handle)
 }
 
 /// `ldg`: loads at a 64-bit address (two components) and an offset in bytes.

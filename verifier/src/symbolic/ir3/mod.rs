@@ -160,31 +160,35 @@ impl<'a> Ir3<'a> {
 
 /// The number that an operand holds, if it is one or was moved there before in the block, which begins with operation `start`.
 fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32> {
-    let slot = read.loc.slot;
-    let bits = match code.immediates.iter().find(|immediate| immediate.1 == slot) {
+    let loc = read.loc;
+    let bits = match code.immediates.iter().find(|immediate| immediate.1 == loc.slot) {
         Some(&(bits, _)) => bits,
         None => {
             let writes = |op: &Op| {
                 let mut found = match op {
-                    Op::Gather { to, .. } | Op::GatherConst { to, .. } => *to == slot,
-                    Op::Scatter { array, .. } => (array.slot..=array.slot + array.length).contains(&slot),
+                    Op::Gather { to, .. } | Op::GatherConst { to, .. } => *to == loc.slot,
+                    Op::Scatter { array, .. } => (array.slot..=array.slot + array.length).contains(&loc.slot),
                     _ => false,
                 };
-                writes_of(code, op, |write| found |= write.loc.slot == slot);
+                writes_of(code, op, |write| found |= write.loc.overlaps(loc));
                 found
             };
-            let (at, op) = (start..at).rev().map(|at| (at, &code.ops[at as usize])).find(|(_, op)| writes(op))?;
-            match op {
-                Op::Copy(from, to) if *to == (Write { loc: Loc::whole(slot), shared: false }) => {
-                    number_before(code, start, at, from)?
-                }
-                _ => return None,
+            let number = |at: u32| match &code.ops[at as usize] {
+                Op::Copy(from, to) if *to == (Write { loc, shared: false }) => number_before(code, start, at, from),
+                _ => None,
+            };
+            let mut before = (start..at).rev().filter(|&at| writes(&code.ops[at as usize]));
+            match before.next().and_then(number) {
+                Some(number) => number,
+                None if left_out(Guard::StoredNumber) => before.find_map(number)?,
+                None => return None,
             }
         }
     };
-    match (read.loc.part, read.modifier) {
-        (Part::Whole, Modifier::None) => Some(bits),
-        (Part::Whole, Modifier::Low) => Some(bits & 0xffff),
+    let half = loc.part != Part::Whole;
+    match read.modifier {
+        Modifier::None if !half => Some(bits),
+        Modifier::None | Modifier::Low => Some(bits & 0xffff),
         _ => None,
     }
 }

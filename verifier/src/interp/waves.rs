@@ -6,7 +6,7 @@
 //! same between the same barriers leave the same behind, whatever races there are; but a wave that does not wait, or reads or writes on the other
 //! side of a barrier, finds what the other one has or has not done yet.
 
-use super::End;
+use super::{End, Outcome, Outputs, Scratch};
 use crate::semantics::LANES;
 use crate::semantics::env::{Env, Launch};
 use crate::semantics::memory::Memory;
@@ -21,50 +21,128 @@ pub(super) enum Stop {
     Barrier,
 }
 
-/// A wave's turn. The memory is that of all.
-pub(super) type Turn<'a> = &'a mut dyn FnMut(&mut Memory) -> Result<Stop, End>;
-
 /// How many waves run a program.
 pub(super) fn count(launch: Launch, has_barrier: bool) -> u32 {
     if has_barrier && !launch.fragment && launch.threads() > LANES as u32 { 2 } else { 1 }
 }
 
-/// The launch of a wave, and its lanes.
-pub(super) fn of_number(env: &Env, launch: Launch, count: u32, wave: u32) -> (Launch, u64) {
-    let launch = Launch { wave, ..launch };
-    (launch, if count == 1 { env.running_lanes() } else { env.lanes_of_wave(launch) })
+/// What the waves of both interpreters have.
+#[derive(Debug)]
+pub(super) struct State {
+    pub launch: Launch,
+    /// The lanes that are there at the start.
+    pub lanes: u64,
+    /// The memory of all waves, while it is this one's turn.
+    pub memory: Memory,
+    /// What this one has stored, otherwise.
+    stored: [u32; 2],
+    pub helpers: u64,
+    pub killed: u64,
+    pub outputs: Outputs,
+    pub together: Together,
+    pub executed: u64,
 }
 
-/// Runs waves until both have ended, or something ends the run.
-pub(super) fn take_turns(env: &Env, memory: &mut Memory, first: Turn<'_>, mut second: Option<Turn<'_>>) -> End {
-    let mut done = [false, second.is_none()];
+impl State {
+    /// That of wave `number` of so many, which has not begun to run. It has the memory of its buffers.
+    pub fn new(env: &Env, launch: Launch, count: u32, number: u32, memory: Memory, outputs: Outputs) -> Self {
+        let helpers = env.helper_lanes(launch);
+        let launch = Launch { wave: number, ..launch };
+        let lanes = if count == 1 { env.running_lanes() } else { env.lanes_of_wave(launch) };
+        let together = Together::default();
+        Self { launch, lanes, memory, stored: [0; 2], helpers, killed: 0, outputs, together, executed: 0 }
+    }
+}
+
+/// The buffers of the second wave, if there is one.
+pub(super) fn second_scratch(count: u32, scratch: &mut Scratch) -> Option<Box<Scratch>> {
+    (count > 1).then(|| scratch.second.take().unwrap_or_default())
+}
+
+/// Gives the buffers back that waves took.
+pub(super) fn give_back(scratch: &mut Scratch, memory: Memory, second: Option<Box<Scratch>>) {
+    scratch.memory = memory;
+    scratch.second = second.or_else(|| scratch.second.take());
+}
+
+/// Runs one wave or two in turns. `first` and `second` run a wave to its next barrier, or to its end. Returns the memory of both, too.
+pub(super) fn run<W: AsMut<State>>(
+    env: &Env,
+    wave: &mut W,
+    mut other: Option<&mut W>,
+    mut first: impl FnMut(&mut W) -> Result<Stop, End>,
+    mut second: impl FnMut(&mut W) -> Result<Stop, End>,
+) -> (Outcome, Memory) {
+    let mut memory = std::mem::take(&mut wave.as_mut().memory);
+    let mut done = [false, other.is_none()];
+    let mut next = |number: usize| match &mut other {
+        Some(other) if number == 1 => {
+            // A trace is that of a lane of the first one.
+            let log = memory.stop_log();
+            let stop = turn(&mut **other, &mut memory, &mut second);
+            memory.resume_log(log);
+            stop
+        }
+        _ => turn(wave, &mut memory, &mut first),
+    };
+    let end = take_turns(env, &mut done, &mut next);
+    let state = wave.as_mut();
+    let other = other.map(AsMut::as_mut);
+    let (together, executed) = other.map(|other| (&mut other.together, other.executed)).unzip();
+    let outcome = Outcome {
+        end,
+        outputs: std::mem::take(&mut state.outputs),
+        memory: memory.written(),
+        loads: memory.loads(),
+        stored: memory.take_log(),
+        env: env.clone(),
+        killed: state.killed,
+        helpers: state.helpers,
+        lanes: state.lanes,
+        synchronized: Together::of_all(&mut state.together, together),
+        executed: state.executed + executed.unwrap_or(0),
+    };
+    (outcome, memory)
+}
+
+/// Runs waves until all have ended, or something ends the run.
+fn take_turns(env: &Env, done: &mut [bool; 2], next: &mut dyn FnMut(usize) -> Result<Stop, End>) -> End {
     for barriers in 0.. {
         let order = if env.second_goes_first(barriers) { [1, 0] } else { [0, 1] };
         for wave in order {
             if done[wave] {
                 continue;
             }
-            let stop = match &mut second {
-                Some(second) if wave == 1 => {
-                    // A trace is that of a lane of the first one.
-                    let log = memory.stop_log();
-                    let stop = second(memory);
-                    memory.resume_log(log);
-                    stop
-                }
-                _ => first(memory),
-            };
-            match stop {
+            match next(wave) {
                 Ok(Stop::Done) => done[wave] = true,
                 Ok(Stop::Barrier) => {}
                 Err(end) => return end,
             }
         }
-        if done == [true; 2] {
+        if *done == [true; 2] {
             break;
         }
     }
     End::Finished
+}
+
+/// A wave's turn, with the memory of all.
+fn turn<W: AsMut<State>>(
+    wave: &mut W,
+    memory: &mut Memory,
+    go_on: &mut impl FnMut(&mut W) -> Result<Stop, End>,
+) -> Result<Stop, End> {
+    let state = wave.as_mut();
+    if state.lanes == 0 {
+        return Ok(Stop::Done);
+    }
+    memory.set_stored(state.stored);
+    std::mem::swap(&mut state.memory, memory);
+    let stop = go_on(wave);
+    let state = wave.as_mut();
+    std::mem::swap(&mut state.memory, memory);
+    state.stored = memory.stored();
+    stop
 }
 
 /// What a wave has to do with others, by now.
@@ -81,9 +159,9 @@ impl Together {
     }
 
     /// All that the waves did, one after the other.
-    pub(super) fn of_all(first: Self, second: Option<Self>) -> Vec<Synchronized> {
-        let mut all = first.done;
-        all.extend(second.into_iter().flat_map(|second| second.done));
+    fn of_all(first: &mut Self, second: Option<&mut Self>) -> Vec<Synchronized> {
+        let mut all = std::mem::take(&mut first.done);
+        all.extend(second.into_iter().flat_map(|second| second.done.drain(..)));
         all
     }
 }

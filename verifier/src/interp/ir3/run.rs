@@ -7,11 +7,10 @@ use super::op::{Condition, ConstWidth, Copies, Edge, Op, Terminator};
 use super::storage::{Active, Loc, Read, Storage};
 use super::watch::Watch;
 use super::{Decoded, Input};
-use crate::interp::waves::{self, Stop, Together};
+use crate::interp::waves::{self, State, Stop};
 use crate::interp::{ConstFile, End, Origin, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::concrete::Concrete;
-use crate::semantics::env::{Env, Launch, lanes};
-use crate::semantics::memory::Memory;
+use crate::semantics::env::{Env, lanes};
 use crate::semantics::undefined::{self, Partly};
 use crate::semantics::{ALL_LANES, Kernel, LANES, Row, Select};
 use cranelift_entity::EntityRef;
@@ -22,17 +21,11 @@ use smallvec::SmallVec;
 struct Wave<'a> {
     program: &'a Decoded,
     env: &'a Env,
-    launch: Launch,
+    state: State,
     storage: Storage,
     active: Active,
     /// Lanes that have not ended.
     alive: u64,
-    helpers: u64,
-    killed: u64,
-    /// The memory of all waves, while it is this one's turn.
-    memory: Memory,
-    /// What this one has stored, otherwise.
-    stored: [u32; 2],
     consts: &'a mut ConstFile,
     /// Operands that are not in a slot as they are, and results on their way there.
     buffers: [Row; 4],
@@ -42,11 +35,14 @@ struct Wave<'a> {
     stage: Vec<Row>,
     /// The lanes that go to each block next.
     pending: Vec<u64>,
-    outputs: Outputs,
-    together: Together,
     /// The block at work, and its next operation if it has been begun.
     at: (usize, Option<u32>),
-    executed: u64,
+}
+
+impl AsMut<State> for Wave<'_> {
+    fn as_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
 }
 
 /// The wave goes on, or its run ends here.
@@ -65,50 +61,18 @@ pub(super) fn run_watched<W: Watch>(
     scratch: &mut Scratch,
     watch: &mut W,
 ) -> Outcome {
-    let mut other = (program.waves > 1).then(|| scratch.second.take().unwrap_or_default());
+    let mut other = waves::second_scratch(program.waves, scratch);
     let mut wave = Wave::new(program, env, 0, scratch);
-    let mut memory = std::mem::take(&mut wave.memory);
-    let lanes = wave.alive;
     let mut second = other.as_mut().map(|scratch| Wave::new(program, env, 1, scratch));
-    let end = {
-        let mut first = |memory: &mut Memory| wave.turn(memory, fuel, watch);
-        let mut second = second.as_mut().map(|second| |memory: &mut Memory| second.turn(memory, fuel, &mut ()));
-        let second = second.as_mut().map(|turn| turn as waves::Turn<'_>);
-        waves::take_turns(env, &mut memory, &mut first, second)
-    };
-    let (first, storage) = wave.finish();
-    let (second, storage_second) = second.map(Wave::finish).unzip();
-    let (written, loads, stored) = (memory.written(), memory.loads(), memory.take_log());
-    storage.give_back(scratch);
-    scratch.memory = memory;
-    if let (Some(scratch), Some(storage)) = (&mut other, storage_second) {
-        storage.give_back(scratch);
+    let (outcome, memory) =
+        waves::run(env, &mut wave, second.as_mut(), |wave| wave.go_on(fuel, watch), |wave| wave.go_on(fuel, &mut ()));
+    let (borrowed, borrowed_second) = (wave.finish(), second.map(Wave::finish));
+    borrowed.give_back(scratch);
+    if let (Some(scratch), Some(borrowed)) = (&mut other, borrowed_second) {
+        borrowed.give_back(scratch);
     }
-    scratch.second = other.or_else(|| scratch.second.take());
-    let Finished { outputs, killed, helpers, together, executed } = first;
-    let (together_second, executed_second) = second.map(|second| (second.together, second.executed)).unzip();
-    Outcome {
-        end,
-        outputs,
-        memory: written,
-        loads,
-        stored,
-        env: env.clone(),
-        killed,
-        helpers,
-        lanes,
-        synchronized: Together::of_all(together, together_second),
-        executed: executed + executed_second.unwrap_or(0),
-    }
-}
-
-/// What a wave leaves behind.
-struct Finished {
-    outputs: Outputs,
-    killed: u64,
-    helpers: u64,
-    together: Together,
-    executed: u64,
+    waves::give_back(scratch, memory, other);
+    outcome
 }
 
 /// What a wave has borrowed for its run.
@@ -141,49 +105,37 @@ impl<'a> Wave<'a> {
             partial: std::mem::take(&mut scratch.partial),
             open: std::mem::take(&mut scratch.open),
         };
-        let (launch, alive) = waves::of_number(env, program.launch, program.waves, number);
+        let outputs = Outputs::declared(&program.declared);
+        let memory = std::mem::take(&mut scratch.memory);
+        let state = State::new(env, program.launch, program.waves, number, memory, outputs);
         let mut wave = Wave {
             program,
             env,
-            launch,
             storage,
             active: Active::none(),
-            alive,
-            helpers: env.helper_lanes(program.launch),
-            killed: 0,
-            memory: std::mem::take(&mut scratch.memory),
-            stored: [0; 2],
+            alive: state.lanes,
+            state,
             stage: std::mem::take(&mut scratch.temporaries),
             consts: &mut scratch.consts,
             buffers: [[0; LANES]; 4],
             open: [0; LANES],
             pending,
-            outputs: Outputs::declared(&program.declared),
-            together: Together::default(),
             at: (0, None),
-            executed: 0,
         };
         wave.start();
         wave
     }
 
-    fn finish(self) -> (Finished, Borrowed) {
-        let Self { storage, stage, pending, outputs, killed, helpers, together, executed, .. } = self;
-        (Finished { outputs, killed, helpers, together, executed }, Borrowed { storage, stage, pending })
+    fn finish(self) -> Borrowed {
+        let Self { storage, stage, pending, .. } = self;
+        Borrowed { storage, stage, pending }
     }
 
-    /// The wave's turn: it runs to the next barrier, or to its end.
-    fn turn<W: Watch>(&mut self, memory: &mut Memory, fuel: u64, watch: &mut W) -> Result<Stop, End> {
-        if self.alive == 0 {
-            return Ok(Stop::Done);
-        }
-        memory.set_stored(self.stored);
-        std::mem::swap(&mut self.memory, memory);
+    /// Runs to the next barrier, or to the end.
+    fn go_on<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
         let mut pending = std::mem::take(&mut self.pending);
         let stop = self.blocks(fuel, &mut pending, watch);
         self.pending = pending;
-        std::mem::swap(&mut self.memory, memory);
-        self.stored = memory.stored();
         stop
     }
 
@@ -197,7 +149,7 @@ impl<'a> Wave<'a> {
         }
         let mut row = [0; LANES];
         for param in &program.driver_params {
-            self.env.system_value(self.launch, param.value, param.component.into(), &mut row);
+            self.env.system_value(self.state.launch, param.value, param.component.into(), &mut row);
             self.consts.write(param.word.into(), row[0], false);
         }
         for &(word, bits) in &program.driver_immediates {
@@ -218,17 +170,17 @@ impl<'a> Wave<'a> {
             let block = &program.blocks[at];
             let start = begun.take().unwrap_or(block.start);
             if start == block.start {
-                self.executed += u64::from(block.instructions.max(1));
-                if self.executed > fuel {
+                self.state.executed += u64::from(block.instructions.max(1));
+                if self.state.executed > fuel {
                     return Err(End::OutOfFuel);
                 }
                 self.active.set(mask, self.alive);
                 watch.enter(at, self.active.mask);
             }
             for op in start..block.end {
-                watch.between(op + at as u32, self.active.mask, &self.storage, &mut self.memory);
+                watch.between(op + at as u32, self.active.mask, &self.storage, &mut self.state.memory);
                 if let Op::Sync(sync) = program.ops[op as usize] {
-                    if self.active.mask != 0 && self.together.comes_to(sync, &self.memory) {
+                    if self.active.mask != 0 && self.state.together.comes_to(sync, &self.state.memory) {
                         self.at = (at, Some(op + 1));
                         return Ok(Stop::Barrier);
                     }
@@ -236,7 +188,7 @@ impl<'a> Wave<'a> {
                 }
                 self.op(&program.ops[op as usize])?;
             }
-            watch.between(block.end + at as u32, self.active.mask, &self.storage, &mut self.memory);
+            watch.between(block.end + at as u32, self.active.mask, &self.storage, &mut self.state.memory);
             let next = if self.active.mask == 0 { None } else { self.terminate(&block.terminator, pending)? };
             (at, mask) = match next {
                 // All lanes are together.
@@ -257,7 +209,7 @@ impl<'a> Wave<'a> {
                 for i in *start..*end {
                     let (output, component, read) = self.program.outputs[i as usize];
                     let (words, poison) = self.storage.read(&read, &mut self.buffers[0]);
-                    self.outputs.write(output.base, output.component + component as u8, mask, words, poison);
+                    self.state.outputs.write(output.base, output.component + component as u8, mask, words, poison);
                 }
                 self.alive &= !mask;
                 Ok(None)
@@ -375,9 +327,9 @@ impl<'a> Wave<'a> {
     /// Ends or demotes the lanes where a predicate holds.
     fn kill(&mut self, read: &Read, instr: Instr, demote: bool) -> Step {
         let lanes = self.predicate(read, instr, UndefinedReason::Kill)?;
-        self.killed |= lanes;
+        self.state.killed |= lanes;
         if demote {
-            self.helpers |= lanes;
+            self.state.helpers |= lanes;
         } else if lanes != 0 {
             self.alive &= !lanes;
             self.active.set(self.active.mask & !lanes, self.alive);
@@ -456,7 +408,7 @@ impl<'a> Wave<'a> {
             Op::Input(input) => {
                 let Input { kind, component, half, dst, clash } = self.program.inputs[*input as usize];
                 match kind {
-                    InputKind::System(value) => self.env.system_value(self.launch, value, component, out),
+                    InputKind::System(value) => self.env.system_value(self.state.launch, value, component, out),
                     InputKind::Attribute { base, component: first } => {
                         self.env.attribute(base.into(), u32::from(first) + component, out);
                     }

@@ -6,11 +6,10 @@ mod memory;
 use super::Decoded;
 use super::op::{Adapt, ArrayAccess, Code, Input, List, Op, R, UNDEFINED};
 use super::watch::{View, Watch};
-use crate::interp::waves::{self, Stop, Together};
+use crate::interp::waves::{self, State, Stop};
 use crate::interp::{ConstFile, End, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::concrete::Concrete;
-use crate::semantics::env::{CONST_WORDS, Env, Launch, lanes};
-use crate::semantics::memory::Memory;
+use crate::semantics::env::{CONST_WORDS, Env, lanes};
 use crate::semantics::undefined::{self, Partly};
 use crate::semantics::{ALL_LANES, Kernel, LANES, Row, Select, float, splat};
 use smallvec::SmallVec;
@@ -19,7 +18,7 @@ use smallvec::SmallVec;
 struct Wave<'a> {
     code: &'a Code,
     env: &'a Env,
-    launch: Launch,
+    state: State,
     rows: &'a mut [Row],
     poison: &'a mut [u64],
     /// The poisoned lanes of each row that are poison only in the bits of `open`; the others are as a whole.
@@ -28,19 +27,16 @@ struct Wave<'a> {
     /// Lanes that wait, by slot.
     slots: &'a mut [u64],
     temporaries: &'a mut Vec<Row>,
-    /// The memory of all waves, while it is this one's turn.
-    memory: Memory,
-    /// What this one has stored, otherwise.
-    stored: [u32; 2],
     consts: &'a mut ConstFile,
     active: u64,
-    helpers: u64,
-    killed: u64,
-    outputs: Outputs,
-    together: Together,
     /// The next operation.
     pc: u32,
-    executed: u64,
+}
+
+impl AsMut<State> for Wave<'_> {
+    fn as_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
 }
 
 /// The run goes on, or ends here.
@@ -58,35 +54,13 @@ pub(super) fn run_watched<W: Watch>(
     scratch: &mut Scratch,
     watch: &mut W,
 ) -> Outcome {
-    let mut other = (program.waves > 1).then(|| scratch.second.take().unwrap_or_default());
+    let mut other = waves::second_scratch(program.waves, scratch);
     let mut wave = Wave::new(program, env, 0, scratch);
-    let mut memory = std::mem::take(&mut wave.memory);
-    let lanes = wave.active;
     let mut second = other.as_mut().map(|scratch| Wave::new(program, env, 1, scratch));
-    let end = {
-        let mut first = |memory: &mut Memory| wave.turn(memory, fuel, watch);
-        let mut second = second.as_mut().map(|second| |memory: &mut Memory| second.turn(memory, fuel, &mut ()));
-        let second = second.as_mut().map(|turn| turn as waves::Turn<'_>);
-        waves::take_turns(env, &mut memory, &mut first, second)
-    };
-    let Wave { helpers, killed, outputs, together, executed, .. } = wave;
-    let (together_second, executed_second) = second.map(|second| (second.together, second.executed)).unzip();
-    let (written, loads, stored) = (memory.written(), memory.loads(), memory.take_log());
-    scratch.memory = memory;
-    scratch.second = other.or_else(|| scratch.second.take());
-    Outcome {
-        end,
-        outputs,
-        memory: written,
-        loads,
-        stored,
-        env: env.clone(),
-        killed,
-        helpers,
-        lanes,
-        synchronized: Together::of_all(together, together_second),
-        executed: executed + executed_second.unwrap_or(0),
-    }
+    let (outcome, memory) =
+        waves::run(env, &mut wave, second.as_mut(), |wave| wave.go_on(fuel, watch), |wave| wave.go_on(fuel, &mut ()));
+    waves::give_back(scratch, memory, other);
+    outcome
 }
 
 /// The lanes where a row is not 0.
@@ -126,47 +100,22 @@ impl<'a> Wave<'a> {
         for &(row, bits) in &code.constants {
             rows[row as usize] = splat(bits);
         }
-        let (launch, active) = waves::of_number(env, program.launch, program.waves, number);
-        Wave {
-            code,
-            env,
-            launch,
-            rows,
-            poison,
-            partial,
-            open,
-            slots: masks,
-            temporaries,
-            memory: std::mem::take(memory),
-            stored: [0; 2],
-            consts,
-            active,
-            helpers: env.helper_lanes(program.launch),
-            killed: 0,
-            outputs: Outputs::declared(&code.declared),
-            together: Together::default(),
-            pc: 0,
-            executed: 0,
-        }
+        let outputs = Outputs::declared(&code.declared);
+        let state = State::new(env, program.launch, program.waves, number, std::mem::take(memory), outputs);
+        let active = state.lanes;
+        let slots = masks;
+        Wave { code, env, state, rows, poison, partial, open, slots, temporaries, consts, active, pc: 0 }
     }
 
-    /// The wave's turn: it runs to the next barrier, or to its end.
-    fn turn<W: Watch>(&mut self, memory: &mut Memory, fuel: u64, watch: &mut W) -> Result<Stop, End> {
-        if self.pc == 0 && self.active == 0 {
-            return Ok(Stop::Done);
-        }
+    /// Runs to the next barrier, or to the end.
+    fn go_on<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
         if let Some(origin) = self.code.promise
             && self.pc == 0
             && self.env.has_one_buffer()
         {
             return Err(self.undefined(UndefinedReason::Alias, origin, self.active));
         }
-        memory.set_stored(self.stored);
-        std::mem::swap(&mut self.memory, memory);
-        let stop = self.execute(fuel, watch);
-        std::mem::swap(&mut self.memory, memory);
-        self.stored = memory.stored();
-        stop
+        self.execute(fuel, watch)
     }
 
     fn execute<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
@@ -174,7 +123,8 @@ impl<'a> Wave<'a> {
         let mut pc = self.pc;
         loop {
             let op = code.ops[pc as usize];
-            let view = View { rows: self.rows, poison: self.poison, memory: &mut self.memory, active: self.active };
+            let view =
+                View { rows: self.rows, poison: self.poison, memory: &mut self.state.memory, active: self.active };
             watch.before(pc, code, view);
             pc += 1;
             match op {
@@ -233,7 +183,13 @@ impl<'a> Wave<'a> {
                 Op::StoreOutput(index) => {
                     let output = &code.outputs[index as usize];
                     let row = output.row as usize;
-                    self.outputs.write(output.base, output.component, self.active, &self.rows[row], self.poison[row]);
+                    self.state.outputs.write(
+                        output.base,
+                        output.component,
+                        self.active,
+                        &self.rows[row],
+                        self.poison[row],
+                    );
                 }
                 Op::StoreConst(index) => {
                     let output = &code.outputs[index as usize];
@@ -249,8 +205,8 @@ impl<'a> Wave<'a> {
                     }
                 }
                 Op::Block(count) => {
-                    self.executed += u64::from(count);
-                    if self.executed > fuel {
+                    self.state.executed += u64::from(count);
+                    if self.state.executed > fuel {
                         return Err(End::OutOfFuel);
                     }
                 }
@@ -291,7 +247,7 @@ impl<'a> Wave<'a> {
                     pc = empty;
                 }
                 Op::Sync(sync) => {
-                    if self.together.comes_to(sync, &self.memory) {
+                    if self.state.together.comes_to(sync, &self.state.memory) {
                         self.pc = pc;
                         return Ok(Stop::Barrier);
                     }
@@ -447,9 +403,9 @@ impl<'a> Wave<'a> {
             Some(row) => self.condition(row, origin, UndefinedReason::Kill)?,
             None => self.active,
         };
-        self.killed |= lanes;
+        self.state.killed |= lanes;
         if demote {
-            self.helpers |= lanes;
+            self.state.helpers |= lanes;
         } else {
             self.active &= !lanes;
         }
@@ -507,7 +463,7 @@ impl<'a> Wave<'a> {
         let mut poison = 0;
         match *input {
             Input::System(value, component, adapt) => {
-                self.env.system_value(self.launch, value, component, &mut row);
+                self.env.system_value(self.state.launch, value, component, &mut row);
                 if adapt != Adapt::No {
                     row.iter_mut().for_each(|x| *x = adapt.of(&mut Concrete, u64::from(*x)) as u32);
                 }
@@ -566,7 +522,9 @@ impl<'a> Wave<'a> {
                     }
                 }
             }
-            Input::Helper => row.iter_mut().enumerate().for_each(|(lane, x)| *x = (self.helpers >> lane & 1) as u32),
+            Input::Helper => {
+                row.iter_mut().enumerate().for_each(|(lane, x)| *x = (self.state.helpers >> lane & 1) as u32)
+            }
         }
         self.write(dst, &row, poison);
     }

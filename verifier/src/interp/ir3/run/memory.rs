@@ -55,7 +55,7 @@ impl Wave<'_> {
         let mut mask = self.active.mask;
         if writes && !copies && !matches!(access.space, AddressSpace::Scratch | AddressSpace::Const) {
             // What helper lanes write to memory that others see does not count.
-            mask &= !self.helpers;
+            mask &= !self.state.helpers;
         }
         if writes && poison & mask != 0 {
             return Err(self.undefined(UndefinedReason::Address, access.instr, poison & mask));
@@ -150,10 +150,10 @@ impl Wave<'_> {
                     self.load_uniform(binding, group, address, &mut row);
                     continue;
                 };
-                let array = self.memory.array(space, binding);
+                let array = self.state.memory.array(space, binding);
                 let width = if space == Space::Image { 32 } else { bits };
-                self.memory.note_load(array, group, width, access.volatile);
-                undefined |= self.memory.load(self.env, array, width, group, address, &mut row, &mut open);
+                self.state.memory.note_load(array, group, width, access.volatile);
+                undefined |= self.state.memory.load(self.env, array, width, group, address, &mut row, &mut open);
             }
             row.iter_mut().for_each(|word| *word &= narrow);
             open.iter_mut().for_each(|word| *word &= narrow);
@@ -183,13 +183,13 @@ impl Wave<'_> {
             let (mut row, mut open) = ([0; LANES], [0; LANES]);
             let poison = self.storage.fetch_partly(read, &mut row, mask, &mut open);
             for (binding, group) in groups(Some(|lane: usize| resources[lane]), mask) {
-                let array = self.memory.array(space, binding);
+                let array = self.state.memory.array(space, binding);
                 let address = |lane: usize| target.address(access.space, lane, component as u32, bits / 8);
-                let outside = self.memory.outside(array, width, group, address);
+                let outside = self.state.memory.outside(array, width, group, address);
                 if outside != 0 {
                     return Err(self.undefined(UndefinedReason::Address, access.instr, outside));
                 }
-                self.memory.store(self.env, array, width, group, address, &row, poison, &open);
+                self.state.memory.store(self.env, array, width, group, address, &row, poison, &open);
             }
         }
         Ok(())
@@ -249,14 +249,34 @@ impl Wave<'_> {
         }
         let mut undefined = self.active.mask & !mask;
         for (binding, group) in groups(Some(|lane: usize| resources[lane]), mask) {
-            let array = self.memory.array(space, binding);
+            let array = self.state.memory.array(space, binding);
             let address = |lane: usize| target.address(access.space, lane, 0, access.ty.bits() / 8);
             let [low, high] = &mut result;
             undefined |= if wide {
                 let (data, compare) = (data.each_ref(), compare.each_ref());
-                self.memory.atomic_wide(self.env, array, atomic(op), group, address, data, compare, poison, [low, high])
+                self.state.memory.atomic_wide(
+                    self.env,
+                    array,
+                    atomic(op),
+                    group,
+                    address,
+                    data,
+                    compare,
+                    poison,
+                    [low, high],
+                )
             } else {
-                self.memory.atomic(self.env, array, atomic(op), group, address, &data[0], &compare[0], poison, low)
+                self.state.memory.atomic(
+                    self.env,
+                    array,
+                    atomic(op),
+                    group,
+                    address,
+                    &data[0],
+                    &compare[0],
+                    poison,
+                    low,
+                )
             };
         }
         for (&(_, write), row) in access.results.iter().zip(&result) {

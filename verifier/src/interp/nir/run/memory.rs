@@ -82,7 +82,7 @@ impl Wave<'_> {
         // What helper lanes write does not count, but they may use their own memory, and the constant file.
         let copies = matches!(access.action, Action::CopyToConsts { .. });
         let own = copies || access.space == AddressSpace::Scratch;
-        let visible = if own { self.active } else { self.active & !self.helpers };
+        let visible = if own { self.active } else { self.active & !self.state.helpers };
         match access.action {
             Action::Store | Action::Atomic { .. } | Action::CopyToConsts { .. } if poison & visible != 0 => {
                 Err(self.undefined(UndefinedReason::Address, access.origin, poison & visible))
@@ -106,11 +106,11 @@ impl Wave<'_> {
                         let address = |lane| target.address(lane, number);
                         match Space::of(access.space) {
                             Some(space) => {
-                                let array = self.memory.array(space, binding);
+                                let array = self.state.memory.array(space, binding);
                                 let width = target.width();
-                                self.memory.note_load(array, group, width, access.volatile);
+                                self.state.memory.note_load(array, group, width, access.volatile);
                                 let (env, open) = (self.env, &mut open);
-                                undefined |= self.memory.load(env, array, width, group, address, &mut row, open);
+                                undefined |= self.state.memory.load(env, array, width, group, address, &mut row, open);
                             }
                             None => {
                                 for lane in lanes(group) {
@@ -133,13 +133,13 @@ impl Wave<'_> {
                     let (row, poison) = (&self.rows[src as usize], self.poison[src as usize]);
                     let open = if poison & visible == 0 { [0; LANES] } else { self.opened(src, visible) };
                     for (binding, group) in groups(resource, visible) {
-                        let array = self.memory.array(space, binding);
+                        let array = self.state.memory.array(space, binding);
                         let address = |lane| target.address(lane, number);
-                        let outside = self.memory.outside(array, target.width(), group, address);
+                        let outside = self.state.memory.outside(array, target.width(), group, address);
                         if outside != 0 {
                             return Err(self.undefined(UndefinedReason::Address, access.origin, outside));
                         }
-                        self.memory.store(self.env, array, target.width(), group, address, row, poison, &open);
+                        self.state.memory.store(self.env, array, target.width(), group, address, row, poison, &open);
                     }
                 }
                 Ok(())
@@ -151,9 +151,9 @@ impl Wave<'_> {
                 let (mut row, mut high) = ([0; LANES], [0; LANES]);
                 let mut undefined = self.active & !visible;
                 for (binding, group) in groups(resource, visible) {
-                    let array = self.memory.array(space, binding);
+                    let array = self.state.memory.array(space, binding);
                     let address = |lane| target.address(lane, 0);
-                    let (memory, env) = (&mut self.memory, self.env);
+                    let (memory, env) = (&mut self.state.memory, self.env);
                     undefined |= if access.bits == 64 {
                         let dst = [&mut row, &mut high];
                         memory.atomic_wide(env, array, op, group, address, data, compare, operands, dst)

@@ -20,43 +20,12 @@ mod texts;
 mod undefined;
 mod votes;
 
-use crate::check::Snapshot;
-use crate::check::campaign::{env_seeds, program_seed};
-use crate::check::judge::{Case, Question};
+use crate::check::campaign::program_seed;
+use crate::check::{Pair, Snapshot};
 use crate::random::Random;
-use crate::semantics::env::Env;
 use crate::waves;
 use ir3_compiler::target::Target;
 use std::ops::Range;
-
-/// Two programs that may mean the same.
-#[derive(Clone, Debug)]
-pub struct Pair {
-    /// The family.
-    pub family: &'static str,
-    /// The last change that was made.
-    pub change: &'static str,
-    /// Its number in the stream.
-    pub number: u64,
-    /// What is to be preserved.
-    pub source: Snapshot,
-    /// What may do the same.
-    pub target: Snapshot,
-    /// The programs differ, whether a run shows it or not.
-    pub differs: bool,
-    seed: u64,
-    runs: u32,
-}
-
-impl Case for Pair {
-    fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
-        Question { stage: None, before: &self.source, after: &self.target, machine, envs }
-    }
-
-    fn envs(&self) -> Vec<Env> {
-        env_seeds(self.seed, self.runs).into_iter().map(Env::from_seed).collect()
-    }
-}
 
 /// What a family makes of some random numbers.
 #[derive(Clone, Debug)]
@@ -142,7 +111,7 @@ fn made<P: Plan>(random: &mut Random, machine: &Target) -> Option<Made> {
 /// A pair of [`waves`].
 fn divergence(random: &mut Random, machine: &Target) -> Option<Made> {
     let number = random.next();
-    let waves::Pair { change, source, target, .. } = waves::pairs(number, 0..1, 0, machine).next()?;
+    let Pair { change, source, target, .. } = waves::pairs(number, 0..1, 0, machine).next()?;
     Some(Made { change, source, target, differs: false })
 }
 
@@ -160,13 +129,14 @@ pub fn pairs(
         let family = families[(number % families.len() as u64) as usize];
         let seed = program_seed(seed, number);
         let Made { change, source, target, differs } = (family.make)(&mut Random::new(seed), &machine)?;
-        Some(Pair { family: family.name, change, number, source, target, differs, seed, runs })
+        Some(Pair { family: Some(family.name), change, number, source, target, differs, seed, runs })
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::judge::Case;
     use crate::check::{Verdict, compare_snapshots};
     use std::collections::BTreeMap;
 

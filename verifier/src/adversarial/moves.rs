@@ -4,7 +4,7 @@
 //! The programs are those of [`waves`]: lanes diverge in them, and what registers hold depends on where others are.
 
 use super::Made;
-use crate::check::Snapshot;
+use crate::check::{Pair, Snapshot};
 use crate::random::Random;
 use crate::waves;
 use ir3_compiler::ir3::validate::{Form, validate};
@@ -31,7 +31,7 @@ static CHANGES: [(&str, Change); 9] = [
 
 /// A pair. `None` if the changed program is not valid.
 pub(super) fn make(random: &mut Random, machine: &Target) -> Option<Made> {
-    let waves::Pair { source, .. } = waves::pairs(random.next(), 0..1, 0, machine).next()?;
+    let Pair { source, .. } = waves::pairs(random.next(), 0..1, 0, machine).next()?;
     let mut program = source.as_ir3()?.clone();
     let (change, make) = CHANGES[random.below(CHANGES.len())];
     let again = random.chance(30);

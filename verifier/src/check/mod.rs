@@ -14,6 +14,7 @@ mod checker;
 pub mod fuzz;
 pub mod judge;
 pub mod kill_matrix;
+mod pair;
 mod proofs;
 pub mod prover_mutants;
 mod rules;
@@ -25,6 +26,7 @@ pub use checker::{
     Checker, DEFAULT_FUEL, Plant, ProgramReport, Refutation, Snapshot, SourceRuns, Spills, Times, compare_snapshots,
     run_snapshot,
 };
+pub use pair::Pair;
 pub use proofs::{Proved, Provers};
 pub use smt::Smt;
 pub use verdict::{Check, Summary, Unknown, Verdict};

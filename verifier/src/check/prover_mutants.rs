@@ -192,7 +192,7 @@ fn of_families(
 ) -> impl Iterator<Item = Candidate> + Send + use<> {
     let count = families.len().max(1) as u64;
     adversarial::pairs(families, seed, numbers, RUNS, machine).map(move |pair| Candidate {
-        campaign: pair.family,
+        campaign: pair.family.unwrap_or("waves"),
         number: pair.number / count,
         change: pair.change.to_owned(),
         stage: None,

@@ -15,39 +15,12 @@ mod text;
 
 pub use text::compute_shader;
 
-use crate::check::Snapshot;
-use crate::check::campaign::{env_seeds, program_seed};
-use crate::check::judge::{Case, Question};
+use crate::check::campaign::program_seed;
+use crate::check::{Pair, Snapshot};
 use crate::random::Random;
-use crate::semantics::env::Env;
 use ir3_compiler::target::Target;
 use sketch::Sketch;
 use std::ops::Range;
-
-/// Two programs that may mean the same.
-#[derive(Clone, Debug)]
-pub struct Pair {
-    /// The last change that was made.
-    pub change: &'static str,
-    /// Its number in the stream.
-    pub number: u64,
-    /// The one.
-    pub source: Snapshot,
-    /// The other.
-    pub target: Snapshot,
-    seed: u64,
-    runs: u32,
-}
-
-impl Case for Pair {
-    fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
-        Question { stage: None, before: &self.source, after: &self.target, machine, envs }
-    }
-
-    fn envs(&self) -> Vec<Env> {
-        env_seeds(self.seed, self.runs).into_iter().map(Env::from_seed).collect()
-    }
-}
 
 /// The pairs of these numbers, each to be run in so many environments. Numbers of which no valid program comes are left out.
 pub fn pairs(seed: u64, numbers: Range<u64>, runs: u32, machine: &Target) -> impl Iterator<Item = Pair> + Send {
@@ -69,12 +42,13 @@ fn pair(seed: u64, number: u64, runs: u32, machine: &Target) -> Option<Pair> {
     if random.chance(50) {
         std::mem::swap(&mut source, &mut target);
     }
-    Some(Pair { change, number, source, target, seed, runs })
+    Some(Pair { family: None, change, number, source, target, differs: false, seed, runs })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::judge::Case;
     use crate::check::{Verdict, compare_snapshots};
     use std::collections::BTreeMap;
 

@@ -6,10 +6,10 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use ir3_compiler::pipeline::Options;
 use ir3_verifier::adversarial::{self, FAMILIES, Family};
-use ir3_verifier::check::Verdict;
 use ir3_verifier::check::boundaries::{Boundary, Series, boundaries};
 use ir3_verifier::check::judge::{Answers, Case, Engine, contradiction};
-use ir3_verifier::waves::{self, Pair};
+use ir3_verifier::check::{Pair, Verdict};
+use ir3_verifier::waves;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -82,15 +82,11 @@ impl<'a> From<&'a Boundary> for Named<'a> {
 
 impl<'a> From<&'a Pair> for Named<'a> {
     fn from(pair: &'a Pair) -> Self {
-        let what = format!("{} in program {}", pair.change, pair.number);
-        Self { number: pair.number, row: pair.change, what }
-    }
-}
-
-impl<'a> From<&'a adversarial::Pair> for Named<'a> {
-    fn from(pair: &'a adversarial::Pair) -> Self {
-        let adversarial::Pair { family, change, number, .. } = pair;
-        Self { number: *number, row: family, what: format!("{family} {number}: {change}") }
+        let &Pair { family, change, number, .. } = pair;
+        match family {
+            Some(family) => Self { number, row: family, what: format!("{family} {number}: {change}") },
+            None => Self { number, row: change, what: format!("{change} in program {number}") },
+        }
     }
 }
 
@@ -104,9 +100,7 @@ trait Compared: Case {
 
 impl Compared for Boundary {}
 
-impl Compared for Pair {}
-
-impl Compared for adversarial::Pair {
+impl Compared for Pair {
     fn differs(&self) -> bool {
         self.differs
     }

@@ -4,85 +4,12 @@
 //! counts (address register sources included), what the operands are numerically (which decides the modifiers that
 //! they may take), and the latency class (which decides delay slots and synchronisation).
 
+mod classes;
+mod effects;
+
+pub use classes::{Category, Latency, Numeric, OpcodeInfo};
+
 use std::fmt;
-
-/// The family of an instruction: its encoding, mostly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Category {
-    /// cat0: branches, `nop`, `kill`, `end`.
-    Flow,
-    /// cat1: moves, conversions, and the macros that expand to them.
-    Move,
-    /// cat2: operations of one or two sources.
-    Alu2,
-    /// cat3: operations of three sources.
-    Alu3,
-    /// cat4: special functions.
-    Sfu,
-    /// cat5: textures, derivatives, quads.
-    Texture,
-    /// cat6: memory.
-    Memory,
-    /// cat7: barriers and caches.
-    Barrier,
-    /// No instruction of the machine.
-    Meta,
-}
-
-/// What the operands are, and so which modifiers they take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Numeric {
-    /// No numeric operands.
-    None,
-    /// Floats: `(neg)`, `(abs)` and `(absneg)` on sources, `(sat)` on the result.
-    Float,
-    /// Integers: `(neg)` and `(abs)` where the operation has them.
-    Int,
-    /// Bits: `(not)` on sources.
-    Bits,
-    /// The instruction says its types.
-    Typed,
-}
-
-/// How long a result takes, and how its reader waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Latency {
-    /// A fixed number of delay slots.
-    Alu,
-    /// Special function: `(ss)`.
-    Sfu,
-    /// Local memory: `(ss)`.
-    LocalMemory,
-    /// Texture: `(sy)`.
-    Texture,
-    /// Other memory: `(sy)`.
-    Memory,
-    /// Control flow.
-    Flow,
-    /// Expanded to several instructions before encoding.
-    Macro,
-    /// No instruction.
-    Meta,
-}
-
-/// A row of the table.
-#[derive(Clone, Copy, Debug)]
-pub struct OpcodeInfo {
-    /// As the assembler writes it, without types, conditions and suffixes.
-    pub name: &'static str,
-    /// Family.
-    pub category: Category,
-    /// Destinations; 255 is any number.
-    pub dsts: u8,
-    /// Fewest sources.
-    pub min_srcs: u8,
-    /// Most sources; 255 is any number.
-    pub max_srcs: u8,
-    /// Numeric kind.
-    pub numeric: Numeric,
-    /// Latency class.
-    pub latency: Latency,
-}
 
 macro_rules! opcodes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $cat:ident, $dsts:literal, $lo:literal..=$hi:literal, $num:ident, $lat:ident;)*) => {
@@ -649,95 +576,6 @@ impl Opcode {
         static NAMES: LazyLock<FxHashMap<&'static str, Opcode>> =
             LazyLock::new(|| Opcode::ALL.iter().map(|&op| (op.name(), op)).collect());
         NAMES.get(name).copied()
-    }
-
-    /// Whether the sources are the program's outputs: `end` and `chmask`.
-    pub const fn is_output(self) -> bool {
-        matches!(self, Self::End | Self::Chmask)
-    }
-
-    /// Whether the instruction ends a block: a branch or `end`.
-    pub fn is_terminator(self) -> bool {
-        use Opcode::*;
-        matches!(
-            self,
-            Br | Braa
-                | Brao
-                | Brac
-                | Brax
-                | Bany
-                | Ball
-                | Getone
-                | Getlast
-                | Shps
-                | Jump
-                | Predt
-                | Predf
-                | End
-                | Chmask
-                | Ret
-        )
-    }
-
-    /// The branch that is taken where this one is not, if its predicates are inverted, too: De Morgan. `None` for what
-    /// cannot be inverted.
-    pub const fn inverse_branch(self) -> Option<Self> {
-        Some(match self {
-            Self::Br => Self::Br,
-            Self::Braa => Self::Brao,
-            Self::Brao => Self::Braa,
-            Self::Bany => Self::Ball,
-            Self::Ball => Self::Bany,
-            _ => return None,
-        })
-    }
-
-    /// Whether it is no instruction of the machine (phi, collect, split, parallel copy, input, prefetch).
-    pub fn is_meta(self) -> bool {
-        self.category() == Category::Meta
-    }
-
-    /// Whether it is one of the atomics.
-    pub fn is_atomic(self) -> bool {
-        self.name().starts_with("atomic.")
-    }
-
-    /// Whether the instruction writes to the constant file, so that a constant may be another one behind it.
-    pub fn writes_consts(self) -> bool {
-        use Opcode::*;
-        matches!(self, Stc | Stsc | LdcK | LdgK | PushConstsLoadMacro)
-    }
-
-    /// Whether the instruction has an effect beside its result, and so may not be removed when that is unused.
-    pub fn has_side_effect(self) -> bool {
-        use Opcode::*;
-        match self.category() {
-            Category::Flow | Category::Barrier => true,
-            Category::Memory => {
-                self.is_atomic()
-                    || matches!(
-                        self,
-                        Stg | StgA
-                            | Stl
-                            | Stp
-                            | Stib
-                            | G2l
-                            | L2g
-                            | Prefetch
-                            | Stlw
-                            | Stgb
-                            | Stc
-                            | Stsc
-                            | LdgK
-                            | LdcK
-                            | SpillMacro
-                    )
-            }
-            Category::Texture => self == Tcinv,
-            Category::Move => self == PushConstsLoadMacro,
-            Category::Alu2 => self == Setrm,
-            Category::Alu3 | Category::Sfu | Category::Meta => false,
-        }
     }
 }
 

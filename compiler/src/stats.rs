@@ -209,7 +209,10 @@ fn has_registers(program: &Program) -> bool {
     program.iter_instrs().all(|(_, instr)| program.instrs[instr].dsts.iter().all(|dst| known(&dst.place)))
 }
 
-/// Whether jumps are explicit.
+/// Whether jumps are explicit and all nops there: a program without branches tells it by its nops.
 fn is_legalized(program: &Program) -> bool {
-    program.iter_instrs().any(|(_, instr)| matches!(program.instrs[instr].attrs, Attrs::Branch { target: Some(_) }))
+    program.iter_instrs().any(|(_, instr)| {
+        let data = &program.instrs[instr];
+        matches!(data.attrs, Attrs::Branch { target: Some(_) }) || data.opcode == Opcode::Nop || data.nop > 0
+    })
 }

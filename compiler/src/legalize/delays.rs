@@ -15,11 +15,12 @@
 //!
 //! At the beginning of a block a register's time is the latest that any logical predecessor leaves. Around a loop this
 //! is repeated until nothing changes; times at a beginning never go back, so it ends. Addresses are written in the
-//! block that reads them. Behind `prede`, and behind the second of `predt` and `predf`, some GPUs want nops of their own.
+//! block that reads them; in an early preamble their readers wait by `(ss)`. Behind `prede`, and behind the second of `predt` and `predf`, some GPUs want nops of their own.
 
 use super::latency::{FAR, NEAR, THIRD_SOURCE, is_alu, issue_slots, reads_third_late};
 use crate::ir3::{
-    ArrayAccess, Block, Category, Instr, InstrData, Opcode, PhysReg, Place, Program, RegClass, RegFile, SrcOperand,
+    ArrayAccess, Block, Category, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
+    SrcOperand,
 };
 use crate::target::{Generation, Target};
 use cranelift_entity::SecondaryMap;
@@ -267,7 +268,7 @@ impl<'a> Scoreboard<'a> {
 
     /// The times of what an instruction writes, one cycle after it was issued.
     fn write(&mut self, data: &InstrData) {
-        if data.opcode.is_meta() {
+        if data.opcode.is_meta() || is_early_address(data) {
             return;
         }
         for (index, dst) in data.dsts.iter().enumerate() {
@@ -302,6 +303,12 @@ impl<'a> Scoreboard<'a> {
         self.raise(slot, Ready { alu: written + NEAR, others: written + FAR });
         aliases.for_each(|alias| self.raise(alias, far));
     }
+}
+
+/// Returns true for a move to `a1.x` in an early preamble: who reads it waits by `(ss)`. It is marked by `(r)` without a repetition.
+fn is_early_address(data: &InstrData) -> bool {
+    let is_a1 = data.dsts.first().is_some_and(|dst| dst.place.reg() == Some(PhysReg::A1_X));
+    is_a1 && data.repeat == 0 && data.srcs.first().is_some_and(|src| src.flags.contains(OperandFlags::R))
 }
 
 /// The slots of the other width that a slot shares its register with.

@@ -4,6 +4,7 @@ use super::delays::{Delays, insert};
 use super::latency::Latency;
 use crate::ir3::text::read;
 use crate::ir3::{Opcode, Program};
+use crate::stats::Stats;
 use crate::target::Target;
 
 /// Blocks of lines of code, with their successors.
@@ -148,4 +149,24 @@ fn latencies_are_those_of_the_units() {
     // The scalar ALU does not wait for itself, others wait by `(ss)`.
     assert_eq!(between(["add.u sr48.x, c0.x, imm[0.000000,1,0x1]", "add.u sr48.y, sr48.x, c0.y"], 0), (0, 0));
     assert_eq!(between(["add.u sr48.x, c0.x, imm[0.000000,1,0x1]", "add.u r0.x, sr48.x, r0.y"], 0), (0, 6));
+}
+
+/// In an early preamble who reads `a1.x` waits by `(ss)`: the move has `(r)` there.
+#[test]
+fn an_address_of_an_early_preamble_is_not_waited_for() {
+    let load = "ldc.k.4 imm[0.000000,0,0x0], imm[0.000000,0,0x0], hr61.y";
+    assert_eq!(straight(&["mov.u16u16 hr61.y, himm[0.000000,16,0x10]", load]), [0, 6]);
+    assert_eq!(straight(&["mov.u16u16 hr61.y, (r)himm[0.000000,16,0x10]", load]), [0, 0]);
+    // The other address has no part in it.
+    let read = "mov.u32u32 r0.x, r<a0.x + 14> (8), hr61.x";
+    assert_eq!(straight(&["mov.s16s16 hr61.x, (r)hr3.x", read]), [0, 6]);
+}
+
+/// A program that has nops has all of them, with branches or without.
+#[test]
+fn nops_of_a_legalized_program_are_counted_and_not_added() {
+    let count = |lines: &[&str]| Stats::of(&program(&[(lines, "")]), &target("a660")).nops;
+    assert_eq!(count(&["add.f r0.x, r1.x, r1.y", "mul.f r0.y, r0.x, r1.x"]), 3);
+    assert_eq!(count(&["add.f r0.x, r1.x, r1.y", "nop", "mul.f r0.y, r0.x, r1.x"]), 1);
+    assert_eq!(count(&["(nop2)add.f r0.x, r1.x, r1.y", "mul.f r0.y, r0.x, r1.x"]), 2);
 }

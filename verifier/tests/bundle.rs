@@ -164,7 +164,7 @@ fn ir3_equiv(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 fn reports_are_as_people_have_seen_them() {
     let root = Folder::new("snapshots");
     let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
-    for name in ["wrong-condition", "copy-cycle", "lost-store"] {
+    for name in ["wrong-condition", "dropped-copy", "lost-store"] {
         let path = bundle::write(root.path(), &planted(name)).expect("a folder");
         bundle::reduce(&path, 2, &mut |_| true).expect("a reduction");
         let files: &[&str] = if name == "wrong-condition" { &["README.md", "difference.txt"] } else { &[] };

@@ -118,10 +118,13 @@ fn planted(name: &str) -> &'static Plant {
 fn planted_bugs() {
     let start = ThreadTime::now();
     let mut sizes = Vec::new();
-    for plant in &plants::ALL {
-        let found = trial::find(plant, Target::default(), 1, 24, Duration::from_secs(60));
-        // Small programs say little.
-        let found = found.iter().find(|found| found.shader.instruction_count() >= 60).expect("it is found");
+    for (number, plant) in plants::ALL.iter().enumerate() {
+        // The first that is not small: small programs say little. Mostly it is among the first few.
+        let found = [4, 24].into_iter().find_map(|programs| {
+            let found = trial::find(plant, Target::default(), 1, programs, Duration::from_secs(60));
+            found.into_iter().find(|found| found.shader.instruction_count() >= 60)
+        });
+        let found = found.expect("it is found");
         let small = found.reduce(Target::default(), 1).expect("it fails");
         let at_its_stage = match &small.failure {
             Failure::Refuted { stage, .. } => *stage == plant.stage,
@@ -131,8 +134,12 @@ fn planted_bugs() {
         assert!(at_its_stage && small.same, "{}: {}\n{}", plant.name, small.failure, small.result());
         let count = small.whole.reduced.shader.instruction_count();
         assert!(count <= 20, "{}", small.result());
-        // Neither threads nor chance matter, what is written is read back as the same program, and no step is left.
-        assert_eq!(small.result(), found.reduce(Target::default(), 2).expect("it fails").result(), "{}", plant.name);
+        // Neither threads nor chance matter, which every third shows: the bug has no part in it.
+        if number % 3 == 0 {
+            let again = found.reduce(Target::default(), 2).expect("it fails");
+            assert_eq!(small.result(), again.result(), "{}", plant.name);
+        }
+        // What is written is read back as the same program, and no step is left.
         let Whole { reduced, env, target, options } = &small.whole;
         let read = text::read(&text::write(&reduced.shader)).expect("our own text");
         let envs: Vec<Env> = env.iter().cloned().collect();
@@ -143,9 +150,10 @@ fn planted_bugs() {
         assert_eq!(again.reduced.progress.taken, 0, "{}: {}", plant.name, text::write(&again.reduced.shader));
         assert_eq!((&again.env, again.target, again.options), (env, *target, *options), "{}", plant.name);
         sizes.push(count);
+        println!("{}: {count}, {:.1} s of CPU time so far", plant.name, start.elapsed().as_secs_f64());
     }
     sizes.sort_unstable();
-    println!("{sizes:?}, {:.1} s of CPU time", start.elapsed().as_secs_f64());
+    println!("{sizes:?}");
     assert!(sizes[sizes.len() / 2] <= 10);
 }
 

@@ -2,8 +2,8 @@
 
 use super::common;
 
-use ir3_compiler::ir3::branchstack;
 use ir3_compiler::ir3::text::read;
+use ir3_compiler::ir3::{CodeOrder, Program, branchstack};
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::occupancy::{WorkKind, Workload};
 use ir3_compiler::target::{Generation, Target};
@@ -78,6 +78,22 @@ fn waves_are_those_that_mesa_says() {
     assert!(checked > 600, "only {checked}");
 }
 
+/// Whether a loop is in another one.
+fn has_nested_loops(program: &Program) -> bool {
+    let order = CodeOrder::new(program);
+    let loops: Vec<[u32; 2]> = program
+        .layout
+        .iter()
+        .flat_map(|&block| program.blocks[block].successors().map(move |to| [to, block]))
+        .map(|edge| edge.map(|block| order.place(block)))
+        .filter(|[header, latch]| header <= latch)
+        .collect();
+    let inside = |[header, latch]: [u32; 2], [outer, end]: [u32; 2]| header > outer && latch <= end;
+    loops.iter().any(|&inner| loops.iter().any(|&outer| inside(inner, outer)))
+}
+
+/// Mesa says one more than the final program needs for some programs with a loop in a loop, and two more where there was a scan: its macro
+/// counts for three branches, of which the final program has one. Of all other programs it says the same.
 #[test]
 fn the_stack_of_branches_is_as_deep_as_mesa_says() {
     let Some(paths) = common::logs() else { return };
@@ -85,14 +101,16 @@ fn the_stack_of_branches_is_as_deep_as_mesa_says() {
     for path in &paths {
         let source = Source::read(path).unwrap();
         let log = Log::read(path, &source.text).unwrap();
+        let has_scan = source.text.contains("scan.macro") || source.text.contains("scan_clusters.macro");
         let is_final = |kind: &SectionKind| matches!(kind, SectionKind::Ir3After { pass } if pass == "ir3_legalize");
         let programs = log.sections.iter().filter(|section| is_final(&section.kind));
         for (section, statistics) in programs.zip(&log.statistics()) {
             let Some(said) = statistics.waves else { continue };
-            let ours = branchstack(&read(&section.text).unwrap());
-            // Nested loops; and what macros add, which are gone from the final program.
+            let program = read(&section.text).unwrap();
+            let ours = branchstack(&program);
+            let more = u32::from(has_nested_loops(&program)) + if has_scan { 2 } else { 0 };
             assert!(
-                ours <= said.branchstack && said.branchstack <= ours + 2,
+                ours <= said.branchstack && said.branchstack <= ours + more,
                 "{}: {ours} for {said:?}",
                 path.display()
             );
@@ -104,5 +122,5 @@ fn the_stack_of_branches_is_as_deep_as_mesa_says() {
         }
     }
     println!("{same} as deep, {fewer} less");
-    assert!(fewer * 50 <= same, "{same} as deep, {fewer} less");
+    assert!(same > 0, "no program has a figure");
 }

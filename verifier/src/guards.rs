@@ -139,6 +139,8 @@ guards! {
     RelationLasting "relation-lasting" Equivalence "What a location holds for the whole loop is a term of what was computed before all loops.";
     RelationTogether "relation-together" Lanes "A class is uniform only if the lanes at the header came there together.";
     RelationUniform "relation-uniform" Lanes "A class is uniform only if its terms are, on every edge.";
+    Settled "settled" Lanes "What shared registers held behind a loop is the same for lanes that left another only if that was over then.";
+    Kept "kept" Lanes "What a shared register holds is the same in all iterations only if the loop does not write it.";
     RelationMixed "relation-mixed" Lanes "Lanes that left a loop in different iterations do not have the same of it.";
     Behind "after-loop" Lanes "Shared registers that hold the same after a loop do so on every path past it.";
     Divergence "divergence" Lanes "Lanes that are together at a cut point may take different exits.";

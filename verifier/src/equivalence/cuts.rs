@@ -16,6 +16,10 @@ use smallvec::{SmallVec, smallvec};
 /// How deep terms of the source are: long programs want them shallow, and some short ones need more.
 const DEPTHS: [u8; 2] = [4, 6];
 
+/// How much of the time there is, when the first choice has failed, for all others: few proofs are found by these, and a program of which
+/// the first took long has no better chance with the next.
+const MORE: f64 = 0.2;
+
 /// Shows that `target` does what `source` does, with the first choice of cut points, and of what a lane's own memory is taken
 /// for, that does. `products` if the target may have sequences where the source has products.
 pub(super) fn prove<S: Code, T: Code>(
@@ -26,7 +30,6 @@ pub(super) fn prove<S: Code, T: Code>(
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
     let start = ThreadTime::now();
-    let mut failure = None;
     let memories = memories(source, target);
     // Without the assumption first.
     let images: &[bool] =
@@ -34,37 +37,37 @@ pub(super) fn prove<S: Code, T: Code>(
     let graphs = graphs(source.graph(), target.graph());
     let undefined = of_undefined(products);
     let mut has_undefined = false;
-    for deep in DEPTHS {
-        for (of_source, of_target) in &graphs {
-            let (source, target) = (View { code: source, graph: of_source }, View { code: target, graph: of_target });
-            let undefined = &undefined;
-            let choices = memories.iter().flat_map(|own| images.iter().map(move |apart| (own, apart)));
-            for ((&own_from, &images_apart), &undefined) in
-                choices.flat_map(|choice| undefined.iter().map(move |undefined| (choice, undefined)))
-            {
-                // Where nothing is undefined there is nothing to be chosen.
-                if undefined != of_undefined(products)[0] && !has_undefined {
-                    continue;
-                }
-                let choice = Choice { own_from, products, deep, images_apart, undefined };
-                let Some(time) = limits.time.checked_sub(start.elapsed()) else { break };
-                let limits = Limits { time, inputs: limits.inputs && failure.is_none(), ..*limits };
-                let proof = proof::prove(&source, &target, choice, &mut has_undefined, &limits, solver);
-                match proof {
-                    // The first one says most.
-                    Err(Failure::NotShown { .. }) if failure.is_none() => failure = Some(proof),
-                    Err(Failure::NotShown { .. } | Failure::Time(_)) if failure.is_some() => {}
-                    proof => return proof,
-                }
-            }
-        }
-        // With an input on which it may be different, or little time left, it is not tried again.
-        let hopeless = matches!(&failure, Some(Err(Failure::NotShown { inputs, .. })) if !inputs.is_empty());
-        if hopeless || start.elapsed() > limits.time / 2 {
+    let mut failure = None;
+    let mut until = limits.time;
+    for (deep, graphs) in DEPTHS.iter().flat_map(|&deep| graphs.iter().map(move |graphs| (deep, graphs))) {
+        // With an input on which it may be different it is not tried again with deeper terms.
+        if deep != DEPTHS[0] && matches!(&failure, Some(Failure::NotShown { inputs, .. }) if !inputs.is_empty()) {
             break;
         }
+        let (source, target) = (View { code: source, graph: &graphs.0 }, View { code: target, graph: &graphs.1 });
+        let choices = memories.iter().flat_map(|&own| images.iter().map(move |&apart| (own, apart)));
+        for ((own_from, images_apart), undefined) in
+            choices.flat_map(|choice| undefined.iter().map(move |&undefined| (choice, undefined)))
+        {
+            // Where nothing is undefined there is nothing to be chosen.
+            if undefined != of_undefined(products)[0] && !has_undefined {
+                continue;
+            }
+            let Some(time) = until.checked_sub(start.elapsed()) else { break };
+            let choice = Choice { own_from, products, deep, images_apart, undefined };
+            let limits = Limits { time, inputs: limits.inputs && failure.is_none(), ..*limits };
+            match proof::prove(&source, &target, choice, &mut has_undefined, &limits, solver) {
+                // The first one says most.
+                Err(why @ Failure::NotShown { .. }) if failure.is_none() => {
+                    failure = Some(why);
+                    until = until.min(start.elapsed() + limits.time.mul_f64(MORE));
+                }
+                Err(Failure::NotShown { .. } | Failure::Time(_)) if failure.is_some() => {}
+                proof => return proof,
+            }
+        }
     }
-    failure.unwrap_or_else(|| Err(Failure::Time(String::new())))
+    Err(failure.unwrap_or_else(|| Failure::Time(String::new())))
 }
 
 /// What may be chosen for undefined words of the source, the best choice first: an instruction that is selected reads 0.
@@ -89,7 +92,8 @@ fn memories<S: Code, T: Code>(source: &S, target: &T) -> SmallVec<[Option<u32>; 
 /// Graphs of both programs, the best choice first.
 fn graphs(source: &Graph, target: &Graph) -> Vec<(Graph, Graph)> {
     let loops = source.loops.len();
-    if loops == 0 || loops != target.loops.len() {
+    // Where all edges are the same, headers are as good as anything.
+    if loops == 0 || loops != target.loops.len() || source.successors == target.successors {
         return vec![(source.clone(), target.clone())];
     }
     let tests_first = |graph: &Graph| (0..loops as u32).map(|number| graph.rotated(number).is_some()).collect();

@@ -17,7 +17,7 @@ use crate::semantics::memory::Space;
 use crate::semantics::sync::Sync;
 use crate::solver::Solver;
 use crate::symbolic::{
-    Cut, Event, EventKind, Facts, Goal, Goals, Oracle, Run, Site, Slot, Value, Versions, slot, version_kind,
+    Cut, Event, EventKind, Facts, Goal, Goals, Loop, Oracle, Run, Site, Slot, Value, Versions, slot, version_kind,
 };
 use crate::terms::{Term, Terms, VariableKind};
 use rustc_hash::FxHashMap;
@@ -82,6 +82,10 @@ pub(super) struct Engine<'a> {
     /// What is chosen for undefined words of the source, and whether there are any.
     pub(super) undefined: Undefined,
     pub(super) has_undefined: bool,
+    /// The loops of both programs.
+    pub(super) loops: [&'a [Loop]; 2],
+    /// The shared registers of both programs that hold a term at the cut point.
+    pub(super) registers: FxHashMap<Term, SmallVec<[(Side, Slot); 2]>>,
     /// What is known of the locations of the source and of the target.
     pub(super) places: [&'a Places; 2],
     pub(super) lost: Option<&'static str>,
@@ -109,7 +113,7 @@ impl<'a> Engine<'a> {
     pub(super) fn new(
         solver: &'a mut dyn Solver,
         limits: &Limits,
-        loops: usize,
+        loops: [&'a [Loop]; 2],
         places: [&'a Places; 2],
         own_from: Option<u32>,
         memories: Memories,
@@ -117,8 +121,10 @@ impl<'a> Engine<'a> {
     ) -> Self {
         Self {
             sweeper: Sweeper::new(solver, *limits),
-            headers: (0..loops).map(|_| Header::default()).collect(),
-            behind: (0..loops).map(|_| Behind::default()).collect(),
+            headers: loops[0].iter().map(|_| Header::default()).collect(),
+            behind: loops[0].iter().map(|_| Behind::default()).collect(),
+            loops,
+            registers: FxHashMap::default(),
             facts: Facts::default(),
             memories,
             partners: Partners::default(),
@@ -342,6 +348,13 @@ impl Oracle for Engine<'_> {
             self.sweeper.learn(terms, value.bits);
         }
         value
+    }
+
+    fn is_kept(&self, term: Term, number: u32) -> bool {
+        let is_kept = |&(side, slot): &(Side, Slot)| {
+            !self.loops[side as usize][number as usize].effects.shared.contains(&slot) || left_out(Guard::Kept)
+        };
+        self.registers.get(&term).is_some_and(|registers| registers.iter().any(is_kept))
     }
 
     fn goals(&self, cut: Cut) -> &[(Goal, bool)] {

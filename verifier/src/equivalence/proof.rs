@@ -5,7 +5,7 @@ use super::engine::{Engine, Obligation, Undefined, agreement};
 use super::events::Events;
 use super::inputs::Seeker;
 use super::memories::Memories;
-use super::relation::{Header, Part, Way};
+use super::relation::{Atom, Header, Part, Way};
 use super::sweep::Side;
 use super::{Failure, Limits, Proof};
 use crate::assumptions::{self, Uses};
@@ -98,7 +98,8 @@ pub(super) fn prove<S: Code, T: Code>(
     let mut terms = Terms::new();
     let memories = Memories::new(source, target, images_apart);
     let places = [source.places(), target.places()];
-    let mut engine = Engine::new(solver, limits, loops, places, own_from, memories, undefined);
+    let both_loops = [&source.graph().loops[..], &target.graph().loops];
+    let mut engine = Engine::new(solver, limits, both_loops, places, own_from, memories, undefined);
     // First, what locations matter; then the relation; when it holds still, whether it is enough.
     engine.sweeper.scouting = loops > 0;
     engine.sweeper.products = products;
@@ -207,6 +208,7 @@ fn one_round<S: Code, T: Code>(
     terms: &mut Terms,
     engine: &mut Engine<'_>,
 ) -> Result<(bool, usize), Failure> {
+    let of_wave = |atom: Atom| is_of_wave(source, target, atom);
     let mut reached = vec![Cut::Entry];
     let mut ways: FxHashMap<u32, Vec<Way>> = FxHashMap::default();
     let mut at = 0;
@@ -244,7 +246,7 @@ fn one_round<S: Code, T: Code>(
             let header = &mut engine.headers[number as usize];
             let asked = header.atoms().count();
             if header.classes() == 0 && asked > 0 && ways.iter().all(|way| way.terms.len() == asked) {
-                header.refine(terms, ways, &engine.facts);
+                header.refine(terms, ways, &engine.facts, of_wave);
             }
         }
     }
@@ -270,16 +272,24 @@ fn one_round<S: Code, T: Code>(
             let asked = header.atoms().count();
             let of_all = |ways: &&Vec<Way>| ways.iter().all(|way| way.terms.len() == asked);
             if let Some(ways) = ways.get(&(number as u32)).filter(of_all) {
-                changed |= header.refine(terms, ways, &engine.facts);
+                changed |= header.refine(terms, ways, &engine.facts, of_wave);
             }
         }
         return Ok((changed, reached.len()));
     }
     for (number, header) in engine.headers.iter_mut().enumerate() {
         let Some(ways) = ways.get(&(number as u32)) else { continue };
-        changed |= header.refine(terms, ways, &engine.facts);
+        changed |= header.refine(terms, ways, &engine.facts, of_wave);
     }
     Ok((changed, reached.len()))
+}
+
+/// Returns true if an atom belongs to a shared register: whoever is at a cut point, finds the same in it.
+fn is_of_wave<S: Code, T: Code>(source: &S, target: &T, (side, slot, _): Atom) -> bool {
+    match side {
+        Side::Source => source.shared_slots().contains(&slot),
+        Side::Target => target.shared_slots().contains(&slot),
+    }
 }
 
 /// Returns true if a segment from a cut point goes back to a header: that of a loop around it, or its own.
@@ -315,6 +325,15 @@ fn both<S: Code, T: Code>(
     engine.assumptions.clear();
     engine.obligations.clear();
     engine.sweeper.begin();
+    engine.registers.clear();
+    if let Cut::Header(number) = cut {
+        let header = &mut engine.headers[number as usize];
+        let atoms: Vec<Atom> = header.atoms().filter(|&atom| is_of_wave(source, target, atom)).collect();
+        for atom in atoms {
+            let term = header.term(terms, number, atom);
+            engine.registers.entry(term).or_default().push((atom.0, atom.1));
+        }
+    }
     let facts = std::mem::take(&mut engine.facts);
     engine.side = Side::Source;
     let source = run::run(source, cut, terms, engine, &facts);

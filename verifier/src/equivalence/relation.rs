@@ -190,7 +190,13 @@ impl Header {
     }
 
     /// Splits classes by the terms on all ways here. Whether anything has changed.
-    pub fn refine(&mut self, terms: &mut Terms, ways: &[Way], facts: &Facts) -> bool {
+    pub fn refine(
+        &mut self,
+        terms: &mut Terms,
+        ways: &[Way],
+        facts: &Facts,
+        is_of_wave: impl Fn(Atom) -> bool,
+    ) -> bool {
         if ways.is_empty() {
             return false;
         }
@@ -205,10 +211,10 @@ impl Header {
             })
         };
         type Key = (Option<u32>, SmallVec<[Term; 3]>);
-        let mut numbers: FxHashMap<Key, u32> = FxHashMap::default();
-        let mut classes = Vec::new();
         let mut changed = false;
-        for (i, (&(_, slot, _), Known { class, form })) in self.atoms.iter_mut().enumerate() {
+        let mut keys: Vec<Key> = Vec::with_capacity(self.atoms.len());
+        let mut of_wave: FxHashSet<&Key> = FxHashSet::default();
+        for (i, Known { class, form }) in self.atoms.values_mut().enumerate() {
             let before = *form;
             let words = ways.iter().map(|way| way.terms[i]);
             let mut on_ways = loop {
@@ -224,13 +230,18 @@ impl Header {
             if left_out(Guard::RelationWays) {
                 on_ways.truncate(1);
             }
-            let first = on_ways[0];
-            let key = (*class, on_ways);
-            if let Some(&number) = numbers.get(&key) {
+            keys.push((*class, on_ways));
+        }
+        of_wave.extend(self.atoms.keys().zip(&keys).filter(|&(&atom, _)| is_of_wave(atom)).map(|(_, key)| key));
+        let mut numbers: FxHashMap<&Key, u32> = FxHashMap::default();
+        let mut classes = Vec::new();
+        for ((&(_, slot, _), Known { class, .. }), key) in self.atoms.iter_mut().zip(&keys) {
+            if let Some(&number) = numbers.get(key) {
                 changed |= *class != Some(number);
                 *class = Some(number);
                 continue;
             }
+            let first = key.1[0];
             let old = class.map(|class| self.classes[class as usize]);
             let width = terms.width(first);
             let same = key.1.iter().all(|&term| term == first);
@@ -244,6 +255,8 @@ impl Header {
                     let version = slot::is_version(slot);
                     let uniform = if version {
                         slot != slot::memory(Space::Scratch)
+                    } else if of_wave.contains(key) {
+                        true
                     } else {
                         !matches!(old, Some(Holds::Variable { uniform: false, .. }))
                             && (together(terms, &key.1) || left_out(Guard::RelationTogether))

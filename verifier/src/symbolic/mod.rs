@@ -291,6 +291,8 @@ pub trait Oracle {
     /// Other lanes run a block that this one does not come to: the version of a memory then, if that changes, or what a shared register holds
     /// that is written there.
     fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<Value>;
+    /// Whether a term of the cut point is what a shared register holds that no block of a loop writes.
+    fn is_kept(&self, term: Term, number: u32) -> bool;
     /// What a shared register holds behind a loop that others may have run meanwhile; `held` is what it holds if nobody has. It is the
     /// same for all lanes.
     fn behind(&mut self, terms: &mut Terms, number: u32, slot: Slot, held: Value) -> Value;

@@ -84,6 +84,8 @@ pub struct Machine<'a, O: Oracle> {
     pub(super) pending: FxHashMap<u32, SmallVec<[Edge; 2]>>,
     pub(super) versions: FxHashMap<Slot, Value>,
     pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
+    /// What shared registers held when a loop was over, and the number of that.
+    pub(super) behind: FxHashMap<Term, usize>,
     /// Where events have happened in this segment.
     sites: FxHashSet<Site>,
     shared_slots: &'a FxHashSet<Slot>,
@@ -127,6 +129,7 @@ pub fn run<C: Code, O: Oracle>(
         pending: FxHashMap::default(),
         versions: FxHashMap::default(),
         shared: FxHashMap::default(),
+        behind: FxHashMap::default(),
         sites: FxHashSet::default(),
         shared_slots,
         facts,

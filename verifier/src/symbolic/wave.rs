@@ -16,7 +16,8 @@ use super::{Cut, Event, EventKind, Goal, Graph, Oracle, Setting, Site, Slot, Val
 use crate::guards::{Guard, left_out};
 use crate::semantics::domain::Domain;
 use crate::semantics::memory::Space;
-use crate::terms::Term;
+use crate::terms::{Op, Term};
+use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
 /// Something that was written to a shared register.
@@ -98,7 +99,36 @@ impl<O: Oracle> Machine<'_, O> {
     /// Whether a term is the same in all lanes that are here in this segment.
     pub fn is_uniform(&self, term: Term) -> bool {
         self.facts.uniform(self.terms, term)
-            && (!self.is_mixed() || self.facts.lasting(self.terms, term) || left_out(Guard::Mixed))
+            && (!self.is_mixed()
+                || self.facts.lasting(self.terms, term)
+                || self.is_settled(term)
+                || left_out(Guard::Mixed))
+    }
+
+    /// Whether lanes that have left loops in different iterations have the same of a term: it is made of what is the same for the whole run, of
+    /// what shared registers hold that none of these loops writes, and of what they held when the last of the loops was over.
+    fn is_settled(&self, term: Term) -> bool {
+        let (start, loops) = (self.run.start, &self.graph.loops);
+        let is_left = |&number: &usize| loops[number].contains(start) && !loops[number].contains(self.block);
+        let Some(outermost) = (0..loops.len()).find(is_left) else { return true };
+        let is_over = |&number: &usize| number == outermost || loops[number].last > loops[outermost].last;
+        let mut seen = FxHashSet::default();
+        let mut work = vec![term];
+        while let Some(term) = work.pop() {
+            if !seen.insert(term) || self.facts.lasting(self.terms, term) {
+                continue;
+            }
+            let is_behind = self.behind.get(&term).is_some_and(is_over) || left_out(Guard::Settled);
+            if is_behind || self.oracle.is_kept(term, outermost as u32) {
+                continue;
+            }
+            let node = self.terms.node(term);
+            if matches!(node.op, Op::Variable(_)) {
+                return false;
+            }
+            work.extend_from_slice(&node.args);
+        }
+        true
     }
 
     /// Whether lanes that are here may have left a loop, in which they were at the cut point, one after the other.
@@ -143,6 +173,7 @@ impl<O: Oracle> Machine<'_, O> {
                 let always = self.terms.constant(1, 1);
                 let held = self.read_shared(shared, always);
                 let value = self.oracle.behind(self.terms, number as u32, shared, held);
+                self.behind.extend([(value.bits, number), (value.free, number)]);
                 if !others {
                     continue;
                 }
@@ -240,7 +271,7 @@ impl<O: Oracle> Machine<'_, O> {
                     let own = self.terms.and(32, value.bits, alike);
                     let theirs = self.terms.and(32, results[1], differ);
                     let bits = self.terms.or(32, own, theirs);
-                    value = Value { bits, free: self.terms.or(32, value.free, differ) };
+                    value = Value { bits, free: differ };
                 }
             }
             others = (!together).then_some((results[2], written, half));

@@ -13,13 +13,14 @@ use crate::semantics::Kernel;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::Launch;
 use crate::semantics::memory::Space;
+use crate::semantics::undefined::{self, Free};
 use crate::symbolic::graph::{Effects, Graph};
 use crate::symbolic::lanes::{self, Result as Of};
 use crate::symbolic::nir::condition_of;
 use crate::symbolic::run::Machine;
 use crate::symbolic::world::{self, Constants, Stored};
 use crate::symbolic::{Code, EventKind, Oracle, Site, Slot, Unsupported, Value, slot};
-use crate::terms::{Term, Terms};
+use crate::terms::{Op as TermOp, Term, Terms};
 use ir3_compiler::ir3::access::{MemoryAction, linear_address};
 use ir3_compiler::ir3::{AddressSpace, InputKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -473,16 +474,14 @@ impl Ir3<'_> {
                 let is_and = matches!(condition, Condition::And(..));
                 let terms = &mut *machine.terms;
                 let bits = if is_and { terms.and(1, a.bits, b.bits) } else { terms.or(1, a.bits, b.bits) };
-                // Where one of them decides, the other does not matter.
-                let decides = [a, b].map(|value| {
-                    let bit = if is_and { terms.not(1, value.bits) } else { value.bits };
-                    let known = terms.not(1, value.free);
-                    terms.and(1, bit, known)
-                });
-                let decided = terms.or(1, decides[0], decides[1]);
-                let free = terms.or(1, a.free, b.free);
+                // An or is a conjunction of what does not hold: it is free where that is.
+                let mut operand = |value: Value, from| {
+                    let bits = if is_and { value.bits } else { terms.not(1, value.bits) };
+                    Free { bits, free: value.free, from }
+                };
+                let operands = [operand(a, 1), operand(b, 2)];
+                let free = undefined::free(terms, TermOp::And, 1, &[1, 1], &operands);
                 let defined = terms.not(1, free);
-                let defined = terms.or(1, defined, decided);
                 machine.demand(defined, branch);
                 machine.oracle.condition(machine.terms, bits)
             }

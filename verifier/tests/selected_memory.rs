@@ -541,7 +541,6 @@ fn textures(cases: &mut Cases) {
     }
 }
 
-/// Cases that were the same after all stages; what was refused, by reason; what is wrong.
 /// A nir program that copies vec4s of a buffer to the constant file, and reads words before, among and behind them.
 fn copy(s: &mut Shader, handle: Handle, offset: Option<u64>, base: i32, range: u32) {
     let buffer = s.handle(handle);
@@ -573,6 +572,7 @@ fn copies(cases: &mut Cases) {
     }
 }
 
+/// Cases that were the same after all stages; what was refused, by reason; what is wrong.
 fn check(gpu: &str, cases: &Cases) -> (usize, BTreeSet<String>, Vec<String>) {
     let target = Target::by_name(gpu).unwrap();
     let mut scratch = Scratch::new();

@@ -11,7 +11,7 @@ use crate::guards::{Guard, left_out};
 use crate::symbolic::{Slot, Value};
 use crate::terms::{Term, Terms, VariableKind};
 use indexmap::IndexMap;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// A shared register of one of the programs.
@@ -22,7 +22,8 @@ type Register = (Side, Slot);
 pub struct Behind {
     /// The classes of the parts of each register.
     classes: IndexMap<Register, [u32; 2], FxBuildHasher>,
-    count: usize,
+    /// How many numbers of classes there are.
+    count: u32,
     /// What they held in each segment of this round: none yet in the last one.
     ways: Vec<FxHashMap<Register, Value>>,
     changed: bool,
@@ -65,20 +66,25 @@ impl Behind {
         /// The class of before, and what is held on each way; a part that is not known on one is like no other.
         type Key = (u32, SmallVec<[Result<Term, (usize, usize)>; 3]>);
         let mut numbers: FxHashMap<Key, u32> = FxHashMap::default();
+        // The first part of a class keeps its number, as at a header.
+        let mut taken: FxHashSet<u32> = FxHashSet::default();
         for (i, (register, classes)) in self.classes.iter_mut().enumerate() {
             for (k, class) in classes.iter_mut().enumerate() {
                 let held = |way: &FxHashMap<Register, Value>| {
                     way.get(register).map(|value| [value.bits, value.free][k]).ok_or((i, k))
                 };
                 let key = (*class, ways.iter().map(held).filter(|_| !left_out(Guard::Behind)).collect());
-                let next = numbers.len() as u32;
-                let number = *numbers.entry(key).or_insert(next);
+                let number = *numbers.entry(key).or_insert_with(|| {
+                    if taken.insert(*class) {
+                        return *class;
+                    }
+                    self.count += 1;
+                    self.count - 1
+                });
                 changed |= *class != number;
                 *class = number;
             }
         }
-        changed |= numbers.len() != self.count;
-        self.count = numbers.len();
         changed
     }
 }

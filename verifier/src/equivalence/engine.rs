@@ -95,6 +95,8 @@ pub(super) struct Engine<'a> {
     pub(super) written: FxHashMap<(Side, Site), Option<Value>>,
     /// What was found out in this round is not what was assumed in it.
     pub(super) surprised: bool,
+    /// The source is nir, the target is not.
+    pub(super) is_selection: bool,
     /// Both texts have the shapes of textures.
     pub(super) printed_shapes: bool,
     /// Both texts name formats of images: nir's do.
@@ -145,6 +147,7 @@ impl<'a> Engine<'a> {
             goals: FxHashMap::default(),
             written: FxHashMap::default(),
             surprised: false,
+            is_selection: false,
             printed_shapes: false,
             printed_formats: false,
             assumed: BTreeSet::new(),
@@ -285,6 +288,15 @@ impl Oracle for Engine<'_> {
             terms.variable_of(self.cut.kind(VariableKind::LANE), 32, &format!("undefined {name}"))
         };
         Value { bits: target, free: terms.constant(32, u32::MAX.into()) }
+    }
+
+    // Selection reads 0 where an instruction reads something undefined, but keeps phis as they are.
+    fn phi(&mut self, terms: &mut Terms, [name, elsewhere]: [&str; 2]) -> Value {
+        if !self.is_selection || self.side == Side::Source && self.undefined == Undefined::Ones {
+            return self.unknown(terms, name);
+        }
+        self.has_undefined |= self.side == Side::Source;
+        self.unwritten(terms, elsewhere)
     }
 
     fn wants(&self, goal: Goal, slot: Slot) -> bool {

@@ -105,6 +105,7 @@ pub(super) fn prove<S: Code, T: Code>(
     engine.sweeper.products = products;
     engine.sweeper.deep = deep;
     engine.printed_shapes = source.prints_shapes() && target.prints_shapes();
+    engine.is_selection = !source.prints_shapes() && target.prints_shapes();
     // The other language.
     engine.printed_formats = !source.prints_shapes() && !target.prints_shapes();
     let mut last = loops == 0;

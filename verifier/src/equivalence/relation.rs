@@ -234,7 +234,10 @@ impl Header {
         }
         of_wave.extend(self.atoms.keys().zip(&keys).filter(|&(&atom, _)| is_of_wave(atom)).map(|(_, key)| key));
         let mut numbers: FxHashMap<&Key, u32> = FxHashMap::default();
-        let mut classes = Vec::new();
+        // The first part of a class keeps its number, so that what is the same as in the round before has the same terms, and nothing is asked
+        // twice.
+        let mut taken: FxHashSet<u32> = FxHashSet::default();
+        let mut classes = self.classes.clone();
         for ((&(_, slot, _), Known { class, .. }), key) in self.atoms.iter_mut().zip(&keys) {
             if let Some(&number) = numbers.get(key) {
                 changed |= *class != Some(number);
@@ -268,13 +271,15 @@ impl Header {
                     Holds::Variable { width, uniform }
                 }
             };
-            let number = classes.len() as u32;
+            let number = class.filter(|&class| taken.insert(class)).unwrap_or_else(|| {
+                classes.push(holds);
+                classes.len() as u32 - 1
+            });
             changed |= *class != Some(number) || old != Some(holds);
             *class = Some(number);
             numbers.insert(key, number);
-            classes.push(holds);
+            classes[number as usize] = holds;
         }
-        changed |= classes.len() != self.classes.len();
         self.classes = classes;
         changed
     }

@@ -30,8 +30,11 @@ pub enum Side {
     Target,
 }
 
-/// At most so many terms of the source are compared with one of the target.
+/// At most so many terms of the source are compared with one of the target: those that are most like it.
 const CANDIDATES: usize = 16;
+
+/// At most so many terms of the source that agree on all samples are kept.
+const KEPT: usize = 64;
 
 type Candidates = SmallVec<[Term; 4]>;
 
@@ -169,13 +172,13 @@ impl<'a> Sweeper<'a> {
             if terms.node(term).op != Op::Opaque {
                 let (width, samples) = (terms.width(term), *self.samples.of(terms, term));
                 let list = self.alike.entry((width, samples)).or_default();
-                if list.len() < CANDIDATES {
+                if list.len() < KEPT {
                     list.push(term);
                 }
                 if width > 1 {
                     let steered = *self.samples.steered(terms, term);
                     let list = self.steered.entry((width, samples, steered)).or_default();
-                    if list.len() < CANDIDATES {
+                    if list.len() < KEPT {
                         list.push(term);
                     }
                 }
@@ -250,8 +253,11 @@ impl<'a> Sweeper<'a> {
             candidates.retain(|candidate| !likely.contains(candidate));
             candidates.insert_many(0, likely.iter().copied());
         }
-        candidates.retain(|&mut candidate| terms.as_constant(candidate).is_none());
-        likely.retain(|&mut candidate| terms.as_constant(candidate).is_none());
+        for list in [&mut candidates, &mut likely] {
+            list.retain(|&mut candidate| terms.as_constant(candidate).is_none());
+            list.sort_by_key(|&other| std::cmp::Reverse(likeness(terms, term, other)));
+            list.truncate(CANDIDATES);
+        }
         // What times out in every solver has been shown by other means.
         for other in candidates.iter().copied().map(Some).chain([None]) {
             if let Some((product, lemma)) = self.product(terms, term, other)

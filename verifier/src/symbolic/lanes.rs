@@ -19,6 +19,8 @@ pub enum Result {
     Own,
     /// Each lane has its own, and it may look at a lane that is not there.
     Other,
+    /// Each lane has its own, of a lane that is there, undefined where that is.
+    There,
     /// One for all, and there may be none.
     Missing,
 }
@@ -50,6 +52,10 @@ pub fn across<O: Oracle>(
     match result {
         Result::Uniform | Result::Own => Value::defined(machine.terms, word),
         Result::Other | Result::Missing => Value::free_where(machine.terms, word, results[1]),
+        Result::There => {
+            let free = machine.terms.sext(1, bits.into(), results[1]);
+            Value { bits: word, free: machine.terms.zext(bits.into(), 32, free) }
+        }
     }
 }
 
@@ -92,7 +98,7 @@ pub fn broadcast_active<O: Oracle>(
         32 - zeros.min(31)
     };
     let args = [value, kept].map(|value| value.part(machine.terms, bits));
-    across(machine, site, format!("broadcast active {cluster}"), args.into_iter().collect(), Result::Other, bits as u8)
+    across(machine, site, format!("broadcast active {cluster}"), args.into_iter().collect(), Result::There, bits as u8)
 }
 
 /// A truth value as an operand: one bit.

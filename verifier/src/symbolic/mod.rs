@@ -265,6 +265,8 @@ pub trait Oracle {
     /// An undefined word that has the same name in both programs: one of an array or register that nothing has been written to since the
     /// program began, or what is outside of an array.
     fn unwritten(&mut self, terms: &mut Terms, name: &str) -> Value;
+    /// A word that a phi makes of something undefined. `names` are those that it has in other forms of the program, and in the other language.
+    fn phi(&mut self, terms: &mut Terms, names: [&str; 2]) -> Value;
     /// Whether it matters what a shared register holds where the segment ends.
     fn wants(&self, goal: Goal, slot: Slot) -> bool;
     /// What a location holds where a segment ends, of which nobody has wanted to know it before.

@@ -293,11 +293,21 @@ impl<O: Oracle> Machine<'_, O> {
         self.unknown_of(&format!("{block}.{number}"))
     }
 
-    /// A word that is undefined, with a name that nothing else in the segment has, but for another block's that is left for the same one.
-    pub fn unknown_of(&mut self, name: &str) -> Value {
-        let copy = self.graph.standing[self.block as usize].copy;
-        let name = format!("{name} of {copy} from {:?}", self.run.cut);
+    /// A word that is undefined, with a name that nothing else in the segment has.
+    fn unknown_of(&mut self, name: &str) -> Value {
+        let name = self.named(name);
         self.oracle.unknown(self.terms, &name)
+    }
+
+    /// A word that a phi makes of something undefined: the same whichever block is left. `rank` says which of all words that phis make.
+    pub fn unknown_phi(&mut self, name: &str, rank: usize) -> Value {
+        let names = [self.named(name), self.named(&format!("word {rank} of phis"))];
+        self.oracle.phi(self.terms, [&names[0], &names[1]])
+    }
+
+    fn named(&self, name: &str) -> String {
+        let copy = self.graph.standing[self.block as usize].copy;
+        format!("{name} of {copy} from {:?}", self.run.cut)
     }
 
     /// What is found outside of an array at an index, of 16 bits, to which an offset is added. Each time it may be another word; it has the

@@ -98,7 +98,11 @@ impl Samples {
             let value: Sample = self.evaluate(terms, next, &self.values, 0);
             let node = terms.node(next);
             let compares = matches!(node.op, Op::Eq | Op::Ult | Op::Slt | Op::Float(_)) && node.width == 1;
-            let steered = if compares && value == [value[0]; SAMPLES] {
+            let is_constant = compares && value == [value[0]; SAMPLES];
+            let steered = if is_constant && matches!(&node.args[..], [a, b] if a == b) {
+                // What is compared by others is a number.
+                [1; STEERED]
+            } else if is_constant {
                 std::array::from_fn(|i| hash(&[next.index() as u64, i as u64]) & 1)
             } else {
                 self.evaluate(terms, next, &self.steered, SAMPLES)

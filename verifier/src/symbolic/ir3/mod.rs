@@ -25,6 +25,7 @@ use ir3_compiler::ir3::access::{MemoryAction, linear_address};
 use ir3_compiler::ir3::{AddressSpace, InputKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
+use std::collections::BTreeSet;
 
 /// A program to be run on terms.
 pub struct Ir3<'a> {
@@ -36,6 +37,8 @@ pub struct Ir3<'a> {
     constants: Constants,
     shared: FxHashSet<Slot>,
     places: &'a Places,
+    /// What phis are written to, in order.
+    phis: Vec<Slot>,
 }
 
 /// Returns true if a block ends in a branch on what several lanes have.
@@ -137,6 +140,10 @@ impl<'a> Ir3<'a> {
         let successors = code.blocks.iter().map(|block| edges(block).iter().map(|edge| edge.to).collect()).collect();
         let shared = (0..code.blocks.len()).flat_map(|block| effects(block as u32).shared).collect();
         let graph = Graph::new(successors, effects)?;
+        let of_edge = |edge: &Edge| code.copies[edge.copies.start as usize..edge.copies.end as usize].iter();
+        let written = code.blocks.iter().flat_map(edges).flat_map(|edge| of_edge(&edge));
+        let phis: BTreeSet<Slot> = written.map(|(_, write)| write.loc.slot).collect();
+        let phis = phis.into_iter().collect();
         let constants = Constants {
             params: code
                 .driver_params
@@ -155,6 +162,7 @@ impl<'a> Ir3<'a> {
             constants,
             shared,
             places,
+            phis,
         })
     }
 }
@@ -432,7 +440,8 @@ impl Ir3<'_> {
             return self.read(read, machine);
         }
         let (slot, value) = values[at - 1];
-        machine.unknown_of(&format!("phi {value}.{}", write.loc.slot - slot))
+        let rank = self.phis.partition_point(|&phi| phi < write.loc.slot);
+        machine.unknown_phi(&format!("phi {value}.{}", write.loc.slot - slot), rank)
     }
 
     /// Goes to another block, writing its phis on the way.

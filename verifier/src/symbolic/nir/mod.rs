@@ -1,5 +1,7 @@
 //! nir on terms: the operations of the decoded shader.
 
+mod arrays;
+
 use super::graph::{Effects, Graph};
 use super::lanes::{self, Result as Of, Scan, ScanPart};
 use super::run::Machine;
@@ -11,7 +13,6 @@ use crate::interp::nir::op::{
 };
 use crate::interp::nir::{Decoded, op};
 use crate::interp::{self, OutputSlot, Places, array_word};
-use crate::semantics::concrete::mask;
 use crate::semantics::domain::Domain;
 use crate::semantics::env::{CONST_WORDS, Launch};
 use crate::semantics::memory::Space;
@@ -19,6 +20,7 @@ use crate::semantics::{Kernel, convert};
 use crate::terms::{Term, Terms};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
+use std::collections::BTreeSet;
 
 /// How a block of the list of operations ends.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,8 @@ pub struct Nir<'a> {
     constants: Constants,
     none: FxHashSet<Slot>,
     places: Places,
+    /// What phis are written to, in order.
+    phis: Vec<Slot>,
     /// It is the source of a program of the machine.
     beside_machine: bool,
 }
@@ -142,6 +146,7 @@ impl<'a> Nir<'a> {
         }));
         let constants = Constants { stored, ..Constants::default() };
         let fixed = code.code.constants.iter().copied().collect();
+        let phis: BTreeSet<Slot> = code.code.moves.iter().map(|&(to, _)| to).collect();
         Ok(Self {
             code,
             graph,
@@ -150,6 +155,7 @@ impl<'a> Nir<'a> {
             constants,
             none: FxHashSet::default(),
             places: Places::default(),
+            phis: phis.into_iter().collect(),
             beside_machine: false,
         })
     }
@@ -371,7 +377,8 @@ impl Nir<'_> {
             Op::Sync(sync) => world::synchronize(machine, site, sync),
             Op::Moves { list: (start, end), .. } => {
                 let moves = &code.moves[start as usize..end as usize];
-                let values: SmallVec<[Value; 8]> = moves.iter().map(|&(_, from)| machine.read(from)).collect();
+                let values: SmallVec<[Value; 8]> =
+                    moves.iter().map(|&(to, from)| self.phi_source(to, from, machine)).collect();
                 for (&(to, _), value) in moves.iter().zip(values) {
                     machine.write(to, value);
                 }
@@ -405,6 +412,15 @@ impl Nir<'_> {
             | Op::End => {}
         }
         Ok(())
+    }
+
+    /// What a phi becomes.
+    fn phi_source<O: Oracle>(&self, to: Slot, from: Slot, machine: &mut Machine<'_, O>) -> Value {
+        if self.undefined() != Some(from) {
+            return machine.read(from);
+        }
+        let rank = self.phis.partition_point(|&phi| phi < to);
+        machine.unknown_phi(&format!("phi {rank}"), rank)
     }
 
     fn input<O: Oracle>(&self, input: &Input, machine: &mut Machine<'_, O>) -> Value {
@@ -573,90 +589,6 @@ impl Nir<'_> {
                 };
                 let scan = Scan { kernel: scan.kernel, step: scan.step, cluster: scan.cluster, part };
                 lanes::scan(machine, site, &scan, &args)
-            }
-        }
-    }
-
-    /// The row of each element in which the lane may access, with the condition; none where it is known to be none. Then whether the index
-    /// is that of an element at all, and whether a bit of it is free.
-    ///
-    /// Where the index is of no element, a load is undefined and a store has no meaning, so which element that would be does not matter.
-    /// The machine finds a register by the low 16 bits of a number of registers; so the condition is about that part of the index.
-    fn elements<O: Oracle>(
-        &self,
-        access: &op::ArrayAccess,
-        machine: &mut Machine<'_, O>,
-    ) -> (SmallVec<[(Term, u32); 4]>, Term, Term) {
-        let never = machine.terms.constant(1, 0);
-        let Some(row) = access.index else {
-            let always = machine.terms.constant(1, 1);
-            let element = u32::try_from(access.base).ok().filter(|&element| element < access.length);
-            return match element {
-                Some(element) => (smallvec![(always, element)], always, never),
-                None => (smallvec![], never, never),
-            };
-        };
-        let index = machine.read(row);
-        let free = index.any_free(machine.terms);
-        let (mut list, mut any) = (SmallVec::new(), never);
-        let bits = 16 - access.stride.max(1).trailing_zeros().min(15);
-        let low = machine.terms.extract(32, index.bits, 0, bits);
-        for element in 0..access.length {
-            // The index is a word without a sign.
-            let Ok(wanted) = u32::try_from(i64::from(element) - access.base) else { continue };
-            let wanted = machine.terms.constant(32, wanted.into());
-            let here = machine.terms.eq(32, index.bits, wanted);
-            if machine.terms.as_constant(here) == Some(0) {
-                continue;
-            }
-            any = machine.terms.or(1, any, here);
-            // No two elements have the same low bits.
-            let wanted = u64::from(element.wrapping_sub(access.base as u32)) & mask(bits);
-            let wanted = machine.terms.constant(bits, wanted);
-            let here = if access.length <= 1 << bits { machine.terms.eq(bits, low, wanted) } else { here };
-            list.push((here, element));
-        }
-        (list, any, free)
-    }
-
-    fn element<O: Oracle>(&self, access: &op::ArrayAccess, word: u32, machine: &mut Machine<'_, O>) -> Value {
-        let (elements, inside, _) = self.elements(access, machine);
-        let undefined = match access.index {
-            Some(row) => {
-                let index = machine.read(row).bits;
-                let low = machine.terms.extract(32, index, 0, 16);
-                let stride = machine.terms.constant(16, access.stride.into());
-                let low = machine.terms.mul(16, low, stride);
-                let offset = access.base.wrapping_mul(access.stride.into()).wrapping_add(word.into());
-                machine.outside(&array_word(access.array, 0), low, offset)
-            }
-            None => machine.unknown(),
-        };
-        let mut value = undefined;
-        for &(here, element) in elements.iter().rev() {
-            let stored = machine.read(access.first + element * access.stride + word);
-            value = machine.choose(here, stored, value);
-        }
-        // Beside a machine, what that finds by the low bits is one choice.
-        if self.beside_machine { value } else { machine.choose(inside, value, undefined) }
-    }
-
-    fn array_store<O: Oracle>(&self, access: &op::ArrayAccess, machine: &mut Machine<'_, O>) {
-        let (elements, inside, free) = self.elements(access, machine);
-        let defined = machine.terms.not(1, free);
-        let fine = machine.terms.and(1, inside, defined);
-        machine.demand(fine, "a write outside of an array");
-        for &(word, src) in &access.rows {
-            let mut value = machine.read(src);
-            if let Some(adapt) = access.adapt {
-                value = machine.modify(adapt, value);
-                value = machine.oracle.value(machine.terms, value);
-            }
-            for &(here, element) in &elements {
-                let row = access.first + element * access.stride + word;
-                let old = machine.read(row);
-                let new = machine.choose(here, value, old);
-                machine.write(row, new);
             }
         }
     }

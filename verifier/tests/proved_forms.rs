@@ -3,6 +3,8 @@
 
 use ir3_compiler::ir3::text;
 use ir3_compiler::ir3::validate::{Form, validate};
+use ir3_compiler::nir;
+use ir3_compiler::pipeline;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::env_seeds;
 use ir3_verifier::check::{Snapshot, Verdict, compare_snapshots};
@@ -445,6 +447,120 @@ fn a_shared_register_that_others_write_while_lanes_wait() {
         assert!(differ(&source, &target));
         assert!(!contents(&source, &target), "{others}");
     }
+}
+
+/// What is selected of a shader is proved; of the shader with each of the changes to its text it is another program, and is not.
+fn selected_is_proved(shader: &str, changes: &[(&str, &str)]) {
+    let read = |text: &str| nir::text::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let plain = read(shader);
+    let program = pipeline::select(&plain, &gpu()).unwrap_or_else(|error| panic!("{error}\n{shader}"));
+    let (plain, program) = (Snapshot::Nir(Box::new(plain)), Snapshot::Ir3(Box::new(program)));
+    assert!(!differ(&plain, &program));
+    let proof = prove(&plain, &program);
+    assert!(proof.is_ok(), "{proof:?}");
+    for (from, to) in changes {
+        let changed = shader.replace(from, to);
+        assert!(changed != shader, "{from} is not there");
+        let changed = Snapshot::Nir(Box::new(read(&changed)));
+        assert!(differ(&changed, &program), "{from} as {to} is the same");
+        let proof = prove(&changed, &program);
+        assert!(proof.is_err(), "{from} as {to}: {proof:?}");
+    }
+}
+
+/// A shader that loads a word by the number of the lane, %5, and stores %90 there.
+fn shader_of(body: &str) -> String {
+    format!(
+        "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 64, 1, 1\nnum_ssbos: 2\nsubgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {{
+    block b0:
+    32     %0 = @load_local_invocation_index
+    32     %1 = load_const (0x00000000)
+    32     %2 = load_const (0x00000001)
+    32     %3 = load_const (0x00000002)
+    32     %4 = ishl %0, %3
+    32     %5 = @load_ssbo_ir3 (%1, %4, %0) (base=0, access=none, align_mul=4, align_offset=0)
+    1      %6 = ult %0, %2
+    1      %7 = ult %5, %0
+{body}
+                @store_ssbo_ir3 (%90, %1, %4, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+                // succs: b9
+    block b9:
+}}
+"
+    )
+}
+
+/// The machine finds components of other elements where nir finds none, as the number of registers is three times the index.
+#[test]
+fn an_array_of_vectors_of_three_by_an_index_from_memory() {
+    let body = "    32         %10 = @decl_reg (num_components=3, num_array_elems=2, bit_size=32, divergent=1)
+    32     %11 = iadd %5, %0
+    32x3   %12 = vec3 %5, %0, %11
+    32     %13 = iand %5, %2
+                @store_reg (%12, %10) (base=0, wrmask=xyz, legacy_fsat=0)
+                @store_reg (%12, %10) (base=1, wrmask=xyz, legacy_fsat=0)
+                @store_reg_indirect (%12, %10, %13) (base=0, wrmask=yz, legacy_fsat=0)
+    32     %14 = iand %0, %2
+    32x3   %15 = @load_reg_indirect (%10, %14) (base=0, legacy_fabs=0, legacy_fneg=0)
+    32x3   %16 = @load_reg_indirect (%10, %5) (base=0, legacy_fabs=0, legacy_fneg=0)
+    32     %17 = fadd %15.x, %15.z
+    32     %18 = fadd %16.x, %16.y
+    32     %90 = bcsel %7, %17, %18";
+    selected_is_proved(&shader_of(body), &[("%15.z", "%15.y"), ("iand %0, %2", "iand %5, %2")]);
+}
+
+/// Selection leaves a phi of something undefined as it is: what is computed of it is the same where it is not undefined.
+#[test]
+fn what_is_computed_of_a_phi_that_is_undefined_on_one_way() {
+    let body = "    32     %8 = undefined
+                // succs: b1 b2
+    if %7 {
+        block b1:   // preds: b0
+        32     %10 = iadd %5, %0
+        // succs: b3
+    } else {
+        block b2:   // preds: b0, succs: b3
+    }
+    block b3:   // preds: b1 b2
+    32     %11 = phi b1: %10, b2: %8
+    32     %12 = fadd %11, %5
+    32     %13 = fmul %12, %0
+    32     %14 = fadd %13, %5
+    32     %15 = fmul %14, %5
+    32     %16 = fadd %15, %0
+    32     %17 = fmul %16, %0
+    32     %18 = fadd %17, %5
+    32     %19 = fmul %18, %5
+    32     %20 = fadd %19, %0
+    32     %21 = fmul %20, %0
+    32     %22 = fadd %21, %5
+    32     %23 = fmul %22, %5
+    32     %24 = fadd %23, %0
+    32     %25 = fmul %24, %0
+    32     %26 = fadd %25, %5
+    32     %27 = fmul %26, %5
+    32     %28 = fadd %27, %0
+    32     %29 = fmul %28, %0
+    32     %90 = bcsel %7, %29, %0";
+    selected_is_proved(&shader_of(body), &[("bcsel %7, %29", "bcsel %7, %28"), ("fmul %12", "fmul %11")]);
+}
+
+/// A broadcast looks at lanes that are there, so a bool of another lane is one bit in a half register, too.
+#[test]
+fn a_bool_that_is_broadcast_in_clusters() {
+    let body = "    1      %10 = load_const (false)
+    1      %11 = @brcst_active_ir3 (%10, %7) (cluster_size=2)
+    1      %12 = ior %7, %11
+    1      %13 = @reduce_clusters_ir3 (%12) (reduction_op=ior)
+    32     %14 = b2i32 %13
+    32     %90 = iadd %14, %5";
+    selected_is_proved(
+        &shader_of(body),
+        &[("ior %7, %11", "iand %7, %11"), ("@brcst_active_ir3 (%10, %7)", "@brcst_active_ir3 (%10, %6)")],
+    );
 }
 
 /// Random changes to what is proved by these ways.

@@ -15,7 +15,7 @@ use crate::guards::{Guard, left_out};
 use crate::lemmas;
 use crate::semantics::domain::Domain;
 use crate::solver::{Answer, Budget, Query, Reason, Solver};
-use crate::terms::{Op, SAMPLES, Sample, Samples, Steered, Term, Terms};
+use crate::terms::{Op, SAMPLES, Sample, Samples, Steered, Term, Terms, is_refuted};
 use cpu_time::ThreadTime;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
@@ -45,7 +45,7 @@ const DEEP_ALONE: u8 = 24;
 const LOOKS: [usize; 8] = [1, 1, 1, 2, 4, 8, 16, 32];
 
 /// So much of the limit of time may go, by the solver's measure, to questions that need no answer and get none: a quarter.
-const PER_MILLISECOND: u64 = 2_000;
+const PER_MILLISECOND: u64 = 750;
 
 /// What it costs to write down a node, in the solver's measure.
 const PER_NODE: u64 = 500;
@@ -369,8 +369,11 @@ impl<'a> Sweeper<'a> {
         }
         let goal = terms.eq(terms.width(a), a, b);
         // To write a question down takes time, too.
-        let nodes = Query { assumptions: Vec::new(), goal }.nodes(terms).map_or(u64::MAX, |nodes| nodes.len() as u64);
-        let written = nodes.saturating_mul(PER_NODE);
+        let nodes = Query { assumptions: Vec::new(), goal }.nodes(terms);
+        if nodes.as_ref().is_some_and(|nodes| is_refuted(terms, nodes)) {
+            return left_out(Guard::SweepInvalid).then_some(true);
+        }
+        let written = nodes.map_or(u64::MAX, |nodes| nodes.len() as u64).saturating_mul(PER_NODE);
         let shift = 2 * look.saturating_sub(1).min(2) + effort.less();
         let most = (self.spare / 4).max(LEAST);
         if written > most >> shift.min(2) {
@@ -382,8 +385,8 @@ impl<'a> Sweeper<'a> {
                 self.spare = (self.spare + LEAST).min(self.most_spare());
                 Some(true)
             }
-            Answer::Invalid(_) => {
-                self.spare = self.spare.saturating_sub(written);
+            Answer::Invalid(model) => {
+                self.spare = self.spare.saturating_sub(model.cost.max(written));
                 left_out(Guard::SweepInvalid).then_some(true)
             }
             // With more in it, it is no easier.

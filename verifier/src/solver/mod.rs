@@ -98,6 +98,8 @@ impl fmt::Display for Reason {
 pub struct Model {
     values: BTreeMap<Name, u64>,
     functions: BTreeMap<Term, u64>,
+    /// What it took to find it, in the solver's own measure, which is the same every time; 0 if that is not known.
+    pub cost: u64,
 }
 
 impl Model {

@@ -5,7 +5,7 @@ use super::smtlib::Script;
 use super::{Answer, Budget, Floats, Model, Query, Reason, Solver, smtlib, variables};
 use crate::terms::{Term, Terms};
 use ::z3::ast::{Ast, BV, Bool};
-use ::z3::{Config, FuncDecl, Params, SatResult, Sort, with_z3_config};
+use ::z3::{Config, FuncDecl, Params, SatResult, Sort, StatisticsValue, with_z3_config};
 use std::time::Instant;
 
 /// Z3. It keeps nothing from one query to the next.
@@ -113,8 +113,19 @@ fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term], functions: &Funct
         Some((*term, value))
     };
     match variables(terms, nodes).into_iter().map(value).collect::<Option<Model>>() {
-        Some(found) => Answer::Invalid(found.with_functions(functions.iter().filter_map(applied).collect())),
+        Some(found) => {
+            let found = found.with_functions(functions.iter().filter_map(applied).collect());
+            Answer::Invalid(Model { cost: cost(solver), ..found })
+        }
         None => Answer::Unknown(Reason::Solver("its model has no value for a variable".into())),
+    }
+}
+
+/// How much of the limit of resources the solver has used.
+fn cost(solver: &::z3::Solver) -> u64 {
+    match solver.get_statistics().value("rlimit count") {
+        Some(StatisticsValue::UInt(count)) => count.into(),
+        _ => 0,
     }
 }
 

@@ -168,7 +168,7 @@ fn value_of(key: u64, sample: usize, width: u32) -> u64 {
 }
 
 /// A float between 1/4 and 2 of either sign, if there is a format of this width; else the bits.
-fn float_near_one(width: u32, bits: u64) -> u64 {
+pub(super) fn float_near_one(width: u32, bits: u64) -> u64 {
     let Some(format) = Format::of_width(width) else { return bits };
     // The exponent of 1, or one or two less, and a sign that is seldom.
     let fraction = format.fraction();

@@ -30,8 +30,10 @@ mod show;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod trials;
 
 pub use evaluate::{SAMPLES, Sample, Samples, Steered, operation, value, values};
+pub use trials::is_refuted;
 
 use crate::semantics::concrete::mask;
 use crate::semantics::domain::{Format, Function, Rounding};

@@ -483,7 +483,8 @@ impl main {{
     32     %4 = ishl %0, %3
     32     %5 = @load_ssbo_ir3 (%1, %4, %0) (base=0, access=none, align_mul=4, align_offset=0)
     1      %6 = ult %0, %2
-    1      %7 = ult %5, %0
+    32     %9 = load_const (0x00000021)
+    1      %7 = ult %0, %9
 {body}
                 @store_ssbo_ir3 (%90, %1, %4, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
                 // succs: b9
@@ -501,7 +502,8 @@ fn an_array_of_vectors_of_three_by_an_index_from_memory() {
     32x3   %12 = vec3 %5, %0, %11
     32     %13 = iand %5, %2
                 @store_reg (%12, %10) (base=0, wrmask=xyz, legacy_fsat=0)
-                @store_reg (%12, %10) (base=1, wrmask=xyz, legacy_fsat=0)
+    32x3   %19 = vec3 %11, %5, %0
+                @store_reg (%19, %10) (base=1, wrmask=xyz, legacy_fsat=0)
                 @store_reg_indirect (%12, %10, %13) (base=0, wrmask=yz, legacy_fsat=0)
     32     %14 = iand %0, %2
     32x3   %15 = @load_reg_indirect (%10, %14) (base=0, legacy_fabs=0, legacy_fneg=0)
@@ -526,26 +528,17 @@ fn what_is_computed_of_a_phi_that_is_undefined_on_one_way() {
     }
     block b3:   // preds: b1 b2
     32     %11 = phi b1: %10, b2: %8
+    32     %31 = load_const (0x3fc00000 = 1.5)
     32     %12 = fadd %11, %5
-    32     %13 = fmul %12, %0
+    32     %13 = fmul %12, %31
     32     %14 = fadd %13, %5
-    32     %15 = fmul %14, %5
-    32     %16 = fadd %15, %0
-    32     %17 = fmul %16, %0
+    32     %15 = fmul %14, %31
+    32     %16 = fadd %15, %5
+    32     %17 = fmul %16, %31
     32     %18 = fadd %17, %5
-    32     %19 = fmul %18, %5
-    32     %20 = fadd %19, %0
-    32     %21 = fmul %20, %0
-    32     %22 = fadd %21, %5
-    32     %23 = fmul %22, %5
-    32     %24 = fadd %23, %0
-    32     %25 = fmul %24, %0
-    32     %26 = fadd %25, %5
-    32     %27 = fmul %26, %5
-    32     %28 = fadd %27, %0
-    32     %29 = fmul %28, %0
-    32     %90 = bcsel %7, %29, %0";
-    selected_is_proved(&shader_of(body), &[("bcsel %7, %29", "bcsel %7, %28"), ("fmul %12", "fmul %11")]);
+    32     %19 = fmul %18, %31
+    32     %90 = bcsel %7, %19, %0";
+    selected_is_proved(&shader_of(body), &[("bcsel %7, %19", "bcsel %7, %18"), ("fmul %12", "fmul %11")]);
 }
 
 /// A broadcast looks at lanes that are there, so a bool of another lane is one bit in a half register, too.
@@ -556,7 +549,9 @@ fn a_bool_that_is_broadcast_in_clusters() {
     1      %12 = ior %7, %11
     1      %13 = @reduce_clusters_ir3 (%12) (reduction_op=ior)
     32     %14 = b2i32 %13
-    32     %90 = iadd %14, %5";
+    32     %15 = b2i32 %12
+    32     %16 = iadd %14, %15
+    32     %90 = iadd %16, %5";
     selected_is_proved(
         &shader_of(body),
         &[("ior %7, %11", "iand %7, %11"), ("@brcst_active_ir3 (%10, %7)", "@brcst_active_ir3 (%10, %6)")],

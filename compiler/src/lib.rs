@@ -6,6 +6,7 @@
 pub mod features;
 pub mod ir3;
 pub mod legalize;
+pub mod log_line;
 pub mod nir;
 pub mod opt;
 pub mod pipeline;

@@ -34,6 +34,11 @@ pub struct Proved {
 }
 
 impl Provers {
+    /// Why a proof could not be written to the cache, if that has happened.
+    pub fn cache_failure(&self) -> Option<&str> {
+        self.smt.as_ref()?.cache.as_ref()?.failure()
+    }
+
     /// Compiles a program and says of each stage that changed something whether that is proved. A stage that refuses the
     /// program is the last.
     pub fn program(

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::strip;
+use ir3_compiler::log_line::LogLine;
 
 /// A place in a file; line and column count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl InputKind {
     pub fn of_text(text: &str) -> Option<Self> {
         let mut kind = None;
         for raw in text.lines() {
-            let line = strip::line(raw).text;
+            let line = LogLine::of(raw).text;
             if line.starts_with("NIR (final form) for ") || line.starts_with("AFTER: ") {
                 return Some(Self::Log);
             }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::input::{InputError, Place};
-use super::strip;
+use ir3_compiler::log_line::LogLine;
 
 /// What a section holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +73,7 @@ impl Section {
         }
     }
 
-    fn push(&mut self, line: &strip::Stripped<'_>) {
+    fn push(&mut self, line: &LogLine<'_>) {
         self.text.push_str(&line.text);
         self.text.push('\n');
         self.prefixes.push(line.prefix);
@@ -133,7 +133,7 @@ impl Log {
         let mut sections = Vec::new();
         let mut current = Section::new(SectionKind::Other, 1);
         for (number, raw_line) in (1..).zip(raw.lines()) {
-            let line = strip::line(raw_line);
+            let line = LogLine::of(raw_line);
             match headline(&line.text, &current.kind) {
                 Some((kind, is_body)) => {
                     let first_line = if is_body { number } else { number + 1 };

@@ -10,7 +10,6 @@
 pub mod input;
 pub mod log;
 pub mod statistics;
-pub mod strip;
 
 pub use input::{InputError, InputKind, Place, Source};
 pub use log::{Log, Section, SectionKind};

@@ -57,13 +57,11 @@ fn call(data: &InstrData, args: Vec<Expression>) -> Option<Expression> {
     Some(Expression::Call { kernel: alu.kernel, clamp: alu.clamp, words: 1, args })
 }
 
-fn operand_count(opcode: Opcode) -> usize {
-    match opcode {
-        Opcode::SignF | Opcode::AbsnegF | Opcode::FloorF | Opcode::CeilF | Opcode::RndneF | Opcode::RndazF => 1,
-        Opcode::TruncF => 1,
-        Opcode::MadF16 | Opcode::MadF32 => 3,
-        _ => 2,
-    }
+/// The number of operands of an opcode, the address register not counted; `None` for an opcode that does not have a fixed number.
+pub(super) fn operand_count(opcode: Opcode) -> Option<usize> {
+    let info = opcode.info();
+    let is_fixed = info.min_srcs > 0 && info.max_srcs <= info.min_srcs + 1;
+    is_fixed.then_some(info.min_srcs.into())
 }
 
 /// What an opcode may have beside its operands.
@@ -89,7 +87,10 @@ fn conversions() -> Vec<Result<Claim, String>> {
         let (from, to) = table.types;
         let half = from.is_half();
         for &opcode in table.opcodes.iter().filter(|&&opcode| !is_other_mad(opcode, half)) {
-            let operands = operand_count(opcode);
+            let Some(operands) = operand_count(opcode) else {
+                all.push(Err(format!("fold-conversions, {opcode}: the number of its operands is not fixed")));
+                continue;
+            };
             let args: Vec<_> = (0..operands).map(Expression::Operand).collect();
             for (name, attrs) in variants(opcode) {
                 let rule = format!("{name} then {}", conversion_name(from, to));
@@ -126,7 +127,10 @@ fn clamps() -> Vec<Result<Claim, String>> {
             if is_other_mad(opcode, half) {
                 continue;
             }
-            let operands = operand_count(opcode);
+            let Some(operands) = operand_count(opcode) else {
+                all.push(Err(format!("saturation, {opcode}: the number of its operands is not fixed")));
+                continue;
+            };
             let args: Vec<_> = (0..operands).map(Expression::Operand).collect();
             let width = if half { 16 } else { 32 };
             let claim = || {

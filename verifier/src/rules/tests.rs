@@ -1,6 +1,7 @@
 //! Every rule of the compiler is proved; rules that are wrong are refuted.
 
 use super::*;
+use ir3_compiler::ir3::Opcode;
 use ir3_compiler::nir::Op;
 use ir3_compiler::rewrite::{Rule, Term};
 
@@ -67,4 +68,16 @@ fn rules_of_numbers() {
 fn what_is_no_operation_is_no_claim() {
     let rule = Rule { name: "none", bits: 13, from: NOT_AND, to: OR_NOT };
     assert!(tables::of_rule("test", &rule).is_err());
+}
+
+/// A claim about an opcode has as many operands as the opcode, or there is none.
+#[test]
+fn operand_counts_are_those_of_the_opcodes() {
+    use Opcode::*;
+    for (opcode, count) in [(AbsnegF, Some(1)), (AbsnegS, Some(1)), (ClzB, Some(1)), (AddU, Some(2)), (MadF32, Some(3)), (SelB32, Some(3))] {
+        assert_eq!(tables::operand_count(opcode), count, "{opcode}");
+    }
+    for opcode in [Nop, End, Mov, Sam] {
+        assert_eq!(tables::operand_count(opcode), None, "{opcode}");
+    }
 }

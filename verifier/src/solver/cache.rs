@@ -14,6 +14,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use xxhash_rust::xxh3::Xxh3;
 
 /// A hash of all sources of this package and of the compiler (`build.rs`): any change of what programs mean, or of how they are compared, is
@@ -51,6 +52,8 @@ impl std::fmt::Display for Key {
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
+    /// Why a verdict could not be written, the first time.
+    failure: Arc<OnceLock<String>>,
 }
 
 /// A file: the key again, in case it has been copied to a wrong place.
@@ -64,7 +67,7 @@ impl Cache {
     /// Makes the folder, if there is none.
     pub fn new(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self { folder: folder.to_owned(), failure: Arc::default() })
     }
 
     /// A verdict, if there is one that can be read.
@@ -77,8 +80,20 @@ impl Cache {
         (entry.key == key.to_string()).then_some(entry.verdict)
     }
 
-    /// Keeps a verdict, in the place of any other.
-    pub fn put<V: Serialize>(&self, key: Key, verdict: &V) -> io::Result<()> {
+    /// Why a verdict could not be written, if that has happened: the first time, in this cache or a clone of it.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
+    /// Writes a verdict, in the place of any other. A verdict that cannot be written is one all the same, so that is no error here: see
+    /// [`failure`](Self::failure).
+    pub fn put<V: Serialize>(&self, key: Key, verdict: &V) {
+        if let Err(error) = self.write(key, verdict) {
+            self.failure.get_or_init(|| format!("{}: {error}", self.folder.display()));
+        }
+    }
+
+    fn write<V: Serialize>(&self, key: Key, verdict: &V) -> io::Result<()> {
         // What a prover says without one of its conditions is worth nothing.
         if any_left_out() {
             return Ok(());
@@ -132,10 +147,10 @@ mod tests {
         let (one, other) = (Key::of(&["a", "b"]), Key::of(&["ab", ""]));
         assert_ne!(one, other);
         assert_eq!(cache.get::<String>(one), None);
-        cache.put(one, &"proved").expect("written");
+        cache.put(one, &"proved");
         assert_eq!(cache.get::<String>(one).as_deref(), Some("proved"));
         assert_eq!(cache.get::<String>(other), None);
-        cache.put(one, &"unknown").expect("written again");
+        cache.put(one, &"unknown");
         let again = Cache::new(&folder.0).expect("the same folder");
         assert_eq!(again.get::<String>(one).as_deref(), Some("unknown"));
     }
@@ -152,7 +167,7 @@ mod tests {
         let folder = Folder::new("broken");
         let cache = Cache::new(&folder.0).expect("a folder");
         let [one, other] = ["one", "other"].map(|text| Key::of(&[text]));
-        cache.put(one, &1u32).expect("written");
+        cache.put(one, &1u32);
         let text = fs::read(cache.path(one)).expect("a file");
         for length in 0..text.len() {
             fs::write(cache.path(one), &text[..length]).expect("cut");
@@ -162,9 +177,25 @@ mod tests {
         assert_eq!(cache.get::<u32>(one), Some(1));
         assert_eq!(cache.get::<Vec<u32>>(one), None);
         // A copy in another's place.
-        cache.put(other, &2u32).expect("written");
+        cache.put(other, &2u32);
         fs::copy(cache.path(one), cache.path(other)).expect("copied");
         assert_eq!(cache.get::<u32>(other), None);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said() {
+        let folder = Folder::new("unwritable");
+        let cache = Cache::new(&folder.0).expect("a folder");
+        cache.put(Key::of(&["one"]), &1u32);
+        assert_eq!(cache.failure(), None);
+        fs::remove_dir_all(&folder.0).expect("ours");
+        fs::write(&folder.0, "a file in its place").expect("written");
+        let clone = cache.clone();
+        clone.put(Key::of(&["one"]), &1u32);
+        let failure = cache.failure().expect("it is not there");
+        assert!(failure.contains("unwritable"), "{failure}");
+        fs::remove_file(&folder.0).expect("ours");
+        fs::create_dir(&folder.0).expect("for the end of the test");
     }
 
     /// Many write the same place: whoever reads has one of the values, and nothing is left over.
@@ -178,7 +209,7 @@ mod tests {
                 let cache = &cache;
                 scope.spawn(move || {
                     for _ in 0..50 {
-                        cache.put(key, &vec![value; 1000]).expect("written");
+                        cache.put(key, &vec![value; 1000]);
                         let found: Vec<u64> = cache.get(key).expect("a whole file");
                         assert!(found.len() == 1000 && found.iter().all(|value| *value == found[0]));
                     }

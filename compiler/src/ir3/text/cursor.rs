@@ -1,5 +1,6 @@
 //! One line of text with a position in it, and the errors that point there.
 
+use crate::log_line::LogLine;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -43,66 +44,20 @@ pub(super) fn fail<T>(at: usize, expected: impl Into<Cow<'static, str>>) -> Pars
 
 impl Failure {
     /// With the line's number and its text as it was before prefix and colours were taken off.
-    pub(super) fn located(&self, line: usize, original: &str, bare: &str) -> ParseError {
-        let rest = bare.get(self.at..).unwrap_or("");
+    pub(super) fn located(&self, line: usize, original: &str) -> ParseError {
+        let bare = LogLine::of(original);
+        let rest = bare.text.get(self.at..).unwrap_or("");
         let end = rest.find([' ', '\t', ',', '}']).filter(|&end| end > 0).unwrap_or(rest.len()).min(rest.len());
         let token: String = rest[..end].chars().take(60).collect();
         let found = if rest.is_empty() { "the end of the line".to_owned() } else { format!("`{token}`") };
         ParseError {
             line,
-            column: original_column(original, bare, self.at),
+            column: bare.column(original, self.at),
             message: format!("expected {}, found {found}", self.expected),
             found,
             expected: self.expected.to_string(),
         }
     }
-}
-
-/// The column in `original` of byte `at` of `bare`, which is `original` with pieces left out.
-fn original_column(original: &str, bare: &str, at: usize) -> usize {
-    let prefix = original.len() - without_prefix(original).len();
-    let mut wanted = bare.get(..at).unwrap_or(bare).chars().count();
-    let mut column = original[..prefix].chars().count() + 1;
-    let mut chars = without_prefix(original).chars();
-    while let Some(c) = chars.next() {
-        column += 1;
-        if c == ESCAPE {
-            column += chars.by_ref().take_while(|&c| c != 'm').count() + 1;
-            continue;
-        }
-        if wanted == 0 {
-            column -= 1;
-            break;
-        }
-        wanted -= 1;
-    }
-    // A colour code that does not end takes the rest of the line.
-    column.min(original.chars().count() + 1)
-}
-
-const ESCAPE: char = '\x1b';
-
-/// The line without the prefix that Mesa's log puts before it.
-fn without_prefix(line: &str) -> &str {
-    let line = line.strip_suffix('\r').unwrap_or(line);
-    line.strip_prefix("MESA: info: ").or_else(|| line.strip_prefix("MESA: info:")).unwrap_or(line)
-}
-
-/// The line without prefix and colours. `scratch` holds it where it had to be put together.
-pub(super) fn bare_line<'a>(line: &'a str, scratch: &'a mut String) -> &'a str {
-    let line = without_prefix(line);
-    if !line.contains(ESCAPE) {
-        return line;
-    }
-    scratch.clear();
-    let mut rest = line;
-    while let Some(start) = rest.find(ESCAPE) {
-        scratch.push_str(&rest[..start]);
-        rest = &rest[start..];
-        rest = rest.find('m').map_or("", |end| &rest[end + 1..]);
-    }
-    scratch.push_str(rest);
-    scratch
 }
 
 /// A position in a line.

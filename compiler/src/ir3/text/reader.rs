@@ -4,7 +4,7 @@
 //! members of a repeat group) is noted with its place, and resolved when everything has been read.
 
 use super::comment::read_program_comment;
-use super::cursor::{Cursor, Failure, ParseError, Parsed, bare_line, fail};
+use super::cursor::{Cursor, Failure, ParseError, Parsed, fail};
 use super::line::{Mnemonics, RawInstr, RawLink, serial_of};
 use super::operand::{RawArray, RawOperand, SsaName, What};
 use crate::ir3::canonical::{scan_result, settle_kills};
@@ -12,23 +12,21 @@ use crate::ir3::{
     Array, ArrayAccess, ArrayData, Attrs, Block, BlockData, Dst, Instr, Mods, Opcode, Place, Program, RepeatLink, Src,
     SrcOperand, Value, ValueData,
 };
+use crate::log_line::LogLine;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Reads one section of a log: the text of one program.
 pub fn read(text: &str) -> Result<Program, ParseError> {
     let mut reader = Reader::default();
-    let mut scratch = String::new();
     for (index, original) in text.lines().enumerate() {
-        let line = bare_line(original, &mut scratch);
-        if let Err(failure) = reader.line(index, line) {
-            return Err(failure.located(index + 1, original, line));
+        if let Err(failure) = reader.line(index, &LogLine::of(original).text) {
+            return Err(failure.located(index + 1, original));
         }
     }
     reader.finish(text).map_err(|(index, failure)| {
         let original = text.lines().nth(index).unwrap_or("");
-        let line = bare_line(original, &mut scratch);
-        failure.located(index + 1, original, line)
+        failure.located(index + 1, original)
     })
 }
 
@@ -319,7 +317,7 @@ impl Reader {
     fn finish(mut self, text: &str) -> Located<Program> {
         let end = Site { line: text.lines().count().saturating_sub(1) as u32, at: 0 };
         if !matches!(self.state, State::Outside) || self.program.layout.is_empty() {
-            let at = text.lines().last().map_or(0, |line| bare_line(line, &mut String::new()).len()) as u32;
+            let at = text.lines().last().map_or(0, |line| LogLine::of(line).text.len()) as u32;
             let expected = if self.program.layout.is_empty() { "a block" } else { "`}`" };
             return Site { at, ..end }.fail(expected);
         }
@@ -342,13 +340,12 @@ impl Reader {
         }
         let missing = keeps.iter().any(|(_, serial, _)| !self.by_serial.contains_key(serial));
         let lines: Vec<&str> = if missing { text.lines().collect() } else { Vec::new() };
-        let mut scratch = String::new();
         for (block, serial, index) in keeps {
             let instr = match self.by_serial.get(&serial) {
                 Some(&instr) => instr,
                 None => {
-                    let line = bare_line(lines[index as usize], &mut scratch);
-                    let (indent, bare) = trim(line);
+                    let line = LogLine::of(lines[index as usize]);
+                    let (indent, bare) = trim(&line.text);
                     self.instr(index as usize, indent, bare).map_err(|mut failure| {
                         failure.at += indent;
                         (index as usize, failure)

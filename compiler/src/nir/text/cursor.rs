@@ -1,45 +1,6 @@
 //! Reading one line: position, tokens, and errors that name the place.
 
-use std::borrow::Cow;
-
 use super::ParseError;
-
-/// The prefix of the lines of Mesa's log.
-const LOG_PREFIX: &str = "MESA: info:";
-
-/// A line without log prefix and colour codes, and how many characters the prefix had.
-pub(super) fn strip(line: &str) -> (Cow<'_, str>, u32) {
-    let line = line.trim_end_matches('\r');
-    if line.contains('\x1b') {
-        let plain = without_colours(line);
-        let before = prefix(&plain);
-        return (Cow::Owned(plain[before..].to_owned()), before as u32);
-    }
-    let before = prefix(line);
-    (Cow::Borrowed(&line[before..]), before as u32)
-}
-
-/// How long the log prefix of a line is. A log of a log has it twice.
-fn prefix(line: &str) -> usize {
-    let mut before = 0;
-    while let Some(rest) = line[before..].trim_start_matches([' ', '\t']).strip_prefix(LOG_PREFIX) {
-        before = line.len() - rest.strip_prefix(' ').unwrap_or(rest).len();
-    }
-    before
-}
-
-/// A colour code is ESC, `[`, parameters, and one letter.
-fn without_colours(line: &str) -> String {
-    let mut plain = String::with_capacity(line.len());
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\x1b' => while chars.next().is_some_and(|c| !c.is_ascii_alphabetic()) {},
-            c => plain.push(c),
-        }
-    }
-    plain
-}
 
 /// A place in a line, kept for an error that may come later.
 #[derive(Clone, Copy, Debug)]

@@ -6,9 +6,10 @@
 use rustc_hash::FxHashMap;
 
 use super::ParseError;
-use super::cursor::{Cursor, Place, strip};
+use super::cursor::{Cursor, Place};
 use super::instruction::{block_label, divergence};
 use super::writer::header_rank;
+use crate::log_line::LogLine;
 use crate::nir::builder::Builder;
 use crate::nir::function::{Block, Def, Instr, InstrData, SelectionControl, Variable};
 use crate::nir::shader::{Info, Shader, Stage};
@@ -44,7 +45,7 @@ impl<'a> Lines<'a> {
         loop {
             let raw = self.rest.next()?;
             self.number += 1;
-            let (line, before) = strip(raw);
+            let LogLine { text: line, prefix: before } = LogLine::of(raw);
             let trimmed = line.trim_start();
             if !trimmed.is_empty() && !trimmed.starts_with("//") {
                 return Some((line, self.number, before));

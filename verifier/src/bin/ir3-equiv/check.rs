@@ -6,7 +6,7 @@ use clap::Args;
 use cpu_time::ThreadTime;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::env_seeds;
-use ir3_verifier::check::{self, Summary, Verdict, compare_snapshots};
+use ir3_verifier::check::{self, Provers, Summary, Verdict, compare_snapshots};
 use ir3_verifier::report::{self, Named};
 use ir3_verifier::semantics::env::Env;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,8 @@ impl Check {
             let (verdict, time) = compare_snapshots(&before.program, &after.program, target, &envs);
             rows.push(("interpreter", verdict, time));
         }
-        if let Some(provers) = self.proving.provers()? {
+        let provers = self.proving.provers()?;
+        if let Some(provers) = &provers {
             let start = ThreadTime::now();
             let (engine, verdict) = provers
                 .pair(&before.program, &after.program, target)
@@ -88,6 +89,7 @@ impl Check {
             output::check(format, WIDTH, &row);
         }
         output::summary(format, &summary);
+        output::cache_failure(provers.as_ref().and_then(Provers::cache_failure));
         Ok(match (refuted, passed) {
             (true, _) => Exit::Refuted,
             (false, true) => Exit::Passed,

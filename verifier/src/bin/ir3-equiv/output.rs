@@ -22,6 +22,13 @@ pub fn text(text: &str) {
     }
 }
 
+/// Prints that proofs could not be written to the cache. The verdicts are what they are without it.
+pub fn cache_failure(why: Option<&str>) {
+    if let Some(why) = why {
+        eprintln!("ir3-equiv: warning: proofs are not written to the cache {why}");
+    }
+}
+
 /// Prints an error to standard error.
 pub fn error(error: &(dyn Error + 'static)) {
     eprintln!("ir3-equiv: {error}");

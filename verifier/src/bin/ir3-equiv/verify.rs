@@ -255,6 +255,7 @@ impl Verify {
             }
         }
         output::summary(format, &summary);
+        output::cache_failure(provers.as_ref().and_then(Provers::cache_failure));
         Ok(if failed || summary.refuted + summary.crashed > 0 {
             Exit::Refuted
         } else if bad > 0 {

@@ -32,6 +32,7 @@ use crate::generate::Profile;
 use crate::plants::Plant;
 use crate::reduce::{Failure, Oracle};
 use crate::semantics::env::Env;
+use ir3_compiler::features::Feature;
 use ir3_compiler::nir::{self, Shader};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
@@ -144,7 +145,8 @@ impl Case {
         let now = (&self.program, self.target, self.options);
         let (program, target, options) = self.original.as_ref().map_or(now, |o| (&o.program, o.target, o.options));
         let program = nir::text::write(program);
-        let hash = fnv(&format!("{program}\n{}\n{options:?}\n{:?}", target.name, self.plant)) as u32;
+        let changes = changed_options(options);
+        let hash = fnv(&format!("{program}\n{}\n{changes}\n{:?}", target.name, self.plant)) as u32;
         let name = format!("{stage}-{}-{}-{plant}{origin}-{hash:08x}", kind(failure), target.name);
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
         name.chars().map(plain).collect()
@@ -155,6 +157,14 @@ impl Case {
         let envs: Vec<Env> = self.env.iter().cloned().collect();
         Oracle::find(self.target, self.options, &self.program, &envs, self.plant.map(Plant::shared))
     }
+}
+
+/// The options that are not the defaults, as text. A feature that the compiler gets later changes nothing in it.
+fn changed_options(options: Options) -> String {
+    let default = Options::default();
+    let disabled: Vec<&str> = (default.features - options.features).iter().map(Feature::name).collect();
+    let last = if options.last == default.last { "" } else { options.last.name() };
+    format!("{} {last} {}", disabled.join(","), options.registers)
 }
 
 /// The program as it is read back from its text, numbers and all, if it fails like this too: that is what whoever gets
@@ -259,4 +269,25 @@ fn files(case: &Case, evidence: &Evidence) -> Vec<(&'static str, String)> {
         }
     }
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir3_compiler::features::Features;
+    use std::collections::BTreeSet;
+
+    /// Names of bundles depend on the options that are set, and on no others.
+    #[test]
+    fn only_options_that_are_set_count() {
+        let default = changed_options(Options::default());
+        assert!(Features::all().iter().all(|feature| !default.contains(feature.name())), "{default}");
+        let without = Features::all().iter().map(|feature| changed_options(Options::default().without(feature)));
+        let last = Options { last: Stage::Select, ..Options::default() };
+        let registers = Options { registers: "min+2".parse().expect("a limit"), ..Options::default() };
+        let others = [Options::default(), last, registers].map(changed_options);
+        let all: BTreeSet<String> = without.chain(others).collect();
+        assert_eq!(all.len(), Features::all().len() + 3, "{all:?}");
+        assert_eq!(default, "  target");
+    }
 }

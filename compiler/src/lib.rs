@@ -3,6 +3,7 @@
 //! A program travels from [`nir`] through instruction selection to [`ir3`] in SSA form, then to registers.
 //! This crate knows nothing of the verifier that checks it.
 
+pub mod compilation;
 pub mod features;
 pub mod ir3;
 pub mod legalize;

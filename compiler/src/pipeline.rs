@@ -75,6 +75,11 @@ impl Stage {
         Self::LowerCopies,
     ];
 
+    /// Every stage, in order.
+    pub fn every() -> impl Iterator<Item = Self> {
+        Self::NIR.into_iter().chain(Self::ALL)
+    }
+
     /// The name that the command line and the reports use.
     pub const fn name(self) -> &'static str {
         match self {
@@ -116,7 +121,7 @@ impl Stage {
 
     /// The stage of a name as [`Stage::name`] gives it.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::NIR.into_iter().chain(Self::ALL).find(|stage| stage.name() == name)
+        Self::every().find(|stage| stage.name() == name)
     }
 }
 
@@ -354,7 +359,7 @@ mod tests {
 
     #[test]
     fn names_are_found() {
-        for stage in Stage::NIR.into_iter().chain(Stage::ALL) {
+        for stage in Stage::every() {
             assert_eq!(Stage::from_name(stage.name()), Some(stage));
         }
         assert_eq!(Stage::from_name("encode"), None);

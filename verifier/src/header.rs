@@ -13,8 +13,7 @@
 //! - facts about the code that Mesa collects ([`DERIVED`]), the names of the shader, and whether its divergence analysis has run.
 
 use crate::assumptions;
-use crate::check::Snapshot;
-use crate::equivalence;
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::access::MemoryAccess;
 use ir3_compiler::ir3::reconvergence;
 use ir3_compiler::ir3::{self, Attrs, Category, InputKind, Opcode, PhysReg, Place, ShaderStage, SystemValue};
@@ -86,35 +85,8 @@ pub const DERIVED: &[&str] = &[
     "writes_point_size",
 ];
 
-/// One side: a program in either language.
-#[derive(Clone, Copy, Debug)]
-pub enum Side<'a> {
-    /// nir.
-    Nir(&'a nir::Shader),
-    /// ir3, in any form.
-    Ir3(&'a ir3::Program),
-}
-
-impl<'a> From<equivalence::Program<'a>> for Side<'a> {
-    fn from(program: equivalence::Program<'a>) -> Self {
-        match program {
-            equivalence::Program::Nir(shader) => Self::Nir(shader),
-            equivalence::Program::Ir3(program) => Self::Ir3(program),
-        }
-    }
-}
-
-impl<'a> From<&'a Snapshot> for Side<'a> {
-    fn from(snapshot: &'a Snapshot) -> Self {
-        match snapshot {
-            Snapshot::Nir(shader) => Self::Nir(shader),
-            Snapshot::Ir3(program) => Self::Ir3(program),
-        }
-    }
-}
-
 /// The first difference between what two programs say of themselves.
-pub fn difference(before: Side<'_>, after: Side<'_>) -> Option<HeaderDifference> {
+pub fn difference(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Option<HeaderDifference> {
     Header::of(before).difference(&Header::of(after))
 }
 
@@ -167,10 +139,10 @@ enum Reconvergence {
 
 impl Header {
     /// What a program says of itself.
-    pub fn of(side: Side<'_>) -> Self {
+    pub fn of(side: ProgramRef<'_>) -> Self {
         match side {
-            Side::Nir(shader) => Self::of_nir(shader),
-            Side::Ir3(program) => Self::of_ir3(program),
+            ProgramRef::Nir(shader) => Self::of_nir(shader),
+            ProgramRef::Ir3(program) => Self::of_ir3(program),
         }
     }
 
@@ -344,34 +316,34 @@ fn intrinsics(shader: &nir::Shader) -> impl Iterator<Item = IntrinsicOp> + '_ {
 }
 
 /// What a proof about two programs takes for granted because a text does not say it, where it matters to what they do.
-pub fn unsaid(before: Side<'_>, after: Side<'_>) -> Vec<&'static str> {
+pub fn unsaid(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Vec<&'static str> {
     let sides = [before, after];
     let mut list = Vec::new();
-    let silent = |side: &Side<'_>| matches!(side, Side::Ir3(program) if program.stage.is_none());
+    let silent = |side: &ProgramRef<'_>| matches!(side, ProgramRef::Ir3(program) if program.stage.is_none());
     if sides.iter().any(silent) {
         list.push(assumptions::STAGE);
     }
-    let of_compute = |side: &Side<'_>| match side {
-        Side::Nir(shader) => shader.info.workgroup_size.is_some(),
-        Side::Ir3(program) => program.stage.is_none_or(|stage| stage == ShaderStage::Compute),
+    let of_compute = |side: &ProgramRef<'_>| match side {
+        ProgramRef::Nir(shader) => shader.info.workgroup_size.is_some(),
+        ProgramRef::Ir3(program) => program.stage.is_none_or(|stage| stage == ShaderStage::Compute),
     };
-    let is_unsaid = |side: &Side<'_>| match side {
-        Side::Nir(shader) => shader.info.workgroup_size_variable,
-        Side::Ir3(program) => program.workgroup_size.is_none(),
+    let is_unsaid = |side: &ProgramRef<'_>| match side {
+        ProgramRef::Nir(shader) => shader.info.workgroup_size_variable,
+        ProgramRef::Ir3(program) => program.workgroup_size.is_none(),
     };
     if sides.iter().all(of_compute) && sides.iter().any(|side| is_unsaid(side) && depends_on_workgroup(side)) {
         list.push(assumptions::WORKGROUP_SIZE);
     }
-    if sides.iter().any(|side| matches!(side, Side::Ir3(program) if has_unprinted(program))) {
+    if sides.iter().any(|side| matches!(side, ProgramRef::Ir3(program) if has_unprinted(program))) {
         list.push(assumptions::UNPRINTED);
     }
     list
 }
 
 /// Returns true if what a program does depends on the size of the workgroup.
-fn depends_on_workgroup(side: &Side<'_>) -> bool {
+fn depends_on_workgroup(side: &ProgramRef<'_>) -> bool {
     match side {
-        Side::Nir(shader) => intrinsics(shader).any(|op| {
+        ProgramRef::Nir(shader) => intrinsics(shader).any(|op| {
             use IntrinsicOp::{
                 LoadLocalInvocationId, LoadLocalInvocationIndex, LoadNumSubgroups, LoadSubgroupId, LoadWorkgroupSize,
             };
@@ -384,7 +356,7 @@ fn depends_on_workgroup(side: &Side<'_>) -> bool {
                     | LoadWorkgroupSize
             )
         }),
-        Side::Ir3(program) => {
+        ProgramRef::Ir3(program) => {
             use SystemValue::{LocalInvocationId, LocalInvocationIndex, SubgroupId, WorkgroupSize};
             let depends = |value: SystemValue| {
                 matches!(value, LocalInvocationId | LocalInvocationIndex | SubgroupId | WorkgroupSize)
@@ -429,10 +401,12 @@ pub fn is_unprinted(data: &ir3::InstrData) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Snapshot;
     use crate::check::judge::{Engine, Question};
     use crate::check::{Checker, Smt, Verdict};
     use crate::generate::{self, Features, Profile};
     use crate::interp::Difference;
+    use crate::semantics::env::Env;
     use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
     use ir3_compiler::target::Target;
 
@@ -545,7 +519,7 @@ mod tests {
                 program.shared_size += 4;
             }
         };
-        let report = checker.program_with(&shader, &[1], Some(&mut plant));
+        let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant));
         let refutation = report.refutation().expect("a refutation");
         assert_eq!(refutation.stage, Stage::Schedule.name());
         assert!(matches!(&refutation.difference, Difference::Header(it) if it.what == "size of shared memory"));
@@ -573,12 +547,12 @@ mod tests {
                 let compiled = pipeline::compile(&shader, &target, &options, &mut |stage, program| {
                     assert_eq!(unprinted(program), None, "{profile} {seed} after {stage}");
                     assert_eq!(
-                        unsaid(Side::Nir(&shader), Side::Ir3(program)),
+                        unsaid(ProgramRef::Nir(&shader), ProgramRef::Ir3(program)),
                         [""; 0],
                         "{profile} {seed} after {stage}"
                     );
                     assert_eq!(
-                        difference(Side::Nir(&shader), Side::Ir3(program)),
+                        difference(ProgramRef::Nir(&shader), ProgramRef::Ir3(program)),
                         None,
                         "{profile} {seed} after {stage}"
                     );

@@ -3,13 +3,15 @@
 //! `tests/mutations` has random changes by the thousand; here are those by name that validators of other compilers let pass.
 
 use cranelift_entity::SecondaryMap;
+use ir3_compiler::compilation::Compilation;
 use ir3_compiler::ir3::{
     AddressSpace, ArrayAccess, ArrayData, Attrs, Block, BlockData, Builder, Condition, Dst, InputKind, Instr,
     InstrData, MemoryAttrs, Mods, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Round, ShaderStage,
     Src, SrcOperand, Type, Value, WriteMask,
 };
-use ir3_compiler::pipeline::{self, Change, Options, RegisterLimit, Stage};
+use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
+use ir3_verifier::check::{Snapshots, StageSnapshots};
 use ir3_verifier::contents::{self, Failure};
 use ir3_verifier::generate::{self, Features, Profile};
 
@@ -24,15 +26,13 @@ fn random_programs_are_proved() {
             let few = target.pvtmem && seed % 2 == 1;
             let registers = if few { RegisterLimit::Minimum(0) } else { RegisterLimit::Target };
             let options = Options { registers, ..Options::default() };
-            let shader = pipeline::rewrite(&shader, &target, &options);
-            let Ok(mut program) = pipeline::select(&shader, &target) else { continue };
-            for stage in Stage::ALL {
-                let before = program.clone();
-                let Ok(change) = pipeline::run_stage(stage, &mut program, &target, &options) else { break };
-                if !contents::moves_values(stage) || change == Change::Nothing {
+            let snapshots = Snapshots::new(Compilation::new(&shader, &target, &options));
+            for StageSnapshots { stage, before, after } in snapshots.map_while(Result::ok) {
+                let (Some(before), Some(after)) = (before.as_ir3(), after.as_ir3()) else { continue };
+                if !contents::moves_values(stage) {
                     continue;
                 }
-                match contents::prove(&before, &program, &target) {
+                match contents::prove(before, after, &target) {
                     Ok(proof) => {
                         proved += 1;
                         checked += proof.operands;

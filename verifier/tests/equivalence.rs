@@ -22,7 +22,7 @@ proptest! {
 
     #[test]
     fn stages_preserve_meaning((target, generated) in any_gpu(), seed in any::<u64>()) {
-        let report = Checker::new(target, Options::default()).program(&generated.shader, &[seed]);
+        let report = Checker::new(target, Options::default()).program(&generated.shader, &Env::from_seeds(&[seed]), None);
         for (stage, verdict, _) in &report.boundaries {
             if let Verdict::Refuted(refutation) = verdict {
                 let message = format!("{stage} on {}: {}", target.name, refutation.difference);

@@ -5,6 +5,7 @@ use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::{Checker, Verdict};
 use ir3_verifier::generate::{Features, Profile, Seeded, from_seed, give};
+use ir3_verifier::semantics::env::Env;
 
 #[test]
 fn programs_with_given_registers_are_right() {
@@ -24,7 +25,7 @@ fn programs_with_given_registers_are_right() {
         };
         let place = format!("{}, {}, seed {seed}, limit {registers}", target.name, profile.name());
         let mut checker = Checker::new(target, Options { registers, ..Options::default() });
-        let report = checker.program_caught(&shader, &[seed], Some(&mut plant));
+        let report = checker.program(&shader, &Env::from_seeds(&[seed]), Some(&mut plant));
         let refuted = report.refutation().map(|refutation| (refutation.stage, &refutation.difference));
         assert!(refuted.is_none(), "{place}: {refuted:?}");
         assert_eq!(report.crash(), None, "{place}");

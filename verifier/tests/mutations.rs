@@ -248,9 +248,9 @@ fn mutations_are_seen() {
                 // All of the checker, now and then.
                 if valid && show.is_none() && random.is_multiple_of(32) {
                     through_checker += 1;
-                    let report = checker.program_with(
+                    let report = checker.program_or_panic(
                         &shader,
-                        &seeds,
+                        &Env::from_seeds(&seeds),
                         Some(&mut |at, program| {
                             if at == stage {
                                 program.clone_from(&mutant);

@@ -2,6 +2,7 @@
 //! random programs have enough of what those stages make.
 
 use super::common::planted as programs;
+use ir3_verifier::semantics::env::Env;
 
 use ir3_compiler::ir3::{Instr, InstrData, Mods, Opcode, Program, RegFile};
 use ir3_compiler::nir::{self, Alu, AluSrc, Op, Shader};
@@ -182,7 +183,7 @@ fn de_morgan_with_another_reader() {
         let shader = generate::from_seed(seed, Profile::Predicates, Features::ALL).shader;
         let mut rewritten = pipeline::rewrite(&shader, &Target::default(), &Options::default()).into_owned();
         let planted = another_reader(Stage::DeMorgan, &mut rewritten);
-        let report = checker.program(&shader, &env_seeds(seed, 1));
+        let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), None);
         changed += u32::from(planted);
         for (stage, verdict, _) in &report.boundaries {
             if let Verdict::Refuted(refutation) = verdict {

@@ -1,11 +1,12 @@
 //! Bugs planted behind a stage must be refuted at that stage, and nowhere else.
 
 use super::common::planted as programs;
+use ir3_verifier::semantics::env::Env;
 
 use ir3_compiler::ir3::{Dst, Instr, Mods, Opcode, Place, Program, RegFile};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::{Checker, Verdict};
+use ir3_verifier::check::{Checker, Provers, Smt, Unknown, Verdict};
 use ir3_verifier::generate::{self, Features, Profile};
 use programs::Programs;
 
@@ -94,10 +95,18 @@ fn a_crash_is_a_verdict_and_not_the_end() {
     let shader = generate::from_seed(1, Profile::Mixed, Features::ALL).shader;
     let mut checker = Checker::new(Target::default(), Options::default());
     let mut crash = |stage: Stage, _: &mut Program| assert!(stage != Stage::RegisterAllocation, "planted");
-    let report = checker.program_caught(&shader, &[1], Some(&mut crash));
+    let report = checker.program(&shader, &Env::from_seeds(&[1]), Some(&mut crash));
     assert_eq!(report.crash(), Some((Stage::RegisterAllocation, "planted")));
+    // The verdicts of the stages before it are kept, by the provers too.
+    let before = report.boundaries.iter().take_while(|(stage, ..)| *stage < Stage::RegisterAllocation);
+    assert!(before.filter(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })).count() >= 8);
+    let provers = Provers { contents: true, smt: Some(Smt::default()) };
+    let proved = provers.program(&shader, &Target::default(), &Options::default(), Some(&mut crash));
+    let Some((last, others)) = proved.split_last() else { panic!("no verdicts") };
+    assert!(last.stage == Stage::RegisterAllocation && matches!(last.verdict, Verdict::Unknown(Unknown::Crashed(_))));
+    assert!(others.len() >= 4 && others.iter().all(|proved| matches!(proved.verdict, Verdict::Proved { .. })));
     // The checker can go on.
-    let report = checker.program(&shader, &[1]);
+    let report = checker.program(&shader, &Env::from_seeds(&[1]), None);
     assert!(report.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })));
 }
 

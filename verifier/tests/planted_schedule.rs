@@ -4,6 +4,7 @@
 //! shows here where an access on either side changes places with one on the other.
 
 use super::common::planted as programs;
+use ir3_verifier::semantics::env::Env;
 
 use ir3_compiler::ir3::{AddressSpace, Block, InstrData, Opcode, Place, Program};
 use ir3_compiler::nir::text;
@@ -24,7 +25,7 @@ fn planted(count: u64, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool
 fn refuted(program: &str, bug: impl Fn(&mut Program) -> bool) {
     let shader = text::read(program).expect("a program");
     let mut checker = Checker::new(Target::default(), Options::default());
-    let clean = checker.program_with(&shader, &[1, 2, 3], None);
+    let clean = checker.program_or_panic(&shader, &Env::from_seeds(&[1, 2, 3]), None);
     assert!(
         clean.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })),
         "{:?}",
@@ -36,7 +37,7 @@ fn refuted(program: &str, bug: impl Fn(&mut Program) -> bool) {
             changed = bug(program);
         }
     };
-    let report = checker.program_with(&shader, &[1, 2, 3], Some(&mut plant));
+    let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1, 2, 3]), Some(&mut plant));
     assert!(changed, "nothing to change");
     for (at, verdict, _) in &report.boundaries {
         assert_eq!(matches!(verdict, Verdict::Refuted(_)), *at == Stage::Schedule, "{at}: {verdict:?}");

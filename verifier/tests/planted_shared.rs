@@ -7,6 +7,7 @@ use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{Checker, Verdict};
 use ir3_verifier::generate::{self, Features, Profile};
+use ir3_verifier::semantics::env::Env;
 
 /// Plants `bug` behind `stage` in random programs with few shared registers. At least `least` must be refuted, all of
 /// them behind the allocation of shared registers.
@@ -18,9 +19,9 @@ fn planted(name: &str, stage: Stage, least: u32, bug: impl Fn(&mut Program) -> b
         let seed = program_seed(0x5a, number);
         let generated = generate::from_seed(seed, Profile::Uniform, Features::ALL);
         let mut planted = false;
-        let report = checker.program_with(
+        let report = checker.program_or_panic(
             &generated.shader,
-            &env_seeds(seed, 3),
+            &Env::from_seeds(&env_seeds(seed, 3)),
             Some(&mut |at, program| {
                 if at == stage {
                     planted = bug(program);

@@ -52,7 +52,11 @@ fn programs_with_few_registers() {
         let profile = Profile::ALL[number as usize / 3 % Profile::ALL.len()];
         let generated = generate::from_seed(seed, profile, Features::of(&target));
         let registers = if number % 2 == 0 { RegisterLimit::Minimum(0) } else { program_registers(seed) };
-        let report = Checker::new(target, options(registers)).program(&generated.shader, &env_seeds(seed, 1));
+        let report = Checker::new(target, options(registers)).program(
+            &generated.shader,
+            &Env::from_seeds(&env_seeds(seed, 1)),
+            None,
+        );
         assert!(report.refutation().is_none(), "seed {seed}, {registers}: {:?}", report.boundaries);
         // No shader of the generator has scratch memory itself.
         if let Some(error) = &report.refusal {
@@ -79,7 +83,7 @@ fn the_corpus_with_few_registers() {
                 for named in report::load(&path, &target).unwrap() {
                     let Snapshot::Nir(shader) = &named.program else { continue };
                     let mut checker = Checker::new(target, options(registers.parse().unwrap()));
-                    let report = checker.program(shader, &env_seeds(3, 2));
+                    let report = checker.program(shader, &Env::from_seeds(&env_seeds(3, 2)), None);
                     let place = format!("{} on {gpu} with {registers}", named.name);
                     assert!(report.refutation().is_none(), "{place}: {:?}", report.boundaries);
                     if let Some(error) = report.refusal {
@@ -103,7 +107,7 @@ fn what_has_no_private_memory_says_so() {
         let target = Target::by_name("a330").unwrap();
         let generated = generate::from_seed(seed, Profile::Pressure, Features::of(&target));
         let mut checker = Checker::new(target, options(RegisterLimit::Registers(12)));
-        let report = checker.program(&generated.shader, &env_seeds(seed, 1));
+        let report = checker.program(&generated.shader, &Env::from_seeds(&env_seeds(seed, 1)), None);
         assert!(report.refutation().is_none() && report.crash().is_none());
         if let Some(error) = report.refusal {
             assert_eq!((error.stage, error.kind), (Stage::Spill, ErrorKind::NeedsSpilling));

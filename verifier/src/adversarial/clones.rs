@@ -4,11 +4,12 @@ use super::Made;
 use crate::check::Snapshot;
 use crate::generate::{self, Features, Profile};
 use crate::random::Random;
+use ir3_compiler::compilation::{Compilation, ProgramRef};
+use ir3_compiler::features::Feature;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Block, Category, Instr, Opcode, Place, Program, RegClass, SrcOperand, Value, ValueData};
-use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use std::borrow::Cow;
 
 /// About so many instructions.
 const SIZE: u32 = 40;
@@ -17,10 +18,11 @@ const SIZE: u32 = 40;
 pub(super) fn make(random: &mut Random, machine: &Target) -> Option<Made> {
     let profile = Profile::ALL[random.below(Profile::ALL.len())];
     let shader = generate::from_seed_within(random.next(), SIZE, profile, Features::of(machine)).shader;
-    let mut source = pipeline::select(&Cow::Borrowed(&shader), machine).ok()?;
-    for stage in Stage::ALL.into_iter().filter(|&stage| stage > Stage::Select && stage < Stage::Schedule) {
-        pipeline::run_stage(stage, &mut source, machine, &Options::default()).ok()?;
-    }
+    let options = Options::default().without(Feature::DeMorgan);
+    let mut compilation = Compilation::new(&shader, machine, &options);
+    compilation.run_until(Stage::Schedule).ok()?;
+    let ProgramRef::Ir3(source) = compilation.program() else { return None };
+    let source = source.clone();
     let mut target = source.clone();
     let other = random.chance(50);
     (0..20).find(|_| cloned(&mut target, other, random))?;

@@ -3,11 +3,12 @@
 use super::Snapshot;
 use super::campaign::{Limits, env_seeds, program_seed};
 use super::judge::{Case, Question};
+use super::snapshot::{Snapshots, StageSnapshots};
 use crate::generate::{self, Features, Profile};
 use crate::semantics::env::Env;
-use ir3_compiler::pipeline::{self, Change, Options, Stage};
+use ir3_compiler::compilation::Compilation;
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// A stage of the compilation of a random program.
@@ -78,25 +79,16 @@ fn of_program(
     let seed = program_seed(series.seed, number);
     let shader = generate::from_seed_within(seed, series.size, profile, Features::of(machine)).shader;
     let options = Options { registers: Limits::ByProfile.of(profile, seed), ..options };
-    let mut add = |stage, before: Snapshot, after: &Snapshot| {
-        ready.push_back(Boundary { program: number, profile, seed, stage, before, after: after.clone(), runs });
-    };
-    let mut source = Cow::Borrowed(&shader);
-    let mut before = Snapshot::Nir(Box::new(shader.clone()));
-    for stage in Stage::NIR.into_iter().filter(|&stage| options.runs(stage)) {
-        if pipeline::rewrite_stage(stage, &mut source, machine) == Change::Something {
-            let after = Snapshot::Nir(Box::new(source.clone().into_owned()));
-            add(stage, std::mem::replace(&mut before, after.clone()), &after);
-        }
-    }
-    let Ok(mut program) = pipeline::select(&source, machine) else { return };
-    for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
-        let Ok(change) = pipeline::run_stage(stage, &mut program, machine, &options) else { return };
-        if change == Change::Something || stage == Stage::Select {
-            let after = Snapshot::Ir3(Box::new(program.clone()));
-            add(stage, std::mem::replace(&mut before, after.clone()), &after);
-        }
-    }
+    let snapshots = Snapshots::new(Compilation::new(&shader, machine, &options));
+    ready.extend(snapshots.map_while(Result::ok).map(|StageSnapshots { stage, before, after }| Boundary {
+        program: number,
+        profile,
+        seed,
+        stage,
+        before,
+        after,
+        runs,
+    }));
 }
 
 #[cfg(test)]
@@ -130,7 +122,7 @@ mod tests {
             let seed = program_seed(9, number);
             number += 1;
             let shader = generate::from_seed(seed, Profile::Predicates, Features::ALL).shader;
-            let boundaries = checker.program(&shader, &env_seeds(seed, 1)).boundaries;
+            let boundaries = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), None).boundaries;
             if !boundaries.iter().any(|(stage, ..)| *stage == Stage::DeMorgan) {
                 continue;
             }

@@ -8,6 +8,7 @@
 use super::{Checker, ProgramReport, Spills, Summary};
 use crate::generate::{self, Features, Generated, Profile};
 use crate::plants::Plant;
+use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
@@ -229,7 +230,8 @@ impl Campaign {
                         checker.set_registers(registers);
                         let mut change = self.plant.map(Plant::change);
                         let change = change.as_mut().map(|change| change as super::Plant<'_>);
-                        let report = checker.program_caught(&generated.shader, &env_seeds(seed, self.runs), change);
+                        let report =
+                            checker.program(&generated.shader, &Env::from_seeds(&env_seeds(seed, self.runs)), change);
                         local.count(generated.shader.instruction_count(), elapsed, &report);
                         let refused = report.refusal.is_some();
                         let wrong = report.refutation().is_some() || report.crash().is_some();

@@ -1,35 +1,19 @@
 //! The interpreter engine on one compilation.
 
+use super::snapshot::{Snapshot, hook_of};
 use super::{Unknown, Verdict, rules};
-use crate::header::{self, Header, HeaderDifference, Side};
+use crate::header::{self, Header, HeaderDifference};
 use crate::interp::{self, Compared, Difference, End, Outcome, Scratch};
 use crate::panics::{Panicked, catch};
 use crate::semantics::env::Env;
 use crate::semantics::rounding;
 use cpu_time::ThreadTime;
-use ir3_compiler::pipeline::{self, Change, CompileError, ErrorKind, Options, RegisterLimit, Stage};
+use ir3_compiler::compilation::{Compilation, Hook, ProgramRef};
+use ir3_compiler::pipeline::{Change, CompileError, ErrorKind, Options, RegisterLimit, Stage};
 use ir3_compiler::{ir3, nir, target::Target};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::time::Duration;
-
-/// A program on one side of a boundary.
-#[derive(Clone, Debug)]
-pub enum Snapshot {
-    /// The source.
-    Nir(Box<nir::Shader>),
-    /// The program after a stage.
-    Ir3(Box<ir3::Program>),
-}
-
-impl Snapshot {
-    /// The program as text.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Nir(shader) => nir::text::write(shader),
-            Self::Ir3(program) => ir3::text::write(program),
-        }
-    }
-}
 
 /// Two sides that differ, and the input on which they do.
 #[derive(Clone, Debug)]
@@ -106,12 +90,10 @@ pub struct ProgramReport {
 }
 
 impl ProgramReport {
-    /// Notes the verdict of a boundary, which took so long. Whether it ends the comparison.
-    fn note(&mut self, stage: Stage, verdict: Verdict, elapsed: Duration) -> bool {
+    /// Notes the verdict of a boundary, which took so long.
+    fn note(&mut self, stage: Stage, verdict: Verdict, elapsed: Duration) {
         self.times.run += elapsed;
-        let refuted = matches!(verdict, Verdict::Refuted(_));
         self.boundaries.push((stage, verdict, elapsed));
-        refuted
     }
 
     /// The first refutation.
@@ -205,42 +187,30 @@ impl Checker {
         &self.target
     }
 
-    /// Compiles `shader` and compares each boundary on the environments of `seeds`.
+    /// Compiles `shader`, with a change planted after stages, and compares each boundary in the environments.
     ///
-    /// A panic on the way is caught, and is the verdict of the stage that it happened in: a run over many programs must
-    /// not be lost with one of them.
-    pub fn program(&mut self, shader: &nir::Shader, seeds: &[u64]) -> ProgramReport {
-        self.program_caught(shader, seeds, None)
-    }
-
-    /// The same, with a change planted behind stages.
-    pub fn program_caught(&mut self, shader: &nir::Shader, seeds: &[u64], plant: Option<Plant<'_>>) -> ProgramReport {
-        let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
-        self.program_in_caught(shader, &envs, plant)
-    }
-
-    /// The same, in given environments.
-    pub fn program_in_caught(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
-        let checked = catch(|| self.program_in(shader, envs, plant));
-        checked.unwrap_or_else(|Panicked { message, .. }| {
-            // Whatever the buffers hold now, nobody is to see it.
+    /// A panic on the way is caught, and is the verdict of the stage that it happened in; the verdicts of the stages before it are kept. A run
+    /// over many programs must not be lost with one of them.
+    pub fn program(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
+        let mut report = ProgramReport::default();
+        if let Err(Panicked { message, .. }) = catch(|| self.check(shader, envs, plant, &mut report)) {
+            // The buffers may hold anything now.
             self.scratch = Scratch::default();
-            let verdict = Verdict::Unknown(Unknown::Crashed(message));
-            ProgramReport { boundaries: vec![(self.stage, verdict, Duration::ZERO)], ..ProgramReport::default() }
-        })
+            report.boundaries.push((self.stage, Verdict::Unknown(Unknown::Crashed(message)), Duration::ZERO));
+        }
+        report
     }
 
-    /// The same, and panics go on to the caller.
-    pub fn program_with(&mut self, shader: &nir::Shader, seeds: &[u64], plant: Option<Plant<'_>>) -> ProgramReport {
-        let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
-        self.program_in(shader, &envs, plant)
+    /// Like [`program`](Self::program), but a panic is one of the caller.
+    pub fn program_or_panic(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
+        let mut report = ProgramReport::default();
+        self.check(shader, envs, plant, &mut report);
+        report
     }
 
-    /// The same, in given environments.
-    pub fn program_in(&mut self, shader: &nir::Shader, envs: &[Env], mut plant: Option<Plant<'_>>) -> ProgramReport {
-        let mut report = ProgramReport { boundaries: Vec::with_capacity(Stage::ALL.len()), ..ProgramReport::default() };
+    fn check(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>, report: &mut ProgramReport) {
         let apart: Vec<Env>;
-        let envs = if interp::nir::promises_no_alias(shader) {
+        let mut envs = if interp::nir::promises_no_alias(shader) {
             apart = envs.iter().map(|env| Env { one_buffer: Some(false), ..env.clone() }).collect();
             &apart[..]
         } else {
@@ -251,133 +221,94 @@ impl Checker {
         let mut previous = match self.run_nir(shader, envs) {
             Ok(outcomes) => outcomes,
             Err(reason) => {
-                report.boundaries.push((
-                    Stage::Select,
-                    Verdict::Unknown(Unknown::Unsupported(reason.to_string())),
-                    start.elapsed(),
-                ));
-                return report;
+                let verdict = Verdict::Unknown(Unknown::Unsupported(reason.to_string()));
+                report.boundaries.push((Stage::Select, verdict, start.elapsed()));
+                return;
             }
         };
         let (source, vacuous) = source_runs(&previous);
         report.source = source;
         report.times.run += start.elapsed();
 
-        let options = self.options;
-        let mut header = Header::of(Side::Nir(shader));
-        let mut source = Cow::Borrowed(shader);
-        for stage in Stage::NIR.into_iter().filter(|&stage| options.runs(stage)) {
+        let (target, options) = (self.target, self.options);
+        let mut header = Header::of(ProgramRef::Nir(shader));
+        let mut hook = hook_of(plant, self.nir_plant);
+        let mut compilation = Compilation::new(shader, &target, &options).with_hook(Some(&mut hook));
+        let beside = OnceCell::new();
+        let mut differs = None;
+        while let Some(stage) = compilation.next_stage() {
             self.stage = stage;
             let start = ThreadTime::now();
-            let before = source.clone();
-            let change = self.rewrite(stage, &mut source);
-            report.times.compile += start.elapsed();
-            // It is the same program, with nothing in front of it that it could be compared with.
-            if change == Change::Nothing {
-                continue;
-            }
-            let start = ThreadTime::now();
-            let verdict = match (changed(&mut header, Side::Nir(&source)), interp::nir::Decoded::new(&source)) {
-                (Some(difference), _) => Err((0, difference)),
-                (None, Ok(decoded)) => {
-                    compare_runs(envs, &mut previous, &vacuous, &mut self.scratch, |env, fuel, scratch| {
-                        decoded.run(env, fuel, scratch)
-                    })
-                }
-                (None, Err(error)) => Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string()))),
+            let terms = match compilation.program() {
+                ProgramRef::Ir3(program) => rules::terms(stage, program, &target, &options),
+                ProgramRef::Nir(_) => rules::Terms::default(),
             };
-            let verdict = verdict.unwrap_or_else(|(env, difference)| {
-                Verdict::Refuted(Box::new(Refutation {
-                    stage: stage.name(),
-                    before: Snapshot::Nir(Box::new(before.into_owned())),
-                    after: Snapshot::Nir(Box::new(source.clone().into_owned())),
-                    env: envs.get(env).cloned().unwrap_or_default(),
-                    difference,
-                }))
-            });
-            if report.note(stage, verdict, start.elapsed()) {
-                return report;
-            }
-        }
-        if !options.runs(Stage::Select) {
-            return report;
-        }
-        self.stage = Stage::Select;
-        let start = ThreadTime::now();
-        let mut program = match pipeline::select(&source, &self.target) {
-            Ok(program) => program,
-            Err(error) => {
-                report.times.compile += start.elapsed();
-                return refused(report, error);
-            }
-        };
-        report.times.compile += start.elapsed();
-        // Where the driver's words are is known only now.
-        let beside: Vec<Env>;
-        let mut envs = envs;
-        if let Some(decoded) = beside_driver(&source, &program) {
-            let params = &program.consts.driver_params;
-            beside = envs.iter().map(|env| env.with_driver_words(decoded.launch(), params)).collect();
-            let mut run = |env| source_run(&mut self.scratch, |scratch| decoded.run(env, self.fuel, scratch));
-            previous = beside.iter().map(&mut run).collect();
-            envs = &beside;
-        }
-        for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
-            self.stage = stage;
-            let start = ThreadTime::now();
-            let terms = rules::terms(stage, &program, &self.target, &options);
             report.times.run += start.elapsed();
             let start = ThreadTime::now();
-            let result = pipeline::run_stage(stage, &mut program, &self.target, &options);
+            let step = compilation.step();
             report.times.compile += start.elapsed();
-            let change = match result {
-                Ok(change) => change,
-                Err(error) => return refused(report, error),
+            let change = match step {
+                Some(Ok(step)) => step.change,
+                Some(Err(error)) => return refused(report, error),
+                None => break,
             };
-            if change == Change::Something && stage == Stage::LowerSpills {
-                report.spills = Spills::count(&program);
-            }
-            // The same program has the same outcomes. (A plant may have changed it after the stage.) Selection makes another
-            // program of it, so the verdict of a stage of nir is none of its.
-            if stage != Stage::Select
-                && let (Change::Nothing, None, Some((_, verdict, _))) = (change, &plant, report.boundaries.last())
-            {
-                report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
+            if change == Change::Nothing {
+                // The same program has the same outcomes. A shader that was not changed has nothing before it that it could be compared with.
+                if let (true, Some((_, verdict, _))) = (stage > Stage::Select, report.boundaries.last()) {
+                    report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
+                }
                 continue;
             }
-            if let Some(plant) = &mut plant {
-                plant(stage, &mut program);
+            if let (Stage::LowerSpills, ProgramRef::Ir3(program)) = (stage, compilation.program()) {
+                report.spills = Spills::count(program);
+            }
+            // Only now it is known where the driver's words are.
+            if let (Stage::Select, ProgramRef::Ir3(program)) = (stage, compilation.program())
+                && let Some(decoded) = beside_driver(compilation.shader(), program)
+            {
+                let params = &program.consts.driver_params;
+                let with_words = |env: &Env| env.with_driver_words(decoded.launch(), params);
+                envs = beside.get_or_init(|| envs.iter().map(with_words).collect::<Vec<Env>>());
+                let mut run = |env| source_run(&mut self.scratch, |scratch| decoded.run(env, self.fuel, scratch));
+                previous = envs.iter().map(&mut run).collect();
             }
             let start = ThreadTime::now();
-            let compared = match changed(&mut header, Side::Ir3(&program)) {
+            let compared = match changed(&mut header, compilation.program()) {
                 Some(difference) => Err((0, difference)),
-                None => self.compare(&program, envs, &mut previous, &vacuous),
+                None => self.compare(compilation.program(), envs, &mut previous, &vacuous),
             };
             let verdict = match compared {
                 Ok(verdict) => verdict,
-                Err((env, difference)) => Verdict::Refuted(Box::new(Refutation {
-                    stage: stage.name(),
-                    before: self.before(shader, stage, plant.take()),
-                    after: Snapshot::Ir3(Box::new(program.clone())),
-                    env: envs.get(env).cloned().unwrap_or_default(),
-                    difference,
-                })),
+                Err((env, difference)) => {
+                    let after = Snapshot::from(compilation.program());
+                    differs = Some((stage, env, difference, after, start));
+                    break;
+                }
             };
-            if report.note(stage, verdict, start.elapsed()) {
-                return report;
-            }
+            report.note(stage, verdict, start.elapsed());
+            let ProgramRef::Ir3(program) = compilation.program() else { continue };
             let start = ThreadTime::now();
-            let broken = rules::broken(stage, &program, &self.target, &terms);
+            let broken = rules::broken(stage, program, &target, &terms);
             report.times.run += start.elapsed();
             if let Some(error) = broken {
                 report.boundaries.pop();
                 return refused(report, error);
             }
         }
-        report
+        drop(compilation);
+        if let Some((stage, env, difference, after, start)) = differs {
+            let refutation = Refutation {
+                stage: stage.name(),
+                before: self.program_before(shader, stage, &mut hook),
+                after,
+                env: envs.get(env).cloned().unwrap_or_default(),
+                difference,
+            };
+            report.note(stage, Verdict::Refuted(Box::new(refutation)), start.elapsed());
+        }
     }
 
-    /// Whether [`Checker::program_in`] may find a difference like this at a stage. Only the programs in front of the stage
+    /// Whether [`Checker::program`] may find a difference like this at a stage. Only the programs in front of the stage
     /// and behind it are run, so this is a fraction of the work. What it denies is never found; what it does not deny may
     /// still be refuted at an earlier stage.
     pub fn may_differ_at(
@@ -386,29 +317,26 @@ impl Checker {
         envs: &[Env],
         at: Stage,
         like: &dyn Fn(&Difference) -> bool,
-        mut plant: Option<Plant<'_>>,
+        plant: Option<Plant<'_>>,
     ) -> bool {
-        let options = self.options;
         // Headers are compared before anything is run, which is no work to be saved.
         if at < Stage::Select || like(&Difference::Header(HeaderDifference::default())) {
             return true;
         }
-        let shader = self.rewritten(shader, Stage::Select);
-        let Ok(source) = interp::nir::Decoded::new(&shader) else { return false };
-        let Ok(mut program) = pipeline::select(&shader, &self.target) else { return false };
-        let mut before = None;
-        for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage) && stage <= at) {
-            if stage == at && stage != Stage::Select {
-                before = Some(interp::ir3::Decoded::new(&program, &self.target));
-            }
-            if pipeline::run_stage(stage, &mut program, &self.target, &options).is_err() {
-                return false;
-            }
-            if let Some(plant) = &mut plant {
-                plant(stage, &mut program);
-            }
+        let options = Options { last: at, ..self.options };
+        let mut hook = hook_of(plant, self.nir_plant);
+        let mut compilation = Compilation::new(shader, &self.target, &options).with_hook(Some(&mut hook));
+        if compilation.run_until(at).is_err() {
+            return false;
         }
-        let Ok(after) = interp::ir3::Decoded::new(&program, &self.target) else { return false };
+        let before = match compilation.program() {
+            ProgramRef::Ir3(program) => Some(interp::ir3::Decoded::new(program, &self.target)),
+            ProgramRef::Nir(_) => None,
+        };
+        let Some(Ok(_)) = compilation.step() else { return false };
+        let Ok(source) = interp::nir::Decoded::new(compilation.shader()) else { return false };
+        let ProgramRef::Ir3(program) = compilation.program() else { return false };
+        let Ok(after) = interp::ir3::Decoded::new(program, &self.target) else { return false };
         for env in envs {
             let mut outcome = source.run(env, self.fuel, &mut self.scratch);
             match outcome.end {
@@ -442,24 +370,6 @@ impl Checker {
         false
     }
 
-    /// The source in front of `stage`.
-    fn rewritten<'s>(&self, shader: &'s nir::Shader, stage: Stage) -> Cow<'s, nir::Shader> {
-        let mut source = Cow::Borrowed(shader);
-        for earlier in Stage::NIR.into_iter().filter(|&s| s < stage && self.options.runs(s)) {
-            self.rewrite(earlier, &mut source);
-        }
-        source
-    }
-
-    /// Runs a stage on nir.
-    fn rewrite(&self, stage: Stage, source: &mut Cow<'_, nir::Shader>) -> Change {
-        let change = pipeline::rewrite_stage(stage, source, &self.target);
-        match self.nir_plant {
-            Some(plant) if plant(stage, source.to_mut()) => Change::Something,
-            _ => change,
-        }
-    }
-
     fn run_nir(&mut self, shader: &nir::Shader, envs: &[Env]) -> Result<Vec<Outcome>, interp::Unsupported> {
         let decoded = interp::nir::Decoded::new(shader)?;
         Ok(envs
@@ -473,37 +383,39 @@ impl Checker {
     /// the sides differ there.
     fn compare(
         &mut self,
-        program: &ir3::Program,
+        program: ProgramRef<'_>,
         envs: &[Env],
         previous: &mut [Outcome],
         vacuous: &str,
     ) -> Result<Verdict, (usize, Difference)> {
-        match interp::ir3::Decoded::new(program, &self.target) {
-            Ok(decoded) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
-                decoded.run(env, fuel, scratch)
-            }),
-            Err(error) => Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string()))),
+        let unsupported = |error: interp::Unsupported| Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string())));
+        match program {
+            ProgramRef::Nir(shader) => match interp::nir::Decoded::new(shader) {
+                Ok(decoded) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
+                    decoded.run(env, fuel, scratch)
+                }),
+                Err(error) => unsupported(error),
+            },
+            ProgramRef::Ir3(program) => match interp::ir3::Decoded::new(program, &self.target) {
+                Ok(decoded) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
+                    decoded.run(env, fuel, scratch)
+                }),
+                Err(error) => unsupported(error),
+            },
         }
     }
 
-    /// The program in front of `stage`, made again: passes change a program in place, and nothing is copied on the way
-    /// that all is well.
-    pub fn before(&self, shader: &nir::Shader, stage: Stage, mut plant: Option<Plant<'_>>) -> Snapshot {
-        let shader = self.rewritten(shader, stage);
-        let source = || Snapshot::Nir(Box::new(shader.clone().into_owned()));
-        if stage <= Stage::Select {
-            return source();
+    /// The program before `stage`, compiled again: passes change a program in place, and nothing is copied while boundaries pass.
+    pub fn before(&self, shader: &nir::Shader, stage: Stage, plant: Option<Plant<'_>>) -> Snapshot {
+        self.program_before(shader, stage, &mut hook_of(plant, self.nir_plant))
+    }
+
+    fn program_before(&self, shader: &nir::Shader, stage: Stage, hook: Hook<'_>) -> Snapshot {
+        let mut compilation = Compilation::new(shader, &self.target, &self.options).with_hook(Some(hook));
+        match compilation.run_until(stage) {
+            Ok(()) => compilation.program().into(),
+            Err(_) => ProgramRef::Nir(compilation.shader()).into(),
         }
-        let Ok(mut program) = pipeline::select(&shader, &self.target) else { return source() };
-        for earlier in Stage::ALL.into_iter().filter(|&s| s < stage && self.options.runs(s)) {
-            if pipeline::run_stage(earlier, &mut program, &self.target, &self.options).is_err() {
-                return source();
-            }
-            if let Some(plant) = &mut plant {
-                plant(earlier, &mut program);
-            }
-        }
-        Snapshot::Ir3(Box::new(program))
     }
 }
 
@@ -570,7 +482,7 @@ pub fn run_snapshot(
 }
 
 /// The difference between the header of the program before and that of the program after, which takes its place.
-fn changed(header: &mut Header, after: Side<'_>) -> Option<Difference> {
+fn changed(header: &mut Header, after: ProgramRef<'_>) -> Option<Difference> {
     let after = Header::of(after);
     let difference = header.difference(&after);
     *header = after;
@@ -678,12 +590,11 @@ fn source_runs(outcomes: &[Outcome]) -> (SourceRuns, String) {
     (runs, vacuous)
 }
 
-/// The report of a program that the compiler did not take to its end.
-fn refused(mut report: ProgramReport, error: CompileError) -> ProgramReport {
+/// Notes that the compiler has refused the program.
+fn refused(report: &mut ProgramReport, error: CompileError) {
     let unknown = refusal(&error);
     report.boundaries.push((error.stage, Verdict::Unknown(unknown), Duration::ZERO));
     report.refusal = Some(error);
-    report
 }
 
 /// What a refusal of the compiler leaves unsaid.

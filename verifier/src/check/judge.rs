@@ -9,7 +9,6 @@ use crate::contents;
 use crate::panics::{Panicked, catch};
 use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
-use ir3_compiler::ir3::Program;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
 use std::collections::BTreeMap;
@@ -70,16 +69,6 @@ impl Engine {
                 by_contents(before, after, machine)
             }
             Self::Smt => Some(smt.judge(before, after, machine)),
-        }
-    }
-}
-
-impl Snapshot {
-    /// The program, if it is one of the machine language.
-    pub fn as_ir3(&self) -> Option<&Program> {
-        match self {
-            Self::Ir3(program) => Some(program),
-            Self::Nir(_) => None,
         }
     }
 }

@@ -6,15 +6,16 @@
 //! looks for counterexamples does not refute it has missed.
 
 use super::judge::{Case, Question};
+use super::snapshot::{Snapshots, StageSnapshots};
 use super::{Snapshot, Verdict, compare_snapshots};
 use crate::check::campaign::{env_seeds, program_seed};
 use crate::generate::{self, Features, Profile};
 use crate::mutate::{self, KINDS, Sites};
 use crate::semantics::env::Env;
+use ir3_compiler::compilation::Compilation;
 use ir3_compiler::ir3::validate::{Form, validate};
-use ir3_compiler::pipeline::{self, Change, Options, RegisterLimit, Stage};
+use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::{ir3, nir, target::Target};
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Environments in which a mutant may show that it differs.
@@ -98,24 +99,16 @@ impl Mutants {
             _ => RegisterLimit::Target,
         };
         let options = Options { registers, ..Options::default() };
-        let mut source = Cow::Borrowed(&shader);
-        let mut before = Snapshot::Nir(Box::new(shader.clone()));
-        for stage in Stage::NIR {
-            if pipeline::rewrite_stage(stage, &mut source, &self.machine) == Change::Something {
-                let of = Planting { before: &before, stage, profile, seed, random: program_seed(seed, 0x6d75_746e) };
-                self.plant_in_nir(&source, &of);
-                before = Snapshot::Nir(Box::new(source.clone().into_owned()));
+        let machine = self.machine;
+        let snapshots = Snapshots::new(Compilation::new(&shader, &machine, &options));
+        for StageSnapshots { stage, before, after } in snapshots.map_while(Result::ok) {
+            let position = Stage::ALL.iter().position(|&other| other == stage).map_or(0x6e, |position| position as u64);
+            let of =
+                Planting { before: &before, stage, profile, seed, random: program_seed(seed, 0x6d75_7400 + position) };
+            match &after {
+                Snapshot::Nir(shader) => self.plant_in_nir(shader, &of),
+                Snapshot::Ir3(program) => self.plant(program, &of),
             }
-        }
-        let Ok(mut program) = pipeline::select(&source, &self.machine) else { return };
-        for (s, stage) in Stage::ALL.into_iter().enumerate() {
-            let Ok(change) = pipeline::run_stage(stage, &mut program, &self.machine, &options) else { return };
-            if change == Change::Nothing && stage != Stage::Select {
-                continue;
-            }
-            let random = program_seed(seed, 0x6d75_7400 + s as u64);
-            self.plant(&program, &Planting { before: &before, stage, profile, seed, random });
-            before = Snapshot::Ir3(Box::new(program.clone()));
         }
     }
 

@@ -19,14 +19,16 @@ mod proofs;
 pub mod prover_mutants;
 mod rules;
 mod smt;
+mod snapshot;
 mod verdict;
 
 use checker::target_fuel;
 pub use checker::{
-    Checker, DEFAULT_FUEL, Plant, ProgramReport, Refutation, Snapshot, SourceRuns, Spills, Times, compare_snapshots,
+    Checker, DEFAULT_FUEL, NirPlant, Plant, ProgramReport, Refutation, SourceRuns, Spills, Times, compare_snapshots,
     run_snapshot,
 };
 pub use pair::Pair;
 pub use proofs::{Proved, Provers};
 pub use smt::Smt;
+pub use snapshot::{Snapshot, Snapshots, StageSnapshots};
 pub use verdict::{Check, Summary, Unknown, Verdict};

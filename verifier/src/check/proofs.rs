@@ -1,14 +1,15 @@
 //! The proving engines on one compilation: each stage that changed something.
 
 use super::checker::refusal;
+use super::snapshot::{Snapshots, StageSnapshots, hook_of};
 use super::{Plant, Smt, Snapshot, Unknown, Verdict};
 use crate::contents;
 use crate::panics::{Panicked, catch};
 use cpu_time::ThreadTime;
+use ir3_compiler::compilation::Compilation;
 use ir3_compiler::nir::Shader;
-use ir3_compiler::pipeline::{self, Change, CompileError, Options, Stage};
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use std::borrow::Cow;
 use std::time::Duration;
 
 /// Which engines prove, the first one first.
@@ -46,57 +47,40 @@ impl Provers {
         shader: &Shader,
         target: &Target,
         options: &Options,
-        mut plant: Option<Plant<'_>>,
+        plant: Option<Plant<'_>>,
     ) -> Vec<Proved> {
         let mut verdicts = Vec::new();
-        let mut at = Stage::Select;
-        let done = catch(|| {
-            let refused = |error: CompileError| Proved {
-                stage: error.stage,
-                engine: "compiler",
-                verdict: Verdict::Unknown(refusal(&error)),
-                time: Duration::ZERO,
-            };
-            let mut source = Cow::Borrowed(shader);
-            for stage in Stage::NIR.into_iter().filter(|&stage| options.runs(stage)) {
-                at = stage;
-                let before = source.clone();
-                if pipeline::rewrite_stage(stage, &mut source, target) == Change::Something {
-                    let [before, after] = [before, source.clone()].map(|it| Snapshot::Nir(Box::new(it.into_owned())));
-                    verdicts.extend(self.boundary(stage, &before, &after, target));
-                }
-            }
-            if !options.runs(Stage::Select) {
-                return;
-            }
-            at = Stage::Select;
-            let mut program = match pipeline::select(&source, target) {
-                Ok(program) => program,
-                Err(error) => return verdicts.push(refused(error)),
-            };
-            let mut before = Snapshot::Nir(Box::new(source.into_owned()));
-            for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
-                at = stage;
-                let change = match pipeline::run_stage(stage, &mut program, target, options) {
-                    Ok(change) => change,
-                    Err(error) => return verdicts.push(refused(error)),
-                };
-                let mut planted = false;
-                if let Some(plant) = &mut plant {
-                    plant(stage, &mut program);
-                    planted = true;
-                }
-                if change == Change::Nothing && !planted && stage != Stage::Select {
-                    continue;
-                }
-                let after = Snapshot::Ir3(Box::new(program.clone()));
-                verdicts.extend(self.boundary(stage, &before, &after, target));
-                before = after;
-            }
-        });
-        if let Err(Panicked { message, place }) = done {
+        let mut hook = hook_of(plant, None);
+        let mut snapshots = Snapshots::new(Compilation::new(shader, target, options).with_hook(Some(&mut hook)));
+        let crashed = |stage, Panicked { message, place }: Panicked, engine| {
             let verdict = Verdict::Unknown(Unknown::Crashed(format!("{message}, at {place}")));
-            verdicts.push(Proved { stage: at, engine: "prover", verdict, time: Duration::ZERO });
+            Proved { stage, engine, verdict, time: Duration::ZERO }
+        };
+        while let Some(next) = snapshots.next_stage() {
+            let mut at = next;
+            let item = catch(|| {
+                let item = snapshots.next();
+                at = snapshots.next_stage().unwrap_or(at);
+                item
+            });
+            match item {
+                Ok(None) => break,
+                Ok(Some(Ok(StageSnapshots { stage, before, after }))) => {
+                    // An engine that crashes leaves the other boundaries to be proved.
+                    match catch(|| self.boundary(stage, &before, &after, target)) {
+                        Ok(proved) => verdicts.extend(proved),
+                        Err(panicked) => verdicts.push(crashed(stage, panicked, "prover")),
+                    }
+                }
+                Ok(Some(Err(error))) => {
+                    let verdict = Verdict::Unknown(refusal(&error));
+                    verdicts.push(Proved { stage: error.stage, engine: "compiler", verdict, time: Duration::ZERO });
+                }
+                Err(panicked) => {
+                    verdicts.push(crashed(at, panicked, "compiler"));
+                    break;
+                }
+            }
         }
         verdicts
     }

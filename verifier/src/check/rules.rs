@@ -11,6 +11,7 @@ use ir3_compiler::regalloc;
 use ir3_compiler::target::{RegisterFiles, Target};
 
 /// What a stage has to hold to, asked in front of it.
+#[derive(Default)]
 pub struct Terms {
     /// The registers that the program may have, from allocation on. `None` where that cannot be told: then the
     /// allocation says why.
@@ -113,6 +114,7 @@ mod tests {
     use crate::check::Checker;
     use crate::generate::{self, Features, Profile};
     use crate::interp::Difference;
+    use crate::semantics::env::Env;
     use ir3_compiler::ir3::SrcOperand;
     use ir3_compiler::pipeline::RegisterLimit;
 
@@ -155,7 +157,7 @@ mod tests {
                 shift(program, full);
             }
         };
-        let report = checker.program_with(&shader, &[1], Some(&mut plant));
+        let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant));
         assert!(report.refutation().is_none());
         report.crash().map(|(stage, message)| (stage, message.to_owned()))
     }
@@ -217,7 +219,7 @@ mod tests {
                             shift(program, 1);
                         }
                     };
-                    let report = checker.program_with(&shader, &[1], Some(&mut plant));
+                    let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant));
                     let refuted = report.refutation().map(|refutation| (refutation.stage, &refutation.difference));
                     // The comparison of headers finds it too, and comes first.
                     if let Some((stage, Difference::Header(_))) = refuted

@@ -5,7 +5,7 @@
 
 use super::{Snapshot, Unknown, Verdict, compare_snapshots};
 use crate::assumptions;
-use crate::equivalence::{self, Failure, Limits, Program};
+use crate::equivalence::{self, Failure, Limits};
 use crate::semantics::env::Env;
 use crate::solver::cache::{Cache, Key};
 use crate::solver::smtlib::Recording;
@@ -79,13 +79,4 @@ impl Smt {
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> String {
     format!("cannot {what} {}: {error}", path.display())
-}
-
-impl<'a> From<&'a Snapshot> for Program<'a> {
-    fn from(snapshot: &'a Snapshot) -> Self {
-        match snapshot {
-            Snapshot::Nir(shader) => Self::Nir(shader),
-            Snapshot::Ir3(program) => Self::Ir3(program),
-        }
-    }
 }

@@ -14,6 +14,7 @@ use crate::guards::{Guard, left_out};
 use crate::header;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use fixedbitset::FixedBitSet;
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
 use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use ir3_compiler::target::Target;
@@ -189,7 +190,7 @@ impl<'a> Walk<'a> {
         let mut edges = Edges::new();
         edges.resize(source.blocks.len());
         let wrong = |what: &str| Failure::Changed { site: Site { block: 0, instr: None }, what: what.to_owned() };
-        if let Some(difference) = header::difference(header::Side::Ir3(source), header::Side::Ir3(target))
+        if let Some(difference) = header::difference(ProgramRef::Ir3(source), ProgramRef::Ir3(target))
             && !left_out(Guard::ContentsHeader)
         {
             return Err(wrong(&difference.to_string()));
@@ -467,7 +468,7 @@ impl<'a> Walk<'a> {
 fn assumptions(program: &Program, target: &Program, survey: &Survey) -> Vec<&'static str> {
     // Nothing is computed here, so a size that neither says may be any.
     let neither = program.workgroup_size.is_none() && target.workgroup_size.is_none();
-    let mut all = header::unsaid(header::Side::Ir3(program), header::Side::Ir3(target));
+    let mut all = header::unsaid(ProgramRef::Ir3(program), ProgramRef::Ir3(target));
     all.retain(|&name| name != assumptions::WORKGROUP_SIZE || !neither);
     if program.scratch_size > survey.own_scratch && survey.any_scratch {
         all.push(assumptions::OWN_SCRATCH);

@@ -1,7 +1,7 @@
 //! Memory in proofs and in runs: which buffers are one, what may be exchanged, what barriers keep apart. What a run tells from its
 //! source must not be proved, and what is the same must be.
 
-use super::{Failure, Limits, Program, Proof, prove};
+use super::{Failure, Limits, ProgramRef, Proof, prove};
 use crate::assumptions::NO_ALIAS;
 use crate::check::campaign::env_seeds;
 use crate::check::{Snapshot, Verdict, compare_snapshots};
@@ -55,7 +55,7 @@ impl main {{
     Snapshot::Nir(Box::new(text::read(&source).unwrap_or_else(|error| panic!("{error}\n{source}"))))
 }
 
-fn program(snapshot: &Snapshot) -> Program<'_> {
+fn program(snapshot: &Snapshot) -> ProgramRef<'_> {
     snapshot.into()
 }
 

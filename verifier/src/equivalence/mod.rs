@@ -45,8 +45,9 @@ use crate::semantics::env::Env;
 use crate::semantics::rounding;
 use crate::solver::{Budget, Solver};
 use crate::symbolic::{Ir3, Nir, Unsupported};
+use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::ir3::validate::{Form, validate};
-use ir3_compiler::{ir3, nir, target::Target};
+use ir3_compiler::{ir3, target::Target};
 use std::time::Duration;
 
 /// How hard to try.
@@ -132,15 +133,6 @@ impl From<interp::Unsupported> for Failure {
     }
 }
 
-/// One of two programs.
-#[derive(Clone, Copy, Debug)]
-pub enum Program<'a> {
-    /// nir.
-    Nir(&'a nir::Shader),
-    /// ir3, in any form.
-    Ir3(&'a ir3::Program),
-}
-
 /// Returns true if it is known that each value is defined before it is read. (Physical edges of a text are no reason if it leaves out any that
 /// lanes take.)
 fn is_in_order(program: &ir3::Program, machine: &Target) -> bool {
@@ -158,10 +150,10 @@ enum Decoded {
 }
 
 impl Decoded {
-    fn new(program: Program<'_>, machine: &Target) -> Result<Self, interp::Unsupported> {
+    fn new(program: ProgramRef<'_>, machine: &Target) -> Result<Self, interp::Unsupported> {
         Ok(match program {
-            Program::Nir(shader) => Self::Nir(interp::nir::Decoded::new(shader)?),
-            Program::Ir3(program) => {
+            ProgramRef::Nir(shader) => Self::Nir(interp::nir::Decoded::new(shader)?),
+            ProgramRef::Ir3(program) => {
                 let (decoded, mut places) = interp::ir3::Decoded::with_places(program, machine)?;
                 if !is_in_order(program, machine) {
                     places.written_first.clear();
@@ -177,8 +169,8 @@ impl Decoded {
 /// # Errors
 /// Why it was not shown.
 pub fn prove(
-    source: Program<'_>,
-    target: Program<'_>,
+    source: ProgramRef<'_>,
+    target: ProgramRef<'_>,
     machine: &Target,
     limits: &Limits,
     solver: &mut dyn Solver,
@@ -190,7 +182,7 @@ pub fn prove(
     }
     // What is not printed may be the same at the same instruction; on terms, any two of equal text would be.
     for program in [source, target] {
-        if let Program::Ir3(program) = program
+        if let ProgramRef::Ir3(program) = program
             && let Some(instr) = header::unprinted(program)
         {
             return Err(Failure::Unsupported(instr));
@@ -204,17 +196,17 @@ pub fn prove(
 
 /// The same of two programs whose headers say the same.
 fn prove_code(
-    source: Program<'_>,
-    target: Program<'_>,
+    source: ProgramRef<'_>,
+    target: ProgramRef<'_>,
     machine: &Target,
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
     let resolved = match (source, target) {
-        (Program::Nir(source), Program::Ir3(target)) => Some(rounding::as_in(source, target)),
+        (ProgramRef::Nir(source), ProgramRef::Ir3(target)) => Some(rounding::as_in(source, target)),
         _ => None,
     };
-    let source = resolved.as_deref().map_or(source, Program::Nir);
+    let source = resolved.as_deref().map_or(source, ProgramRef::Nir);
     let (source, target) = (Decoded::new(source, machine)?, Decoded::new(target, machine)?);
     match (&source, &target) {
         (Decoded::Nir(source), Decoded::Nir(target)) => {

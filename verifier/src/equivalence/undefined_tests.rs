@@ -1,6 +1,6 @@
 //! What may be made of undefined values: docs/semantics.md. Each case is a source, and targets that it may or may not become.
 
-use super::{Limits, Program, prove};
+use super::{Limits, ProgramRef, prove};
 use crate::check::{Snapshot, Verdict, compare_snapshots};
 use crate::semantics::env::Env;
 use crate::solver::{Budget, Z3};
@@ -47,7 +47,7 @@ impl main {{
     nir::text::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn is_proved(source: Program<'_>, target: Program<'_>) -> bool {
+fn is_proved(source: ProgramRef<'_>, target: ProgramRef<'_>) -> bool {
     let machine = Target::by_name("a660").expect("a GPU");
     let proof = prove(source, target, &machine, &LIMITS, &mut Z3::default());
     proof.is_ok()
@@ -66,16 +66,22 @@ fn becomes(source: &str, these: &[&str], not: &[&str]) {
     let before = shader(source);
     for lines in these {
         assert!(
-            is_proved(Program::Nir(&before), Program::Nir(&shader(lines))),
+            is_proved(ProgramRef::Nir(&before), ProgramRef::Nir(&shader(lines))),
             "{source}\nis not shown to be\n{lines}"
         );
     }
     for lines in not {
-        assert!(!is_proved(Program::Nir(&before), Program::Nir(&shader(lines))), "{source}\nis shown to be\n{lines}");
+        assert!(
+            !is_proved(ProgramRef::Nir(&before), ProgramRef::Nir(&shader(lines))),
+            "{source}\nis shown to be\n{lines}"
+        );
     }
     let machine = Target::by_name("a660").expect("a GPU");
     let selected = pipeline::select(&before, &machine).expect("a program");
-    assert!(is_proved(Program::Nir(&before), Program::Ir3(&selected)), "{source}\nis not shown to be what is selected");
+    assert!(
+        is_proved(ProgramRef::Nir(&before), ProgramRef::Ir3(&selected)),
+        "{source}\nis not shown to be what is selected"
+    );
 }
 
 const FIVE: &str = "32 %9 = load_const (0x00000005)";
@@ -165,8 +171,8 @@ fn a_phi_of_something_undefined() {
     // An instruction that reads it reads one value.
     let source = with("32 %10 = phi b1: %3, b2: %4\n32 %9 = imul %10, %10");
     let [before, five] = [source.as_str(), FIVE].map(shader);
-    assert!(is_proved(Program::Nir(&before), Program::Nir(&before)));
-    assert!(!is_proved(Program::Nir(&before), Program::Nir(&five)));
+    assert!(is_proved(ProgramRef::Nir(&before), ProgramRef::Nir(&before)));
+    assert!(!is_proved(ProgramRef::Nir(&before), ProgramRef::Nir(&five)));
 }
 
 #[test]

@@ -18,7 +18,8 @@ pub mod trial;
 use std::fmt;
 use std::sync::Arc;
 
-use ir3_compiler::pipeline::{self, CompileError, Options, Stage};
+use ir3_compiler::compilation::{Compilation, ProgramMut};
+use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, nir};
 
@@ -164,12 +165,14 @@ pub fn compile(
     options: &Options,
     plant: Option<&Plant>,
 ) -> Result<ir3::Program, CompileError> {
-    let mut program = pipeline::select(&pipeline::rewrite(shader, target, options), target)?;
-    for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
-        pipeline::run_stage(stage, &mut program, target, options)?;
-        if let Some(plant) = plant {
-            plant.apply(stage, &mut program);
+    let mut hook = |stage, program: ProgramMut<'_, '_>| match (plant, program) {
+        (Some(plant), ProgramMut::Ir3(program)) => {
+            plant.apply(stage, program);
+            Change::Something
         }
-    }
-    Ok(program)
+        _ => Change::Nothing,
+    };
+    let options = Options { last: options.last.max(Stage::Select), ..*options };
+    let program = Compilation::new(shader, target, &options).with_hook(Some(&mut hook)).finish()?;
+    Ok(program.unwrap_or_else(|| unreachable!("selection is among the stages")))
 }

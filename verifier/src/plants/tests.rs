@@ -1,5 +1,6 @@
 //! Each bug is found, at its stage, in the programs of a campaign.
 
+use crate::semantics::env::Env;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 
@@ -27,7 +28,7 @@ fn each_is_found_where_it_is() {
             let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
             let shader = generate::from_seed(seed, profile, Features::ALL).shader;
             let mut change = |stage, program: &mut _| plant.apply(stage, program);
-            let report = checker.program_caught(&shader, &env_seeds(seed, 1), Some(&mut change));
+            let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), Some(&mut change));
             let refuted = report.refutation().map(|Refutation { stage, .. }| *stage);
             let failed = refuted.or(report.crash().map(|(stage, _)| stage.name()));
             assert!(failed.is_none() || failed == Some(plant.stage.name()), "{}: {failed:?}", plant.name);

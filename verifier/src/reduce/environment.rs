@@ -374,7 +374,7 @@ mod tests {
         for (seed, (profile, mask)) in (0..).zip(Profile::ALL.into_iter().flat_map(|p| masks.map(|mask| (p, mask)))) {
             let shader = from_seed(seed, profile, Features::ALL).shader;
             let env = Env { lanes: Some(mask), fill: (seed % 2 == 0).then_some(0), ..Env::from_seed(seed) };
-            let report = checker.program_in(&shader, &[env], None);
+            let report = checker.program_or_panic(&shader, &[env], None);
             for (stage, verdict, _) in &report.boundaries {
                 let all = u64::from(mask.count_ones());
                 let good = match verdict {

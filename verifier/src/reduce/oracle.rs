@@ -345,7 +345,7 @@ impl Oracle {
         let (checker, envs) = (&mut self.checker, &self.envs);
         catch(|| {
             let plant = plant.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
-            checker.program_in(shader, envs, plant)
+            checker.program_or_panic(shader, envs, plant)
         })
     }
 }

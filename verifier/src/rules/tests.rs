@@ -74,7 +74,9 @@ fn what_is_no_operation_is_no_claim() {
 #[test]
 fn operand_counts_are_those_of_the_opcodes() {
     use Opcode::*;
-    for (opcode, count) in [(AbsnegF, Some(1)), (AbsnegS, Some(1)), (ClzB, Some(1)), (AddU, Some(2)), (MadF32, Some(3)), (SelB32, Some(3))] {
+    for (opcode, count) in
+        [(AbsnegF, Some(1)), (AbsnegS, Some(1)), (ClzB, Some(1)), (AddU, Some(2)), (MadF32, Some(3)), (SelB32, Some(3))]
+    {
         assert_eq!(tables::operand_count(opcode), count, "{opcode}");
     }
     for opcode in [Nop, End, Mov, Sam] {

@@ -188,6 +188,11 @@ impl Env {
         Env { seed, ..Env::default() }
     }
 
+    /// The same for each of some seeds.
+    pub fn from_seeds(seeds: &[u64]) -> Vec<Env> {
+        seeds.iter().map(|&seed| Self::from_seed(seed)).collect()
+    }
+
     /// Reads an environment from JSON.
     pub fn from_json(text: &str) -> Result<Env, serde_json::Error> {
         serde_json::from_str(text)

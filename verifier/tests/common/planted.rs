@@ -6,6 +6,7 @@ use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{Checker, Verdict};
 use ir3_verifier::generate::{self, Features, Profile};
+use ir3_verifier::semantics::env::Env;
 
 /// The programs that a bug is planted in.
 pub struct Programs<'a> {
@@ -49,7 +50,11 @@ impl Programs<'_> {
                     planted = bug(program, seed);
                 }
             };
-            let report = checker.program_with(&generated.shader, &env_seeds(seed, self.runs), Some(&mut plant));
+            let report = checker.program_or_panic(
+                &generated.shader,
+                &Env::from_seeds(&env_seeds(seed, self.runs)),
+                Some(&mut plant),
+            );
             changed += u32::from(planted);
             for (at, verdict, _) in &report.boundaries {
                 if matches!(verdict, Verdict::Refuted(_)) {

@@ -85,7 +85,7 @@ impl Job {
     fn check(&self, envs: &[Env]) -> ProgramReport {
         let mut change = self.plant.map(Plant::change);
         let change = change.as_mut().map(|change| change as check::Plant<'_>);
-        Checker::new(self.target, self.options).program_in_caught(&self.shader, envs, change)
+        Checker::new(self.target, self.options).program(&self.shader, envs, change)
     }
 
     fn prove(&self, provers: &Provers) -> Vec<Proved> {

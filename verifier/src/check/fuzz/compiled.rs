@@ -7,10 +7,12 @@
 
 use super::program::{ProgramInput, with_checker};
 use super::{Failure, stats};
+use crate::check::snapshot::hook_of;
 use crate::check::{DEFAULT_FUEL, Plant, Verdict, target_fuel};
 use crate::interp::{self, Compared, End, Scratch};
 use crate::semantics::env::Env;
-use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::compilation::Compilation;
+use ir3_compiler::pipeline::{Options, Stage};
 
 /// Takes the program through every stage and compares. The input is worth keeping where the program was not refused.
 ///
@@ -63,7 +65,7 @@ fn compiled(input: &ProgramInput, options: Options, mut plant: Option<Plant<'_>>
             Ends::Differ => {}
         }
     }
-    let report = with_checker(&input.target, options, |checker| checker.program_in(&input.shader, &[env], plant));
+    let report = with_checker(&input.target, options, |checker| checker.program_or_panic(&input.shader, &[env], plant));
     for (stage, verdict, _) in &report.boundaries {
         if let Verdict::Refuted(refutation) = verdict {
             return Err(Failure::new(format_args!("{stage} refuted"), &refutation.difference));
@@ -91,21 +93,14 @@ fn end_to_end(
     input: &ProgramInput,
     env: &Env,
     options: &Options,
-    mut plant: Option<Plant<'_>>,
+    plant: Option<Plant<'_>>,
     scratch: &mut Scratch,
 ) -> Ends {
     let ProgramInput { shader, target, .. } = input;
-    let Ok(mut program) = pipeline::select(&pipeline::rewrite(shader, target, options), target) else {
+    let mut hook = hook_of(plant, None);
+    let Ok(Some(program)) = Compilation::new(shader, target, options).with_hook(Some(&mut hook)).finish() else {
         return Ends::Refused;
     };
-    for stage in Stage::ALL.into_iter().filter(|&stage| options.runs(stage)) {
-        if pipeline::run_stage(stage, &mut program, target, options).is_err() {
-            return Ends::Refused;
-        }
-        if let Some(plant) = &mut plant {
-            plant(stage, &mut program);
-        }
-    }
     let Ok(source) = interp::nir::Decoded::new(shader) else { return Ends::Differ };
     let source = source.run(env, DEFAULT_FUEL, scratch);
     if source.end != End::Finished {

@@ -54,7 +54,7 @@ impl Evidence {
         let mut checker = Checker::new(case.target, case.options);
         let report = catch(|| {
             let mut change = case.plant.map(Plant::change);
-            checker.program_in(&case.program, &envs, change.as_mut().map(|change| change as check::Plant<'_>))
+            checker.program_or_panic(&case.program, &envs, change.as_mut().map(|change| change as check::Plant<'_>))
         });
         let mut evidence = match report {
             Ok(report) => Self::of_report(&report),

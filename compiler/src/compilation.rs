@@ -1,0 +1,222 @@
+//! One compilation: a shader, and the program after each stage.
+//!
+//! [`Compilation`] is the only loop over the stages. Whoever compares the two sides of a stage, plants a bug after one or collects
+//! snapshots steps through it: [`Compilation::step`] runs a stage and copies nothing, [`Compilation::program`] is the program as it stands.
+//! [`pipeline`] has the order of the stages and runs each.
+
+use crate::pipeline::{self, Change, CompileError, Options, Stage};
+use crate::target::Target;
+use crate::{ir3, nir};
+use std::borrow::Cow;
+
+/// A program of either language.
+#[derive(Clone, Copy, Debug)]
+pub enum ProgramRef<'a> {
+    /// Before selection.
+    Nir(&'a nir::Shader),
+    /// After it.
+    Ir3(&'a ir3::Program),
+}
+
+/// A program of either language that may be changed. Shaders are copied when they are.
+#[derive(Debug)]
+pub enum ProgramMut<'a, 's> {
+    /// Before selection.
+    Nir(&'a mut Cow<'s, nir::Shader>),
+    /// After it.
+    Ir3(&'a mut ir3::Program),
+}
+
+/// Changes the program after a stage, as a planted bug does.
+pub type Hook<'h> = &'h mut dyn FnMut(Stage, ProgramMut<'_, '_>) -> Change;
+
+/// What [`Compilation::step`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The stage that ran.
+    pub stage: Stage,
+    /// What it has done to the program, or the hook after it. Selection makes a new program.
+    pub change: Change,
+}
+
+/// The program as it stands.
+#[derive(Debug)]
+enum Current {
+    Nir,
+    Ir3(Box<ir3::Program>),
+}
+
+/// A compilation in progress.
+pub struct Compilation<'s, 'h> {
+    target: Target,
+    options: Options,
+    /// The shader; after selection, as selection found it.
+    shader: Cow<'s, nir::Shader>,
+    program: Current,
+    /// The stages that have not run yet.
+    stages: std::vec::IntoIter<Stage>,
+    hook: Option<Hook<'h>>,
+}
+
+impl<'s, 'h> Compilation<'s, 'h> {
+    /// The compilation of a shader, before its first stage.
+    pub fn new(shader: &'s nir::Shader, target: &Target, options: &Options) -> Self {
+        let stages: Vec<Stage> = Stage::every().filter(|&stage| options.runs(stage)).collect();
+        Self {
+            target: *target,
+            options: *options,
+            shader: Cow::Borrowed(shader),
+            program: Current::Nir,
+            stages: stages.into_iter(),
+            hook: None,
+        }
+    }
+
+    /// With a hook, which is called after each stage.
+    #[must_use]
+    pub fn with_hook(mut self, hook: Option<Hook<'h>>) -> Self {
+        self.hook = hook;
+        self
+    }
+
+    /// The program as it stands.
+    pub fn program(&self) -> ProgramRef<'_> {
+        match &self.program {
+            Current::Nir => ProgramRef::Nir(&self.shader),
+            Current::Ir3(program) => ProgramRef::Ir3(program),
+        }
+    }
+
+    /// The shader as it stands; after selection, as selection found it.
+    pub fn shader(&self) -> &nir::Shader {
+        &self.shader
+    }
+
+    /// The stage that [`step`](Self::step) runs next.
+    pub fn next_stage(&self) -> Option<Stage> {
+        self.stages.as_slice().first().copied()
+    }
+
+    /// Runs the next stage; `None` after the last one.
+    ///
+    /// # Errors
+    /// If the stage refuses the program. No stage runs after it.
+    pub fn step(&mut self) -> Option<Result<Step, CompileError>> {
+        let stage = self.stages.next()?;
+        let ran = self.run(stage);
+        if ran.is_err() {
+            self.stages = Vec::new().into_iter();
+        }
+        Some(ran.map(|change| Step { stage, change }))
+    }
+
+    fn run(&mut self, stage: Stage) -> Result<Change, CompileError> {
+        let mut change = match &mut self.program {
+            Current::Nir if stage < Stage::Select => pipeline::rewrite_stage(stage, &mut self.shader, &self.target),
+            Current::Nir => {
+                self.program = Current::Ir3(Box::new(pipeline::select(&self.shader, &self.target)?));
+                Change::Something
+            }
+            Current::Ir3(program) => pipeline::run_stage(stage, program, &self.target, &self.options)?,
+        };
+        if let Some(hook) = &mut self.hook {
+            let program = match &mut self.program {
+                Current::Nir => ProgramMut::Nir(&mut self.shader),
+                Current::Ir3(program) => ProgramMut::Ir3(program),
+            };
+            if hook(stage, program) == Change::Something {
+                change = Change::Something;
+            }
+        }
+        Ok(change)
+    }
+
+    /// Runs all stages before one.
+    ///
+    /// # Errors
+    /// If a stage refuses the program.
+    pub fn run_until(&mut self, stage: Stage) -> Result<(), CompileError> {
+        while self.next_stage().is_some_and(|next| next < stage)
+            && let Some(step) = self.step()
+        {
+            step?;
+        }
+        Ok(())
+    }
+
+    /// Runs all stages that are left. The ir3 program; `None` if selection is not among the stages.
+    ///
+    /// # Errors
+    /// If a stage refuses the program.
+    pub fn finish(mut self) -> Result<Option<ir3::Program>, CompileError> {
+        while let Some(step) = self.step() {
+            step?;
+        }
+        Ok(match self.program {
+            Current::Nir => None,
+            Current::Ir3(program) => Some(*program),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHADER: &str = "shader: MESA_SHADER_COMPUTE
+workgroup_size: 64, 1, 1
+num_ssbos: 1
+subgroup_size: 1
+decl_function main () (entrypoint)
+
+impl main {
+    block b0:
+    32     %0 = @load_local_invocation_index
+    32     %1 = load_const (0x00000000)
+    32     %2 = load_const (0x00000002)
+    32     %3 = ishl %0, %2
+                @store_ssbo_ir3 (%0, %1, %3, %0) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
+    block b1:
+}
+";
+
+    #[test]
+    fn stages_run_in_order_and_hooks_after_each() {
+        let shader = nir::text::read(SHADER).expect("a shader");
+        let (target, options) = (Target::default(), Options::default());
+        let mut seen = Vec::new();
+        let mut hook = |stage, _: ProgramMut<'_, '_>| {
+            seen.push(stage);
+            if stage == Stage::Saturation { Change::Something } else { Change::Nothing }
+        };
+        let mut compilation = Compilation::new(&shader, &target, &options).with_hook(Some(&mut hook));
+        let mut steps = Vec::new();
+        while let Some(stage) = compilation.next_stage() {
+            let step = compilation.step().expect("a stage").expect("it compiles");
+            assert_eq!(step.stage, stage);
+            assert_eq!(matches!(compilation.program(), ProgramRef::Ir3(_)), stage >= Stage::Select);
+            steps.push(step);
+        }
+        assert!(compilation.step().is_none());
+        let stages: Vec<Stage> = steps.iter().map(|step| step.stage).collect();
+        assert_eq!(stages, Stage::every().collect::<Vec<_>>());
+        // Nothing clamps: the change is that of the hook.
+        let change = |at| steps.iter().find(|step| step.stage == at).map(|step| step.change);
+        assert_eq!(change(Stage::Saturation), Some(Change::Something));
+        assert_eq!(change(Stage::Predication), Some(Change::Nothing));
+        assert_eq!(seen, stages);
+    }
+
+    #[test]
+    fn the_last_stage_ends_it() {
+        let shader = nir::text::read(SHADER).expect("a shader");
+        let compile =
+            |last| Compilation::new(&shader, &Target::default(), &Options { last, ..Options::default() }).finish();
+        assert_eq!(compile(Stage::DeMorgan), Ok(None));
+        let selected = pipeline::select(&shader, &Target::default()).expect("a program");
+        assert_eq!(compile(Stage::Select), Ok(Some(selected)));
+        let mut compilation = Compilation::new(&shader, &Target::default(), &Options::default());
+        compilation.run_until(Stage::Predicates).expect("it compiles");
+        assert_eq!(compilation.next_stage(), Some(Stage::Predicates));
+    }
+}

@@ -1,0 +1,118 @@
+//! Snapshots of a compilation: the program before and after each stage that changed it.
+
+use super::{NirPlant, Plant};
+use ir3_compiler::compilation::{Compilation, ProgramMut, ProgramRef};
+use ir3_compiler::pipeline::{Change, CompileError, Stage};
+use ir3_compiler::{ir3, nir};
+
+/// A program on one side of a boundary.
+#[derive(Clone, Debug)]
+pub enum Snapshot {
+    /// The source.
+    Nir(Box<nir::Shader>),
+    /// The program after a stage.
+    Ir3(Box<ir3::Program>),
+}
+
+impl Snapshot {
+    /// The program as text.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Nir(shader) => nir::text::write(shader),
+            Self::Ir3(program) => ir3::text::write(program),
+        }
+    }
+
+    /// The program, if it is one of the machine language.
+    pub fn as_ir3(&self) -> Option<&ir3::Program> {
+        match self {
+            Self::Ir3(program) => Some(program),
+            Self::Nir(_) => None,
+        }
+    }
+}
+
+impl From<ProgramRef<'_>> for Snapshot {
+    fn from(program: ProgramRef<'_>) -> Self {
+        match program {
+            ProgramRef::Nir(shader) => Self::Nir(Box::new(shader.clone())),
+            ProgramRef::Ir3(program) => Self::Ir3(Box::new(program.clone())),
+        }
+    }
+}
+
+impl<'a> From<&'a Snapshot> for ProgramRef<'a> {
+    fn from(snapshot: &'a Snapshot) -> Self {
+        match snapshot {
+            Snapshot::Nir(shader) => Self::Nir(shader),
+            Snapshot::Ir3(program) => Self::Ir3(program),
+        }
+    }
+}
+
+/// Both sides of a stage that changed the program.
+#[derive(Clone, Debug)]
+pub struct StageSnapshots {
+    /// The stage.
+    pub stage: Stage,
+    /// The program before it.
+    pub before: Snapshot,
+    /// The program after it, and after what was planted there.
+    pub after: Snapshot,
+}
+
+/// The snapshots of a compilation, each `before` the `after` of the item before it; the error of the stage that refuses the program, if one does, is the
+/// last item.
+pub struct Snapshots<'s, 'h> {
+    compilation: Compilation<'s, 'h>,
+    before: Snapshot,
+}
+
+impl<'s, 'h> Snapshots<'s, 'h> {
+    /// The snapshots of a compilation from where it stands.
+    pub fn new(compilation: Compilation<'s, 'h>) -> Self {
+        let before = compilation.program().into();
+        Self { compilation, before }
+    }
+
+    /// The stage that runs next.
+    pub fn next_stage(&self) -> Option<Stage> {
+        self.compilation.next_stage()
+    }
+}
+
+impl Iterator for Snapshots<'_, '_> {
+    type Item = Result<StageSnapshots, CompileError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.compilation.step()? {
+                Ok(step) if step.change == Change::Nothing => {}
+                Ok(step) => {
+                    let after: Snapshot = self.compilation.program().into();
+                    let before = std::mem::replace(&mut self.before, after.clone());
+                    return Some(Ok(StageSnapshots { stage: step.stage, before, after }));
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// Planted changes as a hook of a [`Compilation`]. What is planted in ir3 programs may change them after any stage.
+pub(super) fn hook_of(
+    mut plant: Option<Plant<'_>>,
+    nir_plant: Option<NirPlant>,
+) -> impl FnMut(Stage, ProgramMut<'_, '_>) -> Change {
+    move |stage, program| {
+        let changes = match (program, &mut plant, nir_plant) {
+            (ProgramMut::Nir(shader), _, Some(plant)) => plant(stage, shader.to_mut()),
+            (ProgramMut::Ir3(program), Some(plant), _) => {
+                plant(stage, program);
+                true
+            }
+            _ => false,
+        };
+        if changes { Change::Something } else { Change::Nothing }
+    }
+}

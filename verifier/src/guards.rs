@@ -19,8 +19,8 @@ use std::fmt;
 /// The part of the provers that a guard is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// The register checker, [`contents`](crate::contents).
-    Contents,
+    /// The register checker, [`registers`](crate::registers).
+    Registers,
     /// The order of the instructions of a block, and of the blocks of a wave, in the register checker.
     Order,
     /// The simulation, [`equivalence`](crate::equivalence).
@@ -39,7 +39,7 @@ impl Part {
     /// The name in tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Contents => "contents",
+            Self::Registers => "registers",
             Self::Order => "order",
             Self::Equivalence => "equivalence",
             Self::Events => "events",
@@ -82,45 +82,45 @@ macro_rules! guards {
 }
 
 guards! {
-    ContentsHeader "contents-header" Contents "Stage, workgroup size, shared memory, outputs, constants and given registers are the same.";
-    ContentsBlockOrder "contents-block-order" Contents "The blocks that both programs have stand in one order.";
-    ContentsSuccessors "contents-successors" Contents "A block has the same successors, in the same order.";
-    ContentsEdgeBlock "contents-edge-block" Contents "A block that only the target has delays no lane past others that go the same way.";
-    ContentsWaveStraight "contents-wave-straight" Contents "What one lane has of its own in a shared register is known only where the wave comes straight from there.";
-    ContentsWaveEnds "contents-wave-ends" Contents "What shared registers hold was so at the end of every block that the wave may come from.";
-    ContentsEndsWithin "contents-ends-within" Contents "The last lane of a wave may end in the middle of a block.";
+    RegistersHeader "registers-header" Registers "Stage, workgroup size, shared memory, outputs, constants and given registers are the same.";
+    RegistersBlockOrder "registers-block-order" Registers "The blocks that both programs have stand in one order.";
+    RegistersSuccessors "registers-successors" Registers "A block has the same successors, in the same order.";
+    RegistersEdgeBlock "registers-edge-block" Registers "A block that only the target has delays no lane past others that go the same way.";
+    RegistersWaveStraight "registers-wave-straight" Registers "What one lane has of its own in a shared register is known only where the wave comes straight from there.";
+    RegistersWaveEnds "registers-wave-ends" Registers "What shared registers hold was so at the end of every block that the wave may come from.";
+    RegistersEndsWithin "registers-ends-within" Registers "The last lane of a wave may end in the middle of a block.";
     WaveDiverges "wave-diverges" Order "Lanes may diverge at a branch.";
     WaveTurns "wave-turns" Order "A wave goes on in a block where other lanes wait.";
-    ContentsLane "contents-lane" Contents "The lane whose value a shared register took may be another one after the next operation.";
-    ContentsMeet "contents-meet" Contents "A fact holds where paths meet if it holds on each of them.";
-    ContentsMeetUndefined "contents-meet-undefined" Contents "Nothing defined is in a register where paths meet if that is so on each of them.";
-    ContentsTargetWrites "contents-target-writes" Contents "What the target writes is not what was in the register before.";
-    ContentsSourceWrites "contents-source-writes" Contents "What the source writes over, or has yet to compute, is held by nobody.";
-    ContentsConstants "contents-constants" Contents "A write to the constant file changes what its words hold.";
-    ContentsOpcode "contents-opcode" Contents "An instruction of both programs has one opcode.";
-    ContentsFlags "contents-flags" Contents "An instruction of both programs has the same flags.";
-    ContentsAttributes "contents-attributes" Contents "An instruction of both programs has the same attributes: types, offsets, spaces.";
-    ContentsResults "contents-results" Contents "The results of an instruction have the same class and write mask.";
-    ContentsSourceClass "contents-source-class" Contents "An operand has the same class and components.";
-    ContentsModifiers "contents-modifiers" Contents "An operand has the same modifiers.";
-    ContentsOperand "contents-operand" Contents "An operand that is no register is the same constant, or the same word of the constant file.";
-    ContentsHolds "contents-holds" Contents "An operand holds what the source reads there.";
-    ContentsSuspect "contents-suspect" Contents "What is computed from other operands is another value.";
-    ContentsTwoResults "contents-two-results" Contents "Two results of an instruction are not in one register.";
-    ContentsRelative "contents-relative" Contents "A relative operand is the same in both programs.";
-    ContentsArray "contents-array" Contents "An array is where it is said to be, and an access to it begins at the same element.";
-    ContentsRegion "contents-region" Contents "After a relative write, elements are equal only if they were before.";
-    ContentsRecomputed "contents-recomputed" Contents "What is rematerialised reads what the definition reads.";
-    ContentsRemoved "contents-removed" Contents "An instruction that only the source has, has no effect but its results.";
-    ContentsAdded "contents-added" Contents "An instruction that only the target has, has no effect but its result.";
-    ContentsSharedOnce "contents-shared-once" Contents "A shared value is rematerialised only if its definition is run once.";
-    ContentsKeeps "contents-keeps" Contents "What a rematerialised value reads does not change after its definition.";
-    ContentsCopyModifiers "contents-copy-modifiers" Contents "A copy has no source modifiers.";
-    ContentsMoveTypes "contents-move-types" Contents "A move is a copy only if it converts nothing.";
-    ContentsApart "contents-apart" Contents "Copies that are made at once have different destinations.";
-    ContentsEdgeShared "contents-edge-shared" Contents "No shared register is written on an edge that diverging lanes take.";
-    ContentsSlotBase "contents-slot-base" Contents "The base register of a spill or reload holds a known constant.";
-    ContentsOwnScratch "contents-own-scratch" Contents "No spill slot is in the scratch memory of the shader itself.";
+    RegistersLane "registers-lane" Registers "The lane whose value a shared register took may be another one after the next operation.";
+    RegistersMeet "registers-meet" Registers "A fact holds where paths meet if it holds on each of them.";
+    RegistersMeetUndefined "registers-meet-undefined" Registers "Nothing defined is in a register where paths meet if that is so on each of them.";
+    RegistersTargetWrites "registers-target-writes" Registers "What the target writes is not what was in the register before.";
+    RegistersSourceWrites "registers-source-writes" Registers "What the source writes over, or has yet to compute, is held by nobody.";
+    RegistersConstants "registers-constants" Registers "A write to the constant file changes what its words hold.";
+    RegistersOpcode "registers-opcode" Registers "An instruction of both programs has one opcode.";
+    RegistersFlags "registers-flags" Registers "An instruction of both programs has the same flags.";
+    RegistersAttributes "registers-attributes" Registers "An instruction of both programs has the same attributes: types, offsets, spaces.";
+    RegistersResults "registers-results" Registers "The results of an instruction have the same class and write mask.";
+    RegistersSourceClass "registers-source-class" Registers "An operand has the same class and components.";
+    RegistersModifiers "registers-modifiers" Registers "An operand has the same modifiers.";
+    RegistersOperand "registers-operand" Registers "An operand that is no register is the same constant, or the same word of the constant file.";
+    RegistersHolds "registers-holds" Registers "An operand holds what the source reads there.";
+    RegistersSuspect "registers-suspect" Registers "What is computed from other operands is another value.";
+    RegistersTwoResults "registers-two-results" Registers "Two results of an instruction are not in one register.";
+    RegistersRelative "registers-relative" Registers "A relative operand is the same in both programs.";
+    RegistersArray "registers-array" Registers "An array is where it is said to be, and an access to it begins at the same element.";
+    RegistersRegion "registers-region" Registers "After a relative write, elements are equal only if they were before.";
+    RegistersRecomputed "registers-recomputed" Registers "What is rematerialised reads what the definition reads.";
+    RegistersRemoved "registers-removed" Registers "An instruction that only the source has, has no effect but its results.";
+    RegistersAdded "registers-added" Registers "An instruction that only the target has, has no effect but its result.";
+    RegistersSharedOnce "registers-shared-once" Registers "A shared value is rematerialised only if its definition is run once.";
+    RegistersKeeps "registers-keeps" Registers "What a rematerialised value reads does not change after its definition.";
+    RegistersCopyModifiers "registers-copy-modifiers" Registers "A copy has no source modifiers.";
+    RegistersMoveTypes "registers-move-types" Registers "A move is a copy only if it converts nothing.";
+    RegistersApart "registers-apart" Registers "Copies that are made at once have different destinations.";
+    RegistersEdgeShared "registers-edge-shared" Registers "No shared register is written on an edge that diverging lanes take.";
+    RegistersSlotBase "registers-slot-base" Registers "The base register of a spill or reload holds a known constant.";
+    RegistersOwnScratch "registers-own-scratch" Registers "No spill slot is in the scratch memory of the shader itself.";
     OrderCounts "order-counts" Order "In another order, each instruction finds the same writes before it.";
     OrderMemory "order-memory" Order "Accesses keep their order with writes of the same memory.";
     OrderLanes "order-lanes" Order "Nothing that depends on the set of active lanes moves over a kill or a demote.";

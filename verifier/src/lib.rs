@@ -3,7 +3,6 @@
 pub mod adversarial;
 pub mod assumptions;
 pub mod check;
-pub mod contents;
 pub mod equivalence;
 pub mod generate;
 pub mod guards;
@@ -16,6 +15,7 @@ mod panics;
 pub mod plants;
 mod random;
 pub mod reduce;
+pub mod registers;
 pub mod report;
 pub mod rewrites;
 pub mod rules;

@@ -4,7 +4,7 @@
 //! ones go through the whole checker besides, which must say the same of their stage and nothing of any other. Not all
 //! mutants can be refuted (a change may not matter to what the program does), so each kind has a share that must be.
 //!
-//! Behind the stages that move values about, no mutant that is refuted is proved by its register contents.
+//! Behind the stages that move values about, no mutant that is refuted is proved by the register checker.
 //!
 //! `IR3_MUTATIONS=<n>` multiplies the number of programs; `IR3_MUTATIONS_SHOW=<kind>` prints the survivors of a kind.
 
@@ -15,10 +15,10 @@ use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{Checker, Verdict};
-use ir3_verifier::contents;
 use ir3_verifier::generate::{self, Features, Profile};
 use ir3_verifier::interp::{Compared, Difference, End, Outcome, Scratch, ir3};
 use ir3_verifier::mutate::{KINDS, Sites};
+use ir3_verifier::registers;
 use ir3_verifier::semantics::env::Env;
 
 /// Environments of each program.
@@ -189,7 +189,7 @@ fn mutations_are_seen() {
         let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
         let Ok(mut program) = pipeline::select(&shader, &target) else { continue };
         for (s, stage) in Stage::ALL.into_iter().enumerate() {
-            let before = contents::moves_values(stage).then(|| program.clone());
+            let before = registers::moves_values(stage).then(|| program.clone());
             if pipeline::run_stage(stage, &mut program, &target, &Options::default()).is_err() {
                 break;
             }
@@ -228,7 +228,7 @@ fn mutations_are_seen() {
                 count.refuted += u32::from(refuted);
                 if let Some(before) = &before {
                     count.judged += 1;
-                    match contents::prove(before, &mutant, &target) {
+                    match registers::prove(before, &mutant, &target) {
                         Ok(_) => assert!(
                             !refuted,
                             "{}, program {number}: proved and refuted at {stage}\n{}",
@@ -271,7 +271,7 @@ fn mutations_are_seen() {
         }
     }
     println!(
-        "refuted/refused/survived by stage; of the survivors: not valid, refuted in {MORE_RUNS} environments; by contents, not proved"
+        "refuted/refused/survived by stage; of the survivors: not valid, refuted in {MORE_RUNS} environments; by registers, not proved"
     );
     let mut weak = Vec::new();
     for (kind, row) in KINDS.iter().zip(&table) {

@@ -3,7 +3,7 @@
 //! The first line of a before file is the verdict, the second says what the pair is about:
 //!
 //! - `// expect: refuted`: the programs differ. No engine proves the pair, and a run (or the comparison of the headers) refutes it.
-//! - `// expect: proved`: the programs are equivalent. The engine `smt` proves it (`by=contents`: that engine does), and no run refutes it.
+//! - `// expect: proved`: the programs are equivalent. The engine `smt` proves it (`by=registers`: that engine does), and no run refutes it.
 //! - `// expect: not proved`: nothing is proved or refuted.
 //! - `// expect: never proved`: the programs differ where no run comes by chance: nothing is proved, and a refutation is welcome.
 //! - `// expect: not refuted`: the programs are equivalent, and nothing refutes the pair; a proof is welcome.
@@ -130,8 +130,8 @@ impl Pair {
             }
         };
         let (by, other) = match self.option("by") {
-            Some("contents") => (Engine::Contents, Engine::Smt),
-            _ => (Engine::Smt, Engine::Contents),
+            Some("registers") => (Engine::Registers, Engine::Smt),
+            _ => (Engine::Smt, Engine::Registers),
         };
         let outcome = match (refuted, proved(by), proved(other)) {
             (true, None, None) => Outcome::Refuted,

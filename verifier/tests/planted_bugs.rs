@@ -100,7 +100,7 @@ fn a_crash_is_a_verdict_and_not_the_end() {
     // The verdicts of the stages before it are kept, by the provers too.
     let before = report.boundaries.iter().take_while(|(stage, ..)| *stage < Stage::RegisterAllocation);
     assert!(before.filter(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })).count() >= 8);
-    let provers = Provers { contents: true, smt: Some(Smt::default()) };
+    let provers = Provers { registers: true, smt: Some(Smt::default()) };
     let proved = provers.program(&shader, &Target::default(), &Options::default(), Some(&mut crash));
     let Some((last, others)) = proved.split_last() else { panic!("no verdicts") };
     assert!(last.stage == Stage::RegisterAllocation && matches!(last.verdict, Verdict::Unknown(Unknown::Crashed(_))));

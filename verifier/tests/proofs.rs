@@ -89,7 +89,7 @@ const LOOP: &str = include_str!("../../corpus/control-flow/fibonacci.nir");
 #[test]
 fn loops_are_proved_as_they_are() {
     let machine = gpu();
-    let provers = Provers { contents: true, smt: Some(Smt::default()) };
+    let provers = Provers { registers: true, smt: Some(Smt::default()) };
     let rows = provers.program(&shader(LOOP), &machine, &Options::default(), None);
     assert!(rows.iter().any(|row| row.stage == Stage::Select && row.engine == "smt"));
     for row in rows {

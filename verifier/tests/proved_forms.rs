@@ -8,9 +8,9 @@ use ir3_compiler::pipeline;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::env_seeds;
 use ir3_verifier::check::{Snapshot, Verdict, compare_snapshots};
-use ir3_verifier::contents;
 use ir3_verifier::equivalence::{self, Failure, Limits, Proof};
 use ir3_verifier::mutate::{KINDS, Sites};
+use ir3_verifier::registers;
 use ir3_verifier::rewrites::pairs;
 use ir3_verifier::semantics::env::Env;
 use ir3_verifier::solver::{Budget, Z3};
@@ -418,7 +418,7 @@ fn a_vote_of_lanes_that_have_left_a_loop() {
     unproved(&behind, &inside);
 }
 
-/// Register contents, where the texts do not say where the wave goes.
+/// The register checker, where the texts do not say where the wave goes.
 #[test]
 fn a_shared_register_that_others_write_while_lanes_wait() {
     let begin = format!(
@@ -429,13 +429,13 @@ fn a_shared_register_that_others_write_while_lanes_wait() {
         let (others, waits) = (format!("{others}\njump"), format!("{waits}\njump"));
         program(0, &[(&begin, &[2, 3]), (&others, &[4]), (&waits, &[4]), (STORE, &[])])
     };
-    let contents = |source: &Snapshot, target: &Snapshot| match (source.as_ir3(), target.as_ir3()) {
-        (Some(source), Some(target)) => contents::prove(source, target, &gpu()).is_ok(),
+    let proved = |source: &Snapshot, target: &Snapshot| match (source.as_ir3(), target.as_ir3()) {
+        (Some(source), Some(target)) => registers::prove(source, target, &gpu()).is_ok(),
         _ => panic!("both are ir3"),
     };
     let (read, known) = ("mov.u32u32 r1.x, sr48.x", "mov.u32u32 r1.x, imm[0.000000,1,0x1]");
     let alone = "mov.u32u32 sr49.x, imm[0.000000,2,0x2]";
-    assert!(contents(&with(alone, read), &with(alone, known)));
+    assert!(proved(&with(alone, read), &with(alone, known)));
     let writes = "mov.u32u32 sr48.x, imm[0.000000,2,0x2]";
     // What the last lane wrote before it ended, and what it did not come to.
     let ends = format!(
@@ -443,9 +443,9 @@ fn a_shared_register_that_others_write_while_lanes_wait() {
     );
     for others in [writes, &ends] {
         let (source, target) = (with(others, read), with(others, known));
-        assert!(contents(&source, &source));
+        assert!(proved(&source, &source));
         assert!(differ(&source, &target));
-        assert!(!contents(&source, &target), "{others}");
+        assert!(!proved(&source, &target), "{others}");
     }
 }
 

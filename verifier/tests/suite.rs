@@ -6,7 +6,6 @@ mod common;
 
 mod allocation_property;
 mod bundle;
-mod contents;
 mod counterexamples;
 mod equivalence;
 mod fuzz_targets;
@@ -32,6 +31,7 @@ mod predicates_census;
 mod proofs;
 mod proved_forms;
 mod reduce;
+mod registers;
 mod regressions;
 mod selected_arithmetic;
 mod selected_intrinsics;

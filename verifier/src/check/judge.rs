@@ -3,10 +3,10 @@
 //! Every engine is asked the same way, so that tables of verdicts (the kill matrix, equivalent pairs, agreement) know none of
 //! them by itself. A panic of an engine is a verdict, too: unknown.
 
-use super::proofs::by_contents;
+use super::proofs::by_registers;
 use super::{Smt, Snapshot, Unknown, Verdict, compare_snapshots};
-use crate::contents;
 use crate::panics::{Panicked, catch};
+use crate::registers;
 use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::Stage;
@@ -21,21 +21,21 @@ use std::time::Duration;
 pub enum Engine {
     /// Runs both sides.
     Interpreter,
-    /// Proves that registers hold what they should.
-    Contents,
+    /// Proves that every use reads the value that it read before.
+    Registers,
     /// Proves that both sides compute the same, on terms and with a solver.
     Smt,
 }
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Interpreter, Self::Contents, Self::Smt];
+    pub const ALL: [Self; 3] = [Self::Interpreter, Self::Registers, Self::Smt];
 
     /// The name in tables and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Interpreter => "interpreter",
-            Self::Contents => "contents",
+            Self::Registers => "registers",
             Self::Smt => "smt",
         }
     }
@@ -62,11 +62,11 @@ impl Engine {
         let &Question { stage, before, after, machine, envs } = question;
         match self {
             Self::Interpreter => Some(compare_snapshots(before, after, machine, envs).0),
-            Self::Contents => {
-                if stage.is_some_and(|stage| !contents::moves_values(stage)) {
+            Self::Registers => {
+                if stage.is_some_and(|stage| !registers::moves_values(stage)) {
                     return None;
                 }
-                by_contents(before, after, machine)
+                by_registers(before, after, machine)
             }
             Self::Smt => Some(smt.judge(before, after, machine)),
         }
@@ -255,11 +255,11 @@ mod tests {
         let (refuted, time) = ran(&mutant, &machine).unwrap();
         let refuted = (Engine::Interpreter, refuted, time);
         // An engine that believes everything.
-        let proved = (Engine::Contents, Verdict::Proved { assumptions: Vec::new() }, time);
-        let unknown = (Engine::Contents, Verdict::Unknown(Unknown::OutOfFuel), time);
+        let proved = (Engine::Registers, Verdict::Proved { assumptions: Vec::new() }, time);
+        let unknown = (Engine::Registers, Verdict::Unknown(Unknown::OutOfFuel), time);
         assert_eq!(contradiction(&vec![refuted.clone(), unknown]), None);
         assert_eq!(contradiction(&vec![proved.clone()]), None);
-        assert_eq!(contradiction(&vec![proved, refuted]).unwrap().0, [Engine::Contents]);
+        assert_eq!(contradiction(&vec![proved, refuted]).unwrap().0, [Engine::Registers]);
     }
 
     fn ran(mutant: &crate::check::kill_matrix::Mutant, machine: &Target) -> Option<(Verdict, Duration)> {

@@ -223,7 +223,7 @@ mod tests {
         };
         let mutants = Mutants::new(1, 40, &machine).take(120);
         // Those that answer at once; `tests/proofs` has the other one.
-        let panel = Panel { engines: vec![Engine::Interpreter, Engine::Contents], ..Panel::default() };
+        let panel = Panel { engines: vec![Engine::Interpreter, Engine::Registers], ..Panel::default() };
         ask_all(mutants, &machine, &panel, 2, &AtomicBool::new(false), &mut each);
         kinds.sort_unstable();
         let again: Vec<_> = (0..)

@@ -3,8 +3,8 @@
 use super::checker::refusal;
 use super::snapshot::{Snapshots, StageSnapshots, hook_of};
 use super::{Plant, Smt, Snapshot, Unknown, Verdict};
-use crate::contents;
 use crate::panics::{Panicked, catch};
+use crate::registers;
 use cpu_time::ThreadTime;
 use ir3_compiler::compilation::Compilation;
 use ir3_compiler::nir::Shader;
@@ -15,8 +15,8 @@ use std::time::Duration;
 /// Which engines prove, the first one first.
 #[derive(Clone, Debug)]
 pub struct Provers {
-    /// Register contents, behind the stages that only move values about.
-    pub contents: bool,
+    /// The register checker, after moves, spilling and register assignment.
+    pub registers: bool,
     /// Terms and a solver, behind any stage, for what is not proved by then.
     pub smt: Option<Smt>,
 }
@@ -88,7 +88,7 @@ impl Provers {
     /// One boundary; nothing if no engine that was asked follows the stage.
     pub fn boundary(&self, stage: Stage, before: &Snapshot, after: &Snapshot, target: &Target) -> Option<Proved> {
         let start = ThreadTime::now();
-        let (engine, mut verdict) = self.judge(contents::moves_values(stage), before, after, target)?;
+        let (engine, mut verdict) = self.judge(registers::moves_values(stage), before, after, target)?;
         if let Verdict::Refuted(refutation) = &mut verdict {
             refutation.stage = stage.name();
         }
@@ -110,20 +110,20 @@ impl Provers {
         after: &Snapshot,
         target: &Target,
     ) -> Option<(&'static str, Verdict)> {
-        let by_contents = if self.contents && moves_values { by_contents(before, after, target) } else { None };
-        match (by_contents, &self.smt) {
+        let by_registers = if self.registers && moves_values { by_registers(before, after, target) } else { None };
+        match (by_registers, &self.smt) {
             (None | Some(Verdict::Unknown(_)), Some(smt)) => Some(("smt", smt.judge(before, after, target))),
-            (verdict, _) => verdict.map(|verdict| ("contents", verdict)),
+            (verdict, _) => verdict.map(|verdict| ("registers", verdict)),
         }
     }
 }
 
-/// What the register contents say; nothing of nir.
-pub(super) fn by_contents(before: &Snapshot, after: &Snapshot, target: &Target) -> Option<Verdict> {
+/// The verdict of the register checker; `None` for nir.
+pub(super) fn by_registers(before: &Snapshot, after: &Snapshot, target: &Target) -> Option<Verdict> {
     let (Snapshot::Ir3(from), Snapshot::Ir3(to)) = (before, after) else { return None };
-    Some(match contents::prove(from, to, target) {
+    Some(match registers::prove(from, to, target) {
         Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
-        Err(contents::Failure::Unsupported { site, what }) => {
+        Err(registers::Failure::Unsupported { site, what }) => {
             Verdict::Unknown(Unknown::Unsupported(format!("{site}: {what}")))
         }
         Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),

@@ -8,13 +8,13 @@
 use super::campaign::program_seed;
 use super::judge::{Case, Engine, Question};
 use super::kill_matrix::Mutants;
-use super::proofs::by_contents;
+use super::proofs::by_registers;
 use super::{Snapshot, Verdict, compare_snapshots};
 use crate::adversarial::{self, FAMILIES, Family};
-use crate::contents;
 use crate::equivalence::{self, Limits};
 use crate::guards::{self, Guard, Guards, NotBuilt};
 use crate::panics::catch;
+use crate::registers;
 use crate::report;
 use crate::semantics::env::Env;
 use crate::solver::{Budget, Floats, Z3};
@@ -74,16 +74,16 @@ impl Candidate {
 
     /// The engines that prove, as far as the pair is for them.
     fn engines(&self) -> SmallVec<[Engine; 2]> {
-        let moves = self.stage.is_none_or(contents::moves_values)
+        let moves = self.stage.is_none_or(registers::moves_values)
             && self.before.as_ir3().is_some()
             && self.after.as_ir3().is_some();
-        moves.then_some(Engine::Contents).into_iter().chain([Engine::Smt]).collect()
+        moves.then_some(Engine::Registers).into_iter().chain([Engine::Smt]).collect()
     }
 
     /// Whether an engine proves that the programs do the same; else why not.
     fn proved(&self, engine: Engine, limits: &Limits, machine: &Target) -> Result<(), String> {
         let proved = || match engine {
-            Engine::Contents => match by_contents(&self.before, &self.after, machine) {
+            Engine::Registers => match by_registers(&self.before, &self.after, machine) {
                 Some(Verdict::Proved { .. }) => Ok(()),
                 Some(Verdict::Unknown(why)) => Err(why.to_string()),
                 _ => Err("no question for this engine".to_owned()),
@@ -374,7 +374,7 @@ mod tests {
     #[cfg(feature = "prover-mutants")]
     #[test]
     fn missing_conditions_are_noticed() {
-        let trials = try_all(&[Guard::EventWhat, Guard::AgreementBits, Guard::ContentsOpcode], 10).unwrap();
+        let trials = try_all(&[Guard::EventWhat, Guard::AgreementBits, Guard::RegistersOpcode], 10).unwrap();
         assert_eq!(trials.noticed(), 3, "{:?}", trials.of);
     }
 

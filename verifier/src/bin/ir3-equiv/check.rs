@@ -65,7 +65,7 @@ impl Check {
             let start = ThreadTime::now();
             let (engine, verdict) = provers
                 .pair(&before.program, &after.program, target)
-                .ok_or("no engine that was asked follows these programs: `contents` follows ir3 only")?;
+                .ok_or("no engine that was asked follows these programs: `registers` follows ir3 only")?;
             rows.push((engine, verdict, start.elapsed()));
         }
         let mut summary = Summary { programs: 1, ..Summary::default() };

@@ -2,7 +2,7 @@
 //! they say.
 
 use crate::fuzz::parse_time;
-use crate::{Format, Gpu, output, triage};
+use crate::{Engines, Format, Gpu, output, triage};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -38,8 +38,8 @@ pub struct Judging {
 }
 
 fn engine_names() -> impl TypedValueParser<Value = Engine> {
-    PossibleValuesParser::new(Engine::ALL.map(Engine::name))
-        .try_map(|name| Engine::from_name(&name).ok_or("found no such engine"))
+    let names = PossibleValuesParser::new(Engine::ALL.map(Engine::name));
+    Engines(names.try_map(|name| Engine::from_name(&name).ok_or("found no such engine")))
 }
 
 impl Judging {

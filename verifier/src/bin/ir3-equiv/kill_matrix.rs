@@ -53,7 +53,7 @@ impl KillMatrix {
                 let line = |verdict: &Verdict| format!("{} by {}: {}", verdict, engine.name(), heading(number, mutant));
                 match verdict {
                     Verdict::Proved { .. } => wrong.push((number, line(verdict))),
-                    Verdict::Unknown(why) if *engine != Engine::Contents => {
+                    Verdict::Unknown(why) if *engine != Engine::Registers => {
                         open.push((number, format!("{}: {why}", line(verdict))));
                     }
                     _ => {}

@@ -64,13 +64,29 @@ enum Command {
     Reduce(reduce::Reduce),
     /// Puts failures together that are one bug, and reduces what has not been.
     Triage(triage::Triage),
-    /// Prints how soon each planted bug is found, and what is left of the program.
-    #[command(hide = true)]
-    PlantedBugs(planted_bugs::PlantedBugs),
     /// Proves every rewrite rule of the compiler, for all operands.
     Rules(rules::Rules),
     /// Prints what programs cost, alone or beside Mesa's.
     Stats(stats::StatsCommand),
+    /// Campaigns that test ir3-equiv itself, for its developers.
+    #[command(subcommand)]
+    SelfTest(SelfTest),
+    #[command(hide = true, name = "planted-bugs")]
+    OldPlantedBugs(OldName),
+    #[command(hide = true, name = "kill-matrix")]
+    OldKillMatrix(OldName),
+    #[command(hide = true, name = "pairs")]
+    OldPairs(OldName),
+    #[command(hide = true, name = "agreement")]
+    OldAgreement(OldName),
+    #[command(hide = true, name = "prover-mutants")]
+    OldProverMutants(OldName),
+}
+
+#[derive(Subcommand)]
+enum SelfTest {
+    /// Prints how soon each planted bug is found, and what is left of the program.
+    PlantedBugs(planted_bugs::PlantedBugs),
     /// Plants miscompilations, and prints which engine finds which kind.
     KillMatrix(kill_matrix::KillMatrix),
     /// Prints how many equivalent programs, made by sound rewrites, the engines prove.
@@ -79,6 +95,46 @@ enum Command {
     Agreement(agreement::Agreement),
     /// Leaves out side conditions of the provers, one at a time, and prints which campaign notices (with `--features prover-mutants`).
     ProverMutants(prover_mutants::ProverMutants),
+}
+
+/// A subcommand by the name that it had before it became one of `self-test`.
+#[derive(Args)]
+struct OldName {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _arguments: Vec<String>,
+}
+
+impl OldName {
+    /// # Errors
+    /// Always: it names the new subcommand.
+    fn run(&self, name: &str) -> Result<Exit, Failure> {
+        Err(format!("`{name}` is now `self-test {name}`").into())
+    }
+}
+
+/// A parser of engines, which refuses an old name and says the new one.
+#[derive(Clone)]
+struct Engines<P>(P);
+
+impl<P: TypedValueParser> TypedValueParser for Engines<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        if value == "contents" {
+            let message = "the engine `contents` is now `registers`\n";
+            return Err(clap::Error::raw(clap::error::ErrorKind::InvalidValue, message).with_cmd(command));
+        }
+        self.0.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 /// The GPU, for every subcommand that compiles.
@@ -208,13 +264,18 @@ fn main() -> ExitCode {
         Command::Generate(command) => command.run(),
         Command::Reduce(command) => command.run(cli.format),
         Command::Triage(command) => command.run(cli.format),
-        Command::PlantedBugs(command) => command.run(cli.format),
+        Command::SelfTest(SelfTest::PlantedBugs(command)) => command.run(cli.format),
+        Command::OldPlantedBugs(old) => old.run("planted-bugs"),
         Command::Rules(command) => command.run(cli.format),
         Command::Stats(command) => command.run(cli.format),
-        Command::KillMatrix(command) => command.run(cli.format),
-        Command::Pairs(command) => command.run(cli.format),
-        Command::Agreement(command) => command.run(cli.format),
-        Command::ProverMutants(command) => command.run(cli.format),
+        Command::SelfTest(SelfTest::KillMatrix(command)) => command.run(cli.format),
+        Command::OldKillMatrix(old) => old.run("kill-matrix"),
+        Command::SelfTest(SelfTest::Pairs(command)) => command.run(cli.format),
+        Command::OldPairs(old) => old.run("pairs"),
+        Command::SelfTest(SelfTest::Agreement(command)) => command.run(cli.format),
+        Command::OldAgreement(old) => old.run("agreement"),
+        Command::SelfTest(SelfTest::ProverMutants(command)) => command.run(cli.format),
+        Command::OldProverMutants(old) => old.run("prover-mutants"),
     };
     match result {
         Ok(exit) => exit.into(),
@@ -222,5 +283,36 @@ fn main() -> ExitCode {
             output::error(&*error);
             Exit::Bad.into()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_names_are_errors_that_say_the_new_ones() {
+        for arguments in [["verify", "corpus"], ["self-test", "pairs"]] {
+            let old = ["ir3-equiv"].iter().chain(&arguments).chain(&["--engine", "contents,smt"]);
+            let Err(error) = Cli::try_parse_from(old) else { panic!("{arguments:?}") };
+            assert!(error.to_string().contains("now `registers`"), "{error}");
+            let new = ["ir3-equiv"].iter().chain(&arguments).chain(&["--engine", "registers,smt"]);
+            assert!(Cli::try_parse_from(new).is_ok());
+        }
+        for (name, arguments) in [("kill-matrix", &["--mutants", "5"][..]), ("pairs", &[]), ("prover-mutants", &[])] {
+            let Ok(cli) = Cli::try_parse_from(["ir3-equiv", name].iter().chain(arguments)) else { panic!("{name}") };
+            let error = match cli.command {
+                Command::OldKillMatrix(old) | Command::OldPairs(old) | Command::OldProverMutants(old) => old.run(name),
+                _ => panic!("{name} is no old name"),
+            };
+            let error = error.err().map(|error| error.to_string());
+            assert_eq!(error, Some(format!("`{name}` is now `self-test {name}`")));
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
     }
 }

@@ -1,7 +1,8 @@
 //! Which engines compare two programs, and how they prove.
 
-use crate::Failure;
 use crate::fuzz::parse_time;
+use crate::{Engines, Failure};
+use clap::builder::EnumValueParser;
 use clap::{Args, ValueEnum};
 use ir3_verifier::check::{Provers, Smt};
 use ir3_verifier::equivalence::Limits;
@@ -12,9 +13,15 @@ use std::time::Duration;
 /// Options of the subcommands that compare programs.
 #[derive(Args)]
 pub struct Proving {
-    /// Engines to ask: several, with commas. A prover is asked of the stages that changed the program, `contents` of those
+    /// Engines to ask: several, with commas. A prover is asked of the stages that changed the program, `registers` of those
     /// that only move values about, `smt` of what is not proved by then.
-    #[arg(long = "engine", value_enum, value_name = "ENGINES", value_delimiter = ',', default_value = "interpreter")]
+    #[arg(
+        long = "engine",
+        value_parser = Engines(EnumValueParser::<Engine>::new()),
+        value_name = "ENGINES",
+        value_delimiter = ',',
+        default_value = "interpreter"
+    )]
     engines: Vec<Engine>,
     /// CPU time for the proof of a boundary (`500ms`, `10s`, `2m`, or seconds).
     #[arg(long, value_name = "T", value_parser = parse_time, default_value = "10s")]
@@ -35,8 +42,8 @@ pub struct Proving {
 enum Engine {
     /// Runs both sides.
     Interpreter,
-    /// Proves that registers hold what they should.
-    Contents,
+    /// Proves that every use reads the value that it read before.
+    Registers,
     /// Proves that both sides compute the same, on terms and with a solver.
     Smt,
 }
@@ -69,7 +76,7 @@ impl Proving {
             cache: self.cache.as_deref().map(Cache::new).transpose()?,
         };
         let asks = |engine| self.engines.contains(&engine);
-        let provers = Provers { contents: asks(Engine::Contents), smt: asks(Engine::Smt).then_some(smt) };
-        Ok((provers.contents || provers.smt.is_some()).then_some(provers))
+        let provers = Provers { registers: asks(Engine::Registers), smt: asks(Engine::Smt).then_some(smt) };
+        Ok((provers.registers || provers.smt.is_some()).then_some(provers))
     }
 }

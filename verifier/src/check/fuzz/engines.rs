@@ -12,7 +12,7 @@
 //!
 //! Reading a text takes several times as long as running what is in it, so the others take turns: which one is asked beside
 //! the first is a matter of the input ([`Turn`]), and every sixteenth input is put to all of them. An engine that comes
-//! later (register contents, symbolic execution) takes its turn in [`engines_with`].
+//! later (the register checker, symbolic execution) takes its turn in [`engines_with`].
 
 use super::program::{ProgramInput, with_checker};
 use super::{Failure, stats};

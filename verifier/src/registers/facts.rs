@@ -94,12 +94,12 @@ impl Undefined {
     fn intersect(&mut self, other: &Self) -> bool {
         let is_less = !Rc::ptr_eq(&self.written, &other.written)
             && !other.written.is_subset(&self.written)
-            && !left_out(Guard::ContentsMeetUndefined);
+            && !left_out(Guard::RegistersMeetUndefined);
         if is_less {
             Rc::make_mut(&mut self.written).union_with(&other.written);
         }
         let count = self.others.len();
-        self.others.retain(|x| other.others.contains(x) || left_out(Guard::ContentsMeetUndefined));
+        self.others.retain(|x| other.others.contains(x) || left_out(Guard::RegistersMeetUndefined));
         is_less || self.others.len() < count
     }
 }
@@ -124,7 +124,7 @@ impl Facts {
         let count = self.pairs.len();
         let others = here.iter().filter(|&(_, x)| self.undefined.contains(x));
         let new: SmallVec<[(Piece, Piece); 8]> = others.filter(|fact| !self.pairs.contains(fact)).collect();
-        self.pairs.retain(|&(l, x)| here.holds(l, x) || left_out(Guard::ContentsMeet));
+        self.pairs.retain(|&(l, x)| here.holds(l, x) || left_out(Guard::RegistersMeet));
         let fewer = self.pairs.len() < count;
         self.pairs.extend(new);
         self.undefined.intersect(&here.undefined) || fewer
@@ -355,7 +355,7 @@ impl Here {
 
     /// The target has written something unknown to a piece.
     pub fn overwrite_target(&mut self, l: Piece) {
-        if !left_out(Guard::ContentsTargetWrites) {
+        if !left_out(Guard::RegistersTargetWrites) {
             self.clear(Side::Target, l);
         }
     }
@@ -365,7 +365,7 @@ impl Here {
         if self.one_lane {
             self.forget(|literal| literal == Literal::OneLane(x));
         }
-        if !left_out(Guard::ContentsSourceWrites) {
+        if !left_out(Guard::RegistersSourceWrites) {
             self.clear(Side::Source, x);
         }
         self.undefined.remove(x);
@@ -450,7 +450,7 @@ impl Here {
 
     /// The lane that wrote to shared registers may not be the one that does so from now on.
     pub fn forget_lane(&mut self) {
-        if std::mem::take(&mut self.one_lane) && !left_out(Guard::ContentsLane) {
+        if std::mem::take(&mut self.one_lane) && !left_out(Guard::RegistersLane) {
             self.forget(|literal| matches!(literal, Literal::OneLane(_)));
         }
     }

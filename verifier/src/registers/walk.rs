@@ -191,20 +191,20 @@ impl<'a> Walk<'a> {
         edges.resize(source.blocks.len());
         let wrong = |what: &str| Failure::Changed { site: Site { block: 0, instr: None }, what: what.to_owned() };
         if let Some(difference) = header::difference(ProgramRef::Ir3(source), ProgramRef::Ir3(target))
-            && !left_out(Guard::ContentsHeader)
+            && !left_out(Guard::RegistersHeader)
         {
             return Err(wrong(&difference.to_string()));
         }
         // Outputs and words of the constant file are told by their numbers here.
         let numbered = |program: &'a Program| (&program.outputs, &program.consts);
         if (numbered(source) != numbered(target) || source.scratch_size > target.scratch_size)
-            && !left_out(Guard::ContentsHeader)
+            && !left_out(Guard::RegistersHeader)
         {
             return Err(wrong("the outputs, the constant file or the scratch memory is laid out otherwise"));
         }
         // Lanes that wait for each other do so by the order of blocks.
         let common = |program: &'a Program| program.layout.iter().filter(|&&block| self.is_common(block));
-        if !common(source).eq(common(target)) && !left_out(Guard::ContentsBlockOrder) {
+        if !common(source).eq(common(target)) && !left_out(Guard::RegistersBlockOrder) {
             return Err(wrong("the blocks stand in another order"));
         }
         if source.entry() != target.entry() {
@@ -226,13 +226,13 @@ impl<'a> Walk<'a> {
                     found != to && !(found.index() < source.blocks.len() && self.dominators.is_reachable(found));
                 let via = is_new.then_some(found);
                 if via.map_or(found, |via| target.blocks[via].successors[0].unwrap_or(via)) != to
-                    && !left_out(Guard::ContentsSuccessors)
+                    && !left_out(Guard::RegistersSuccessors)
                 {
                     return Err(wrong(&format!("{from} has other successors")));
                 }
                 if let Some(via) = via
                     && self.is_late(place, places[via], places[to])
-                    && !left_out(Guard::ContentsEdgeBlock)
+                    && !left_out(Guard::RegistersEdgeBlock)
                 {
                     return Err(wrong(&format!("{via} stands where other lanes go to {to} before those in it")));
                 }
@@ -335,9 +335,9 @@ impl<'a> Walk<'a> {
             match (holder, owner) {
                 (Some(false), Some(false) | None) | (None, Some(false) | None) => true,
                 (Some(true) | None, Some(true) | None) => {
-                    ends.iter().all(|end| end.allows(l, x)) || left_out(Guard::ContentsWaveEnds)
+                    ends.iter().all(|end| end.allows(l, x)) || left_out(Guard::RegistersWaveEnds)
                 }
-                (Some(_), Some(_)) => straight || left_out(Guard::ContentsWaveStraight),
+                (Some(_), Some(_)) => straight || left_out(Guard::RegistersWaveStraight),
             }
         })
     }
@@ -436,7 +436,7 @@ impl<'a> Walk<'a> {
                 self.dominators.dominates(block, self.block)
             };
             // Said twice: what was known of a value ends where it is defined, and no use comes before that.
-            is_before || left_out(Guard::ContentsSourceWrites)
+            is_before || left_out(Guard::RegistersSourceWrites)
         })
     }
 

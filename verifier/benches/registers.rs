@@ -1,6 +1,6 @@
 //! Speed of the register-content proof: straight-line code, branches and loops, of 100 to 100,000 instructions.
 //!
-//! `cargo bench -p ir3-verifier --bench contents` prints nanoseconds of CPU time for each instruction of the program in SSA
+//! `cargo bench -p ir3-verifier --bench registers` prints nanoseconds of CPU time for each instruction of the program in SSA
 //! form, of the best of many runs, for the two boundaries that every program has: *assignment* (values to registers) and
 //! *lowering* (parallel copies to moves and swaps). The figure is for the slower of both. *Spilled* is assignment with as few
 //! registers as there may be, for each instruction behind `spill`.
@@ -12,14 +12,14 @@ use ir3_compiler::ir3::Program;
 use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
 use ir3_compiler::regalloc;
 use ir3_compiler::target::Target;
-use ir3_verifier::contents;
+use ir3_verifier::registers;
 use programs::{Chosen, generate, print_spread};
 
 /// Nanoseconds of CPU time of one proof, of the fastest run.
 fn time(source: &Program, target: &Program, machine: &Target, runs: usize) -> f64 {
     let run = |_| {
         let start = ThreadTime::now();
-        contents::prove(source, target, machine).expect("it is right");
+        registers::prove(source, target, machine).expect("it is right");
         start.elapsed().as_nanos() as f64
     };
     (0..runs).map(run).fold(f64::INFINITY, f64::min)

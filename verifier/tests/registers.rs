@@ -1,4 +1,4 @@
-//! Register contents: what the allocator does is proved, and what it might do wrong is not.
+//! The register checker: what the allocator does is proved, and what it might do wrong is not.
 //!
 //! `tests/mutations` has random changes by the thousand; here are those by name that validators of other compilers let pass.
 
@@ -12,8 +12,8 @@ use ir3_compiler::ir3::{
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::{Snapshots, StageSnapshots};
-use ir3_verifier::contents::{self, Failure};
 use ir3_verifier::generate::{self, Features, Profile};
+use ir3_verifier::registers::{self, Failure};
 
 /// Random programs of every profile, on one GPU of each kind, half of them with as few registers as there may be.
 #[test]
@@ -29,10 +29,10 @@ fn random_programs_are_proved() {
             let snapshots = Snapshots::new(Compilation::new(&shader, &target, &options));
             for StageSnapshots { stage, before, after } in snapshots.map_while(Result::ok) {
                 let (Some(before), Some(after)) = (before.as_ir3(), after.as_ir3()) else { continue };
-                if !contents::moves_values(stage) {
+                if !registers::moves_values(stage) {
                     continue;
                 }
-                match contents::prove(before, after, &target) {
+                match registers::prove(before, after, &target) {
                     Ok(proof) => {
                         proved += 1;
                         checked += proof.operands;
@@ -129,8 +129,8 @@ fn target(source: &Program) -> Program {
     program
 }
 
-fn prove(source: &Program, target: &Program) -> Result<contents::Proof, Failure> {
-    contents::prove(source, target, &Target::by_name("a660").expect("a GPU"))
+fn prove(source: &Program, target: &Program) -> Result<registers::Proof, Failure> {
+    registers::prove(source, target, &Target::by_name("a660").expect("a GPU"))
 }
 
 /// The nth instruction with an opcode.

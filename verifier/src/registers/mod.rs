@@ -1,4 +1,4 @@
-//! Register contents: a proof that a pass that moves values about has lost none.
+//! The register checker: a dataflow proof that every use reads the value that it read before spilling, allocation or the lowering of copies.
 //!
 //! *The lattice.* At a point of both programs, the set of facts "piece `l` of the target holds what piece `x` of the source
 //! does" (`facts`); pieces are 16 bits of a register, of an SSA value, of scratch memory (`location`). More facts are higher;

@@ -26,7 +26,7 @@ impl<'a> Walk<'a> {
         let mut copies = std::mem::take(&mut self.copies);
         copies.clear();
         let found = find(self, &mut copies)?;
-        if !are_apart(&copies) && !left_out(Guard::ContentsApart) {
+        if !are_apart(&copies) && !left_out(Guard::RegistersApart) {
             return Err(self.place("two copies at once to one place"));
         }
         match side {
@@ -83,7 +83,7 @@ impl<'a> Walk<'a> {
         while let Some(&instr) = list.get(at) {
             let count = self.copy(Side::Target, |walk, copies| {
                 let moved = moved(&walk.target, &list[at..], copies).transpose();
-                if copies.iter().any(|&(to, _)| walk.target.is_shared(to)) && !left_out(Guard::ContentsEdgeShared) {
+                if copies.iter().any(|&(to, _)| walk.target.is_shared(to)) && !left_out(Guard::RegistersEdgeShared) {
                     return Err(walk.unsupported("a copy to a shared register on an edge"));
                 }
                 walk.piece(moved)
@@ -110,12 +110,12 @@ impl<'a> Walk<'a> {
         let base = self.piece(locations.component(base.place().ok_or_else(unknown)?, base.class, 0, true))?;
         let number = |piece: Piece| {
             let what = "the base register of an access to a slot does not hold a known number";
-            let known = self.here.number(side, piece).or_else(|| left_out(Guard::ContentsSlotBase).then_some(0));
+            let known = self.here.number(side, piece).or_else(|| left_out(Guard::RegistersSlotBase).then_some(0));
             known.map(u32::from).ok_or_else(|| self.place(what))
         };
         let base = number(base.start)? | number(base.start + 1)? << 16;
         let address = base.checked_add_signed(access.offset).ok_or_else(unknown)?;
-        if address < self.own_scratch && !left_out(Guard::ContentsOwnScratch) {
+        if address < self.own_scratch && !left_out(Guard::RegistersOwnScratch) {
             return Err(self.place("a slot in scratch memory that the shader has for itself"));
         }
         let bytes = access.bytes();

@@ -52,7 +52,7 @@ fn read(
     to: RegClass,
     named: bool,
 ) -> Result<SmallVec<[Origin; 2]>, Problem> {
-    if !src.mods.is_empty() && !left_out(Guard::ContentsCopyModifiers) {
+    if !src.mods.is_empty() && !left_out(Guard::RegistersCopyModifiers) {
         return Err("a modifier of a copy".to_owned());
     }
     let width = pieces(to) as usize;
@@ -149,7 +149,7 @@ enum Raw {
 fn is_plain(data: &InstrData) -> bool {
     data.flags.is_empty()
         && data.repeat == 0
-        && data.srcs.iter().all(|src| src.mods.is_empty() || left_out(Guard::ContentsCopyModifiers))
+        && data.srcs.iter().all(|src| src.mods.is_empty() || left_out(Guard::RegistersCopyModifiers))
 }
 
 /// Whether a move's destination or source is found by an address register.
@@ -172,7 +172,7 @@ fn raw_move(data: &InstrData) -> Option<Raw> {
     match (src, dst) {
         (U32, U32) | (S32, S32) | (U16, U16) | (S16, S16) => Some(Raw::Same),
         (U32, U16) | (S32, S16) => Some(Raw::Low),
-        _ => left_out(Guard::ContentsMoveTypes).then_some(Raw::Same),
+        _ => left_out(Guard::RegistersMoveTypes).then_some(Raw::Same),
     }
 }
 

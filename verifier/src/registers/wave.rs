@@ -32,7 +32,7 @@ impl Wave {
     pub fn new(program: &Program) -> Self {
         let mut ends_within = SecondaryMap::new();
         for (block, instr) in program.iter_instrs() {
-            if program.instrs[instr].opcode == Opcode::Kill && !left_out(Guard::ContentsEndsWithin) {
+            if program.instrs[instr].opcode == Opcode::Kill && !left_out(Guard::RegistersEndsWithin) {
                 ends_within[block] = true;
             }
         }

@@ -39,7 +39,7 @@ impl Walk<'_> {
         self.same_shape(s, t)?;
         // What a text does not print is unknown, and the same only where it is the same instruction.
         let [from, to] = [self.source.program.serials[source], self.target.program.serials[target]];
-        if from != to && (is_unprinted(s) || is_unprinted(t)) && !left_out(Guard::ContentsAttributes) {
+        if from != to && (is_unprinted(s) || is_unprinted(t)) && !left_out(Guard::RegistersAttributes) {
             let name = s.opcode.name();
             let what = format!("`{name}` {to:04} stands for {from:04}, and the texts do not print its attributes");
             return Err(Failure::Changed { site: self.site(), what });
@@ -54,27 +54,27 @@ impl Walk<'_> {
                 return Err(failure);
             }
             self.suspect.get_or_insert(failure);
-            return self.results(s, t, left_out(Guard::ContentsSuspect));
+            return self.results(s, t, left_out(Guard::RegistersSuspect));
         }
         self.operations += 1;
-        if s.opcode.writes_consts() && !left_out(Guard::ContentsConstants) {
+        if s.opcode.writes_consts() && !left_out(Guard::RegistersConstants) {
             self.here.forget_constants();
         }
-        if s.opcode == Opcode::Kill && !left_out(Guard::ContentsEndsWithin) {
+        if s.opcode == Opcode::Kill && !left_out(Guard::RegistersEndsWithin) {
             self.may_leave();
         }
         self.results(s, t, true)
     }
 
     fn same_shape(&self, s: &InstrData, t: &InstrData) -> Result<(), Failure> {
-        let is_same = (s.opcode == t.opcode || left_out(Guard::ContentsOpcode))
-            && (s.flags == t.flags || left_out(Guard::ContentsFlags))
-            && (s.attrs == t.attrs || left_out(Guard::ContentsAttributes))
+        let is_same = (s.opcode == t.opcode || left_out(Guard::RegistersOpcode))
+            && (s.flags == t.flags || left_out(Guard::RegistersFlags))
+            && (s.attrs == t.attrs || left_out(Guard::RegistersAttributes))
             && s.repeat == t.repeat
             && s.dsts.len() == t.dsts.len()
             && s.srcs.len() == t.srcs.len()
             && (s.dsts.iter().zip(&t.dsts).all(|(s, t)| s.class == t.class && s.mask == t.mask)
-                || left_out(Guard::ContentsResults));
+                || left_out(Guard::RegistersResults));
         if is_same {
             return Ok(());
         }
@@ -90,16 +90,16 @@ impl Walk<'_> {
         let changed = |walk: &Self, what: &str| {
             Err(Failure::Changed { site: walk.site(), what: format!("source {slot} {what}") })
         };
-        if (a.class != b.class || a.mask != b.mask) && !left_out(Guard::ContentsSourceClass) {
+        if (a.class != b.class || a.mask != b.mask) && !left_out(Guard::RegistersSourceClass) {
             return changed(self, "is of another class or mask");
         }
-        if a.mods != b.mods && !left_out(Guard::ContentsModifiers) {
+        if a.mods != b.mods && !left_out(Guard::RegistersModifiers) {
             return changed(self, "has other modifiers");
         }
         if let (SrcOperand::Place(Place::Assigned(_, given)), SrcOperand::Place(place), Opcode::End | Opcode::Chmask) =
             (&a.operand, &b.operand, s.opcode)
             && place.reg() != Some(*given)
-            && !left_out(Guard::ContentsHeader)
+            && !left_out(Guard::RegistersHeader)
         {
             return changed(self, "is not in the register that is given for it");
         }
@@ -128,14 +128,14 @@ impl Walk<'_> {
                 }
                 Ok(())
             }
-            _ if left_out(Guard::ContentsOperand) => Ok(()),
+            _ if left_out(Guard::RegistersOperand) => Ok(()),
             _ => changed(self, "is another operand"),
         }
     }
 
     fn holds(&mut self, l: Piece, x: Piece, slot: usize) -> Result<(), Failure> {
         self.operands += 1;
-        if self.here.holds(l, x) || left_out(Guard::ContentsHolds) {
+        if self.here.holds(l, x) || left_out(Guard::RegistersHolds) {
             return Ok(());
         }
         let mut found: Vec<Piece> = self.here.held(l).collect();
@@ -157,7 +157,9 @@ impl Walk<'_> {
             (Place::Array(from), to) if from.relative => {
                 let source = self.piece(self.source.array(from, class))?;
                 let target = match to {
-                    Place::Array(to) if to.relative && (to.offset == from.offset || left_out(Guard::ContentsArray)) => {
+                    Place::Array(to)
+                        if to.relative && (to.offset == from.offset || left_out(Guard::RegistersArray)) =>
+                    {
                         self.piece(self.target.array(to, class))?
                     }
                     Place::Relative { offset, .. } => {
@@ -165,7 +167,7 @@ impl Walk<'_> {
                             .map_err(|_| self.place("an array in front of the file"))?;
                         // Who follows the registers from here on goes by what is said of the array.
                         let said = self.target.program.arrays.get(from.array).and_then(|array| array.base);
-                        if said.is_some_and(|said| said != PhysReg(base)) && !left_out(Guard::ContentsArray) {
+                        if said.is_some_and(|said| said != PhysReg(base)) && !left_out(Guard::RegistersArray) {
                             return Err(self.place("an array is not where it is said to be"));
                         }
                         let start =
@@ -180,7 +182,7 @@ impl Walk<'_> {
                 (source, target)
             }
             (&Place::Relative { offset, size }, to) => {
-                if source != to && !left_out(Guard::ContentsRelative) {
+                if source != to && !left_out(Guard::RegistersRelative) {
                     return Err(self.place("another relative operand"));
                 }
                 let registers = self.piece(self.relative_registers(class, offset, size))?;
@@ -234,7 +236,7 @@ impl Walk<'_> {
         for (a, b) in s.dsts.iter().zip(&t.dsts) {
             if let (Opcode::Input, Place::Assigned(_, given)) = (s.opcode, &a.place)
                 && b.place.reg() != Some(*given)
-                && !left_out(Guard::ContentsHeader)
+                && !left_out(Guard::RegistersHeader)
             {
                 return Err(self.place("an input is not in the register that is given for it"));
             }
@@ -266,7 +268,7 @@ impl Walk<'_> {
     /// same if it was before, or undefined in the source as before; nothing else is known.
     fn write_region(&mut self, region: &Region, same: bool) {
         let equal: SmallVec<[bool; 16]> =
-            region.iter().map(|&(x, l)| same && (self.here.holds(l, x) || left_out(Guard::ContentsRegion))).collect();
+            region.iter().map(|&(x, l)| same && (self.here.holds(l, x) || left_out(Guard::RegistersRegion))).collect();
         for &(x, l) in region {
             self.here.overwrite_target(l);
             self.here.overwrite_source(x);
@@ -283,7 +285,7 @@ impl Walk<'_> {
         if t.dsts.len() > 1 {
             let mut all: SmallVec<[Piece; 8]> = written.iter().map(|&(l, _)| l).collect();
             all.sort_unstable();
-            if all.windows(2).any(|two| two[0] == two[1]) && !left_out(Guard::ContentsTwoResults) {
+            if all.windows(2).any(|two| two[0] == two[1]) && !left_out(Guard::RegistersTwoResults) {
                 return Err(self.place("two results are in one register"));
             }
         }
@@ -332,7 +334,7 @@ impl Walk<'_> {
     /// again, and the value not, would with a way to that operand be a way around the definition.
     pub(super) fn clone_of(&mut self, instr: Instr) -> Result<(), Failure> {
         let t = &self.target.program.instrs[instr];
-        if !is_pure(t) && !left_out(Guard::ContentsAdded) || t.dsts.len() != 1 {
+        if !is_pure(t) && !left_out(Guard::RegistersAdded) || t.dsts.len() != 1 {
             let what = format!("`{}` stands on this side only", t.opcode.name());
             return Err(Failure::Changed { site: self.site(), what });
         }
@@ -378,7 +380,7 @@ impl Walk<'_> {
             let all = a.mask.components().map(|k| {
                 let from = self.source.component(from, a.class, k, false).ok()?;
                 let to = self.target.component(to, b.class, k, true).ok()?;
-                Some(from.zip(to).all(|(x, l)| self.here.has(l, x) || left_out(Guard::ContentsRecomputed)))
+                Some(from.zip(to).all(|(x, l)| self.here.has(l, x) || left_out(Guard::RegistersRecomputed)))
             });
             all.into_iter().all(|same| same == Some(true))
         })
@@ -387,7 +389,7 @@ impl Walk<'_> {
     /// An instruction of the source alone: nobody has its results.
     pub(super) fn removed(&mut self, instr: Instr) -> Result<(), Failure> {
         let s = &self.source.program.instrs[instr];
-        if !is_pure(s) && !matches!(s.opcode, Opcode::Input | Opcode::Nop) && !left_out(Guard::ContentsRemoved) {
+        if !is_pure(s) && !matches!(s.opcode, Opcode::Input | Opcode::Nop) && !left_out(Guard::RegistersRemoved) {
             let what = format!("`{}` is missing", s.opcode.name());
             return Err(Failure::Changed { site: self.site(), what });
         }
@@ -436,7 +438,7 @@ impl Clones {
         // A wave that comes to a shared value's definition but once leaves it as it is for lanes that come later.
         let mut is_ssa = |place: &Place, class: RegClass| match *place {
             Place::Value(value) if class.file == RegFile::Shared => {
-                visits.at_most_once(program.values[value].instr) || left_out(Guard::ContentsSharedOnce)
+                visits.at_most_once(program.values[value].instr) || left_out(Guard::RegistersSharedOnce)
             }
             Place::Value(_) => true,
             Place::Assigned(..) => class.file == RegFile::General,
@@ -450,7 +452,7 @@ impl Clones {
                 SrcOperand::Immediate(_) => true,
                 SrcOperand::ConstRelative(_) | SrcOperand::Undef => false,
             };
-            if !data.srcs.iter().all(|src| keeps(src) || left_out(Guard::ContentsKeeps))
+            if !data.srcs.iter().all(|src| keeps(src) || left_out(Guard::RegistersKeeps))
                 || !data.dsts.iter().all(|dst| is_ssa(&dst.place, dst.class))
             {
                 continue;

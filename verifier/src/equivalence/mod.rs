@@ -175,7 +175,7 @@ pub fn prove(
     limits: &Limits,
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
-    if let Some(difference) = header::difference(source.into(), target.into())
+    if let Some(difference) = header::difference(source, target)
         && !left_out(Guard::Header)
     {
         return Err(Failure::not_shown(difference.to_string()));
@@ -188,7 +188,7 @@ pub fn prove(
             return Err(Failure::Unsupported(instr));
         }
     }
-    let unsaid = header::unsaid(source.into(), target.into());
+    let unsaid = header::unsaid(source, target);
     let mut proof = prove_code(source, target, machine, limits, solver)?;
     proof.assumptions.extend(unsaid);
     Ok(proof)

@@ -66,7 +66,7 @@ fn chosen(numbers: &[u64], key: u64, trial: u64, width: u32) -> u64 {
             // A number, or one beside it; of some the low bits, or what is above.
             let number = numbers[bits as usize % numbers.len()];
             let shifted = if bits >> 32 & 7 == 0 { number << (bits >> 40 & 31) } else { number };
-            shifted.wrapping_add(bits >> 48 & 3).wrapping_sub(u64::from(bits >> 50 & 1))
+            shifted.wrapping_add(bits >> 48 & 3).wrapping_sub(bits >> 50 & 1)
         }
         // What others have in this trial.
         0..=4 => hash(&[trial, bits & 1]) % 16,

@@ -155,7 +155,7 @@ pub fn by_name(name: &str) -> Option<&'static Plant> {
     ALL.iter().find(|plant| plant.name == name)
 }
 
-/// Compiles a shader as [`pipeline::compile`] does, with a bug behind one of the stages.
+/// Compiles a shader, with a planted bug after one of the stages.
 ///
 /// # Errors
 /// When the compiler refuses the program.

@@ -12,111 +12,256 @@ use crate::{ir3, nir, opt, regalloc, rewrite as rewrites, schedule};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A stage of the backend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Stage {
-    /// Negations of conditions go inside, where branches read two predicates. nir to nir.
-    DeMorgan,
-    /// nir to ir3 in SSA form.
-    Select,
-    /// Uniform values go to shared registers, their computation to the scalar ALU.
-    ScalarAlu,
-    /// Copies, modifiers, immediates and constants into the instructions that read them.
-    CopyPropagation,
-    /// What has been computed already is not computed again.
-    ValueNumbering,
-    /// Immediates that no operand can hold go to the constant file.
-    Constants,
-    /// Removal of what nobody reads.
-    DeadCode,
-    /// Clamps into the operations that compute what is clamped.
-    Saturation,
-    /// Results are computed as their readers want them: predicates, other widths, negations.
-    Fold,
-    /// Small ifs have lanes sleep instead of branching.
-    Predication,
-    /// The instructions of each block in an order in which results are there when they are read.
-    Schedule,
-    /// Registers for predicates and addresses; critical edges get blocks of their own. Otherwise still SSA.
-    Predicates,
-    /// Registers for shared values; physical edges. General values are still in SSA form.
-    SharedRegisters,
-    /// Values that find no register go to memory and come back.
-    Spill,
-    /// Physical registers; phis become parallel copies.
-    RegisterAllocation,
-    /// Spills and reloads become accesses to scratch memory.
-    LowerSpills,
-    /// Parallel copies, collects and splits become moves and swaps.
-    LowerCopies,
+/// What a stage may look at beside the program.
+struct Context<'a> {
+    target: &'a Target,
+    options: &'a Options,
+}
+
+impl Context<'_> {
+    fn uses(&self, feature: Feature) -> bool {
+        self.options.features.contains(feature)
+    }
+
+    /// How many predicate registers the program may have.
+    fn predicate_registers(&self) -> u32 {
+        if self.uses(Feature::PredicateRegisters) { self.target.num_predicates } else { 1 }
+    }
+}
+
+type Outcome<T> = Result<T, regalloc::Error>;
+
+/// The functions of a stage, by the languages that it reads and writes. What is not needed has no more than a shared reference to the
+/// program, so whoever compares boundaries may rely on it: the program after such a stage is the one before it.
+enum Functions {
+    /// nir to nir.
+    Nir { is_needed: fn(&nir::Shader, &Target) -> bool, run: fn(&mut nir::Shader) },
+    /// nir to ir3.
+    Selection,
+    /// ir3 to ir3.
+    Ir3 {
+        is_needed: fn(&ir3::Program, &Context<'_>) -> Outcome<bool>,
+        run: fn(&mut ir3::Program, &Context<'_>) -> Outcome<()>,
+    },
+}
+
+/// Whether a program can do without a stage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// It has [features](Feature), without which it does not run.
+    Optional,
+    /// It always runs.
+    Always,
+}
+
+/// What a stage does to instructions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It only moves values: it orders instructions, adds moves, spills and reloads, and assigns registers.
+    Moves,
+    /// It computes in other ways.
+    Computes,
+}
+
+/// A stage as the table has it.
+struct Row {
+    name: &'static str,
+    need: Need,
+    kind: Kind,
+    functions: Functions,
+}
+
+macro_rules! stages {
+    (
+        nir { $($(#[$nir_doc:meta])* $nir:ident = $nir_name:literal, $nir_need:ident, $nir_functions:expr;)* }
+        ir3 { $($(#[$doc:meta])* $stage:ident = $name:literal, $need:ident, $kind:ident, $functions:expr;)* }
+    ) => {
+        /// A stage of the backend.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Stage {
+            $($(#[$nir_doc])* $nir,)*
+            $($(#[$doc])* $stage,)*
+        }
+
+        impl Stage {
+            /// The stages on nir, in order.
+            pub const NIR: [Self; [$(Self::$nir),*].len()] = [$(Self::$nir),*];
+
+            /// Every stage that gives an ir3 program, in order.
+            pub const ALL: [Self; [$(Self::$stage),*].len()] = [$(Self::$stage),*];
+        }
+
+        static ROWS: [Row; Stage::NIR.len() + Stage::ALL.len()] = [
+            $(Row { name: $nir_name, need: Need::$nir_need, kind: Kind::Computes, functions: $nir_functions },)*
+            $(Row { name: $name, need: Need::$need, kind: Kind::$kind, functions: $functions },)*
+        ];
+    };
+}
+
+stages! {
+    nir {
+        /// Negations of conditions move inwards, where branches read two predicates. nir to nir.
+        DeMorgan = "de-morgan", Optional, Functions::Nir {
+            is_needed: |shader, target| target.has_branch_and_or && rewrites::de_morgan::is_needed(&shader.entry),
+            run: |shader| rewrites::de_morgan::run(&mut shader.entry),
+        };
+    }
+    ir3 {
+        /// nir to ir3 in SSA form.
+        Select = "select", Always, Computes, Functions::Selection;
+        /// Uniform values move to shared registers, their computation to the scalar ALU.
+        ScalarAlu = "scalar-alu", Optional, Computes, Functions::Ir3 {
+            is_needed: |_, context| Ok(context.target.has_shared_regfile),
+            run: |program, context| {
+                opt::scalar_alu::run(program, context.target);
+                Ok(())
+            },
+        };
+        /// Copies, modifiers, immediates and constants are folded into the instructions that read them.
+        CopyPropagation = "copy-propagation", Optional, Computes, Functions::Ir3 {
+            is_needed: |_, _| Ok(true),
+            run: |program, context| {
+                opt::copy_propagation::run(program, context.target);
+                Ok(())
+            },
+        };
+        /// A value that has been computed already is not computed a second time.
+        ValueNumbering = "value-numbering", Optional, Computes, Functions::Ir3 {
+            is_needed: |_, _| Ok(true),
+            run: |program, context| {
+                let rules = opt::value_numbering::Rules {
+                    comparisons: context.uses(Feature::ComparisonNumbering),
+                    others: context.uses(Feature::ValueNumbering),
+                };
+                opt::value_numbering::run(program, rules);
+                Ok(())
+            },
+        };
+        /// Immediates that no operand can hold are put into the constant file.
+        Constants = "constants", Optional, Computes, Functions::Ir3 {
+            is_needed: |program, _| Ok(opt::constants::is_needed(program)),
+            run: |program, context| {
+                opt::constants::run(program, context.target);
+                Ok(())
+            },
+        };
+        /// Instructions without effects whose results are not read are removed.
+        DeadCode = "dead-code", Optional, Computes, Functions::Ir3 {
+            is_needed: |_, _| Ok(true),
+            run: |program, _| {
+                opt::dead_code::run(program);
+                Ok(())
+            },
+        };
+        /// Clamps are folded into the operations that compute what is clamped.
+        Saturation = "saturation", Optional, Computes, Functions::Ir3 {
+            is_needed: |program, _| Ok(opt::saturation::is_needed(program)),
+            run: |program, _| {
+                opt::saturation::run(program);
+                Ok(())
+            },
+        };
+        /// Results are computed as their readers want them: predicates, other widths, negations.
+        Fold = "fold", Optional, Computes, Functions::Ir3 {
+            is_needed: |program, _| Ok(opt::fold::is_needed(program)),
+            run: |program, context| {
+                let rules = opt::fold::Rules {
+                    negations: context.uses(Feature::Negations),
+                    branch_and_or: context.uses(Feature::BranchAndOr),
+                    votes: context.uses(Feature::VoteBranches),
+                    comparisons: context.uses(Feature::PredicateComparisons),
+                    bitops: context.uses(Feature::PredicateBitops),
+                    conversions: context.uses(Feature::Conversions),
+                };
+                opt::fold::run(program, context.target, rules);
+                Ok(())
+            },
+        };
+        /// Small ifs are predicated: lanes are inactive instead of branching.
+        Predication = "predication", Optional, Computes, Functions::Ir3 {
+            is_needed: |program, context| Ok(opt::predication::is_needed(program, context.target)),
+            run: |program, _| {
+                opt::predication::run(program);
+                Ok(())
+            },
+        };
+        /// The instructions of each block are ordered so that results are there when they are read.
+        Schedule = "schedule", Always, Moves, Functions::Ir3 {
+            is_needed: |program, context| {
+                Ok(context.uses(Feature::Schedule) && schedule::before::is_needed(program))
+            },
+            run: |program, context| {
+                let predicates = context.uses(Feature::PredicateScheduling);
+                let registers = context.predicate_registers();
+                let rules = schedule::dependencies::Rules { predicates, registers };
+                let files = context.options.registers.files(context.target);
+                schedule::before::run(program, context.target, files, rules);
+                Ok(())
+            },
+        };
+        /// Registers for predicates and addresses; critical edges get blocks of their own. Otherwise still SSA.
+        Predicates = "predicates", Always, Moves, Functions::Ir3 {
+            is_needed: |program, _| Ok(regalloc::has_predicates(program)),
+            run: |program, context| {
+                regalloc::predicates_within(program, context.target, context.predicate_registers())
+            },
+        };
+        /// Registers for shared values; physical edges. General values are still in SSA form.
+        SharedRegisters = "shared-registers", Always, Computes, Functions::Ir3 {
+            is_needed: |program, _| Ok(regalloc::shared::is_needed(program)),
+            run: |program, context| {
+                regalloc::shared::run(program, context.target, context.options.registers.files(context.target))
+            },
+        };
+        /// Values that find no register are spilled and reloaded.
+        Spill = "spill", Always, Moves, Functions::Ir3 {
+            is_needed: |program, context| {
+                regalloc::spill::is_needed(program, context.target, context.options.registers)
+            },
+            run: |program, context| regalloc::spill::run(program, context.target, context.options.registers),
+        };
+        /// Physical registers; phis become parallel copies.
+        RegisterAllocation = "register-allocation", Always, Moves, Functions::Ir3 {
+            is_needed: |_, _| Ok(true),
+            run: |program, context| regalloc::run_limited(program, context.target, context.options.registers),
+        };
+        /// Spills and reloads become accesses to scratch memory.
+        LowerSpills = "lower-spills", Always, Moves, Functions::Ir3 {
+            is_needed: |program, _| Ok(regalloc::lower_spills::is_needed(program)),
+            run: |program, _| regalloc::lower_spills::run(program),
+        };
+        /// Parallel copies, collects and splits become moves and swaps.
+        LowerCopies = "lower-copies", Always, Moves, Functions::Ir3 {
+            is_needed: |_, _| Ok(true),
+            run: |program, context| regalloc::lower_copies::run(program, context.target),
+        };
+    }
 }
 
 impl Stage {
-    /// The stages on nir, in order.
-    pub const NIR: [Self; 1] = [Self::DeMorgan];
-
-    /// Every stage that gives an ir3 program, in order.
-    pub const ALL: [Self; 16] = [
-        Self::Select,
-        Self::ScalarAlu,
-        Self::CopyPropagation,
-        Self::ValueNumbering,
-        Self::Constants,
-        Self::DeadCode,
-        Self::Saturation,
-        Self::Fold,
-        Self::Predication,
-        Self::Schedule,
-        Self::Predicates,
-        Self::SharedRegisters,
-        Self::Spill,
-        Self::RegisterAllocation,
-        Self::LowerSpills,
-        Self::LowerCopies,
-    ];
-
     /// Every stage, in order.
     pub fn every() -> impl Iterator<Item = Self> {
         Self::NIR.into_iter().chain(Self::ALL)
     }
 
-    /// The name that the command line and the reports use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DeMorgan => "de-morgan",
-            Self::Select => "select",
-            Self::ScalarAlu => "scalar-alu",
-            Self::CopyPropagation => "copy-propagation",
-            Self::ValueNumbering => "value-numbering",
-            Self::Constants => "constants",
-            Self::DeadCode => "dead-code",
-            Self::Saturation => "saturation",
-            Self::Fold => "fold",
-            Self::Predication => "predication",
-            Self::Schedule => "schedule",
-            Self::Predicates => "predicates",
-            Self::SharedRegisters => "shared-registers",
-            Self::Spill => "spill",
-            Self::RegisterAllocation => "register-allocation",
-            Self::LowerSpills => "lower-spills",
-            Self::LowerCopies => "lower-copies",
-        }
+    fn row(self) -> &'static Row {
+        &ROWS[self as usize]
     }
 
-    /// Whether a program can do without it. It has [features](Feature), without which it does not run.
-    pub const fn is_optional(self) -> bool {
-        matches!(
-            self,
-            Self::DeMorgan
-                | Self::ScalarAlu
-                | Self::CopyPropagation
-                | Self::ValueNumbering
-                | Self::Constants
-                | Self::DeadCode
-                | Self::Saturation
-                | Self::Fold
-                | Self::Predication
-        )
+    /// The name that the command line and the reports use.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Returns true if a program can do without it. It has [features](Feature), without which it does not run.
+    pub fn is_optional(self) -> bool {
+        self.row().need == Need::Optional
+    }
+
+    /// Returns true if it only moves values: it orders instructions, adds moves, spills and reloads, and assigns registers. The register
+    /// checker follows such a stage.
+    pub fn moves_values(self) -> bool {
+        self.row().kind == Kind::Moves
     }
 
     /// The stage of a name as [`Stage::name`] gives it.
@@ -213,15 +358,13 @@ pub fn rewrite<'a>(shader: &'a nir::Shader, target: &Target, options: &Options) 
 
 /// Runs one of the stages on nir.
 pub fn rewrite_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &Target) -> Change {
-    let is_idle = match stage {
-        Stage::DeMorgan => !target.has_branch_and_or || !rewrites::de_morgan::is_needed(&shader.entry),
-        _ => true,
-    };
-    if is_idle {
-        return Change::Nothing;
+    match stage.row().functions {
+        Functions::Nir { is_needed, run } if is_needed(shader, target) => {
+            run(shader.to_mut());
+            Change::Something
+        }
+        _ => Change::Nothing,
     }
-    rewrites::de_morgan::run(&mut shader.to_mut().entry);
-    Change::Something
 }
 
 /// Runs the stage from nir to ir3. It takes the shader as it is.
@@ -250,80 +393,14 @@ pub fn run_stage(
     options: &Options,
 ) -> Result<Change, CompileError> {
     let of_registers = |error| CompileError::of_registers(stage, error);
-    let uses = |feature| options.features.contains(feature);
-    let predicate_registers = || if uses(Feature::PredicateRegisters) { target.num_predicates } else { 1 };
-    if is_idle(stage, program, target, options).map_err(of_registers)? {
-        return Ok(Change::Nothing);
+    let context = Context { target, options };
+    match stage.row().functions {
+        Functions::Ir3 { is_needed, run } if is_needed(program, &context).map_err(of_registers)? => {
+            run(program, &context).map_err(of_registers)?;
+            Ok(Change::Something)
+        }
+        _ => Ok(Change::Nothing),
     }
-    match stage {
-        Stage::DeMorgan | Stage::Select => {}
-        Stage::ScalarAlu => opt::scalar_alu::run(program, target),
-        Stage::Spill => regalloc::spill::run(program, target, options.registers).map_err(of_registers)?,
-        Stage::LowerSpills => regalloc::lower_spills::run(program).map_err(of_registers)?,
-        Stage::CopyPropagation => opt::copy_propagation::run(program, target),
-        Stage::ValueNumbering => {
-            let comparisons = uses(Feature::ComparisonNumbering);
-            opt::value_numbering::run(
-                program,
-                opt::value_numbering::Rules { comparisons, others: uses(Feature::ValueNumbering) },
-            );
-        }
-        Stage::Constants => opt::constants::run(program, target),
-        Stage::DeadCode => opt::dead_code::run(program),
-        Stage::Saturation => opt::saturation::run(program),
-        Stage::Fold => opt::fold::run(
-            program,
-            target,
-            opt::fold::Rules {
-                negations: uses(Feature::Negations),
-                branch_and_or: uses(Feature::BranchAndOr),
-                votes: uses(Feature::VoteBranches),
-                comparisons: uses(Feature::PredicateComparisons),
-                bitops: uses(Feature::PredicateBitops),
-                conversions: uses(Feature::Conversions),
-            },
-        ),
-        Stage::Predication => opt::predication::run(program),
-        Stage::Predicates => {
-            regalloc::predicates_within(program, target, predicate_registers()).map_err(of_registers)?;
-        }
-        Stage::Schedule => {
-            let predicates = uses(Feature::PredicateScheduling);
-            let rules = schedule::dependencies::Rules { predicates, registers: predicate_registers() };
-            schedule::before::run(program, target, options.registers.files(target), rules);
-        }
-        Stage::SharedRegisters => {
-            regalloc::shared::run(program, target, options.registers.files(target)).map_err(of_registers)?;
-        }
-        Stage::RegisterAllocation => {
-            regalloc::run_limited(program, target, options.registers).map_err(of_registers)?;
-        }
-        Stage::LowerCopies => regalloc::lower_copies::run(program, target).map_err(of_registers)?,
-    }
-    Ok(Change::Something)
-}
-
-/// Whether a stage has nothing to do. This sees the program through a shared reference, so that whoever compares
-/// boundaries may rely on it: the program behind an idle stage is the one in front of it.
-fn is_idle(stage: Stage, program: &ir3::Program, target: &Target, options: &Options) -> Result<bool, regalloc::Error> {
-    Ok(match stage {
-        Stage::DeMorgan | Stage::Select => true,
-        Stage::ScalarAlu => !target.has_shared_regfile,
-        Stage::Constants => !opt::constants::is_needed(program),
-        Stage::Saturation => !opt::saturation::is_needed(program),
-        Stage::Fold => !opt::fold::is_needed(program),
-        Stage::Predication => !opt::predication::is_needed(program, target),
-        Stage::Schedule => !options.features.contains(Feature::Schedule) || !schedule::before::is_needed(program),
-        Stage::SharedRegisters => !regalloc::shared::is_needed(program),
-        Stage::Predicates => !regalloc::has_predicates(program),
-        Stage::Spill => !regalloc::spill::is_needed(program, target, options.registers)?,
-        Stage::LowerSpills => !regalloc::lower_spills::is_needed(program),
-        Stage::CopyPropagation
-        | Stage::ValueNumbering
-        | Stage::DeadCode
-        | Stage::RegisterAllocation
-        | Stage::LowerCopies => false,
-    })
 }
 
 /// Compiles a shader, and shows each stage's ir3 program to `sink`.
@@ -356,6 +433,17 @@ pub fn compile_selected(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_consistent() {
+        for (i, stage) in Stage::every().enumerate() {
+            assert_eq!(stage as usize, i, "{stage}");
+            // What can be left out has a name to leave it out by.
+            assert!(!stage.is_optional() || Features::all().iter().any(|feature| feature.stage() == stage), "{stage}");
+            // The values of nir are in no registers that they could be moved between.
+            assert!(!stage.moves_values() || stage > Stage::Select, "{stage}");
+        }
+    }
 
     #[test]
     fn names_are_found() {

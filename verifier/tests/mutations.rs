@@ -189,7 +189,7 @@ fn mutations_are_seen() {
         let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
         let Ok(mut program) = pipeline::select(&shader, &target) else { continue };
         for (s, stage) in Stage::ALL.into_iter().enumerate() {
-            let before = registers::moves_values(stage).then(|| program.clone());
+            let before = stage.moves_values().then(|| program.clone());
             if pipeline::run_stage(stage, &mut program, &target, &Options::default()).is_err() {
                 break;
             }

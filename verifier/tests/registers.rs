@@ -29,7 +29,7 @@ fn random_programs_are_proved() {
             let snapshots = Snapshots::new(Compilation::new(&shader, &target, &options));
             for StageSnapshots { stage, before, after } in snapshots.map_while(Result::ok) {
                 let (Some(before), Some(after)) = (before.as_ir3(), after.as_ir3()) else { continue };
-                if !registers::moves_values(stage) {
+                if !stage.moves_values() {
                     continue;
                 }
                 match registers::prove(before, after, &target) {

@@ -6,7 +6,6 @@
 use super::proofs::by_registers;
 use super::{Smt, Snapshot, Unknown, Verdict, compare_snapshots};
 use crate::panics::{Panicked, catch};
-use crate::registers;
 use crate::semantics::env::Env;
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::Stage;
@@ -63,7 +62,7 @@ impl Engine {
         match self {
             Self::Interpreter => Some(compare_snapshots(before, after, machine, envs).0),
             Self::Registers => {
-                if stage.is_some_and(|stage| !registers::moves_values(stage)) {
+                if stage.is_some_and(|stage| !stage.moves_values()) {
                     return None;
                 }
                 by_registers(before, after, machine)

@@ -88,7 +88,7 @@ impl Provers {
     /// One boundary; nothing if no engine that was asked follows the stage.
     pub fn boundary(&self, stage: Stage, before: &Snapshot, after: &Snapshot, target: &Target) -> Option<Proved> {
         let start = ThreadTime::now();
-        let (engine, mut verdict) = self.judge(registers::moves_values(stage), before, after, target)?;
+        let (engine, mut verdict) = self.judge(stage.moves_values(), before, after, target)?;
         if let Verdict::Refuted(refutation) = &mut verdict {
             refutation.stage = stage.name();
         }

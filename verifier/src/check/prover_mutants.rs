@@ -14,7 +14,6 @@ use crate::adversarial::{self, FAMILIES, Family};
 use crate::equivalence::{self, Limits};
 use crate::guards::{self, Guard, Guards, NotBuilt};
 use crate::panics::catch;
-use crate::registers;
 use crate::report;
 use crate::semantics::env::Env;
 use crate::solver::{Budget, Floats, Z3};
@@ -74,7 +73,7 @@ impl Candidate {
 
     /// The engines that prove, as far as the pair is for them.
     fn engines(&self) -> SmallVec<[Engine; 2]> {
-        let moves = self.stage.is_none_or(registers::moves_values)
+        let moves = self.stage.is_none_or(Stage::moves_values)
             && self.before.as_ir3().is_some()
             && self.after.as_ir3().is_some();
         moves.then_some(Engine::Registers).into_iter().chain([Engine::Smt]).collect()

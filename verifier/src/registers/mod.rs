@@ -36,21 +36,7 @@ pub use failure::{Failure, Mismatch, Site};
 
 use crate::assumptions::NO_ALIAS;
 use ir3_compiler::ir3::Program;
-use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
-
-/// Whether a stage only moves values or instructions about, or computes values again: those that this engine follows.
-pub const fn moves_values(stage: Stage) -> bool {
-    matches!(
-        stage,
-        Stage::Schedule
-            | Stage::Predicates
-            | Stage::Spill
-            | Stage::RegisterAllocation
-            | Stage::LowerSpills
-            | Stage::LowerCopies
-    )
-}
 
 /// What was shown: for all inputs, the target does what the source does.
 #[derive(Clone, Debug, PartialEq, Eq)]

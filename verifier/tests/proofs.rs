@@ -1,13 +1,17 @@
 //! Proofs on terms: what is the same is proved, with its loops as they are, and what is not the same never is.
 
+use ir3_compiler::compilation::Compilation;
+use ir3_compiler::ir3::Opcode;
 use ir3_compiler::nir::{Shader, text};
-use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::judge::Case;
 use ir3_verifier::check::kill_matrix::Mutants;
-use ir3_verifier::check::{Provers, Smt, Snapshot, Verdict, compare_snapshots};
+use ir3_verifier::check::{Provers, Smt, Snapshot, Snapshots, StageSnapshots, Verdict, compare_snapshots};
 use ir3_verifier::equivalence::{self, Failure, Limits, Proof};
+use ir3_verifier::generate::{self, Features, Profile};
 use ir3_verifier::rewrites::pairs;
+use ir3_verifier::semantics::env::Env;
 use ir3_verifier::solver::{Budget, Z3};
 use ir3_verifier::waves;
 use std::time::Duration;
@@ -45,6 +49,43 @@ fn no_planted_miscompilation_is_proved() {
             format!("{} behind {} in {:#x} ({:?})", mutant.kind, mutant.stage.name(), mutant.seed, mutant.profile);
         assert!(proof.is_err(), "a miscompilation is proved: {from}: {proof:?}");
     }
+}
+
+/// A parallel copy that has lost a destination leaves a value that says where it is defined, and is not: it may be anything, not only what
+/// the source has there. Both programs had such a copy whose value is 0.
+#[test]
+fn a_value_that_nothing_writes_is_undefined() {
+    let machine = gpu();
+    let envs = Env::from_seeds(&[1, 2, 3, 4]);
+    let mut differ = 0;
+    for (profile, seed) in
+        [(Profile::Pressure, 4_360_082_295_941_529_955), (Profile::Subgroups, 3_999_676_545_329_724_614)]
+    {
+        let shader = generate::from_seed(seed, profile, Features::of(&machine)).shader;
+        for registers in [RegisterLimit::Target, RegisterLimit::Minimum((seed % 6) as u16)] {
+            let options = Options { last: Stage::Spill, registers, ..Options::default() };
+            let snapshots = Snapshots::new(Compilation::new(&shader, &machine, &options));
+            for StageSnapshots { before, after, .. } in snapshots.map_while(Result::ok) {
+                let Some(program) = after.as_ir3() else { continue };
+                for (_, instr) in program.iter_instrs() {
+                    let data = &program.instrs[instr];
+                    let count = if data.opcode == Opcode::ParallelCopy { data.dsts.len() } else { 0 };
+                    for i in 0..count {
+                        let mut target = program.clone();
+                        target.instrs[instr].dsts.remove(i);
+                        target.instrs[instr].srcs.remove(i);
+                        let target = Snapshot::Ir3(Box::new(target));
+                        if matches!(compare_snapshots(&before, &target, &machine, &envs).0, Verdict::Refuted(_)) {
+                            differ += 1;
+                            let proof = prove(&before, &target);
+                            assert!(proof.is_err(), "{profile}, {instr}, {i}: {proof:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(differ >= 4, "{differ} differ");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
     Array, ArrayAccess, Dst, InstrData, Mods, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, Value,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Full registers of the general file, and half registers where they are a file of their own.
 const GENERAL: u32 = 48 * 4;
@@ -97,9 +97,16 @@ impl<'a> Slots<'a> {
             data.array.is_none() && data.components == 1
         };
         let values = self.values.iter().filter_map(|(value, &slot)| Some((value, slot?)));
+        // A value says which instruction defines it, which need not be so: only a destination writes it.
+        let instrs = self.program.iter_instrs().map(|(_, instr)| &self.program.instrs[instr]);
+        let written: FxHashSet<Value> =
+            instrs.flat_map(|data| data.dsts.iter().filter_map(|dst| dst.place.value())).collect();
         Places {
             names: words.chain(registers).collect(),
-            written_first: values.filter(|&(value, _)| is_scalar(value)).map(|(_, slot)| slot).collect(),
+            written_first: values
+                .filter(|&(value, _)| is_scalar(value) && written.contains(&value))
+                .map(|(_, slot)| slot)
+                .collect(),
         }
     }
 

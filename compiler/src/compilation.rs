@@ -1,8 +1,8 @@
 //! One compilation: a shader, and the program after each stage.
 //!
-//! [`Compilation`] is the only loop over the stages. Whoever compares the two sides of a stage, plants a bug after one or collects
-//! snapshots steps through it: [`Compilation::step`] runs a stage and copies nothing, [`Compilation::program`] is the program as it stands.
-//! [`pipeline`] has the order of the stages and runs each.
+//! [`Compilation`] is the only loop over the stages. Code that compares the two sides of a stage, plants a bug after one or collects
+//! snapshots steps through it: [`Compilation::step`] runs a stage and copies nothing, [`Compilation::program`] is the current program.
+//! [`compile`] and [`run_nir`] run it to its end. [`pipeline`] has the order of the stages and runs each.
 
 use crate::pipeline::{self, Change, CompileError, Options, Stage};
 use crate::target::Target;
@@ -39,7 +39,7 @@ pub struct Step {
     pub change: Change,
 }
 
-/// The program as it stands.
+/// The current program.
 #[derive(Debug)]
 enum Current {
     Nir,
@@ -50,11 +50,13 @@ enum Current {
 pub struct Compilation<'s, 'h> {
     target: Target,
     options: Options,
-    /// The shader; after selection, as selection found it.
+    /// The shader; after selection, the one that selection read.
     shader: Cow<'s, nir::Shader>,
     program: Current,
     /// The stages that have not run yet.
     stages: std::vec::IntoIter<Stage>,
+    /// The stage that ran last, or that is running.
+    last: Option<Stage>,
     hook: Option<Hook<'h>>,
 }
 
@@ -68,6 +70,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
             shader: Cow::Borrowed(shader),
             program: Current::Nir,
             stages: stages.into_iter(),
+            last: None,
             hook: None,
         }
     }
@@ -79,7 +82,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
         self
     }
 
-    /// The program as it stands.
+    /// The current program.
     pub fn program(&self) -> ProgramRef<'_> {
         match &self.program {
             Current::Nir => ProgramRef::Nir(&self.shader),
@@ -87,7 +90,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
         }
     }
 
-    /// The shader as it stands; after selection, as selection found it.
+    /// The current shader; after selection, the one that selection read.
     pub fn shader(&self) -> &nir::Shader {
         &self.shader
     }
@@ -97,12 +100,18 @@ impl<'s, 'h> Compilation<'s, 'h> {
         self.stages.as_slice().first().copied()
     }
 
+    /// The stage that ran last. Where a step panicked, the stage that did.
+    pub fn last_stage(&self) -> Option<Stage> {
+        self.last
+    }
+
     /// Runs the next stage; `None` after the last one.
     ///
     /// # Errors
     /// If the stage refuses the program. No stage runs after it.
     pub fn step(&mut self) -> Option<Result<Step, CompileError>> {
         let stage = self.stages.next()?;
+        self.last = Some(stage);
         let ran = self.run(stage);
         if ran.is_err() {
             self.stages = Vec::new().into_iter();
@@ -112,7 +121,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
 
     fn run(&mut self, stage: Stage) -> Result<Change, CompileError> {
         let mut change = match &mut self.program {
-            Current::Nir if stage < Stage::Select => pipeline::rewrite_stage(stage, &mut self.shader, &self.target),
+            Current::Nir if stage < Stage::Select => pipeline::run_nir_stage(stage, &mut self.shader, &self.target),
             Current::Nir => {
                 self.program = Current::Ir3(Box::new(pipeline::select(&self.shader, &self.target)?));
                 Change::Something
@@ -136,7 +145,19 @@ impl<'s, 'h> Compilation<'s, 'h> {
     /// # Errors
     /// If a stage refuses the program.
     pub fn run_until(&mut self, stage: Stage) -> Result<(), CompileError> {
-        while self.next_stage().is_some_and(|next| next < stage)
+        self.run_while(|next| next < stage)
+    }
+
+    /// Runs all stages up to one and that one.
+    ///
+    /// # Errors
+    /// If a stage refuses the program.
+    pub fn run_through(&mut self, stage: Stage) -> Result<(), CompileError> {
+        self.run_while(|next| next <= stage)
+    }
+
+    fn run_while(&mut self, is_wanted: impl Fn(Stage) -> bool) -> Result<(), CompileError> {
+        while self.next_stage().is_some_and(&is_wanted)
             && let Some(step) = self.step()
         {
             step?;
@@ -156,6 +177,40 @@ impl<'s, 'h> Compilation<'s, 'h> {
             Current::Nir => None,
             Current::Ir3(program) => Some(*program),
         })
+    }
+}
+
+/// Runs all stages on nir.
+pub fn run_nir<'s>(shader: &'s nir::Shader, target: &Target, options: &Options) -> Cow<'s, nir::Shader> {
+    let mut compilation = Compilation::new(shader, target, options);
+    // Selection is the first stage that can refuse a program.
+    while compilation.next_stage().is_some_and(|next| next < Stage::Select) {
+        compilation.step();
+    }
+    compilation.shader
+}
+
+/// Compiles a shader, and shows each stage's ir3 program to `sink`. All stages on nir run, and selection, whatever the last stage is.
+///
+/// # Errors
+/// If a stage refuses the program.
+pub fn compile(
+    shader: &nir::Shader,
+    target: &Target,
+    options: &Options,
+    sink: &mut dyn FnMut(Stage, &ir3::Program),
+) -> Result<ir3::Program, CompileError> {
+    let options = Options { last: options.last.max(Stage::Select), ..*options };
+    let mut compilation = Compilation::new(shader, target, &options);
+    while let Some(step) = compilation.step() {
+        let stage = step?.stage;
+        if let Current::Ir3(program) = &compilation.program {
+            sink(stage, program);
+        }
+    }
+    match compilation.program {
+        Current::Ir3(program) => Ok(*program),
+        Current::Nir => unreachable!("selection is one of the stages"),
     }
 }
 

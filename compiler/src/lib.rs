@@ -4,15 +4,15 @@
 //! This crate knows nothing of the verifier that checks it.
 
 pub mod compilation;
+pub mod delays;
 pub mod features;
 pub mod ir3;
-pub mod legalize;
 pub mod log_line;
 pub mod nir;
+pub mod nir_passes;
 pub mod opt;
 pub mod pipeline;
 pub mod regalloc;
-pub mod rewrite;
 pub mod schedule;
 pub mod select;
 pub mod stats;

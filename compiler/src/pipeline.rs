@@ -1,14 +1,12 @@
 //! The stages of the backend, in order.
 //!
-//! A [`Stage`] is a function from a program to a program. [`compile`] runs them all and shows the program to a sink
-//! after each one; the sink may look, copy or compare, and the pipeline itself copies nothing. A stage alone is
-//! [`run_stage`] (or the pass's own `run`). [`select`] makes the ir3 program; the stages in front of it, on nir, are
-//! [`rewrite_stage`], and [`rewrite`] is all of them.
+//! A [`Stage`] is a function from a program to a program. Each is one row of the table below. [`compilation`](crate::compilation) runs
+//! them one after the other; a single stage is [`run_nir_stage`], [`select`] or [`run_stage`], by the language that it reads.
 
 use crate::features::{Feature, Features};
 pub use crate::regalloc::RegisterLimit;
 use crate::target::Target;
-use crate::{ir3, nir, opt, regalloc, rewrite as rewrites, schedule};
+use crate::{ir3, nir, nir_passes, opt, regalloc, schedule};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -102,8 +100,8 @@ stages! {
     nir {
         /// Negations of conditions move inwards, where branches read two predicates. nir to nir.
         DeMorgan = "de-morgan", Optional, Functions::Nir {
-            is_needed: |shader, target| target.has_branch_and_or && rewrites::de_morgan::is_needed(&shader.entry),
-            run: |shader| rewrites::de_morgan::run(&mut shader.entry),
+            is_needed: |shader, target| target.has_branch_and_or && nir_passes::de_morgan::is_needed(&shader.entry),
+            run: |shader| nir_passes::de_morgan::run(&mut shader.entry),
         };
     }
     ir3 {
@@ -347,17 +345,8 @@ impl CompileError {
     }
 }
 
-/// Runs the stages on nir.
-pub fn rewrite<'a>(shader: &'a nir::Shader, target: &Target, options: &Options) -> Cow<'a, nir::Shader> {
-    let mut shader = Cow::Borrowed(shader);
-    for stage in Stage::NIR.into_iter().filter(|&stage| options.runs(stage)) {
-        rewrite_stage(stage, &mut shader, target);
-    }
-    shader
-}
-
 /// Runs one of the stages on nir.
-pub fn rewrite_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &Target) -> Change {
+pub fn run_nir_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &Target) -> Change {
     match stage.row().functions {
         Functions::Nir { is_needed, run } if is_needed(shader, target) => {
             run(shader.to_mut());
@@ -367,7 +356,10 @@ pub fn rewrite_stage(stage: Stage, shader: &mut Cow<'_, nir::Shader>, target: &T
     }
 }
 
-/// Runs the stage from nir to ir3. It takes the shader as it is.
+/// Runs the stage from nir to ir3.
+///
+/// # Errors
+/// If the shader has something that the backend does not support.
 pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, CompileError> {
     crate::select::run(shader, target).map_err(|error| CompileError {
         stage: Stage::Select,
@@ -385,7 +377,10 @@ pub enum Change {
     Something,
 }
 
-/// Runs one stage on a program. [`Stage::Select`], which makes the program, and those in front of it do nothing here.
+/// Runs one stage on a program. [`Stage::Select`] and the stages on nir do nothing here.
+///
+/// # Errors
+/// If the stage refuses the program.
 pub fn run_stage(
     stage: Stage,
     program: &mut ir3::Program,
@@ -401,33 +396,6 @@ pub fn run_stage(
         }
         _ => Ok(Change::Nothing),
     }
-}
-
-/// Compiles a shader, and shows each stage's ir3 program to `sink`.
-pub fn compile(
-    shader: &nir::Shader,
-    target: &Target,
-    options: &Options,
-    sink: &mut dyn FnMut(Stage, &ir3::Program),
-) -> Result<ir3::Program, CompileError> {
-    let mut program = select(&rewrite(shader, target, options), target)?;
-    sink(Stage::Select, &program);
-    compile_selected(&mut program, target, options, sink)?;
-    Ok(program)
-}
-
-/// Runs the stages behind selection, and shows each one's result to `sink`.
-pub fn compile_selected(
-    program: &mut ir3::Program,
-    target: &Target,
-    options: &Options,
-    sink: &mut dyn FnMut(Stage, &ir3::Program),
-) -> Result<(), CompileError> {
-    for stage in Stage::ALL.into_iter().filter(|&stage| stage != Stage::Select && options.runs(stage)) {
-        run_stage(stage, program, target, options)?;
-        sink(stage, program);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

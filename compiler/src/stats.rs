@@ -19,11 +19,11 @@ mod branches;
 
 pub use branches::{BRANCHES, Branches};
 
+use crate::delays::nops::Delays;
 use crate::ir3::{
     ArrayAccess, Attrs, Category, CodeOrder, InstrData, Opcode, Place, Program, RegClass, RegFile, SrcOperand,
     WriteMask,
 };
-use crate::legalize::delays::Delays;
 use crate::target::Target;
 
 /// The figures. See the module's text.

@@ -10,9 +10,9 @@ mod common {
 use common::gpu::gpu;
 use common::logs::{logs, text};
 use common::passes::passes;
+use ir3_compiler::delays::nops::{self, Delays};
 use ir3_compiler::ir3::text::read;
 use ir3_compiler::ir3::{Block, CodeOrder, Instr, InstrFlags, Opcode, Place, Program};
-use ir3_compiler::legalize::delays::{self, Delays};
 use std::path::PathBuf;
 
 /// `(eq)` is in the assembly only, which has the same nops in the same order.
@@ -100,7 +100,7 @@ fn nops_stand_where_mesa_has_them() {
             mark_end_of_helpers(&mut mesa, native.next().unwrap());
             let mut again = mesa.clone();
             strip(&mut again);
-            delays::insert(&mut again, &target);
+            nops::insert(&mut again, &target);
             // What has its nops needs no more.
             let delays = Delays::of(&again, &target);
             assert!(again.iter_instrs().all(|(_, instr)| delays.before(instr) == 0), "{}", file.display());

@@ -19,11 +19,12 @@ use common::corpus::corpus;
 use common::final_forms::final_forms;
 use common::gpu::gpu;
 use common::logs::{logs, text};
+use ir3_compiler::compilation::compile;
 use ir3_compiler::ir3::access::Access;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{self, Opcode, Place, Program};
 use ir3_compiler::nir;
-use ir3_compiler::pipeline::{ErrorKind, Options, Stage, compile};
+use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
 
 /// What a program must be after a stage. Gives the number of its accesses.

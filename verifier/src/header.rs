@@ -407,7 +407,8 @@ mod tests {
     use crate::generate::{self, Features, Profile};
     use crate::interp::Difference;
     use crate::semantics::env::Env;
-    use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
+    use ir3_compiler::compilation;
+    use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
     use ir3_compiler::target::Target;
 
     const NIR: &str = "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 64, 1, 1\nnum_ssbos: 2\nshared_size: 64\n\
@@ -544,7 +545,7 @@ mod tests {
             for (seed, profile) in (0..3).flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
                 let shader = generate::from_seed(seed, profile, Features::of(&target)).shader;
                 let options = Options { registers: RegisterLimit::Minimum(4), ..Options::default() };
-                let compiled = pipeline::compile(&shader, &target, &options, &mut |stage, program| {
+                let compiled = compilation::compile(&shader, &target, &options, &mut |stage, program| {
                     assert_eq!(unprinted(program), None, "{profile} {seed} after {stage}");
                     assert_eq!(
                         unsaid(ProgramRef::Nir(&shader), ProgramRef::Ir3(program)),

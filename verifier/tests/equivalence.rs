@@ -1,7 +1,8 @@
 //! No stage changes what a program means: the property that the fuzz target has, as a proptest.
 
+use ir3_compiler::compilation;
 use ir3_compiler::ir3;
-use ir3_compiler::pipeline::{self, Options};
+use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::program_seed;
 use ir3_verifier::check::{Checker, DEFAULT_FUEL, Verdict, fuzz};
@@ -56,7 +57,7 @@ fn nothing_of_an_earlier_run_is_left() {
     for (number, profile) in (0..60).zip(Profile::ALL.into_iter().cycle()) {
         let seed = program_seed(0xd1e7, number);
         let shader = generate::from_seed(seed, profile, Features::ALL).shader;
-        let program = pipeline::compile(&shader, &target, &Options::default(), &mut |_, _| {}).expect("it fits");
+        let program = compilation::compile(&shader, &target, &Options::default(), &mut |_, _| {}).expect("it fits");
         let source = interp::nir::Decoded::new(&shader).expect("it can be run");
         let result = interp::ir3::Decoded::new(&program, &target).expect("it can be run");
         let env = Env::from_seed(seed);

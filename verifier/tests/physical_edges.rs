@@ -1,7 +1,8 @@
 //! Physical edges, against the waves that take them: every step of a run is along one, and one that is missing is noticed.
 
+use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Program, reconvergence};
-use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::generate::{self, Features, Profile};
@@ -43,7 +44,7 @@ fn every_step_is_along_a_physical_edge() {
             let seed = program_seed(0x9e, number);
             let shader = generate::from_seed(seed, profile, Features::of(&target)).shader;
             let options = Options { last: Stage::Predicates, ..Options::default() };
-            let Ok(mut program) = pipeline::compile(&shader, &target, &options, &mut |_, _| {}) else { continue };
+            let Ok(mut program) = compilation::compile(&shader, &target, &options, &mut |_, _| {}) else { continue };
             reconvergence::run(&mut program);
             let edges = edges(&program);
             let steps = steps(&program, &target, seed);

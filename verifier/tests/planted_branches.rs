@@ -4,9 +4,10 @@
 use super::common::planted as programs;
 use ir3_verifier::semantics::env::Env;
 
+use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Instr, InstrData, Mods, Opcode, Program, RegFile};
 use ir3_compiler::nir::{self, Alu, AluSrc, Op, Shader};
-use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{Checker, Snapshot, Verdict};
@@ -181,7 +182,7 @@ fn de_morgan_with_another_reader() {
     for number in 0..480 {
         let seed = program_seed(0xde40, number);
         let shader = generate::from_seed(seed, Profile::Predicates, Features::ALL).shader;
-        let mut rewritten = pipeline::rewrite(&shader, &Target::default(), &Options::default()).into_owned();
+        let mut rewritten = compilation::run_nir(&shader, &Target::default(), &Options::default()).into_owned();
         let planted = another_reader(Stage::DeMorgan, &mut rewritten);
         let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), None);
         changed += u32::from(planted);
@@ -209,7 +210,7 @@ fn census(profile: Profile, wanted: &[Wanted<'_>]) {
     for number in 0..count {
         let shader = generate::from_seed(program_seed(0xce5, number), profile, Features::of(&target)).shader;
         let options = Options { last: Stage::Predicates, ..Options::default() };
-        let program = pipeline::compile(&shader, &target, &options, &mut |_, _| {}).expect("it is supported");
+        let program = compilation::compile(&shader, &target, &options, &mut |_, _| {}).expect("it is supported");
         for ((_, has, _), having) in wanted.iter().zip(&mut having) {
             *having += u32::from(program.iter_instrs().any(|(_, instr)| has(&program.instrs[instr])));
         }

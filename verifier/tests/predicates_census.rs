@@ -3,8 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Block, Instr, InstrData, Opcode, Program, RegFile, Value};
-use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::program_seed;
 use ir3_verifier::generate::{self, Features, Profile};
@@ -135,7 +136,7 @@ fn census(gpu: &str, programs: u64) -> Census {
         let mut before = None;
         let options = Options { last: Stage::Predicates, ..Options::default() };
         let mut last = None;
-        let after = pipeline::compile(&generated.shader, &target, &options, &mut |stage, program| {
+        let after = compilation::compile(&generated.shader, &target, &options, &mut |stage, program| {
             if stage == Stage::Predicates {
                 before = last.take();
             } else {

@@ -1,8 +1,9 @@
 //! Every intrinsic about lanes, inputs and system values: compiled, it does what the nir does, after every stage; for
 //! all lanes, and where some of them are elsewhere.
 
+use ir3_compiler::compilation;
 use ir3_compiler::nir::{self, Builder, Def, Index, InterpMode, IntrinsicOp, Op, Stage};
-use ir3_compiler::pipeline::{self, Options};
+use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_verifier::interp::{self, Compared, Outcome, Scratch};
 use ir3_verifier::semantics::env::Env;
@@ -120,7 +121,7 @@ fn check(name: &str, gpu: &str, shader: &nir::Shader, failures: &mut Vec<String>
     let mut before: Vec<Outcome> = envs.iter().map(|env| decoded.run(env, 100_000, &mut scratch)).collect();
     let mut same = 0;
     let mut problems = Vec::new();
-    let result = pipeline::compile(shader, &target, &Options::default(), &mut |stage, program| {
+    let result = compilation::compile(shader, &target, &Options::default(), &mut |stage, program| {
         let decoded = match interp::ir3::Decoded::new(program, &target) {
             Ok(decoded) => decoded,
             Err(error) => return problems.push(format!("{name}: {stage}: {} in {}", error.what, error.place)),

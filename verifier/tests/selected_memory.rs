@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use ir3_compiler::compilation;
 use ir3_compiler::nir::{
     self, Access, AluType, AtomicOp, BaseType, Builder, Def, Format, ImageDim, Index, IntrinsicOp, Op, Stage, TexOp,
     TexSrcKind,
 };
-use ir3_compiler::pipeline::{self, Options};
+use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, select};
 use ir3_verifier::check::{Smt, Snapshot, Verdict};
@@ -606,7 +607,7 @@ fn check(gpu: &str, cases: &Cases) -> (usize, BTreeSet<String>, Vec<String>) {
                 Err(error) => problem = Some(format!("{name}: {stage}: {error}")),
             }
         };
-        let result = pipeline::compile(shader, &target, &Options::default(), &mut look);
+        let result = compilation::compile(shader, &target, &Options::default(), &mut look);
         match (result, problem) {
             (_, Some(problem)) => wrong.push(problem),
             (Ok(_), None) => same += 1,

@@ -15,10 +15,11 @@
 //! those of depth 3 that is spread over all of them.
 
 use cpu_time::ProcessTime;
+use ir3_compiler::compilation;
 use ir3_compiler::features::{Feature, Features};
 use ir3_compiler::ir3::{Block, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Def, Index, IntrinsicOp, Op, Stage};
-use ir3_compiler::pipeline::{self, Options};
+use ir3_compiler::pipeline::Options;
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
 use ir3_verifier::interp::{self, End, Scratch};
@@ -219,7 +220,7 @@ fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn
     let mut figures = Figures { trees: trees.len() as u64, ..Figures::default() };
     let mut compiled = Vec::new();
     for options in [Options::default(), without_folding()] {
-        let program = pipeline::compile(&shader, target, &options, &mut |_, _| {}).expect("it fits");
+        let program = compilation::compile(&shader, target, &options, &mut |_, _| {}).expect("it fits");
         let decoded = interp::ir3::Decoded::new(&program, target).expect("it can be run");
         let outcome = decoded.run(&env, 100_000, scratch);
         assert!(matches!(outcome.end, End::Finished), "{:?}", outcome.end);

@@ -4,10 +4,10 @@
 //! of its next use: no address lives across the end of a block.
 //!
 //! What is computed again reads its sources later than the program did, so this pass goes before liveness is known; see
-//! [`recompute`](super::recompute). Definitions that nobody in their block reads any more are dropped in the end.
+//! [`rematerialize`](super::rematerialize). Definitions that nobody in their block reads any more are dropped in the end.
 
 use super::Error;
-use super::recompute::{is_recomputable, keep_old_constants};
+use super::rematerialize::{is_rematerializable, keep_old_constants};
 use crate::ir3::{
     Attrs, Block, Instr, InstrData, OperandFlags, PhysReg, Place, Program, RegFile, SrcOperand, Type, Value,
 };
@@ -88,7 +88,7 @@ impl Pass {
                 }
                 // Read in other blocks only, if at all: these compute it for themselves.
                 let unread = |value: Option<Value>| value.is_some_and(|value| self.uses[value] == 0);
-                if data.dsts.len() == 1 && unread(data.dsts[0].value()) && is_recomputable(data) {
+                if data.dsts.len() == 1 && unread(data.dsts[0].value()) && is_rematerializable(data) {
                     continue;
                 }
             }
@@ -126,7 +126,7 @@ impl Pass {
             }
             let slot = match self.occupants.iter().position(|&occupant| occupant == Some(value)) {
                 Some(slot) => slot,
-                None => self.recompute(program, instr, value, locked)?,
+                None => self.rematerialize(program, instr, value, locked)?,
             };
             locked[slot] = true;
             program.instrs[instr].srcs[k].operand = SrcOperand::Place(Place::Assigned(value, register(slot)));
@@ -135,7 +135,7 @@ impl Pass {
     }
 
     /// Puts a copy of the instruction that defines `value` in front of its user; returns the register.
-    fn recompute(
+    fn rematerialize(
         &mut self,
         program: &mut Program,
         user: Instr,
@@ -143,7 +143,7 @@ impl Pass {
         locked: [bool; SLOTS],
     ) -> Result<usize, Error> {
         let data = program.instrs[program.values[value].instr].clone();
-        if !is_recomputable(&data) {
+        if !is_rematerializable(&data) {
             return Err(Error::unsupported(program, user, "an address that cannot be computed again"));
         }
         let clone = program.instrs.push(data);
@@ -189,7 +189,7 @@ fn drop_unread(program: &mut Program, block: Block) {
     let mut list = std::mem::take(&mut program.blocks[block].instrs);
     for i in (0..list.len()).rev() {
         let data = &mut program.instrs[list[i]];
-        let mut needed = data.dsts.len() != 1 || !is_recomputable(data);
+        let mut needed = data.dsts.len() != 1 || !is_rematerializable(data);
         for dst in data.dsts.iter_mut() {
             match slot_of(Some(&dst.place)).filter(|_| is_address(dst.class.file)) {
                 Some(slot) => {

@@ -3,8 +3,8 @@
 //! The way of a program through this room; [`predicates`] is 1 and 2, [`run_within`] is the rest:
 //! 1. `prepare`: the control-flow graph is put into shape (unreachable blocks go, critical edges get a block of their
 //!    own), tied sources are copied;
-//! 2. `predicates` and `addresses`: the registers of which there are few, by computing values again (see `recompute`);
-//! 3. `conventional`: a phi and its sources can be one variable;
+//! 2. `predicates` and `addresses`: the registers of which there are few, by rematerialising values (see `rematerialize`);
+//! 3. `cssa`: a phi and its sources can be one variable;
 //! 4. `liveness`: where each value is live; [`merge_sets`]: which values are pieces of which;
 //! 5. [`pressure`]: how many registers are needed, known before any is assigned;
 //! 6. `assign`: general and shared registers in one walk over the blocks, which never needs more than that.
@@ -22,7 +22,7 @@ use pressure::{Analysis, Pressure};
 
 mod addresses;
 mod assign;
-mod conventional;
+mod cssa;
 mod file;
 pub mod forest;
 mod given;
@@ -37,7 +37,7 @@ mod parallel_copy;
 mod predicates;
 mod prepare;
 pub mod pressure;
-mod recompute;
+mod rematerialize;
 pub mod shared;
 pub mod spill;
 pub mod step;

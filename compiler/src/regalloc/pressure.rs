@@ -16,7 +16,7 @@ use super::liveness::Liveness;
 use super::merge_sets::MergeSets;
 use super::outputs::{self, Outputs};
 use super::step::{Manner, Step};
-use super::{Error, conventional};
+use super::{Error, cssa};
 use crate::ir3::{Block, Instr, Opcode, Program, RegFile, Value};
 use crate::target::{RegisterFiles, Target};
 
@@ -113,7 +113,7 @@ impl Analysis {
     /// Puts a program into conventional form and computes everything. The program has been
     /// through `prepare` and `special`.
     pub fn new(program: &mut Program, target: &Target) -> Result<Self, Error> {
-        conventional::run(program)?;
+        cssa::run(program)?;
         let order = super::order(program);
         let liveness = Liveness::new(program, order)?;
         let mut arrays = Sums::default();

@@ -18,8 +18,8 @@
 use super::dependencies::{Builder, Graph, Rules, is_fence};
 use super::live_out::live_out;
 use super::registers::{Effect, Registers, Units};
+use crate::delays::latency::{Sync, issue_slots, sync};
 use crate::ir3::{Block, Instr, InstrData, Opcode, Place, Program, RegFile, Value};
-use crate::legalize::latency::{Sync, issue_slots, sync};
 use crate::target::{RegisterFiles, Target};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -13,11 +13,11 @@
 //! Barriers write all memories. What is none of that, as the end of a preamble or a change of the rounding mode, is a
 //! [`fence`](is_fence): nothing moves over it.
 
+use crate::delays::latency::{FAR, Latency, is_alu, is_scalar_alu};
 use crate::ir3::{
     AddressSpace, Attrs, Category, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, RepeatLink, SrcOperand,
     Value,
 };
-use crate::legalize::latency::{FAR, Latency, is_alu, is_scalar_alu};
 use crate::target::Target;
 use bitflags::bitflags;
 use cranelift_entity::SecondaryMap;
@@ -186,7 +186,7 @@ fn is_second_address(data: &InstrData, place: &Place) -> bool {
 }
 
 /// Whether a predicate can be computed again in front of its readers, so that nobody minds when it was computed first.
-fn is_recomputable(data: &InstrData) -> bool {
+fn is_rematerializable(data: &InstrData) -> bool {
     let computes = match data.opcode.category() {
         Category::Alu2 | Category::Alu3 => data.opcode != Opcode::BaryF,
         _ => matches!(data.opcode, Opcode::Mov | Opcode::Movp),
@@ -271,7 +271,7 @@ impl<'a> Builder<'a> {
         self.edges.clear();
         let special = |&instr: &Instr| {
             let data = &program.instrs[instr];
-            data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate) && !is_recomputable(data)
+            data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate) && !is_rematerializable(data)
         };
         let rules = Rules { predicates: self.rules.predicates && !stretch.iter().any(special), ..self.rules };
         for (node, &instr) in (0..).zip(stretch) {

@@ -2,9 +2,9 @@
 
 use super::before;
 use super::dependencies::{Builder, Graph, Rules};
+use crate::delays::latency::Latency;
 use crate::ir3::text::{read, write};
 use crate::ir3::{Instr, Opcode, Program};
-use crate::legalize::latency::Latency;
 use crate::target::Target;
 
 const FREE: Rules = Rules { predicates: true, registers: 4 };
@@ -221,7 +221,7 @@ fn waits(program: &Program) -> u32 {
             waits += needed.saturating_sub(slot);
             slot = slot.max(needed);
         }
-        slot += crate::legalize::latency::issue_slots(data, &a660());
+        slot += crate::delays::latency::issue_slots(data, &a660());
         for value in data.dsts.iter().filter_map(|dst| dst.value()) {
             ready.insert(value, (slot, instr));
         }

@@ -56,14 +56,8 @@ impl Provers {
             let verdict = Verdict::Unknown(Unknown::Crashed(format!("{message}, at {place}")));
             Proved { stage, engine, verdict, time: Duration::ZERO }
         };
-        while let Some(next) = snapshots.next_stage() {
-            let mut at = next;
-            let item = catch(|| {
-                let item = snapshots.next();
-                at = snapshots.next_stage().unwrap_or(at);
-                item
-            });
-            match item {
+        loop {
+            match catch(|| snapshots.next()) {
                 Ok(None) => break,
                 Ok(Some(Ok(StageSnapshots { stage, before, after }))) => {
                     // An engine that crashes leaves the other boundaries to be proved.
@@ -77,7 +71,7 @@ impl Provers {
                     verdicts.push(Proved { stage: error.stage, engine: "compiler", verdict, time: Duration::ZERO });
                 }
                 Err(panicked) => {
-                    verdicts.push(crashed(at, panicked, "compiler"));
+                    verdicts.extend(snapshots.last_stage().map(|stage| crashed(stage, panicked, "compiler")));
                     break;
                 }
             }

@@ -75,9 +75,9 @@ impl<'s, 'h> Snapshots<'s, 'h> {
         Self { compilation, before }
     }
 
-    /// The stage that runs next.
-    pub fn next_stage(&self) -> Option<Stage> {
-        self.compilation.next_stage()
+    /// The stage that ran last. Where [`next`](Iterator::next) panicked, the stage that did.
+    pub fn last_stage(&self) -> Option<Stage> {
+        self.compilation.last_stage()
     }
 }
 
@@ -114,5 +114,33 @@ pub(super) fn hook_of(
             _ => false,
         };
         if changes { Change::Something } else { Change::Nothing }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{self, Features, Profile};
+    use crate::panics::catch;
+    use ir3_compiler::pipeline::Options;
+    use ir3_compiler::target::Target;
+
+    #[test]
+    fn a_panic_has_the_stage_that_panicked() {
+        let shader = generate::from_seed(1, Profile::Mixed, Features::ALL).shader;
+        let mut hook = |stage, _: ProgramMut<'_, '_>| {
+            assert!(stage != Stage::LowerCopies, "planted");
+            Change::Nothing
+        };
+        let compilation = Compilation::new(&shader, &Target::default(), &Options::default()).with_hook(Some(&mut hook));
+        let mut snapshots = Snapshots::new(compilation);
+        let mut before = None;
+        while let Ok(Some(item)) = catch(|| snapshots.next()) {
+            before = Some(item.expect("it compiles").stage);
+        }
+        let idle = Stage::every().skip_while(|&stage| Some(stage) != before).count() - 2;
+        // The stages between the last one that changed something and the one that panicked did nothing.
+        assert!(idle > 0, "{before:?}");
+        assert_eq!(snapshots.last_stage(), Some(Stage::LowerCopies));
     }
 }

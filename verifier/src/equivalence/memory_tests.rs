@@ -8,6 +8,7 @@ use crate::check::{Snapshot, Verdict, compare_snapshots};
 use crate::mutate::{KINDS, Sites};
 use crate::semantics::env::Env;
 use crate::solver::{Budget, Z3};
+use ir3_compiler::compilation;
 use ir3_compiler::ir3::Opcode;
 use ir3_compiler::nir::text;
 use ir3_compiler::pipeline::{self, Options};
@@ -274,7 +275,7 @@ fn the_compiler_keeps_volatile_loads() {
         );
         let source = shader(&text);
         let Snapshot::Nir(nir) = &source else { unreachable!("nir") };
-        let compiled = pipeline::compile(nir, &gpu(), &Options::default(), &mut |_, _| ()).expect("it compiles");
+        let compiled = compilation::compile(nir, &gpu(), &Options::default(), &mut |_, _| ()).expect("it compiles");
         let target = Snapshot::Ir3(Box::new(compiled));
         let verdict = runs(&source, &target);
         assert!(matches!(verdict, Verdict::Tested { .. }), "{verdict:?}");

@@ -30,9 +30,10 @@ use crate::check::judge::{Case, Question};
 use crate::generate::{self, Features, Profile};
 use crate::random::Random;
 use crate::semantics::env::Env;
+use ir3_compiler::compilation;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::ir3::validate::{Form, Violation, validate};
-use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
+use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
 
 /// Two programs that mean the same.
@@ -160,7 +161,7 @@ fn pair(seed: u64, number: u64, kind: &'static str, how: How, machine: &Target) 
             generate::from_seed(seed, profile, Features::of(machine));
         let compiled = |registers| {
             let options = Options { last: stage, registers, ..Options::default() };
-            pipeline::compile(&shader, machine, &options, &mut |_, _| {}).ok()
+            compilation::compile(&shader, machine, &options, &mut |_, _| {}).ok()
         };
         let mut source = compiled(RegisterLimit::Target)?;
         let mut target = source.clone();

@@ -14,7 +14,7 @@ use crate::semantics::Words;
 use crate::semantics::domain::Domain;
 use crate::solver::{Answer, Budget, Model, Query, Solver, Z3};
 use crate::terms::{Name, Terms};
-use ir3_compiler::rewrite::Table;
+use ir3_compiler::nir_passes::Table;
 use std::fmt;
 
 /// Two expressions that are equal whatever their operands are.

@@ -7,8 +7,8 @@ use ir3_compiler::ir3::{
     Attrs, Condition, Dst, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, Round, Src, Type, WriteMask,
 };
 use ir3_compiler::nir::FloatControls;
+use ir3_compiler::nir_passes::{Rule, Table, Term, VARIABLES};
 use ir3_compiler::opt::fold::CONVERSIONS;
-use ir3_compiler::rewrite::{Rule, Table, Term, VARIABLES};
 
 /// Every claim of every table. An error names a rule that says nothing: there is no such operation.
 pub fn all() -> Vec<Result<Claim, String>> {

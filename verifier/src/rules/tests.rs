@@ -3,7 +3,7 @@
 use super::*;
 use ir3_compiler::ir3::Opcode;
 use ir3_compiler::nir::Op;
-use ir3_compiler::rewrite::{Rule, Term};
+use ir3_compiler::nir_passes::{Rule, Term};
 
 fn verdict(claim: &Claim) -> Verdict {
     claim.verdict(&mut Z3::default(), &Budget::default())

@@ -33,7 +33,7 @@ mod tests;
 mod trials;
 
 pub use evaluate::{SAMPLES, Sample, Samples, Steered, operation, value, values};
-pub use trials::is_refuted;
+pub use trials::Trials;
 
 use crate::semantics::concrete::mask;
 use crate::semantics::domain::{Format, Function, Rounding};

@@ -18,37 +18,52 @@ const TRIALS: usize = 96;
 /// Terms with more nodes than this are not tried.
 const MOST_NODES: usize = 600;
 
-/// Whether a condition that is made of these nodes, arguments first and itself last, is false in some trial.
-pub fn is_refuted(terms: &Terms, nodes: &[Term]) -> bool {
-    if nodes.len() > MOST_NODES {
-        return false;
+/// Evaluates conditions on directed trials. Its tables are kept from one condition to the next.
+#[derive(Default)]
+pub struct Trials {
+    /// The row of each node.
+    rows: FxHashMap<Term, usize>,
+    /// The values of the nodes, in their order.
+    values: Vec<[u64; TRIALS]>,
+}
+
+impl Trials {
+    /// Returns true if a condition is false in some trial. Its nodes have arguments first and the condition last; too many nodes are not
+    /// evaluated.
+    pub fn refute(&mut self, terms: &Terms, nodes: &[Term]) -> bool {
+        if nodes.len() > MOST_NODES {
+            return false;
+        }
+        self.rows.clear();
+        self.values.clear();
+        let numbers: SmallVec<[u64; 16]> = nodes.iter().filter_map(|&node| terms.as_constant(node)).collect();
+        for &term in nodes {
+            let row = self.values_of(terms, term, &numbers);
+            self.rows.insert(term, self.values.len());
+            self.values.push(row);
+        }
+        self.values.last().is_some_and(|goal| goal.contains(&0))
     }
-    let numbers: SmallVec<[u64; 16]> = nodes.iter().filter_map(|&node| terms.as_constant(node)).collect();
-    let mut places: FxHashMap<Term, usize> = FxHashMap::default();
-    let mut values: Vec<[u64; TRIALS]> = Vec::with_capacity(nodes.len());
-    for (place, &term) in nodes.iter().enumerate() {
-        places.insert(term, place);
+
+    fn values_of(&self, terms: &Terms, term: Term, numbers: &[u64]) -> [u64; TRIALS] {
         let node = terms.node(term);
         let width = u32::from(node.width);
-        let args: SmallVec<[usize; 4]> = node.args.iter().map(|arg| places[arg]).collect();
+        let args: SmallVec<[&[u64; TRIALS]; 4]> = node.args.iter().map(|arg| &self.values[self.rows[arg]]).collect();
         let widths: SmallVec<[u32; 4]> = node.args.iter().map(|&arg| terms.width(arg)).collect();
-        let mut row = [0; TRIALS];
         let mut operands = SmallVec::<[u64; 4]>::new();
-        for (trial, value) in row.iter_mut().enumerate() {
+        std::array::from_fn(|trial| {
             operands.clear();
-            operands.extend(args.iter().map(|&arg| values[arg][trial]));
-            *value = match node.op {
-                Op::Variable(name) | Op::Apply(name) => given(&numbers, name.as_u32().into(), &operands, trial, width),
+            operands.extend(args.iter().map(|arg| arg[trial]));
+            match node.op {
+                Op::Variable(name) | Op::Apply(name) => given(numbers, name.as_u32().into(), &operands, trial, width),
                 // To a solver this is a function of which nothing is known, and what is seldom so is as easily so as not.
                 Op::Float(op) if width > 1 && trial % 2 == 1 => {
-                    given(&numbers, FxBuildHasher.hash_one(op), &operands, trial, width)
+                    given(numbers, FxBuildHasher.hash_one(op), &operands, trial, width)
                 }
                 op => operation(op, width, &widths, &operands),
-            };
-        }
-        values.push(row);
+            }
+        })
     }
-    values.last().is_some_and(|goal| goal.contains(&0))
 }
 
 /// What a function of which nothing is known gives: the same for the same, else anything.
@@ -90,7 +105,7 @@ mod tests {
         let [x, y] = ["x", "y"].map(|name| terms.variable_of(VariableKind::LANE, 32, name));
         let goal = make(&mut terms, x, y);
         let nodes = Query { assumptions: Vec::new(), goal }.nodes(&terms).expect("a few nodes");
-        is_refuted(&terms, &nodes)
+        Trials::default().refute(&terms, &nodes)
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Bugs planted behind a stage of the backend, in random programs.
 
+use ir3_compiler::compilation;
 use ir3_compiler::ir3::Program;
-use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::check::campaign::{env_seeds, program_seed};
 use ir3_verifier::check::{Checker, Verdict};
@@ -37,7 +38,7 @@ impl Programs<'_> {
             // Most programs have nothing to change for a rare bug: they are compiled as far as that, and not run.
             let mut planted = false;
             let as_far = Options { last: stage, ..self.options };
-            let compiled = pipeline::compile(&generated.shader, &Target::default(), &as_far, &mut |at, program| {
+            let compiled = compilation::compile(&generated.shader, &Target::default(), &as_far, &mut |at, program| {
                 if at == stage {
                     planted = bug(&mut program.clone(), seed);
                 }

@@ -361,9 +361,10 @@ impl Positions {
         Self(positions)
     }
 
-    /// Where a value is defined, if it is.
+    /// The position of a value's definition: of the instruction that it names, if that has it as a destination.
     fn of_value(&self, checker: &Checker, value: Value) -> Option<(Block, usize)> {
         let instr = checker.program.values.get(value)?.instr;
+        checker.program.instrs.get(instr)?.dsts.iter().find(|dst| dst.value() == Some(value))?;
         self.0[instr].map(|(block, at)| (block, at as usize))
     }
 }

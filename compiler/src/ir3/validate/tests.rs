@@ -186,6 +186,11 @@ fn what_the_text_cannot_say() {
     program.blocks[block].instrs.retain(|&instr| instr != split);
     expect(&check(&program, Form::Ssa), Rule::Defined, 15, Some(Operand::Src(0)), "of the code defines");
 
+    // A definition that has lost its destination: the value still names the instruction.
+    let mut program = sample();
+    program.instrs[split].dsts.clear();
+    expect(&check(&program, Form::Ssa), Rule::Defined, 15, Some(Operand::Src(0)), "of the code defines");
+
     let mut program = sample();
     let value = program.instrs[split].dsts[0].value().unwrap();
     program.values[value].components = 7;

@@ -33,7 +33,7 @@
 //! What a clone reads has to be what the definition has read. That holds for values in SSA form, but for shared
 //! ones: lanes that have come later have put theirs there. Where lanes may have waited in between, the definition
 //! reads a copy in a general register; so it does with a word of the constant file that is written later
-//! ([`recompute`](super::recompute)).
+//! ([`rematerialize`](super::rematerialize)).
 //!
 //! # Who gives way
 //!
@@ -52,7 +52,7 @@ mod tests;
 mod walk;
 mod write;
 
-use super::recompute::keep_old_constants;
+use super::rematerialize::keep_old_constants;
 use super::{Error, order};
 use crate::ir3::{InstrData, PhysReg, Place, Program, RegFile, RepeatLink, SrcOperand, Value};
 use crate::target::Target;
@@ -106,12 +106,12 @@ fn is_predicate_op(data: &InstrData) -> bool {
 }
 
 /// Whether the value of a definition can be computed again.
-fn is_recomputable(data: &InstrData) -> bool {
+fn is_rematerializable(data: &InstrData) -> bool {
     let stays = |operand: &SrcOperand, file| match operand {
         SrcOperand::Place(_) => matches!(file, RegFile::General | RegFile::Shared),
         _ => true,
     };
-    super::recompute::is_recomputable(data)
+    super::rematerialize::is_rematerializable(data)
         && (data.repeat, data.link) == (0, RepeatLink::None)
         && data.srcs.iter().all(|src| stays(&src.operand, src.class.file))
 }

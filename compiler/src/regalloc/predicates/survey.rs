@@ -1,9 +1,9 @@
 //! Where predicates are written and read, found in one look at the program; and what has to be put into general
 //! registers before they can be computed again.
 
-use super::super::recompute::keep;
+use super::super::rematerialize::keep;
 use super::liveness::Liveness;
-use super::{Error, is_predicate_op, is_recomputable};
+use super::{Error, is_predicate_op, is_rematerializable};
 use crate::ir3::reconvergence::{Waiting, may_diverge};
 use crate::ir3::{
     Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Src, Value, ValueData,
@@ -81,7 +81,7 @@ impl Survey {
                 return Err(Error::unsupported(program, instr, "a predicate register beside values"));
             };
             self.def_block[value] = block.into();
-            self.computes_from_more |= !is_recomputable(data);
+            self.computes_from_more |= !is_rematerializable(data);
             self.reads_shared |= data.srcs.iter().any(|src| src.class.file == RegFile::Shared);
         }
         let mut values = [None; 2];
@@ -124,7 +124,7 @@ pub fn through_registers(program: &mut Program, target: &Target) -> bool {
             let data = &program.instrs[instr];
             let Some(test) = test_of(data, target) else { continue };
             let [Dst { class: RegClass { file: RegFile::Predicate, .. }, .. }] = data.dsts[..] else { continue };
-            if is_recomputable(data) {
+            if is_rematerializable(data) {
                 continue;
             }
             let Some(predicate) = data.dsts[0].value() else { continue };

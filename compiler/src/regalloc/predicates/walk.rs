@@ -2,7 +2,7 @@
 
 use super::liveness::Liveness;
 use super::survey::{Op, Survey};
-use super::{Error, SLOTS, State, is_recomputable, register};
+use super::{Error, SLOTS, State, is_rematerializable, register};
 use crate::ir3::{Block, Instr, Opcode, Place, Program, RegFile, SrcOperand, Value};
 use cranelift_entity::SecondaryMap;
 
@@ -257,7 +257,7 @@ impl Walk<'_> {
             let slot = match slot.filter(|_| self.is_needed(value)) {
                 Some(slot) => slot,
                 // Put off to its first read, or never needed.
-                None if is_recomputable(&self.program.instrs[instr]) => {
+                None if is_rematerializable(&self.program.instrs[instr]) => {
                     kind = Kind::Gone;
                     continue;
                 }
@@ -311,7 +311,7 @@ impl Walk<'_> {
         let distance = |slot: usize| {
             let value = self.occupants[slot].expand()?;
             let next = self.next_read[value].checked_sub(1).map_or(u32::MAX, |read| self.reads[read as usize].0);
-            Some((is_recomputable(&self.program.instrs[self.program.values[value].instr]), next))
+            Some((is_rematerializable(&self.program.instrs[self.program.values[value].instr]), next))
         };
         // The first one of those that are equally far.
         (0..SLOTS).rev().filter(|&slot| allowed & 1 << slot != 0).max_by_key(|&slot| distance(slot))
@@ -325,7 +325,7 @@ impl Walk<'_> {
     /// Puts the instruction that defines a value, or a clone of it, in front of a position.
     fn compute(&mut self, value: Value, at: u32, slot: usize) -> Result<(), Error> {
         let mut instr = self.program.values[value].instr;
-        if !is_recomputable(&self.program.instrs[instr]) {
+        if !is_rematerializable(&self.program.instrs[instr]) {
             return Err(Error::unsupported(self.program, instr, "a predicate that cannot be computed again"));
         }
         if self.is_placed[value] {

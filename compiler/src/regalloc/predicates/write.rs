@@ -2,7 +2,7 @@
 
 use super::survey::Survey;
 use super::walk::{Kind, Placed, Placement};
-use super::{is_recomputable, slot_of};
+use super::{is_rematerializable, slot_of};
 use crate::ir3::{Block, Instr, InstrData, OperandFlags, Program, RegFile, Src};
 use cranelift_entity::SecondaryMap;
 
@@ -78,7 +78,7 @@ fn live_out(program: &Program, live_in: &SecondaryMap<Block, Slots>, block: Bloc
 /// Goes backwards over an instruction, and marks last reads. Whether anybody needs it.
 fn mark(data: &mut InstrData, live: &mut Slots) -> bool {
     let written = writes(data);
-    if written != 0 && written & *live == 0 && is_recomputable(data) {
+    if written != 0 && written & *live == 0 && is_rematerializable(data) {
         return false;
     }
     *live &= !written;

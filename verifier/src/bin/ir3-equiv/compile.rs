@@ -2,7 +2,8 @@
 
 use crate::{Compiler, Exit, Failure, Gpu, Planted, output};
 use clap::Args;
-use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::compilation;
+use ir3_compiler::pipeline::{Options, Stage};
 use ir3_verifier::check::Snapshot;
 use ir3_verifier::plants;
 use ir3_verifier::report;
@@ -52,7 +53,7 @@ impl Compile {
                 Emit::Nir => named.program.text(),
                 Emit::Stage(last) if last < Stage::Select => {
                     let options = Options { last, ..self.compiler.options() };
-                    let rewritten = pipeline::rewrite(shader, &self.gpu.target, &options).into_owned();
+                    let rewritten = compilation::run_nir(shader, &self.gpu.target, &options).into_owned();
                     Snapshot::Nir(Box::new(rewritten)).text()
                 }
                 Emit::Stage(last) => {

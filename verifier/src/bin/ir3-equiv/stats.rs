@@ -2,8 +2,8 @@
 
 use crate::{Compiler, Exit, Failure, Format, Gpu, output};
 use clap::Args;
+use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Block, Program, ShaderStage, workload};
-use ir3_compiler::pipeline;
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
 use ir3_verifier::check::Snapshot;
@@ -138,7 +138,7 @@ impl StatsCommand {
             for named in programs {
                 let compiled = match &named.program {
                     Snapshot::Nir(shader) => {
-                        pipeline::compile(shader, target, &self.compiler.options(), &mut |_, _| {})
+                        compilation::compile(shader, target, &self.compiler.options(), &mut |_, _| {})
                     }
                     Snapshot::Ir3(program) => Ok((**program).clone()),
                 };

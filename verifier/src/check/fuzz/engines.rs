@@ -20,9 +20,11 @@ use crate::check::{DEFAULT_FUEL, target_fuel};
 use crate::interp::{self, Compared, End, Outcome};
 use crate::semantics::LANES;
 use crate::semantics::env::{Env, Launch, lanes};
+use ir3_compiler::compilation::{Compilation, ProgramRef};
 use ir3_compiler::ir3::{self, SystemValue};
 use ir3_compiler::nir::{self, InstrData, IntrinsicOp, Shader, Stage, TexOp};
 use ir3_compiler::pipeline::{self, Options};
+use ir3_compiler::target::Target;
 
 /// A text that an engine is about to read, for a test that changes it: whose it is, and what it says.
 pub type TextPlant<'a> = &'a mut dyn FnMut(&str, &mut String);
@@ -72,6 +74,13 @@ pub fn engines(input: &ProgramInput) -> Result<bool, Failure> {
     engines_with(input, &mut |_, _| {})
 }
 
+/// A compilation after selection, if that supports the shader.
+fn selected<'s>(shader: &'s Shader, target: &Target) -> Option<Compilation<'s, 'static>> {
+    let mut compilation = Compilation::new(shader, target, &Options::default());
+    compilation.run_through(pipeline::Stage::Select).ok()?;
+    Some(compilation)
+}
+
 /// The same, with a change planted in the texts that are read again.
 ///
 /// # Errors
@@ -87,15 +96,17 @@ pub fn engines_with(input: &ProgramInput, plant: TextPlant<'_>) -> Result<bool, 
         asked |= lane_alone(input, &env)?;
     }
     if turn.is(&[Turn::Selected, Turn::SelectedText, Turn::Registers, Turn::RegistersText])
-        && let Ok(mut program) = pipeline::select(&pipeline::rewrite(shader, target, &Options::default()), target)
+        && let Some(compilation) = selected(shader, target)
     {
         let plant = &mut *plant;
-        if turn.is(&[Turn::Selected, Turn::SelectedText]) {
+        if turn.is(&[Turn::Selected, Turn::SelectedText])
+            && let ProgramRef::Ir3(program) = compilation.program()
+        {
             let text = turn.is(&[Turn::SelectedText]);
-            asked |= ir3_opinions(input, "selected", &program, &source, &env, text, plant)?;
+            asked |= ir3_opinions(input, "selected", program, &source, &env, text, plant)?;
         }
         if turn.is(&[Turn::Registers, Turn::RegistersText])
-            && pipeline::compile_selected(&mut program, target, &Options::default(), &mut |_, _| {}).is_ok()
+            && let Ok(Some(program)) = compilation.finish()
         {
             let text = turn.is(&[Turn::RegistersText]);
             asked |= ir3_opinions(input, "with registers", &program, &source, &env, text, plant)?;

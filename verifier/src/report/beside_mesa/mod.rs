@@ -9,8 +9,9 @@ pub mod note;
 use super::load;
 use crate::check::Snapshot;
 use crate::mesa::{InputError, Log, SectionKind, Source, Statistics};
+use ir3_compiler::compilation;
 use ir3_compiler::ir3::{self, workload};
-use ir3_compiler::pipeline::{self, Options};
+use ir3_compiler::pipeline::Options;
 use ir3_compiler::stats::{Branches, Stats};
 use ir3_compiler::target::Target;
 use serde::{Serialize, Serializer};
@@ -200,7 +201,7 @@ impl Table {
             let counted = finals.get(position).and_then(|text| ir3::text::read(text).ok());
             let counted = counted.map(|program| Stats::of(&program, target)).unwrap_or_default();
             let mesa = Figures::said(statistics, &counted);
-            let compiled = pipeline::compile(shader, target, options, &mut |_, _| {});
+            let compiled = compilation::compile(shader, target, options, &mut |_, _| {});
             let mut ours = compiled.map(|program| Figures::of(&program, target)).map_err(|error| error.to_string());
             // Where Mesa does not say it, there is nothing to put beside it.
             if let (Ok(ours), None) = (&mut ours, mesa.max_waves) {

@@ -1,7 +1,7 @@
-//! The rules of [`delays`](super::delays) and [`latency`](super::latency), one by one.
+//! The rules of [`nops`](super::nops) and [`latency`](super::latency), one by one.
 
-use super::delays::{Delays, insert};
 use super::latency::Latency;
+use super::nops::{Delays, insert};
 use crate::ir3::text::read;
 use crate::ir3::{Opcode, Program};
 use crate::stats::Stats;

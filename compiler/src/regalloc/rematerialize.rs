@@ -9,7 +9,7 @@ use crate::ir3::{
 };
 
 /// Whether computing it again, anywhere that its sources are known, gives the same value.
-pub(super) fn is_recomputable(data: &InstrData) -> bool {
+pub(super) fn is_rematerializable(data: &InstrData) -> bool {
     let pure = match data.opcode.category() {
         Category::Alu2 | Category::Alu3 => data.opcode != Opcode::BaryF,
         Category::Move => matches!(data.opcode, Opcode::Mov | Opcode::Movp),

@@ -3,7 +3,6 @@
 //! A feature is an optional stage, or a part of a stage that pays by itself. Each can be left out alone, to see what it is
 //! worth, or whether it is the one that goes wrong.
 
-use crate::pipeline::Stage;
 use enumset::{EnumSet, EnumSetType};
 use std::fmt;
 
@@ -79,28 +78,6 @@ impl Feature {
     /// The feature of a name as [`Feature::name`] gives it.
     pub fn from_name(name: &str) -> Option<Self> {
         Features::all().iter().find(|feature| feature.name() == name)
-    }
-
-    /// The stage that has it. An [optional](Stage::is_optional) stage all of whose features are left out does not run.
-    pub const fn stage(self) -> Stage {
-        match self {
-            Self::DeMorgan => Stage::DeMorgan,
-            Self::ScalarAlu => Stage::ScalarAlu,
-            Self::CopyPropagation => Stage::CopyPropagation,
-            Self::ValueNumbering | Self::ComparisonNumbering => Stage::ValueNumbering,
-            Self::Constants => Stage::Constants,
-            Self::DeadCode => Stage::DeadCode,
-            Self::Saturation => Stage::Saturation,
-            Self::Negations
-            | Self::BranchAndOr
-            | Self::VoteBranches
-            | Self::PredicateComparisons
-            | Self::PredicateBitops
-            | Self::Conversions => Stage::Fold,
-            Self::Predication => Stage::Predication,
-            Self::PredicateRegisters => Stage::Predicates,
-            Self::Schedule | Self::PredicateScheduling => Stage::Schedule,
-        }
     }
 }
 

@@ -274,6 +274,30 @@ impl fmt::Display for Stage {
     }
 }
 
+impl Feature {
+    /// The stage that has it. An [optional](Stage::is_optional) stage all of whose features are left out does not run.
+    pub const fn stage(self) -> Stage {
+        match self {
+            Self::DeMorgan => Stage::DeMorgan,
+            Self::ScalarAlu => Stage::ScalarAlu,
+            Self::CopyPropagation => Stage::CopyPropagation,
+            Self::ValueNumbering | Self::ComparisonNumbering => Stage::ValueNumbering,
+            Self::Constants => Stage::Constants,
+            Self::DeadCode => Stage::DeadCode,
+            Self::Saturation => Stage::Saturation,
+            Self::Negations
+            | Self::BranchAndOr
+            | Self::VoteBranches
+            | Self::PredicateComparisons
+            | Self::PredicateBitops
+            | Self::Conversions => Stage::Fold,
+            Self::Predication => Stage::Predication,
+            Self::PredicateRegisters => Stage::Predicates,
+            Self::Schedule | Self::PredicateScheduling => Stage::Schedule,
+        }
+    }
+}
+
 /// What to compile with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {

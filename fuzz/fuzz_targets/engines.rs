@@ -1,8 +1,8 @@
-//! Bytes to nir, and what all engines say of it. The logic is `ir3_verifier::check::fuzz`.
+//! Bytes to nir, and what all engines say of it. The logic is `ir3_verifier::harness::fuzz_targets`.
 
 #![no_main]
 
-use ir3_verifier::check::fuzz::{ProgramInput, engines, settle};
+use ir3_verifier::harness::fuzz_targets::{ProgramInput, engines, settle};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 fuzz_target!(|input: ProgramInput| -> Corpus {

@@ -1,8 +1,8 @@
-//! Bytes to parallel copies, lowered to moves and swaps, both run. The logic is `ir3_verifier::check::fuzz`.
+//! Bytes to parallel copies, lowered to moves and swaps, both run. The logic is `ir3_verifier::harness::fuzz_targets`.
 
 #![no_main]
 
-use ir3_verifier::check::fuzz::{CopyInput, parallel_copy, settle};
+use ir3_verifier::harness::fuzz_targets::{CopyInput, parallel_copy, settle};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 fuzz_target!(|input: CopyInput| -> Corpus {

@@ -1,8 +1,8 @@
-//! Bytes as a text, for every reader. The logic is `ir3_verifier::check::fuzz`.
+//! Bytes as a text, for every reader. The logic is `ir3_verifier::harness::fuzz_targets`.
 
 #![no_main]
 
-use ir3_verifier::check::fuzz::{TextInput, readers, settle};
+use ir3_verifier::harness::fuzz_targets::{TextInput, readers, settle};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 fuzz_target!(|input: TextInput| -> Corpus {

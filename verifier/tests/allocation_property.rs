@@ -15,8 +15,8 @@ use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage, run_stage
 use ir3_compiler::regalloc::pressure::{Analysis, Pressure};
 use ir3_compiler::regalloc::{run_within, target_size};
 use ir3_compiler::target::{RegisterFiles, Target};
-use ir3_verifier::check::campaign::program_seed;
-use ir3_verifier::generate::{Features, Profile, Seeded, from_seed, give};
+use ir3_verifier::programs::generator::{Features, Profile, Seeded, from_seed, give};
+use ir3_verifier::programs::seeds::program_seed;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,8 @@
 //! Failures as folders: written whole, read back, replaced, and fit to be read by people.
 
 use ir3_compiler::nir::text;
-use ir3_verifier::report::bundle::{self, ReadError};
+use ir3_verifier::harness::report::bundle;
+use ir3_verifier::harness::report::bundle::ReadError;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -50,7 +51,7 @@ fn a_crash_has_a_bundle_too() {
     let gpu = result.case.target.name;
     let readme = fs::read_to_string(path.join("README.md")).expect("a report");
     assert!(readme.starts_with(&format!("# copy-propagation: panic on {gpu}: ")), "{readme}");
-    assert!(readme.contains("panics in `copy-propagation`, at verifier/src/plants/ssa.rs:"), "{readme}");
+    assert!(readme.contains("panics in `copy-propagation`, at verifier/src/programs/planted_bugs/ssa.rs:"), "{readme}");
     assert_eq!(names(&path), ["README.md", "before.ir3", "bundle.json", "original", "program.nir"]);
 }
 

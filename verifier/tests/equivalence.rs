@@ -4,17 +4,20 @@ use ir3_compiler::compilation;
 use ir3_compiler::ir3;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::program_seed;
-use ir3_verifier::check::{Checker, DEFAULT_FUEL, Verdict, fuzz};
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::interp::{self, Outcome, Scratch};
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::harness::check::{Checker, DEFAULT_FUEL, Verdict};
+use ir3_verifier::harness::fuzz_targets;
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::seeds::program_seed;
+use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp;
+use ir3_verifier::semantics::interp::{Outcome, Scratch};
 use proptest::prelude::*;
 
-fn any_gpu() -> impl Strategy<Value = (Target, generate::Generated)> {
+fn any_gpu() -> impl Strategy<Value = (Target, generator::Generated)> {
     prop::sample::select(vec!["a306", "a420", "a540", "a618", "a660", "a730", "a750"]).prop_flat_map(|name| {
         let target = Target::by_name(name).unwrap();
-        generate::strategy(Profile::Mixed, Features::of(&target)).prop_map(move |generated| (target, generated))
+        generator::strategy(Profile::Mixed, Features::of(&target)).prop_map(move |generated| (target, generated))
     })
 }
 
@@ -34,7 +37,7 @@ proptest! {
 
     #[test]
     fn the_fuzz_target_passes(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-        fuzz::settle(fuzz::ra_equiv(&fuzz::ProgramInput::from_bytes(&bytes)), &bytes);
+        fuzz_targets::settle(fuzz_targets::ra_equiv(&fuzz_targets::ProgramInput::from_bytes(&bytes)), &bytes);
     }
 }
 
@@ -56,7 +59,7 @@ fn nothing_of_an_earlier_run_is_left() {
     let target = Target::default();
     for (number, profile) in (0..60).zip(Profile::ALL.into_iter().cycle()) {
         let seed = program_seed(0xd1e7, number);
-        let shader = generate::from_seed(seed, profile, Features::ALL).shader;
+        let shader = generator::from_seed(seed, profile, Features::ALL).shader;
         let program = compilation::compile(&shader, &target, &Options::default(), &mut |_, _| {}).expect("it fits");
         let source = interp::nir::Decoded::new(&shader).expect("it can be run");
         let result = interp::ir3::Decoded::new(&program, &target).expect("it can be run");

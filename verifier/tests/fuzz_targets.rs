@@ -2,9 +2,10 @@
 
 use ir3_compiler::ir3::{Attrs, Condition, Opcode, Program};
 use ir3_compiler::pipeline::Stage;
-use ir3_verifier::check::fuzz::{self, CopyInput, Failure, ProgramInput, TextInput};
-use ir3_verifier::mesa::input::collect_paths;
-use ir3_verifier::semantics::env::hash;
+use ir3_verifier::harness::fuzz_targets;
+use ir3_verifier::harness::fuzz_targets::{CopyInput, Failure, ProgramInput, TextInput};
+use ir3_verifier::programs::mesa::input::collect_paths;
+use ir3_verifier::support::random::hash;
 use std::path::{Path, PathBuf};
 
 /// Bytes from a seed; most strings are long enough for programs of 100 instructions.
@@ -19,7 +20,7 @@ fn programs(count: u64) -> impl Iterator<Item = ProgramInput> {
 
 /// The number of inputs that were worth keeping.
 fn kept<T: std::fmt::Debug>(inputs: impl Iterator<Item = T>, target: impl Fn(&T) -> Result<bool, Failure>) -> usize {
-    inputs.filter(|input| fuzz::settle(target(input), input)).count()
+    inputs.filter(|input| fuzz_targets::settle(target(input), input)).count()
 }
 
 /// The first failure among the inputs.
@@ -56,7 +57,7 @@ fn texts(count: u64) -> Vec<TextInput> {
 
 #[test]
 fn ra_equiv() {
-    assert!(kept(programs(150), fuzz::ra_equiv) >= 140);
+    assert!(kept(programs(150), fuzz_targets::ra_equiv) >= 140);
 }
 
 #[test]
@@ -67,14 +68,14 @@ fn ra_equiv_finds_a_dropped_move() {
                 drop_last(program, Opcode::Mov);
             }
         };
-        fuzz::ra_equiv_with(input, Some(&mut plant))
+        fuzz_targets::ra_equiv_with(input, Some(&mut plant))
     });
     assert_eq!(failure.stage, "lower-copies refuted", "{failure}");
 }
 
 #[test]
 fn select() {
-    assert!(kept(programs(250), fuzz::select) >= 240);
+    assert!(kept(programs(250), fuzz_targets::select) >= 240);
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn select_finds_a_wrong_condition() {
                 }
             }
         };
-        fuzz::select_with(input, Some(&mut plant))
+        fuzz_targets::select_with(input, Some(&mut plant))
     });
     assert_eq!(failure.stage, "select refuted", "{failure}");
 }
@@ -97,21 +98,21 @@ fn select_finds_a_wrong_condition() {
 #[test]
 fn parallel_copy() {
     let inputs = (0..600).map(|seed| CopyInput::from_bytes(&bytes(seed)));
-    assert_eq!(kept(inputs, fuzz::parallel_copy), 600);
+    assert_eq!(kept(inputs, fuzz_targets::parallel_copy), 600);
 }
 
 #[test]
 fn parallel_copy_finds_a_dropped_move_and_moves_in_the_wrong_order() {
     let inputs = || (0..20).map(|seed| CopyInput::from_bytes(&bytes(seed)));
     let dropped = first(inputs(), |input| {
-        fuzz::parallel_copy_with(input, &mut |program| {
+        fuzz_targets::parallel_copy_with(input, &mut |program| {
             let block = program.layout[0];
             let list = &mut program.blocks[block].instrs;
             list.remove(list.len() / 2);
         })
     });
     let reversed = first(inputs(), |input| {
-        fuzz::parallel_copy_with(input, &mut |program| {
+        fuzz_targets::parallel_copy_with(input, &mut |program| {
             let block = program.layout[0];
             let list = &mut program.blocks[block].instrs;
             let end = list.len() - 1;
@@ -127,29 +128,31 @@ fn parallel_copy_finds_a_dropped_move_and_moves_in_the_wrong_order() {
 fn readers() {
     let inputs = texts(1500);
     let count = inputs.len();
-    assert!(kept(inputs.into_iter(), fuzz::readers) >= count / 2);
+    assert!(kept(inputs.into_iter(), fuzz_targets::readers) >= count / 2);
 }
 
 #[test]
 fn readers_find_a_writer_that_leaves_something_out() {
     let failure = first(texts(0).into_iter(), |input| {
-        fuzz::readers_with(input, &mut |text| *text = text.replacen(" ishl ", " ishr ", 1))
+        fuzz_targets::readers_with(input, &mut |text| *text = text.replacen(" ishl ", " ishr ", 1))
     });
     assert!(failure.what.starts_with("another program comes back"), "{failure}");
-    let cut = first(texts(0).into_iter(), |input| fuzz::readers_with(input, &mut |text| text.truncate(text.len() / 2)));
+    let cut = first(texts(0).into_iter(), |input| {
+        fuzz_targets::readers_with(input, &mut |text| text.truncate(text.len() / 2))
+    });
     assert!(cut.what.contains("in what was written"), "{cut}");
 }
 
 #[test]
 fn engines() {
-    assert!(kept(programs(80), fuzz::engines) >= 70);
+    assert!(kept(programs(80), fuzz_targets::engines) >= 70);
 }
 
 #[test]
 fn engines_find_a_text_of_another_program() {
     for (language, from, to) in [("nir", " iadd ", " isub "), ("ir3", "\tadd.u ", "\tsub.u ")] {
         let failure = first(programs(80), |input| {
-            fuzz::engines_with(input, &mut |engine, text| {
+            fuzz_targets::engines_with(input, &mut |engine, text| {
                 if engine.starts_with(language) {
                     *text = text.replace(from, to);
                 }
@@ -162,14 +165,14 @@ fn engines_find_a_text_of_another_program() {
 #[test]
 #[should_panic(expected = "refuted")]
 fn a_failure_is_a_panic_with_the_program() {
-    fuzz::settle(Err(Failure { stage: "select refuted".into(), what: "…".into() }), &"program");
+    fuzz_targets::settle(Err(Failure { stage: "select refuted".into(), what: "…".into() }), &"program");
 }
 
 /// The words for libFuzzer are those of the tables. `IR3_BLESS=1` writes them.
 #[test]
 fn the_dictionary_is_in_step() {
     let path = workspace().join("fuzz/dictionaries/readers.dict");
-    let words = fuzz::dictionary();
+    let words = fuzz_targets::dictionary();
     if std::env::var_os("IR3_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("the folder can be made");
         std::fs::write(&path, &words).expect("the dictionary can be written");

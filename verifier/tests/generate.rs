@@ -1,7 +1,7 @@
 //! Generated programs are valid, and read back as they were written.
 
 use ir3_compiler::nir;
-use ir3_verifier::generate::{Features, Profile, from_bytes, from_seed};
+use ir3_verifier::programs::generator::{Features, Profile, from_bytes, from_seed};
 use proptest::prelude::*;
 
 #[test]

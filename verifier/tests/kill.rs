@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ir3_verifier::check::campaign::program_seed;
-use ir3_verifier::report::bundle;
-use ir3_verifier::triage;
+use ir3_verifier::harness::report::bundle;
+use ir3_verifier::harness::triage;
+use ir3_verifier::programs::seeds::program_seed;
 
 /// A folder that goes with its name.
 struct Temporary(PathBuf);

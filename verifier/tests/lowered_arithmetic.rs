@@ -6,9 +6,10 @@ use super::common::vertex;
 use ir3_compiler::ir3::{self, Attrs, Condition, Opcode};
 use ir3_compiler::pipeline;
 use ir3_compiler::target::Target;
-use ir3_verifier::check::Snapshot;
-use ir3_verifier::equivalence::{self, Failure, Limits, Proof};
-use ir3_verifier::solver::{Budget, Z3};
+use ir3_verifier::prove::simulation;
+use ir3_verifier::prove::simulation::{Failure, Limits, Proof};
+use ir3_verifier::prove::solver::{Budget, Z3};
+use ir3_verifier::semantics::Snapshot;
 use std::time::Duration;
 
 fn gpu() -> Target {
@@ -61,7 +62,7 @@ fn selected(source: &Snapshot) -> ir3::Program {
 fn prove(source: &Snapshot, target: ir3::Program, time: Duration) -> Result<Proof, Failure> {
     let limits = Limits { query: Budget { time: time / 2, ..Budget::default() }, time, inputs: false };
     let target = Snapshot::Ir3(Box::new(target));
-    equivalence::prove(source.into(), (&target).into(), &gpu(), &limits, &mut Z3::default())
+    simulation::prove(source.into(), (&target).into(), &gpu(), &limits, &mut Z3::default())
 }
 
 /// Each row is proved, by these lemmas, and nothing of a row is taken for anything else in it.

@@ -7,7 +7,7 @@ use ir3_compiler::ir3::{CodeOrder, Program, branchstack};
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::occupancy::{WorkKind, Workload};
 use ir3_compiler::target::{Generation, Target};
-use ir3_verifier::mesa::{Log, SectionKind, Source};
+use ir3_verifier::programs::mesa::{Log, SectionKind, Source};
 use std::path::Path;
 
 fn target(path: &Path) -> Target {

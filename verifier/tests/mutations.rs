@@ -13,13 +13,14 @@ use ir3_compiler::ir3::text::write;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::check::{Checker, Verdict};
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::interp::{Compared, Difference, End, Outcome, Scratch, ir3};
-use ir3_verifier::mutate::{KINDS, Sites};
-use ir3_verifier::registers;
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::mutations::{KINDS, Sites};
+use ir3_verifier::programs::seeds::{env_seeds, program_seed};
+use ir3_verifier::prove::registers;
+use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp::{Compared, Difference, End, Outcome, Scratch, ir3};
 
 /// Environments of each program.
 const RUNS: u32 = 3;
@@ -184,7 +185,7 @@ fn mutations_are_seen() {
     for number in 0..times * 10 * Profile::ALL.len() as u64 {
         let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
         let seed = program_seed(0x3707a7e, number);
-        let shader = generate::from_seed(seed, profile, Features::ALL).shader;
+        let shader = generator::from_seed(seed, profile, Features::ALL).shader;
         let seeds = env_seeds(seed, if show.is_some() { MORE_RUNS } else { RUNS });
         let envs: Vec<Env> = seeds.iter().map(|&seed| Env::from_seed(seed)).collect();
         let Ok(mut program) = pipeline::select(&shader, &target) else { continue };

@@ -5,10 +5,11 @@ use super::common;
 use std::collections::BTreeMap;
 
 use ir3_compiler::target::Target;
-use ir3_verifier::check::Snapshot;
-use ir3_verifier::interp::{End, Scratch, nir::Decoded};
-use ir3_verifier::report::load;
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::harness::report::load;
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp::nir::Decoded;
+use ir3_verifier::semantics::interp::{End, Scratch};
 
 #[test]
 fn every_final_form_runs() {

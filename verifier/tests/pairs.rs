@@ -13,13 +13,15 @@
 //! this assumption). `BLESS=1` writes the verdicts that are found.
 
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::env_seeds;
-use ir3_verifier::check::judge::{Engine, Panel, Question};
-use ir3_verifier::check::{Smt, Snapshot, Verdict};
-use ir3_verifier::equivalence::Limits;
-use ir3_verifier::report;
-use ir3_verifier::semantics::env::Env;
-use ir3_verifier::solver::Budget;
+use ir3_verifier::harness::check::panel::{Engine, Panel};
+use ir3_verifier::harness::check::{Smt, Verdict};
+use ir3_verifier::harness::report;
+use ir3_verifier::programs::Question;
+use ir3_verifier::programs::seeds::env_seeds;
+use ir3_verifier::prove::simulation::Limits;
+use ir3_verifier::prove::solver::Budget;
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::env::Env;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

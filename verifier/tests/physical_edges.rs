@@ -4,10 +4,12 @@ use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Program, reconvergence};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::interp::{Scratch, ir3::Decoded};
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::seeds::{env_seeds, program_seed};
+use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp::Scratch;
+use ir3_verifier::semantics::interp::ir3::Decoded;
 use std::collections::BTreeSet;
 
 /// The steps that runs of a program make, by positions in the layout.
@@ -42,7 +44,7 @@ fn every_step_is_along_a_physical_edge() {
         for number in 0..200 {
             let profile = [Profile::Branchy, Profile::Loops, Profile::Uniform, Profile::Subgroups][number as usize % 4];
             let seed = program_seed(0x9e, number);
-            let shader = generate::from_seed(seed, profile, Features::of(&target)).shader;
+            let shader = generator::from_seed(seed, profile, Features::of(&target)).shader;
             let options = Options { last: Stage::Predicates, ..Options::default() };
             let Ok(mut program) = compilation::compile(&shader, &target, &options, &mut |_, _| {}) else { continue };
             reconvergence::run(&mut program);

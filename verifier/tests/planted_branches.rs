@@ -2,16 +2,18 @@
 //! random programs have enough of what those stages make.
 
 use super::common::planted as programs;
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::semantics::environment::env::Env;
 
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Instr, InstrData, Mods, Opcode, Program, RegFile};
 use ir3_compiler::nir::{self, Alu, AluSrc, Op, Shader};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::check::{Checker, Snapshot, Verdict};
-use ir3_verifier::generate::{self, Features, Profile};
+use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::seeds::{env_seeds, program_seed};
+use ir3_verifier::semantics::Snapshot;
 use programs::Programs;
 
 fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
@@ -181,7 +183,7 @@ fn de_morgan_with_another_reader() {
     let (mut changed, mut refuted) = (0, 0);
     for number in 0..480 {
         let seed = program_seed(0xde40, number);
-        let shader = generate::from_seed(seed, Profile::Predicates, Features::ALL).shader;
+        let shader = generator::from_seed(seed, Profile::Predicates, Features::ALL).shader;
         let mut rewritten = compilation::run_nir(&shader, &Target::default(), &Options::default()).into_owned();
         let planted = another_reader(Stage::DeMorgan, &mut rewritten);
         let report = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), None);
@@ -208,7 +210,7 @@ fn census(profile: Profile, wanted: &[Wanted<'_>]) {
     let count = 200;
     let mut having = vec![0; wanted.len()];
     for number in 0..count {
-        let shader = generate::from_seed(program_seed(0xce5, number), profile, Features::of(&target)).shader;
+        let shader = generator::from_seed(program_seed(0xce5, number), profile, Features::of(&target)).shader;
         let options = Options { last: Stage::Predicates, ..Options::default() };
         let program = compilation::compile(&shader, &target, &options, &mut |_, _| {}).expect("it is supported");
         for ((_, has, _), having) in wanted.iter().zip(&mut having) {

@@ -1,13 +1,14 @@
 //! Bugs planted behind a stage must be refuted at that stage, and nowhere else.
 
 use super::common::planted as programs;
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::semantics::environment::env::Env;
 
 use ir3_compiler::ir3::{Dst, Instr, Mods, Opcode, Place, Program, RegFile};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::{Checker, Provers, Smt, Unknown, Verdict};
-use ir3_verifier::generate::{self, Features, Profile};
+use ir3_verifier::harness::check::{Checker, Provers, Smt, Unknown, Verdict};
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
 use programs::Programs;
 
 /// The `n`-th of the instructions that `wanted` likes, counted around.
@@ -92,7 +93,7 @@ fn clobbered_live_register() {
 
 #[test]
 fn a_crash_is_a_verdict_and_not_the_end() {
-    let shader = generate::from_seed(1, Profile::Mixed, Features::ALL).shader;
+    let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
     let mut checker = Checker::new(Target::default(), Options::default());
     let mut crash = |stage: Stage, _: &mut Program| assert!(stage != Stage::RegisterAllocation, "planted");
     let report = checker.program(&shader, &Env::from_seeds(&[1]), Some(&mut crash));

@@ -4,14 +4,14 @@
 //! shows here where an access on either side changes places with one on the other.
 
 use super::common::planted as programs;
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::semantics::environment::env::Env;
 
 use ir3_compiler::ir3::{AddressSpace, Block, InstrData, Opcode, Place, Program};
 use ir3_compiler::nir::text;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::{Checker, Verdict};
-use ir3_verifier::generate::Profile;
+use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::programs::generator::Profile;
 use programs::Programs;
 
 /// Plants a bug in random programs.

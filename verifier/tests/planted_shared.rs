@@ -4,10 +4,11 @@ use ir3_compiler::ir3::{Attrs, InstrData, Opcode, PhysReg, Place, Program, RegCl
 use ir3_compiler::ir3::{Dst, WriteMask};
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::check::{Checker, Verdict};
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::seeds::{env_seeds, program_seed};
+use ir3_verifier::semantics::environment::env::Env;
 
 /// Plants `bug` behind `stage` in random programs with few shared registers. At least `least` must be refuted, all of
 /// them behind the allocation of shared registers.
@@ -17,7 +18,7 @@ fn planted(name: &str, stage: Stage, least: u32, bug: impl Fn(&mut Program) -> b
     let (mut changed, mut refuted) = (0, 0);
     for number in 0..150 {
         let seed = program_seed(0x5a, number);
-        let generated = generate::from_seed(seed, Profile::Uniform, Features::ALL);
+        let generated = generator::from_seed(seed, Profile::Uniform, Features::ALL);
         let mut planted = false;
         let report = checker.program_or_panic(
             &generated.shader,

@@ -7,8 +7,9 @@ use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Block, Instr, InstrData, Opcode, Program, RegFile, Value};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::program_seed;
-use ir3_verifier::generate::{self, Features, Profile};
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::seeds::program_seed;
 
 /// In how many programs something is.
 #[derive(Debug, Default)]
@@ -132,7 +133,7 @@ fn census(gpu: &str, programs: u64) -> Census {
     let target = Target::by_name(gpu).unwrap();
     let mut census = Census::default();
     for number in 0..programs {
-        let generated = generate::from_seed(program_seed(5, number), Profile::Predicates, Features::of(&target));
+        let generated = generator::from_seed(program_seed(5, number), Profile::Predicates, Features::of(&target));
         let mut before = None;
         let options = Options { last: Stage::Predicates, ..Options::default() };
         let mut last = None;

@@ -5,15 +5,18 @@ use ir3_compiler::ir3::Opcode;
 use ir3_compiler::nir::{Shader, text};
 use ir3_compiler::pipeline::{self, Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::judge::Case;
-use ir3_verifier::check::kill_matrix::Mutants;
-use ir3_verifier::check::{Provers, Smt, Snapshot, Snapshots, StageSnapshots, Verdict, compare_snapshots};
-use ir3_verifier::equivalence::{self, Failure, Limits, Proof};
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::rewrites::pairs;
-use ir3_verifier::semantics::env::Env;
-use ir3_verifier::solver::{Budget, Z3};
-use ir3_verifier::waves;
+use ir3_verifier::harness::campaigns::kill_matrix::Mutants;
+use ir3_verifier::harness::check::{Provers, Smt, Snapshots, StageSnapshots, Verdict, compare_snapshots};
+use ir3_verifier::programs::Case;
+use ir3_verifier::programs::divergence;
+use ir3_verifier::programs::equivalent_pairs::pairs;
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::prove::simulation;
+use ir3_verifier::prove::simulation::{Failure, Limits, Proof};
+use ir3_verifier::prove::solver::{Budget, Z3};
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::env::Env;
 use std::time::Duration;
 
 fn gpu() -> Target {
@@ -28,7 +31,7 @@ const LIMITS: Limits = Limits {
 };
 
 fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
-    equivalence::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
+    simulation::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
 }
 
 /// `IR3_MUTATIONS` times as many as in an ordinary run.
@@ -44,7 +47,7 @@ fn no_planted_miscompilation_is_proved() {
     let mutants = Mutants::new(1, 40, &machine);
     for mutant in mutants.take(100 * times()) {
         let (before, after) = ((&mutant.before).into(), (&mutant.after).into());
-        let proof = equivalence::prove(before, after, &machine, &limits, &mut Z3::default());
+        let proof = simulation::prove(before, after, &machine, &limits, &mut Z3::default());
         let from =
             format!("{} behind {} in {:#x} ({:?})", mutant.kind, mutant.stage.name(), mutant.seed, mutant.profile);
         assert!(proof.is_err(), "a miscompilation is proved: {from}: {proof:?}");
@@ -61,7 +64,7 @@ fn a_value_that_nothing_writes_is_undefined() {
     for (profile, seed) in
         [(Profile::Pressure, 4_360_082_295_941_529_955), (Profile::Subgroups, 3_999_676_545_329_724_614)]
     {
-        let shader = generate::from_seed(seed, profile, Features::of(&machine)).shader;
+        let shader = generator::from_seed(seed, profile, Features::of(&machine)).shader;
         for registers in [RegisterLimit::Target, RegisterLimit::Minimum((seed % 6) as u16)] {
             let options = Options { last: Stage::Spill, registers, ..Options::default() };
             let snapshots = Snapshots::new(Compilation::new(&shader, &machine, &options));
@@ -107,10 +110,10 @@ fn no_run_refutes_what_is_proved_of_waves() {
     let machine = gpu();
     let limits = Limits { time: Duration::from_millis(200), ..LIMITS };
     let (mut proved, mut differ) = (0, 0);
-    for pair in waves::pairs(0x7761_7665, 0..160 * times() as u64, 6, &machine) {
+    for pair in divergence::pairs(0x7761_7665, 0..160 * times() as u64, 6, &machine) {
         let run = compare_snapshots(&pair.source, &pair.target, &machine, &pair.envs()).0;
         let proof =
-            equivalence::prove((&pair.source).into(), (&pair.target).into(), &machine, &limits, &mut Z3::default());
+            simulation::prove((&pair.source).into(), (&pair.target).into(), &machine, &limits, &mut Z3::default());
         proved += usize::from(proof.is_ok());
         if matches!(run, Verdict::Refuted(_)) {
             differ += 1;

@@ -6,15 +6,17 @@ use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::nir;
 use ir3_compiler::pipeline;
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::env_seeds;
-use ir3_verifier::check::{Snapshot, Verdict, compare_snapshots};
-use ir3_verifier::equivalence::{self, Failure, Limits, Proof};
-use ir3_verifier::mutate::{KINDS, Sites};
-use ir3_verifier::registers;
-use ir3_verifier::rewrites::pairs;
-use ir3_verifier::semantics::env::Env;
-use ir3_verifier::solver::{Budget, Z3};
-use ir3_verifier::waves::compute_shader;
+use ir3_verifier::harness::check::{Verdict, compare_snapshots};
+use ir3_verifier::programs::divergence::compute_shader;
+use ir3_verifier::programs::equivalent_pairs::pairs;
+use ir3_verifier::programs::mutations::{KINDS, Sites};
+use ir3_verifier::programs::seeds::env_seeds;
+use ir3_verifier::prove::registers;
+use ir3_verifier::prove::simulation;
+use ir3_verifier::prove::simulation::{Failure, Limits, Proof};
+use ir3_verifier::prove::solver::{Budget, Z3};
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::env::Env;
 use std::time::Duration;
 
 fn gpu() -> Target {
@@ -28,7 +30,7 @@ const LIMITS: Limits = Limits {
 };
 
 fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
-    equivalence::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
+    simulation::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
 }
 
 /// Whether a run differs.
@@ -583,7 +585,7 @@ fn changed_pairs_are_not_proved() {
                     let limits = Limits { time: Duration::from_millis(300), ..LIMITS };
                     let mut solver = Z3::default();
                     let proof =
-                        equivalence::prove((&pair.source).into(), (&mutant).into(), &gpu(), &limits, &mut solver);
+                        simulation::prove((&pair.source).into(), (&mutant).into(), &gpu(), &limits, &mut solver);
                     assert!(proof.is_err(), "{kind}, pair {}, {}: {proof:?}", pair.number, change.name);
                 }
             }

@@ -9,14 +9,20 @@ use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Shader, text, validate};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::check::fuzz::ProgramInput;
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::plants::{self, Plant, SharedPlant, trial};
-use ir3_verifier::reduce::whole::{self, Whole};
-use ir3_verifier::reduce::{self, Failure, Oracle, Reduced, Size};
-use ir3_verifier::report::bundle::{self, Case, Origin};
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::harness::campaigns::planted_trial;
+use ir3_verifier::harness::fuzz_targets::ProgramInput;
+use ir3_verifier::harness::reduce;
+use ir3_verifier::harness::reduce::whole;
+use ir3_verifier::harness::reduce::whole::Whole;
+use ir3_verifier::harness::reduce::{Failure, Oracle, Reduced, Size};
+use ir3_verifier::harness::report::bundle;
+use ir3_verifier::harness::report::bundle::{Case, Origin};
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::planted_bugs;
+use ir3_verifier::programs::planted_bugs::{Plant, SharedPlant};
+use ir3_verifier::programs::seeds::{env_seeds, program_seed};
+use ir3_verifier::semantics::environment::env::Env;
 
 /// The first instruction that `wanted` likes.
 fn first(program: &Program, wanted: impl Fn(&Program, Instr) -> bool) -> Option<Instr> {
@@ -40,7 +46,7 @@ fn failing(
 ) -> (Shader, Oracle) {
     for number in 0..200 {
         let seed = program_seed(0x5eed, number);
-        let shader = generate::from_seed(seed, profile, Features::ALL).shader;
+        let shader = generator::from_seed(seed, profile, Features::ALL).shader;
         let envs: Vec<Env> = env_seeds(seed, 1).into_iter().map(Env::from_seed).collect();
         if let Some(oracle) = Oracle::find(target, Options::default(), &shader, &envs, plant.cloned())
             && shader.instruction_count() >= 60
@@ -110,7 +116,7 @@ fn swapped_sources() {
 }
 
 fn planted(name: &str) -> &'static Plant {
-    plants::by_name(name).expect("a planted bug")
+    planted_bugs::by_name(name).expect("a planted bug")
 }
 
 /// Each planted bug is found by a campaign over all profiles, and reduced with its input, its GPU and its options.
@@ -118,10 +124,10 @@ fn planted(name: &str) -> &'static Plant {
 fn planted_bugs() {
     let start = ThreadTime::now();
     let mut sizes = Vec::new();
-    for (number, plant) in plants::ALL.iter().enumerate() {
+    for (number, plant) in planted_bugs::ALL.iter().enumerate() {
         // The first that is not small: small programs say little. Mostly it is among the first few.
         let found = [4, 24].into_iter().find_map(|programs| {
-            let found = trial::find(plant, Target::default(), 1, programs, Duration::from_secs(60));
+            let found = planted_trial::find(plant, Target::default(), 1, programs, Duration::from_secs(60));
             found.into_iter().find(|found| found.shader.instruction_count() >= 60)
         });
         let found = found.expect("it is found");
@@ -168,13 +174,13 @@ fn options_and_gpus_get_plainer() {
     ];
     for (name, used) in needed {
         let plant = planted(name);
-        let found = trial::find(plant, a730, 1, 1, Duration::from_secs(60));
+        let found = planted_trial::find(plant, a730, 1, 1, Duration::from_secs(60));
         let Whole { target, options, .. } = found[0].reduce(a730, 1).expect("it fails").whole;
         assert_eq!((options.features, options.last), (used, plant.stage), "{name}");
         assert!(target.generation < a730.generation, "{name}: {}", target.name);
     }
     // There are no halves of full registers on GPUs before the a6xx.
-    let found = trial::find(planted("half-overlap"), a730, 1, 1, Duration::from_secs(60));
+    let found = planted_trial::find(planted("half-overlap"), a730, 1, 1, Duration::from_secs(60));
     let whole = found[0].reduce(a730, 1).expect("it fails").whole;
     assert!(whole.target.merged_regs);
 }
@@ -218,7 +224,7 @@ fn an_interrupted_reduction_goes_on() {
         }
     }
     // A checkpoint of another program counts for nothing.
-    let other = generate::from_seed(1, Profile::Mixed, Features::ALL).shader;
+    let other = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
     let result = reduce::run(&other, &mut |_| true, &options, &mut |_| true).expect("a checkpoint can be read");
     assert!(result.minimal && result.shader.instruction_count() == 0);
     std::fs::remove_dir_all(&folder).expect("the folder is ours");

@@ -11,9 +11,11 @@ use ir3_compiler::ir3::{
 };
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::{Snapshots, StageSnapshots};
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::registers::{self, Failure};
+use ir3_verifier::harness::check::{Snapshots, StageSnapshots};
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::prove::registers;
+use ir3_verifier::prove::registers::Failure;
 
 /// Random programs of every profile, on one GPU of each kind, half of them with as few registers as there may be.
 #[test]
@@ -22,7 +24,7 @@ fn random_programs_are_proved() {
     for gpu in ["a306", "a540", "a660", "a750"] {
         let target = Target::by_name(gpu).expect("a GPU");
         for (seed, profile) in (0..8).flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
-            let shader = generate::from_seed(seed, profile, Features::of(&target)).shader;
+            let shader = generator::from_seed(seed, profile, Features::of(&target)).shader;
             let few = target.pvtmem && seed % 2 == 1;
             let registers = if few { RegisterLimit::Minimum(0) } else { RegisterLimit::Target };
             let options = Options { registers, ..Options::default() };

@@ -1,11 +1,12 @@
 //! Every bundle in `corpus/regressions` is a test: a real bug stays fixed, a planted one stays found.
 
-use ir3_verifier::check::campaign::env_seeds;
-use ir3_verifier::check::{Checker, Verdict};
-use ir3_verifier::plants;
-use ir3_verifier::reduce::Failure;
-use ir3_verifier::report::bundle::{self, Case, Evidence, Origin};
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::harness::reduce::Failure;
+use ir3_verifier::harness::report::bundle;
+use ir3_verifier::harness::report::bundle::{Case, Evidence, Origin};
+use ir3_verifier::programs::planted_bugs;
+use ir3_verifier::programs::seeds::env_seeds;
+use ir3_verifier::semantics::environment::env::Env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -128,7 +129,7 @@ fn bundles_name_plants_that_there_are() {
     for path in bundle::list(&root).expect("a folder") {
         let case = bundle::read(&path).unwrap_or_else(|error| panic!("{error}"));
         assert!(case.minimal, "{}: not reduced", path.display());
-        assert!(case.plant.is_none_or(|plant| plants::by_name(plant.name).is_some()));
+        assert!(case.plant.is_none_or(|plant| planted_bugs::by_name(plant.name).is_some()));
         assert!(!matches!(&case.origin, Origin::File(file) if Path::new(file).is_absolute()), "{}", path.display());
     }
 }

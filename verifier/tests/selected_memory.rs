@@ -11,9 +11,11 @@ use ir3_compiler::nir::{
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, select};
-use ir3_verifier::check::{Smt, Snapshot, Verdict};
-use ir3_verifier::interp::{self, End, Scratch};
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::harness::check::{Smt, Verdict};
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp;
+use ir3_verifier::semantics::interp::{End, Scratch};
 
 /// Buffer with random numbers.
 const RANDOM: u64 = 30;

@@ -7,12 +7,15 @@ use ir3_compiler::ir3::{self, Attrs, Instr, InstrData, Opcode, Program, SrcOpera
 use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage};
 use ir3_compiler::regalloc::lower_spills;
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::{env_seeds, program_registers, program_seed};
-use ir3_verifier::check::{Checker, Snapshot, Verdict, compare_snapshots};
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::mesa::input;
-use ir3_verifier::report;
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::harness::campaigns::fuzzing::program_registers;
+use ir3_verifier::harness::check::{Checker, Verdict, compare_snapshots};
+use ir3_verifier::harness::report;
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::mesa::input;
+use ir3_verifier::programs::seeds::{env_seeds, program_seed};
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::env::Env;
 use programs::Programs;
 
 fn options(registers: RegisterLimit) -> Options {
@@ -50,7 +53,7 @@ fn programs_with_few_registers() {
         let seed = program_seed(0x5111, number);
         let target = Target::by_name(["a660", "a540", "a750"][number as usize % 3]).unwrap();
         let profile = Profile::ALL[number as usize / 3 % Profile::ALL.len()];
-        let generated = generate::from_seed(seed, profile, Features::of(&target));
+        let generated = generator::from_seed(seed, profile, Features::of(&target));
         let registers = if number % 2 == 0 { RegisterLimit::Minimum(0) } else { program_registers(seed) };
         let report = Checker::new(target, options(registers)).program(
             &generated.shader,
@@ -105,7 +108,7 @@ fn what_has_no_private_memory_says_so() {
     for number in 0..20 {
         let seed = program_seed(0x5112, number);
         let target = Target::by_name("a330").unwrap();
-        let generated = generate::from_seed(seed, Profile::Pressure, Features::of(&target));
+        let generated = generator::from_seed(seed, Profile::Pressure, Features::of(&target));
         let mut checker = Checker::new(target, options(RegisterLimit::Registers(12)));
         let report = checker.program(&generated.shader, &Env::from_seeds(&env_seeds(seed, 1)), None);
         assert!(report.refutation().is_none() && report.crash().is_none());

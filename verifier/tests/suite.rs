@@ -12,6 +12,7 @@ mod fuzz_targets;
 mod generate;
 mod given_registers;
 mod kill;
+mod layers;
 mod lowered_arithmetic;
 mod mesa_logs;
 mod mesa_statistics;

@@ -22,8 +22,9 @@ use ir3_compiler::nir::{self, Builder, Def, Index, IntrinsicOp, Op, Stage};
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
-use ir3_verifier::interp::{self, End, Scratch};
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp;
+use ir3_verifier::semantics::interp::{End, Scratch};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 

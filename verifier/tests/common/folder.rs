@@ -2,12 +2,13 @@
 
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::plants;
-use ir3_verifier::reduce::Failure;
-use ir3_verifier::report::bundle::{Case, Origin};
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::harness::reduce::Failure;
+use ir3_verifier::harness::report::bundle::{Case, Origin};
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::planted_bugs;
+use ir3_verifier::programs::seeds::{env_seeds, program_seed};
+use ir3_verifier::semantics::environment::env::Env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,11 +37,11 @@ impl Drop for Folder {
 }
 
 /// The first random program of a profile that fails.
-fn failing(target: Target, plant: Option<&'static plants::Plant>, profiles: &[Profile]) -> Case {
+fn failing(target: Target, plant: Option<&'static planted_bugs::Plant>, profiles: &[Profile]) -> Case {
     let found = (0..400u64).find_map(|number| {
         let seed = program_seed(5, number);
         let profile = profiles[(number % profiles.len() as u64) as usize];
-        let shader = generate::from_seed(seed, profile, Features::ALL).shader;
+        let shader = generator::from_seed(seed, profile, Features::ALL).shader;
         let envs: Vec<Env> = env_seeds(seed, 1).into_iter().map(Env::from_seed).collect();
         let origin = Origin::Seed { seed, profile };
         let case = Case::find(shader, target, Options::default(), plant, &envs, origin)?;
@@ -57,6 +58,6 @@ pub fn refused() -> Case {
 
 /// A random program in which a planted bug is found.
 pub fn planted(name: &str) -> Case {
-    let plant = plants::by_name(name).unwrap_or_else(|| panic!("there is no bug {name}"));
+    let plant = planted_bugs::by_name(name).unwrap_or_else(|| panic!("there is no bug {name}"));
     failing(Target::default(), Some(plant), &Profile::ALL)
 }

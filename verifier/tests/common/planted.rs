@@ -4,10 +4,11 @@ use ir3_compiler::compilation;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::check::campaign::{env_seeds, program_seed};
-use ir3_verifier::check::{Checker, Verdict};
-use ir3_verifier::generate::{self, Features, Profile};
-use ir3_verifier::semantics::env::Env;
+use ir3_verifier::harness::check::{Checker, Verdict};
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use ir3_verifier::programs::seeds::{env_seeds, program_seed};
+use ir3_verifier::semantics::environment::env::Env;
 
 /// The programs that a bug is planted in.
 pub struct Programs<'a> {
@@ -34,7 +35,7 @@ impl Programs<'_> {
         let (mut changed, mut refuted) = (0, 0);
         for (number, &profile) in (0..self.count).zip(self.profiles.iter().cycle()) {
             let seed = program_seed(self.seed, number);
-            let generated = generate::from_seed(seed, profile, Features::ALL);
+            let generated = generator::from_seed(seed, profile, Features::ALL);
             // Most programs have nothing to change for a rare bug: they are compiled as far as that, and not run.
             let mut planted = false;
             let as_far = Options { last: stage, ..self.options };

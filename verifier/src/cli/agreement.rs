@@ -1,0 +1,247 @@
+//! `agreement`: whether the interpreter refutes what was proved.
+
+use crate::judging::{self, Judging, Table};
+use crate::{Exit, Failure, Format, interrupt_flag, output};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use ir3_compiler::pipeline::Options;
+use ir3_verifier::harness::campaigns::boundaries::{Boundary, Series, boundaries};
+use ir3_verifier::harness::check::Verdict;
+use ir3_verifier::harness::check::panel::{Answers, Engine, contradiction};
+use ir3_verifier::programs::Case;
+use ir3_verifier::programs::Pair;
+use ir3_verifier::programs::adversarial;
+use ir3_verifier::programs::adversarial::{FAMILIES, Family};
+use ir3_verifier::programs::divergence;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// CPU time for one proof: there are many programs, and what takes longer is left open.
+const TIMEOUT: Duration = Duration::from_millis(300);
+
+/// Options of `agreement`.
+#[derive(Args)]
+pub struct Agreement {
+    /// Programs: those that `fuzz` makes of the same seed.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    programs: u64,
+    /// The number of the first program: goes on where another run with the same seed has ended.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    from: u64,
+    /// Environments in which the interpreter attacks each boundary, 64 lanes each.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    runs: u32,
+    /// No program has more instructions than about so many before it is compiled.
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    size: u32,
+    /// Instead of compiled programs, small ones in which lanes part and meet, each beside the same with a change in it that may matter or not.
+    #[arg(long)]
+    waves: bool,
+    /// Instead of compiled programs, adversarial pairs of a family, or of all families in turn.
+    #[arg(long, value_name = "FAMILY", conflicts_with = "waves", value_parser = family_names())]
+    family: Option<String>,
+    /// Print the first pair of these, and what is said of it.
+    #[arg(long)]
+    show: bool,
+    /// Print what is not proved.
+    #[arg(long)]
+    list: bool,
+    #[command(flatten)]
+    judging: Judging,
+}
+
+fn family_names() -> PossibleValuesParser {
+    let families = FAMILIES.iter().map(|family| PossibleValue::new(family.name).help(family.about));
+    PossibleValuesParser::new(families.chain([PossibleValue::new("all").help("all of them, in turn")]))
+}
+
+/// The end, as JSON.
+#[derive(Serialize)]
+struct Outcome {
+    boundaries: u64,
+    proved: u64,
+    attacked: u64,
+    disagreements: usize,
+    next: u64,
+}
+
+/// What a line about a case says.
+struct Named<'a> {
+    /// The program that it is of.
+    number: u64,
+    /// The row of the table.
+    row: &'a str,
+    what: String,
+}
+
+impl<'a> From<&'a Boundary> for Named<'a> {
+    fn from(boundary: &'a Boundary) -> Self {
+        let Boundary { program, profile, seed, stage, .. } = boundary;
+        let what = format!("{stage} of program {program} ({profile}, seed {seed})");
+        Self { number: *program, row: stage.name(), what }
+    }
+}
+
+impl<'a> From<&'a Pair> for Named<'a> {
+    fn from(pair: &'a Pair) -> Self {
+        let &Pair { family, change, number, .. } = pair;
+        match family {
+            Some(family) => Self { number, row: family, what: format!("{family} {number}: {change}") },
+            None => Self { number, row: change, what: format!("{change} in program {number}") },
+        }
+    }
+}
+
+/// A pair of which a run shows, or may show, that its programs differ.
+trait Compared: Case {
+    /// Returns true if they differ whatever a run shows.
+    fn differs(&self) -> bool {
+        false
+    }
+}
+
+impl Compared for Boundary {}
+
+impl Compared for Pair {
+    fn differs(&self) -> bool {
+        self.differs
+    }
+}
+
+impl Agreement {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let machine = self.judging.gpu.target;
+        if let Some(name) = &self.family {
+            let families: Vec<&Family> =
+                FAMILIES.iter().filter(|family| name == "all" || family.name == name).collect();
+            let numbers = self.from..self.last();
+            let pairs = adversarial::pairs(families, self.judging.seed, numbers, self.runs, &machine);
+            return if self.show { self.show(pairs) } else { self.ask(pairs, self.programs, format) };
+        }
+        if self.waves {
+            let pairs = divergence::pairs(self.judging.seed, self.from..self.last(), self.runs, &machine);
+            return if self.show { self.show(pairs) } else { self.ask(pairs, self.programs, format) };
+        }
+        let series = Series { seed: self.judging.seed, first: self.from, programs: self.programs, size: self.size };
+        let cases = boundaries(series, self.runs, &machine, Options::default());
+        if self.show {
+            return self.show(cases);
+        }
+        self.ask(cases, self.programs.saturating_mul(12), format)
+    }
+
+    /// Prints the first case.
+    fn show<C: Case>(&self, mut cases: impl Iterator<Item = C>) -> Result<Exit, Failure>
+    where
+        for<'a> Named<'a>: From<&'a C>,
+    {
+        let case = cases.next().ok_or("this program has no change that is valid")?;
+        let panel = self.judging.panel(self.judging.engines(), TIMEOUT);
+        let heading = Named::from(&case).what;
+        judging::show(&heading, &case.question(&self.judging.gpu.target, &case.envs()), &panel);
+        Ok(Exit::Passed)
+    }
+
+    /// Returns true if the cases are pairs that were made to be attacked.
+    fn has_pairs(&self) -> bool {
+        self.waves || self.family.is_some()
+    }
+
+    /// The number behind that of the last program.
+    fn last(&self) -> u64 {
+        self.from.saturating_add(self.programs)
+    }
+
+    fn ask<C: Compared>(
+        &self,
+        mut cases: impl Iterator<Item = C> + Send,
+        count: u64,
+        format: Format,
+    ) -> Result<Exit, Failure>
+    where
+        for<'a> Named<'a>: From<&'a C>,
+    {
+        let interrupted = interrupt_flag()?;
+        // The interpreter is asked in any case: it is who disagrees.
+        let mut engines: Vec<Engine> = self.judging.engines().into_iter().filter(|engine| engine.proves()).collect();
+        engines.push(Engine::Interpreter);
+        let mut panel = self.judging.panel(engines.clone(), TIMEOUT);
+        // It runs all of them; another attack would only take time.
+        panel.smt.limits.inputs &= !self.has_pairs();
+        let mut table = Table::default();
+        let (mut proved, mut attacked, mut disagreements, mut open) = (0u64, 0u64, Vec::new(), Vec::new());
+        let mut wrong: BTreeMap<String, u64> = BTreeMap::new();
+        let mut each = |_: u64, case: &C, answers: &Answers| {
+            let Named { number, row, what } = case.into();
+            table.count(row, answers);
+            let proves = |(_, verdict, _): &(Engine, Verdict, Duration)| matches!(verdict, Verdict::Proved { .. });
+            let runs = |(engine, verdict, _): &(Engine, Verdict, Duration)| {
+                *engine == Engine::Interpreter && matches!(verdict, Verdict::Tested { .. } | Verdict::Refuted(_))
+            };
+            let is_proved = answers.iter().any(proves);
+            proved += u64::from(is_proved);
+            attacked += u64::from(is_proved && answers.iter().any(runs));
+            let by_construction = || {
+                let who: Vec<Engine> = answers.iter().filter(|answer| proves(answer)).map(|answer| answer.0).collect();
+                (case.differs() && is_proved).then(|| (who, "the programs differ by construction".to_owned()))
+            };
+            if let Some((provers, why)) = contradiction(answers).or_else(by_construction) {
+                let who: Vec<&str> = provers.into_iter().map(Engine::name).collect();
+                disagreements.push((number, format!("{} proved {what}: {why}", who.join(" and "))));
+                *wrong.entry(row.to_owned()).or_default() += 1;
+            }
+            for (engine, verdict, time) in answers.iter().filter(|(engine, ..)| self.list && engine.proves()) {
+                if let Verdict::Unknown(why) = verdict {
+                    let ms = time.as_secs_f64() * 1e3;
+                    let why = why.to_string();
+                    let why = why.lines().next().unwrap_or_default();
+                    open.push((number, format!("{verdict} by {}, {ms:.0} ms: {what}: {why}", engine.name())));
+                }
+            }
+        };
+        self.judging.ask(cases.by_ref(), count, &panel, &interrupted, &mut each)?;
+        let first = match (&self.family, self.waves) {
+            (Some(_), _) => "family",
+            (None, true) => "change",
+            (None, false) => "stage",
+        };
+        table.print(format, first, &engines);
+        table.print_details(format, &engines);
+        // Where another run may go on: at the first program of which there is more to ask.
+        let next = cases.next().map_or(self.last(), |case| Named::from(&case).number);
+        disagreements.sort_unstable();
+        open.sort_unstable();
+        open.iter().for_each(|(_, line)| output::line(line));
+        match format {
+            Format::Json => output::json(&Outcome {
+                boundaries: table.cases(),
+                proved,
+                attacked,
+                disagreements: disagreements.len(),
+                next,
+            }),
+            Format::Human => output::line(&format!(
+                "\n{} {} of {} programs; {proved} proved, {} open; {attacked} of the proved ones run in {} environments \
+                 with a meaning, {} refuted all the same",
+                table.cases(),
+                if self.has_pairs() { "changes" } else { "boundaries" },
+                next - self.from,
+                table.cases() - proved,
+                self.runs,
+                disagreements.len()
+            )),
+        }
+        for (row, count) in wrong.iter().filter(|_| format == Format::Human) {
+            output::line(&format!("{row}: {count} wrong proofs"));
+        }
+        if next < self.last() {
+            eprintln!("ir3-equiv: interrupted; `--from {next}` goes on");
+        }
+        for (_, line) in &disagreements {
+            eprintln!("ir3-equiv: {line}");
+        }
+        Ok(if disagreements.is_empty() { Exit::Passed } else { Exit::Unsound })
+    }
+}

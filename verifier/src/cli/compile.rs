@@ -1,0 +1,70 @@
+//! `compile`: a program after a stage, as text.
+
+use crate::{Compiler, Exit, Failure, Gpu, Planted, output};
+use clap::Args;
+use ir3_compiler::compilation;
+use ir3_compiler::pipeline::{Options, Stage};
+use ir3_verifier::harness::report;
+use ir3_verifier::programs::planted_bugs;
+use ir3_verifier::semantics::Snapshot;
+use std::path::PathBuf;
+
+/// Options of `compile`.
+#[derive(Args)]
+pub struct Compile {
+    /// A nir text, or a Mesa log, whose final-form nir is used.
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// The stage whose result is printed: `nir` (what was read) or one of the compiler's.
+    #[arg(long, value_name = "STAGE", default_value = "lower-copies", value_parser = parse_stage)]
+    emit: Emit,
+    #[command(flatten)]
+    gpu: Gpu,
+    #[command(flatten)]
+    planted: Planted,
+    #[command(flatten)]
+    compiler: Compiler,
+}
+
+#[derive(Clone, Copy)]
+enum Emit {
+    Nir,
+    Stage(Stage),
+}
+
+fn parse_stage(name: &str) -> Result<Emit, String> {
+    if name == "nir" {
+        return Ok(Emit::Nir);
+    }
+    Stage::from_name(name).map(Emit::Stage).ok_or_else(|| {
+        let known: Vec<_> = Stage::NIR.iter().chain(&Stage::ALL).map(|stage| stage.name()).collect();
+        format!("found the stage `{name}`, expected one of nir, {}", known.join(", "))
+    })
+}
+
+impl Compile {
+    /// Runs the subcommand.
+    pub fn run(&self) -> Result<Exit, Failure> {
+        for named in report::load(&self.path, &self.gpu.target)? {
+            let Snapshot::Nir(shader) = &named.program else {
+                return Err(format!("{}: found an ir3 program, expected nir", named.name).into());
+            };
+            let text = match self.emit {
+                Emit::Nir => named.program.text(),
+                Emit::Stage(last) if last < Stage::Select => {
+                    let options = Options { last, ..self.compiler.options() };
+                    let rewritten = compilation::run_nir(shader, &self.gpu.target, &options).into_owned();
+                    Snapshot::Nir(Box::new(rewritten)).text()
+                }
+                Emit::Stage(last) => {
+                    let options = Options { last, ..self.compiler.options() };
+                    let program = planted_bugs::compile(shader, &self.gpu.target, &options, self.planted.plant)
+                        .map_err(|error| format!("{}: {error}", named.name))?;
+                    Snapshot::Ir3(Box::new(program)).text()
+                }
+            };
+            output::text(&text);
+        }
+        Ok(Exit::Passed)
+    }
+}

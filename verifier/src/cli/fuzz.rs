@@ -1,0 +1,341 @@
+//! `fuzz`: random programs.
+
+use crate::triage::{self, Reducing};
+use crate::{Exit, Failure, Format, Gpu, Planted, Stages, interrupt_flag, output};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use ir3_compiler::pipeline::Options;
+use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
+use ir3_verifier::harness::check::Verdict;
+use ir3_verifier::harness::report::bundle;
+use ir3_verifier::harness::report::bundle::{Case, Origin};
+use ir3_verifier::programs::generator::Profile;
+use ir3_verifier::programs::seeds::env_seeds;
+use ir3_verifier::semantics::environment::env::Env;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Options of `fuzz`.
+#[derive(Args)]
+pub struct Fuzz {
+    /// Stop after so many programs.
+    #[arg(long, value_name = "N")]
+    programs: Option<u64>,
+    /// The number of the first program: goes on where another run with the same seed has ended.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    from: u64,
+    /// Stop after so long (`90s`, `10m`, `8h`, or seconds).
+    #[arg(long, value_name = "T", value_parser = parse_time)]
+    time: Option<Duration>,
+    /// Seed of the campaign; the same seed makes the same programs on every machine.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// What the programs are made of; all profiles in turn unless given. May be repeated.
+    #[arg(long, value_name = "P")]
+    profile: Vec<Profile>,
+    #[command(flatten)]
+    gpu: Gpu,
+    /// Registers that a program may take: full general registers, 4 to a vec4; `min`: as few as it can do with;
+    /// `min+N`: N more than that; `random`: drawn for each program, from the fewest to all. Unless given: all, but
+    /// for programs of the profile `pressure`, which get few enough to spill.
+    #[arg(long, value_name = "LIMIT", value_parser = parse_registers)]
+    max_registers: Option<Limits>,
+    #[command(flatten)]
+    stages: Stages,
+    /// Threads; one for each processor unless given.
+    #[arg(long, value_name = "J")]
+    jobs: Option<usize>,
+    /// Environments that each program is run on, 64 lanes each.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    runs: u32,
+    /// Go on after a failure, to the end; what is found is reduced then.
+    #[arg(long)]
+    keep_going: bool,
+    /// Programs that the compiler refuses are failures, too.
+    #[arg(long)]
+    refusals: bool,
+    #[command(flatten)]
+    reducing: Reducing,
+    /// Folder for the bundles of what is found.
+    #[arg(long, value_name = "DIR", default_value = "ir3-equiv-failures")]
+    failures: PathBuf,
+    #[command(flatten)]
+    planted: Planted,
+}
+
+fn parse_registers(text: &str) -> Result<Limits, String> {
+    if text == "random" {
+        return Ok(Limits::Drawn);
+    }
+    text.parse().map(Limits::Fixed).map_err(|error| format!("{error}, or `random`"))
+}
+
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        unit => return Err(format!("found the unit `{unit}`, expected ms, s, m or h")),
+    };
+    let seconds: f64 = digits.parse().map_err(|_| format!("found `{text}`, expected a time such as 90s, 10m or 8h"))?;
+    Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
+}
+
+/// Rates and shares at the end, as JSON.
+#[derive(Serialize)]
+struct Rates {
+    programs_per_second: f64,
+    instructions_per_second: f64,
+    generate_instructions_per_second: f64,
+    compile_instructions_per_second: f64,
+    run_instructions_per_second: f64,
+    rejected: f64,
+    vacuous: f64,
+    unfinished: f64,
+    spilled: f64,
+    stp: u64,
+    ldp: u64,
+}
+
+impl Rates {
+    fn of(counts: &Counts) -> Self {
+        let per = |n: u64, time: Duration| n as f64 / time.as_secs_f64().max(1e-9);
+        let share = |n: u64, of: u64| n as f64 / of.max(1) as f64;
+        Self {
+            programs_per_second: per(counts.summary.programs, counts.total()),
+            instructions_per_second: per(counts.instructions, counts.total()),
+            generate_instructions_per_second: per(counts.instructions, counts.generate),
+            compile_instructions_per_second: per(counts.instructions, counts.compile),
+            run_instructions_per_second: per(counts.instructions, counts.run),
+            rejected: share(counts.rejected, counts.summary.programs),
+            vacuous: share(counts.vacuous_runs, counts.runs),
+            unfinished: share(counts.unfinished_runs, counts.runs),
+            spilled: share(counts.spilled, counts.summary.programs),
+            stp: counts.spills.stores,
+            ldp: counts.spills.loads,
+        }
+    }
+}
+
+/// A failure that was found and written, as JSON.
+#[derive(Serialize)]
+struct Found<'a> {
+    number: u64,
+    profile: String,
+    seed: u64,
+    stage: &'static str,
+    failure: String,
+    message: &'a str,
+    folder: String,
+}
+
+#[derive(Serialize)]
+struct FoundLine<'a> {
+    found: Found<'a>,
+}
+
+/// Why there is no bundle of a failure.
+#[derive(Debug, thiserror::Error)]
+enum Lost {
+    /// It cannot be seen again.
+    #[error("{profile}, seed {seed}: it failed, and when it was run again it did not")]
+    Passed { profile: Profile, seed: u64 },
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] bundle::WriteError),
+}
+
+/// What a campaign has found so far.
+#[derive(Default)]
+struct Findings {
+    /// The bundles, in the order in which they were written.
+    bundles: Vec<PathBuf>,
+    /// Why programs were refused, where that is no failure.
+    refusals: BTreeMap<String, u64>,
+    /// Failures of which there is no bundle.
+    lost: Vec<Lost>,
+}
+
+impl Fuzz {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let interrupted = interrupt_flag()?;
+        let jobs = triage::jobs(self.jobs);
+        let campaign = Campaign {
+            target: self.gpu.target,
+            seed: self.seed,
+            profiles: if self.profile.is_empty() { Profile::ALL.to_vec() } else { self.profile.clone() },
+            registers: self.max_registers.unwrap_or(Limits::ByProfile),
+            first: self.from,
+            programs: if self.time.is_none() { Some(self.programs.unwrap_or(1000)) } else { self.programs },
+            time: self.time,
+            jobs,
+            runs: self.runs.max(1),
+            options: self.stages.options(),
+            keep_going: self.keep_going,
+            refusals: self.refusals,
+            plant: self.planted.plant,
+        };
+        let (counts, findings) = self.campaign(&campaign, format, &interrupted)?;
+        print(format, &counts, &findings);
+        let mut failure = findings.lost.into_iter().next().map(Failure::from);
+        if !findings.bundles.is_empty() {
+            let triage = self.reducing.run(&findings.bundles, jobs, &interrupted)?;
+            triage::print(format, &triage, &self.failures);
+            failure = failure.or(triage.problems.into_iter().next().map(|problem| problem.error as Failure));
+        }
+        output::summary(format, &counts.summary);
+        let failed = !findings.bundles.is_empty() || counts.summary.refuted + counts.summary.crashed > 0;
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(if failed { Exit::Refuted } else { Exit::Passed }),
+        }
+    }
+
+    /// Runs the campaign. Whatever is found has a bundle before anything is said of it.
+    fn campaign(
+        &self,
+        campaign: &Campaign,
+        format: Format,
+        interrupted: &AtomicBool,
+    ) -> Result<(Counts, Findings), Failure> {
+        bundle::clean(&self.failures).map_err(|error| format!("{}: {error}", self.failures.display()))?;
+        let bar = match campaign.programs {
+            Some(n) => ProgressBar::new(n),
+            None => ProgressBar::no_length(),
+        };
+        bar.set_style(ProgressStyle::with_template(match campaign.programs {
+            Some(_) => "{bar:30} {pos}/{len} programs, {elapsed}, {msg}",
+            None => "{spinner} {pos} programs, {elapsed}, {msg}",
+        })?);
+        let mut findings = Findings::default();
+        let mut found = |finding: &Finding<'_>| {
+            if finding.failed {
+                match self.keep(finding) {
+                    Ok((case, folder)) => {
+                        bar.suspend(|| announce(format, finding, &case, &folder));
+                        findings.bundles.push(folder);
+                    }
+                    Err(error) => {
+                        bar.suspend(|| output::error(&error));
+                        findings.lost.push(error);
+                        // A disk that is full will not get emptier.
+                        interrupted.store(true, Ordering::Relaxed);
+                    }
+                }
+            } else if let Some((stage, Verdict::Unknown(why), _)) = finding.report.boundaries.last() {
+                *findings.refusals.entry(format!("{stage}: {why}")).or_default() += 1;
+            }
+        };
+        let mut progress = |counts: &Counts| {
+            bar.set_position(counts.summary.programs);
+            let rates = Rates::of(counts);
+            bar.set_message(format!(
+                "{:.0} programs/s, {:.0} k instructions/s of CPU time",
+                rates.programs_per_second,
+                rates.instructions_per_second / 1e3
+            ));
+        };
+        let counts = campaign.run(interrupted, &mut found, &mut progress);
+        bar.finish_and_clear();
+        Ok((counts, findings))
+    }
+
+    /// Writes the bundle of a failure.
+    fn keep(&self, finding: &Finding<'_>) -> Result<(Case, PathBuf), Lost> {
+        let Finding { profile, seed, registers, plant, .. } = *finding;
+        let envs: Vec<Env> = env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
+        let options = Options { registers, ..self.stages.options() };
+        let origin = Origin::Seed { seed, profile };
+        let shader = finding.generated.shader.clone();
+        let case =
+            Case::find(shader, self.gpu.target, options, plant, &envs, origin).ok_or(Lost::Passed { profile, seed })?;
+        let folder = bundle::write(&self.failures, &case)?;
+        Ok((case, folder))
+    }
+}
+
+/// Says what was found, and where it is.
+fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::path::Path) {
+    let Finding { number, profile, seed, .. } = *finding;
+    let symptom = &case.symptom;
+    match format {
+        Format::Json => output::json(&FoundLine {
+            found: Found {
+                number,
+                profile: profile.to_string(),
+                seed,
+                stage: symptom.stage.name(),
+                failure: symptom.failure.to_string(),
+                message: &symptom.message,
+                folder: folder.display().to_string(),
+            },
+        }),
+        Format::Human => {
+            let kind = ir3_verifier::harness::triage::Kind::of(&symptom.failure);
+            output::line(&format!(
+                "{kind}: program {number} ({profile}, seed {seed}), stage {}: {}",
+                symptom.stage, symptom.message
+            ));
+            output::line(&format!("  written to {}", folder.display()));
+        }
+    }
+}
+
+/// Prints what the campaign came to.
+fn print(format: Format, counts: &Counts, findings: &Findings) {
+    let rates = Rates::of(counts);
+    match format {
+        Format::Json => output::json(&rates),
+        Format::Human => {
+            output::line(&format!(
+                "{} programs of {} instructions; per CPU second: {:.0} programs, {:.0} k instructions \
+                 (generate {:.0} k, compile {:.0} k, run and compare {:.0} k)",
+                counts.summary.programs,
+                counts.instructions,
+                rates.programs_per_second,
+                rates.instructions_per_second / 1e3,
+                rates.generate_instructions_per_second / 1e3,
+                rates.compile_instructions_per_second / 1e3,
+                rates.run_instructions_per_second / 1e3,
+            ));
+            output::line(&format!(
+                "rejected {:.2} % of programs, vacuous {:.2} % and unfinished {:.2} % of {} runs",
+                rates.rejected * 100.0,
+                rates.vacuous * 100.0,
+                rates.unfinished * 100.0,
+                counts.runs
+            ));
+            if counts.spilled > 0 {
+                output::line(&format!(
+                    "spilled {:.1} % of programs, {} stp and {} ldp",
+                    rates.spilled * 100.0,
+                    rates.stp,
+                    rates.ldp
+                ));
+            }
+            for (why, n) in &findings.refusals {
+                output::line(&format!("  {n} × {why}"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_time("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_time("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_time("250ms"), Ok(Duration::from_millis(250)));
+        assert!(parse_time("3 weeks").is_err());
+        assert!(parse_time("-1s").is_err());
+    }
+}

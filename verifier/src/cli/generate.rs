@@ -1,0 +1,64 @@
+//! `generate`: a random program as text, or inputs that a fuzz target starts from.
+
+use crate::{Exit, Failure, Gpu, output};
+use clap::Args;
+use ir3_compiler::nir;
+use ir3_verifier::harness::fuzz_targets::ProgramInput;
+use ir3_verifier::programs::generator;
+use ir3_verifier::programs::generator::{Features, Profile};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Options of `generate`.
+#[derive(Args)]
+pub struct Generate {
+    /// The seed; the same seed makes the same program on every machine.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// What the program is made of.
+    #[arg(long, value_name = "P", default_value = "mixed", conflicts_with = "bytes")]
+    profile: Profile,
+    #[command(flatten)]
+    gpu: Gpu,
+    /// Write inputs of the fuzz targets that begin with nir to files in this folder, instead: byte strings of mixed
+    /// profiles and GPUs.
+    #[arg(long, value_name = "DIR", conflicts_with = "target")]
+    bytes: Option<PathBuf>,
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "bytes")]
+    count: u64,
+    /// How many instructions each has at least.
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "bytes")]
+    instructions: usize,
+}
+
+impl Generate {
+    /// Runs the subcommand.
+    pub fn run(&self) -> Result<Exit, Failure> {
+        if let Some(folder) = &self.bytes {
+            return self.inputs(folder);
+        }
+        let generated = generator::from_seed(self.seed, self.profile, Features::of(&self.gpu.target));
+        output::text(&nir::text::write(&generated.shader));
+        Ok(Exit::Passed)
+    }
+
+    fn inputs(&self, folder: &Path) -> Result<Exit, Failure> {
+        let context = |path: &Path, error| format!("{}: {error}", path.display());
+        fs::create_dir_all(folder).map_err(|error| context(folder, error))?;
+        let (mut bytes, mut instructions) = (0, 0);
+        for number in 0..self.count {
+            let Some(input) = ProgramInput::seeded(self.seed.wrapping_add(number), self.instructions) else {
+                return Err(format!("found no input of {} instructions, expected fewer", self.instructions).into());
+            };
+            let path = folder.join(format!("seed-{}-{number}", self.seed));
+            fs::write(&path, &input).map_err(|error| context(&path, error))?;
+            bytes += input.len();
+            instructions += ProgramInput::from_bytes(&input).shader.instruction_count();
+        }
+        let mean = |sum: usize| sum as f64 / self.count.max(1) as f64;
+        let (bytes, instructions) = (mean(bytes), mean(instructions));
+        output::line(&format!("{} inputs of {bytes:.0} bytes and {instructions:.0} instructions", self.count));
+        Ok(Exit::Passed)
+    }
+}

@@ -1,0 +1,221 @@
+//! What `kill-matrix`, `pairs` and `agreement` have in common: which engines are asked, by how many threads, and tables of what
+//! they say.
+
+use crate::fuzz::parse_time;
+use crate::{Engines, Format, Gpu, output, triage};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use indicatif::{ProgressBar, ProgressStyle};
+use ir3_verifier::harness::check::Smt;
+use ir3_verifier::harness::check::panel::{Answers, Engine, Panel, Tally, ask_all};
+use ir3_verifier::programs::{Case, Question};
+use ir3_verifier::prove::simulation::Limits;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// CPU time for one proof, where a command has no reason for another.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Who is asked, and how.
+#[derive(Args)]
+pub struct Judging {
+    /// Engines to ask: several, with commas; all of them unless given.
+    #[arg(long = "engine", value_name = "ENGINES", value_delimiter = ',', value_parser = engine_names())]
+    engines: Vec<Engine>,
+    /// CPU time for one proof (`500ms`, `10s`, `2m`, or seconds); 10s unless given, 300ms in
+    /// `agreement`.
+    #[arg(long, value_name = "T", value_parser = parse_time)]
+    timeout: Option<Duration>,
+    /// Threads; one for each processor unless given.
+    #[arg(long, value_name = "J")]
+    jobs: Option<usize>,
+    /// Seed of the programs.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub gpu: Gpu,
+}
+
+fn engine_names() -> impl TypedValueParser<Value = Engine> {
+    let names = PossibleValuesParser::new(Engine::ALL.map(Engine::name));
+    Engines(names.try_map(|name| Engine::from_name(&name).ok_or("found no such engine")))
+}
+
+impl Judging {
+    /// The engines.
+    pub fn engines(&self) -> Vec<Engine> {
+        if self.engines.is_empty() { Engine::ALL.to_vec() } else { self.engines.clone() }
+    }
+
+    /// These engines, each proof with no more than so much time where the command line does not say.
+    pub fn panel(&self, engines: Vec<Engine>, timeout: Duration) -> Panel {
+        let limits = Limits::within(self.timeout.unwrap_or(timeout));
+        Panel { engines, smt: Smt { limits, ..Smt::default() } }
+    }
+
+    /// Asks all engines about all cases, and shows how far it is.
+    pub fn ask<C: Case>(
+        &self,
+        cases: impl Iterator<Item = C> + Send,
+        count: u64,
+        panel: &Panel,
+        interrupted: &AtomicBool,
+        each: &mut (dyn FnMut(u64, &C, &Answers) + Send),
+    ) -> Result<(), crate::Failure> {
+        let bar = ProgressBar::new(count);
+        bar.set_style(ProgressStyle::with_template("{bar:30} {pos} of about {len}, {elapsed}")?);
+        let mut counted = |number: u64, case: &C, answers: &Answers| {
+            each(number, case, answers);
+            bar.inc(1);
+        };
+        ask_all(cases, &self.gpu.target, panel, triage::jobs(self.jobs), interrupted, &mut counted);
+        bar.finish_and_clear();
+        Ok(())
+    }
+}
+
+/// Verdicts by row and engine.
+#[derive(Default)]
+pub struct Table {
+    rows: BTreeMap<String, (u64, BTreeMap<Engine, Tally>)>,
+}
+
+/// A cell, as JSON.
+#[derive(Serialize)]
+struct Cell<'a> {
+    kind: &'a str,
+    cases: u64,
+    engine: &'static str,
+    asked: u64,
+    refuted: u64,
+    proved: u64,
+    tested: u64,
+    unknown: u64,
+    median_ms: f64,
+    slowest_ms: f64,
+}
+
+impl Table {
+    /// A table with rows of these names.
+    pub fn new(rows: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { rows: rows.into_iter().map(|name| (name.into(), Default::default())).collect() }
+    }
+
+    /// Counts what was said of a case.
+    pub fn count(&mut self, row: &str, answers: &Answers) {
+        let (cases, tallies) = self.rows.entry(row.to_owned()).or_default();
+        *cases += 1;
+        for (engine, verdict, time) in answers {
+            tallies.entry(*engine).or_default().count(verdict, *time);
+        }
+    }
+
+    /// What an engine said of all cases.
+    pub fn total(&self, engine: Engine) -> Tally {
+        let mut total = Tally::default();
+        self.rows.values().filter_map(|(_, tallies)| tallies.get(&engine)).for_each(|tally| total.add(tally));
+        total
+    }
+
+    /// The number of cases.
+    pub fn cases(&self) -> u64 {
+        self.rows.values().map(|(cases, _)| cases).sum()
+    }
+
+    /// Prints it: to people as a table that Markdown knows.
+    pub fn print(&self, format: Format, first: &str, engines: &[Engine]) {
+        let total = (self.cases(), engines.iter().map(|&engine| (engine, self.total(engine))).collect());
+        let rows = self.rows.iter().filter(|(_, (cases, _))| *cases > 0).map(|(name, row)| (name.as_str(), row));
+        let rows = rows.chain([("all", &total)]);
+        if format == Format::Json {
+            for (name, (cases, tallies)) in rows {
+                for (engine, tally) in tallies {
+                    output::json(&Cell::new(name, *cases, *engine, tally));
+                }
+            }
+            return;
+        }
+        let names: String = engines.iter().map(|engine| format!(" {:^31} |", engine.name())).collect();
+        output::line(&format!("| {first:<24} | cases |{names}"));
+        let rules: String = engines.iter().map(|_| format!(" {}: |", "-".repeat(30))).collect();
+        output::line(&format!("| {} | ----: |{rules}", "-".repeat(24)));
+        for (name, (cases, tallies)) in rows {
+            let cells: String = engines
+                .iter()
+                .map(|engine| {
+                    let text = tallies.get(engine).map_or_else(String::new, |tally| cell(*engine, tally));
+                    format!(" {text:>31} |")
+                })
+                .collect();
+            output::line(&format!("| {name:<24} | {cases:>5} |{cells}"));
+        }
+    }
+
+    /// Prints how long the engines took, and why they could say nothing.
+    pub fn print_details(&self, format: Format, engines: &[Engine]) {
+        if format == Format::Json {
+            return;
+        }
+        output::line("");
+        for &engine in engines {
+            let total = self.total(engine);
+            let ms = |percent| total.percentile(percent).as_secs_f64() * 1e3;
+            output::line(&format!(
+                "{}: {} asked; CPU time {:.2} ms in the median, {:.1} ms in 99 of 100, {:.1} ms at most",
+                engine.name(),
+                total.asked(),
+                ms(50),
+                ms(99),
+                ms(100)
+            ));
+            let mut reasons: Vec<(&String, &u64)> = total.reasons.iter().collect();
+            reasons.sort_by_key(|&(why, n)| (std::cmp::Reverse(n), why));
+            for (why, n) in reasons.into_iter().take(12) {
+                output::line(&format!("  {n} × {why}"));
+            }
+        }
+    }
+}
+
+/// `refuted, proved, open of asked`, as far as the engine has such verdicts.
+fn cell(engine: Engine, tally: &Tally) -> String {
+    let Tally { refuted, proved, tested, unknown, .. } = tally;
+    let open = tested + unknown;
+    if engine.proves() {
+        format!("{refuted} refuted, {proved} proved, {open} open")
+    } else {
+        format!("{refuted} refuted, {open} open")
+    }
+}
+
+impl<'a> Cell<'a> {
+    fn new(kind: &'a str, cases: u64, engine: Engine, tally: &Tally) -> Self {
+        Self {
+            kind,
+            cases,
+            engine: engine.name(),
+            asked: tally.asked(),
+            refuted: tally.refuted,
+            proved: tally.proved,
+            tested: tally.tested,
+            unknown: tally.unknown,
+            median_ms: tally.percentile(50).as_secs_f64() * 1e3,
+            slowest_ms: tally.percentile(100).as_secs_f64() * 1e3,
+        }
+    }
+}
+
+/// Prints one case and what is said of it.
+pub fn show(heading: &str, question: &Question<'_>, panel: &Panel) {
+    output::line(&format!("// {heading}"));
+    output::text(&question.before.text());
+    output::line("// ----");
+    output::text(&question.after.text());
+    for (engine, verdict, time) in panel.ask(question) {
+        let reason = verdict.reason().map_or_else(String::new, |reason| format!(": {reason}"));
+        let ms = time.as_secs_f64() * 1e3;
+        output::line(&format!("// {}: {verdict}{reason} ({ms:.1} ms)", engine.name()));
+    }
+}

@@ -1,0 +1,91 @@
+//! `kill-matrix`: which engine finds which kind of miscompilation.
+
+use crate::judging::{self, Judging, TIMEOUT, Table};
+use crate::{Exit, Failure, Format, interrupt_flag, output};
+use clap::Args;
+use ir3_verifier::harness::campaigns::kill_matrix::{Mutant, Mutants, kinds};
+use ir3_verifier::harness::check::Verdict;
+use ir3_verifier::harness::check::panel::{Answers, Engine};
+use ir3_verifier::programs::Case;
+
+/// Options of `kill-matrix`.
+#[derive(Args)]
+pub struct KillMatrix {
+    /// Miscompilations to plant.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    mutants: u64,
+    /// No more than so many of one kind.
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    most: u64,
+    /// Print one of them, by its number, and what is said of it.
+    #[arg(long, value_name = "N")]
+    show: Option<usize>,
+    /// Print the numbers of those that an engine which looks for all inputs neither refutes nor proves.
+    #[arg(long)]
+    list: bool,
+    #[command(flatten)]
+    judging: Judging,
+}
+
+impl KillMatrix {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let interrupted = interrupt_flag()?;
+        let engines = self.judging.engines();
+        let panel = self.judging.panel(engines.clone(), TIMEOUT);
+        let machine = self.judging.gpu.target;
+        let mut mutants = Mutants::new(self.judging.seed, self.most, &machine);
+        let heading = |number: u64, mutant: &Mutant| {
+            let Mutant { kind, stage, profile, seed, .. } = mutant;
+            format!("mutant {number}: {kind} behind {stage}, {profile}, seed {seed}")
+        };
+        if let Some(number) = self.show {
+            let mutant = mutants.nth(number).ok_or("found fewer mutants")?;
+            judging::show(&heading(number as u64, &mutant), &mutant.question(&machine, &mutant.envs()), &panel);
+            return Ok(Exit::Passed);
+        }
+        let mut table = Table::new(kinds());
+        let mut stages = Table::default();
+        let (mut wrong, mut open) = (Vec::new(), Vec::new());
+        let mut each = |number: u64, mutant: &Mutant, answers: &Answers| {
+            table.count(mutant.kind, answers);
+            stages.count(mutant.stage.name(), answers);
+            for (engine, verdict, _) in answers.iter().filter(|(engine, ..)| engine.proves()) {
+                let line = |verdict: &Verdict| format!("{} by {}: {}", verdict, engine.name(), heading(number, mutant));
+                match verdict {
+                    Verdict::Proved { .. } => wrong.push((number, line(verdict))),
+                    Verdict::Unknown(why) if *engine != Engine::Registers => {
+                        open.push((number, format!("{}: {why}", line(verdict))));
+                    }
+                    _ => {}
+                }
+            }
+        };
+        let count = self.mutants;
+        let cases = mutants.by_ref().take(usize::try_from(count)?);
+        self.judging.ask(cases, count, &panel, &interrupted, &mut each)?;
+        table.print(format, "kind of change", &engines);
+        if format == Format::Human {
+            output::line("");
+        }
+        stages.print(format, "stage", &engines);
+        table.print_details(format, &engines);
+        if format == Format::Human {
+            let tried = mutants.tried;
+            output::line(&format!(
+                "\n{} of {} changes that were tried make a difference; {} are not valid, with {} no run differed",
+                table.cases(),
+                tried.changes,
+                tried.invalid,
+                tried.same
+            ));
+        }
+        open.sort_unstable();
+        open.iter().filter(|_| self.list).for_each(|(_, line)| output::line(line));
+        wrong.sort_unstable();
+        for (_, line) in &wrong {
+            eprintln!("ir3-equiv: {line}");
+        }
+        Ok(if wrong.is_empty() { Exit::Passed } else { Exit::Unsound })
+    }
+}

@@ -1,0 +1,142 @@
+//! `pairs`: how many equivalent programs an engine can prove.
+
+use crate::judging::{self, Judging, TIMEOUT, Table};
+use crate::{Exit, Failure, Format, interrupt_flag, output};
+use clap::{Args, ValueEnum};
+use ir3_verifier::harness::check::Verdict;
+use ir3_verifier::harness::check::panel::Answers;
+use ir3_verifier::programs::Case;
+use ir3_verifier::programs::equivalent_pairs;
+use ir3_verifier::programs::equivalent_pairs::{Pair, Shape, pairs, scaled};
+
+/// Options of `pairs`.
+#[derive(Args)]
+pub struct Pairs {
+    /// Pairs, all kinds in turn.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    count: u64,
+    /// Only these kinds. May be repeated.
+    #[arg(long, value_name = "KIND", value_parser = equivalent_pairs::kinds())]
+    kind: Vec<String>,
+    /// Instead, a pair of about so many instructions, half of which are rewritten. Several, with commas.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    scaled: Vec<usize>,
+    /// The control flow of such pairs.
+    #[arg(long, value_enum, value_name = "SHAPE", default_value = "branches", requires = "scaled")]
+    shape: Flow,
+    /// How many of a hundred instructions are rewritten in such pairs.
+    #[arg(long, value_name = "P", default_value_t = 50, requires = "scaled")]
+    percent: usize,
+    /// Print one of the pairs, by its number, and what is said of it.
+    #[arg(long, value_name = "N")]
+    show: Option<usize>,
+    /// Print what is not proved.
+    #[arg(long)]
+    list: bool,
+    /// Fail (exit code 3) unless each engine that proves has proved so many of a hundred.
+    #[arg(long, value_name = "P", default_value_t = 0)]
+    least: u64,
+    #[command(flatten)]
+    judging: Judging,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Flow {
+    Straight,
+    Branches,
+    Loops,
+}
+
+impl From<Flow> for Shape {
+    fn from(flow: Flow) -> Self {
+        match flow {
+            Flow::Straight => Self::Straight,
+            Flow::Branches => Self::Branches,
+            Flow::Loops => Self::Loops,
+        }
+    }
+}
+
+fn heading(pair: &Pair) -> String {
+    let Pair { kind, number, profile, seed, stage, .. } = pair;
+    format!("pair {number}: {kind}, {profile} behind {stage}, seed {seed}")
+}
+
+impl Pairs {
+    /// The pairs that are asked about, and how many there are.
+    fn pairs(&self) -> (Box<dyn Iterator<Item = Pair> + Send + '_>, u64) {
+        let machine = &self.judging.gpu.target;
+        if !self.scaled.is_empty() {
+            let pair = |&size| scaled(self.judging.seed, size, self.shape.into(), self.percent, machine);
+            return (Box::new(self.scaled.iter().map(pair)), self.scaled.len() as u64);
+        }
+        let asked = |pair: &Pair| self.kind.is_empty() || self.kind.iter().any(|kind| kind == pair.kind);
+        let all = pairs(self.judging.seed, machine).filter(asked);
+        (Box::new(all.take(usize::try_from(self.count).unwrap_or(usize::MAX))), self.count)
+    }
+
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let interrupted = interrupt_flag()?;
+        let engines = self.judging.engines();
+        let panel = self.judging.panel(engines.clone(), TIMEOUT);
+        let machine = self.judging.gpu.target;
+        let (mut all, count) = self.pairs();
+        if let Some(number) = self.show {
+            let pair = all.find(|pair| pair.number == number as u64).ok_or("found no such pair")?;
+            judging::show(&heading(&pair), &pair.question(&machine, &pair.envs()), &panel);
+            return Ok(Exit::Passed);
+        }
+        let mut table = Table::default();
+        let (mut wrong, mut open) = (Vec::new(), Vec::new());
+        let mut each = |_: u64, pair: &Pair, answers: &Answers| {
+            let name = match pair.source.as_ir3() {
+                Some(program) if pair.kind == "scaled" => format!("{} instructions", program.instruction_count()),
+                _ => pair.kind.to_owned(),
+            };
+            table.count(&name, answers);
+            if let Err(violations) = pair.validate(&machine) {
+                let first = violations.first().map_or_else(String::new, ToString::to_string);
+                wrong.push((pair.number, format!("not valid: {first}; {}", heading(pair))));
+            }
+            for (engine, verdict, time) in answers {
+                let reason = verdict.reason().unwrap_or_default();
+                let ms = time.as_secs_f64() * 1e3;
+                let line = || format!("{verdict} by {}, {ms:.0} ms: {}: {reason}", engine.name(), heading(pair));
+                match verdict {
+                    Verdict::Refuted(_) => wrong.push((pair.number, line())),
+                    Verdict::Unknown(_) if engine.proves() => open.push((pair.number, line())),
+                    _ => {}
+                }
+            }
+        };
+        self.judging.ask(all, count, &panel, &interrupted, &mut each)?;
+        table.print(format, "rewrite", &engines);
+        table.print_details(format, &engines);
+        let mut met = true;
+        for engine in engines.iter().filter(|engine| engine.proves()) {
+            let total = table.total(*engine);
+            let percent = 100.0 * total.proved as f64 / total.asked().max(1) as f64;
+            met &= percent >= self.least as f64;
+            if format == Format::Human {
+                output::line(&format!(
+                    "{} proves {} of {}: {percent:.1} %",
+                    engine.name(),
+                    total.proved,
+                    total.asked()
+                ));
+            }
+        }
+        open.sort_unstable();
+        open.iter().filter(|_| self.list).for_each(|(_, line)| output::line(line));
+        wrong.sort_unstable();
+        for (_, line) in &wrong {
+            eprintln!("ir3-equiv: {line}");
+        }
+        Ok(match (wrong.is_empty(), met) {
+            (false, _) => Exit::Refuted,
+            (true, false) => Exit::Unmet,
+            (true, true) => Exit::Passed,
+        })
+    }
+}

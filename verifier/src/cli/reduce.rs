@@ -1,0 +1,198 @@
+//! `reduce`: a failure as a bundle, as small as it gets.
+
+use crate::run::read_env;
+use crate::{Compiler, Exit, Failure, Format, Planted, interrupt_flag, output, parse_gpu};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use ir3_compiler::nir::Shader;
+use ir3_compiler::pipeline::RegisterLimit;
+use ir3_compiler::target::Target;
+use ir3_verifier::harness::fuzz_targets::ProgramInput;
+use ir3_verifier::harness::reduce::Progress;
+use ir3_verifier::harness::report;
+use ir3_verifier::harness::report::bundle;
+use ir3_verifier::harness::report::bundle::{Case, Origin, Reduction};
+use ir3_verifier::programs::mesa::input::{InputError, InputKind};
+use ir3_verifier::programs::seeds::env_seeds;
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::env::Env;
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Options of `reduce`.
+#[derive(Args)]
+pub struct Reduce {
+    /// A bundle, which is reduced in its place; or a program (.nir, or a Mesa log with one final-form nir), or the bytes
+    /// that a fuzz target failed on, of which a bundle is made first.
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// The GPU to compile for, unless PATH is a bundle; that of a fuzz target's bytes, else a660, unless given.
+    #[arg(long, value_name = "GPU", value_parser = parse_gpu)]
+    gpu: Option<Target>,
+    /// The environment in which the program fails, as JSON, unless PATH is a bundle.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["env_seed", "seed", "runs"])]
+    env: Option<PathBuf>,
+    /// The seed of the environment in which it fails.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seed", "runs"])]
+    env_seed: Option<u64>,
+    /// Environments that are tried where none is given.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    runs: u32,
+    /// Seed of those environments.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    compiler: Compiler,
+    /// Threads; one for each processor unless given. The result does not depend on it.
+    #[arg(long, value_name = "J")]
+    jobs: Option<usize>,
+    /// The folder of the bundle; PATH with `.bundle` at its end, unless given.
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    planted: Planted,
+}
+
+/// The result, as JSON.
+#[derive(Serialize)]
+struct Report {
+    program: String,
+    gpu: &'static str,
+    failure: String,
+    instructions_before: usize,
+    instructions: usize,
+    candidates: u64,
+    steps: u64,
+    seconds: f64,
+    /// Whether no step that is known makes it smaller.
+    minimal: bool,
+    /// The bundle.
+    output: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plant: Option<&'static str>,
+}
+
+impl Reduce {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let interrupted = interrupt_flag()?;
+        let start = Instant::now();
+        let folder = self.bundle()?;
+        let jobs = self.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}, {msg}")?);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        let mut progress = |progress: &Progress| {
+            let Progress { size, candidates, kind, .. } = progress;
+            bar.set_message(format!("{} instructions, {candidates} candidates, {kind}", size.instructions));
+            !interrupted.load(Ordering::Relaxed)
+        };
+        let reduction = bundle::reduce(&folder, jobs, &mut progress);
+        bar.finish_and_clear();
+        let Reduction { case, before, progress } = reduction?;
+        let report = Report {
+            program: self.path.display().to_string(),
+            gpu: case.target.name,
+            failure: case.symptom.failure.to_string(),
+            instructions_before: before,
+            instructions: case.program.instruction_count(),
+            candidates: progress.candidates,
+            steps: progress.taken,
+            seconds: start.elapsed().as_secs_f64(),
+            minimal: case.minimal,
+            output: folder.display().to_string(),
+            plant: case.plant.map(|plant| plant.name),
+        };
+        print(format, &report);
+        Ok(if case.minimal { Exit::Passed } else { Exit::Unmet })
+    }
+
+    /// The folder of the bundle: the one that is there, or one that is made now.
+    fn bundle(&self) -> Result<PathBuf, Failure> {
+        if self.path.is_dir() {
+            let given = [
+                ("--gpu", self.gpu.is_some()),
+                ("--env", self.env.is_some()),
+                ("--env-seed", self.env_seed.is_some()),
+                ("--max-registers", self.compiler.max_registers != RegisterLimit::default()),
+                ("--disable", !self.compiler.stages.disable.is_empty()),
+                ("--output", self.output.is_some()),
+                ("--plant", self.planted.plant.is_some()),
+            ];
+            if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+                return Err(format!("found {option} with a bundle, expected none: a bundle has its own").into());
+            }
+            return Ok(self.path.clone());
+        }
+        let path = &self.path;
+        let (shader, origin, input) = if is_artifact(path)? {
+            let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let input = ProgramInput::from_bytes(&bytes);
+            (input.shader.clone(), Origin::Artifact(path.display().to_string()), Some(input))
+        } else {
+            (program(path)?, Origin::File(path.display().to_string()), None)
+        };
+        let envs = match (&self.env, self.env_seed, &input) {
+            (Some(path), ..) => vec![read_env(path)?],
+            (None, Some(seed), _) => vec![Env::from_seed(seed)],
+            (None, None, Some(input)) => vec![input.env()],
+            (None, None, None) => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),
+        };
+        let named = input.as_ref().map(|input| input.target);
+        let (target, plant) = (self.gpu.or(named).unwrap_or_default(), self.planted.plant);
+        let case = Case::find(shader, target, self.compiler.options(), plant, &envs, origin).ok_or_else(|| {
+            let (path, tried) = (path.display(), envs.len());
+            format!("{path}: found no failure on {} in {tried} environments, expected one", target.name)
+        })?;
+        let folder = self.output.clone().unwrap_or_else(|| {
+            let stem = path.file_stem().map_or_else(|| "program".into(), |stem| stem.to_string_lossy());
+            path.with_file_name(format!("{stem}.bundle"))
+        });
+        bundle::write_at(&folder, &case)?;
+        Ok(folder)
+    }
+}
+
+/// The one nir program of a file.
+fn program(path: &Path) -> Result<Shader, Failure> {
+    let mut programs = report::load(path, &Target::default())?;
+    match (programs.pop().map(|named| named.program), programs.len()) {
+        (Some(Snapshot::Nir(shader)), 0) => Ok(*shader),
+        (Some(Snapshot::Ir3(_)), _) => Err(format!("{}: found an ir3 program, expected nir", path.display()).into()),
+        (_, more) => Err(format!("{}: found {} programs, expected one", path.display(), more + 1).into()),
+    }
+}
+
+/// Whether a file holds the bytes of a fuzzer: it is neither named nor written like a program.
+fn is_artifact(path: &Path) -> Result<bool, Failure> {
+    if InputKind::of_path(path).is_some() {
+        return Ok(false);
+    }
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(InputError::Missing { path: path.to_owned() }.into());
+        }
+        Err(error) => return Err(format!("{}: {error}", path.display()).into()),
+    };
+    Ok(std::str::from_utf8(&bytes).ok().and_then(InputKind::of_text).is_none())
+}
+
+fn print(format: Format, report: &Report) {
+    if format == Format::Json {
+        return output::json(report);
+    }
+    let Report { failure, instructions_before, instructions, candidates, steps, seconds, output, .. } = report;
+    output::line(failure);
+    output::line(&format!(
+        "{instructions_before} instructions to {instructions}; {candidates} candidates, {steps} steps, {seconds:.1} s"
+    ));
+    if !report.minimal {
+        output::line(&format!("not at its end; to go on: ir3-equiv reduce {output}"));
+    }
+    output::line(&format!("  written to {output}"));
+    output::line(&format!("  to see it again: ir3-equiv verify {output}"));
+}

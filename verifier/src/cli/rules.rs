@@ -1,0 +1,158 @@
+//! `ir3-equiv rules`: proves every rewrite rule of the compiler and every lemma of the prover, for all operands.
+
+use crate::{Exit, Failure, Format, output};
+use clap::Args;
+use ir3_verifier::prove::lemmas;
+pub use ir3_verifier::prove::rewrite_rules::check_enabled;
+use ir3_verifier::prove::rewrite_rules::{Verdict, tables};
+use ir3_verifier::prove::solver::smtlib::Recording;
+use ir3_verifier::prove::solver::{Budget, Floats, Solver, Z3};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+#[derive(Args)]
+pub struct Rules {
+    /// Time for each rule, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    /// Floats by the theory of floating point, instead of as functions of which nothing is known.
+    #[arg(long)]
+    exact_floats: bool,
+    /// Leave out the lemmas: that of division looks at 2^32 divisors.
+    #[arg(long)]
+    no_lemmas: bool,
+    /// Write each query into a folder, as SMT-LIB 2 text.
+    #[arg(long, value_name = "DIR")]
+    emit_smt: Option<PathBuf>,
+}
+
+/// One rule and width.
+#[derive(Serialize)]
+struct Row {
+    table: &'static str,
+    rule: String,
+    width: Option<u8>,
+    verdict: &'static str,
+    /// How it was proved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    /// Operands for which the sides differ, and the sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counterexample: Option<Counterexample>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    milliseconds: f64,
+}
+
+#[derive(Serialize)]
+struct Counterexample {
+    operands: Vec<u64>,
+    left: u64,
+    right: u64,
+}
+
+/// How many of each.
+#[derive(Serialize, Default)]
+struct Summary {
+    proved: usize,
+    refuted: usize,
+    unknown: usize,
+}
+
+impl Rules {
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let floats = if self.exact_floats { Floats::Exact } else { Floats::Uninterpreted };
+        let budget = Budget { rlimit: u64::MAX, time: Duration::from_secs(self.timeout) };
+        let z3 = Z3 { floats };
+        let summary = match &self.emit_smt {
+            None => self.rows(format, &mut { z3 }, &budget),
+            Some(folder) => {
+                let mut recording = Recording::new(z3, folder, floats)?;
+                let summary = self.rows(format, &mut recording, &budget);
+                let written = recording.finish()?;
+                eprintln!("{written} queries are in {}", folder.display());
+                summary
+            }
+        };
+        let Summary { proved, refuted, unknown } = summary;
+        match format {
+            Format::Json => output::json(&summary),
+            Format::Human => output::line(&format!("{proved} proved, {refuted} refuted, {unknown} unknown")),
+        }
+        Ok(match (refuted, unknown) {
+            (0, 0) => Exit::Passed,
+            (0, _) => Exit::Unmet,
+            _ => Exit::Refuted,
+        })
+    }
+
+    /// Prints a row for each rule.
+    fn rows(&self, format: Format, solver: &mut dyn Solver, budget: &Budget) -> Summary {
+        if format == Format::Human {
+            output::line(&format!("{:18}  {:32}  {:>5}  {:>9}  verdict", "table", "rule", "width", "ms"));
+        }
+        let mut summary = Summary::default();
+        for lemma in lemmas::ALL.iter().filter(|_| !self.no_lemmas) {
+            let start = Instant::now();
+            let proved = lemma.is_proved();
+            let name = format!("{}: {}", lemma.name, lemma.statement);
+            let unknown = Verdict::Unknown("its proof does not go through".into());
+            let mut row = Row::new("lemmas", name, Some(lemma.width as u8), unknown, start);
+            if proved {
+                row = Row { verdict: "proved", by: Some(lemma.by.into()), reason: None, ..row };
+            }
+            print(format, &mut summary, row);
+        }
+        for claim in tables::all() {
+            let start = Instant::now();
+            let (table, rule, width, verdict) = match claim {
+                Ok(claim) => {
+                    let verdict = claim.verdict(solver, budget);
+                    (claim.table, claim.rule, Some(claim.width), verdict)
+                }
+                Err(reason) => ("", String::new(), None, Verdict::Unknown(reason)),
+            };
+            print(format, &mut summary, Row::new(table, rule, width, verdict, start));
+        }
+        summary
+    }
+}
+
+impl Row {
+    fn new(table: &'static str, rule: String, width: Option<u8>, verdict: Verdict, start: Instant) -> Self {
+        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+        let row = Row { table, rule, width, verdict: "", by: None, counterexample: None, reason: None, milliseconds };
+        match verdict {
+            Verdict::Proved(how) => Row { verdict: "proved", by: Some(how.to_string()), ..row },
+            Verdict::Refuted { operands, left, right } => {
+                Row { verdict: "refuted", counterexample: Some(Counterexample { operands, left, right }), ..row }
+            }
+            Verdict::Unknown(reason) => Row { verdict: "unknown", reason: Some(reason), ..row },
+        }
+    }
+}
+
+fn print(format: Format, summary: &mut Summary, row: Row) {
+    match row.verdict {
+        "proved" => summary.proved += 1,
+        "refuted" => summary.refuted += 1,
+        _ => summary.unknown += 1,
+    }
+    if format == Format::Json {
+        return output::json(&row);
+    }
+    let width = row.width.map(|width| width.to_string()).unwrap_or_default();
+    let rest = match (&row.by, &row.counterexample, &row.reason) {
+        (Some(by), ..) => format!("by {by}"),
+        (_, Some(Counterexample { operands, left, right }), _) => {
+            let operands: Vec<_> = operands.iter().map(|operand| format!("{operand:#x}")).collect();
+            format!("for {}: {left:#x}, not {right:#x}", operands.join(", "))
+        }
+        (.., reason) => reason.clone().unwrap_or_default(),
+    };
+    output::line(&format!(
+        "{:18}  {:32}  {:>5}  {:9.2}  {} {}",
+        row.table, row.rule, width, row.milliseconds, row.verdict, rest
+    ));
+}

@@ -1,0 +1,133 @@
+//! `run`: what can be observed of a program in an environment.
+
+use crate::{Exit, Failure, Format, Gpu, output};
+use clap::Args;
+use ir3_verifier::harness::check::{DEFAULT_FUEL, run_snapshot};
+use ir3_verifier::harness::report;
+use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::semantics::interp::{End, Outcome, Scratch};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Options of `run`.
+#[derive(Args)]
+pub struct Run {
+    /// A nir or ir3 text, or a Mesa log, whose final-form nir is used.
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// The environment, as JSON: a seed and what is to differ from what the seed gives.
+    #[arg(long, value_name = "FILE", conflicts_with = "seed")]
+    env: Option<PathBuf>,
+    /// The environment's seed.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    /// Instructions of the wave after which the run is given up.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL)]
+    fuel: u64,
+    #[command(flatten)]
+    gpu: Gpu,
+}
+
+#[derive(Serialize)]
+struct OutputLine {
+    output: u16,
+    component: u8,
+    values: Vec<Option<u32>>,
+}
+
+#[derive(Serialize)]
+struct MemoryLine {
+    space: &'static str,
+    binding: String,
+    byte: u32,
+    value: u32,
+    /// The bits that are.
+    undefined: u32,
+}
+
+#[derive(Serialize)]
+struct EndLine {
+    end: String,
+    executed: u64,
+    killed: u64,
+    helpers: u64,
+}
+
+/// Reads an environment.
+pub fn read_env(path: &PathBuf) -> Result<Env, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_str(&text)
+        .map_err(|error| format!("{}:{}:{}: {error}", path.display(), error.line(), error.column()).into())
+}
+
+impl Run {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let env = match &self.env {
+            Some(path) => read_env(path)?,
+            None => Env::from_seed(self.seed),
+        };
+        let mut scratch = Scratch::default();
+        for named in report::load(&self.path, &self.gpu.target)? {
+            let outcome = run_snapshot(&named.program, &self.gpu.target, &env, self.fuel, &mut scratch)
+                .map_err(|error| format!("{}: {error}", named.name))?;
+            print(format, &named.name, &outcome);
+        }
+        Ok(Exit::Passed)
+    }
+}
+
+fn print(format: Format, name: &str, outcome: &Outcome) {
+    let end = match &outcome.end {
+        End::Finished => "finished".to_owned(),
+        End::OutOfFuel => "out of fuel".to_owned(),
+        End::Undefined { reason, origin, lanes } => format!("undefined: {reason}, at {origin}, in lanes {lanes:#018x}"),
+    };
+    let ended = EndLine { end, executed: outcome.executed, killed: outcome.killed, helpers: outcome.helpers };
+    if format == Format::Human {
+        output::line(&format!("{name}: {} after {} instructions", ended.end, ended.executed));
+        if outcome.killed != 0 {
+            output::line(&format!("killed lanes {:#018x}", outcome.killed));
+        }
+    }
+    for row in outcome.outputs.rows() {
+        let values: Vec<Option<u32>> =
+            row.values.iter().enumerate().map(|(lane, &v)| (row.poison >> lane & 1 == 0).then_some(v)).collect();
+        match format {
+            Format::Json => output::json(&OutputLine { output: row.base, component: row.component, values }),
+            Format::Human => {
+                output::line(&format!("output {}.{}", row.base, row.component));
+                for lanes in values.chunks(8) {
+                    let words: Vec<String> =
+                        lanes.iter().map(|v| v.map_or_else(|| "   undef".to_owned(), |v| format!("{v:08x}"))).collect();
+                    output::line(&format!("  {}", words.join(" ")));
+                }
+            }
+        }
+    }
+    for word in &outcome.memory {
+        match format {
+            Format::Json => output::json(&MemoryLine {
+                space: word.space.name(),
+                binding: word.binding.to_string(),
+                byte: word.word * 4,
+                value: word.value,
+                undefined: word.poison,
+            }),
+            Format::Human => {
+                let undefined =
+                    if word.poison != 0 { format!(" (undefined bits {:#010x})", word.poison) } else { String::new() };
+                output::line(&format!(
+                    "{} {} byte {}: {:08x}{undefined}",
+                    word.space.name(),
+                    word.binding,
+                    word.word * 4,
+                    word.value
+                ));
+            }
+        }
+    }
+    if format == Format::Json {
+        output::json(&ended);
+    }
+}

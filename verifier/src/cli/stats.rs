@@ -1,0 +1,202 @@
+//! `stats`: what programs cost, alone, beside Mesa's, or before and after.
+
+use crate::{Compiler, Exit, Failure, Format, Gpu, output};
+use clap::Args;
+use ir3_compiler::compilation;
+use ir3_compiler::ir3::{Block, Program, ShaderStage, workload};
+use ir3_compiler::stats::Stats;
+use ir3_compiler::target::Target;
+use ir3_verifier::harness::report;
+use ir3_verifier::harness::report::beside_mesa::note::Check;
+use ir3_verifier::harness::report::beside_mesa::{Figures, Table, Totals};
+use ir3_verifier::harness::report::shader_db;
+use ir3_verifier::harness::report::shader_db::Results;
+use ir3_verifier::programs::mesa::input;
+use ir3_verifier::programs::mesa::input::InputError;
+use ir3_verifier::semantics::Snapshot;
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Options of `stats`.
+#[derive(Args)]
+pub struct StatsCommand {
+    /// Files (.nir, .ir3, Mesa logs, whose final-form nir is used) or folders of them; or two files of lines that this
+    /// command or a driver printed, BEFORE and AFTER, which are compared as shader-db's report.py does.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The paths are Mesa logs: compile their nir and put our figures beside Mesa's own.
+    #[arg(long)]
+    beside_mesa: bool,
+    /// A note that has to explain every shader above 1.10 times Mesa's figures: see docs/beside-mesa.md.
+    #[arg(long, value_name = "FILE", requires = "beside_mesa")]
+    note: Option<PathBuf>,
+    /// Of two files, the figures to report, instead of those of instructions, cycles, loops, spills and fills that all
+    /// programs have.
+    #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
+    measurements: Vec<String>,
+    /// Of two files, do not list the programs that were helped or hurt.
+    #[arg(short, long)]
+    summary_only: bool,
+    /// Of two files, report only what has changed.
+    #[arg(short, long)]
+    changes_only: bool,
+    #[command(flatten)]
+    gpu: Gpu,
+    #[command(flatten)]
+    compiler: Compiler,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    program: &'a str,
+    #[serde(flatten)]
+    figures: Figures,
+}
+
+#[derive(Serialize)]
+struct Refused<'a> {
+    program: &'a str,
+    refused: String,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    summary: Totals,
+}
+
+impl StatsCommand {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        if let Some((before, after)) = self.sides() {
+            return self.compare(&before, &after, format);
+        }
+        if !self.measurements.is_empty() || self.summary_only || self.changes_only {
+            return Err("--measurements, --summary-only and --changes-only are for two files of statistics".into());
+        }
+        let files = input::collect_paths(&self.paths)?;
+        if self.beside_mesa { self.beside_mesa(&files, format) } else { self.alone(&files, format) }
+    }
+
+    /// The two files that hold statistics, if that is what was given.
+    fn sides(&self) -> Option<(Results, Results)> {
+        let [before, after] = &self.paths[..] else { return None };
+        let read = |path: &PathBuf| {
+            let bytes = std::fs::read(path).ok()?;
+            Some(shader_db::read(&String::from_utf8_lossy(&bytes))).filter(|results| !results.is_empty())
+        };
+        Some((read(before)?, read(after)?))
+    }
+
+    fn compare(&self, before: &Results, after: &Results, format: Format) -> Result<Exit, Failure> {
+        let names: Vec<&str> = if self.measurements.is_empty() {
+            let known = |name: &&str| before.have(name) && after.have(name);
+            shader_db::DEFAULT_MEASUREMENTS.into_iter().filter(known).collect()
+        } else {
+            self.measurements.iter().map(String::as_str).collect()
+        };
+        let comparison = shader_db::compare(before, after, &names)?;
+        match format {
+            Format::Human => output::text(&comparison.report(self.summary_only, self.changes_only)),
+            Format::Json => output::json(&comparison),
+        }
+        Ok(Exit::Passed)
+    }
+
+    fn beside_mesa(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
+        let mut table = Table::default();
+        for path in files {
+            table.add(path, &self.gpu.target, &self.compiler.options())?;
+        }
+        match format {
+            Format::Human => output::text(&table.to_string()),
+            Format::Json => {
+                table.rows.iter().for_each(output::json);
+                output::json(&Summary { summary: table.totals() });
+            }
+        }
+        let Some(note) = &self.note else { return Ok(Exit::Passed) };
+        let text = std::fs::read_to_string(note).map_err(|error| format!("{}: {error}", note.display()))?;
+        let check = Check::of(&table, &text);
+        if format == Format::Human {
+            output::text(&format!("\n{check}"));
+        }
+        Ok(if check.unexplained.is_empty() { Exit::Passed } else { Exit::Unmet })
+    }
+
+    fn alone(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
+        let target = &self.gpu.target;
+        let mut exit = Exit::Passed;
+        for path in files {
+            let programs = match report::load(path, target) {
+                Ok(programs) => programs,
+                Err(InputError::NoNir { .. }) if !self.paths.contains(path) => continue,
+                Err(error) => {
+                    output::error(&error);
+                    exit = Exit::Bad;
+                    continue;
+                }
+            };
+            for named in programs {
+                let compiled = match &named.program {
+                    Snapshot::Nir(shader) => {
+                        compilation::compile(shader, target, &self.compiler.options(), &mut |_, _| {})
+                    }
+                    Snapshot::Ir3(program) => Ok((**program).clone()),
+                };
+                match (compiled, format) {
+                    (Ok(program), Format::Human) => output::line(&line(&named.name, &program, target)),
+                    (Ok(program), Format::Json) => {
+                        output::json(&Line { program: &named.name, figures: Figures::of(&program, target) });
+                    }
+                    (Err(error), Format::Human) => output::line(&format!("{}: refused: {error}", named.name)),
+                    (Err(error), Format::Json) => {
+                        output::json(&Refused { program: &named.name, refused: error.to_string() });
+                    }
+                }
+            }
+        }
+        Ok(exit)
+    }
+}
+
+/// The line that freedreno prints for shader-db, without the figures that only a legalized program has.
+fn line(name: &str, program: &Program, target: &Target) -> String {
+    let stats = Stats::of(program, target);
+    let waves = target.occupancy(&workload(program), stats.full).waves;
+    let stage = match program.stage {
+        Some(ShaderStage::Vertex) => "VERT",
+        Some(ShaderStage::TessControl) => "TCS",
+        Some(ShaderStage::TessEval) => "TES",
+        Some(ShaderStage::Geometry) => "GEOM",
+        Some(ShaderStage::Fragment) => "FRAG",
+        Some(ShaderStage::Compute) => "CL",
+        None => "unknown",
+    };
+    let mut line = format!(
+        "{name} - {stage} shader: {} inst, {} nops, {} non-nops, {} mov, {} cov, {} half, {} full",
+        stats.instructions,
+        stats.nops,
+        stats.non_nops(),
+        stats.mov,
+        stats.cov,
+        stats.half,
+        stats.full
+    );
+    for (category, count) in stats.categories.iter().enumerate() {
+        line += &format!(", {count} cat{category}");
+    }
+    let loops = loops(program);
+    line += &format!(", {} stp, {} ldp, {waves} waves, {loops} loops", stats.stp, stats.ldp);
+    line + &format!(", {} preamble inst", stats.preamble)
+}
+
+/// Blocks that a later one, or they themselves, go back to.
+fn loops(program: &Program) -> usize {
+    let mut earlier = FxHashSet::default();
+    let is_header = |&&block: &&Block| {
+        earlier.insert(block);
+        program.blocks[block].predecessors.iter().any(|pred| *pred == block || !earlier.contains(pred))
+    };
+    program.layout.iter().filter(is_header).count()
+}

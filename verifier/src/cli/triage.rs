@@ -1,0 +1,209 @@
+//! `triage`: the bundles of campaigns, reduced and put together by bugs.
+
+use crate::fuzz::parse_time;
+use crate::{Exit, Failure, Format, interrupt_flag, output};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use ir3_verifier::harness::triage;
+use ir3_verifier::harness::triage::{Group, Options, Progress};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Options of `triage`.
+#[derive(Args)]
+pub struct Triage {
+    /// The folder of bundles that a campaign has left, interrupted or not; or one with several such folders in it.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    #[command(flatten)]
+    reducing: Reducing,
+    /// Threads; one for each processor unless given. The result does not depend on it.
+    #[arg(long, value_name = "J")]
+    jobs: Option<usize>,
+}
+
+/// How failures are reduced, for every subcommand that does.
+#[derive(Args)]
+pub struct Reducing {
+    /// Leave failures as they are.
+    #[arg(long)]
+    no_reduce: bool,
+    /// Stop reducing after so long (`90s`, `10m`, or seconds); `triage` goes on from there.
+    #[arg(long, value_name = "T", value_parser = parse_time, conflicts_with = "no_reduce")]
+    reduce_time: Option<Duration>,
+    /// Of failures that look alike, reduce so many; the others are only counted.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    reduce_limit: usize,
+}
+
+impl Reducing {
+    /// Reduces bundles, as far as that is asked for, and groups them.
+    pub fn run(&self, bundles: &[PathBuf], jobs: usize, interrupted: &AtomicBool) -> Result<triage::Triage, Failure> {
+        let (reduce, limit, time) = (!self.no_reduce, self.reduce_limit, self.reduce_time);
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}, {msg}")?);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        let progress = |Progress { reduced, all }| bar.set_message(format!("{reduced} of {all} failures reduced"));
+        let triage = triage::run(bundles, &Options { jobs, reduce, limit, time }, interrupted, &progress);
+        bar.finish_and_clear();
+        Ok(triage)
+    }
+}
+
+/// So many threads as were asked for, or one for each processor.
+pub fn jobs(asked: Option<usize>) -> usize {
+    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+}
+
+impl Triage {
+    /// Runs the subcommand.
+    pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        let interrupted = interrupt_flag()?;
+        let in_folder = |error: std::io::Error| format!("{}: {error}", self.folder.display());
+        let (bundles, problems) = triage::find(&self.folder).map_err(in_folder)?;
+        if bundles.is_empty() && problems.is_empty() {
+            let message = format!("{}: found no bundle, expected those of a campaign", self.folder.display());
+            return Err(message.into());
+        }
+        let mut triage = self.reducing.run(&bundles, jobs(self.jobs), &interrupted)?;
+        triage.problems.extend(problems);
+        triage.problems.sort_by(|a, b| a.path.cmp(&b.path));
+        print(format, &triage, &self.folder);
+        Ok(match &triage {
+            _ if !triage.problems.is_empty() => Exit::Bad,
+            _ if triage.failures() > 0 => Exit::Refuted,
+            _ => Exit::Passed,
+        })
+    }
+}
+
+/// A group, as JSON.
+#[derive(Serialize)]
+struct GroupLine<'a> {
+    group: &'a Group,
+}
+
+/// What it came to, as JSON.
+#[derive(Serialize)]
+struct TriageLine {
+    triage: Counts,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    groups: usize,
+    failures: usize,
+    reduced: usize,
+    /// Bundles that do not fail any more.
+    gone: Vec<String>,
+    /// Folders that cannot be read.
+    problems: Vec<String>,
+    unfinished: bool,
+}
+
+/// Prints the groups. `root` is where `triage` goes on.
+pub fn print(format: Format, triage: &triage::Triage, root: &Path) {
+    let (failures, reduced) = (triage.failures(), triage.reduced());
+    for problem in &triage.problems {
+        eprintln!("ir3-equiv: {}: {}", problem.path.display(), without_path(problem));
+    }
+    if format == Format::Json {
+        for group in &triage.groups {
+            output::json(&GroupLine { group });
+        }
+        let names = |paths: &mut dyn Iterator<Item = &PathBuf>| paths.map(|path| path.display().to_string()).collect();
+        return output::json(&TriageLine {
+            triage: Counts {
+                groups: triage.groups.len(),
+                failures,
+                reduced,
+                gone: names(&mut triage.gone.iter()),
+                problems: names(&mut triage.problems.iter().map(|problem| &problem.path)),
+                unfinished: triage.unfinished,
+            },
+        });
+    }
+    for path in &triage.gone {
+        output::line(&format!("{}: does not fail any more", path.display()));
+    }
+    match &triage.groups[..] {
+        [] => {}
+        // One failure needs no table.
+        [group] if failures == 1 => one(group),
+        groups => table(groups),
+    }
+    if triage.unfinished {
+        output::line(&format!("not at its end; to go on: ir3-equiv triage {}", root.display()));
+    }
+}
+
+/// The message without the path in front, which errors of bundles have.
+fn without_path(problem: &triage::Problem) -> String {
+    let message = problem.error.to_string();
+    let path = format!("{}: ", problem.path.display());
+    message.strip_prefix(&path).map(str::to_owned).unwrap_or(message)
+}
+
+/// The kind of a group, with all the ways in which it shows itself.
+fn kind(group: &Group) -> String {
+    let differences: Vec<&str> = group.differences.iter().map(String::as_str).collect();
+    match &differences[..] {
+        [] => group.kind.to_string(),
+        differences => format!("{} ({})", group.kind, differences.join(", ")),
+    }
+}
+
+fn shape(group: &Group) -> String {
+    group.shape.as_ref().map_or_else(|| "not reduced".to_owned(), ToString::to_string)
+}
+
+fn one(group: &Group) {
+    output::line(&format!("{}, {}: {}", group.stage, kind(group), shape(group)));
+    let from = match group.reduced {
+        0 => format!("{} instructions, not reduced", group.instructions),
+        _ => format!("{} instructions to {}", group.original, group.instructions),
+    };
+    output::line(&format!("  {from}, in {}", group.folder.display()));
+    output::line(&format!("  see it again: ir3-equiv verify {}", group.folder.display()));
+}
+
+fn table(groups: &[Group]) {
+    let rows: Vec<[String; 7]> = groups
+        .iter()
+        .enumerate()
+        .map(|(n, group)| {
+            [
+                (n + 1).to_string(),
+                group.stage.to_owned(),
+                kind(group),
+                shape(group),
+                group.count.to_string(),
+                group.reduced.to_string(),
+                format!("{} to {}", group.original, group.instructions),
+            ]
+        })
+        .collect();
+    let heads = ["#", "stage", "kind", "shape", "count", "reduced", "size"];
+    let width = |k: usize| rows.iter().map(|row| row[k].chars().count()).chain([heads[k].len()]).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let row = |cells: [&str; 7], folder: &str| {
+        let cells = cells.iter().zip(&widths).enumerate().map(|(k, (cell, &width))| match k {
+            0 | 4..=6 => format!("{cell:>width$}"),
+            _ => format!("{cell:width$}"),
+        });
+        output::line(&format!("{}  {folder}", cells.collect::<Vec<_>>().join("  ")));
+    };
+    row(heads, "smallest");
+    for (cells, group) in rows.iter().zip(groups) {
+        row(cells.each_ref().map(String::as_str), &group.folder.display().to_string());
+    }
+    let (all, reduced) =
+        (groups.iter().map(|g| g.count).sum::<usize>(), groups.iter().map(|g| g.reduced).sum::<usize>());
+    let word = if groups.len() == 1 { "group" } else { "groups" };
+    output::line(&format!("{all} failures in {} {word}, {reduced} of them reduced", groups.len()));
+    if let Some(group) = groups.first() {
+        output::line(&format!("see one again: ir3-equiv verify {}", group.folder.display()));
+    }
+}

@@ -1,0 +1,152 @@
+//! The boundaries of random programs, one after the other, for engines that are asked beside the interpreter.
+
+use crate::harness::campaigns::fuzzing::Limits;
+use crate::harness::check::{Snapshots, StageSnapshots};
+use crate::programs::generator;
+use crate::programs::generator::{Features, Profile};
+use crate::programs::seeds::{env_seeds, program_seed};
+use crate::programs::{Case, Question};
+use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
+use ir3_compiler::compilation::Compilation;
+use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::target::Target;
+use std::collections::VecDeque;
+
+/// A stage of the compilation of a random program.
+#[derive(Clone, Debug)]
+pub struct Boundary {
+    /// The number of the program.
+    pub program: u64,
+    /// What the program is made of.
+    pub profile: Profile,
+    /// Its seed.
+    pub seed: u64,
+    /// The stage.
+    pub stage: Stage,
+    /// The program in front of it.
+    pub before: Snapshot,
+    /// The program behind it.
+    pub after: Snapshot,
+    /// Environments that the interpreter tries.
+    pub runs: u32,
+}
+
+impl Case for Boundary {
+    fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
+        Question { stage: Some(self.stage), before: &self.before, after: &self.after, machine, envs }
+    }
+
+    fn envs(&self) -> Vec<Env> {
+        env_seeds(self.seed, self.runs).into_iter().map(Env::from_seed).collect()
+    }
+}
+
+/// Programs of a campaign: those that `fuzz` makes of the same seed, cut short.
+#[derive(Clone, Copy, Debug)]
+pub struct Series {
+    /// The seed of the campaign.
+    pub seed: u64,
+    /// The number of the first one.
+    pub first: u64,
+    /// How many.
+    pub programs: u64,
+    /// Instructions that none has many more than.
+    pub size: u32,
+}
+
+/// Every boundary of each program but those where nothing was done.
+pub fn boundaries(series: Series, runs: u32, machine: &Target, options: Options) -> impl Iterator<Item = Boundary> {
+    let machine = *machine;
+    let mut numbers = series.first..series.first + series.programs;
+    let mut ready = VecDeque::new();
+    std::iter::from_fn(move || {
+        while ready.is_empty() {
+            let number = numbers.next()?;
+            of_program(number, &series, runs, &machine, options, &mut ready);
+        }
+        ready.pop_front()
+    })
+}
+
+fn of_program(
+    number: u64,
+    series: &Series,
+    runs: u32,
+    machine: &Target,
+    options: Options,
+    ready: &mut VecDeque<Boundary>,
+) {
+    let profile = Profile::ALL[(number % Profile::ALL.len() as u64) as usize];
+    let seed = program_seed(series.seed, number);
+    let shader = generator::from_seed_within(seed, series.size, profile, Features::of(machine)).shader;
+    let options = Options { registers: Limits::ByProfile.of(profile, seed), ..options };
+    let snapshots = Snapshots::new(Compilation::new(&shader, machine, &options));
+    ready.extend(snapshots.map_while(Result::ok).map(|StageSnapshots { stage, before, after }| Boundary {
+        program: number,
+        profile,
+        seed,
+        stage,
+        before,
+        after,
+        runs,
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::check::Checker;
+
+    const SERIES: Series = Series { seed: 1, first: 3, programs: 4, size: u32::MAX };
+
+    #[test]
+    fn programs_are_those_of_a_campaign() {
+        let machine = Target::default();
+        for size in [40, u32::MAX] {
+            for boundary in boundaries(Series { size, ..SERIES }, 1, &machine, Options::default()) {
+                let Boundary { seed, profile, ref before, .. } = boundary;
+                let Snapshot::Nir(shader) = before else { continue };
+                let whole = generator::from_seed(seed, profile, Features::of(&machine)).shader;
+                // A block of code is ended before the limit is looked at.
+                assert!(shader.instruction_count() <= whole.instruction_count());
+                assert!(size == u32::MAX || shader.instruction_count() < 300);
+            }
+        }
+    }
+
+    /// A program that a stage of nir changed is still compared with what selection makes of it.
+    #[test]
+    fn selection_has_a_verdict_of_its_own() {
+        let mut checker = Checker::new(Target::default(), Options::default());
+        let (mut seen, mut number) = (0, 0);
+        while seen < 3 {
+            let seed = program_seed(9, number);
+            number += 1;
+            let shader = generator::from_seed(seed, Profile::Predicates, Features::ALL).shader;
+            let boundaries = checker.program(&shader, &Env::from_seeds(&env_seeds(seed, 1)), None).boundaries;
+            if !boundaries.iter().any(|(stage, ..)| *stage == Stage::DeMorgan) {
+                continue;
+            }
+            seen += 1;
+            // What is not compared takes no time.
+            let select = boundaries.iter().find(|(stage, ..)| *stage == Stage::Select);
+            assert!(select.is_some_and(|(.., time)| !time.is_zero()), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn boundaries_follow_each_other() {
+        let machine = Target::default();
+        let all: Vec<Boundary> = boundaries(SERIES, 1, &machine, Options::default()).collect();
+        assert!(all.len() > 4 * 8);
+        for pair in all.windows(2).filter(|pair| pair[0].program == pair[1].program) {
+            assert!(pair[0].stage < pair[1].stage);
+            if let (Snapshot::Ir3(after), Snapshot::Ir3(before)) = (&pair[0].after, &pair[1].before) {
+                assert_eq!(after, before);
+            }
+        }
+        let numbers: std::collections::BTreeSet<u64> = all.iter().map(|boundary| boundary.program).collect();
+        assert_eq!(numbers.into_iter().collect::<Vec<_>>(), [3, 4, 5, 6]);
+    }
+}

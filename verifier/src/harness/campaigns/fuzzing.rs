@@ -1,0 +1,259 @@
+//! Many random programs, in parallel.
+//!
+//! Program `i` of a campaign is a function of the campaign's seed and `i` alone, whatever the number of threads, so
+//! that any of them can be made again. Threads take the next number from a counter; results are only added up, so a
+//! campaign's counts do not depend on who did what. A failure is handed out the moment that it is found, before anything
+//! else happens.
+
+use crate::harness::check::{Checker, ProgramReport, Spills, Summary};
+use crate::programs::generator;
+use crate::programs::generator::{Features, Generated, Profile};
+use crate::programs::planted_bugs::Plant;
+use crate::programs::seeds::{env_seeds, program_seed};
+use crate::semantics::environment::env::Env;
+use cpu_time::ThreadTime;
+use ir3_compiler::pipeline::{Options, RegisterLimit};
+use ir3_compiler::target::Target;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// The GPU.
+    pub target: Target,
+    /// Seed of the campaign.
+    pub seed: u64,
+    /// The profiles, taken in turn.
+    pub profiles: Vec<Profile>,
+    /// How many registers the programs may take.
+    pub registers: Limits,
+    /// Which stages run.
+    pub options: Options,
+    /// Number of the first program.
+    pub first: u64,
+    /// Stop after so many programs.
+    pub programs: Option<u64>,
+    /// Stop after so long.
+    pub time: Option<Duration>,
+    /// Threads.
+    pub jobs: usize,
+    /// Environments for each program.
+    pub runs: u32,
+    /// Go on after a failure.
+    pub keep_going: bool,
+    /// Programs that the compiler refuses are failures, as those are that are refuted or crash it.
+    pub refusals: bool,
+    /// A bug behind the backend, to see it found.
+    pub plant: Option<&'static Plant>,
+}
+
+/// How many registers the programs of a campaign may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limits {
+    /// All the same.
+    Fixed(RegisterLimit),
+    /// Drawn for each program, from the fewest to all.
+    Drawn,
+    /// All that there are; programs of the profile `pressure` so few that most of them spill: the fewest that they can
+    /// do with, and up to 7 more.
+    ByProfile,
+}
+
+impl Limits {
+    /// The limit of a program.
+    pub fn of(self, profile: Profile, program: u64) -> RegisterLimit {
+        match self {
+            Self::Fixed(limit) => limit,
+            Self::Drawn => program_registers(program),
+            Self::ByProfile if profile == Profile::Pressure => {
+                RegisterLimit::Minimum((program_seed(program ^ 0x7265_6773, 0) % 8) as u16)
+            }
+            Self::ByProfile => RegisterLimit::Target,
+        }
+    }
+}
+
+/// What a campaign has counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Verdicts.
+    pub summary: Summary,
+    /// Programs that the compiler refused or that were not valid.
+    pub rejected: u64,
+    /// Runs of source programs.
+    pub runs: u64,
+    /// … that had no meaning.
+    pub vacuous_runs: u64,
+    /// … that used up their fuel.
+    pub unfinished_runs: u64,
+    /// Instructions of the generated programs.
+    pub instructions: u64,
+    /// Programs with spilled values.
+    pub spilled: u64,
+    /// Accesses to their slots.
+    pub spills: Spills,
+    /// CPU time in the generator.
+    pub generate: Duration,
+    /// CPU time in the compiler.
+    pub compile: Duration,
+    /// CPU time in the interpreters.
+    pub run: Duration,
+}
+
+impl Counts {
+    /// CPU time of the whole loop.
+    pub fn total(&self) -> Duration {
+        self.generate + self.compile + self.run
+    }
+
+    fn count(&mut self, instructions: usize, generate: Duration, report: &ProgramReport) {
+        self.summary.programs += 1;
+        self.instructions += instructions as u64;
+        self.generate += generate;
+        self.compile += report.times.compile;
+        self.run += report.times.run;
+        let source = &report.source;
+        self.runs += u64::from(source.finished + source.vacuous + source.out_of_fuel);
+        self.vacuous_runs += u64::from(source.vacuous);
+        self.unfinished_runs += u64::from(source.out_of_fuel);
+        self.rejected += u64::from(report.refusal.is_some());
+        self.spilled += u64::from(report.spills != Spills::default());
+        self.spills.stores += report.spills.stores;
+        self.spills.loads += report.spills.loads;
+        for (_, verdict, _) in &report.boundaries {
+            self.summary.count(verdict);
+        }
+        self.summary.seconds = self.total().as_secs_f64();
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.summary.add(&other.summary);
+        self.rejected += other.rejected;
+        self.runs += other.runs;
+        self.vacuous_runs += other.vacuous_runs;
+        self.unfinished_runs += other.unfinished_runs;
+        self.instructions += other.instructions;
+        self.spilled += other.spilled;
+        self.spills.stores += other.spills.stores;
+        self.spills.loads += other.spills.loads;
+        self.generate += other.generate;
+        self.compile += other.compile;
+        self.run += other.run;
+    }
+}
+
+/// A program that the campaign has something to say about.
+pub struct Finding<'a> {
+    /// Its number in the campaign.
+    pub number: u64,
+    /// Its profile.
+    pub profile: Profile,
+    /// The seed that makes it.
+    pub seed: u64,
+    /// How many registers it was given.
+    pub registers: RegisterLimit,
+    /// The bug that was planted.
+    pub plant: Option<&'static Plant>,
+    /// Whether it is a failure, and not just refused.
+    pub failed: bool,
+    /// The program.
+    pub generated: &'a Generated,
+    /// What was found.
+    pub report: &'a ProgramReport,
+}
+
+/// How many registers a program of this seed is given where a campaign draws them: from as few as it can do with to as
+/// many as there are, small numbers more often than large ones.
+pub fn program_registers(program: u64) -> RegisterLimit {
+    let drawn = program_seed(program ^ 0x7265_6773, 0);
+    match drawn % 8 {
+        0 => RegisterLimit::Minimum(0),
+        7 => RegisterLimit::Target,
+        // 1 to 126 more; mostly 7 to 30, with which many programs just fit: then vectors are not taken apart for memory,
+        // and have to be moved.
+        _ => {
+            let scale = 1 << [1, 2, 3, 3, 4, 4, 5, 6][(drawn >> 8 & 7) as usize];
+            RegisterLimit::Minimum((scale + (drawn >> 16) % scale) as u16 - 1)
+        }
+    }
+}
+
+impl Campaign {
+    /// Runs it. `found` is called for each refuted, crashing or refused program as soon as there is one, `progress` now and then; both from
+    /// worker threads, one at a time. `interrupted` stops it early.
+    pub fn run(
+        &self,
+        interrupted: &AtomicBool,
+        found: &mut (dyn FnMut(&Finding<'_>) + Send),
+        progress: &mut (dyn FnMut(&Counts) + Send),
+    ) -> Counts {
+        let next = AtomicU64::new(self.first);
+        let stop = AtomicBool::new(false);
+        let start = Instant::now();
+        let shared = Mutex::new((Counts::default(), found, progress));
+        let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.max(1) {
+                scope.spawn(|| {
+                    let mut checker = Checker::new(self.target, self.options);
+                    let mut local = Counts::default();
+                    let mut last = Instant::now();
+                    let features = Features::of(&self.target);
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        let over = self.programs.is_some_and(|n| number - self.first >= n)
+                            || self.time.is_some_and(|t| start.elapsed() >= t)
+                            || interrupted.load(Ordering::Relaxed)
+                            || stop.load(Ordering::Relaxed);
+                        if over {
+                            break;
+                        }
+                        let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
+                        let seed = program_seed(self.seed, number);
+                        let cpu = ThreadTime::now();
+                        let generated = generator::from_seed(seed, profile, features);
+                        let elapsed = cpu.elapsed();
+                        let registers = self.registers.of(profile, seed);
+                        checker.set_registers(registers);
+                        let mut change = self.plant.map(Plant::change);
+                        let change = change.as_mut().map(|change| change as crate::harness::check::Plant<'_>);
+                        let report =
+                            checker.program(&generated.shader, &Env::from_seeds(&env_seeds(seed, self.runs)), change);
+                        local.count(generated.shader.instruction_count(), elapsed, &report);
+                        let refused = report.refusal.is_some();
+                        let wrong = report.refutation().is_some() || report.crash().is_some();
+                        let failed = wrong || refused && self.refusals;
+                        if failed || refused {
+                            (lock().1)(&Finding {
+                                number,
+                                profile,
+                                seed,
+                                registers,
+                                plant: self.plant,
+                                failed,
+                                generated: &generated,
+                                report: &report,
+                            });
+                            if failed && !self.keep_going {
+                                stop.store(true, Ordering::Relaxed);
+                            }
+                        }
+                        if last.elapsed() > Duration::from_millis(100) {
+                            last = Instant::now();
+                            let mut shared = lock();
+                            shared.0.add(&std::mem::take(&mut local));
+                            let (counts, _, progress) = &mut *shared;
+                            progress(counts);
+                        }
+                    }
+                    lock().0.add(&local);
+                });
+            }
+        });
+        let (mut counts, ..) = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        counts.summary.interrupted = interrupted.load(Ordering::Relaxed);
+        counts
+    }
+}

@@ -1,0 +1,393 @@
+//! Campaigns against provers without one of their side conditions ([`guards`]).
+//!
+//! A campaign is a stream of pairs of programs, of which those count that differ: a run of the interpreter shows it, or it is known from how
+//! they were made. A prover without a condition is *noticed* if it proves such a pair. Pairs are made once for all conditions:
+//! the whole prover is run on a pair first, which gives the conditions that decided something there, and only these are
+//! left out on it, one at a time. A pair that the whole prover proves is a wrong proof of today's prover, and worth more than all the rest.
+
+use crate::harness::campaigns::kill_matrix::Mutants;
+use crate::harness::check::by_registers;
+use crate::harness::check::panel::Engine;
+use crate::harness::check::{Verdict, compare_snapshots};
+use crate::harness::report;
+use crate::programs::adversarial;
+use crate::programs::adversarial::{FAMILIES, Family};
+use crate::programs::seeds::program_seed;
+use crate::programs::{Case, Question};
+use crate::prove::simulation;
+use crate::prove::simulation::Limits;
+use crate::prove::solver::{Budget, Floats, Z3};
+use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
+use crate::support::guards;
+use crate::support::guards::{Guard, Guards, NotBuilt};
+use crate::support::panics::catch;
+use cpu_time::ThreadTime;
+use ir3_compiler::pipeline::Stage;
+use ir3_compiler::target::Target;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Environments in which a pair may show that it differs.
+const RUNS: u32 = 6;
+
+/// What a question may cost, in the solver's measure.
+const QUESTION: u64 = 400_000;
+
+/// The name of the campaign of pairs made by hand.
+pub const BY_HAND: &str = "pairs";
+
+/// The name of the campaign of planted miscompilations.
+pub const KILL_MATRIX: &str = "kill-matrix";
+
+/// The names of all campaigns.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    [BY_HAND, KILL_MATRIX].into_iter().chain(FAMILIES.iter().map(|family| family.name))
+}
+
+/// A pair of programs for a campaign.
+pub struct Candidate {
+    /// The campaign.
+    pub campaign: &'static str,
+    /// Its number there.
+    pub number: u64,
+    /// What was changed.
+    pub change: String,
+    /// The stage between the programs, if there is one.
+    pub stage: Option<Stage>,
+    /// What is to be preserved.
+    pub before: Snapshot,
+    /// What may do the same.
+    pub after: Snapshot,
+    /// The programs differ, whatever a run shows.
+    pub differs: bool,
+    envs: Vec<Env>,
+}
+
+impl Candidate {
+    fn differs(&self, machine: &Target) -> bool {
+        self.differs
+            || matches!(compare_snapshots(&self.before, &self.after, machine, &self.envs).0, Verdict::Refuted(_))
+    }
+
+    /// The engines that prove, as far as the pair is for them.
+    fn engines(&self) -> SmallVec<[Engine; 2]> {
+        let moves = self.stage.is_none_or(Stage::moves_values)
+            && self.before.as_ir3().is_some()
+            && self.after.as_ir3().is_some();
+        moves.then_some(Engine::Registers).into_iter().chain([Engine::Smt]).collect()
+    }
+
+    /// Whether an engine proves that the programs do the same; else why not.
+    fn proved(&self, engine: Engine, limits: &Limits, machine: &Target) -> Result<(), String> {
+        let proved = || match engine {
+            Engine::Registers => match by_registers(&self.before, &self.after, machine) {
+                Some(Verdict::Proved { .. }) => Ok(()),
+                Some(Verdict::Unknown(why)) => Err(why.to_string()),
+                _ => Err("no question for this engine".to_owned()),
+            },
+            _ => {
+                let mut solver = Z3 { floats: Floats::default() };
+                let proof =
+                    simulation::prove((&self.before).into(), (&self.after).into(), machine, limits, &mut solver);
+                proof.map(|_| ()).map_err(|why| why.to_string())
+            }
+        };
+        // Without a condition an engine may well break.
+        catch(proved).unwrap_or_else(|_| Err("the engine breaks".to_owned()))
+    }
+}
+
+/// The pairs of a folder of hand-made ones (`corpus/pairs`) that no prover may prove: those whose first line expects `refuted`, `not proved` or
+/// `never proved`.
+///
+/// # Errors
+/// If a file or a folder cannot be read, or a file is no program.
+pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String> {
+    let files = |folder: &Path| -> Result<Vec<PathBuf>, String> {
+        let list = fs::read_dir(folder).and_then(|list| list.map(|entry| Ok(entry?.path())).collect());
+        let mut list: Vec<PathBuf> = list.map_err(|error| format!("{}: {error}", folder.display()))?;
+        list.sort_unstable();
+        Ok(list)
+    };
+    let mut found = Vec::new();
+    for family in files(folder)?.into_iter().filter(|path| path.is_dir()) {
+        for before in files(&family)? {
+            let path = before.to_string_lossy().into_owned();
+            let Some((start, _)) = path.split_once(".before.") else { continue };
+            let text = fs::read_to_string(&before).map_err(|error| format!("{path}: {error}"))?;
+            let expected = text.lines().next().and_then(|line| line.strip_prefix("// expect: ")).unwrap_or_default();
+            let differs = ["refuted", "not proved", "never proved"].iter().any(|verdict| expected.starts_with(verdict));
+            if !differs || expected.contains("gpu=") {
+                continue;
+            }
+            let after = ["nir", "ir3"].map(|kind| PathBuf::from(format!("{start}.after.{kind}")));
+            let after = after.into_iter().find(|path| path.is_file()).ok_or(format!("{path}: no after file"))?;
+            let load = |path: &Path| match report::load(path, machine) {
+                Ok(mut programs) if programs.len() == 1 => Ok(programs.remove(0).program),
+                Ok(_) => Err(format!("{}: not one program", path.display())),
+                Err(error) => Err(error.to_string()),
+            };
+            found.push(Candidate {
+                campaign: BY_HAND,
+                number: found.len() as u64,
+                change: start
+                    .strip_prefix(&*folder.to_string_lossy())
+                    .unwrap_or(start)
+                    .trim_start_matches('/')
+                    .to_owned(),
+                stage: None,
+                before: load(&before)?,
+                after: load(&after)?,
+                differs: true,
+                envs: Vec::new(),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Where lanes diverge most pairs mean the same or are not proved by anybody: so many more are made.
+const MORE: u64 = 10;
+
+/// The campaigns of random programs: so many pairs of each adversarial family, then as many planted miscompilations, then more pairs of the
+/// families in which lanes diverge. Only campaigns are made that `asked` wants, by their names.
+pub fn campaigns<'a>(
+    seed: u64,
+    programs: u64,
+    machine: &'a Target,
+    asked: &dyn Fn(&str) -> bool,
+) -> impl Iterator<Item = Candidate> + Send + use<'a> {
+    let asked_of = |which: fn(&str) -> bool| -> Vec<&'static Family> {
+        FAMILIES.iter().filter(|family| which(family.name) && asked(family.name)).collect()
+    };
+    let all = asked_of(|_| true);
+    let diverge = asked_of(|name| matches!(name, "moves" | "waves"));
+    let some = programs * all.len() as u64;
+    let more = programs * MORE * diverge.len() as u64;
+    let pairs = of_families(all, seed, 0..some, machine);
+    let mutants = Mutants::new(seed, programs / 20 + 1, machine);
+    let count = if asked(KILL_MATRIX) { programs as usize } else { 0 };
+    let mutants = (0..).zip(mutants).take(count).map(|(number, mutant)| Candidate {
+        campaign: KILL_MATRIX,
+        number,
+        change: mutant.kind.to_owned(),
+        stage: Some(mutant.stage),
+        envs: Vec::new(),
+        before: mutant.before,
+        after: mutant.after,
+        // Or it would not be one.
+        differs: true,
+    });
+    pairs.chain(mutants).chain(of_families(diverge, program_seed(seed, MORE), 0..more, machine))
+}
+
+fn of_families(
+    families: Vec<&'static Family>,
+    seed: u64,
+    numbers: Range<u64>,
+    machine: &Target,
+) -> impl Iterator<Item = Candidate> + Send + use<> {
+    let count = families.len().max(1) as u64;
+    adversarial::pairs(families, seed, numbers, RUNS, machine).map(move |pair| Candidate {
+        campaign: pair.family.unwrap_or("waves"),
+        number: pair.number / count,
+        change: pair.change.to_owned(),
+        stage: None,
+        envs: pair.envs(),
+        before: pair.source,
+        after: pair.target,
+        differs: pair.differs,
+    })
+}
+
+impl Case for Candidate {
+    fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
+        Question { stage: self.stage, before: &self.before, after: &self.after, machine, envs }
+    }
+
+    fn envs(&self) -> Vec<Env> {
+        self.envs.clone()
+    }
+}
+
+/// How a missing condition was noticed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noticed {
+    /// The campaign.
+    pub campaign: &'static str,
+    /// The number of the pair in it.
+    pub number: u64,
+    /// The change in it.
+    pub change: String,
+    /// Who proved it.
+    pub by: Engine,
+}
+
+/// What is known of a condition by now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trial {
+    /// The first wrong proof without it.
+    pub noticed: Option<Noticed>,
+    /// Pairs on which it was left out.
+    pub asked: u64,
+    /// CPU time of that.
+    pub time: Duration,
+    /// Why the last pair on which it was left out was not proved.
+    pub why: Option<String>,
+}
+
+/// What is known of all conditions by now.
+#[derive(Default)]
+pub struct Trials {
+    /// Of each condition.
+    pub of: BTreeMap<Guard, Trial>,
+    /// Pairs that differ and that the whole prover proves.
+    pub wrong: Vec<(Engine, Candidate)>,
+    /// Pairs that were made, and those that differ, by campaign.
+    pub pairs: BTreeMap<&'static str, [u64; 2]>,
+}
+
+impl Trials {
+    /// Nothing is known of these conditions.
+    pub fn new(guards: impl IntoIterator<Item = Guard>) -> Self {
+        Self { of: guards.into_iter().map(|guard| (guard, Trial::default())).collect(), ..Self::default() }
+    }
+
+    fn open(&self) -> impl Iterator<Item = Guard> {
+        self.of.iter().filter(|(_, trial)| trial.noticed.is_none()).map(|(&guard, _)| guard)
+    }
+
+    /// How many conditions were noticed to be missing.
+    pub fn noticed(&self) -> usize {
+        self.of.values().filter(|trial| trial.noticed.is_some()).count()
+    }
+}
+
+/// Leaves out each condition that decides something on a pair.
+fn attack(
+    candidate: Candidate,
+    limits: &Limits,
+    machine: &Target,
+    trials: &Mutex<&mut Trials>,
+) -> Result<(), NotBuilt> {
+    let lock = || trials.lock().unwrap_or_else(PoisonError::into_inner);
+    let differs = candidate.differs(machine);
+    {
+        let mut trials = lock();
+        let [made, different] = trials.pairs.entry(candidate.campaign).or_default();
+        (*made, *different) = (*made + 1, *different + u64::from(differs));
+    }
+    if !differs {
+        return Ok(());
+    }
+    for engine in candidate.engines() {
+        let (proved, decided) = guards::observe(|| candidate.proved(engine, limits, machine))?;
+        if proved.is_ok() {
+            lock().wrong.push((engine, candidate));
+            return Ok(());
+        }
+        let mut open = Guards::default();
+        lock().open().filter(|&guard| decided.contains(guard)).for_each(|guard| open.insert(guard));
+        for guard in open.iter() {
+            let start = ThreadTime::now();
+            let proved = guards::without(guard, || candidate.proved(engine, limits, machine))?;
+            let time = start.elapsed();
+            let &Candidate { campaign, number, ref change, .. } = &candidate;
+            if let Some(trial) = lock().of.get_mut(&guard) {
+                (trial.asked, trial.time) = (trial.asked + 1, trial.time + time);
+                match proved {
+                    Ok(()) if trial.noticed.is_none() => {
+                        trial.noticed = Some(Noticed { campaign, number, change: change.clone(), by: engine });
+                    }
+                    Ok(()) => {}
+                    Err(why) => trial.why = Some(format!("{campaign} {number} ({change}): {why}")),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs campaigns until all conditions are noticed, or no pairs are left. `each` is called after every pair.
+///
+/// # Errors
+/// In a build in which no condition can be left out.
+pub fn run(
+    candidates: impl Iterator<Item = Candidate> + Send,
+    limits: &Limits,
+    machine: &Target,
+    jobs: usize,
+    interrupted: &AtomicBool,
+    trials: &mut Trials,
+    each: &(dyn Fn(usize) + Sync),
+) -> Result<(), NotBuilt> {
+    guards::observe(|| ())?;
+    // Inputs are not looked for: it is known that there are some.
+    // A question has less than a proof, so that some are given up before the proof is.
+    let limits = &Limits { inputs: false, query: Budget { rlimit: QUESTION, ..limits.query }, ..*limits };
+    let candidates = Mutex::new(candidates);
+    let trials = &Mutex::new(trials);
+    let work = || {
+        loop {
+            let open = trials.lock().unwrap_or_else(PoisonError::into_inner).open().count();
+            if open == 0 || interrupted.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let next = candidates.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(candidate) = next else { return Ok(()) };
+            attack(candidate, limits, machine, trials)?;
+            each(open);
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("a thread of a campaign"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Target {
+        Target::default()
+    }
+
+    fn try_all(guards: &[Guard], programs: u64) -> Result<Trials, NotBuilt> {
+        let mut trials = Trials::new(guards.iter().copied());
+        let limits = Limits::within(Duration::from_millis(300));
+        let never = AtomicBool::new(false);
+        let machine = machine();
+        let candidates = campaigns(1, programs, &machine, &|_| true);
+        run(candidates, &limits, &machine, 1, &never, &mut trials, &|_| ()).map(|()| trials)
+    }
+
+    #[cfg(not(feature = "prover-mutants"))]
+    #[test]
+    fn a_normal_build_leaves_nothing_out() {
+        assert!(matches!(try_all(&[Guard::EventWhat], 1), Err(NotBuilt)));
+    }
+
+    #[cfg(feature = "prover-mutants")]
+    #[test]
+    fn missing_conditions_are_noticed() {
+        let trials = try_all(&[Guard::EventWhat, Guard::AgreementBits, Guard::RegistersOpcode], 10).unwrap();
+        assert_eq!(trials.noticed(), 3, "{:?}", trials.of);
+    }
+
+    #[test]
+    fn pairs_by_hand_are_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs");
+        let pairs = by_hand(&folder, &machine()).unwrap();
+        let of_guards = pairs.iter().filter(|pair| pair.change.starts_with("guards/")).count();
+        assert!(pairs.len() > 100 && of_guards >= 20, "{} pairs, {of_guards} of guards", pairs.len());
+        assert!(by_hand(Path::new("nowhere"), &machine()).is_err());
+    }
+}

@@ -1,0 +1,260 @@
+//! What a result must be, whatever it computes: the rules of ir3, and no more registers than there may be.
+//!
+//! A register that no encoding can name, or one beyond the limit, holds its value in the interpreter as any other does, and
+//! so does an input or output in another register than the one that was given: running the program shows nothing. A
+//! program that breaks a rule is refused as the compiler's own mistake, and is found, reduced and kept as such.
+
+use ir3_compiler::ir3::validate::{Form, validate};
+use ir3_compiler::ir3::{Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
+use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Stage};
+use ir3_compiler::regalloc;
+use ir3_compiler::target::{RegisterFiles, Target};
+
+/// What a stage has to hold to, asked in front of it.
+#[derive(Default)]
+pub struct Terms {
+    /// The registers that the program may have, from allocation on. `None` where that cannot be told: then the
+    /// allocation says why.
+    files: Option<RegisterFiles>,
+    /// The registers of inputs and outputs, as far as they are given.
+    given: Vec<Given>,
+}
+
+/// A general register that the program takes an input from, or leaves an output in; or any, if it is not given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Given {
+    is_output: bool,
+    reg: Option<PhysReg>,
+}
+
+/// What `stage` has to hold to.
+pub fn terms(stage: Stage, program: &Program, target: &Target, options: &Options) -> Terms {
+    let files = match stage {
+        Stage::RegisterAllocation => regalloc::files_within(program, target, options.registers).ok(),
+        _ => None,
+    };
+    // Stages in front may remove what nobody reads.
+    let given = if stage >= Stage::RegisterAllocation { given(program) } else { Vec::new() };
+    Terms { files, given }
+}
+
+/// What is wrong with the program behind a stage.
+pub fn broken(stage: Stage, program: &Program, target: &Target, terms: &Terms) -> Option<CompileError> {
+    let files = || excess(program, target, terms.files.as_ref()?);
+    let form = || {
+        let violations = validate(program, target, Form::Machine).err().filter(|_| stage == Stage::LowerCopies)?;
+        Some(violations.first()?.to_string())
+    };
+    let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;
+    let reason = form().or_else(files).or_else(elsewhere)?;
+    Some(CompileError { stage, kind: ErrorKind::Internal, reason })
+}
+
+/// The registers of all general inputs and outputs, in the order of the code.
+fn given(program: &Program) -> Vec<Given> {
+    let mut list = Vec::new();
+    let is_general = |class: RegClass| class.file == RegFile::General;
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        if data.opcode == Opcode::Input {
+            let dsts = data.dsts.iter().filter(|dst| is_general(dst.class));
+            list.extend(dsts.map(|dst| Given { is_output: false, reg: dst.place.reg() }));
+        } else if data.opcode.is_output() {
+            let srcs = data.srcs.iter().filter(|src| is_general(src.class)).filter_map(Src::place);
+            list.extend(srcs.map(|place| Given { is_output: true, reg: place.reg() }));
+        }
+    }
+    list
+}
+
+/// An input or output that is not where it was given to be.
+fn moved(before: &[Given], after: &[Given]) -> Option<String> {
+    if before.len() != after.len() {
+        return Some(format!("{} inputs and outputs are {} now", before.len(), after.len()));
+    }
+    let (Given { is_output, reg }, now) =
+        before.iter().zip(after).find(|(before, after)| before.reg.is_some() && before != after)?;
+    let name = |reg: Option<PhysReg>| reg.map_or("no register".to_owned(), |reg| reg.to_string());
+    let what = if *is_output { "output" } else { "input" };
+    Some(format!("an {what} is in {}, and was given {}", name(now.reg), name(*reg)))
+}
+
+/// Whether a general register of a program that has them is beyond the files, and which.
+fn excess(program: &Program, target: &Target, allowed: &RegisterFiles) -> Option<String> {
+    // Units behind the last register that is named, full and half.
+    let mut used = [0u32; 2];
+    let mut note = |class: RegClass, place: &Place, mask: WriteMask| {
+        let registers = match *place {
+            // Where the array begins is not said: an access may be to an element behind its first, by an offset of its own.
+            Place::Relative { size, .. } => u32::from(size),
+            Place::Reg(reg) | Place::Assigned(_, reg) if reg != PhysReg::INVALID => u32::from(reg.0) + mask.span(),
+            _ => return,
+        };
+        if class.file == RegFile::General {
+            let units = &mut used[usize::from(class.half && !target.merged_regs)];
+            *units = u32::max(*units, registers * u32::from(class.component_units()));
+        }
+    };
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        data.dsts.iter().for_each(|dst| note(dst.class, &dst.place, dst.mask));
+        data.srcs
+            .iter()
+            .filter_map(|src| Some((src, src.place()?)))
+            .for_each(|(src, place)| note(src.class, place, src.mask));
+    }
+    let files = [("full", used[0], allowed.full, 2), ("half", used[1], allowed.half, 1)];
+    let (file, used, limit, unit) = files.into_iter().find(|&(_, used, limit, _)| used > limit)?;
+    Some(format!("uses {} {file} registers, and may use {}", used.div_ceil(unit), limit / unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::check::Checker;
+    use crate::programs::generator;
+    use crate::programs::generator::{Features, Profile};
+    use crate::semantics::environment::env::Env;
+    use crate::semantics::interp::Difference;
+    use ir3_compiler::ir3::SrcOperand;
+    use ir3_compiler::pipeline::RegisterLimit;
+
+    /// Moves all general registers up: the program computes the same.
+    fn shift(program: &mut Program, full: u16) {
+        let list: Vec<_> = program.iter_instrs().map(|(_, instr)| instr).collect();
+        let up = |class: RegClass, reg: PhysReg| match class {
+            RegClass { file: RegFile::General, half } => PhysReg(reg.0 + if half { 2 * full } else { full }),
+            _ => reg,
+        };
+        for instr in list {
+            let data = &mut program.instrs[instr];
+            for dst in data.dsts.iter_mut() {
+                match &mut dst.place {
+                    Place::Reg(reg) => *reg = up(dst.class, *reg),
+                    Place::Relative { offset, .. } => *offset = up(dst.class, PhysReg(*offset as u16)).0 as i16,
+                    _ => {}
+                }
+            }
+            for src in data.srcs.iter_mut() {
+                let place = match src.place() {
+                    Some(&Place::Reg(reg)) => Place::Reg(up(src.class, reg)),
+                    Some(&Place::Relative { offset, size }) => {
+                        Place::Relative { offset: up(src.class, PhysReg(offset as u16)).0 as i16, size }
+                    }
+                    _ => continue,
+                };
+                src.operand = SrcOperand::Place(place);
+            }
+        }
+    }
+
+    /// What the checker says of a program whose registers are moved up behind a stage.
+    fn shifted(profile: Profile, registers: RegisterLimit, behind: Stage, full: u16) -> Option<(Stage, String)> {
+        let target = Target::by_name("a660").unwrap();
+        let shader = generator::from_seed(3, profile, Features::of(&target)).shader;
+        let mut checker = Checker::new(target, Options { registers, ..Options::default() });
+        let mut plant = |stage: Stage, program: &mut Program| {
+            if stage == behind {
+                shift(program, full);
+            }
+        };
+        let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant));
+        assert!(report.refutation().is_none());
+        report.crash().map(|(stage, message)| (stage, message.to_owned()))
+    }
+
+    #[test]
+    fn registers_beyond_the_limit_are_found() {
+        for limit in [RegisterLimit::Registers(64), RegisterLimit::Minimum(0)] {
+            assert_eq!(shifted(Profile::Alu, limit, Stage::RegisterAllocation, 0), None);
+            let (stage, message) = shifted(Profile::Alu, limit, Stage::RegisterAllocation, 64).unwrap();
+            assert_eq!(stage, Stage::RegisterAllocation);
+            assert!(message.contains("full registers, and may use"), "{message}");
+        }
+    }
+
+    /// Gives registers to all full inputs, or to all full outputs, with gaps between them; says to how many.
+    fn give(program: &mut Program, outputs: bool) -> usize {
+        let (mut next, mut count) = (150, 0);
+        let mut take = |components: u32| {
+            next -= components as u16 + 1;
+            count += 1;
+            PhysReg(next)
+        };
+        let list: Vec<_> = program.iter_instrs().map(|(_, instr)| instr).collect();
+        for instr in list {
+            let data = &mut program.instrs[instr];
+            if outputs && data.opcode == Opcode::End {
+                for src in data.srcs.iter_mut().filter(|src| src.class == RegClass::FULL) {
+                    if let Some(value) = src.value() {
+                        src.operand = SrcOperand::Place(Place::Assigned(value, take(1)));
+                    }
+                }
+            } else if !outputs && data.opcode == Opcode::Input {
+                for dst in data.dsts.iter_mut().filter(|dst| dst.class == RegClass::FULL) {
+                    if let Some(value) = dst.value() {
+                        dst.place = Place::Assigned(value, take(dst.mask.span()));
+                    }
+                }
+            }
+        }
+        count
+    }
+
+    /// A program that is the same, in other registers: whatever was given is found to be elsewhere, at each of the stages.
+    #[test]
+    fn given_registers_that_are_not_kept_are_found() {
+        let target = Target::by_name("a660").unwrap();
+        for (outputs, what) in [(false, "an input is in "), (true, "an output is in ")] {
+            for behind in [None, Some(Stage::RegisterAllocation), Some(Stage::LowerCopies)] {
+                let mut tried = 0;
+                for seed in 1..40 {
+                    let shader = generator::from_seed(seed, Profile::Mixed, Features::of(&target)).shader;
+                    let mut checker = Checker::new(target, Options::default());
+                    let mut some = 0;
+                    let mut plant = |stage: Stage, program: &mut Program| {
+                        if stage == Stage::Spill {
+                            some = give(program, outputs);
+                        }
+                        if behind == Some(stage) {
+                            shift(program, 1);
+                        }
+                    };
+                    let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant));
+                    let refuted = report.refutation().map(|refutation| (refutation.stage, &refutation.difference));
+                    // The comparison of headers finds it too, and comes first.
+                    if let Some((stage, Difference::Header(_))) = refuted
+                        && behind.is_some_and(|behind| behind.name() == stage)
+                    {
+                        tried += 1;
+                        continue;
+                    }
+                    assert!(refuted.is_none(), "seed {seed}, {what}, {behind:?}: {refuted:?}");
+                    let found = report.refusal.map(|error| (error.stage, error.reason));
+                    if some == 0 {
+                        continue;
+                    }
+                    tried += 1;
+                    match (behind, found) {
+                        (None, found) => assert_eq!(found, None),
+                        (Some(behind), Some((stage, message))) => {
+                            let is_it =
+                                message.starts_with(what) || behind == Stage::LowerCopies && message.contains("given");
+                            assert!(stage == behind && is_it, "seed {seed}, {behind}: {stage}, {message}");
+                        }
+                        (Some(_), None) => panic!("seed {seed}: not found"),
+                    }
+                }
+                assert!(tried > 5, "{tried}");
+            }
+        }
+    }
+
+    #[test]
+    fn registers_without_a_name_are_found() {
+        assert_eq!(shifted(Profile::Half, RegisterLimit::Target, Stage::LowerCopies, 0), None);
+        let (stage, message) = shifted(Profile::Half, RegisterLimit::Target, Stage::LowerCopies, 96).unwrap();
+        assert_eq!(stage, Stage::LowerCopies);
+        assert!(message.contains("expected"), "{message}");
+    }
+}

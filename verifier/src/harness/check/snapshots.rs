@@ -1,0 +1,103 @@
+//! Snapshots of a compilation: the program before and after each stage that changed it.
+
+use crate::harness::check::{NirPlant, Plant};
+use crate::semantics::Snapshot;
+use ir3_compiler::compilation::{Compilation, ProgramMut};
+
+use ir3_compiler::pipeline::{Change, CompileError, Stage};
+
+/// Both sides of a stage that changed the program.
+#[derive(Clone, Debug)]
+pub struct StageSnapshots {
+    /// The stage.
+    pub stage: Stage,
+    /// The program before it.
+    pub before: Snapshot,
+    /// The program after it, and after what was planted there.
+    pub after: Snapshot,
+}
+
+/// The snapshots of a compilation, each `before` the `after` of the item before it; the error of the stage that refuses the program, if one does, is the
+/// last item.
+pub struct Snapshots<'s, 'h> {
+    compilation: Compilation<'s, 'h>,
+    before: Snapshot,
+}
+
+impl<'s, 'h> Snapshots<'s, 'h> {
+    /// The snapshots of a compilation from where it stands.
+    pub fn new(compilation: Compilation<'s, 'h>) -> Self {
+        let before = compilation.program().into();
+        Self { compilation, before }
+    }
+
+    /// The stage that ran last. Where [`next`](Iterator::next) panicked, the stage that did.
+    pub fn last_stage(&self) -> Option<Stage> {
+        self.compilation.last_stage()
+    }
+}
+
+impl Iterator for Snapshots<'_, '_> {
+    type Item = Result<StageSnapshots, CompileError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.compilation.step()? {
+                Ok(step) if step.change == Change::Nothing => {}
+                Ok(step) => {
+                    let after: Snapshot = self.compilation.program().into();
+                    let before = std::mem::replace(&mut self.before, after.clone());
+                    return Some(Ok(StageSnapshots { stage: step.stage, before, after }));
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// Planted changes as a hook of a [`Compilation`]. What is planted in ir3 programs may change them after any stage.
+pub(crate) fn hook_of(
+    mut plant: Option<Plant<'_>>,
+    nir_plant: Option<NirPlant>,
+) -> impl FnMut(Stage, ProgramMut<'_, '_>) -> Change {
+    move |stage, program| {
+        let changes = match (program, &mut plant, nir_plant) {
+            (ProgramMut::Nir(shader), _, Some(plant)) => plant(stage, shader.to_mut()),
+            (ProgramMut::Ir3(program), Some(plant), _) => {
+                plant(stage, program);
+                true
+            }
+            _ => false,
+        };
+        if changes { Change::Something } else { Change::Nothing }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::generator;
+    use crate::programs::generator::{Features, Profile};
+    use crate::support::panics::catch;
+    use ir3_compiler::pipeline::Options;
+    use ir3_compiler::target::Target;
+
+    #[test]
+    fn a_panic_has_the_stage_that_panicked() {
+        let shader = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
+        let mut hook = |stage, _: ProgramMut<'_, '_>| {
+            assert!(stage != Stage::LowerCopies, "planted");
+            Change::Nothing
+        };
+        let compilation = Compilation::new(&shader, &Target::default(), &Options::default()).with_hook(Some(&mut hook));
+        let mut snapshots = Snapshots::new(compilation);
+        let mut before = None;
+        while let Ok(Some(item)) = catch(|| snapshots.next()) {
+            before = Some(item.expect("it compiles").stage);
+        }
+        let idle = Stage::every().skip_while(|&stage| Some(stage) != before).count() - 2;
+        // The stages between the last one that changed something and the one that panicked did nothing.
+        assert!(idle > 0, "{before:?}");
+        assert_eq!(snapshots.last_stage(), Some(Stage::LowerCopies));
+    }
+}

@@ -1,0 +1,228 @@
+//! Verdicts, and how they are counted.
+
+use crate::harness::check::Refutation;
+use serde::Serialize;
+use std::fmt;
+
+/// Why nothing can be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// Every run of the source had no meaning (it branched on poison, or stored to a poisoned address).
+    Vacuous(String),
+    /// Every run of the source used up its fuel.
+    OutOfFuel,
+    /// The engine does not know an operation.
+    Unsupported(String),
+    /// A proof does not go through here, and no input is known on which the sides differ.
+    NotShown(String),
+    /// The program does not fit in the registers.
+    NeedsSpilling(String),
+    /// The compiler (or an engine) panicked, with this message, or found that it broke its own rules.
+    Crashed(String),
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vacuous(why) => write!(f, "vacuous: {why}"),
+            Self::OutOfFuel => f.write_str("out of fuel"),
+            Self::Unsupported(what) => write!(f, "unsupported: {what}"),
+            Self::NotShown(why) => write!(f, "not shown: {why}"),
+            Self::NeedsSpilling(why) => write!(f, "needs spilling: {why}"),
+            Self::Crashed(message) => write!(f, "crashed: {message}"),
+        }
+    }
+}
+
+/// What an engine says of a boundary.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// The sides agree for all inputs.
+    Proved {
+        /// What was taken for granted.
+        assumptions: Vec<&'static str>,
+    },
+    /// That many lanes were run on both sides and agreed.
+    Tested {
+        /// Lanes of runs that had a meaning.
+        lanes: u64,
+    },
+    /// The sides differ on an input that was run.
+    Refuted(Box<Refutation>),
+    /// Nothing can be said.
+    Unknown(Unknown),
+}
+
+impl Verdict {
+    /// The word in tables and in JSON.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Proved { .. } => "proved",
+            Self::Tested { .. } => "tested",
+            Self::Refuted(_) => "refuted",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+
+    /// Lanes that agreed.
+    pub const fn lanes(&self) -> u64 {
+        match self {
+            Self::Tested { lanes } => *lanes,
+            Self::Proved { .. } | Self::Refuted(_) | Self::Unknown(_) => 0,
+        }
+    }
+
+    /// The reason of a verdict that is no pass; of a proof, what it takes for granted.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::Proved { assumptions } if assumptions.is_empty() => None,
+            Self::Proved { assumptions } => Some(format!("assuming {}", assumptions.join(", "))),
+            Self::Tested { .. } => None,
+            Self::Refuted(refutation) => Some(refutation.difference.to_string()),
+            Self::Unknown(unknown) => Some(unknown.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tested { lanes } => write!(f, "tested {lanes}"),
+            other => f.write_str(other.name()),
+        }
+    }
+}
+
+/// One row of a report: a boundary of a program, as JSON has it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// The program: a path, or a seed.
+    pub program: String,
+    /// The GPU.
+    pub gpu: String,
+    /// The stage behind which the boundary is.
+    pub stage: String,
+    /// The engine.
+    pub engine: &'static str,
+    /// `proved`, `tested`, `refuted` or `unknown`.
+    pub verdict: &'static str,
+    /// Lanes that agreed.
+    pub lanes: u64,
+    /// Time for the comparison.
+    pub seconds: f64,
+    /// Why it is not a pass.
+    pub reason: Option<String>,
+}
+
+/// Counts over a whole run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Summary {
+    /// Programs.
+    pub programs: u64,
+    /// Boundaries that were compared or should have been.
+    pub checks: u64,
+    /// Boundaries that were proved, for all inputs.
+    pub proved: u64,
+    /// Boundaries that passed by testing.
+    pub tested: u64,
+    /// Boundaries that were refuted.
+    pub refuted: u64,
+    /// Boundaries of which nothing can be said, the reasons below included.
+    pub unknown: u64,
+    /// … because every run was vacuous.
+    pub vacuous: u64,
+    /// … because every run used up its fuel.
+    pub out_of_fuel: u64,
+    /// Programs that were refused because they do not fit in the registers.
+    pub needs_spilling: u64,
+    /// Programs that were refused for something that is not supported, by the compiler or by the engine.
+    pub unsupported: u64,
+    /// Boundaries of which a proof did not go through.
+    pub not_shown: u64,
+    /// Programs on which the compiler or an engine panicked: a failure like a refutation.
+    pub crashed: u64,
+    /// Lanes that agreed, over all checks.
+    pub lanes: u64,
+    /// CPU seconds.
+    pub seconds: f64,
+    /// Whether the run was interrupted.
+    pub interrupted: bool,
+}
+
+impl Summary {
+    /// Counts one boundary.
+    pub fn count(&mut self, verdict: &Verdict) {
+        self.checks += 1;
+        match verdict {
+            Verdict::Proved { .. } => self.proved += 1,
+            Verdict::Tested { lanes } => {
+                self.tested += 1;
+                self.lanes += lanes;
+            }
+            Verdict::Refuted(_) => self.refuted += 1,
+            Verdict::Unknown(unknown) => {
+                self.unknown += 1;
+                match unknown {
+                    Unknown::Vacuous(_) => self.vacuous += 1,
+                    Unknown::OutOfFuel => self.out_of_fuel += 1,
+                    Unknown::NeedsSpilling(_) => self.needs_spilling += 1,
+                    Unknown::Unsupported(_) => self.unsupported += 1,
+                    Unknown::NotShown(_) => self.not_shown += 1,
+                    Unknown::Crashed(_) => self.crashed += 1,
+                }
+            }
+        }
+    }
+
+    /// Adds the counts of another part of the same run.
+    pub fn add(&mut self, other: &Self) {
+        self.programs += other.programs;
+        self.checks += other.checks;
+        self.proved += other.proved;
+        self.tested += other.tested;
+        self.refuted += other.refuted;
+        self.unknown += other.unknown;
+        self.vacuous += other.vacuous;
+        self.out_of_fuel += other.out_of_fuel;
+        self.needs_spilling += other.needs_spilling;
+        self.unsupported += other.unsupported;
+        self.not_shown += other.not_shown;
+        self.crashed += other.crashed;
+        self.lanes += other.lanes;
+        self.seconds += other.seconds;
+        self.interrupted |= other.interrupted;
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} programs, {} checks: {}{} tested ({} lanes), {} refuted, {} unknown",
+            self.programs,
+            self.checks,
+            if self.proved > 0 { format!("{} proved, ", self.proved) } else { String::new() },
+            self.tested,
+            self.lanes,
+            self.refuted,
+            self.unknown
+        )?;
+        let reasons = [
+            (self.vacuous, "vacuous"),
+            (self.out_of_fuel, "out of fuel"),
+            (self.needs_spilling, "need spilling"),
+            (self.unsupported, "unsupported"),
+            (self.not_shown, "not shown"),
+            (self.crashed, "crashed"),
+        ];
+        let reasons: Vec<_> = reasons.iter().filter(|r| r.0 > 0).map(|r| format!("{} {}", r.0, r.1)).collect();
+        if !reasons.is_empty() {
+            write!(f, " ({})", reasons.join(", "))?;
+        }
+        write!(f, "; {:.1} s of CPU time", self.seconds)?;
+        if self.interrupted {
+            f.write_str("; interrupted")?;
+        }
+        Ok(())
+    }
+}

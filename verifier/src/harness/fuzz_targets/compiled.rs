@@ -1,0 +1,116 @@
+//! nir through the compiler.
+//!
+//! Comparing every boundary means ten programs that are decoded and run, and takes longer than compiling. So most inputs
+//! are compared end to end: the source against what comes out behind the last stage, which is all that a user of the
+//! compiler ever sees. Every sixteenth is compared at each boundary, where a stage is held to what the one before left
+//! defined; and so is each input whose ends differ, to name the stage.
+
+use crate::harness::check::hook_of;
+use crate::harness::check::{DEFAULT_FUEL, Plant, Verdict, target_fuel};
+use crate::harness::fuzz_targets::program::{ProgramInput, with_checker};
+use crate::harness::fuzz_targets::{Failure, stats};
+use crate::semantics::environment::env::Env;
+use crate::semantics::interp;
+use crate::semantics::interp::{Compared, End, Scratch};
+use ir3_compiler::compilation::Compilation;
+use ir3_compiler::pipeline::{Options, Stage};
+
+/// Takes the program through every stage and compares. The input is worth keeping where the program was not refused.
+///
+/// # Errors
+/// The first boundary that is refuted.
+pub fn ra_equiv(input: &ProgramInput) -> Result<bool, Failure> {
+    ra_equiv_with(input, None)
+}
+
+/// The same, with a change planted behind stages.
+///
+/// # Errors
+/// The same.
+pub fn ra_equiv_with(input: &ProgramInput, plant: Option<Plant<'_>>) -> Result<bool, Failure> {
+    compiled(input, Options::default(), plant)
+}
+
+/// Takes the program through selection, copy propagation and dead code, and compares.
+///
+/// # Errors
+/// The first boundary that is refuted.
+pub fn select(input: &ProgramInput) -> Result<bool, Failure> {
+    select_with(input, None)
+}
+
+/// The same, with a change planted behind stages.
+///
+/// # Errors
+/// The same.
+pub fn select_with(input: &ProgramInput, plant: Option<Plant<'_>>) -> Result<bool, Failure> {
+    compiled(input, Options { last: Stage::DeadCode, ..Options::default() }, plant)
+}
+
+fn compiled(input: &ProgramInput, options: Options, mut plant: Option<Plant<'_>>) -> Result<bool, Failure> {
+    let env = input.env();
+    if !input.env_seed.is_multiple_of(16) {
+        let plant: Option<Plant<'_>> = match &mut plant {
+            Some(plant) => Some(&mut **plant),
+            None => None,
+        };
+        let ends =
+            with_checker(&input.target, options, |checker| end_to_end(input, &env, &options, plant, checker.scratch()));
+        match ends {
+            Ends::Agree => {
+                stats::compared();
+                return Ok(true);
+            }
+            Ends::Meaningless => return Ok(true),
+            Ends::Refused => return Ok(false),
+            Ends::Differ => {}
+        }
+    }
+    let report = with_checker(&input.target, options, |checker| checker.program_or_panic(&input.shader, &[env], plant));
+    for (stage, verdict, _) in &report.boundaries {
+        if let Verdict::Refuted(refutation) = verdict {
+            return Err(Failure::new(format_args!("{stage} refuted"), &refutation.difference));
+        }
+    }
+    if matches!(report.boundaries.last(), Some((_, Verdict::Tested { .. }, _))) {
+        stats::compared();
+    }
+    Ok(report.refusal.is_none())
+}
+
+/// What is known when only source and result have been looked at.
+enum Ends {
+    /// The result does what the source does.
+    Agree,
+    /// The source has no meaning in that environment.
+    Meaningless,
+    /// The compiler refused the program.
+    Refused,
+    /// They differ, or one of them cannot be run: each boundary will tell.
+    Differ,
+}
+
+fn end_to_end(
+    input: &ProgramInput,
+    env: &Env,
+    options: &Options,
+    plant: Option<Plant<'_>>,
+    scratch: &mut Scratch,
+) -> Ends {
+    let ProgramInput { shader, target, .. } = input;
+    let mut hook = hook_of(plant, None);
+    let Ok(Some(program)) = Compilation::new(shader, target, options).with_hook(Some(&mut hook)).finish() else {
+        return Ends::Refused;
+    };
+    let Ok(source) = interp::nir::Decoded::new(shader) else { return Ends::Differ };
+    let source = source.run(env, DEFAULT_FUEL, scratch);
+    if source.end != End::Finished {
+        return Ends::Meaningless;
+    }
+    let Ok(decoded) = interp::ir3::Decoded::new(&program, target) else { return Ends::Differ };
+    match source.compare(&decoded.run(env, target_fuel(source.executed), scratch)) {
+        Ok(Compared::Same) => Ends::Agree,
+        Ok(Compared::Vacuous) => Ends::Meaningless,
+        Ok(Compared::OutOfFuel) | Err(_) => Ends::Differ,
+    }
+}

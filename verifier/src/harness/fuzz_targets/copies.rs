@@ -1,0 +1,86 @@
+//! Parallel copies alone.
+
+use crate::harness::check::{Verdict, compare_snapshots};
+use crate::harness::fuzz_targets::Failure;
+use crate::harness::fuzz_targets::program::gpu;
+use crate::harness::fuzz_targets::stats;
+use crate::programs::generator;
+use crate::programs::generator::{Bytes, Choices};
+use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
+use arbitrary::{Arbitrary, Unstructured};
+use ir3_compiler::ir3::validate::{Form, validate};
+use ir3_compiler::ir3::{Program, text};
+use ir3_compiler::pipeline::{self, Options, Stage};
+use ir3_compiler::target::Target;
+use std::fmt;
+
+/// A program of nothing but copies, and a GPU.
+#[derive(Clone)]
+pub struct CopyInput {
+    /// The program, in register form.
+    pub program: Program,
+    /// The GPU.
+    pub target: Target,
+}
+
+impl CopyInput {
+    /// The input that a byte string stands for: the GPU, then the generator's choices.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut choices = Bytes::new(bytes);
+        let target = gpu(choices.byte());
+        Self { program: generator::copies(&mut choices, &target), target }
+    }
+}
+
+impl<'a> Arbitrary<'a> for CopyInput {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        let bytes = u.bytes(u.len())?;
+        let input = Self::from_bytes(bytes);
+        stats::count(bytes.len(), input.program.instruction_count());
+        Ok(input)
+    }
+}
+
+impl fmt::Debug for CopyInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "// GPU: {}", self.target.name)?;
+        f.write_str(&text::write(&self.program))
+    }
+}
+
+/// Lowers the copies, and runs the program before and after.
+///
+/// # Errors
+/// Where the result is refused, breaks a rule of ir3, or leaves another value in a register.
+pub fn parallel_copy(input: &CopyInput) -> Result<bool, Failure> {
+    parallel_copy_with(input, &mut |_| {})
+}
+
+/// The same, with a change planted behind the pass.
+///
+/// # Errors
+/// The same.
+pub fn parallel_copy_with(input: &CopyInput, plant: &mut dyn FnMut(&mut Program)) -> Result<bool, Failure> {
+    let stage = Stage::LowerCopies;
+    let mut after = input.program.clone();
+    pipeline::run_stage(stage, &mut after, &input.target, &Options::default())
+        .map_err(|error| Failure::new(format_args!("{stage} refuses"), error))?;
+    plant(&mut after);
+    if let Err(violations) = validate(&after, &input.target, Form::Machine)
+        && let Some(violation) = violations.first()
+    {
+        return Err(Failure::new(format_args!("{stage} breaks a rule"), violation));
+    }
+    let before = Snapshot::Ir3(Box::new(input.program.clone()));
+    let after = Snapshot::Ir3(Box::new(after));
+    // Nothing of the environment but the constant file is read: one is enough.
+    match compare_snapshots(&before, &after, &input.target, &[Env::from_seed(1)]).0 {
+        Verdict::Tested { .. } | Verdict::Proved { .. } => {
+            stats::compared();
+            Ok(true)
+        }
+        Verdict::Refuted(refutation) => Err(Failure::new(format_args!("{stage} refuted"), refutation.difference)),
+        Verdict::Unknown(why) => Err(Failure::new(stage, why)),
+    }
+}

@@ -1,0 +1,370 @@
+//! What a failure is, and whether a program fails in the same way.
+//!
+//! Two failures are the same when they are the same kind of thing at the same stage: a refutation with the same kind of
+//! difference, a refusal for the same reason (numbers aside), a panic at the same place of the source. What exactly
+//! differs, in which lane, by how much, is of no account: that changes with every step. A reduction that goes by this
+//! cannot drift from one bug to another of another stage or kind.
+
+use std::fmt;
+
+use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
+use ir3_compiler::target::Target;
+use ir3_compiler::{ir3, nir};
+
+use crate::harness::check::{Checker, DEFAULT_FUEL, ProgramReport, Refutation, Unknown, Verdict};
+use crate::programs::planted_bugs::SharedPlant;
+use crate::semantics::environment::env::Env;
+use crate::semantics::interp;
+use crate::semantics::interp::{Difference, Scratch};
+use crate::support::panics::{Panicked, catch};
+
+/// What kind of difference a refutation shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DifferenceKind {
+    /// An output.
+    Output,
+    /// A word of memory.
+    Memory,
+    /// The killed lanes.
+    Killed,
+    /// The target has no meaning.
+    Undefined,
+    /// The target does not end.
+    Endless,
+    /// The headers differ.
+    Header,
+    /// A barrier or fence.
+    Synchronization,
+    /// Loads that must not be dropped.
+    Loads,
+}
+
+impl DifferenceKind {
+    /// The kind of a difference.
+    pub const fn of(difference: &Difference) -> Self {
+        match difference {
+            Difference::Output { .. } | Difference::OtherOutput(_) => Self::Output,
+            Difference::Memory { .. } => Self::Memory,
+            Difference::Killed { .. } => Self::Killed,
+            Difference::Undefined { .. } => Self::Undefined,
+            Difference::Endless { .. } => Self::Endless,
+            Difference::Header(_) => Self::Header,
+            Difference::Synchronization { .. } => Self::Synchronization,
+            Difference::Loads { .. } => Self::Loads,
+        }
+    }
+
+    /// Every kind.
+    pub const ALL: [Self; 8] = [
+        Self::Output,
+        Self::Memory,
+        Self::Killed,
+        Self::Undefined,
+        Self::Endless,
+        Self::Header,
+        Self::Synchronization,
+        Self::Loads,
+    ];
+
+    /// The kind of a name as [`DifferenceKind::name`] gives it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// What to call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Output => "output",
+            Self::Memory => "memory",
+            Self::Killed => "killed lanes",
+            Self::Undefined => "undefined",
+            Self::Endless => "endless",
+            Self::Header => "header",
+            Self::Synchronization => "synchronization",
+            Self::Loads => "loads",
+        }
+    }
+}
+
+/// A way to fail.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Failure {
+    /// A stage changed what the program means.
+    Refuted {
+        /// The stage.
+        stage: Stage,
+        /// What kind of difference there is.
+        difference: DifferenceKind,
+    },
+    /// The compiler refused the program.
+    Refused {
+        /// The stage that did.
+        stage: Stage,
+        /// The kind of reason.
+        kind: ErrorKind,
+        /// The reason, without its numbers.
+        reason: String,
+    },
+    /// The interpreter does not know something.
+    Unsupported {
+        /// The stage in front of the program that it does not know.
+        stage: Stage,
+        /// The reason, without its numbers.
+        reason: String,
+    },
+    /// Something panicked.
+    Panic {
+        /// File, line and column.
+        place: String,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refuted { stage, difference } => write!(f, "{stage} refuted: {}", difference.name()),
+            Self::Refused { stage, reason, .. } => write!(f, "{stage} refuses: {reason}"),
+            Self::Unsupported { stage, reason } => write!(f, "the program after {stage} cannot be run: {reason}"),
+            Self::Panic { place } => write!(f, "panic at {place}"),
+        }
+    }
+}
+
+impl Failure {
+    /// The failure in a report: the first refutation, else the refusal, else what the interpreter does not support.
+    pub fn of(report: &ProgramReport) -> Option<Self> {
+        let refuted = report.boundaries.iter().find_map(|(stage, verdict, _)| match verdict {
+            Verdict::Refuted(refutation) => {
+                Some(Self::Refuted { stage: *stage, difference: DifferenceKind::of(&refutation.difference) })
+            }
+            _ => None,
+        });
+        let refused = || {
+            let error = report.refusal.as_ref()?;
+            Some(Self::Refused { stage: error.stage, kind: error.kind, reason: without_place(&error.reason) })
+        };
+        let unsupported = || {
+            report.boundaries.iter().find_map(|(stage, verdict, _)| match verdict {
+                Verdict::Unknown(Unknown::Unsupported(reason)) => {
+                    Some(Self::Unsupported { stage: *stage, reason: without_place(reason) })
+                }
+                _ => None,
+            })
+        };
+        refuted.or_else(refused).or_else(unsupported)
+    }
+}
+
+/// A reason without its numbers, and without the place in front of it: a program from a text has lines, another one has
+/// numbers of instructions.
+fn without_place(reason: &str) -> String {
+    let text = without_numbers(reason);
+    let rest = ["line #: ", "instr#: ", "instruction #: "].iter().find_map(|place| text.strip_prefix(place));
+    rest.map(str::to_owned).unwrap_or(text)
+}
+
+/// The text with `#` for each run of digits (hexadecimal ones too): numbers of values and blocks change all the time.
+fn without_numbers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        // Digits that belong to a name, as in `u2u32`, stay.
+        let in_name = out.ends_with(|last: char| last.is_ascii_alphanumeric() || last == '_');
+        let numbered = ["ssa_", "instr", "block", "b", "line "].iter().any(|before| ends_with_word(&out, before));
+        if c.is_ascii_digit() && (!in_name || numbered) {
+            while chars.next_if(|c| c.is_ascii_hexdigit() || *c == 'x').is_some() {}
+            out.push('#');
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether the text ends with a word that has nothing of a name in front of it.
+fn ends_with_word(text: &str, word: &str) -> bool {
+    text.strip_suffix(word).is_some_and(|rest| !rest.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+}
+
+/// Knows one failure, and says whether a program has it.
+pub struct Oracle {
+    target: Target,
+    options: Options,
+    envs: Vec<Env>,
+    fuel: u64,
+    plant: Option<SharedPlant>,
+    failure: Failure,
+    checker: Checker,
+}
+
+impl Oracle {
+    /// Finds out how a program fails on some inputs, and keeps the one input that shows it. `None` where it does not
+    /// fail.
+    pub fn find(
+        target: Target,
+        options: Options,
+        shader: &nir::Shader,
+        envs: &[Env],
+        plant: Option<SharedPlant>,
+    ) -> Option<Self> {
+        let checker = Checker::new(target, options);
+        let nothing = Failure::Panic { place: String::new() };
+        let mut oracle =
+            Self { target, options, envs: envs.to_vec(), fuel: DEFAULT_FUEL, plant, failure: nothing, checker };
+        let (failure, env) = oracle.observe(shader)?;
+        oracle.failure = failure;
+        // No input at all is best; then the one that the refutation names; then any.
+        let mut choices = vec![Vec::new()];
+        choices.extend(env.map(|env| vec![env]));
+        choices.extend(envs.iter().map(|env| vec![env.clone()]));
+        choices.push(envs.to_vec());
+        for choice in choices {
+            oracle.envs = choice;
+            if oracle.same(shader) {
+                break;
+            }
+        }
+        let fuel = oracle.needed_fuel(shader);
+        oracle = oracle.with_fuel(fuel);
+        if !oracle.same(shader) {
+            oracle = oracle.with_fuel(DEFAULT_FUEL);
+        }
+        Some(oracle)
+    }
+
+    /// The failure.
+    pub fn failure(&self) -> &Failure {
+        &self.failure
+    }
+
+    /// The inputs that candidates are run on: one at most, unless it takes several.
+    pub fn envs(&self) -> &[Env] {
+        &self.envs
+    }
+
+    /// Other inputs.
+    pub fn set_envs(&mut self, envs: Vec<Env>) {
+        self.envs = envs;
+    }
+
+    /// The GPU.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// What programs are compiled with.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// Another GPU, and other options.
+    pub fn set_compilation(&mut self, target: Target, options: Options) {
+        (self.target, self.options) = (target, options);
+        self.checker = Checker::new(target, options).with_fuel(self.fuel);
+    }
+
+    /// Whether a program would fail in the same way on another GPU, or with other options.
+    pub fn compiles_same(&self, target: Target, options: Options, shader: &nir::Shader) -> bool {
+        let mut other = self.fork();
+        other.set_compilation(target, options);
+        other.same(shader)
+    }
+
+    /// Whether a program fails in the same way.
+    pub fn same(&mut self, shader: &nir::Shader) -> bool {
+        // Most candidates do not fail, and most of those show it at the one stage.
+        self.may_be_same(shader) && self.observe(shader).is_some_and(|(failure, _)| failure == self.failure)
+    }
+
+    /// Whether a program may fail in the same way: false is final.
+    fn may_be_same(&mut self, shader: &nir::Shader) -> bool {
+        let Failure::Refuted { stage, difference } = self.failure else { return true };
+        let like = |found: &Difference| DifferenceKind::of(found) == difference;
+        let plant = self.plant.clone();
+        let mut plant = plant.map(|plant| move |stage: Stage, program: &mut ir3::Program| plant(stage, program));
+        let (checker, envs) = (&mut self.checker, &self.envs);
+        let asked = catch(|| {
+            let plant = plant.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
+            checker.may_differ_at(shader, envs, stage, &like, plant)
+        });
+        asked.unwrap_or_else(|_| {
+            // What it was doing is half done. A panic is another failure.
+            self.checker = Checker::new(self.target, self.options).with_fuel(self.fuel);
+            false
+        })
+    }
+
+    /// The refutation of a program that is refuted.
+    pub fn refutation(&mut self, shader: &nir::Shader) -> Option<Refutation> {
+        self.report(shader).ok()?.refutation().cloned()
+    }
+
+    /// Another one for the same failure, for another thread.
+    pub fn fork(&self) -> Self {
+        Self {
+            target: self.target,
+            options: self.options,
+            envs: self.envs.clone(),
+            fuel: self.fuel,
+            plant: self.plant.clone(),
+            failure: self.failure.clone(),
+            checker: Checker::new(self.target, self.options).with_fuel(self.fuel),
+        }
+    }
+
+    fn with_fuel(mut self, fuel: u64) -> Self {
+        self.fuel = fuel;
+        self.checker = Checker::new(self.target, self.options).with_fuel(fuel);
+        self
+    }
+
+    /// A few times what the program needs now: a candidate that has lost its way out of a loop must not run for long.
+    fn needed_fuel(&self, shader: &nir::Shader) -> u64 {
+        let run = || {
+            let decoded = interp::nir::Decoded::new(shader).ok()?;
+            let mut scratch = Scratch::default();
+            self.envs.iter().map(|env| decoded.run(env, DEFAULT_FUEL, &mut scratch).executed).max()
+        };
+        catch(run).ok().flatten().map_or(DEFAULT_FUEL, |executed| (executed * 4 + 1000).min(DEFAULT_FUEL))
+    }
+
+    /// How a program fails, if it does, and on which input if it is refuted.
+    fn observe(&mut self, shader: &nir::Shader) -> Option<(Failure, Option<Env>)> {
+        match self.report(shader) {
+            Ok(report) => Some((Failure::of(&report)?, report.refutation().map(|refutation| refutation.env.clone()))),
+            Err(Panicked { place, .. }) => {
+                // What it was doing is half done.
+                self.checker = Checker::new(self.target, self.options).with_fuel(self.fuel);
+                Some((Failure::Panic { place }, None))
+            }
+        }
+    }
+
+    fn report(&mut self, shader: &nir::Shader) -> Result<ProgramReport, Panicked> {
+        let plant = self.plant.clone();
+        let mut plant = plant.map(|plant| move |stage: Stage, program: &mut ir3::Program| plant(stage, program));
+        let (checker, envs) = (&mut self.checker, &self.envs);
+        catch(|| {
+            let plant = plant.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
+            checker.program_or_panic(shader, envs, plant)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_things_do_not_count() {
+        assert_eq!(without_numbers("line 12: `%3 = u2u32` in b4"), "line #: `%# = u2u32` in b#");
+        assert_eq!(without_numbers("needs 0x1f registers"), "needs # registers");
+        assert_eq!(without_numbers("ssa_7 of instr9"), "ssa_# of instr#");
+    }
+
+    #[test]
+    fn places_do_not_count() {
+        let reasons = ["line 12: iadd: no such width", "instr3: iadd: no such width", "iadd: no such width"];
+        assert!(reasons.iter().all(|reason| without_place(reason) == "iadd: no such width"));
+    }
+}

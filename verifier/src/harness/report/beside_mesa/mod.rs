@@ -1,0 +1,315 @@
+//! What our programs cost beside what Mesa's cost, from the same nir.
+//!
+//! A log of Mesa's compiler has the nir that entered ir3 and, for each variant of the shader, Mesa's own statistics. The
+//! nir goes through our backend, and the figures are counted alike ([`Stats`]). Some figures are not in Mesa's line:
+//! `stp` and `ldp`, and what is moved, are counted from Mesa's final program in the same log.
+
+pub mod note;
+
+use super::load;
+use crate::programs::mesa::{InputError, Log, SectionKind, Source, Statistics};
+use crate::semantics::Snapshot;
+use ir3_compiler::compilation;
+use ir3_compiler::ir3::{self, workload};
+use ir3_compiler::pipeline::Options;
+use ir3_compiler::stats::{Branches, Stats};
+use ir3_compiler::target::Target;
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::path::Path;
+
+/// The figures that are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Figures {
+    /// Instructions that do something.
+    pub instructions: u32,
+    /// Nops. Mesa's are more by those that carry an `(ss)` or an `(eq)`, and by those that it leaves around loops.
+    pub nops: u32,
+    /// Moves.
+    pub mov: u32,
+    /// Moves of immediates, of those.
+    pub mov_immediate: u32,
+    /// Moves of words of the constant file, of those.
+    pub mov_constant: u32,
+    /// Conversions.
+    pub cov: u32,
+    /// Full registers, in vec4.
+    pub full: u32,
+    /// Half registers, in vec4.
+    pub half: u32,
+    /// Waves at a time; Mesa says it for one variant of a shader only.
+    pub max_waves: Option<u32>,
+    /// Components stored to private memory.
+    pub stp: u32,
+    /// Components loaded from private memory.
+    pub ldp: u32,
+    /// Instructions of the preamble.
+    pub preamble: u32,
+    /// Instructions that do something, by category.
+    pub categories: [u32; 8],
+    /// Instructions that write a predicate. Mesa's are counted from its final program, where that is in the log.
+    pub predicates: u32,
+    /// Branches by their kind, counted likewise.
+    #[serde(serialize_with = "by_name")]
+    pub branches: Branches,
+}
+
+fn by_name<S: Serializer>(branches: &Branches, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(branches.iter().map(|(opcode, count)| (opcode.name(), count)))
+}
+
+/// A figure by its name.
+pub type Figure = (&'static str, fn(&Figures) -> u32);
+
+/// The figures of which sums make sense, in the order of the table.
+pub const FIGURES: [Figure; 22] = [
+    ("instructions", |f| f.instructions),
+    ("nops", |f| f.nops),
+    ("mov", |f| f.mov),
+    ("cov", |f| f.cov),
+    ("full", |f| f.full),
+    ("half", |f| f.half),
+    ("max_waves", |f| f.max_waves.unwrap_or(0)),
+    ("stp", |f| f.stp),
+    ("ldp", |f| f.ldp),
+    ("preamble", |f| f.preamble),
+    ("mov_immediate", |f| f.mov_immediate),
+    ("mov_constant", |f| f.mov_constant),
+    ("mov_register", |f| f.mov.saturating_sub(f.mov_immediate + f.mov_constant)),
+    ("cat0", |f| f.categories[0]),
+    ("cat1", |f| f.categories[1]),
+    ("cat2", |f| f.categories[2]),
+    ("cat3", |f| f.categories[3]),
+    ("cat4", |f| f.categories[4]),
+    ("cat5", |f| f.categories[5]),
+    ("cat6", |f| f.categories[6]),
+    ("cat7", |f| f.categories[7]),
+    ("predicates", |f| f.predicates),
+];
+
+/// The figures of which the worst shaders are listed.
+pub const WORST: [&str; 3] = ["mov", "full", "instructions"];
+
+impl Figures {
+    /// Of one of our programs.
+    #[must_use]
+    pub fn of(program: &ir3::Program, target: &Target) -> Self {
+        let stats = Stats::of(program, target);
+        let waves = target.occupancy(&workload(program), stats.full).waves;
+        Self::new(&stats, Some(waves))
+    }
+
+    fn new(stats: &Stats, max_waves: Option<u32>) -> Self {
+        let mut categories = stats.categories;
+        categories[0] -= stats.nops;
+        Self {
+            instructions: stats.non_nops(),
+            nops: stats.nops,
+            mov: stats.mov,
+            mov_immediate: stats.mov_immediate,
+            mov_constant: stats.mov_constant,
+            cov: stats.cov,
+            full: stats.full,
+            half: stats.half,
+            max_waves,
+            stp: stats.stp,
+            ldp: stats.ldp,
+            preamble: stats.preamble,
+            categories,
+            predicates: stats.predicates,
+            branches: stats.branches,
+        }
+    }
+
+    /// What Mesa says, and what is counted of its final program beside that.
+    fn said(statistics: &Statistics, counted: &Stats) -> Self {
+        Self::new(&statistics.to_stats(counted), statistics.waves.map(|waves| waves.max_waves))
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.instructions += other.instructions;
+        self.nops += other.nops;
+        self.mov += other.mov;
+        self.mov_immediate += other.mov_immediate;
+        self.mov_constant += other.mov_constant;
+        self.cov += other.cov;
+        self.full += other.full;
+        self.half += other.half;
+        self.max_waves = Some(self.max_waves.unwrap_or(0) + other.max_waves.unwrap_or(0));
+        self.stp += other.stp;
+        self.ldp += other.ldp;
+        self.preamble += other.preamble;
+        for (sum, n) in self.categories.iter_mut().zip(other.categories) {
+            *sum += n;
+        }
+        self.predicates += other.predicates;
+        self.branches += other.branches;
+    }
+}
+
+/// A variant of a shader.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The log's name, and the variant's stage.
+    pub shader: String,
+    /// Ours; or why there is none.
+    pub ours: Result<Figures, String>,
+    /// Mesa's.
+    pub mesa: Figures,
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// In the order of the logs.
+    pub rows: Vec<Row>,
+}
+
+/// The sums over all rows that both have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Rows that both have.
+    pub shaders: usize,
+    /// Rows that we refused.
+    pub refused: usize,
+    /// Ours.
+    pub ours: Figures,
+    /// Mesa's.
+    pub mesa: Figures,
+}
+
+impl Table {
+    /// Compiles every variant of a log and adds a row for it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no whole log.
+    pub fn add(&mut self, path: &Path, target: &Target, options: &Options) -> Result<(), InputError> {
+        let source = Source::read(path)?;
+        let log = Log::read(path, &source.text)?;
+        let stages = log.nir(path)?.into_iter().map(|section| match &section.kind {
+            SectionKind::NirFinal { stage } => stage.clone(),
+            _ => String::new(),
+        });
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let is_final = |kind: &SectionKind| matches!(kind, SectionKind::Ir3After { pass } if pass == "ir3_legalize");
+        let finals: Vec<&str> =
+            log.sections.iter().filter(|section| is_final(&section.kind)).map(|section| &section.text[..]).collect();
+        let statistics = log.statistics();
+        for (position, (stage, named)) in stages.zip(load(path, target)?).enumerate() {
+            let Some(statistics) = statistics.iter().find(|statistics| statistics.stage == stage) else { continue };
+            let Snapshot::Nir(shader) = &named.program else { continue };
+            let counted = finals.get(position).and_then(|text| ir3::text::read(text).ok());
+            let counted = counted.map(|program| Stats::of(&program, target)).unwrap_or_default();
+            let mesa = Figures::said(statistics, &counted);
+            let compiled = compilation::compile(shader, target, options, &mut |_, _| {});
+            let mut ours = compiled.map(|program| Figures::of(&program, target)).map_err(|error| error.to_string());
+            // Where Mesa does not say it, there is nothing to put beside it.
+            if let (Ok(ours), None) = (&mut ours, mesa.max_waves) {
+                ours.max_waves = None;
+            }
+            self.rows.push(Row { shader: format!("{name} {stage}"), ours, mesa });
+        }
+        Ok(())
+    }
+
+    /// The sums.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for row in &self.rows {
+            match &row.ours {
+                Ok(ours) => {
+                    totals.shaders += 1;
+                    totals.ours.add(ours);
+                    totals.mesa.add(&row.mesa);
+                }
+                Err(_) => totals.refused += 1,
+            }
+        }
+        totals
+    }
+
+    /// The rows where a figure of ours is highest beside Mesa's: the row, ours, Mesa's. Only those where it is above.
+    #[must_use]
+    pub fn worst(&self, figure: fn(&Figures) -> u32, count: usize) -> Vec<(&Row, u32, u32)> {
+        let mut rows: Vec<_> = self
+            .rows
+            .iter()
+            .filter_map(|row| Some((row, figure(row.ours.as_ref().ok()?), figure(&row.mesa))))
+            .filter(|&(_, ours, mesa)| ours > mesa)
+            .collect();
+        rows.sort_by(|a, b| ratio(b.1, b.2).total_cmp(&ratio(a.1, a.2)).then(b.1.cmp(&a.1)));
+        rows.truncate(count);
+        rows
+    }
+}
+
+/// How many times as high ours is; of nothing at all it is how high.
+#[must_use]
+pub fn ratio(ours: u32, mesa: u32) -> f64 {
+    f64::from(ours) / f64::from(mesa.max(1))
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.rows.iter().map(|row| row.shader.chars().count()).max().unwrap_or(0);
+        let columns = &FIGURES[..8];
+        write!(f, "{:width$}", "ours/Mesa's")?;
+        for (name, _) in columns {
+            write!(f, "  {name:>12}")?;
+        }
+        writeln!(f)?;
+        for row in &self.rows {
+            write!(f, "{:width$}", row.shader)?;
+            match &row.ours {
+                Ok(ours) => {
+                    for (_, figure) in columns {
+                        let pair = format!("{}/{}", figure(ours), figure(&row.mesa));
+                        write!(f, "  {pair:>12}")?;
+                    }
+                    writeln!(f)?;
+                }
+                Err(error) => writeln!(f, "  refused: {error}")?,
+            }
+        }
+        for name in WORST {
+            let Some(&(_, figure)) = FIGURES.iter().find(|(its, _)| *its == name) else { continue };
+            writeln!(f, "\nworst in {name}:")?;
+            for (row, ours, mesa) in self.worst(figure, 10) {
+                writeln!(f, "  {:6.2}  {ours:>6} for {mesa:<6}  {}", ratio(ours, mesa), row.shader)?;
+            }
+        }
+        let Totals { shaders, refused, ours, mesa } = self.totals();
+        writeln!(f, "\n{shaders} programs, {refused} refused\n{:13}  {:>9}  {:>9}  ratio", "total", "ours", "Mesa's")?;
+        for (name, figure) in FIGURES {
+            let (ours, mesa) = (figure(&ours), figure(&mesa));
+            writeln!(f, "{name:13}  {ours:>9}  {mesa:>9}  {:5.3}", ratio(ours, mesa))?;
+        }
+        for ((opcode, ours), (_, mesa)) in ours.branches.iter().zip(mesa.branches.iter()) {
+            writeln!(f, "{:13}  {ours:>9}  {mesa:>9}  {:5.3}", opcode.name(), ratio(ours, mesa))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(shader: &str, ours: u32, mesa: u32) -> Row {
+        let figures = |mov| Figures { mov, instructions: 10, ..Figures::default() };
+        Row { shader: shader.into(), ours: Ok(figures(ours)), mesa: figures(mesa) }
+    }
+
+    #[test]
+    fn worst_are_those_above_by_their_ratio() {
+        let mut table = Table { rows: vec![row("a", 3, 2), row("b", 4, 0), row("c", 1, 5), row("d", 6, 2)] };
+        table.rows.push(Row { ours: Err("no".into()), ..row("e", 0, 100) });
+        let worst: Vec<_> = table.worst(|f| f.mov, 2).into_iter().map(|(row, ..)| row.shader.as_str()).collect();
+        assert_eq!(worst, ["b", "d"]);
+        let totals = table.totals();
+        assert_eq!((totals.shaders, totals.refused, totals.ours.mov, totals.mesa.mov), (4, 1, 14, 9));
+        let text = table.to_string();
+        assert!(text.contains("refused: no") && text.contains("mov                   14          9  1.556"), "{text}");
+    }
+}

@@ -1,0 +1,162 @@
+//! What is seen when a case is run.
+
+use super::{Case, Symptom};
+use crate::harness::check;
+use crate::harness::check::{Checker, ProgramReport, Unknown, Verdict};
+use crate::harness::reduce::Failure;
+use crate::harness::report::difference::Parting;
+use crate::programs::planted_bugs::Plant;
+use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
+use crate::semantics::interp::Difference;
+use crate::support::panics::{Panicked, catch};
+use ir3_compiler::pipeline::Stage;
+use serde::{Deserialize, Serialize};
+
+/// The verdict of an engine at a boundary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineVerdict {
+    /// The engine.
+    pub engine: String,
+    /// The stage behind which the boundary is.
+    pub stage: String,
+    /// `tested`, `refuted` or `unknown`.
+    pub verdict: String,
+    /// Lanes that agreed.
+    #[serde(default)]
+    pub lanes: u64,
+    /// Why it is not a pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Everything that one run of a case shows.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    /// How it fails; `None` where it does not, as it was compiled and run just now.
+    pub symptom: Option<Symptom>,
+    /// The program in front of the stage that fails.
+    pub before: Option<Snapshot>,
+    /// The program behind it, where there is one.
+    pub after: Option<Snapshot>,
+    /// Where they differ.
+    pub difference: Option<Difference>,
+    /// Where they part, as far as the interpreter can tell.
+    pub parting: Option<Parting>,
+    /// Where the compiler panicked.
+    pub panic: Option<String>,
+    /// The verdicts of all engines at all boundaries.
+    pub verdicts: Vec<EngineVerdict>,
+}
+
+impl Evidence {
+    /// Compiles and runs a case.
+    pub fn of(case: &Case) -> Self {
+        let envs: Vec<Env> = case.env.iter().cloned().collect();
+        let mut checker = Checker::new(case.target, case.options);
+        let report = catch(|| {
+            let mut change = case.plant.map(Plant::change);
+            checker.program_or_panic(&case.program, &envs, change.as_mut().map(|change| change as check::Plant<'_>))
+        });
+        let mut evidence = match report {
+            Ok(report) => Self::of_report(&report),
+            Err(panicked) => Self::of_panic(checker.stage(), panicked),
+        };
+        if let (Some(before), Some(after), Some(difference), Some(env)) =
+            (&evidence.before, &evidence.after, &evidence.difference, &case.env)
+        {
+            // Nothing that goes wrong in making a report may lose what it is about.
+            let parting = catch(|| Parting::find(before, after, &case.target, env, difference));
+            evidence.parting = parting.ok().and_then(Result::ok);
+        }
+        // Refusals and panics have a program that went in, too.
+        if evidence.before.is_none()
+            && let Some(symptom) = &evidence.symptom
+        {
+            let before = catch(|| {
+                let mut change = case.plant.map(Plant::change);
+                let change = change.as_mut().map(|change| change as check::Plant<'_>);
+                checker.before(&case.program, symptom.stage, change)
+            });
+            evidence.before = before.ok();
+        }
+        evidence
+    }
+
+    /// The file of the program in front of the stage.
+    pub fn before_name(&self) -> &'static str {
+        match self.before {
+            Some(Snapshot::Ir3(_)) => "before.ir3",
+            Some(Snapshot::Nir(_)) | None => "before.nir",
+        }
+    }
+
+    /// The file of the program behind the stage.
+    pub fn after_name(&self) -> &'static str {
+        match self.after {
+            Some(Snapshot::Nir(_)) => "after.nir",
+            Some(Snapshot::Ir3(_)) | None => "after.ir3",
+        }
+    }
+
+    fn of_report(report: &ProgramReport) -> Self {
+        let verdicts = report.boundaries.iter().map(|(stage, verdict, _)| EngineVerdict {
+            engine: "interpreter".to_owned(),
+            stage: stage.name().to_owned(),
+            verdict: verdict.name().to_owned(),
+            lanes: verdict.lanes(),
+            reason: verdict.reason(),
+        });
+        let refutation = report.refutation();
+        let symptom = Failure::of(report).map(|failure| {
+            let (stage, message) = match &failure {
+                Failure::Refuted { stage, .. } => {
+                    (*stage, refutation.map(|refutation| refutation.difference.to_string()).unwrap_or_default())
+                }
+                Failure::Refused { stage, .. } => {
+                    (*stage, report.refusal.as_ref().map(|error| error.reason.clone()).unwrap_or_default())
+                }
+                Failure::Unsupported { stage, .. } => (*stage, unsupported(report).unwrap_or_default()),
+                // A report knows of no panic's place.
+                Failure::Panic { place } => (Stage::Select, place.clone()),
+            };
+            Symptom { failure, stage, message }
+        });
+        Self {
+            symptom,
+            before: refutation.map(|refutation| refutation.before.clone()),
+            after: refutation.map(|refutation| refutation.after.clone()),
+            difference: refutation.map(|refutation| refutation.difference.clone()),
+            parting: None,
+            panic: None,
+            verdicts: verdicts.collect(),
+        }
+    }
+
+    fn of_panic(stage: Stage, Panicked { place, message }: Panicked) -> Self {
+        let verdict = EngineVerdict {
+            engine: "interpreter".to_owned(),
+            stage: stage.name().to_owned(),
+            verdict: "unknown".to_owned(),
+            lanes: 0,
+            reason: Some(format!("crashed at {place}: {message}")),
+        };
+        Self {
+            symptom: Some(Symptom { failure: Failure::Panic { place: place.clone() }, stage, message }),
+            before: None,
+            after: None,
+            difference: None,
+            parting: None,
+            panic: Some(place),
+            verdicts: vec![verdict],
+        }
+    }
+}
+
+/// What the interpreter does not support, in full.
+fn unsupported(report: &ProgramReport) -> Option<String> {
+    report.boundaries.iter().find_map(|(_, verdict, _)| match verdict {
+        Verdict::Unknown(Unknown::Unsupported(reason)) => Some(reason.clone()),
+        _ => None,
+    })
+}

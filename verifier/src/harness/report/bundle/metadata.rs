@@ -1,0 +1,358 @@
+//! `bundle.json`, and reading a folder.
+
+use super::evidence::EngineVerdict;
+use super::{Case, Evidence, Origin, Original, Symptom, folder};
+use crate::harness::reduce::Failure;
+use crate::harness::reduce::oracle::DifferenceKind;
+use crate::programs::mesa::input::InputError;
+use crate::programs::planted_bugs;
+use crate::programs::planted_bugs::Plant;
+use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
+use ir3_compiler::features::{Feature, Features};
+use ir3_compiler::nir::Shader;
+use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
+use ir3_compiler::target::Target;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The version of the format. Readers refuse others.
+pub const FORMAT: u32 = 2;
+
+/// A folder that is not a bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// There is no such folder.
+    #[error("{path}: found no such folder, expected a bundle", path = path.display())]
+    Missing {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file is not there.
+    #[error("{path}: found no such file, expected {expected}", path = path.display())]
+    NoFile {
+        /// The file.
+        path: PathBuf,
+        /// What should be in it.
+        expected: &'static str,
+    },
+    /// A file cannot be read.
+    #[error("{path}: {cause}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file is not JSON, or not of the right shape.
+    #[error("{path}:{line}:{column}: {cause}", path = path.display(), line = cause.line(), column = cause.column())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: serde_json::Error,
+    },
+    /// A field has a value that means nothing.
+    #[error("{path}: found {field} `{found}`, expected {expected}", path = path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        found: String,
+        /// What it should be.
+        expected: String,
+    },
+    /// A program cannot be read.
+    #[error(transparent)]
+    Program(#[from] InputError),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Metadata {
+    format: u32,
+    version: String,
+    gpu: String,
+    options: SavedOptions,
+    plant: Option<String>,
+    failure: SavedFailure,
+    stage: String,
+    message: String,
+    origin: SavedOrigin,
+    instructions: u32,
+    original_instructions: u32,
+    /// The GPU and the options before it was reduced, where they were others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    original_gpu: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    original_options: Option<SavedOptions>,
+    minimal: bool,
+    #[serde(default)]
+    verdicts: Vec<EngineVerdict>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedOptions {
+    /// Those in use: what the backend learns later has no part in an old failure.
+    features: Vec<String>,
+    last: String,
+    registers: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum SavedFailure {
+    Refuted { stage: String, difference: String },
+    Refused { stage: String, why: String, reason: String },
+    Unsupported { stage: String, reason: String },
+    Panic { place: String },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SavedOrigin {
+    File(String),
+    Seed { seed: u64, profile: String },
+    Artifact(String),
+}
+
+impl SavedOptions {
+    fn of(options: &Options) -> Self {
+        // A new option must be kept, too.
+        let Options { features, last, registers } = *options;
+        let features = features.iter().map(|feature| feature.name().to_owned()).collect();
+        Self { features, last: last.name().to_owned(), registers: registers.to_string() }
+    }
+}
+
+/// The names of the reasons for a refusal.
+const REFUSALS: [(ErrorKind, &str); 3] = [
+    (ErrorKind::Unsupported, "unsupported"),
+    (ErrorKind::NeedsSpilling, "needs-spilling"),
+    (ErrorKind::Internal, "internal"),
+];
+
+impl SavedFailure {
+    fn of(failure: &Failure) -> Self {
+        let name = |stage: Stage| stage.name().to_owned();
+        match failure {
+            Failure::Refuted { stage, difference } => {
+                Self::Refuted { stage: name(*stage), difference: difference.name().to_owned() }
+            }
+            Failure::Refused { stage, kind, reason } => {
+                let why = REFUSALS.iter().find(|(other, _)| other == kind).map_or("internal", |(_, name)| name);
+                Self::Refused { stage: name(*stage), why: why.to_owned(), reason: reason.clone() }
+            }
+            Failure::Unsupported { stage, reason } => Self::Unsupported { stage: name(*stage), reason: reason.clone() },
+            Failure::Panic { place } => Self::Panic { place: place.clone() },
+        }
+    }
+}
+
+/// The text of `bundle.json`.
+pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
+    let Case { program, target, options, plant, origin, symptom, original, minimal, .. } = case;
+    let instructions = |shader: &Shader| shader.instruction_count() as u32;
+    let metadata = Metadata {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        gpu: target.name.to_owned(),
+        options: SavedOptions::of(options),
+        plant: plant.map(|plant| plant.name.to_owned()),
+        failure: SavedFailure::of(&symptom.failure),
+        stage: symptom.stage.name().to_owned(),
+        message: symptom.message.clone(),
+        origin: match origin {
+            Origin::File(path) => SavedOrigin::File(path.clone()),
+            Origin::Seed { seed, profile } => SavedOrigin::Seed { seed: *seed, profile: profile.to_string() },
+            Origin::Artifact(path) => SavedOrigin::Artifact(path.clone()),
+        },
+        instructions: instructions(program),
+        original_instructions: instructions(original.as_ref().map_or(program, |original| &original.program)),
+        original_gpu: original.as_ref().filter(|o| o.target != *target).map(|o| o.target.name.to_owned()),
+        original_options: original.as_ref().filter(|o| o.options != *options).map(|o| SavedOptions::of(&o.options)),
+        minimal: *minimal,
+        verdicts: evidence.verdicts.clone(),
+    };
+    serde_json::to_string_pretty(&metadata).expect("strings and numbers are JSON") + "\n"
+}
+
+/// Reads the folder of a case.
+///
+/// # Errors
+/// When it is not there, or not a bundle; with the file and what was expected in it.
+pub fn read(path: &Path) -> Result<Case, ReadError> {
+    // A replacement in two steps may have been killed between them.
+    let _ = folder::recover(path);
+    if !path.is_dir() {
+        return Err(ReadError::Missing { path: path.to_owned() });
+    }
+    let file = path.join("bundle.json");
+    let text = content(&file, "what a bundle is about")?;
+    let Facts { target, options, found_with, plant, symptom, origin, minimal } = facts(&file, parse(&file, &text)?)?;
+    let program = program(&path.join("program.nir"), "the program")?;
+    let env = env(&path.join("env.json"))?;
+    let folder = path.join("original");
+    let original = if folder.is_dir() {
+        let program = self::program(&folder.join("program.nir"), "the program before it was reduced")?;
+        let env = self::env(&folder.join("env.json"))?;
+        let (target, options) = found_with;
+        Some(Original { program, env, target, options })
+    } else {
+        None
+    };
+    Ok(Case { program, target, options, plant, env, origin, symptom, original, minimal })
+}
+
+/// What `bundle.json` alone says of a case.
+struct Facts {
+    target: Target,
+    options: Options,
+    /// The GPU and the options before it was reduced.
+    found_with: (Target, Options),
+    plant: Option<&'static Plant>,
+    symptom: Symptom,
+    origin: Origin,
+    minimal: bool,
+}
+
+/// The fields of a text.
+fn parse(file: &Path, text: &str) -> Result<Metadata, ReadError> {
+    let json = |cause| ReadError::Json { path: file.to_owned(), cause };
+    // The format first: another one may have other fields.
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    let Format { format } = serde_json::from_str(text).map_err(json)?;
+    if format != FORMAT {
+        return Err(Fields { file }.bad("format", &format.to_string(), &FORMAT.to_string()));
+    }
+    serde_json::from_str(text).map_err(json)
+}
+
+/// What the fields mean.
+fn facts(file: &Path, metadata: Metadata) -> Result<Facts, ReadError> {
+    let in_file = Fields { file };
+    let target = in_file.target("gpu", &metadata.gpu)?;
+    let options = in_file.options(metadata.options)?;
+    let gpu = metadata.original_gpu.map(|gpu| in_file.target("original_gpu", &gpu)).transpose()?;
+    let saved = metadata.original_options.map(|options| in_file.options(options)).transpose()?;
+    let found_with = (gpu.unwrap_or(target), saved.unwrap_or(options));
+    let symptom = Symptom {
+        failure: in_file.failure(metadata.failure)?,
+        stage: in_file.stage("stage", &metadata.stage)?,
+        message: metadata.message,
+    };
+    let origin = match metadata.origin {
+        SavedOrigin::File(path) => Origin::File(path),
+        SavedOrigin::Artifact(path) => Origin::Artifact(path),
+        SavedOrigin::Seed { seed, profile } => {
+            let profile = profile.parse().map_err(|expected: String| in_file.bad("profile", &profile, &expected))?;
+            Origin::Seed { seed, profile }
+        }
+    };
+    let plant = metadata.plant.as_deref().map(|name| in_file.plant(name)).transpose()?;
+    Ok(Facts { target, options, found_with, plant, symptom, origin, minimal: metadata.minimal })
+}
+
+/// The text of a `bundle.json`, read and written again.
+///
+/// # Errors
+/// When it is none; with what was expected in it.
+pub fn rewritten(file: &Path, text: &str) -> Result<String, ReadError> {
+    let metadata = parse(file, text)?;
+    let written = serde_json::to_string_pretty(&metadata).expect("strings and numbers are JSON") + "\n";
+    facts(file, metadata)?;
+    Ok(written)
+}
+
+/// The fields of a file, for errors.
+struct Fields<'a> {
+    file: &'a Path,
+}
+
+impl Fields<'_> {
+    fn target(&self, field: &'static str, name: &str) -> Result<Target, ReadError> {
+        Target::by_name(name).map_err(|_| self.bad(field, name, "a GPU such as a660"))
+    }
+
+    fn options(&self, saved: SavedOptions) -> Result<Options, ReadError> {
+        let SavedOptions { features, last, registers } = saved;
+        let features = features.iter().map(|name| self.feature(name)).collect::<Result<Features, _>>()?;
+        let last = self.stage("last", &last)?;
+        let registers =
+            registers.parse().map_err(|_| self.bad("registers", &registers, "a number, `min`, `min+N` or `target`"))?;
+        Ok(Options { features, last, registers })
+    }
+
+    fn feature(&self, name: &str) -> Result<Feature, ReadError> {
+        let known = || Features::all().iter().map(Feature::name).collect::<Vec<_>>().join(", ");
+        Feature::from_name(name).ok_or_else(|| self.bad("features", name, &format!("one of {}", known())))
+    }
+
+    fn bad(&self, field: &'static str, found: &str, expected: &str) -> ReadError {
+        ReadError::Field { path: self.file.to_owned(), field, found: found.to_owned(), expected: expected.to_owned() }
+    }
+
+    fn stage(&self, field: &'static str, name: &str) -> Result<Stage, ReadError> {
+        let known = || Stage::NIR.into_iter().chain(Stage::ALL).map(Stage::name).collect::<Vec<_>>().join(", ");
+        Stage::from_name(name).ok_or_else(|| self.bad(field, name, &format!("one of {}", known())))
+    }
+
+    fn plant(&self, name: &str) -> Result<&'static Plant, ReadError> {
+        let known = || planted_bugs::ALL.iter().map(|plant| plant.name).collect::<Vec<_>>().join(", ");
+        planted_bugs::by_name(name).ok_or_else(|| self.bad("plant", name, &format!("one of {}", known())))
+    }
+
+    fn failure(&self, saved: SavedFailure) -> Result<Failure, ReadError> {
+        Ok(match saved {
+            SavedFailure::Refuted { stage, difference } => {
+                let known = || DifferenceKind::ALL.map(DifferenceKind::name).join(", ");
+                let difference = DifferenceKind::from_name(&difference)
+                    .ok_or_else(|| self.bad("difference", &difference, &format!("one of {}", known())))?;
+                Failure::Refuted { stage: self.stage("stage", &stage)?, difference }
+            }
+            SavedFailure::Refused { stage, why, reason } => {
+                let kind = REFUSALS.iter().find(|(_, name)| *name == why);
+                let known = || REFUSALS.map(|(_, name)| name).join(", ");
+                let (kind, _) = kind.ok_or_else(|| self.bad("why", &why, &format!("one of {}", known())))?;
+                Failure::Refused { stage: self.stage("stage", &stage)?, kind: *kind, reason }
+            }
+            SavedFailure::Unsupported { stage, reason } => {
+                Failure::Unsupported { stage: self.stage("stage", &stage)?, reason }
+            }
+            SavedFailure::Panic { place } => Failure::Panic { place },
+        })
+    }
+}
+
+fn content(path: &Path, expected: &'static str) -> Result<String, ReadError> {
+    fs::read_to_string(path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => ReadError::NoFile { path: path.to_owned(), expected },
+        _ => ReadError::Io { path: path.to_owned(), cause },
+    })
+}
+
+fn program(path: &Path, expected: &'static str) -> Result<Shader, ReadError> {
+    content(path, expected)?;
+    let mut programs = crate::harness::report::load(path, &Target::default())?;
+    match programs.pop().map(|named| named.program) {
+        Some(Snapshot::Nir(shader)) => Ok(*shader),
+        _ => Err(ReadError::NoFile { path: path.to_owned(), expected }),
+    }
+}
+
+/// The input, where there is one.
+fn env(path: &Path) -> Result<Option<Env>, ReadError> {
+    let text = match content(path, "an input") {
+        Ok(text) => text,
+        Err(ReadError::NoFile { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Env::from_json(&text).map(Some).map_err(|cause| ReadError::Json { path: path.to_owned(), cause })
+}

@@ -1,0 +1,293 @@
+//! A failure as a folder that can be attached to a bug report as it is.
+//!
+//! A [`Case`] is everything that it takes to see a failure again: the program, the GPU, the compiler's options, the
+//! input, a planted bug if there is one. [`write()`] makes a folder of it the moment that it is found; [`reduce`]
+//! replaces the folder by that of the smaller program; [`read`] gives the case back. Whatever else is in the folder
+//! (both sides of the stage, the first difference, the verdicts, the README) is made from the case by running it, so
+//! it cannot tell another story than the case does.
+//!
+//! The folder has
+//!
+//! - `README.md`: the report;
+//! - `program.nir`, `env.json`: the program and its input;
+//! - `before.nir` or `before.ir3`, and `after.ir3` or `after.nir`: both sides of the stage that fails;
+//! - `difference.txt`: where the two sides part, aligned;
+//! - `bundle.json`: the rest of the case, and what was found, for programs;
+//! - `original/program.nir`, `original/env.json`: what it was before it was reduced.
+//!
+//! A folder is there as a whole or not at all, whenever the process is killed: see [`folder`].
+
+mod evidence;
+pub mod folder;
+mod metadata;
+mod readme;
+mod reduction;
+
+pub use evidence::Evidence;
+pub use folder::{clean, is_bundle, list};
+pub use metadata::{FORMAT, ReadError, read, rewritten};
+pub use reduction::{ReduceError, Reduction, forget_checkpoint, reduce};
+
+use crate::harness::reduce::{Failure, Oracle};
+use crate::programs::generator::Profile;
+use crate::programs::planted_bugs::Plant;
+use crate::semantics::environment::env::Env;
+use ir3_compiler::features::Feature;
+use ir3_compiler::nir::{self, Shader};
+use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::target::Target;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where a program came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A file, and behind it the number of the section where it has several.
+    File(String),
+    /// The generator.
+    Seed {
+        /// The seed.
+        seed: u64,
+        /// The profile.
+        profile: Profile,
+    },
+    /// Bytes on which a fuzz target failed.
+    Artifact(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) | Self::Artifact(path) => f.write_str(path),
+            Self::Seed { seed, profile } => write!(f, "{profile}-{seed}"),
+        }
+    }
+}
+
+/// What was seen of a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symptom {
+    /// How it fails: what stays the same while it gets smaller.
+    pub failure: Failure,
+    /// The stage at which it does.
+    pub stage: Stage,
+    /// The difference, the reason of the refusal or the message of the panic, in full.
+    pub message: String,
+}
+
+/// A program and an input, and what it was compiled for and with, before they were reduced.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Original {
+    /// The program.
+    pub program: Shader,
+    /// The input, where the failure needs one.
+    pub env: Option<Env>,
+    /// The GPU.
+    pub target: Target,
+    /// What it was compiled with.
+    pub options: Options,
+}
+
+/// A failure, with all that it takes to see it again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The program.
+    pub program: Shader,
+    /// The GPU.
+    pub target: Target,
+    /// What it is compiled with.
+    pub options: Options,
+    /// The bug that is planted into the compiler, for failures that are made on purpose.
+    pub plant: Option<&'static Plant>,
+    /// The input, where the failure needs one.
+    pub env: Option<Env>,
+    /// Where the program came from.
+    pub origin: Origin,
+    /// What was seen.
+    pub symptom: Symptom,
+    /// What it was reduced from, once it is.
+    pub original: Option<Original>,
+    /// Whether no step of the reducer makes it smaller.
+    pub minimal: bool,
+}
+
+impl Case {
+    /// Finds out how a program fails in some environments. `None` where it does not.
+    pub fn find(
+        program: Shader,
+        target: Target,
+        options: Options,
+        plant: Option<&'static Plant>,
+        envs: &[Env],
+        origin: Origin,
+    ) -> Option<Self> {
+        let mut oracle = Oracle::find(target, options, &program, envs, plant.map(Plant::shared))?;
+        let program = as_read(program, &mut oracle);
+        let env = oracle.envs().first().cloned();
+        // What the oracle knows is enough to fill in the rest by running it once more.
+        let symptom = Symptom { failure: oracle.failure().clone(), stage: Stage::Select, message: String::new() };
+        let mut case = Self { program, target, options, plant, env, origin, symptom, original: None, minimal: false };
+        if let Some(symptom) = Evidence::of(&case).symptom {
+            case.symptom = symptom;
+        }
+        Some(case)
+    }
+
+    /// The name of its folder: a function of what it was before it was reduced.
+    pub fn folder_name(&self) -> String {
+        let Symptom { failure, stage, .. } = &self.symptom;
+        let plant = self.plant.map(|plant| format!("{}-", plant.name)).unwrap_or_default();
+        let origin = self.origin.to_string();
+        // Names come from paths; the end of a long one tells more than its beginning.
+        let skip = origin.chars().count().saturating_sub(80);
+        let origin: String = origin.chars().skip(skip).collect();
+        let now = (&self.program, self.target, self.options);
+        let (program, target, options) = self.original.as_ref().map_or(now, |o| (&o.program, o.target, o.options));
+        let program = nir::text::write(program);
+        let changes = changed_options(options);
+        let hash = fnv(&format!("{program}\n{}\n{changes}\n{:?}", target.name, self.plant)) as u32;
+        let name = format!("{stage}-{}-{}-{plant}{origin}-{hash:08x}", kind(failure), target.name);
+        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+        name.chars().map(plain).collect()
+    }
+
+    /// An oracle that knows this failure. `None` where the program does not fail any more.
+    pub fn oracle(&self) -> Option<Oracle> {
+        let envs: Vec<Env> = self.env.iter().cloned().collect();
+        Oracle::find(self.target, self.options, &self.program, &envs, self.plant.map(Plant::shared))
+    }
+}
+
+/// The options that are not the defaults, as text. A feature that the compiler gets later changes nothing in it.
+fn changed_options(options: Options) -> String {
+    let default = Options::default();
+    let disabled: Vec<&str> = (default.features - options.features).iter().map(Feature::name).collect();
+    let last = if options.last == default.last { "" } else { options.last.name() };
+    format!("{} {last} {}", disabled.join(","), options.registers)
+}
+
+/// The program as it is read back from its text, numbers and all, if it fails like this too: that is what whoever gets
+/// the bundle will have.
+fn as_read(program: Shader, oracle: &mut Oracle) -> Shader {
+    match nir::text::read(&nir::text::write(&program)) {
+        Ok(read) if oracle.same(&read) => read,
+        _ => program,
+    }
+}
+
+/// A word for a kind of failure, for names.
+pub fn kind(failure: &Failure) -> String {
+    match failure {
+        Failure::Refuted { difference, .. } => difference.name().replace(' ', "-"),
+        Failure::Refused { .. } => "refused".to_owned(),
+        Failure::Unsupported { .. } => "unsupported".to_owned(),
+        Failure::Panic { .. } => "crash".to_owned(),
+    }
+}
+
+/// FNV-1a: names must be the same on every machine and with every version of every library.
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// A bundle that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: the bundle cannot be written: {cause}", path = path.display())]
+pub struct WriteError {
+    path: PathBuf,
+    cause: io::Error,
+}
+
+/// Writes the folder of a case below `root`, all of it or nothing, and returns its path. The name is a function of the
+/// case.
+///
+/// # Errors
+/// When the file system refuses.
+pub fn write(root: &Path, case: &Case) -> Result<PathBuf, WriteError> {
+    let path = root.join(case.folder_name());
+    write_at(&path, case)?;
+    Ok(path)
+}
+
+/// Writes the folder of a case at a path, all of it or nothing. A bundle that is there is replaced, unless it is of the
+/// same case and has been reduced: that is worth more.
+///
+/// # Errors
+/// When the file system refuses, or something else than a bundle is there.
+pub fn write_at(path: &Path, case: &Case) -> Result<(), WriteError> {
+    let same = |there: &Case| {
+        there.original.as_ref().is_some_and(|original| {
+            nir::text::write(&original.program) == nir::text::write(&case.program)
+                && (original.target, original.options, there.plant) == (case.target, case.options, case.plant)
+        })
+    };
+    if case.original.is_none() && read(path).is_ok_and(|there| same(&there)) {
+        return Ok(());
+    }
+    if path.exists() && !is_bundle(path) && !is_empty(path) {
+        let cause = io::Error::new(io::ErrorKind::AlreadyExists, "found something else there, expected nothing");
+        return Err(WriteError { path: path.to_owned(), cause });
+    }
+    replace(path, case)
+}
+
+/// Writes the folder of a case at a path, whatever is there.
+fn replace(path: &Path, case: &Case) -> Result<(), WriteError> {
+    let files = files(case, &Evidence::of(case));
+    folder::write(path, &files).map_err(|cause| WriteError { path: path.to_owned(), cause })
+}
+
+/// Whether a path is that of a folder with nothing in it.
+fn is_empty(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// The files of a folder, by name.
+fn files(case: &Case, evidence: &Evidence) -> Vec<(&'static str, String)> {
+    let mut files = vec![
+        ("program.nir", nir::text::write(&case.program)),
+        ("bundle.json", metadata::write(case, evidence)),
+        ("README.md", readme::write(case, evidence)),
+    ];
+    if let Some(env) = &case.env {
+        files.push(("env.json", env.to_json() + "\n"));
+    }
+    if let Some(before) = &evidence.before {
+        files.push((evidence.before_name(), before.text()));
+    }
+    if let Some(after) = &evidence.after {
+        files.push((evidence.after_name(), after.text()));
+    }
+    if let Some(parting) = &evidence.parting {
+        files.push(("difference.txt", parting.to_string()));
+    }
+    if let Some(original) = &case.original {
+        files.push(("original/program.nir", nir::text::write(&original.program)));
+        if let Some(env) = &original.env {
+            files.push(("original/env.json", env.to_json() + "\n"));
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir3_compiler::features::Features;
+    use std::collections::BTreeSet;
+
+    /// Names of bundles depend on the options that are set, and on no others.
+    #[test]
+    fn only_options_that_are_set_count() {
+        let default = changed_options(Options::default());
+        assert!(Features::all().iter().all(|feature| !default.contains(feature.name())), "{default}");
+        let without = Features::all().iter().map(|feature| changed_options(Options::default().without(feature)));
+        let last = Options { last: Stage::Select, ..Options::default() };
+        let registers = Options { registers: "min+2".parse().expect("a limit"), ..Options::default() };
+        let others = [Options::default(), last, registers].map(changed_options);
+        let all: BTreeSet<String> = without.chain(others).collect();
+        assert_eq!(all.len(), Features::all().len() + 3, "{all:?}");
+        assert_eq!(default, "  target");
+    }
+}

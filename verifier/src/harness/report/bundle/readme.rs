@@ -1,0 +1,283 @@
+//! `README.md`: the report, as one would write it into an issue tracker.
+
+use super::{Case, Evidence, Origin};
+use crate::harness::reduce::Failure;
+use crate::semantics::environment::sync::Synchronized;
+use crate::semantics::interp::Difference;
+use ir3_compiler::features::Features;
+use ir3_compiler::nir;
+use std::fmt::{self, Write as _};
+
+/// Lines that a program may have to stand in the report.
+const INLINE: usize = 60;
+
+/// The text of `README.md`.
+pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    report(&mut text, case, evidence).expect("a string takes all text");
+    text
+}
+
+fn report(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
+    writeln!(text, "# {}", title(case))?;
+    writeln!(text)?;
+    if let Some(plant) = case.plant {
+        writeln!(
+            text,
+            "This is the planted bug `{}`: {}. It shows that such a bug is found.",
+            plant.name, plant.description
+        )?;
+        writeln!(text)?;
+    }
+    if evidence.symptom.as_ref().map(|symptom| &symptom.failure) != Some(&case.symptom.failure) {
+        writeln!(text, "**It did not fail like this when it was run again to write this report.**")?;
+        writeln!(text)?;
+    }
+    what_happens(text, case, evidence)?;
+    writeln!(text, "## See it")?;
+    writeln!(text)?;
+    writeln!(text, "In this folder:")?;
+    writeln!(text)?;
+    writeln!(text, "    ir3-equiv verify .")?;
+    writeln!(text)?;
+    writeln!(
+        text,
+        "or, in the source of ir3-equiv, `cargo run --release -- verify PATH` with the path of this folder."
+    )?;
+    writeln!(text)?;
+    programs(text, case, evidence)?;
+    facts(text, case)?;
+    files(text, case, evidence)
+}
+
+/// One line: the stage, and what it does.
+fn title(case: &Case) -> String {
+    let stage = case.symptom.stage;
+    let on = format!("on {}", case.target.name);
+    match &case.symptom.failure {
+        Failure::Refuted { difference, .. } => format!("{stage}: wrong code {on}: {}", wrong(difference.name())),
+        Failure::Refused { .. } => format!("{stage}: refuses a valid program {on}: {}", case.symptom.message),
+        Failure::Unsupported { .. } => {
+            format!("interpreter: cannot run the program behind {stage} {on}: {}", case.symptom.message)
+        }
+        Failure::Panic { .. } => format!("{stage}: panic {on}: {}", first_line(&case.symptom.message)),
+    }
+}
+
+fn wrong(kind: &str) -> &str {
+    match kind {
+        "output" => "an output has another value",
+        "memory" => "memory is left with another value",
+        "killed lanes" => "other lanes are killed",
+        "undefined" => "what is done has no meaning",
+        "endless" => "it does not end",
+        "header" => "the header says something else",
+        other => other,
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn what_happens(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
+    let stage = case.symptom.stage;
+    writeln!(text, "## What happens")?;
+    writeln!(text)?;
+    match &case.symptom.failure {
+        Failure::Refuted { .. } => {
+            writeln!(
+                text,
+                "The program in front of `{stage}` and the one behind it are run on the same input, and differ:"
+            )?;
+        }
+        Failure::Refused { .. } => writeln!(text, "The compiler refuses the program below at `{stage}`:")?,
+        Failure::Unsupported { .. } => {
+            writeln!(text, "The program behind `{stage}` cannot be run, so nothing is known of it:")?
+        }
+        Failure::Panic { place } => writeln!(text, "The compiler panics in `{stage}`, at {place}:")?,
+    }
+    writeln!(text)?;
+    if let Some(difference) = &evidence.difference {
+        for (name, value) in expected_and_actual(difference, evidence.parting.as_ref().map(|parting| parting.lane)) {
+            writeln!(text, "- {name}: {value}")?;
+        }
+        if let Some([before, after]) = evidence.parting.as_ref().and_then(|parting| parting.instructions()) {
+            writeln!(text)?;
+            writeln!(text, "The two sides part here (`difference.txt` has the context):")?;
+            writeln!(text)?;
+            for (name, line) in [("before", before), ("after", after)] {
+                writeln!(text, "    {name:7} {}", line.as_deref().unwrap_or("nothing"))?;
+            }
+        }
+    } else {
+        for line in case.symptom.message.lines() {
+            writeln!(text, "    {line}")?;
+        }
+    }
+    writeln!(text)
+}
+
+/// What was to be seen, and what was.
+fn expected_and_actual(difference: &Difference, lane: Option<u8>) -> Vec<(&'static str, String)> {
+    let word = |bits: u32| format!("`{bits:#010x}` ({}, {:?} as a float)", bits as i32, f32::from_bits(bits));
+    let written_by = lane.map(|lane| format!(", written by lane {lane}")).unwrap_or_default();
+    match difference {
+        Difference::OtherOutput(slot) => vec![("where", slot.to_string()), ("expected", "no such output".to_owned())],
+        Difference::Output { base, component, lane, expected, actual } => {
+            let component = ["x", "y", "z", "w"].get(usize::from(*component)).copied().unwrap_or("?");
+            vec![
+                ("where", format!("output {base}.{component}, lane {lane}")),
+                ("expected", word(*expected)),
+                ("actual", actual.map_or_else(|| "an undefined value".to_owned(), word)),
+            ]
+        }
+        Difference::Memory { space, binding, byte, expected, actual, defined, poisoned } => {
+            let undefined = if poisoned & defined != 0 {
+                format!(", bits {poisoned:#010x} of it undefined")
+            } else {
+                String::new()
+            };
+            vec![
+                ("where", format!("{} {binding}, byte {byte}{written_by}", space.name())),
+                ("expected", word(*expected)),
+                ("actual", word(*actual) + &undefined),
+            ]
+        }
+        Difference::Killed { expected, actual } => vec![
+            (
+                "where",
+                format!(
+                    "the mask of killed lanes; the first that differs is lane {}",
+                    (expected ^ actual).trailing_zeros()
+                ),
+            ),
+            ("expected", format!("`{expected:#018x}`")),
+            ("actual", format!("`{actual:#018x}`")),
+        ],
+        Difference::Loads { expected, actual, .. } => vec![
+            ("where", "loads, all lanes together".to_owned()),
+            ("expected", format!("{expected} bytes by volatile and coherent loads")),
+            ("actual", format!("{actual} bytes by all loads")),
+        ],
+        Difference::Synchronization { number, expected, actual } => {
+            let text = |which: &Option<Synchronized>| which.map_or("none".to_owned(), |which| which.sync.to_string());
+            vec![
+                ("where", format!("barrier or fence {number}, with the stores before it")),
+                ("expected", text(expected)),
+                ("actual", text(actual)),
+            ]
+        }
+        Difference::Undefined { reason, origin, lanes } => vec![
+            ("where", format!("{origin}, lanes `{lanes:#018x}`")),
+            ("expected", "a run with a meaning".to_owned()),
+            ("actual", reason.to_string()),
+        ],
+        Difference::Endless { expected, actual } => vec![
+            ("expected", format!("an end, as before the stage after {expected} instructions")),
+            ("actual", format!("none after {actual} instructions")),
+        ],
+        Difference::Header(header) => vec![
+            ("where", format!("the header: {}", header.what)),
+            ("expected", header.expected.clone()),
+            ("actual", header.actual.clone()),
+        ],
+    }
+}
+
+fn programs(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
+    let what = if case.minimal { "The program, as small as it gets" } else { "The program" };
+    writeln!(text, "## {what}")?;
+    writeln!(text)?;
+    block(text, &nir::text::write(&case.program), "program.nir")?;
+    let before = evidence.before.as_ref().filter(|_| evidence.before_name() != "before.nir");
+    for (side, name) in [(before, evidence.before_name()), (evidence.after.as_ref(), evidence.after_name())] {
+        let Some(side) = side else { continue };
+        let stage = case.symptom.stage;
+        writeln!(text, "{} `{stage}`:", if name == evidence.after_name() { "Behind" } else { "In front of" })?;
+        writeln!(text)?;
+        block(text, &side.text(), name)?;
+    }
+    Ok(())
+}
+
+/// A program, or where it is.
+fn block(text: &mut String, program: &str, file: &str) -> fmt::Result {
+    let lines = program.lines().count();
+    if lines <= INLINE {
+        writeln!(text, "```\n{}\n```", program.trim_end())?;
+    } else {
+        writeln!(text, "It has {lines} lines: see `{file}`.")?;
+    }
+    writeln!(text)
+}
+
+fn facts(text: &mut String, case: &Case) -> fmt::Result {
+    let Case { target, options, plant, origin, original, program, minimal, .. } = case;
+    writeln!(text, "## Facts")?;
+    writeln!(text)?;
+    writeln!(text, "- GPU: {}", target.name)?;
+    let mut chosen: Vec<String> = Vec::new();
+    let names =
+        |features: Features| features.iter().map(|feature| format!("`{feature}`")).collect::<Vec<_>>().join(", ");
+    match (options.features, !options.features) {
+        (_, off) if off.is_empty() => {}
+        (on, _) if on.is_empty() => chosen.push("no optional feature".to_owned()),
+        (on, off) if on.len() < off.len() => chosen.push(format!("of all features only {}", names(on))),
+        (_, off) => chosen.push(format!("without {}", names(off))),
+    }
+    if options.registers != Default::default() {
+        chosen.push(format!("`--max-registers {}`", options.registers));
+    }
+    writeln!(text, "- options: {}", if chosen.is_empty() { "the default ones".to_owned() } else { chosen.join(", ") })?;
+    if let Some(plant) = plant {
+        writeln!(text, "- planted bug: `--plant {}`", plant.name)?;
+    }
+    match origin {
+        Origin::File(path) => writeln!(text, "- from: {path}")?,
+        Origin::Artifact(path) => writeln!(text, "- from: the bytes of {path}, on which a fuzz target failed")?,
+        Origin::Seed { seed, profile } => {
+            writeln!(text, "- from: `ir3-equiv generate --profile {profile} --seed {seed} --gpu {}`", target.name)?;
+        }
+    }
+    let instructions = program.instruction_count();
+    match original {
+        Some(original) => {
+            let more = if *minimal { "" } else { ", and not at its end" };
+            let before = original.program.instruction_count();
+            writeln!(text, "- size: {instructions} instructions of nir, reduced from {before}{more}")?;
+        }
+        None => {
+            writeln!(text, "- size: {instructions} instructions of nir, not reduced (`ir3-equiv reduce` does that)")?
+        }
+    }
+    writeln!(text, "- ir3-equiv {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(text)
+}
+
+fn files(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
+    writeln!(text, "## Files")?;
+    writeln!(text)?;
+    let mut list = vec![("program.nir", "the program")];
+    if case.env.is_some() {
+        list.push(("env.json", "the input: a seed, from which everything comes that is not written there"));
+    }
+    if evidence.before.is_some() {
+        list.push((evidence.before_name(), "the program in front of the stage"));
+    }
+    if evidence.after.is_some() {
+        list.push((evidence.after_name(), "the program behind it"));
+    }
+    if evidence.parting.is_some() {
+        list.push(("difference.txt", "what one lane does on both sides, side by side, and where they part"));
+    }
+    list.push(("bundle.json", "all of this for programs, with the verdicts of all engines"));
+    if case.original.is_some() {
+        list.push(("original/", "the program and the input before they were reduced"));
+    }
+    for (name, what) in list {
+        writeln!(text, "- `{name}`: {what}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,261 @@
+//! One side: its steps, and what is known of its instructions.
+
+use super::is_word;
+use crate::semantics::Snapshot;
+use crate::semantics::interp::trace::{At, Step, Trace};
+use crate::semantics::interp::{Difference, OutputSlot};
+use cranelift_entity::EntityRef;
+use ir3_compiler::ir3::{Opcode, SrcOperand};
+use ir3_compiler::nir::{self, InstrData};
+use ir3_compiler::{ir3, nir::Shader};
+use rustc_hash::FxHashMap;
+
+/// What an instruction does that matters beyond its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It computes something.
+    Value,
+    /// A constant or a mere name, which the text shows anyway.
+    Name,
+    /// A constant in a register: nir has that inline.
+    Constant,
+    /// It copies several values at once.
+    Copies,
+    /// It sends lanes one way or the other.
+    Branch,
+    /// It ends lanes.
+    Kill,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub text: String,
+    /// The word that says what it does.
+    pub word: String,
+    pub role: Role,
+    /// Three of these make an exchange.
+    pub exchange: bool,
+}
+
+/// One side.
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    pub steps: Vec<Step>,
+    /// It did more than there are steps.
+    pub cut: bool,
+    /// Whether instructions are those of ir3.
+    pub machine: bool,
+    lines: FxHashMap<At, Line>,
+}
+
+impl Side {
+    /// The side of a program and a run of it.
+    pub fn new(program: &Snapshot, trace: Trace) -> Self {
+        let (machine, lines) = match program {
+            Snapshot::Nir(shader) => (false, nir_lines(shader)),
+            Snapshot::Ir3(program) => (true, ir3_lines(program)),
+        };
+        let mut side = Self { steps: Vec::new(), cut: trace.cut, machine, lines };
+        side.expand(trace.steps);
+        side
+    }
+
+    /// Takes the copies of a parallel copy (and the two of an exchange) for steps of their own, which read at the same
+    /// time: what they are made of later are single ones, too.
+    fn expand(&mut self, steps: Vec<Step>) {
+        // Where each step begins in the new list.
+        let mut starts = Vec::with_capacity(steps.len());
+        for step in steps {
+            let start = self.steps.len() as u32;
+            starts.push(start);
+            let time = starts.get(step.time as usize).copied().unwrap_or(start);
+            let copies = step.pairwise && step.writes.len() > 1 && step.reads.len() == step.writes.len();
+            let copies = copies && self.known(&step).is_some_and(|line| line.role == Role::Copies);
+            if !copies {
+                self.steps.push(Step { time, ..step });
+                continue;
+            }
+            for (read, write) in step.reads.iter().zip(&step.writes) {
+                self.steps.push(Step { reads: vec![*read], writes: vec![*write], time, ..step.clone() });
+            }
+        }
+    }
+
+    /// What is known of the instruction of a step.
+    pub fn known(&self, step: &Step) -> Option<&Line> {
+        self.lines.get(&step.at)
+    }
+
+    /// What a step's instruction does.
+    pub fn role(&self, step: &Step) -> Role {
+        self.known(step).map_or(Role::Value, |line| line.role)
+    }
+
+    /// The text of a step's instruction, or of the copy that the step is.
+    pub fn text(&self, step: &Step) -> String {
+        let Some(line) = self.known(step) else { return "?".to_owned() };
+        if let (Role::Copies, [write]) = (line.role, &step.writes[..])
+            && let Some((name, operands)) = line.text.split_once(' ')
+        {
+            let operands: Vec<&str> = operands.split(", ").collect();
+            let (dsts, srcs) = operands.split_at(operands.len() / 2);
+            let (dst, src) = match (line.exchange, write.operand) {
+                (true, 0) => (dsts.first(), srcs.first()),
+                (true, _) => (srcs.first(), dsts.first()),
+                (false, number) => (dsts.get(usize::from(number)), srcs.get(usize::from(number))),
+            };
+            if let (Some(dst), Some(src)) = (dst, src) {
+                return format!("{name}: {dst}, {src}");
+            }
+        }
+        line.text.clone()
+    }
+
+    /// A step as a line: the instruction, and its values.
+    pub fn line(&self, step: &Step) -> String {
+        format!("{}  {}", self.text(step), values(step))
+    }
+
+    /// The number of the step that does what was observed.
+    pub fn culprit(&self, observed: &Difference) -> Option<usize> {
+        match observed {
+            Difference::Output { base, component, .. }
+            | Difference::OtherOutput(OutputSlot { base, component, .. }) => self
+                .steps
+                .iter()
+                .rposition(|step| step.reads.iter().any(|cell| cell.output == Some((*base, *component)))),
+            Difference::Memory { .. } => {
+                self.steps.iter().rposition(|step| step.stored.iter().any(|stored| is_word(observed, stored)))
+            }
+            Difference::Killed { .. } => self.steps.iter().rposition(|step| self.role(step) == Role::Kill),
+            Difference::Undefined { origin, .. } => {
+                // The target's last step; in the source, something else comes at the end.
+                let last = self.steps.iter().rposition(|step| step.at == At::Instr(origin.instr));
+                last.filter(|_| self.machine)
+            }
+            // The text of the difference says which.
+            Difference::Synchronization { .. } | Difference::Loads { .. } => None,
+            Difference::Endless { .. } => self.steps.iter().rposition(|step| self.role(step) == Role::Branch),
+            Difference::Header(_) => None,
+        }
+    }
+}
+
+/// The values of a step: what it writes, or else what it reads.
+pub(super) fn values(step: &Step) -> String {
+    let cells = if step.writes.is_empty() { &step.reads } else { &step.writes };
+    let mut words: Vec<String> = cells
+        .iter()
+        .take(4)
+        .map(|cell| cell.value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:08x}")))
+        .collect();
+    if cells.len() > 4 {
+        words.push("…".to_owned());
+    }
+    words.join(" ")
+}
+
+/// The instructions of a shader. Its text is read back, which gives the line of each.
+fn nir_lines(shader: &Shader) -> FxHashMap<At, Line> {
+    let text = nir::text::write(shader);
+    let lines: Vec<&str> = text.lines().collect();
+    let Ok(read) = nir::text::read(&text) else { return FxHashMap::default() };
+    let function = &shader.entry;
+    let mut known = FxHashMap::default();
+    for ((_, instr), (_, again)) in function.instrs_in_order().zip(read.entry.instrs_in_order()) {
+        let data = &function.instrs[instr];
+        let line = (read.entry.lines[again] as usize).checked_sub(1).and_then(|line| lines.get(line));
+        let role = match data {
+            InstrData::Const { .. } | InstrData::Undef { .. } | InstrData::Jump(_) => Role::Name,
+            InstrData::Intrinsic(intrinsic) => {
+                let name = intrinsic.op.name();
+                let ends = ["demote", "terminate", "discard"].iter().any(|word| name.starts_with(word));
+                if ends { Role::Kill } else { Role::Value }
+            }
+            _ => Role::Value,
+        };
+        let text = line.map_or_else(|| data.name().to_owned(), |line| nir_text(line));
+        known.insert(
+            At::Instr(instr.index() as u32),
+            Line { text, word: data.name().to_owned(), role, exchange: false },
+        );
+    }
+    for (def, data) in &function.defs {
+        let text = format!("if %{}", data.index);
+        known.insert(
+            At::If(def.index() as u32),
+            Line { text, word: "if".to_owned(), role: Role::Branch, exchange: false },
+        );
+    }
+    known
+}
+
+/// An instruction without what people do not need here: widths in front, and most indices behind.
+fn nir_text(line: &str) -> String {
+    let line = line.split(" // ").next().unwrap_or(line).trim();
+    let text = collapse(&line[line.find(['%', '@']).unwrap_or(0)..]);
+    // The indices stand in the last parentheses.
+    let Some((call, indices)) = text.rsplit_once(" (").filter(|(_, indices)| indices.contains('=')) else {
+        return text;
+    };
+    let telling = |index: &&str| match index.split_once('=') {
+        Some(("base" | "component", value)) => value != "0",
+        Some((key, _)) => matches!(key, "reduction_op" | "atomic_op" | "image_dim"),
+        None => false,
+    };
+    let kept: Vec<&str> = indices.trim_end_matches(')').split(", ").filter(telling).collect();
+    if kept.is_empty() { call.to_owned() } else { format!("{call} ({})", kept.join(", ")) }
+}
+
+/// Immediates in hexadecimal only: `imm[0.000000,12,0xc]` as `0xc`.
+fn immediates(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("imm[") {
+        let front = &rest[..at];
+        out.push_str(front.strip_suffix('h').unwrap_or(front));
+        let inside = &rest[at + 4..];
+        let end = inside.find(']').unwrap_or(inside.len());
+        out.push_str(inside[..end].rsplit(',').next().unwrap_or_default());
+        rest = inside.get(end + 1..).unwrap_or_default();
+    }
+    out + rest
+}
+
+/// The instructions of a program: one line each, in the order of the layout.
+fn ir3_lines(program: &ir3::Program) -> FxHashMap<At, Line> {
+    let text = ir3::text::write(program);
+    let is_instr =
+        |line: &&str| line.strip_prefix('\t').is_some_and(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    let lines = text.lines().filter(is_instr);
+    let mut known = FxHashMap::default();
+    for ((_, instr), line) in program.iter_instrs().zip(lines) {
+        let opcode = program.instrs[instr].opcode;
+        let role = match opcode {
+            Opcode::Kill | Opcode::Demote => Role::Kill,
+            Opcode::ParallelCopy => Role::Copies,
+            Opcode::End | Opcode::Chmask => Role::Value,
+            _ if opcode.is_terminator() => Role::Branch,
+            _ => Role::Value,
+        };
+        let line = line.split(" // {").next().unwrap_or(line);
+        // `0012:0004:001: \tadd.u …`
+        let text = immediates(&collapse(line.splitn(4, ':').nth(3).unwrap_or(line)));
+        let exchange = matches!(opcode, Opcode::XorB | Opcode::Swz);
+        let constant =
+            || matches!(program.instrs[instr].srcs[..], [ref src] if matches!(src.operand, SrcOperand::Immediate(_)));
+        let role = match opcode {
+            Opcode::Swz => Role::Copies,
+            Opcode::Mov if constant() => Role::Constant,
+            _ => role,
+        };
+        known.insert(At::Instr(instr.index() as u32), Line { text, word: opcode.name().to_owned(), role, exchange });
+    }
+    known
+}
+
+/// One blank between words.
+fn collapse(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

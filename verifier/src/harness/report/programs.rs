@@ -1,0 +1,84 @@
+//! Programs from files, and programs as text.
+
+use crate::programs::mesa::input::{InputError, InputKind, Place, Source};
+use crate::programs::mesa::log::Log;
+use crate::semantics::Snapshot;
+use ir3_compiler::{ir3, nir, target::Target};
+use std::path::Path;
+
+/// A program with the name that reports use.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// A path, and behind it the number of the section where the file has several.
+    pub name: String,
+    /// The program.
+    pub program: Snapshot,
+}
+
+/// The programs of a file: one of a `.nir` or `.ir3` text, one for each final-form nir of a log.
+///
+/// # Errors
+/// When the file cannot be read, or is not such a text; with the place.
+pub fn load(path: &Path, target: &Target) -> Result<Vec<Named>, InputError> {
+    let source = Source::read(path)?;
+    let name = path.display().to_string();
+    match source.kind {
+        InputKind::Nir => {
+            let program = Snapshot::Nir(Box::new(read_nir(path, &source.text, 0)?));
+            Ok(vec![Named { name, program }])
+        }
+        InputKind::Ir3 => {
+            let program = Snapshot::Ir3(Box::new(read_ir3(path, &source.text, target)?));
+            Ok(vec![Named { name, program }])
+        }
+        InputKind::Log => {
+            let log = Log::read(path, &source.text)?;
+            let sections = log.nir(path)?;
+            let many = sections.len() > 1;
+            sections
+                .iter()
+                .enumerate()
+                .map(|(i, section)| {
+                    let shader = read_nir(path, &section.text, section.first_line - 1)?;
+                    let name = if many { format!("{name}#{i}") } else { name.clone() };
+                    Ok(Named { name, program: Snapshot::Nir(Box::new(shader)) })
+                })
+                .collect()
+        }
+    }
+}
+
+/// Reads and validates nir. `skipped` lines of the file stand before the text.
+fn read_nir(path: &Path, text: &str, skipped: u32) -> Result<nir::Shader, InputError> {
+    let shader = nir::text::read(text).map_err(|error| InputError::Syntax {
+        place: Place { path: path.to_owned(), line: error.line + skipped, column: error.column },
+        found: error.found.clone(),
+        expected: error.expected.clone(),
+    })?;
+    if let Err(errors) = nir::validate(&shader)
+        && let Some(error) = errors.first()
+    {
+        let place = Place { path: path.to_owned(), line: error.place.line.max(1) + skipped, column: 1 };
+        return Err(InputError::Invalid { place, problem: error.to_string() });
+    }
+    Ok(shader)
+}
+
+/// Reads and validates ir3.
+fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<ir3::Program, InputError> {
+    let program = ir3::text::read(text).map_err(|error| InputError::Syntax {
+        place: Place { path: path.to_owned(), line: error.line as u32, column: error.column as u32 },
+        found: error.found.clone(),
+        expected: error.expected.clone(),
+    })?;
+    if let Err(violations) = ir3::validate::validate(&program, target, ir3::validate::Form::of(&program))
+        && let Some(violation) = violations.first()
+    {
+        // The text numbers its instructions, so the number leads back to the line.
+        let serial = violation.instr.map(|instr| format!("{:04}:", program.serials[instr]));
+        let line = serial.and_then(|serial| text.lines().position(|line| line.contains(&serial)));
+        let place = Place { path: path.to_owned(), line: line.map_or(1, |line| line as u32 + 1), column: 1 };
+        return Err(InputError::Invalid { place, problem: violation.to_string() });
+    }
+    Ok(program)
+}

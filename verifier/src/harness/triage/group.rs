@@ -1,0 +1,193 @@
+//! Groups.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::PathBuf;
+
+use ir3_compiler::pipeline::Stage;
+use serde::Serialize;
+
+use super::Shape;
+use crate::harness::reduce::Failure;
+use crate::harness::report::bundle;
+
+/// A bundle of a group.
+pub(super) struct Member {
+    pub path: PathBuf,
+    pub stage: Stage,
+    pub failure: Failure,
+    pub instructions: usize,
+    /// Instructions before it was reduced.
+    pub original: usize,
+    pub minimal: bool,
+    /// Its shape if it is minimal; all that may be its shape otherwise.
+    pub shapes: Vec<Shape>,
+}
+
+/// What kind of failure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A stage changed what the program means.
+    Refuted,
+    /// Something panicked.
+    Crash,
+    /// The compiler refused the program.
+    Refused,
+    /// The interpreter does not know something.
+    Unsupported,
+}
+
+impl Kind {
+    /// The kind of a failure.
+    pub const fn of(failure: &Failure) -> Self {
+        match failure {
+            Failure::Refuted { .. } => Self::Refuted,
+            Failure::Refused { .. } => Self::Refused,
+            Failure::Unsupported { .. } => Self::Unsupported,
+            Failure::Panic { .. } => Self::Crash,
+        }
+    }
+
+    /// What to call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refuted => "refuted",
+            Self::Crash => "crash",
+            Self::Refused => "refused",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Failures that are one bug, as far as can be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// The stage.
+    pub stage: &'static str,
+    /// The kind of failure.
+    pub kind: Kind,
+    /// In what the two sides differ, where they are refuted: all that occur.
+    pub differences: BTreeSet<String>,
+    /// The shape; nothing for those that were not reduced and show no shape of a reduced one.
+    pub shape: Option<Shape>,
+    /// How many there are.
+    pub count: usize,
+    /// How many of them are reduced. The others show the shape among what differs in their whole programs.
+    pub reduced: usize,
+    /// Instructions of the smallest.
+    pub instructions: usize,
+    /// … before it was reduced.
+    pub original: usize,
+    /// The folder of the smallest.
+    pub folder: PathBuf,
+}
+
+/// Puts members together. The group with the most comes first.
+pub(super) fn groups(members: Vec<Member>) -> Vec<Group> {
+    let key = |member: &Member, shape: Option<&Shape>| (member.stage, Kind::of(&member.failure), shape.cloned());
+    let mut groups: BTreeMap<_, Vec<&Member>> = BTreeMap::new();
+    let (minimal, others): (Vec<&Member>, Vec<&Member>) = members.iter().partition(|member| member.minimal);
+    for member in minimal {
+        groups.entry(key(member, member.shapes.first())).or_default().push(member);
+    }
+    let shapes: BTreeSet<_> = groups.keys().cloned().collect();
+    for member in others {
+        // A panic has its place and a refusal its reason whether they are reduced or not.
+        let known = |shape: &&Shape| shapes.contains(&key(member, Some(shape)));
+        let shape = match member.failure {
+            Failure::Refuted { .. } => member.shapes.iter().find(known),
+            _ => member.shapes.first(),
+        };
+        groups.entry(key(member, shape)).or_default().push(member);
+    }
+    let mut groups: Vec<Group> =
+        groups.into_iter().map(|((stage, kind, shape), all)| group(stage, kind, shape, &all)).collect();
+    groups.sort_by_key(|group| Reverse(group.count));
+    groups
+}
+
+fn group(stage: Stage, kind: Kind, shape: Option<Shape>, members: &[&Member]) -> Group {
+    // A reduced one is shown rather than one that just is small.
+    let smallest = members.iter().min_by_key(|member| (!member.minimal, member.instructions, &member.path));
+    let differences = members.iter().filter(|_| kind == Kind::Refuted).map(|member| bundle::kind(&member.failure));
+    Group {
+        stage: stage.name(),
+        kind,
+        differences: differences.collect(),
+        shape,
+        count: members.len(),
+        reduced: members.iter().filter(|member| member.minimal).count(),
+        instructions: smallest.map_or(0, |member| member.instructions),
+        original: smallest.map_or(0, |member| member.original),
+        folder: smallest.map(|member| member.path.clone()).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::reduce::oracle::DifferenceKind;
+
+    fn member(name: &str, failure: Failure, minimal: bool, shapes: &[&str]) -> Member {
+        Member {
+            path: name.into(),
+            stage: Stage::LowerCopies,
+            failure,
+            instructions: name.len(),
+            original: 100,
+            minimal,
+            shapes: shapes.iter().map(|&shape| Shape::from(shape)).collect(),
+        }
+    }
+
+    fn refuted(name: &str, difference: DifferenceKind, minimal: bool, shapes: &[&str]) -> Member {
+        member(name, Failure::Refuted { stage: Stage::LowerCopies, difference }, minimal, shapes)
+    }
+
+    #[test]
+    fn what_differs_in_the_end_does_not_matter() {
+        use DifferenceKind::{Memory, Output};
+        let groups = groups(vec![
+            refuted("abc", Output, true, &["lost"]),
+            refuted("ab", Memory, true, &["lost"]),
+            refuted("a", Memory, true, &["torn"]),
+        ]);
+        let [one, other] = &groups[..] else { panic!("{groups:?}") };
+        assert_eq!((one.count, one.reduced, one.instructions), (2, 2, 2));
+        assert_eq!(one.differences, BTreeSet::from(["memory".to_owned(), "output".to_owned()]));
+        assert_eq!((other.count, &other.folder), (1, &PathBuf::from("a")));
+    }
+
+    #[test]
+    fn who_was_not_reduced_is_counted_apart() {
+        use DifferenceKind::Output;
+        let groups = groups(vec![
+            refuted("reduced", Output, true, &["lost"]),
+            // The first of its shapes that a reduced one has.
+            refuted("x", Output, false, &["order", "lost"]),
+            // None of them.
+            refuted("y", Output, false, &["order"]),
+        ]);
+        let [one, other] = &groups[..] else { panic!("{groups:?}") };
+        assert_eq!((one.count, one.reduced, one.folder.as_path()), (2, 1, std::path::Path::new("reduced")));
+        assert_eq!((other.count, other.reduced, &other.shape), (1, 0, &None));
+    }
+
+    #[test]
+    fn a_crash_is_known_by_its_place() {
+        let crash =
+            |name, place: &str, minimal| member(name, Failure::Panic { place: place.to_owned() }, minimal, &[place]);
+        let groups = groups(vec![crash("a", "x.rs:1", false), crash("b", "x.rs:1", false), crash("c", "y.rs:1", true)]);
+        let counts: Vec<_> = groups.iter().map(|group| (group.count, group.reduced)).collect();
+        assert_eq!(counts, [(2, 0), (1, 1)]);
+        assert!(groups.iter().all(|group| group.shape.is_some()));
+    }
+}

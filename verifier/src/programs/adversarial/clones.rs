@@ -1,0 +1,82 @@
+//! Values that are computed again where they are read, as rematerialisation does it: right where the operands are still what they were.
+
+use super::Made;
+use crate::programs::generator;
+use crate::programs::generator::{Features, Profile};
+use crate::semantics::Snapshot;
+use crate::support::random::Random;
+use ir3_compiler::compilation::{Compilation, ProgramRef};
+use ir3_compiler::features::Feature;
+use ir3_compiler::ir3::validate::{Form, validate};
+use ir3_compiler::ir3::{Block, Category, Instr, Opcode, Place, Program, RegClass, SrcOperand, Value, ValueData};
+use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::target::Target;
+
+/// About so many instructions.
+const SIZE: u32 = 40;
+
+/// A pair. `None` if the changed program is not valid.
+pub(super) fn make(random: &mut Random, machine: &Target) -> Option<Made> {
+    let profile = Profile::ALL[random.below(Profile::ALL.len())];
+    let shader = generator::from_seed_within(random.next(), SIZE, profile, Features::of(machine)).shader;
+    let options = Options::default().without(Feature::DeMorgan);
+    let mut compilation = Compilation::new(&shader, machine, &options);
+    compilation.run_until(Stage::Schedule).ok()?;
+    let ProgramRef::Ir3(source) = compilation.program() else { return None };
+    let source = source.clone();
+    let mut target = source.clone();
+    let other = random.chance(50);
+    (0..20).find(|_| cloned(&mut target, other, random))?;
+    if validate(&target, machine, Form::of(&source)).is_err() {
+        return None;
+    }
+    let change = if other { "computed again from another value" } else { "computed again" };
+    let [source, target] = [source, target].map(|program| Snapshot::Ir3(Box::new(program)));
+    Some(Made { change, source, target, differs: false })
+}
+
+/// The one value that an instruction computes, if it does nothing else.
+fn computes(program: &Program, instr: Instr) -> Option<(Value, RegClass)> {
+    let data = &program.instrs[instr];
+    let pure = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu)
+        || matches!(data.opcode, Opcode::Mov);
+    match data.dsts[..] {
+        [dst] if pure => match dst.place {
+            Place::Value(value) => Some((value, dst.class)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Computes a value again before one of its readers, perhaps from other operands. Returns false if there is nothing to change.
+fn cloned(program: &mut Program, other: bool, random: &mut Random) -> bool {
+    let all: Vec<(Block, Instr)> = program.iter_instrs().collect();
+    let Some((_, instr)) = random.pick(&all) else { return false };
+    let Some((value, _)) = computes(program, instr) else { return false };
+    let reads = |&(_, reader): &(Block, Instr)| {
+        let data = &program.instrs[reader];
+        data.opcode != Opcode::Phi && data.srcs.iter().any(|src| src.value() == Some(value))
+    };
+    let readers: Vec<(Block, Instr)> = all.iter().copied().filter(reads).collect();
+    let Some((block, reader)) = random.pick(&readers) else { return false };
+    let mut data = program.instrs[instr].clone();
+    if other {
+        let values: Vec<(Value, RegClass)> = all.iter().filter_map(|&(_, instr)| computes(program, instr)).collect();
+        let places: Vec<usize> = (0..data.srcs.len()).filter(|&at| data.srcs[at].value().is_some()).collect();
+        let Some(at) = random.pick(&places) else { return false };
+        let fits: Vec<Value> = values.into_iter().filter(|it| it.1 == data.srcs[at].class).map(|it| it.0).collect();
+        let Some(found) = random.pick(&fits) else { return false };
+        data.srcs[at].operand = SrcOperand::Place(Place::Value(found));
+    }
+    let again = program.instrs.push(data);
+    let new = program.values.push(ValueData { instr: again, dst: 0, ..program.values[value].clone() });
+    program.instrs[again].dsts[0].place = Place::Value(new);
+    for src in program.instrs[reader].srcs.iter_mut().filter(|src| src.value() == Some(value)) {
+        src.operand = SrcOperand::Place(Place::Value(new));
+    }
+    let instrs = &mut program.blocks[block].instrs;
+    let Some(at) = instrs.iter().position(|&it| it == reader) else { return false };
+    instrs.insert(at, again);
+    true
+}

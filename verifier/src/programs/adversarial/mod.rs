@@ -1,0 +1,179 @@
+//! Adversarial pairs: small programs of one kind each, and the same with a change that may matter or not, to find wrong proofs.
+//!
+//! Each *family* is about one thing that a prover can be wrong about, because a prover once was: votes of blocks without instructions, values
+//! of other lanes, headers, undefined values, descriptors, barriers, derivatives, texts that contradict themselves. A program of a family is
+//! a *plan* of a few choices. A change is another plan, so both programs of a pair come from one function. Some changes keep the
+//! meaning and some do not. Who proves a pair whose programs differ is wrong.
+//!
+//! Programs differ if runs of the interpreter do. Some changes are known to differ by construction ([`Pair::differs`]), whatever runs show:
+//! another header, another descriptor. [`pairs`] is a stream: pair `i` of a family is a function of the seed and `i` alone.
+
+mod barriers;
+mod bindings;
+mod clones;
+mod headers;
+mod lane_moves;
+mod moves;
+mod quads;
+mod shader;
+mod texts;
+mod undefined;
+mod votes;
+
+use crate::programs::Pair;
+use crate::programs::divergence;
+use crate::programs::seeds::program_seed;
+use crate::semantics::Snapshot;
+use crate::support::random::Random;
+use ir3_compiler::target::Target;
+use std::ops::Range;
+
+/// What a family makes of some random numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub change: &'static str,
+    pub source: Snapshot,
+    pub target: Snapshot,
+    pub differs: bool,
+}
+
+/// A kind of pairs.
+#[derive(Clone, Copy)]
+pub struct Family {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// What its pairs are about.
+    pub about: &'static str,
+    make: fn(&mut Random, &Target) -> Option<Made>,
+}
+
+/// All families.
+pub static FAMILIES: [Family; 11] = [
+    Family { name: "votes", about: "votes at the ends of blocks without instructions", make: made::<votes::Votes> },
+    Family {
+        name: "lane-moves",
+        about: "values of other lanes, which may come from another side of a loop",
+        make: made::<lane_moves::LaneMoves>,
+    },
+    Family { name: "headers", about: "what is said of the whole program", make: made::<headers::Headers> },
+    Family {
+        name: "undefined",
+        about: "branches on undefined values, before and after stores",
+        make: made::<undefined::Undefined>,
+    },
+    Family { name: "bindings", about: "descriptor sets and indices", make: made::<bindings::Bindings> },
+    Family {
+        name: "barriers",
+        about: "shared memory of two waves, with and without barriers",
+        make: made::<barriers::Barriers>,
+    },
+    Family { name: "quads", about: "samples with implicit derivatives", make: made::<quads::Quads> },
+    Family { name: "texts", about: "texts that say two things", make: texts::make },
+    Family { name: "moves", about: "instructions, moves and blocks in other places", make: moves::make },
+    Family { name: "clones", about: "values that are computed again where they are read", make: clones::make },
+    Family { name: "waves", about: "divergent loops, shared registers and memory", make: divergence },
+];
+
+impl Family {
+    /// The family of a name.
+    pub fn from_name(name: &str) -> Option<&'static Self> {
+        FAMILIES.iter().find(|family| family.name == name)
+    }
+}
+
+/// A program by a few choices.
+trait Plan: Clone + PartialEq {
+    /// A random plan.
+    fn random(random: &mut Random) -> Self;
+    /// Makes a change. Returns its name; `None` if there is nothing to change.
+    fn change(&mut self, random: &mut Random) -> Option<&'static str>;
+    /// Returns true if it is plain that `target` does not do what this one does, whether a run shows it or not.
+    fn differs(&self, _target: &Self) -> bool {
+        false
+    }
+    /// The program.
+    fn program(&self, machine: &Target) -> Option<Snapshot>;
+}
+
+/// A pair of plans. `None` if a program is not valid.
+fn made<P: Plan>(random: &mut Random, machine: &Target) -> Option<Made> {
+    let one = P::random(random);
+    let mut other = one.clone();
+    // Often a change finds nothing to change.
+    let change = (0..8).find_map(|_| {
+        other = one.clone();
+        other.change(random).filter(|_| other != one)
+    })?;
+    let (source, target) = if random.chance(50) { (other, one) } else { (one, other) };
+    let differs = source.differs(&target);
+    Some(Made { change, source: source.program(machine)?, target: target.program(machine)?, differs })
+}
+
+/// A pair of [`divergence`].
+fn divergence(random: &mut Random, machine: &Target) -> Option<Made> {
+    let number = random.next();
+    let Pair { change, source, target, .. } = divergence::pairs(number, 0..1, 0, machine).next()?;
+    Some(Made { change, source, target, differs: false })
+}
+
+/// The pairs of these numbers, the families in turn, each to be run in so many environments. Numbers of which no valid program comes are left
+/// out.
+pub fn pairs(
+    families: Vec<&'static Family>,
+    seed: u64,
+    numbers: Range<u64>,
+    runs: u32,
+    machine: &Target,
+) -> impl Iterator<Item = Pair> + Send + use<> {
+    let machine = *machine;
+    numbers.filter_map(move |number| {
+        let family = families[(number % families.len() as u64) as usize];
+        let seed = program_seed(seed, number);
+        let Made { change, source, target, differs } = (family.make)(&mut Random::new(seed), &machine)?;
+        Some(Pair { family: Some(family.name), change, number, source, target, differs, seed, runs })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::check::{Verdict, compare_snapshots};
+    use crate::programs::Case;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_number_gives_one_pair() {
+        let machine = Target::default();
+        let texts = |first| -> Vec<(u64, String)> {
+            let pairs = pairs(FAMILIES.iter().collect(), 1, first..60, 1, &machine).filter(|pair| pair.number >= 40);
+            pairs.map(|pair| (pair.number, pair.target.text())).collect()
+        };
+        assert_eq!(texts(0), texts(40));
+        assert!(texts(40).len() >= 12);
+    }
+
+    /// Most numbers give a pair, and each family has pairs that differ and pairs that do not, so there is something to be wrong about.
+    #[test]
+    fn some_pairs_differ() {
+        let machine = Target::default();
+        // Texts that contradict themselves are refused, most of them: see `texts`.
+        for family in FAMILIES.iter().filter(|family| family.name != "texts") {
+            let (mut made, mut differ, mut same) = (0, 0, 0);
+            let mut changes: BTreeMap<&str, [u32; 2]> = BTreeMap::new();
+            for pair in pairs(vec![family], 1, 0..120, 3, &machine) {
+                made += 1;
+                let change = changes.entry(pair.change).or_default();
+                match compare_snapshots(&pair.source, &pair.target, &machine, &pair.envs()).0 {
+                    Verdict::Refuted(_) => change[0] += 1,
+                    _ if pair.differs => change[0] += 1,
+                    Verdict::Tested { .. } => change[1] += 1,
+                    _ => {}
+                }
+            }
+            changes.values().for_each(|[differs, is_same]| (differ, same) = (differ + differs, same + is_same));
+            assert!(made >= 20, "{}: {made} pairs", family.name);
+            assert!(differ >= 3, "{}: {changes:?}", family.name);
+            assert!(same >= 3, "{}: {changes:?}", family.name);
+        }
+    }
+}

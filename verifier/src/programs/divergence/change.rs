@@ -1,0 +1,215 @@
+//! Changes that keep what one lane does by itself, or nearly.
+
+use super::sketch::{Op, Operand, Reg, Sketch, Vote, Way};
+use crate::support::random::Random;
+use smallvec::SmallVec;
+
+/// Changes a program; false if there is nothing to be changed.
+type Change = fn(&mut Sketch, &mut Random) -> bool;
+
+/// All changes, and how often each is made.
+static CHANGES: [(&str, u32, Change); 13] = [
+    ("by a shared register", 3, by_shared),
+    ("by the first lane", 1, by_first),
+    ("what was written", 2, what_was_written),
+    ("to another block", 1, to_another_block),
+    ("within a block", 1, within_a_block),
+    ("into blocks before", 2, into_blocks_before),
+    ("into blocks behind", 2, into_blocks_behind),
+    ("left out", 1, left_out),
+    ("another register", 1, another_register),
+    ("another result", 1, another_result),
+    ("another number", 1, another_number),
+    ("blocks in another order", 3, another_order),
+    ("votes", 1, votes),
+];
+
+/// How many changes there are.
+#[cfg(test)]
+pub(super) const COUNT: usize = CHANGES.len();
+
+/// Makes one of the changes, and says which.
+pub(super) fn random(sketch: &mut Sketch, random: &mut Random) -> Option<&'static str> {
+    let all = CHANGES.iter().flat_map(|change| (0..change.1).map(move |_| change));
+    let all: SmallVec<[&(&str, u32, Change); 32]> = all.collect();
+    (0..20).find_map(|_| {
+        let (name, _, change) = all[random.below(all.len())];
+        let before = sketch.clone();
+        (change(sketch, random) && *sketch != before).then_some(*name)
+    })
+}
+
+/// A place between operations.
+fn place(sketch: &Sketch, random: &mut Random) -> (usize, usize) {
+    let block = random.below(sketch.0.len());
+    (block, random.below(sketch.0[block].ops.len() + 1))
+}
+
+/// An operation behind those that every program begins with.
+fn site(sketch: &Sketch, random: &mut Random) -> Option<(usize, usize)> {
+    let first = |block: usize| if block == 0 { Sketch::BEGINNING.len() } else { 0 };
+    let sites =
+        (0..sketch.0.len()).flat_map(|block| (first(block)..sketch.0[block].ops.len()).map(move |i| (block, i)));
+    random.pick(&sites.collect::<Vec<_>>())
+}
+
+/// A place for what lanes do together: where they come from several blocks, mostly.
+fn meeting(sketch: &Sketch, random: &mut Random) -> (usize, usize) {
+    let meetings: Vec<usize> = (1..sketch.0.len()).filter(|&block| sketch.before(block).len() > 1).collect();
+    match random.pick(&meetings) {
+        Some(block) if random.chance(70) => (block, 0),
+        _ => place(sketch, random),
+    }
+}
+
+/// A register of a lane, one that is written in several places if there is one.
+fn own(sketch: &Sketch, random: &mut Random) -> Reg {
+    let ops = sketch.0.iter().flat_map(|part| part.ops.iter().copied());
+    let mut written: Vec<Reg> = ops.filter_map(|mut op| op.to().copied()).collect();
+    written.retain(|reg| matches!(reg, Reg::Own(_)) && *reg != Reg::ZERO);
+    random.pick(&written).unwrap_or(Reg::OWN[0])
+}
+
+fn by_shared(sketch: &mut Sketch, random: &mut Random) -> bool {
+    by_spare(sketch, random, |own| Op::Move { to: Reg::SPARE, from: Operand::Reg(own) })
+}
+
+fn by_first(sketch: &mut Sketch, random: &mut Random) -> bool {
+    by_spare(sketch, random, |own| Op::First { to: Reg::SPARE, from: own })
+}
+
+/// A register goes to the spare one in some way, and comes back from there.
+fn by_spare(sketch: &mut Sketch, random: &mut Random, there: fn(Reg) -> Op) -> bool {
+    let own = own(sketch, random);
+    let (block, i) = meeting(sketch, random);
+    sketch.0[block].ops.splice(i..i, [there(own), Op::Move { to: own, from: Operand::Reg(Reg::SPARE) }]);
+    true
+}
+
+/// Instead of what a shared register holds, what is written to it somewhere.
+fn what_was_written(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let ops = || sketch.0.iter().flat_map(|part| part.ops.iter().copied());
+    let writes: Vec<(Reg, Operand)> = ops()
+        .filter_map(|op| match op {
+            Op::Move { to: to @ Reg::Shared(_), from } => Some((to, from)),
+            _ => None,
+        })
+        .collect();
+    let Some((shared, written)) = random.pick(&writes) else { return false };
+    let is_read = |op: &Op| matches!(op, Op::Move { to: Reg::Own(_), from } if *from == Operand::Reg(shared));
+    let blocks = sketch.0.iter_mut().flat_map(|part| part.ops.iter_mut());
+    let mut reads: Vec<&mut Op> = blocks.filter(|op| is_read(op)).collect();
+    let which = random.below(reads.len().max(1));
+    let Some(Op::Move { from, .. }) = reads.get_mut(which) else { return false };
+    *from = written;
+    true
+}
+
+/// Takes some operations out of a block.
+fn take(sketch: &mut Sketch, random: &mut Random, (block, i): (usize, usize)) -> Vec<Op> {
+    let ops = &mut sketch.0[block].ops;
+    let count = 1 + random.below((ops.len() - i).min(3));
+    ops.drain(i..i + count).collect()
+}
+
+fn to_another_block(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some(site) = site(sketch, random) else { return false };
+    let taken = take(sketch, random, site);
+    let (block, i) = place(sketch, random);
+    sketch.0[block].ops.splice(i..i, taken);
+    true
+}
+
+fn within_a_block(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let ops = &mut sketch.0[block].ops;
+    let op = ops.remove(i);
+    ops.insert(random.below(ops.len() + 1), op);
+    true
+}
+
+fn into_blocks_before(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let before = sketch.before(block);
+    if before.is_empty() {
+        return false;
+    }
+    let i = if random.chance(70) { 0 } else { i };
+    let taken = take(sketch, random, (block, i));
+    before.into_iter().for_each(|block| sketch.0[block].ops.extend(&taken));
+    true
+}
+
+fn into_blocks_behind(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let behind = sketch.0[block].way.targets();
+    if sketch.0[block].way == Way::End {
+        return false;
+    }
+    let taken = if random.chance(70) { sketch.0[block].ops.split_off(i) } else { take(sketch, random, (block, i)) };
+    behind.for_each(|target| {
+        sketch.0[target].ops.splice(0..0, taken.iter().copied());
+    });
+    true
+}
+
+fn left_out(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    sketch.0[block].ops.remove(i);
+    true
+}
+
+fn another_register(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let reads: Vec<&mut Reg> = sketch.0[block].ops[i].reads().collect();
+    let which = random.below(reads.len().max(1));
+    let Some(read) = reads.into_iter().nth(which) else { return false };
+    let others: Vec<Reg> = match read {
+        Reg::Own(number) if *number < 4 => vec![Reg::LANE, Reg::FEW, Reg::ZERO],
+        _ => Reg::OWN.into_iter().chain(Reg::SHARED).chain([Reg::counter(0)]).collect(),
+    };
+    *read = others[random.below(others.len())];
+    true
+}
+
+fn another_result(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let Some(to) = sketch.0[block].ops[i].to() else { return false };
+    *to = match to {
+        Reg::Own(_) => Reg::OWN[random.below(3)],
+        Reg::Shared(_) => Reg::SHARED[random.below(2)],
+    };
+    true
+}
+
+fn another_number(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let Some((block, i)) = site(sketch, random) else { return false };
+    let Some(number) = sketch.0[block].ops[i].number() else { return false };
+    *number = random.below(8) as u8;
+    true
+}
+
+/// Two blocks, one behind the other, change places, if no lane goes from one to the other.
+pub(super) fn another_order(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let can = |&first: &usize| !sketch.leads(first, first + 1) && !sketch.leads(first + 1, first);
+    let Some(first) = random.pick(&(1..sketch.0.len().max(2) - 1).filter(can).collect::<Vec<_>>()) else {
+        return false;
+    };
+    sketch.0.swap(first, first + 1);
+    let moved = |block| match block {
+        block if block == first => first + 1,
+        block if block == first + 1 => first,
+        _ => block,
+    };
+    sketch.0.iter_mut().for_each(|part| part.way.renumber(moved));
+    true
+}
+
+/// Lanes decide together what each decided for itself, or the other way round.
+fn votes(sketch: &mut Sketch, random: &mut Random) -> bool {
+    let branches: Vec<usize> = (0..sketch.0.len()).filter(|&i| matches!(sketch.0[i].way, Way::If { .. })).collect();
+    let Some(block) = random.pick(&branches) else { return false };
+    let Way::If { vote, .. } = &mut sketch.0[block].way else { return false };
+    *vote = [Vote::Own, Vote::Any, Vote::All][random.below(3)];
+    true
+}

@@ -1,0 +1,82 @@
+//! Small programs in which lanes part and meet, and the same with a change in them: proofs that are wrong about several lanes.
+//!
+//! What compilers make of random programs seldom has lanes in two places at once that see something of each other. Here nearly all of
+//! a program is that: loops that lanes leave in different iterations, ways out of several loops at once, blocks in any order, and in them
+//! shared registers, memory, and little else (`grow`). The changes (`change`) are such as keep what one lane does, or nearly: an
+//! operation in another block, a value by way of a shared register, two blocks in the other order.
+//! Some keep the meaning and some do not. Nobody knows which: what an engine has proved, the interpreter tries to refute.
+//!
+//! [`pairs`] is a stream of them: pair `i` is a function of the seed and `i` alone.
+
+mod change;
+mod grow;
+mod sketch;
+mod text;
+
+pub use text::compute_shader;
+
+use crate::programs::Pair;
+use crate::programs::seeds::program_seed;
+use crate::semantics::Snapshot;
+use crate::support::random::Random;
+use ir3_compiler::target::Target;
+use sketch::Sketch;
+use std::ops::Range;
+
+/// The pairs of these numbers, each to be run in so many environments. Numbers of which no valid program comes are left out.
+pub fn pairs(seed: u64, numbers: Range<u64>, runs: u32, machine: &Target) -> impl Iterator<Item = Pair> + Send {
+    let machine = *machine;
+    numbers.filter_map(move |number| pair(program_seed(seed, number), number, runs, &machine))
+}
+
+fn pair(seed: u64, number: u64, runs: u32, machine: &Target) -> Option<Pair> {
+    let mut random = Random::new(seed);
+    let one = grow::sketch(&mut random);
+    let mut other = one.clone();
+    let mut last = None;
+    for _ in 0..1 + usize::from(random.chance(30)) {
+        last = change::random(&mut other, &mut random).or(last);
+    }
+    let change = last?;
+    let made = |sketch: &Sketch| Some(Snapshot::Ir3(Box::new(sketch.program(machine)?)));
+    let (mut source, mut target) = (made(&one)?, made(&other)?);
+    if random.chance(50) {
+        std::mem::swap(&mut source, &mut target);
+    }
+    Some(Pair { family: None, change, number, source, target, differs: false, seed, runs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::check::{Verdict, compare_snapshots};
+    use crate::programs::Case;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_number_gives_one_pair() {
+        let machine = Target::default();
+        let texts = |first| -> Vec<(u64, String)> {
+            let pairs = pairs(1, first..30, 1, &machine).filter(|pair| pair.number >= 20);
+            pairs.map(|pair| (pair.number, pair.target.text())).collect()
+        };
+        assert_eq!(texts(0), texts(20));
+        assert!(!texts(0).is_empty());
+    }
+
+    /// Of every change there are some that make a difference and some that make none, so there is something to be wrong about.
+    #[test]
+    fn some_changes_differ() {
+        let machine = Target::default();
+        let mut seen: BTreeMap<&str, [u32; 2]> = BTreeMap::new();
+        for pair in pairs(1, 0..600, 3, &machine) {
+            match compare_snapshots(&pair.source, &pair.target, &machine, &pair.envs()).0 {
+                Verdict::Refuted(_) => seen.entry(pair.change).or_default()[0] += 1,
+                Verdict::Tested { .. } => seen.entry(pair.change).or_default()[1] += 1,
+                _ => {}
+            }
+        }
+        assert_eq!(seen.len(), change::COUNT, "{seen:?}");
+        assert!(seen.values().all(|[differ, same]| *differ > 0 && *same > 0), "{seen:?}");
+    }
+}

@@ -1,0 +1,228 @@
+//! What all rewrites need: which operations may be repeated, moved and left out, and how to put new ones into a program.
+
+use crate::support::random::Random;
+use cranelift_entity::SecondaryMap;
+use ir3_compiler::ir3::legality::valid_source;
+use ir3_compiler::ir3::{
+    Attrs, Block, Category, Dst, Instr, InstrData, InstrFlags, Mods, Opcode, OperandFlags, Place, Program, RegClass,
+    RegFile, RepeatLink, Round, Src, SrcOperand, Type, Value, ValueData, WriteMask,
+};
+use ir3_compiler::target::Target;
+
+/// Whether constants may change while the program runs.
+pub(super) fn consts_change(program: &Program) -> bool {
+    program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.writes_consts())
+}
+
+/// Whether an instruction computes, in each lane for itself, SSA values from SSA values, numbers and constants, so that it
+/// may run again, elsewhere, or where its result is not wanted. What is in the shared file or in an array is another value at
+/// another place, and so is a constant where constants change.
+pub(super) fn is_pure(data: &InstrData, consts_change: bool) -> bool {
+    let computes = match data.opcode.category() {
+        Category::Move => data.opcode == Opcode::Mov,
+        Category::Alu2 => !matches!(data.opcode, Opcode::Setrm | Opcode::BaryF | Opcode::FlatB),
+        Category::Alu3 => !matches!(data.opcode, Opcode::Wmm | Opcode::WmmAccu),
+        Category::Sfu => true,
+        Category::Meta => matches!(data.opcode, Opcode::Collect | Opcode::Split),
+        _ => false,
+    };
+    let per_lane = |class: RegClass| matches!(class.file, RegFile::General | RegFile::Predicate);
+    let src_is_still = |src: &Src| match src.operand {
+        SrcOperand::Place(Place::Value(_)) => per_lane(src.class),
+        SrcOperand::Immediate(_) => true,
+        SrcOperand::Const(_) => !consts_change,
+        _ => false,
+    };
+    let bound = |flags: OperandFlags| flags.contains(OperandFlags::TIED);
+    computes
+        && data.repeat == 0
+        && data.link == RepeatLink::None
+        && data.false_deps.is_empty()
+        && data.dsts.len() == 1
+        && data.dsts.iter().all(|dst| matches!(dst.place, Place::Value(_)) && per_lane(dst.class) && !bound(dst.flags))
+        && data.srcs.iter().all(|src| src_is_still(src) && !bound(src.flags))
+}
+
+/// Whether all sources can be encoded beside each other.
+pub(super) fn encodes(target: &Target, data: &InstrData) -> bool {
+    (0..data.srcs.len()).all(|slot| valid_source(target, data, slot, &data.srcs[slot]))
+}
+
+/// An instruction with one destination, for which there is no value yet.
+pub(super) fn operation(opcode: Opcode, class: RegClass, srcs: &[Src], attrs: Attrs) -> InstrData {
+    let mut data = InstrData::new(opcode);
+    data.srcs.extend(srcs.iter().map(fresh));
+    data.attrs = attrs;
+    data.dsts.push(Dst::new(Place::Reg(ir3_compiler::ir3::PhysReg::INVALID), class, WriteMask::SCALAR));
+    data
+}
+
+/// The same source, of which nothing is known besides.
+fn fresh(src: &Src) -> Src {
+    Src { flags: OperandFlags::empty(), ..*src }
+}
+
+/// Puts an instruction with one destination into a block, and gives it a value.
+pub(super) fn insert(program: &mut Program, block: Block, index: usize, data: InstrData) -> Value {
+    let dst = data.dsts[0];
+    let instr = program.instrs.push(data);
+    let components = dst.mask.span() as u16;
+    let value = program.values.push(ValueData { instr, dst: 0, class: dst.class, components, array: None });
+    program.instrs[instr].dsts[0].place = Place::Value(value);
+    program.blocks[block].instrs.insert(index, instr);
+    value
+}
+
+/// A source that reads all of a value.
+pub(super) fn whole(program: &Program, value: Value) -> Src {
+    let data = &program.values[value];
+    Src::reg(Place::Value(value), data.class, WriteMask::first(u32::from(data.components)))
+}
+
+/// The types of a move of a class.
+pub(super) const fn move_attrs(class: RegClass) -> Attrs {
+    let ty = if class.half { Type::U16 } else { Type::U32 };
+    Attrs::Move { src: ty, dst: ty, round: Round::Default }
+}
+
+/// The blocks of the instructions that are in one.
+pub(super) fn blocks_of(program: &Program) -> SecondaryMap<Instr, Option<Block>> {
+    let mut blocks = SecondaryMap::with_capacity(program.instrs.len());
+    for (block, instr) in program.iter_instrs() {
+        blocks[instr] = Some(block);
+    }
+    blocks
+}
+
+/// Whether the way of a wave is that of its lanes everywhere: then whoever changes edges can make the physical ones again.
+pub(super) fn physical_is_logical(program: &Program) -> bool {
+    program.layout.iter().all(|&block| {
+        let data = &program.blocks[block];
+        let mut logical: Vec<Block> = data.successors().collect();
+        let mut physical = data.physical_successors.to_vec();
+        logical.sort_unstable();
+        physical.sort_unstable();
+        logical == physical
+    })
+}
+
+/// Makes the physical edges the logical ones.
+pub(super) fn renew_physical(program: &mut Program) {
+    for block in program.layout.clone() {
+        let data = &mut program.blocks[block];
+        data.physical_successors = data.successors().collect();
+        data.physical_predecessors = data.predecessors.clone();
+    }
+}
+
+/// Whether blocks stand where they do for lanes that sleep.
+pub(super) fn has_predication(program: &Program) -> bool {
+    program.iter_instrs().any(|(_, instr)| matches!(program.instrs[instr].opcode, Opcode::Predt | Opcode::Predf))
+}
+
+/// One instruction, and the means to compute it in another way.
+pub(super) struct At<'a> {
+    /// The program.
+    pub program: &'a mut Program,
+    /// The GPU.
+    pub target: &'a Target,
+    /// Decides what is left open.
+    pub random: &'a mut Random,
+    /// The instruction's block.
+    pub block: Block,
+    /// Its position there.
+    pub index: usize,
+    /// The instruction.
+    pub instr: Instr,
+    /// Whether constants change.
+    pub consts_change: bool,
+}
+
+impl At<'_> {
+    /// The instruction.
+    pub(super) fn data(&self) -> &InstrData {
+        &self.program.instrs[self.instr]
+    }
+
+    /// Puts another instruction in its place, if the machine has it.
+    pub(super) fn replace(&mut self, data: InstrData) -> bool {
+        let encodes = encodes(self.target, &data);
+        if encodes {
+            self.program.instrs[self.instr] = data;
+        }
+        encodes
+    }
+
+    /// The class of its result.
+    pub(super) fn class(&self) -> RegClass {
+        self.data().dsts[0].class
+    }
+
+    /// Opcode and sources, if the result and all sources are scalars in general registers of one width, and no flag
+    /// changes what the operation does.
+    pub(super) fn uniform(&self) -> Option<(Opcode, Vec<Src>)> {
+        let data = self.data();
+        let class = self.class();
+        let alike = |src: &Src| src.class == class && src.mask == WriteMask::SCALAR;
+        let sound = class.file == RegFile::General
+            && data.dsts[0].mask == WriteMask::SCALAR
+            && data.flags.is_empty()
+            && data.srcs.iter().all(alike);
+        sound.then(|| (data.opcode, data.srcs.iter().map(fresh).collect()))
+    }
+
+    /// The instruction that defines what a source reads as it is, if it is pure.
+    pub(super) fn definition(&self, src: &Src) -> Option<&InstrData> {
+        let value = src.value().filter(|_| src.mods.is_empty())?;
+        let data = &self.program.instrs[self.program.values[value].instr];
+        is_pure(data, self.consts_change).then_some(data)
+    }
+
+    /// Computes something in front of the instruction; nothing if that cannot be encoded.
+    pub(super) fn before(&mut self, opcode: Opcode, srcs: &[Src], attrs: Attrs) -> Option<Src> {
+        let class = self.class();
+        self.before_in(class, opcode, srcs, attrs)
+    }
+
+    /// The same, with a result of another class.
+    pub(super) fn before_in(&mut self, class: RegClass, opcode: Opcode, srcs: &[Src], attrs: Attrs) -> Option<Src> {
+        let data = operation(opcode, class, srcs, attrs);
+        if !encodes(self.target, &data) {
+            return None;
+        }
+        let value = insert(self.program, self.block, self.index, data);
+        self.index += 1;
+        Some(whole(self.program, value))
+    }
+
+    /// A register that holds a number.
+    pub(super) fn number(&mut self, bits: u32) -> Option<Src> {
+        let class = self.class();
+        self.before(Opcode::Mov, &[Src::immediate(bits, class.half)], move_attrs(class))
+    }
+
+    /// Has the instruction compute its result in this way from now on; false, and nothing done, if that cannot be encoded.
+    pub(super) fn becomes(&mut self, opcode: Opcode, srcs: &[Src], attrs: Attrs) -> bool {
+        let mut data = operation(opcode, self.class(), srcs, attrs);
+        data.dsts = self.data().dsts.clone();
+        let encodes = encodes(self.target, &data);
+        if encodes {
+            self.program.instrs[self.instr] = data;
+        }
+        encodes
+    }
+}
+
+/// A source's complement, if it has one: a number's is another number.
+pub(super) fn complement(mut src: Src) -> Src {
+    match &mut src.operand {
+        SrcOperand::Immediate(bits) => *bits = if src.class.half { !*bits & 0xffff } else { !*bits },
+        _ => src.mods ^= Mods::NOT,
+    }
+    src
+}
+
+/// Whether an operation does what its name says: nothing is clamped.
+pub(super) fn is_plain(data: &InstrData) -> bool {
+    !data.flags.contains(InstrFlags::SAT)
+}

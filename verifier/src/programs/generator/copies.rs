@@ -1,0 +1,292 @@
+//! Parallel copies alone: programs in register form that are nothing but copies, collects and splits.
+//!
+//! Registers come from a few short windows, so that sources and destinations meet: chains, cycles, halves of full
+//! registers, registers beyond what halves reach. Each register of a window begins with a number of its own and is an
+//! output at the end; one that no window has stays undefined.
+
+use super::choices::Choices;
+use ir3_compiler::ir3::{
+    Attrs, BlockData, Builder, Dst, InstrData, Opcode, Output, PhysReg, Place, Program, RegClass, RegFile, Round,
+    ShaderStage, Src, SrcOperand, Type, WriteMask,
+};
+use ir3_compiler::target::Target;
+
+/// Instructions beyond which no program grows, not counting beginning and end.
+const MAX_COPIES: usize = 60;
+
+/// Where the registers of a class are.
+struct Registers {
+    class: RegClass,
+    /// Their numbers, in order.
+    list: Vec<u16>,
+    /// Whether they are copied to each other: without a scalar ALU there is no way to exchange two shared ones.
+    sources: bool,
+}
+
+/// Three files, in units of one half register: general or full, half where it is a file of its own, shared.
+struct Written([[bool; 384]; 3]);
+
+impl Written {
+    /// Marks the units of some registers; false, and nothing is marked, where one of them has been marked before.
+    fn mark(&mut self, target: &Target, class: RegClass, first: u16, count: u16) -> bool {
+        let (file, base) = match class.file {
+            RegFile::Shared => (2, PhysReg::SHARED_FIRST.0),
+            _ if class.half && !target.merged_regs => (1, 0),
+            _ => (0, 0),
+        };
+        let units = class.component_units();
+        let range = usize::from((first - base) * units)..usize::from((first - base + count) * units);
+        let units = &mut self.0[file][range];
+        if units.contains(&true) {
+            return false;
+        }
+        units.fill(true);
+        true
+    }
+}
+
+/// The parallel copies of a byte string or a seed.
+pub fn copies<C: Choices>(c: &mut C, target: &Target) -> Program {
+    let classes = windows(c, target);
+    let mut program = Program { stage: Some(ShaderStage::Vertex), ..Program::default() };
+    let block = program.blocks.push(BlockData::default());
+    program.layout.push(block);
+    let mut b = Builder::new(&mut program, block);
+    let mut number = 0;
+    for Registers { class, list, .. } in &classes {
+        if class.half && (target.merged_regs || class.file == RegFile::Shared) {
+            // The full registers have given them theirs.
+            continue;
+        }
+        for &reg in list {
+            number += 1;
+            let bits = u32::wrapping_mul(number, 0x9e37_79b9) ^ 0x5bd1_e995;
+            let bits = if class.half { bits & 0xffff } else { bits };
+            b.push(mov(*class, reg, SrcOperand::Immediate(bits)));
+        }
+    }
+    for _ in 0..MAX_COPIES {
+        if c.exhausted() {
+            break;
+        }
+        let mut written = Written([[false; 384]; 3]);
+        let data = match c.below(8) {
+            0 => collect(c, target, &classes, &mut written),
+            1 => split(c, &classes),
+            _ => parallel_copy(c, target, &classes, &mut written),
+        };
+        if let Some(data) = data {
+            b.push(data);
+        }
+    }
+    end(&mut b, &classes);
+    program
+}
+
+/// Chooses the registers that the program is about.
+fn windows<C: Choices>(c: &mut C, target: &Target) -> Vec<Registers> {
+    let mut full = Vec::new();
+    for _ in 0..1 + c.below(3) {
+        let start = match c.below(4) {
+            0 => 0,
+            1 => 4 + c.below(8),
+            // Half registers reach r23.w.
+            2 => 88 + c.below(12),
+            _ => c.below(180),
+        } as u16;
+        full.extend(start..(start + 2 + c.below(8) as u16).min(192));
+    }
+    full.sort_unstable();
+    full.dedup();
+    let half = if target.merged_regs {
+        full.iter().filter(|&&reg| reg < 96).flat_map(|&reg| [2 * reg, 2 * reg + 1]).collect()
+    } else {
+        let start = c.below(180) as u16;
+        (start..start + 2 + c.below(8) as u16).collect()
+    };
+    let mut classes = vec![
+        Registers { class: RegClass::FULL, list: full, sources: true },
+        Registers { class: RegClass::HALF, list: half, sources: true },
+    ];
+    if target.has_shared_regfile {
+        let start = c.below(24) as u16;
+        let end = start + 2 + c.below(6) as u16;
+        let first = PhysReg::SHARED_FIRST.0;
+        let sources = target.has_scalar_alu;
+        classes.push(Registers { class: RegClass::SHARED, list: (first + start..first + end).collect(), sources });
+        let halves = (2 * start..2 * end).filter(|&half| half < 32).map(|half| first + half);
+        classes.push(Registers { class: RegClass::SHARED_HALF, list: halves.collect(), sources });
+    }
+    classes.retain(|class| !class.list.is_empty());
+    classes
+}
+
+/// A class, full registers more often than others.
+fn class<'a, C: Choices>(c: &mut C, classes: &'a [Registers]) -> &'a Registers {
+    let at = [0, 0, 0, 1, 1, 1, 2, 3][c.below(8)];
+    &classes[at % classes.len()]
+}
+
+fn src(class: RegClass, operand: SrcOperand, count: u16) -> Src {
+    Src::new(operand, class, WriteMask::first(u32::from(count)))
+}
+
+fn register(reg: u16) -> SrcOperand {
+    SrcOperand::Place(Place::Reg(PhysReg(reg)))
+}
+
+fn dst(class: RegClass, reg: u16, count: u16) -> Dst {
+    Dst::new(Place::Reg(PhysReg(reg)), class, WriteMask::first(u32::from(count)))
+}
+
+/// The first of `count` registers in a row that all are of the list.
+fn run<C: Choices>(c: &mut C, list: &[u16], count: u16) -> Option<u16> {
+    let first = c.pick(list);
+    (1..count).all(|k| list.contains(&(first + k))).then_some(first)
+}
+
+/// What a register gets: mostly another register.
+fn operand<C: Choices>(c: &mut C, registers: &Registers, count: u16) -> SrcOperand {
+    let half = registers.class.half;
+    match c.below(16) {
+        0 if count == 1 => {
+            let bits = c.u32();
+            SrcOperand::Immediate(if half { bits & 0xffff } else { bits })
+        }
+        1 => SrcOperand::Const(c.byte().into()),
+        2 if count == 1 => SrcOperand::Undef,
+        _ if !registers.sources => SrcOperand::Const(c.byte().into()),
+        _ => match run(c, &registers.list, count) {
+            Some(reg) => register(reg),
+            None => SrcOperand::Const(c.byte().into()),
+        },
+    }
+}
+
+fn parallel_copy<C: Choices>(
+    c: &mut C,
+    target: &Target,
+    classes: &[Registers],
+    written: &mut Written,
+) -> Option<InstrData> {
+    let mut data = InstrData::new(Opcode::ParallelCopy);
+    for _ in 0..1 + c.below(12) {
+        let registers = class(c, classes);
+        let count = [1, 1, 1, 1, 1, 2, 3, 4][c.below(8)];
+        if let Some(to) = run(c, &registers.list, count)
+            && written.mark(target, registers.class, to, count)
+        {
+            data.dsts.push(dst(registers.class, to, count));
+            data.srcs.push(src(registers.class, operand(c, registers, count), count));
+        }
+    }
+    (!data.dsts.is_empty()).then_some(data)
+}
+
+fn collect<C: Choices>(c: &mut C, target: &Target, classes: &[Registers], written: &mut Written) -> Option<InstrData> {
+    let registers = class(c, classes);
+    let count = 1 + c.below(4) as u16;
+    let to = run(c, &registers.list, count)?;
+    if !written.mark(target, registers.class, to, count) {
+        return None;
+    }
+    let mut data = InstrData::new(Opcode::Collect);
+    data.dsts.push(dst(registers.class, to, count));
+    for _ in 0..count {
+        data.srcs.push(src(registers.class, operand(c, registers, 1), 1));
+    }
+    Some(data)
+}
+
+fn split<C: Choices>(c: &mut C, classes: &[Registers]) -> Option<InstrData> {
+    let registers = class(c, classes);
+    if !registers.sources {
+        return None;
+    }
+    let count = 2 + c.below(3) as u16;
+    let from = run(c, &registers.list, count)?;
+    let mut data = InstrData::new(Opcode::Split);
+    data.dsts.push(dst(registers.class, c.pick(&registers.list), 1));
+    data.srcs.push(src(registers.class, register(from), count));
+    data.attrs = Attrs::Split { offset: c.below(usize::from(count)) as u16 };
+    Some(data)
+}
+
+fn mov(class: RegClass, to: u16, operand: SrcOperand) -> InstrData {
+    let ty = if class.half { Type::U16 } else { Type::U32 };
+    let mut data = InstrData::new(Opcode::Mov);
+    data.dsts.push(dst(class, to, 1));
+    data.srcs.push(src(class, operand, 1));
+    data.attrs = Attrs::Move { src: ty, dst: ty, round: Round::Default };
+    data
+}
+
+/// Every register is an output: full ones, and halves, for a full register is undefined where one of its halves is.
+/// Shared ones are moved to general ones that the program has no other use for.
+fn end(b: &mut Builder<'_>, classes: &[Registers]) {
+    let mut data = InstrData::new(Opcode::End);
+    let mut numbers = Vec::new();
+    let used: Vec<u16> = classes.iter().filter(|c| c.class == RegClass::FULL).flat_map(|c| c.list.clone()).collect();
+    let mut free = (0..192).rev().filter(|reg| !used.contains(reg));
+    for Registers { class, list, .. } in classes {
+        for &reg in list {
+            let (class, reg) = match (class.file, class.half) {
+                (RegFile::Shared, true) => continue,
+                (RegFile::Shared, false) => {
+                    let Some(to) = free.next() else { continue };
+                    let mut shared = mov(RegClass::FULL, to, register(reg));
+                    shared.srcs[0].class = *class;
+                    b.push(shared);
+                    (RegClass::FULL, to)
+                }
+                _ => (*class, reg),
+            };
+            let number = b.program.outputs.len() as u16;
+            b.program.outputs.push(Output { base: number, component: 0 });
+            numbers.push(number);
+            data.srcs.push(src(class, register(reg), 1));
+        }
+    }
+    data.attrs = Attrs::Outputs(numbers.into_iter().collect());
+    b.push(data);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::generator::Seeded;
+    use ir3_compiler::ir3::{text, validate};
+
+    #[test]
+    fn programs_are_valid_and_can_be_written() {
+        for (i, target) in ir3_compiler::target::ALL.iter().enumerate() {
+            for seed in 0..20 {
+                let program = copies(&mut Seeded::new(1000 * i as u64 + seed), target);
+                let text = text::write(&program);
+                let form = validate::Form::of(&program);
+                assert_eq!(validate::validate(&program, target, form), Ok(()), "{target}\n{text}");
+                assert_eq!(text::read(&text).ok(), program.canonical(), "{target}\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_kinds_of_copies_occur() {
+        let target = Target::default();
+        let (mut opcodes, mut files) = (Vec::new(), Vec::new());
+        for seed in 0..50 {
+            let program = copies(&mut Seeded::new(seed), &target);
+            for (_, instr) in program.iter_instrs() {
+                let data = &program.instrs[instr];
+                opcodes.push(data.opcode);
+                files.extend(data.dsts.iter().map(|dst| dst.class));
+            }
+        }
+        for opcode in [Opcode::ParallelCopy, Opcode::Collect, Opcode::Split] {
+            assert!(opcodes.contains(&opcode), "{opcode}");
+        }
+        for class in [RegClass::FULL, RegClass::HALF, RegClass::SHARED, RegClass::SHARED_HALF] {
+            assert!(files.contains(&class), "{class:?}");
+        }
+    }
+}

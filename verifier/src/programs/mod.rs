@@ -1,0 +1,17 @@
+//! Where programs come from.
+//!
+//! [`mesa`] reads input files and Mesa's logs; [`generator`] makes programs from bytes and seeds. The others make pairs of programs:
+//! [`mutations`] random single changes, [`equivalent_pairs`] pairs that are equivalent by construction, [`divergence`] and [`adversarial`] pairs
+//! against the soundness of proofs, [`planted_bugs`] compilers with a bug. [`seeds`] numbers the programs and environments of a campaign.
+
+pub mod adversarial;
+pub mod divergence;
+pub mod equivalent_pairs;
+pub mod generator;
+pub mod mesa;
+pub mod mutations;
+mod pair;
+pub mod planted_bugs;
+pub mod seeds;
+
+pub use pair::{Case, Pair, Question};

@@ -1,0 +1,177 @@
+//! Bugs on purpose: what a finding looks like, and whether it is found and made small.
+//!
+//! A [`Plant`] changes the program behind one stage, by the same rule in every program, as if the stage itself had the
+//! bug. `--plant NAME` puts one behind the backend of `fuzz`, `verify`, `reduce` and `compile`. The compiler knows
+//! nothing of it, and nothing else changes: what is found is found as any other bug is.
+//!
+//! There are twelve, of different kinds: in the instructions (`ssa`) of a program in SSA form, in its
+//! registers and copies (`registers`). `ci/planted-bugs` prints a table of how soon each is found, and of how much is left
+//! of the program.
+
+mod liveness;
+mod registers;
+mod ssa;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use ir3_compiler::compilation::{Compilation, ProgramMut};
+use ir3_compiler::pipeline::{Change, CompileError, Options, Stage};
+use ir3_compiler::target::Target;
+use ir3_compiler::{ir3, nir};
+
+/// A change behind stages: a bug.
+pub type SharedPlant = Arc<dyn Fn(Stage, &mut ir3::Program) + Send + Sync>;
+
+/// A planted bug.
+#[derive(Clone, Copy)]
+pub struct Plant {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The stage behind which it is.
+    pub stage: Stage,
+    /// The rule: what it does to which programs.
+    pub description: &'static str,
+    /// Changes a program as that stage left it.
+    change: fn(&mut ir3::Program),
+}
+
+impl Plant {
+    /// Makes the change, if `stage` is the one.
+    pub fn apply(&self, stage: Stage, program: &mut ir3::Program) {
+        if stage == self.stage {
+            (self.change)(program);
+        }
+    }
+
+    /// The same as a function, as a [`Checker`](crate::harness::check::Checker) wants it.
+    pub fn change(&'static self) -> impl FnMut(Stage, &mut ir3::Program) {
+        |stage, program| self.apply(stage, program)
+    }
+
+    /// The same as a function that can be handed around.
+    pub fn shared(&'static self) -> SharedPlant {
+        Arc::new(|stage, program| self.apply(stage, program))
+    }
+}
+
+impl fmt::Debug for Plant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Plant {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Plant {}
+
+/// All of them.
+pub static ALL: [Plant; 12] = [
+    Plant {
+        name: "wrong-condition",
+        stage: Stage::Select,
+        description: "every `lt` is selected as `le`",
+        change: ssa::wrong_condition,
+    },
+    Plant {
+        name: "dropped-copy",
+        stage: Stage::LowerCopies,
+        description: "the last copy from register to register in each block is lost",
+        change: registers::dropped_copy,
+    },
+    Plant {
+        name: "copy-cycle",
+        stage: Stage::LowerCopies,
+        description: "two registers that change places are copied one after the other: the second copy reads what the \
+                      first has written",
+        change: registers::copy_cycle,
+    },
+    Plant {
+        name: "wrong-component",
+        stage: Stage::Select,
+        description: "what takes a component out of a vector takes the one before it",
+        change: ssa::wrong_component,
+    },
+    Plant {
+        name: "live-range",
+        stage: Stage::RegisterAllocation,
+        description: "a live range ends with its block: a later block puts a value into a register that still holds \
+                      another one",
+        change: registers::live_range,
+    },
+    Plant {
+        name: "wrong-phi",
+        stage: Stage::Select,
+        description: "the phis behind an if take their operands from the wrong predecessors",
+        change: ssa::wrong_phi,
+    },
+    Plant {
+        name: "half-overlap",
+        stage: Stage::RegisterAllocation,
+        description: "a half register is one half of a full register that still holds a value",
+        change: registers::half_overlap,
+    },
+    Plant {
+        name: "wrong-constant",
+        stage: Stage::Select,
+        description: "constants of more than 16 bits lose their upper half",
+        change: ssa::wrong_constant,
+    },
+    Plant {
+        name: "inverted-branch",
+        stage: Stage::CopyPropagation,
+        description: "branches are taken where they should not be",
+        change: ssa::inverted_branch,
+    },
+    Plant {
+        name: "lost-store",
+        stage: Stage::DeadCode,
+        description: "of the stores of one kind in a block only the last is left, as if they all had one address",
+        change: ssa::lost_store,
+    },
+    Plant {
+        name: "store-over-load",
+        stage: Stage::DeadCode,
+        description: "a store is moved behind the next load from the same kind of memory",
+        change: ssa::store_over_load,
+    },
+    Plant {
+        name: "crash",
+        stage: Stage::CopyPropagation,
+        description: "a vector of four components panics: there is room for three",
+        change: ssa::crash,
+    },
+];
+
+/// The bug of that name.
+pub fn by_name(name: &str) -> Option<&'static Plant> {
+    ALL.iter().find(|plant| plant.name == name)
+}
+
+/// Compiles a shader, with a planted bug after one of the stages.
+///
+/// # Errors
+/// When the compiler refuses the program.
+pub fn compile(
+    shader: &nir::Shader,
+    target: &Target,
+    options: &Options,
+    plant: Option<&Plant>,
+) -> Result<ir3::Program, CompileError> {
+    let mut hook = |stage, program: ProgramMut<'_, '_>| match (plant, program) {
+        (Some(plant), ProgramMut::Ir3(program)) => {
+            plant.apply(stage, program);
+            Change::Something
+        }
+        _ => Change::Nothing,
+    };
+    let options = Options { last: options.last.max(Stage::Select), ..*options };
+    let program = Compilation::new(shader, target, &options).with_hook(Some(&mut hook)).finish()?;
+    Ok(program.unwrap_or_else(|| unreachable!("selection is among the stages")))
+}

@@ -1,0 +1,133 @@
+//! Division of 32 bits by a reciprocal in floats, as selection makes it, and the proof.
+//!
+//! For a divisor `d` that is not 0 let `r` be what the float estimate and one Newton step in integers give: a function of `d`
+//! alone. Say that `2^32 - r d` lies between 0 and `2 d`. Then for each dividend `n` the estimate `q`, the high word of
+//! `n r`, is at most `n / d`, and more than `n r / 2^32 - 1 = n / d - n (2^32 - r d) / (2^32 d) - 1`, which is at least
+//! `n / d - 3`. So `n - q d` is not negative and less than `3 d`, and two corrections, each of which adds 1 to the quotient
+//! and takes `d` off the remainder unless that is less than `d` already, make both exact. No product overflows on the way: `q d` is
+//! at most `n`.
+//!
+//! What has been said of `r` is looked at for each of the 2^32 - 1 divisors. That is no sample.
+
+use crate::semantics::arithmetic::concrete::Concrete;
+use crate::semantics::arithmetic::domain::{Domain, Format, Function, Rounding};
+use crate::semantics::arithmetic::integer;
+use crate::semantics::terms::{FloatOp, Op, Term, Terms};
+use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+
+const F: Format = Format::F32;
+
+/// What the reciprocal is scaled by: 2^32 less a little.
+const SCALE: u64 = 0x4f7f_fffe;
+
+/// The estimate of 2^32 / d.
+fn estimate<D: Domain>(d: &mut D, divisor: D::V) -> D::V {
+    let float = d.int_to_float(32, false, F, Rounding::Even, divisor);
+    let reciprocal = d.function(F, Function::Reciprocal, float);
+    let scale = d.constant(32, SCALE);
+    let scaled = d.fmul(F, reciprocal, scale);
+    d.float_to_int(F, 32, false, Rounding::Zero, scaled)
+}
+
+/// A better one.
+fn refined<D: Domain>(d: &mut D, estimate: D::V, divisor: D::V) -> D::V {
+    let zero = d.constant(32, 0);
+    let opposite = d.sub(32, zero, divisor);
+    let error = d.mul(32, estimate.clone(), opposite);
+    let correction = d.umul_high(32, estimate.clone(), error);
+    d.add(32, estimate, correction)
+}
+
+/// The quotient and the remainder; anything where the divisor is 0.
+fn sequence<D: Domain>(d: &mut D, n: D::V, divisor: D::V) -> [D::V; 2] {
+    let reciprocal = estimate(d, divisor.clone());
+    let reciprocal = refined(d, reciprocal, divisor.clone());
+    let mut quotient = d.umul_high(32, n.clone(), reciprocal);
+    let product = d.mul(32, quotient.clone(), divisor.clone());
+    let mut remainder = d.sub(32, n, product);
+    for _ in 0..2 {
+        let enough = d.ult(32, remainder.clone(), divisor.clone());
+        let one = d.constant(32, 1);
+        let next = d.add(32, quotient.clone(), one);
+        quotient = d.ite(32, enough.clone(), quotient, next);
+        let less = d.sub(32, remainder.clone(), divisor.clone());
+        remainder = d.ite(32, enough, remainder, less);
+    }
+    [quotient, remainder]
+}
+
+/// The sequence: the quotient, or the remainder.
+fn left(d: &mut Terms, n: Term, divisor: Term, remainder: bool) -> Term {
+    sequence(d, n, divisor)[usize::from(remainder)]
+}
+
+/// The quotient or the remainder, where the divisor is not 0; else what the sequence gives, by a name: what holds whatever that is
+/// holds for what it is, and nobody has to look at it.
+fn right(d: &mut Terms, n: Term, divisor: Term, remainder: bool) -> Term {
+    let name = d.name(if remainder { "remainder by zero" } else { "quotient by zero" });
+    let anything = d.apply(32, name, &[n, divisor]);
+    let by_zero = integer::is_zero(d, 32, divisor);
+    let exact = if remainder { d.urem(32, n, divisor) } else { d.udiv(32, n, divisor) };
+    d.ite(32, by_zero, anything, exact)
+}
+
+/// The quotient of the lemma.
+pub(super) fn quotient(d: &mut Terms, n: Term, divisor: Term) -> [Term; 2] {
+    [left(d, n, divisor, false), right(d, n, divisor, false)]
+}
+
+/// The remainder of the lemma.
+pub(super) fn remainder(d: &mut Terms, n: Term, divisor: Term) -> [Term; 2] {
+    [left(d, n, divisor, true), right(d, n, divisor, true)]
+}
+
+/// The divisor of a reciprocal, if that is what a term is.
+pub(super) fn divisor(terms: &Terms, term: Term) -> Option<Term> {
+    let of = |term: Term| terms.node(term).args[0];
+    let is_reciprocal = terms.node(term).op == Op::Float(FloatOp::Function(F, Function::Reciprocal));
+    let integer = FloatOp::FromInt { width: 32, signed: false, to: F, rounding: Rounding::Even };
+    (is_reciprocal && terms.node(of(term)).op == Op::Float(integer)).then(|| of(of(term)))
+}
+
+/// Whether 2^32 - r d lies between 0 and 2 d, for each of these divisors, none of which is 0.
+pub fn holds_for(divisors: RangeInclusive<u32>) -> bool {
+    let d = &mut Concrete;
+    // Neighbours are mostly one float, which has one estimate.
+    let mut last = None;
+    for divisor in divisors {
+        let bits = d.int_to_float(32, false, F, Rounding::Even, divisor.into());
+        let estimate = match last {
+            Some((of, estimate)) if of == bits => estimate,
+            _ => estimate(d, divisor.into()),
+        };
+        last = Some((bits, estimate));
+        let reciprocal = refined(d, estimate, divisor.into());
+        let below = (1i128 << 32) - i128::from(reciprocal) * i128::from(divisor);
+        if !(0..=2 * i128::from(divisor)).contains(&below) {
+            return false;
+        }
+    }
+    true
+}
+
+/// The proof: all divisors, on all cores. It is done once.
+pub(super) fn is_proved() -> bool {
+    static PROVED: OnceLock<bool> = OnceLock::new();
+    *PROVED.get_or_init(prove)
+}
+
+fn prove() -> bool {
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let most = u64::from(u32::MAX);
+    let share = most.div_ceil(workers);
+    std::thread::scope(|scope| {
+        let of_worker = |i: u64| {
+            let first = (1 + i * share) as u32;
+            let last = ((i + 1) * share).min(most) as u32;
+            scope.spawn(move || holds_for(first..=last))
+        };
+        let threads: Vec<_> = (0..workers).map(of_worker).collect();
+        threads.into_iter().all(|thread| thread.join().unwrap_or(false))
+    })
+}

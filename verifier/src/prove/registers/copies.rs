@@ -1,0 +1,227 @@
+//! Instructions that only move what there is: both sides may have their own.
+//!
+//! Moves between registers of one width, of numbers and of words of the constant file, parallel copies, collects, splits,
+//! swaps (`swz`, or three `xor.b`), one half of a full register. Spills and reloads, which need to know what the base
+//! register holds, are the matter of `walk`.
+
+use super::facts::{Literal, Origin};
+use super::location::{Locations, Piece, Problem, pieces};
+use crate::semantics::environment::exchange::exchange;
+use crate::support::guards::{Guard, left_out};
+use ir3_compiler::ir3::{Attrs, Dst, Instr, InstrData, Opcode, Place, RegClass, RegFile, Round, Src, SrcOperand, Type};
+use smallvec::SmallVec;
+
+/// Pieces that are written at once, each with what it gets.
+pub type Copies = Vec<(Piece, Origin)>;
+
+/// Appends the copies that the instructions at the beginning of a list make, if they only copy, and from registers to
+/// registers. Returns how many instructions that are.
+pub fn moved(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> Option<Result<usize, Problem>> {
+    let data = &locations.program.instrs[*list.first()?];
+    let (done, instrs) = match data.opcode {
+        Opcode::ParallelCopy => (parallel(locations, data, copies), 1),
+        Opcode::Collect => (collect(locations, data, copies), 1),
+        Opcode::Split => (split(locations, data, copies), 1),
+        Opcode::Mov if is_plain(data) && data.srcs.len() == 1 && !is_relative(data) => {
+            let kind = raw_move(data)?;
+            (mov(locations, data, kind, copies), 1)
+        }
+        Opcode::Swz if is_plain(data) && matches!(raw_move(data)?, Raw::Same) => (both(locations, data, copies), 1),
+        Opcode::ShrB => (high_half(locations, data, copies)?, 1),
+        Opcode::XorB => (exchanged(locations, list, copies)?, 3),
+        _ => return None,
+    };
+    Some(done.map(|()| instrs))
+}
+
+/// Whether no two copies go to one place.
+pub fn are_apart(copies: &Copies) -> bool {
+    if copies.is_sorted_by(|a, b| a.0 < b.0) {
+        return true;
+    }
+    let mut to: SmallVec<[Piece; 64]> = copies.iter().map(|&(to, _)| to).collect();
+    to.sort_unstable();
+    to.is_sorted_by(|a, b| a < b)
+}
+
+/// Component `k` of a source, piece by piece, for a destination of a class.
+fn read(
+    locations: &Locations<'_>,
+    src: &Src,
+    k: u32,
+    to: RegClass,
+    named: bool,
+) -> Result<SmallVec<[Origin; 2]>, Problem> {
+    if !src.mods.is_empty() && !left_out(Guard::RegistersCopyModifiers) {
+        return Err("a modifier of a copy".to_owned());
+    }
+    let width = pieces(to) as usize;
+    let all: SmallVec<[Origin; 2]> = match &src.operand {
+        SrcOperand::Place(place) => {
+            let of_one_lane = to.file == RegFile::Shared && src.class.file != RegFile::Shared;
+            let pieces = locations.component(place, src.class, k, named)?;
+            pieces.map(|piece| if of_one_lane { Origin::OfOneLane(piece) } else { Origin::Piece(piece) }).collect()
+        }
+        SrcOperand::Immediate(bits) => [*bits as u16, (*bits >> 16) as u16]
+            .map(|bits| Origin::Literal(Literal::Bits(bits)))
+            .into_iter()
+            .take(width)
+            .collect(),
+        SrcOperand::Const(word) => {
+            let word = word + k as u16;
+            [false, true].map(|high| Origin::Literal(Literal::Const(word, high))).into_iter().take(width).collect()
+        }
+        SrcOperand::Undef => SmallVec::from_elem(Origin::Undefined, width),
+        SrcOperand::ConstRelative(_) => return Err("a relative operand of a copy".to_owned()),
+    };
+    if all.len() < width { Err("a copy from half registers to full ones".to_owned()) } else { Ok(all) }
+}
+
+fn write(
+    locations: &Locations<'_>,
+    dst: &Dst,
+    k: u32,
+    from: &[Origin],
+    named: bool,
+    copies: &mut Copies,
+) -> Result<(), Problem> {
+    let to = locations.component(&dst.place, dst.class, k, named)?;
+    copies.extend(to.zip(from.iter().copied()));
+    Ok(())
+}
+
+fn parallel(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
+    if data.dsts.len() != data.srcs.len() {
+        return Err("as many destinations as sources".to_owned());
+    }
+    for (dst, src) in data.dsts.iter().zip(&data.srcs) {
+        whole(locations, dst, src, copies)?;
+    }
+    Ok(())
+}
+
+/// A whole value, or a whole array, as phis and parallel copies move it.
+pub fn whole(locations: &Locations<'_>, dst: &Dst, src: &Src, copies: &mut Copies) -> Result<(), Problem> {
+    if let Place::Array(to) = &dst.place {
+        let to = locations.array(to, dst.class)?;
+        let Some(Place::Array(from)) = src.place() else {
+            return Err("an array copied from what is no array".to_owned());
+        };
+        let from = locations.array(from, src.class)?;
+        copies.extend(to.zip(from.map(Origin::Piece)));
+        return Ok(());
+    }
+    for k in dst.mask.components() {
+        let from = read(locations, src, k, dst.class, false)?;
+        write(locations, dst, k, &from, false, copies)?;
+    }
+    Ok(())
+}
+
+fn collect(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
+    let [dst] = &data.dsts[..] else { return Err("one destination".to_owned()) };
+    for (k, src) in data.srcs.iter().enumerate() {
+        let from = read(locations, src, 0, dst.class, false)?;
+        write(locations, dst, k as u32, &from, false, copies)?;
+    }
+    Ok(())
+}
+
+fn split(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
+    let ([dst], [src], Attrs::Split { offset }) = (&data.dsts[..], &data.srcs[..], &data.attrs) else {
+        return Err("one destination, one source and a component".to_owned());
+    };
+    for k in dst.mask.components() {
+        let from = read(locations, src, u32::from(*offset) + k, dst.class, false)?;
+        write(locations, dst, k, &from, false, copies)?;
+    }
+    Ok(())
+}
+
+/// What a move does to the bits.
+enum Raw {
+    /// Nothing.
+    Same,
+    /// The low half is taken.
+    Low,
+}
+
+fn is_plain(data: &InstrData) -> bool {
+    data.flags.is_empty()
+        && data.repeat == 0
+        && data.srcs.iter().all(|src| src.mods.is_empty() || left_out(Guard::RegistersCopyModifiers))
+}
+
+/// Whether a move's destination or source is found by an address register.
+fn is_relative(data: &InstrData) -> bool {
+    let is = |place: &Place| match place {
+        Place::Relative { .. } => true,
+        Place::Array(access) => access.relative,
+        _ => false,
+    };
+    data.dsts.iter().any(|dst| is(&dst.place))
+        || data
+            .srcs
+            .iter()
+            .any(|src| src.place().is_some_and(is) || matches!(src.operand, SrcOperand::ConstRelative(_)))
+}
+
+fn raw_move(data: &InstrData) -> Option<Raw> {
+    use Type::*;
+    let Attrs::Move { src, dst, round: Round::Default } = data.attrs else { return None };
+    match (src, dst) {
+        (U32, U32) | (S32, S32) | (U16, U16) | (S16, S16) => Some(Raw::Same),
+        (U32, U16) | (S32, S16) => Some(Raw::Low),
+        _ => left_out(Guard::RegistersMoveTypes).then_some(Raw::Same),
+    }
+}
+
+fn mov(locations: &Locations<'_>, data: &InstrData, kind: Raw, copies: &mut Copies) -> Result<(), Problem> {
+    let ([dst], [src]) = (&data.dsts[..], &data.srcs[..]) else {
+        return Err("one destination and one source".to_owned());
+    };
+    let named = true;
+    if let (Raw::Low, SrcOperand::Place(_)) = (&kind, &src.operand)
+        && src.class.half
+    {
+        return Err("the low half of a half register".to_owned());
+    }
+    let from = read(locations, src, 0, dst.class, named)?;
+    write(locations, dst, 0, &from, named, copies)?;
+    Ok(())
+}
+
+/// Two moves at once.
+fn both(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
+    for (dst, src) in data.dsts.iter().zip(&data.srcs) {
+        let from = read(locations, src, 0, dst.class, true)?;
+        write(locations, dst, 0, &from, true, copies)?;
+    }
+    Ok(())
+}
+
+/// `shr.b` by 16 of a full register to a half one.
+fn high_half(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Option<Result<(), Problem>> {
+    let ([dst], [src, by]) = (&data.dsts[..], &data.srcs[..]) else { return None };
+    let plain = is_plain(data) && by.operand == SrcOperand::Immediate(16) && dst.class.half && !src.class.half;
+    let place = src.place().filter(|place| plain && !matches!(place, Place::Relative { .. }))?;
+    if matches!(place, Place::Array(access) if access.relative) || dst.class.file != src.class.file {
+        return None;
+    }
+    let pieces =
+        || Ok([locations.component(place, src.class, 0, true)?, locations.component(&dst.place, dst.class, 0, true)?]);
+    Some(pieces().map(|[from, to]| copies.push((to.start, Origin::Piece(from.start + 1)))))
+}
+
+/// Three `xor.b` that exchange two registers.
+fn exchanged(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> Option<Result<(), Problem>> {
+    let (a, b) = exchange(locations.program, list)?;
+    let plain = list[..3].iter().all(|&instr| is_plain(&locations.program.instrs[instr]));
+    if !plain || a.class != b.class || a.class.file == RegFile::Address {
+        return None;
+    }
+    let pieces = [a, b].map(|dst| locations.component(&dst.place, dst.class, 0, true));
+    let [Ok(a), Ok(b)] = pieces else { return pieces.into_iter().find_map(Result::err).map(Err) };
+    copies.extend(a.clone().zip(b.clone().map(Origin::Piece)).chain(b.zip(a.map(Origin::Piece))));
+    Some(Ok(()))
+}

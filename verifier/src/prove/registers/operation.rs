@@ -1,0 +1,524 @@
+//! An instruction that stands on both sides: its operands hold the same, so its results are the same.
+
+use super::copies::{Copies, moved};
+use super::facts::{Here, Literal, Origin};
+use super::failure::{Failure, Mismatch};
+use super::location::{Locations, Piece, Problem};
+use super::walk::Walk;
+use crate::semantics::header::is_unprinted;
+use crate::support::guards::{Guard, left_out};
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+use ir3_compiler::ir3::{
+    Block, Category, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Src,
+    SrcOperand,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Whether an instruction has no effect but its results, and these depend on nothing but its sources. (A write to an element
+/// that an address finds has no meaning where there is no such element.)
+pub fn is_pure(data: &InstrData) -> bool {
+    !data.dsts.iter().any(|dst| is_relative(&dst.place))
+        && match data.opcode.category() {
+            Category::Alu2 => !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Setrm),
+            Category::Alu3 | Category::Sfu => true,
+            Category::Move => matches!(data.opcode, Opcode::Mov | Opcode::Movp),
+            _ => false,
+        }
+}
+
+/// Registers or elements that an indirect operand may be any of: those of the source, and what stands for each in the target.
+type Region = Vec<(Piece, Piece)>;
+
+impl Walk<'_> {
+    /// Steps over an instruction on both sides. What a pure one computes from other operands is something else; whoever reads
+    /// it will find that.
+    pub(super) fn operation(&mut self, source: Instr, target: Instr) -> Result<(), Failure> {
+        let (s, t) = (&self.source.program.instrs[source], &self.target.program.instrs[target]);
+        self.same_shape(s, t)?;
+        // What a text does not print is unknown, and the same only where it is the same instruction.
+        let [from, to] = [self.source.program.serials[source], self.target.program.serials[target]];
+        if from != to && (is_unprinted(s) || is_unprinted(t)) && !left_out(Guard::RegistersAttributes) {
+            let name = s.opcode.name();
+            let what = format!("`{name}` {to:04} stands for {from:04}, and the texts do not print its attributes");
+            return Err(Failure::Changed { site: self.site(), what });
+        }
+        self.here.forget_lane();
+        let mut fine = Ok(());
+        for slot in 0..s.srcs.len() {
+            fine = fine.and_then(|()| self.same_source(s, t, slot));
+        }
+        if let Err(failure) = fine {
+            if !is_pure(s) || !matches!(failure, Failure::Contents(_)) {
+                return Err(failure);
+            }
+            self.suspect.get_or_insert(failure);
+            return self.results(s, t, left_out(Guard::RegistersSuspect));
+        }
+        self.operations += 1;
+        if s.opcode.writes_consts() && !left_out(Guard::RegistersConstants) {
+            self.here.forget_constants();
+        }
+        if s.opcode == Opcode::Kill && !left_out(Guard::RegistersEndsWithin) {
+            self.may_leave();
+        }
+        self.results(s, t, true)
+    }
+
+    fn same_shape(&self, s: &InstrData, t: &InstrData) -> Result<(), Failure> {
+        let is_same = (s.opcode == t.opcode || left_out(Guard::RegistersOpcode))
+            && (s.flags == t.flags || left_out(Guard::RegistersFlags))
+            && (s.attrs == t.attrs || left_out(Guard::RegistersAttributes))
+            && s.repeat == t.repeat
+            && s.dsts.len() == t.dsts.len()
+            && s.srcs.len() == t.srcs.len()
+            && (s.dsts.iter().zip(&t.dsts).all(|(s, t)| s.class == t.class && s.mask == t.mask)
+                || left_out(Guard::RegistersResults));
+        if is_same {
+            return Ok(());
+        }
+        let what = format!("another instruction, or another form of it, stands for `{}`", s.opcode.name());
+        Err(Failure::Changed { site: self.site(), what })
+    }
+
+    fn same_source(&mut self, s: &InstrData, t: &InstrData, slot: usize) -> Result<(), Failure> {
+        let (a, b) = (&s.srcs[slot], &t.srcs[slot]);
+        if a.operand == SrcOperand::Undef {
+            return Ok(());
+        }
+        let changed = |walk: &Self, what: &str| {
+            Err(Failure::Changed { site: walk.site(), what: format!("source {slot} {what}") })
+        };
+        if (a.class != b.class || a.mask != b.mask) && !left_out(Guard::RegistersSourceClass) {
+            return changed(self, "is of another class or mask");
+        }
+        if a.mods != b.mods && !left_out(Guard::RegistersModifiers) {
+            return changed(self, "has other modifiers");
+        }
+        if let (SrcOperand::Place(Place::Assigned(_, given)), SrcOperand::Place(place), Opcode::End | Opcode::Chmask) =
+            (&a.operand, &b.operand, s.opcode)
+            && place.reg() != Some(*given)
+            && !left_out(Guard::RegistersHeader)
+        {
+            return changed(self, "is not in the register that is given for it");
+        }
+        match (&a.operand, &b.operand) {
+            (SrcOperand::Place(from), SrcOperand::Place(to)) => {
+                if let Some(region) = self.region(a.class, from, to)? {
+                    return self.same_region(&region, slot);
+                }
+                for k in a.mask.components() {
+                    let from = self.piece(self.source.component(from, a.class, k, false))?;
+                    let named = !t.opcode.is_meta() && !is_vector(t);
+                    let to = self.piece(self.target.component(to, b.class, k, named))?;
+                    for (x, l) in from.zip(to) {
+                        self.holds(l, x, slot)?;
+                    }
+                }
+                Ok(())
+            }
+            (x, y) if x == y => Ok(()),
+            // A number may have gone to a register, or to the constant file, only where that is known to hold it.
+            (SrcOperand::Immediate(bits), SrcOperand::Place(to)) => {
+                let to = self.piece(self.target.component(to, b.class, 0, true))?;
+                for (at, l) in to.enumerate() {
+                    let x = self.here.literal(Literal::Bits((bits >> (16 * at)) as u16));
+                    self.holds(l, x, slot)?;
+                }
+                Ok(())
+            }
+            _ if left_out(Guard::RegistersOperand) => Ok(()),
+            _ => changed(self, "is another operand"),
+        }
+    }
+
+    fn holds(&mut self, l: Piece, x: Piece, slot: usize) -> Result<(), Failure> {
+        self.operands += 1;
+        if self.here.holds(l, x) || left_out(Guard::RegistersHolds) {
+            return Ok(());
+        }
+        let mut found: Vec<Piece> = self.here.held(l).collect();
+        found.sort_unstable();
+        let found = found.into_iter().map(|x| self.source_name(x)).collect::<Vec<_>>().join(", ");
+        Err(Failure::Contents(Box::new(Mismatch {
+            site: self.site(),
+            slot,
+            read: self.target.name(l),
+            expected: self.source_name(x),
+            found: if found.is_empty() { "nothing known".to_owned() } else { found },
+            because: self.suspect.as_ref().map(|failure| format!(" (and before that: {failure})")).unwrap_or_default(),
+        })))
+    }
+
+    /// What an indirect operand may be.
+    fn region(&self, class: RegClass, source: &Place, target: &Place) -> Result<Option<Region>, Failure> {
+        let (source, target) = match (source, target) {
+            (Place::Array(from), to) if from.relative => {
+                let source = self.piece(self.source.array(from, class))?;
+                let target = match to {
+                    Place::Array(to)
+                        if to.relative && (to.offset == from.offset || left_out(Guard::RegistersArray)) =>
+                    {
+                        self.piece(self.target.array(to, class))?
+                    }
+                    Place::Relative { offset, .. } => {
+                        let base = u16::try_from(offset - from.offset)
+                            .map_err(|_| self.place("an array in front of the file"))?;
+                        // Who follows the registers from here on goes by what is said of the array.
+                        let said = self.target.program.arrays.get(from.array).and_then(|array| array.base);
+                        if said.is_some_and(|said| said != PhysReg(base)) && !left_out(Guard::RegistersArray) {
+                            return Err(self.place("an array is not where it is said to be"));
+                        }
+                        let start =
+                            self.piece(self.target.component(&Place::Reg(PhysReg(base)), class, 0, false))?.start;
+                        start..start + (source.end - source.start)
+                    }
+                    _ => return Err(self.place("an array is not where it should be")),
+                };
+                if target.end > self.target.registers && matches!(to, Place::Relative { .. }) {
+                    return Err(self.place("an array beyond the file"));
+                }
+                (source, target)
+            }
+            (&Place::Relative { offset, size }, to) => {
+                if source != to && !left_out(Guard::RegistersRelative) {
+                    return Err(self.place("another relative operand"));
+                }
+                let registers = self.piece(self.relative_registers(class, offset, size))?;
+                let in_target = |reg: &PhysReg| self.target.component(&Place::Reg(*reg), class, 0, false);
+                let in_source = |reg: &PhysReg| self.source.component(&Place::Reg(*reg), class, 0, false);
+                let mut region = Region::new();
+                for reg in &registers {
+                    region.extend(self.piece(in_source(reg))?.zip(self.piece(in_target(reg))?));
+                }
+                return Ok(Some(region));
+            }
+            (_, Place::Relative { .. }) => return Err(self.place("a relative operand")),
+            _ => return Ok(None),
+        };
+        if source.len() != target.len() {
+            return Err(self.place("an array of another length"));
+        }
+        Ok(Some(source.zip(target).collect()))
+    }
+
+    /// The registers that a relative operand may be any of: those of the arrays that it may be of, as far as the source says
+    /// where they are; else, as the array may begin in front of the register that is named or behind, as many on either side.
+    fn relative_registers(&self, class: RegClass, offset: i16, size: u16) -> Result<Vec<PhysReg>, Problem> {
+        let arrays =
+            || self.source.program.arrays.values().filter(|array| array.class == class && array.length == size);
+        let mut registers: Vec<PhysReg> = Vec::new();
+        if size > 0 && arrays().next().is_some() && arrays().all(|array| array.base.is_some()) {
+            for base in arrays().filter_map(|array| array.base) {
+                registers.extend((0..size).map(|at| base.offset(at)));
+            }
+        } else {
+            let (offset, size) = (i32::from(offset), i32::from(size.max(1)));
+            let register = |at: i32| PhysReg(at.clamp(0, 191) as u16);
+            registers.extend((offset - size + 1..offset + size).map(register));
+        }
+        registers.sort_unstable();
+        registers.dedup();
+        Ok(registers)
+    }
+
+    fn same_region(&mut self, region: &Region, slot: usize) -> Result<(), Failure> {
+        for &(x, l) in region {
+            self.holds(l, x, slot)?;
+        }
+        Ok(())
+    }
+
+    /// Results: of both sides the same, if the operands were.
+    fn results(&mut self, s: &InstrData, t: &InstrData, same: bool) -> Result<(), Failure> {
+        let mut written = SmallVec::<[(Piece, Piece); 8]>::new();
+        for (a, b) in s.dsts.iter().zip(&t.dsts) {
+            if let (Opcode::Input, Place::Assigned(_, given)) = (s.opcode, &a.place)
+                && b.place.reg() != Some(*given)
+                && !left_out(Guard::RegistersHeader)
+            {
+                return Err(self.place("an input is not in the register that is given for it"));
+            }
+            if let Some(region) = self.region(a.class, &a.place, &b.place)? {
+                self.write_region(&region, same);
+                continue;
+            }
+            for k in a.mask.components() {
+                let x = self.piece(self.source.component(&a.place, a.class, k, false))?;
+                let named = !t.opcode.is_meta() && !is_vector(t);
+                let l = self.piece(self.target.component(&b.place, b.class, k, named))?;
+                written.extend(l.zip(x));
+            }
+        }
+        self.apart(s, t, &written)?;
+        for &(l, x) in &written {
+            self.here.overwrite_target(l);
+            self.here.overwrite_source(x);
+        }
+        if same {
+            for &(l, x) in &written {
+                self.here.add(l, x);
+            }
+        }
+        Ok(())
+    }
+
+    /// After a write to one of several elements, or to one of all registers, what both sides have in the same place is the
+    /// same if it was before, or undefined in the source as before; nothing else is known.
+    fn write_region(&mut self, region: &Region, same: bool) {
+        let equal: SmallVec<[bool; 16]> =
+            region.iter().map(|&(x, l)| same && (self.here.holds(l, x) || left_out(Guard::RegistersRegion))).collect();
+        for &(x, l) in region {
+            self.here.overwrite_target(l);
+            self.here.overwrite_source(x);
+        }
+        for (&(x, l), equal) in region.iter().zip(equal) {
+            if equal {
+                self.here.add(l, x);
+            }
+        }
+    }
+
+    /// Results of one instruction are apart from each other, from what it still reads, and on top of what they are tied to.
+    fn apart(&self, s: &InstrData, t: &InstrData, written: &[(Piece, Piece)]) -> Result<(), Failure> {
+        if t.dsts.len() > 1 {
+            let mut all: SmallVec<[Piece; 8]> = written.iter().map(|&(l, _)| l).collect();
+            all.sort_unstable();
+            if all.windows(2).any(|two| two[0] == two[1]) && !left_out(Guard::RegistersTwoResults) {
+                return Err(self.place("two results are in one register"));
+            }
+        }
+        for (a, b) in s.dsts.iter().zip(&t.dsts) {
+            if a.flags.contains(OperandFlags::EARLY_CLOBBER) {
+                self.not_early(t, b)?;
+            }
+            if a.flags.contains(OperandFlags::TIED) {
+                self.tied(s, t, b)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn not_early(&self, t: &InstrData, dst: &Dst) -> Result<(), Failure> {
+        for k in dst.mask.components() {
+            let to = self.piece(self.target.component(&dst.place, dst.class, k, false))?;
+            for src in &t.srcs {
+                let Some(place) = src.place().filter(|place| !is_relative(place)) else { continue };
+                for k in src.mask.components() {
+                    let from = self.piece(self.target.component(place, src.class, k, false))?;
+                    if from.start < to.end && to.start < from.end {
+                        return Err(self.place("a result that is written early is on top of a source"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tied(&self, s: &InstrData, t: &InstrData, dst: &Dst) -> Result<(), Failure> {
+        let tied = |src: &&Src| src.flags.contains(OperandFlags::TIED);
+        let at = s.srcs.iter().position(|src| tied(&src));
+        let Some(src) = at.map(|at| &t.srcs[at]) else { return Ok(()) };
+        match (src.place(), &dst.place) {
+            // Without registers there is nothing to hold it to.
+            (Some(Place::Value(_)), _) | (_, Place::Value(_)) => Ok(()),
+            (Some(a), b) if a == b || a.reg().is_some() && a.reg() == b.reg() => Ok(()),
+            _ => Err(self.place("a result is not in the register of the source that it is tied to")),
+        }
+    }
+
+    /// An instruction of the target alone, which computes again what the source has: every value of the source that is
+    /// computed in the same way from what the operands hold. In SSA form a value whose definition dominates a point is,
+    /// there, what its definition makes of what its operands are there: a way to the point on which an operand was defined
+    /// again, and the value not, would with a way to that operand be a way around the definition.
+    pub(super) fn clone_of(&mut self, instr: Instr) -> Result<(), Failure> {
+        let t = &self.target.program.instrs[instr];
+        if !is_pure(t) && !left_out(Guard::RegistersAdded) || t.dsts.len() != 1 {
+            let what = format!("`{}` stands on this side only", t.opcode.name());
+            return Err(Failure::Changed { site: self.site(), what });
+        }
+        self.here.forget_lane();
+        let dst = t.dsts[0];
+        let to = self.piece(self.target.component(&dst.place, dst.class, 0, true))?;
+        // Pieces of the source, and which piece of the result has them.
+        let mut found = SmallVec::<[(Piece, u32); 8]>::new();
+        let clones = self.clones.get_or_init(|| Clones::new(&self.source));
+        for candidate in clones.candidates(t, &self.target, &self.here) {
+            let s = &self.source.program.instrs[candidate];
+            if self.is_computed(candidate) && self.same_shape(s, t).is_ok() && self.computes_same(s, t) {
+                let x = self.piece(self.source.component(&s.dsts[0].place, dst.class, 0, false))?;
+                found.extend(x.zip(0..));
+            }
+        }
+        let mut at = 0;
+        while let Some(&(x, k)) = found.get(at) {
+            at += 1;
+            for &(copy, to) in clones.copies.get(&x).into_iter().flatten() {
+                if self.is_computed(copy) && !found.contains(&(to, k)) {
+                    found.push((to, k));
+                }
+            }
+        }
+        for l in to.clone() {
+            self.here.overwrite_target(l);
+        }
+        for (x, k) in found {
+            self.here.add(to.start + k, x);
+        }
+        Ok(())
+    }
+
+    fn computes_same(&self, s: &InstrData, t: &InstrData) -> bool {
+        s.srcs.iter().zip(&t.srcs).all(|(a, b)| {
+            if a.class != b.class || a.mask != b.mask || a.mods != b.mods {
+                return false;
+            }
+            let (SrcOperand::Place(from), SrcOperand::Place(to)) = (&a.operand, &b.operand) else {
+                return a.operand == b.operand;
+            };
+            let all = a.mask.components().map(|k| {
+                let from = self.source.component(from, a.class, k, false).ok()?;
+                let to = self.target.component(to, b.class, k, true).ok()?;
+                Some(from.zip(to).all(|(x, l)| self.here.has(l, x) || left_out(Guard::RegistersRecomputed)))
+            });
+            all.into_iter().all(|same| same == Some(true))
+        })
+    }
+
+    /// An instruction of the source alone: nobody has its results.
+    pub(super) fn removed(&mut self, instr: Instr) -> Result<(), Failure> {
+        let s = &self.source.program.instrs[instr];
+        if !is_pure(s) && !matches!(s.opcode, Opcode::Input | Opcode::Nop) && !left_out(Guard::RegistersRemoved) {
+            let what = format!("`{}` is missing", s.opcode.name());
+            return Err(Failure::Changed { site: self.site(), what });
+        }
+        for dst in &s.dsts {
+            for k in dst.mask.components() {
+                for x in self.piece(self.source.component(&dst.place, dst.class, k, false))? {
+                    self.here.overwrite_source(x);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_relative(place: &Place) -> bool {
+    matches!(place, Place::Relative { .. }) || matches!(place, Place::Array(access) if access.relative)
+}
+
+/// Whether an instruction takes whole vectors, of which only the first register is named.
+fn is_vector(data: &InstrData) -> bool {
+    matches!(data.opcode.category(), Category::Texture | Category::Memory) || data.opcode == Opcode::End
+}
+
+/// What the target may compute again.
+pub struct Clones {
+    /// Pure instructions of the source, by their opcode and what they read first.
+    by_first: FxHashMap<(Opcode, Piece), Vec<Instr>>,
+    /// Copies of pieces in the source: the instruction, and the piece that it is copied to.
+    copies: FxHashMap<Piece, Vec<(Instr, Piece)>>,
+}
+
+impl Clones {
+    /// Finds what may be computed again: what is in SSA form, and does not read what may have changed since.
+    pub fn new(source: &Locations<'_>) -> Self {
+        let mut clones = Self { by_first: FxHashMap::default(), copies: FxHashMap::default() };
+        let program = source.program;
+        let any =
+            |which: fn(Opcode) -> bool| program.iter_instrs().any(|(_, instr)| which(program.instrs[instr].opcode));
+        let writes = any(Opcode::writes_consts);
+        // In another rounding mode the same computes something else.
+        if any(|opcode| opcode == Opcode::Setrm) {
+            return clones;
+        }
+        let mut copies = Copies::new();
+        let mut visits = Visits::new(program);
+        // A wave that comes to a shared value's definition but once leaves it as it is for lanes that come later.
+        let mut is_ssa = |place: &Place, class: RegClass| match *place {
+            Place::Value(value) if class.file == RegFile::Shared => {
+                visits.at_most_once(program.values[value].instr) || left_out(Guard::RegistersSharedOnce)
+            }
+            Place::Value(_) => true,
+            Place::Assigned(..) => class.file == RegFile::General,
+            _ => false,
+        };
+        for (_, instr) in program.iter_instrs() {
+            let data = &program.instrs[instr];
+            let mut keeps = |src: &Src| match &src.operand {
+                SrcOperand::Place(place) => is_ssa(place, src.class),
+                SrcOperand::Const(_) => !writes,
+                SrcOperand::Immediate(_) => true,
+                SrcOperand::ConstRelative(_) | SrcOperand::Undef => false,
+            };
+            if !data.srcs.iter().all(|src| keeps(src) || left_out(Guard::RegistersKeeps))
+                || !data.dsts.iter().all(|dst| is_ssa(&dst.place, dst.class))
+            {
+                continue;
+            }
+            if is_pure(data) && data.dsts.len() == 1 {
+                clones.by_first.entry((data.opcode, first(data, source))).or_default().push(instr);
+            }
+            copies.clear();
+            if !matches!(moved(source, &[instr], &mut copies), Some(Ok(_))) {
+                continue;
+            }
+            for &(to, from) in &copies {
+                if let Origin::Piece(from) = from {
+                    clones.copies.entry(from).or_default().push((instr, to));
+                }
+            }
+        }
+        clones
+    }
+
+    fn candidates(&self, t: &InstrData, target: &Locations<'_>, here: &Here) -> SmallVec<[Instr; 8]> {
+        let l = first(t, target);
+        let of = |x: Piece| self.by_first.get(&(t.opcode, x)).into_iter().flatten().copied();
+        if l == Piece::MAX { of(l).collect() } else { here.held(l).flat_map(of).collect() }
+    }
+}
+
+/// How often a wave may come to a block.
+struct Visits<'a> {
+    program: &'a Program,
+    blocks: SecondaryMap<Instr, PackedOption<Block>>,
+    once: SecondaryMap<Block, Option<bool>>,
+}
+
+impl<'a> Visits<'a> {
+    fn new(program: &'a Program) -> Self {
+        let mut blocks = SecondaryMap::with_capacity(program.instrs.len());
+        program.iter_instrs().for_each(|(block, instr)| blocks[instr] = block.into());
+        Self { program, blocks, once: SecondaryMap::new() }
+    }
+
+    /// Whether no way leads from a block back to it, for a wave with whatever lanes.
+    fn at_most_once(&mut self, instr: Instr) -> bool {
+        let Some(block) = self.blocks[instr].expand() else { return false };
+        if let Some(once) = self.once[block] {
+            return once;
+        }
+        let next = |block: Block| {
+            let data = &self.program.blocks[block];
+            data.physical_successors.iter().copied().chain(data.successors())
+        };
+        let mut seen = SecondaryMap::<Block, bool>::new();
+        let mut stack: Vec<Block> = next(block).collect();
+        while let Some(at) = stack.pop() {
+            if !std::mem::replace(&mut seen[at], true) {
+                stack.extend(next(at));
+            }
+        }
+        self.once[block] = Some(!seen[block]);
+        !seen[block]
+    }
+}
+
+/// The first piece that an instruction reads; the last number there is if it reads none.
+fn first(data: &InstrData, locations: &Locations<'_>) -> Piece {
+    let read = data.srcs.iter().find_map(|src| Some((src.place()?, src.class)));
+    let piece = read.and_then(|(place, class)| locations.component(place, class, 0, false).ok());
+    piece.map_or(Piece::MAX, |piece| piece.start)
+}

@@ -1,0 +1,87 @@
+//! What the two sides of a rule are: operations of the semantics on operands.
+
+use crate::semantics::arithmetic::domain::Domain;
+use crate::semantics::arithmetic::rows::{LANES, Row, splat};
+use crate::semantics::operations::Words;
+use crate::semantics::operations::{Kernel, Modify, Select};
+use crate::semantics::terms::{Term, Terms};
+
+/// A value of one component: a word, or two for 64 bits.
+#[derive(Clone, Debug)]
+pub enum Expression {
+    /// An operand of the rule.
+    Operand(usize),
+    /// The result of an operation, in this many words.
+    Call {
+        /// The operation.
+        kernel: Kernel,
+        /// What is then done to the result.
+        clamp: Option<&'static Modify>,
+        /// Words of the result.
+        words: usize,
+        /// The operands.
+        args: Vec<Expression>,
+    },
+}
+
+impl Expression {
+    /// What it computes, as terms, from the words of the rule's operands.
+    pub fn meaning(&self, d: &mut Terms, operands: &[Words]) -> Words {
+        let (kernel, clamp, args) = match self {
+            Self::Operand(number) => return operands[*number].clone(),
+            Self::Call { kernel, clamp, args, .. } => (kernel, clamp, args),
+        };
+        let args: Vec<Words> = args.iter().map(|arg| arg.meaning(d, operands)).collect();
+        let mut out = match kernel {
+            Kernel::One(one) => Words::from_elem((one.meaning)(d, args[0][0]), 1),
+            Kernel::Two(two) => Words::from_elem((two.meaning)(d, args[0][0], args[1][0]), 1),
+            Kernel::Three(three) => Words::from_elem((three.meaning)(d, args[0][0], args[1][0], args[2][0]), 1),
+            Kernel::Select(Select { test, condition, yes, no }) => {
+                let holds = (test.meaning)(d, args[usize::from(*condition)][0]);
+                let pairs = args[usize::from(*yes)].iter().zip(&args[usize::from(*no)]);
+                pairs.map(|(&yes, &no)| d.ite(32, holds, yes, no)).collect()
+            }
+            Kernel::Rows(rows) => {
+                let words: Vec<Term> = args.iter().flatten().copied().collect();
+                (rows.meaning)(d, &words)
+            }
+        };
+        if let Some(clamp) = clamp {
+            for word in &mut out {
+                *word = (clamp.meaning)(d, *word);
+            }
+        }
+        out
+    }
+
+    /// What it computes for numbers, by the loops that the interpreter runs.
+    pub fn run(&self, operands: &[Vec<u32>]) -> Vec<u32> {
+        let (kernel, clamp, words, args) = match self {
+            Self::Operand(number) => return operands[*number].clone(),
+            Self::Call { kernel, clamp, words, args } => (kernel, clamp, *words, args),
+        };
+        let args: Vec<Vec<Row>> = args.iter().map(|arg| arg.run(operands).into_iter().map(splat).collect()).collect();
+        let mut out = vec![[0; LANES]; words];
+        match kernel {
+            Kernel::One(one) => (one.run)(&mut out[0], &args[0][0]),
+            Kernel::Two(two) => (two.run)(&mut out[0], &args[0][0], &args[1][0]),
+            Kernel::Three(three) => (three.run)(&mut out[0], &args[0][0], &args[1][0], &args[2][0]),
+            Kernel::Select(Select { test, condition, yes, no }) => {
+                let mask = (test.run)(&args[usize::from(*condition)][0]);
+                for (word, out) in out.iter_mut().enumerate() {
+                    Select::blend(out, mask, &args[usize::from(*yes)][word], &args[usize::from(*no)][word]);
+                }
+            }
+            Kernel::Rows(rows) => {
+                let sources: Vec<&Row> = args.iter().flatten().collect();
+                (rows.run)(&mut out, &sources);
+            }
+        }
+        if let Some(clamp) = clamp {
+            for row in &mut out {
+                (clamp.run)(row);
+            }
+        }
+        out.into_iter().map(|row| row[0]).collect()
+    }
+}

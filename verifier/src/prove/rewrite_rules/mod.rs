@@ -1,0 +1,178 @@
+//! Proofs of rewrite rules, for all operands, apart from any program.
+//!
+//! Each rule of each table of the compiler is a [`Claim`]: two expressions that are equal whatever their operands are. Both
+//! are made into terms by the semantics that the interpreter runs, and a solver is asked, unless their normal form is the same already.
+//! A counterexample counts once the two sides have been run on it and differ. [`check_enabled`] refuses a compiler with a rule
+//! that is not proved.
+
+mod expression;
+pub mod tables;
+
+pub use expression::Expression;
+
+use crate::prove::solver::{Answer, Budget, Model, Query, Solver, Z3};
+use crate::semantics::arithmetic::domain::Domain;
+use crate::semantics::operations::Words;
+use crate::semantics::terms::{Name, Terms};
+use ir3_compiler::nir_passes::Table;
+use std::fmt;
+
+/// Two expressions that are equal whatever their operands are.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The table.
+    pub table: &'static str,
+    /// The rule's name in it.
+    pub rule: String,
+    /// Bits of the operation.
+    pub width: u8,
+    /// Bits of each operand.
+    pub operands: Vec<u8>,
+    /// What is looked for.
+    pub left: Expression,
+    /// What takes its place.
+    pub right: Expression,
+}
+
+/// What is known of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds.
+    Proved(How),
+    /// It does not: the operands, and what the two sides are there.
+    Refuted {
+        /// The operands.
+        operands: Vec<u64>,
+        /// The left side.
+        left: u64,
+        /// The right side.
+        right: u64,
+    },
+    /// Nothing is known.
+    Unknown(String),
+}
+
+/// How a claim was proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Both sides have one normal form.
+    NormalForm,
+    /// By Z3.
+    Solver,
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::NormalForm => "normal form",
+            Self::Solver => "Z3",
+        })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Proved(how) => write!(f, "proved by {how}"),
+            Self::Refuted { operands, left, right } => {
+                f.write_str("refuted:")?;
+                for operand in operands {
+                    write!(f, " {operand:#x}")?;
+                }
+                write!(f, " give {left:#x} and {right:#x}")
+            }
+            Self::Unknown(reason) => write!(f, "unknown: {reason}"),
+        }
+    }
+}
+
+impl Claim {
+    /// Proves or refutes it.
+    pub fn verdict(&self, solver: &mut dyn Solver, budget: &Budget) -> Verdict {
+        let mut d = Terms::new();
+        let (names, operands) = self.variables(&mut d);
+        let (left, right) = (self.left.meaning(&mut d, &operands), self.right.meaning(&mut d, &operands));
+        if left.len() != right.len() {
+            return Verdict::Unknown("the two sides are not of one width".into());
+        }
+        let mut goal = d.constant(1, 1);
+        for (&left, &right) in left.iter().zip(&right) {
+            let same = d.eq(32, left, right);
+            goal = d.and(1, goal, same);
+        }
+        let query = Query { assumptions: Vec::new(), goal };
+        let plain = query.plain_answer(&d) == Some(Answer::Valid);
+        match solver.ask(&d, &query, budget) {
+            Answer::Valid if plain => Verdict::Proved(How::NormalForm),
+            Answer::Valid => Verdict::Proved(How::Solver),
+            Answer::Invalid(model) => self.confirmed(&names, &model),
+            Answer::Unknown(reason) => Verdict::Unknown(reason.to_string()),
+        }
+    }
+
+    /// Variables for the operands, and the words that they are.
+    fn variables(&self, d: &mut Terms) -> (Vec<Name>, Vec<Words>) {
+        let mut names = Vec::new();
+        let mut all = Vec::new();
+        for (number, &width) in self.operands.iter().enumerate() {
+            let width = u32::from(width);
+            let name = d.name(&format!("operand {number}"));
+            let variable = d.variable(width, name);
+            names.push(name);
+            all.push(if width <= 32 {
+                Words::from_elem(d.zext(width, 32, variable), 1)
+            } else {
+                [0, 32].map(|low| d.extract(width, variable, low, 32)).into_iter().collect()
+            });
+        }
+        (names, all)
+    }
+
+    /// A refutation, if the two sides differ when they are run.
+    fn confirmed(&self, names: &[Name], model: &Model) -> Verdict {
+        let operands: Vec<u64> = names.iter().map(|&name| model.value(name)).collect();
+        let words = |(&value, &width): (&u64, &u8)| match width {
+            64 => vec![value as u32, (value >> 32) as u32],
+            _ => vec![value as u32],
+        };
+        let rows: Vec<Vec<u32>> = operands.iter().zip(&self.operands).map(words).collect();
+        let [left, right] = [&self.left, &self.right]
+            .map(|side| side.run(&rows).iter().rev().fold(0, |value, &word| value << 32 | u64::from(word)));
+        if left == right {
+            Verdict::Unknown("the solver's counterexample is none when it is run".into())
+        } else {
+            Verdict::Refuted { operands, left, right }
+        }
+    }
+}
+
+/// A rule that may not be applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the rule {rule} of the table {table} may not be applied: {verdict}")]
+pub struct NotProved {
+    /// The table.
+    pub table: &'static str,
+    /// The rule.
+    pub rule: String,
+    /// What is known of it.
+    pub verdict: Verdict,
+}
+
+/// Refuses a compiler with a rewrite of nir that is not proved; the check takes no longer than a small query a rule.
+pub fn check_enabled() -> Result<(), NotProved> {
+    for table in Table::ALL {
+        for rule in table.rules() {
+            let verdict = match tables::of_rule(table.name(), rule) {
+                Ok(claim) => claim.verdict(&mut Z3::default(), &Budget::default()),
+                Err(reason) => Verdict::Unknown(reason),
+            };
+            if !matches!(verdict, Verdict::Proved(_)) {
+                return Err(NotProved { table: table.name(), rule: rule.name.into(), verdict });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

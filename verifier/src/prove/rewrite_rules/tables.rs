@@ -1,0 +1,154 @@
+//! The compiler's tables as claims: one for each rule and width.
+
+use super::{Claim, Expression};
+use crate::semantics::operations::{ir3_alu, nir_alu};
+use ir3_compiler::ir3::legality::SATURATING;
+use ir3_compiler::ir3::{
+    Attrs, Condition, Dst, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, Round, Src, Type, WriteMask,
+};
+use ir3_compiler::nir::FloatControls;
+use ir3_compiler::nir_passes::{Rule, Table, Term, VARIABLES};
+use ir3_compiler::opt::fold::CONVERSIONS;
+
+/// Every claim of every table. An error names a rule that says nothing: there is no such operation.
+pub fn all() -> Vec<Result<Claim, String>> {
+    let rules = Table::ALL.iter().flat_map(|table| table.rules().iter().map(|rule| of_rule(table.name(), rule)));
+    rules.chain(conversions()).chain(clamps()).collect()
+}
+
+/// The claim of a rule of nir.
+pub fn of_rule(table: &'static str, rule: &Rule) -> Result<Claim, String> {
+    let side = |term| expression(term, rule.bits).ok_or_else(|| format!("{table}, {}: no such operation", rule.name));
+    Ok(Claim {
+        table,
+        rule: rule.name.into(),
+        width: rule.bits,
+        operands: vec![rule.bits; VARIABLES],
+        left: side(rule.from)?,
+        right: side(rule.to)?,
+    })
+}
+
+fn expression(term: Term, bits: u8) -> Option<Expression> {
+    Some(match term {
+        Term::Variable(number) => Expression::Operand(number.into()),
+        Term::Op(op, terms) => Expression::Call {
+            kernel: nir_alu::kernel(op, bits, &vec![bits; terms.len()], FloatControls::OPEN)?,
+            clamp: None,
+            words: usize::from(bits).div_ceil(32),
+            args: terms.iter().map(|&term| expression(term, bits)).collect::<Option<_>>()?,
+        },
+    })
+}
+
+/// An instruction on registers, half or full.
+fn instr(opcode: Opcode, attrs: Attrs, flags: InstrFlags, (from, to): (bool, bool), operands: usize) -> InstrData {
+    let place = Place::Reg(PhysReg(0));
+    let mut data = InstrData::new(opcode);
+    (data.attrs, data.flags) = (attrs, flags);
+    data.dsts.push(Dst::new(place, RegClass::general(to), WriteMask::SCALAR));
+    data.srcs.extend((0..operands).map(|_| Src::reg(place, RegClass::general(from), WriteMask::SCALAR)));
+    data
+}
+
+/// What the instruction computes from these.
+fn call(data: &InstrData, args: Vec<Expression>) -> Option<Expression> {
+    let alu = ir3_alu::kernel(data)?;
+    Some(Expression::Call { kernel: alu.kernel, clamp: alu.clamp, words: 1, args })
+}
+
+/// The number of operands of an opcode, the address register not counted; `None` for an opcode that does not have a fixed number.
+pub(super) fn operand_count(opcode: Opcode) -> Option<usize> {
+    let info = opcode.info();
+    let is_fixed = info.min_srcs > 0 && info.max_srcs <= info.min_srcs + 1;
+    is_fixed.then_some(info.min_srcs.into())
+}
+
+/// What an opcode may have beside its operands.
+fn variants(opcode: Opcode) -> Vec<(String, Attrs)> {
+    use Condition::{Eq, Ge, Gt, Le, Lt, Ne};
+    match opcode {
+        Opcode::CmpsF | Opcode::CmpsU | Opcode::CmpsS => [Lt, Le, Gt, Ge, Eq, Ne]
+            .map(|condition| (format!("{opcode}.{condition:?}").to_lowercase(), Attrs::Compare(condition)))
+            .to_vec(),
+        _ => vec![(opcode.to_string(), Attrs::None)],
+    }
+}
+
+/// Whether the multiplication and addition is one of the other width.
+fn is_other_mad(opcode: Opcode, half: bool) -> bool {
+    opcode == Opcode::MadF16 && !half || opcode == Opcode::MadF32 && half
+}
+
+/// An operation and a conversion of its result are one, with a destination of the other width.
+fn conversions() -> Vec<Result<Claim, String>> {
+    let mut all = Vec::new();
+    for table in CONVERSIONS {
+        let (from, to) = table.types;
+        let half = from.is_half();
+        for &opcode in table.opcodes.iter().filter(|&&opcode| !is_other_mad(opcode, half)) {
+            let Some(operands) = operand_count(opcode) else {
+                all.push(Err(format!("fold-conversions, {opcode}: the number of its operands is not fixed")));
+                continue;
+            };
+            let args: Vec<_> = (0..operands).map(Expression::Operand).collect();
+            for (name, attrs) in variants(opcode) {
+                let rule = format!("{name} then {}", conversion_name(from, to));
+                let claim = || {
+                    let plain = instr(opcode, attrs.clone(), InstrFlags::empty(), (half, half), operands);
+                    let moves = Attrs::Move { src: from, dst: to, round: Round::Default };
+                    let mov = instr(Opcode::Mov, moves, InstrFlags::empty(), (half, !half), 1);
+                    let both = instr(opcode, attrs.clone(), InstrFlags::empty(), (half, !half), operands);
+                    Some(Claim {
+                        table: "fold-conversions",
+                        rule: rule.clone(),
+                        width: if half { 16 } else { 32 },
+                        operands: vec![if half { 16 } else { 32 }; operands],
+                        left: call(&mov, vec![call(&plain, args.clone())?])?,
+                        right: call(&both, args.clone())?,
+                    })
+                };
+                all.push(claim().ok_or_else(|| format!("fold-conversions, {rule}: no such operation")));
+            }
+        }
+    }
+    all
+}
+
+fn conversion_name(from: Type, to: Type) -> String {
+    format!("cov.{}{}", from.name(), to.name())
+}
+
+/// The clamp of a result is the result of the operation that clamps.
+fn clamps() -> Vec<Result<Claim, String>> {
+    let mut all = Vec::new();
+    for opcode in SATURATING {
+        for half in [true, false] {
+            if is_other_mad(opcode, half) {
+                continue;
+            }
+            let Some(operands) = operand_count(opcode) else {
+                all.push(Err(format!("saturation, {opcode}: the number of its operands is not fixed")));
+                continue;
+            };
+            let args: Vec<_> = (0..operands).map(Expression::Operand).collect();
+            let width = if half { 16 } else { 32 };
+            let claim = || {
+                let plain = instr(opcode, Attrs::None, InstrFlags::empty(), (half, half), operands);
+                let clamp = instr(Opcode::MaxF, Attrs::None, InstrFlags::SAT, (half, half), 2);
+                let both = instr(opcode, Attrs::None, InstrFlags::SAT, (half, half), operands);
+                let x = call(&plain, args.clone())?;
+                Some(Claim {
+                    table: "saturation",
+                    rule: format!("(sat)max.f of {opcode}"),
+                    width,
+                    operands: vec![width; operands],
+                    left: call(&clamp, vec![x.clone(), x])?,
+                    right: call(&both, args)?,
+                })
+            };
+            all.push(claim().ok_or_else(|| format!("saturation, {opcode}: no such operation")));
+        }
+    }
+    all
+}

@@ -1,0 +1,222 @@
+//! Verdicts that are kept from run to run, in a folder.
+//!
+//! A verdict's key is the hash of what it is about: the texts of the two programs, normalised by whoever asks, with everything
+//! else that the verdict depends on. The hash also covers [`SOURCES`], so what another prover has found, which may have been wrong, is not
+//! found again.
+//!
+//! A file is written beside its place and renamed, so that readers see all of it or nothing, whoever else writes, and
+//! whenever a process dies. A file that does not parse, or is about something else, counts as none.
+
+use crate::support::guards::any_left_out;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use xxhash_rust::xxh3::Xxh3;
+
+/// A hash of all sources of this package and of the compiler (`build.rs`): any change of what programs mean, or of how they are compared, is
+/// one of it.
+pub const SOURCES: &str = env!("IR3_SOURCES");
+
+/// What a verdict is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(u128);
+
+impl Key {
+    /// The key of these texts, in this order.
+    pub fn of(texts: &[&str]) -> Self {
+        Self::by(SOURCES, texts)
+    }
+
+    /// The key of these texts for a prover of these sources.
+    fn by(sources: &str, texts: &[&str]) -> Self {
+        let mut hash = Xxh3::new();
+        for text in [sources].iter().chain(texts) {
+            hash.update(&(text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        }
+        Self(hash.digest128())
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// A folder of verdicts.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    folder: PathBuf,
+    /// Why a verdict could not be written, the first time.
+    failure: Arc<OnceLock<String>>,
+}
+
+/// A file: the key again, in case it has been copied to a wrong place.
+#[derive(Serialize, Deserialize)]
+struct Entry<V> {
+    key: String,
+    verdict: V,
+}
+
+impl Cache {
+    /// Makes the folder, if there is none.
+    pub fn new(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        Ok(Self { folder: folder.to_owned(), failure: Arc::default() })
+    }
+
+    /// A verdict, if there is one that can be read.
+    pub fn get<V: DeserializeOwned>(&self, key: Key) -> Option<V> {
+        if any_left_out() {
+            return None;
+        }
+        let text = fs::read(self.path(key)).ok()?;
+        let entry: Entry<V> = serde_json::from_slice(&text).ok()?;
+        (entry.key == key.to_string()).then_some(entry.verdict)
+    }
+
+    /// Why a verdict could not be written, if that has happened: the first time, in this cache or a clone of it.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
+    /// Writes a verdict, in the place of any other. A verdict that cannot be written is one all the same, so that is no error here: see
+    /// [`failure`](Self::failure).
+    pub fn put<V: Serialize>(&self, key: Key, verdict: &V) {
+        if let Err(error) = self.write(key, verdict) {
+            self.failure.get_or_init(|| format!("{}: {error}", self.folder.display()));
+        }
+    }
+
+    fn write<V: Serialize>(&self, key: Key, verdict: &V) -> io::Result<()> {
+        // What a prover says without one of its conditions is worth nothing.
+        if any_left_out() {
+            return Ok(());
+        }
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let path = self.path(key);
+        fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
+        let text = serde_json::to_vec(&Entry { key: key.to_string(), verdict })?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let beside = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
+        let written = OpenOptions::new().write(true).create_new(true).open(&beside).and_then(|mut file| {
+            file.write_all(&text)?;
+            fs::rename(&beside, &path)
+        });
+        if written.is_err() {
+            // What is left of a write that failed is in nobody's way.
+            let _ = fs::remove_file(&beside);
+        }
+        written
+    }
+
+    /// Some 256 folders, so that none gets too large.
+    fn path(&self, key: Key) -> PathBuf {
+        let name = key.to_string();
+        self.folder.join(&name[..2]).join(format!("{name}.json"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            Self(std::env::temp_dir().join(format!("ir3-equiv-cache-{name}-{}", std::process::id())))
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn verdicts_are_kept() {
+        let folder = Folder::new("kept");
+        let cache = Cache::new(&folder.0).expect("a folder");
+        let (one, other) = (Key::of(&["a", "b"]), Key::of(&["ab", ""]));
+        assert_ne!(one, other);
+        assert_eq!(cache.get::<String>(one), None);
+        cache.put(one, &"proved");
+        assert_eq!(cache.get::<String>(one).as_deref(), Some("proved"));
+        assert_eq!(cache.get::<String>(other), None);
+        cache.put(one, &"unknown");
+        let again = Cache::new(&folder.0).expect("the same folder");
+        assert_eq!(again.get::<String>(one).as_deref(), Some("unknown"));
+    }
+
+    #[test]
+    fn another_prover_has_other_keys() {
+        assert_eq!(SOURCES.len(), 32);
+        assert_eq!(Key::of(&["a"]), Key::by(SOURCES, &["a"]));
+        assert_ne!(Key::of(&["a"]), Key::by(&SOURCES.replace(|digit| digit != '0', "0"), &["a"]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_there() {
+        let folder = Folder::new("broken");
+        let cache = Cache::new(&folder.0).expect("a folder");
+        let [one, other] = ["one", "other"].map(|text| Key::of(&[text]));
+        cache.put(one, &1u32);
+        let text = fs::read(cache.path(one)).expect("a file");
+        for length in 0..text.len() {
+            fs::write(cache.path(one), &text[..length]).expect("cut");
+            assert_eq!(cache.get::<u32>(one), None, "{length}");
+        }
+        fs::write(cache.path(one), &text).expect("whole");
+        assert_eq!(cache.get::<u32>(one), Some(1));
+        assert_eq!(cache.get::<Vec<u32>>(one), None);
+        // A copy in another's place.
+        cache.put(other, &2u32);
+        fs::copy(cache.path(one), cache.path(other)).expect("copied");
+        assert_eq!(cache.get::<u32>(other), None);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said() {
+        let folder = Folder::new("unwritable");
+        let cache = Cache::new(&folder.0).expect("a folder");
+        cache.put(Key::of(&["one"]), &1u32);
+        assert_eq!(cache.failure(), None);
+        fs::remove_dir_all(&folder.0).expect("ours");
+        fs::write(&folder.0, "a file in its place").expect("written");
+        let clone = cache.clone();
+        clone.put(Key::of(&["one"]), &1u32);
+        let failure = cache.failure().expect("it is not there");
+        assert!(failure.contains("unwritable"), "{failure}");
+        fs::remove_file(&folder.0).expect("ours");
+        fs::create_dir(&folder.0).expect("for the end of the test");
+    }
+
+    /// Many write the same place: whoever reads has one of the values, and nothing is left over.
+    #[test]
+    fn writers_do_not_meet() {
+        let folder = Folder::new("writers");
+        let cache = Cache::new(&folder.0).expect("a folder");
+        let key = Key::of(&["key"]);
+        std::thread::scope(|scope| {
+            for value in 0..4u64 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        cache.put(key, &vec![value; 1000]);
+                        let found: Vec<u64> = cache.get(key).expect("a whole file");
+                        assert!(found.len() == 1000 && found.iter().all(|value| *value == found[0]));
+                    }
+                });
+            }
+        });
+        let files = fs::read_dir(cache.path(key).parent().expect("a folder")).expect("a folder").count();
+        assert_eq!(files, 1);
+    }
+}

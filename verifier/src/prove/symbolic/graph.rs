@@ -1,0 +1,304 @@
+//! The blocks of a decoded program in the order of the layout, and its loops.
+//!
+//! A wave runs, of the blocks where lanes wait, the one that comes first, with all lanes that wait there. So if every edge goes
+//! forward but those to the headers of loops, a loop can be entered by its header only, and lanes go back from its last block
+//! only, then: the lanes in a
+//! loop are in the same iteration; what follows the loop is run when all have left it; and between two cut points
+//! every block is run once, in the order of the layout, by all lanes that come there. (Lanes that go back from another block do
+//! not wait for those that are still on their way to the last one: the header comes first.)
+//!
+//! What stands at a position of the graph is a block of the program, and a block may stand at several: a loop can be
+//! [rotated](Graph::rotated).
+
+use super::{EventKind, Oracle, Slot, Unsupported};
+use crate::support::guards::{Guard, left_out};
+use fixedbitset::FixedBitSet;
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::SmallVec;
+
+/// What the blocks of a loop do that lanes outside of it can see.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// What happens that makes new versions.
+    pub events: Vec<EventKind>,
+    /// Shared registers that are written.
+    pub shared: Vec<Slot>,
+}
+
+impl Effects {
+    /// These, and others.
+    pub fn extend(&mut self, others: Self) {
+        self.events.extend(others.events);
+        self.shared.extend(others.shared);
+    }
+
+    /// The versions that change.
+    pub fn changed<O: Oracle>(&self, oracle: &O) -> Vec<Slot> {
+        let mut changed: Vec<Slot> = self.events.iter().flat_map(|&kind| oracle.makes(kind)).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        changed
+    }
+}
+
+/// A loop: the blocks from its header to the last one that goes back there.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// Position of the header.
+    pub header: u32,
+    /// Position of the last block.
+    pub last: u32,
+    /// What happens in it.
+    pub effects: Effects,
+}
+
+impl Loop {
+    /// Whether a block is in it.
+    pub fn contains(&self, block: u32) -> bool {
+        (self.header..=self.last).contains(&block)
+    }
+}
+
+/// What stands at a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The block of the program.
+    pub block: u32,
+    /// How often it stands at positions before this one.
+    pub copy: u32,
+}
+
+/// The shape of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// Of each position those that may follow it.
+    pub successors: Vec<SmallVec<[u32; 2]>>,
+    /// Of each position what stands there.
+    pub standing: Vec<Standing>,
+    /// The loops, in the order of their headers.
+    pub loops: Vec<Loop>,
+    /// Of each block of the program what it does.
+    pub effects: Vec<Effects>,
+    /// The positions that lanes come to from more than one cut point.
+    pub several: FixedBitSet,
+}
+
+/// What can be reached from the beginning.
+fn reached(successors: &[SmallVec<[u32; 2]>]) -> FixedBitSet {
+    let mut reached = FixedBitSet::with_capacity(successors.len());
+    let mut work = vec![0];
+    while let Some(block) = work.pop() {
+        if !reached.put(block as usize) {
+            work.extend(successors[block as usize].iter().copied());
+        }
+    }
+    reached
+}
+
+/// All edges that can be reached.
+fn edges(successors: &[SmallVec<[u32; 2]>], reached: &FixedBitSet) -> Vec<(u32, u32)> {
+    let from = reached.ones().map(|block| block as u32);
+    from.flat_map(|from| successors[from as usize].iter().map(move |&to| (from, to))).collect()
+}
+
+/// The blocks that are reached from more than one cut point, with none in between.
+fn reached_from_several(successors: &[SmallVec<[u32; 2]>], loops: &[Loop]) -> FixedBitSet {
+    let is_header = |block: u32| loops.iter().any(|l| l.header == block);
+    let (mut once, mut several) =
+        (FixedBitSet::with_capacity(successors.len()), FixedBitSet::with_capacity(successors.len()));
+    for start in loops.iter().map(|l| l.header).chain((!is_header(0)).then_some(0)) {
+        let mut seen = FixedBitSet::with_capacity(successors.len());
+        let mut work = vec![start];
+        while let Some(block) = work.pop() {
+            if !seen.put(block as usize) {
+                work.extend(successors[block as usize].iter().copied().filter(|&to| !is_header(to)));
+            }
+        }
+        several.union_with(&(&once & &seen));
+        once.union_with(&seen);
+    }
+    several
+}
+
+impl Graph {
+    /// The loops of a list of successors. `effects` tells what a block does.
+    ///
+    /// # Errors
+    /// If a loop can be entered without its header.
+    pub fn new(successors: Vec<SmallVec<[u32; 2]>>, effects: impl Fn(u32) -> Effects) -> Result<Self, Unsupported> {
+        let count = successors.len();
+        let reached = reached(&successors);
+        let edges = edges(&successors, &reached);
+        let effects: Vec<Effects> = (0..count as u32).map(effects).collect();
+        let mut last: Vec<Option<u32>> = vec![None; count];
+        for &(from, to) in edges.iter().filter(|(from, to)| to <= from) {
+            last[to as usize] = last[to as usize].max(Some(from));
+        }
+        let mut loops = Vec::new();
+        for (header, last) in last.iter().enumerate() {
+            let Some(last) = *last else { continue };
+            let header = header as u32;
+            let mut found = Loop { header, last, effects: Effects::default() };
+            let enters = |&(from, to): &(u32, u32)| !found.contains(from) && found.contains(to) && to != header;
+            if let Some((from, to)) = edges.iter().copied().find(enters)
+                && !left_out(Guard::LoopEntry)
+            {
+                let what = format!("block {from} enters the loop of block {header} at block {to}");
+                return Err(Unsupported(what));
+            }
+            let early = |&(from, to): &(u32, u32)| to <= header && found.contains(from) && from != last;
+            let other = |&(from, to): &(u32, u32)| to < header && from == last;
+            if let Some((from, to)) = edges.iter().copied().find(|edge| early(edge) || other(edge))
+                && !left_out(Guard::LoopBack)
+            {
+                let what =
+                    format!("lanes go from block {from} back to block {to} that others in a loop do not wait for");
+                return Err(Unsupported(what));
+            }
+            for block in (header..=last).filter(|&block| reached.contains(block as usize)) {
+                found.effects.extend(effects[block as usize].clone());
+            }
+            found.effects.shared.sort_unstable();
+            found.effects.shared.dedup();
+            let events = &mut found.effects.events;
+            *events = events.iter().copied().collect::<IndexSet<_, FxBuildHasher>>().into_iter().collect();
+            loops.push(found);
+        }
+        let standing = (0..count as u32).map(|block| Standing { block, copy: 0 }).collect();
+        let several = reached_from_several(&successors, &loops);
+        Ok(Self { successors, standing, loops, effects, several })
+    }
+
+    /// The number of the loop with this header.
+    pub fn loop_at(&self, header: u32) -> Option<u32> {
+        self.loops.binary_search_by_key(&header, |l| l.header).ok().map(|at| at as u32)
+    }
+
+    /// The numbers of the loops that a position stands in: lanes are there in one iteration of each, whether they go on in it or have left it.
+    pub fn loops_around(&self, position: u32) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.loops).filter(move |(_, l)| l.contains(position)).map(|(number, _)| number)
+    }
+
+    /// The position behind `from` of a block of the program.
+    pub fn position(&self, from: u32, block: u32) -> Option<u32> {
+        self.successors[from as usize].iter().copied().find(|&to| self.standing[to as usize].block == block)
+    }
+
+    /// The graph with a loop cut elsewhere: what stands from its header H up to the block B, by which everybody comes who goes
+    /// on in it, stands in front of the loop and again at its end, and B is the header. The blocks up to B must lead out of the
+    /// loop somewhere (or nothing is gained), and contain no other loop.
+    ///
+    /// The wave runs the blocks of the program in the same order, with the same lanes, as before. It ran
+    /// H…B B…last, H…B B…last, … and what is behind the loop when all have left it; in the loop all lanes are in one iteration
+    /// and run each block once. Only where an iteration is said to begin is another: between two cut points it is still so that every
+    /// block is run once, in the order of the positions, by all lanes that come there.
+    pub fn rotated(&self, number: u32) -> Option<Self> {
+        let Loop { header, last, .. } = *self.loops.get(number as usize)?;
+        let edges = edges(&self.successors, &reached(&self.successors));
+        let leads_out = |front: u32| edges.iter().any(|&(from, to)| (header..front).contains(&from) && to > last);
+        let is_way_in = |front: u32| {
+            let mut ways =
+                edges.iter().filter(|&&(from, to)| (header..front).contains(&from) && to >= front && to <= last);
+            ways.all(|&(_, to)| to == front)
+        };
+        let no_other = |front: u32| self.loops.iter().all(|l| l.header <= header || l.header > front);
+        let front = (header + 1..=last)
+            .find(|&front| leads_out(front) && (is_way_in(front) || left_out(Guard::RotatedEntry)))
+            .filter(|&front| no_other(front))?;
+        let more = front - header;
+        let behind = |at: u32| if at > last { at + more } else { at };
+        // The blocks between the header and the front again, where they stand at the end.
+        let again = |at: u32| last + 1 + (at - header);
+        let of = |from: u32| self.successors[from as usize].iter().copied();
+        let mut successors: Vec<SmallVec<[u32; 2]>> = Vec::with_capacity(self.successors.len() + more as usize);
+        let mut blocks: Vec<u32> = Vec::with_capacity(successors.capacity());
+        for at in 0..self.successors.len() as u32 {
+            let in_body = (front..=last).contains(&at);
+            let to = of(at).map(|to| if in_body && to == header { again(header) } else { behind(to) });
+            successors.push(to.collect());
+            blocks.push(self.standing[at as usize].block);
+            if at == last {
+                for at in header..front {
+                    let inside = |to: u32| if (header..front).contains(&to) { again(to) } else { behind(to) };
+                    successors.push(of(at).map(inside).collect());
+                    blocks.push(self.standing[at as usize].block);
+                }
+            }
+        }
+        let mut loops = self.loops.clone();
+        for (i, l) in loops.iter_mut().enumerate() {
+            (l.header, l.last) =
+                if i == number as usize { (front, last + more) } else { (behind(l.header), behind(l.last)) };
+        }
+        let mut copies: FxHashMap<u32, u32> = FxHashMap::default();
+        let standing = blocks.into_iter().map(|block| {
+            let count = copies.entry(block).or_default();
+            *count += 1;
+            Standing { block, copy: *count - 1 }
+        });
+        let several = reached_from_several(&successors, &loops);
+        Some(Self { successors, standing: standing.collect(), loops, effects: self.effects.clone(), several })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    fn graph(successors: &[&[u32]]) -> Result<Graph, Unsupported> {
+        let successors = successors.iter().map(|list| SmallVec::from_slice(list)).collect();
+        Graph::new(successors, |_| Effects::default())
+    }
+
+    #[test]
+    fn a_loop_that_tests_first() {
+        // The header leads out by way of a block that stands in the loop.
+        let plain = graph(&[&[1], &[2, 3], &[5], &[4], &[1], &[]]).unwrap();
+        assert_eq!((plain.loops[0].header, plain.loops[0].last), (1, 4));
+        let rotated = plain.rotated(0).unwrap();
+        assert_eq!((rotated.loops[0].header, rotated.loops[0].last), (3, 6));
+        let blocks: Vec<(u32, u32)> = rotated.standing.iter().map(|at| (at.block, at.copy)).collect();
+        assert_eq!(blocks, [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (1, 1), (2, 1), (5, 0)]);
+        let expected: [SmallVec<[u32; 2]>; 8] = [
+            smallvec![1],
+            smallvec![2, 3],
+            smallvec![7],
+            smallvec![4],
+            smallvec![5],
+            smallvec![6, 3],
+            smallvec![7],
+            smallvec![],
+        ];
+        assert_eq!(rotated.successors[..], expected);
+        assert_eq!(
+            (rotated.position(4, 1), rotated.position(5, 3), rotated.position(0, 1)),
+            (Some(5), Some(3), Some(1))
+        );
+        // It tests at its end now.
+        assert!(rotated.rotated(0).is_none());
+    }
+
+    #[test]
+    fn loops_around_and_inside() {
+        // 1 around 3, which tests first; 1 has its test at the end.
+        let plain = graph(&[&[1], &[2], &[3], &[4, 5], &[3], &[6, 1], &[]]);
+        let plain = plain.unwrap();
+        assert!(plain.rotated(0).is_none());
+        let rotated = plain.rotated(1).unwrap();
+        assert_eq!((rotated.loops[0].header, rotated.loops[0].last), (1, 6));
+        assert_eq!((rotated.loops[1].header, rotated.loops[1].last), (4, 5));
+        assert_eq!(rotated.successors[5][..], [4, 6]);
+        assert_eq!(rotated.successors[6][..], [7, 1]);
+    }
+
+    #[test]
+    fn loops_in_which_lanes_part_for_iterations() {
+        // From the middle back to the header: those that go on have not come to the end.
+        assert!(graph(&[&[1], &[2, 3], &[1], &[1, 4], &[]]).is_err());
+        // From the last block of an inner loop back to the outer one.
+        assert!(graph(&[&[1], &[2], &[2, 1], &[]]).is_err());
+        assert!(graph(&[&[1], &[2], &[3], &[2, 4], &[1, 5], &[]]).is_ok());
+    }
+}

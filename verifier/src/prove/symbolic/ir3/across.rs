@@ -1,0 +1,133 @@
+//! Operations across lanes, and those of which the result depends on where a lane is.
+
+use super::Ir3;
+use crate::prove::symbolic::lanes;
+use crate::prove::symbolic::lanes::{Result as Of, Scan, ScanPart};
+use crate::prove::symbolic::run::Machine;
+use crate::prove::symbolic::{Oracle, Site, Value, world};
+use crate::semantics::arithmetic::domain::Domain;
+use crate::semantics::interp::ir3::op;
+use crate::semantics::interp::ir3::op::{Op, Which};
+use crate::semantics::interp::ir3::storage::Write;
+use ir3_compiler::ir3::ShuffleMode;
+use smallvec::{SmallVec, smallvec};
+
+impl Ir3<'_> {
+    pub(super) fn across<O: Oracle>(&self, site: Site, op: &Op, machine: &mut Machine<'_, O>) {
+        let (value, dst) = match op {
+            Op::Interpolate { varying, ij, half, dst } => {
+                let number = self.read(varying, machine);
+                let ij = [0, 1].map(|i| self.read(&ij[i], machine));
+                let coordinates = Some(ij.map(|value| value.bits));
+                let word = world::varying(machine.terms, number.bits, coordinates, *half);
+                (Value::defined(machine.terms, word), *dst)
+            }
+            Op::Flat { varying, component, half, dst } => {
+                let number = self.read(varying, machine);
+                let component = machine.terms.constant(32, (*component).into());
+                let at = machine.terms.add(32, number.bits, component);
+                let word = world::varying(machine.terms, at, None, *half);
+                (Value::defined(machine.terms, word), *dst)
+            }
+            Op::MoveMask { predicate, word, dst } => {
+                let bit = match predicate {
+                    Some(predicate) => {
+                        let value = self.read(predicate, machine);
+                        lanes::truth(machine, value)
+                    }
+                    None => {
+                        let always = machine.terms.constant(1, 1);
+                        Value::defined(machine.terms, always)
+                    }
+                };
+                let what = format!("ballot {word}");
+                (lanes::across(machine, site, what, smallvec![bit], Of::Uniform, 32), *dst)
+            }
+            Op::Vote { any, predicate, dst } => {
+                let value = self.read(predicate, machine);
+                let bit = lanes::truth(machine, value);
+                let what = if *any { "vote any" } else { "vote all" };
+                (lanes::across(machine, site, what.to_owned(), smallvec![bit], Of::Uniform, 1), *dst)
+            }
+            Op::Elect(dst) => (lanes::across(machine, site, "elect".to_owned(), smallvec![], Of::Own, 1), *dst),
+            Op::ReadLane { which, src, dst } => {
+                let value = self.read(src, machine);
+                let value = match which {
+                    Which::First => lanes::moved(machine, site, "read first".to_owned(), value, &[], Of::Uniform),
+                    Which::Last => lanes::moved(machine, site, "read last".to_owned(), value, &[], Of::Uniform),
+                    Which::Where(predicate) => {
+                        let predicate = self.read(predicate, machine);
+                        let bit = lanes::truth(machine, predicate);
+                        lanes::moved(machine, site, "read where".to_owned(), value, &[bit], Of::Missing)
+                    }
+                };
+                (value, *dst)
+            }
+            Op::Scan(scan) => return self.scan(site, scan, machine),
+            Op::Derivative { bit, fine, half, src, dst } => {
+                let value = self.read(src, machine);
+                let what = format!("derivative {bit} {fine} {half}");
+                let bits = if *half { 16 } else { 32 };
+                (lanes::across(machine, site, what, smallvec![value], Of::Other, bits), *dst)
+            }
+            Op::BroadcastActive { cluster, src, default, dst } => {
+                let (value, kept) = (self.read(src, machine), self.read(default, machine));
+                (lanes::broadcast_active(machine, site, *cluster, value, kept), *dst)
+            }
+            Op::QuadShuffle { lane, flip, src, dst } => {
+                let value = self.read(src, machine);
+                let value = match lane {
+                    Some(lane) => {
+                        let lane = self.read(lane, machine);
+                        lanes::moved(machine, site, "quad broadcast".to_owned(), value, &[lane], Of::Other)
+                    }
+                    None => lanes::moved(machine, site, format!("swap {flip}"), value, &[], Of::Other),
+                };
+                (value, *dst)
+            }
+            Op::Shuffle { mode, index, src, dst } => {
+                let (value, mut index) = (self.read(src, machine), self.read(index, machine));
+                let what = match mode {
+                    ShuffleMode::Xor => "xor",
+                    ShuffleMode::Up => "up",
+                    ShuffleMode::Down => "down",
+                    ShuffleMode::RotateDown => "rotate 64",
+                    ShuffleMode::RotateUp => {
+                        // The other way round.
+                        let zero = machine.terms.constant(32, 0);
+                        index.bits = machine.terms.sub(32, zero, index.bits);
+                        "rotate 64"
+                    }
+                };
+                (lanes::moved(machine, site, format!("shuffle {what}"), value, &[index], Of::Other), *dst)
+            }
+            _ => unreachable!("the other operations are `op`'s"),
+        };
+        self.result(site.results(), dst, value, machine);
+    }
+
+    fn scan<O: Oracle>(&self, site: Site, scan: &op::Scan, machine: &mut Machine<'_, O>) {
+        let mut args: SmallVec<[Value; 3]> =
+            smallvec![self.read(&scan.src, machine), self.read(&scan.initial, machine)];
+        let exclusive_src = scan.exclusive_src.as_ref().map(|read| self.read(read, machine));
+        let step = if scan.clusters { 8 } else { 1 };
+        let parts = [
+            (ScanPart::Exclusive, scan.exclusive),
+            (ScanPart::Inclusive, scan.inclusive),
+            (ScanPart::Reduction, Some(scan.reduction)),
+        ];
+        let mut results: SmallVec<[(Write, Value); 3]> = SmallVec::new();
+        for (i, (part, write)) in parts.into_iter().enumerate() {
+            let Some(write) = write else { continue };
+            args.truncate(2);
+            if part == ScanPart::Exclusive {
+                args.extend(exclusive_src);
+            }
+            let scan = Scan { kernel: scan.kernel, step, cluster: 64, part };
+            results.push((write, lanes::scan(machine, site.part(i), &scan, &args)));
+        }
+        for (i, (write, value)) in results.into_iter().enumerate() {
+            self.result(site.results().part(i), write, value, machine);
+        }
+    }
+}

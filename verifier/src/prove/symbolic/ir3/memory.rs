@@ -1,0 +1,279 @@
+//! What is found by an index: arrays of registers, memory, textures.
+
+use super::Ir3;
+use crate::prove::symbolic::run::Machine;
+use crate::prove::symbolic::world;
+use crate::prove::symbolic::world::{Place, Question, Target};
+use crate::prove::symbolic::{Oracle, Site, Unsupported, Value};
+use crate::semantics::arithmetic::domain::Domain;
+use crate::semantics::interp::ir3::op;
+use crate::semantics::interp::ir3::op::Elements;
+use crate::semantics::interp::ir3::storage::Read;
+use crate::semantics::terms::{Term, Terms};
+use ir3_compiler::ir3::access::{MemoryAction, Slot as Asked, TextureKind};
+use ir3_compiler::ir3::{AddressSpace, Type};
+use smallvec::{SmallVec, smallvec};
+
+impl Ir3<'_> {
+    /// The conditions under which a lane's index is that of each element.
+    fn elements<O: Oracle>(
+        &self,
+        array: &Elements,
+        offset: i32,
+        index: Value,
+        machine: &mut Machine<'_, O>,
+    ) -> SmallVec<[(Term, u32); 8]> {
+        let element = address(machine.terms, index.bits, offset);
+        let element = machine.swept(element);
+        let mut list = SmallVec::new();
+        for i in 0..array.length {
+            let number = machine.terms.constant(32, i.into());
+            let here = machine.terms.eq(32, element, number);
+            if machine.terms.as_constant(here) != Some(0) {
+                list.push((here, i));
+            }
+        }
+        list
+    }
+
+    pub(super) fn gather<O: Oracle>(
+        &self,
+        array: &Elements,
+        offset: i32,
+        index: &Read,
+        machine: &mut Machine<'_, O>,
+    ) -> Value {
+        let index = self.read(index, machine);
+        let elements = self.elements(array, offset, index, machine);
+        // Where there is no element.
+        let mut value = match self.places.names.get(&array.slot) {
+            Some(name) => {
+                let low = machine.terms.extract(32, index.bits, 0, 16);
+                machine.outside(name, low, offset.into())
+            }
+            None => machine.unknown(),
+        };
+        for &(here, i) in elements.iter().rev() {
+            let stored = self.at(array.loc(i), machine);
+            value = machine.choose(here, stored, value);
+        }
+        value
+    }
+
+    pub(super) fn scatter<O: Oracle>(
+        &self,
+        array: &Elements,
+        offset: i32,
+        index: &Read,
+        from: &Read,
+        machine: &mut Machine<'_, O>,
+    ) {
+        let (index, value) = (self.read(index, machine), self.read(from, machine));
+        let elements = self.elements(array, offset, index, machine);
+        let mut inside = machine.terms.constant(1, 0);
+        for &(here, _) in &elements {
+            inside = machine.terms.or(1, inside, here);
+        }
+        let free = index.any_free(machine.terms);
+        let defined = machine.terms.not(1, free);
+        let fine = machine.terms.and(1, inside, defined);
+        machine.demand(fine, "a write outside of an array");
+        for &(here, i) in &elements {
+            let loc = array.loc(i);
+            let old = self.at(loc, machine);
+            let new = machine.choose(here, value, old);
+            let whole = self.written(loc, new, machine);
+            machine.write(loc.slot, whole);
+        }
+    }
+
+    fn number<O: Oracle>(&self, number: &op::Number, machine: &mut Machine<'_, O>) -> Value {
+        match number {
+            op::Number::Fixed(value) => {
+                let bits = machine.terms.constant(32, (*value).into());
+                Value::defined(machine.terms, bits)
+            }
+            op::Number::Field { read, shift, mask } => {
+                let value = self.read(read, machine);
+                let shift = machine.terms.constant(32, (*shift).into());
+                let mask = machine.terms.constant(32, (*mask).into());
+                let mut field = |term: Term| {
+                    let bits = machine.terms.lshr(32, term, shift);
+                    machine.terms.and(32, bits, mask)
+                };
+                Value { bits: field(value.bits), free: field(value.free) }
+            }
+        }
+    }
+
+    /// A resource.
+    fn resource<O: Oracle>(&self, resource: &op::Resource, machine: &mut Machine<'_, O>) -> Value {
+        let index = self.number(&resource.index, machine);
+        let set = resource.set.as_ref().map(|set| self.number(set, machine));
+        let bits = world::resource(machine.terms, set.map(|set| set.bits), index.bits);
+        let mut parts: SmallVec<[Value; 2]> = smallvec![index];
+        parts.extend(set);
+        let free = machine.any_free(&parts);
+        Value::free_where(machine.terms, bits, free)
+    }
+
+    pub(super) fn access<O: Oracle>(
+        &self,
+        site: Site,
+        access: &op::Memory,
+        machine: &mut Machine<'_, O>,
+    ) -> Result<(), Unsupported> {
+        let mut values: SmallVec<[Value; 6]> = SmallVec::new();
+        let mut read = |machine: &mut Machine<'_, O>, source: &Read| {
+            let value = self.read(source, machine);
+            values.push(value);
+            value.bits
+        };
+        let zero = machine.terms.constant(32, 0);
+        let place = match &access.place {
+            op::Place::None => Place::Texel(SmallVec::new()),
+            op::Place::Linear { base, indices, scale, offset } => {
+                let base = match base {
+                    Some([low, high]) => {
+                        let (low, high) = (read(machine, low), read(machine, high));
+                        machine.terms.concat(32, high, 32, low)
+                    }
+                    None => machine.terms.constant(64, 0),
+                };
+                let mut index = zero;
+                for source in indices.iter().flatten() {
+                    let word = read(machine, source);
+                    index = machine.terms.add(32, index, word);
+                }
+                Place::Linear { base, index, scale: *scale, offset: *offset }
+            }
+            op::Place::Texel(reads) => {
+                let coordinates: SmallVec<[Term; 4]> = reads.iter().map(|source| read(machine, source)).collect();
+                world::texel(machine, coordinates, access.view())
+            }
+        };
+        let binding = match &access.resource {
+            Some(resource) => {
+                let resource = self.resource(resource, machine);
+                values.push(resource);
+                resource.bits
+            }
+            None => world::resource(machine.terms, None, zero),
+        };
+        let free = machine.any_free(&values);
+        let target = Target { space: access.space, binding, place, free };
+        let bits = access.ty.bits();
+        match access.action {
+            MemoryAction::Load => {
+                for (i, &(component, write)) in access.results.iter().enumerate() {
+                    let value = world::load(machine, site, &target, component, bits);
+                    self.result(site.results().part(i), write, value, machine);
+                }
+            }
+            MemoryAction::Store if access.space == AddressSpace::Const => {
+                for (component, source) in access.data.iter().enumerate() {
+                    let value = self.read(source, machine);
+                    let Place::Linear { base, index, scale, offset } = target.place else { continue };
+                    let address = world::linear_address(
+                        machine.terms,
+                        access.space,
+                        (base, index),
+                        (scale, offset),
+                        component as u32,
+                        bits / 8,
+                    );
+                    let word = machine.terms.extract(64, address, 2, 32);
+                    let defined = machine.terms.not(1, target.free);
+                    machine.demand(defined, "a write to an undefined address");
+                    world::store_constant(machine, site.part(component), word, value);
+                }
+            }
+            MemoryAction::CopyToConsts => {
+                if let Some(first) = access.data.first() {
+                    let first = self.read(first, machine);
+                    world::copy_to_constants(machine, site, &target, first, access.copied);
+                }
+            }
+            MemoryAction::Store => {
+                let data: SmallVec<[(u32, Value); 4]> =
+                    access.data.iter().enumerate().map(|(i, source)| (i as u32, self.read(source, machine))).collect();
+                let helper = world::helper_now(machine, self.code.launch);
+                world::store(machine, site, &target, bits, &data, helper);
+            }
+            MemoryAction::Atomic(op) => {
+                let op = op::atomic(op);
+                let words = if access.ty == Type::U64 { 2 } else { 1 };
+                let compare = if op.compares() { &access.compare[..] } else { &[] };
+                let operands: SmallVec<[Value; 4]> = (access.data.iter().take(words))
+                    .chain(compare.iter().take(words))
+                    .map(|source| self.read(source, machine))
+                    .collect();
+                let helper = world::helper_now(machine, self.code.launch);
+                let results = world::atomic(machine, site, &target, (op, bits), &operands, helper);
+                for (i, (&(_, write), value)) in access.results.iter().zip(results).enumerate() {
+                    self.result(site.results().part(i), write, value, machine);
+                }
+            }
+            MemoryAction::Size | MemoryAction::SplitSize => {
+                for (i, &(component, write)) in access.results.iter().enumerate() {
+                    let mut word = world::size(machine.terms, access.space, target.binding, component);
+                    if access.action == MemoryAction::SplitSize {
+                        let part = machine.terms.extract(32, word, if component == 0 { 0 } else { 16 }, 16);
+                        word = machine.terms.zext(16, 32, part);
+                    }
+                    let value = Value::defined(machine.terms, word);
+                    self.result(site.results().part(i), write, value, machine);
+                }
+            }
+            MemoryAction::Prefetch => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn texture<O: Oracle>(&self, site: Site, access: &op::Texture, machine: &mut Machine<'_, O>) {
+        let texture = self.resource(&access.texture, machine);
+        let sampler = self.resource(&access.sampler, machine);
+        let mut operands: SmallVec<[(Asked, Term); 8]> = SmallVec::new();
+        for (asked, source) in &access.operands {
+            let value = self.read(source, machine);
+            operands.push((*asked, value.bits));
+        }
+        if let Some((ij, varying)) = &access.prefetch {
+            let ij = [0, 1].map(|i| self.read(&ij[i], machine));
+            for (k, asked) in [Asked::X, Asked::Y].into_iter().enumerate() {
+                let at = machine.terms.constant(32, u64::from(varying + k as u32));
+                let word = world::varying(machine.terms, at, Some(ij.map(|value| value.bits)), false);
+                operands.push((asked, word));
+            }
+        }
+        let mut question = Question {
+            kind: access.kind,
+            texture: texture.bits,
+            sampler: sampler.bits,
+            operands,
+            shape: Some(access.shape),
+            derivatives: None,
+        };
+        question.simplify(machine);
+        if access.derivatives {
+            question.derive(machine, site);
+        }
+        for (i, &(component, write)) in access.results.iter().enumerate() {
+            let mut word = world::answer(machine.terms, &question, component, access.ty);
+            if access.levels_add_one && access.kind == TextureKind::Info && component == 2 {
+                let minus = machine.terms.constant(32, u64::MAX);
+                word = machine.terms.add(32, word, minus);
+            }
+            let value = Value::defined(machine.terms, word);
+            self.result(site.results().part(i), write, value, machine);
+        }
+    }
+}
+
+/// The index of an element: an address register has 16 bits with a sign.
+pub(super) fn address(terms: &mut Terms, word: Term, offset: i32) -> Term {
+    let low = terms.extract(32, word, 0, 16);
+    let index = terms.sext(16, 32, low);
+    let offset = terms.constant(32, i64::from(offset) as u64);
+    terms.add(32, index, offset)
+}

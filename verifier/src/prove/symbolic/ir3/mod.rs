@@ -1,0 +1,598 @@
+//! ir3 on terms: the operations of the decoded program, in SSA form, with registers, and in between.
+
+mod across;
+mod memory;
+
+use crate::prove::symbolic::graph::{Effects, Graph};
+use crate::prove::symbolic::lanes;
+use crate::prove::symbolic::lanes::Result as Of;
+use crate::prove::symbolic::nir::condition_of;
+use crate::prove::symbolic::run::Machine;
+use crate::prove::symbolic::world;
+use crate::prove::symbolic::world::{Constants, Stored};
+use crate::prove::symbolic::{Code, EventKind, Oracle, Site, Slot, Unsupported, Value, slot};
+use crate::semantics::arithmetic::domain::Domain;
+use crate::semantics::assumptions::Uses;
+use crate::semantics::environment::env::Launch;
+use crate::semantics::environment::memory::Space;
+use crate::semantics::interp::ir3::op;
+use crate::semantics::interp::ir3::op::{Condition, ConstWidth, Copies, Edge, Op, Terminator};
+use crate::semantics::interp::ir3::storage::{Loc, Modifier, Part, Read, Write};
+use crate::semantics::interp::ir3::{Decoded, Input};
+use crate::semantics::interp::{OutputSlot, Places};
+use crate::semantics::operations::Kernel;
+use crate::semantics::operations::undefined;
+use crate::semantics::operations::undefined::Free;
+use crate::semantics::terms::{Op as TermOp, Term, Terms};
+use crate::support::guards::{Guard, left_out};
+use ir3_compiler::ir3::access::{MemoryAction, linear_address};
+use ir3_compiler::ir3::{AddressSpace, InputKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
+use std::collections::BTreeSet;
+
+/// A program to be run on terms.
+pub struct Ir3<'a> {
+    code: &'a Decoded,
+    graph: Graph,
+    immediates: FxHashMap<Slot, u32>,
+    /// The slots that hold words of the constant file.
+    words: FxHashMap<Slot, (u32, ConstWidth)>,
+    constants: Constants,
+    shared: FxHashSet<Slot>,
+    places: &'a Places,
+    /// What phis are written to, in order.
+    phis: Vec<Slot>,
+}
+
+/// Returns true if a block ends in a branch on what several lanes have.
+fn is_vote(block: &op::Block) -> bool {
+    use Condition::*;
+    matches!(block.terminator, Terminator::Branch(Any(_) | All(_) | First | Last, ..))
+}
+
+/// Calls `note` for each write of an operation. Gathered and scattered elements are not among them: these are never shared.
+fn writes_of(code: &Decoded, op: &Op, mut note: impl FnMut(&Write)) {
+    match op {
+        Op::Alu1 { dst, .. }
+        | Op::Alu2 { dst, .. }
+        | Op::Alu3 { dst, .. }
+        | Op::Select { dst, .. }
+        | Op::Apply { dst, .. }
+        | Op::Copy(_, dst)
+        | Op::Truth(_, dst)
+        | Op::Interpolate { dst, .. }
+        | Op::Flat { dst, .. }
+        | Op::MoveMask { dst, .. }
+        | Op::Vote { dst, .. }
+        | Op::Elect(dst)
+        | Op::ReadLane { dst, .. }
+        | Op::Derivative { dst, .. }
+        | Op::BroadcastActive { dst, .. }
+        | Op::QuadShuffle { dst, .. }
+        | Op::Shuffle { dst, .. } => note(dst),
+        Op::Input(input) => note(&code.inputs[*input as usize].dst),
+        Op::Copies(copies) => {
+            code.copies[copies.start as usize..copies.end as usize].iter().for_each(|(_, write)| note(write));
+        }
+        Op::Scan(scan) => {
+            scan.exclusive.iter().chain(&scan.inclusive).chain([&scan.reduction]).for_each(note);
+        }
+        Op::Memory(access) => code.memory[*access as usize].results.iter().for_each(|(_, write)| note(write)),
+        Op::Texture(texture) => {
+            code.textures[*texture as usize].results.iter().for_each(|(_, write)| note(write));
+        }
+        Op::Sync(_)
+        | Op::Gather { .. }
+        | Op::Scatter { .. }
+        | Op::GatherConst { .. }
+        | Op::Kill(..)
+        | Op::Demote(..) => {}
+    }
+}
+
+/// What an operation writes to shared registers, and which versions it changes.
+fn effects_of(code: &Decoded, op: &Op) -> Effects {
+    let mut effects = Effects::default();
+    writes_of(code, op, |write| {
+        if write.shared {
+            effects.shared.push(write.loc.slot);
+        }
+    });
+    match op {
+        Op::Memory(access) => {
+            let access = &code.memory[*access as usize];
+            let event = match access.action {
+                MemoryAction::Load => Space::of(access.space).map(EventKind::Load),
+                MemoryAction::CopyToConsts => Some(EventKind::Constants),
+                MemoryAction::Store if access.space == AddressSpace::Const => Some(EventKind::Constants),
+                MemoryAction::Store | MemoryAction::Atomic(_) => Space::of(access.space).map(EventKind::Memory),
+                MemoryAction::Size | MemoryAction::SplitSize | MemoryAction::Prefetch => None,
+            };
+            effects.events.extend(event);
+        }
+        Op::Sync(sync) => effects.events.push(EventKind::Sync(*sync)),
+        _ => {}
+    }
+    effects
+}
+
+impl<'a> Ir3<'a> {
+    /// Looks at the shape of a program.
+    ///
+    /// # Errors
+    /// If a loop cannot be followed.
+    pub fn new(code: &'a Decoded, places: &'a Places) -> Result<Self, Unsupported> {
+        let edges = |block: &op::Block| -> SmallVec<[Edge; 2]> {
+            match &block.terminator {
+                Terminator::End(..) => smallvec![],
+                Terminator::Jump(edge) | Terminator::Skip(_, edge, _) => smallvec![*edge],
+                Terminator::Branch(_, yes, no, _) => smallvec![*yes, *no],
+            }
+        };
+        let effects = |block: u32| {
+            let block = &code.blocks[block as usize];
+            let mut all = Effects::default();
+            for op in &code.ops[block.start as usize..block.end as usize] {
+                all.extend(effects_of(code, op));
+            }
+            for edge in edges(block) {
+                all.extend(effects_of(code, &Op::Copies(edge.copies)));
+            }
+            all
+        };
+        let successors = code.blocks.iter().map(|block| edges(block).iter().map(|edge| edge.to).collect()).collect();
+        let shared = (0..code.blocks.len()).flat_map(|block| effects(block as u32).shared).collect();
+        let graph = Graph::new(successors, effects)?;
+        let of_edge = |edge: &Edge| code.copies[edge.copies.start as usize..edge.copies.end as usize].iter();
+        let written = code.blocks.iter().flat_map(edges).flat_map(|edge| of_edge(&edge));
+        let phis: BTreeSet<Slot> = written.map(|(_, write)| write.loc.slot).collect();
+        let phis = phis.into_iter().collect();
+        let constants = Constants {
+            params: code
+                .driver_params
+                .iter()
+                .map(|param| (param.word.into(), (param.value, param.component.into())))
+                .collect(),
+            numbers: code.driver_immediates.iter().map(|&(word, bits)| (word.into(), bits)).collect(),
+            driver: FxHashMap::default(),
+            stored: stored_words(code),
+        };
+        Ok(Self {
+            code,
+            graph,
+            immediates: code.immediates.iter().map(|&(bits, slot)| (slot, bits)).collect(),
+            words: code.consts.iter().map(|&(word, width, slot)| (slot, (word.into(), width))).collect(),
+            constants,
+            shared,
+            places,
+            phis,
+        })
+    }
+}
+
+/// The number that an operand holds, if it is one or was moved there before in the block, which begins with operation `start`.
+fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32> {
+    let loc = read.loc;
+    let bits = match code.immediates.iter().find(|immediate| immediate.1 == loc.slot) {
+        Some(&(bits, _)) => bits,
+        None => {
+            let writes = |op: &Op| {
+                let mut found = match op {
+                    Op::Gather { to, .. } | Op::GatherConst { to, .. } => *to == loc.slot,
+                    Op::Scatter { array, .. } => (array.slot..=array.slot + array.length).contains(&loc.slot),
+                    _ => false,
+                };
+                writes_of(code, op, |write| found |= write.loc.overlaps(loc));
+                found
+            };
+            let number = |at: u32| match &code.ops[at as usize] {
+                Op::Copy(from, to) if *to == (Write { loc, shared: false }) => number_before(code, start, at, from),
+                _ => None,
+            };
+            let mut before = (start..at).rev().filter(|&at| writes(&code.ops[at as usize]));
+            match before.next().and_then(number) {
+                Some(number) => number,
+                None if left_out(Guard::StoredNumber) => before.find_map(number)?,
+                None => return None,
+            }
+        }
+    };
+    let half = loc.part != Part::Whole;
+    match read.modifier {
+        Modifier::None if !half => Some(bits),
+        Modifier::None | Modifier::Low => Some(bits & 0xffff),
+        _ => None,
+    }
+}
+
+/// The words of the constant file that a program stores, where they are known.
+fn stored_words(code: &Decoded) -> Stored {
+    let mut words = Vec::new();
+    for block in &code.blocks {
+        for at in block.start..block.end {
+            let Op::Memory(access) = &code.ops[at as usize] else { continue };
+            let access = &code.memory[*access as usize];
+            let known = |read: &Read| number_before(code, block.start, at, read);
+            match access.action {
+                MemoryAction::Store if access.space == AddressSpace::Const => {
+                    let op::Place::Linear { base: None, indices, scale, offset } = &access.place else {
+                        return Stored::Anything;
+                    };
+                    let index =
+                        indices.iter().flatten().try_fold(0u32, |sum, read| Some(sum.wrapping_add(known(read)?)));
+                    let Some(index) = index else { return Stored::Anything };
+                    words.extend((0..access.data.len() as u32).map(|component| {
+                        let size = access.ty.bits() / 8;
+                        (linear_address(access.space, 0, index, *scale, *offset, component, size) / 4) as u32
+                    }));
+                }
+                MemoryAction::CopyToConsts => {
+                    let Some(first) = access.data.first().and_then(known) else { return Stored::Anything };
+                    words.extend((0..access.copied).map(|word| first.wrapping_add(word)));
+                }
+                _ => {}
+            }
+        }
+    }
+    Stored::words(words.into_iter())
+}
+
+impl Code for Ir3<'_> {
+    fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value> {
+        if let Some(&bits) = self.immediates.get(&slot) {
+            let bits = terms.constant(32, bits.into());
+            return Some(Value::defined(terms, bits));
+        }
+        let &(word, width) = self.words.get(&slot)?;
+        let word = self.constants.fixed(terms, self.code.launch, word)?;
+        let word = width.of(terms, word);
+        Some(Value::defined(terms, word))
+    }
+
+    fn undefined(&self) -> Option<Slot> {
+        self.code.undefined
+    }
+
+    fn places(&self) -> &Places {
+        self.places
+    }
+
+    fn scratch_bytes(&self) -> u32 {
+        world::scratch_bytes(self.code.scratch_size)
+    }
+
+    fn uses_scratch(&self) -> bool {
+        self.code.memory.iter().any(|access| Space::of(access.space) == Some(Space::Scratch))
+    }
+
+    fn memories(&self) -> Vec<Space> {
+        self.code.memory.iter().filter_map(|access| Space::of(access.space)).collect()
+    }
+
+    fn volatile(&self) -> Vec<Space> {
+        let loads = self.code.memory.iter().filter(|access| access.volatile && access.action == MemoryAction::Load);
+        loads.filter_map(|access| Space::of(access.space)).collect()
+    }
+
+    fn launch(&self) -> Launch {
+        self.code.launch
+    }
+
+    fn uses(&self) -> Uses {
+        let is_seen = |access: &op::Memory| Space::of(access.space).is_some_and(|space| space != Space::Scratch);
+        let is_across = |op: &Op| {
+            use Op::*;
+            matches!(
+                op,
+                MoveMask { .. }
+                    | Vote { .. }
+                    | Elect(_)
+                    | ReadLane { .. }
+                    | Scan(_)
+                    | Derivative { .. }
+                    | BroadcastActive { .. }
+                    | QuadShuffle { .. }
+                    | Shuffle { .. }
+            )
+        };
+        Uses {
+            textures: !self.code.textures.is_empty(),
+            memory: self.code.memory.iter().any(is_seen),
+            // A branch on a vote ends in blocks that only then are as they are; a shared register is written for others.
+            lanes: !self.shared.is_empty()
+                || self.code.ops.iter().any(is_across)
+                || self.code.blocks.iter().any(is_vote),
+            branches: self.code.blocks.len() > 1,
+            rounding: false,
+        }
+    }
+
+    fn shared_slots(&self) -> &FxHashSet<Slot> {
+        &self.shared
+    }
+
+    fn prints_shapes(&self) -> bool {
+        true
+    }
+
+    fn outputs(&self) -> Vec<OutputSlot> {
+        let mut list = self.code.declared.clone();
+        list.sort_unstable();
+        list.dedup();
+        list
+    }
+
+    fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
+        let site = Site::end(if left_out(Guard::BlockEnds) { self.code.blocks[block as usize].end } else { block });
+        let block = &self.code.blocks[block as usize];
+        for at in block.start..block.end {
+            self.op(at, machine)?;
+        }
+        let always = machine.terms.constant(1, 1);
+        match &block.terminator {
+            Terminator::End(start, end) => {
+                for &(output, component, read) in &self.code.outputs[*start as usize..*end as usize] {
+                    let value = self.read(&read, machine);
+                    machine.write(slot::output(output.base, output.component + component as u8), value);
+                }
+                machine.end();
+            }
+            Terminator::Jump(edge) => self.leave(edge, always, site.edge(0), machine),
+            Terminator::Skip(condition, edge, _) => {
+                // The lanes that are here had the other predicate.
+                let holds = self.condition(condition, site, machine);
+                let holds = if left_out(Guard::PredicationEnd) { always } else { holds };
+                machine.demand(holds, "a predication that ends with another predicate");
+                self.leave(edge, always, site.edge(0), machine);
+            }
+            Terminator::Branch(condition, yes, no, _) => {
+                let taken = self.condition(condition, site, machine);
+                let otherwise = machine.terms.not(1, taken);
+                self.leave(yes, taken, site.edge(1), machine);
+                self.leave(no, otherwise, site.edge(0), machine);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ir3<'_> {
+    fn raw<O: Oracle>(&self, slot: Slot, machine: &mut Machine<'_, O>) -> Value {
+        // A word of the constant file that the program stores.
+        if let Some(&(word, width)) = self.words.get(&slot)
+            && self.constants.fixed(machine.terms, self.code.launch, word).is_none()
+        {
+            let index = machine.terms.constant(32, word.into());
+            let word = self.constants.read(machine, self.code.launch, index);
+            let word = width.of(machine.terms, word);
+            return Value::defined(machine.terms, word);
+        }
+        machine.read(slot)
+    }
+
+    fn at<O: Oracle>(&self, loc: Loc, machine: &mut Machine<'_, O>) -> Value {
+        let value = self.raw(loc.slot, machine);
+        match loc.part {
+            Part::Whole => value,
+            Part::Low => value.half(machine.terms, 0),
+            Part::High => value.half(machine.terms, 16),
+        }
+    }
+
+    /// A source component: a word.
+    fn read<O: Oracle>(&self, read: &Read, machine: &mut Machine<'_, O>) -> Value {
+        let value = self.at(read.loc, machine);
+        match read.modifier {
+            Modifier::None => value,
+            Modifier::Invert => {
+                let value = value.low(machine.terms, 1);
+                let bit = machine.terms.extract(32, value.bits, 0, 1);
+                let bit = machine.terms.not(1, bit);
+                Value { bits: machine.terms.zext(1, 32, bit), ..value }
+            }
+            Modifier::Low => value.low(machine.terms, 16),
+            Modifier::Apply(modify) => machine.modify(modify, value),
+        }
+    }
+
+    /// What a slot holds after a write to it or to one of its halves.
+    fn written<O: Oracle>(&self, loc: Loc, value: Value, machine: &mut Machine<'_, O>) -> Value {
+        if loc.part == Part::Whole || left_out(Guard::HalfWrite) {
+            return value;
+        }
+        let old = self.raw(loc.slot, machine);
+        old.with_half(machine.terms, loc.part == Part::High, value)
+    }
+
+    fn store<O: Oracle>(&self, site: Site, write: Write, value: Value, machine: &mut Machine<'_, O>) {
+        if write.shared {
+            let half = match write.loc.part {
+                Part::Whole => None,
+                part => Some(part == Part::High),
+            };
+            machine.write_shared(site, write.loc.slot, half, value);
+        } else {
+            let value = self.written(write.loc, value, machine);
+            machine.write(write.loc.slot, value);
+        }
+    }
+
+    /// A result that has been computed.
+    fn result<O: Oracle>(&self, site: Site, write: Write, value: Value, machine: &mut Machine<'_, O>) {
+        let value = machine.oracle.value(machine.terms, value);
+        self.store(site, write, value, machine);
+    }
+
+    fn copies<O: Oracle>(&self, site: Site, copies: &Copies, machine: &mut Machine<'_, O>) {
+        let list = &self.code.copies[copies.start as usize..copies.end as usize];
+        let values: SmallVec<[Value; 8]> = list.iter().map(|(read, _)| self.read(read, machine)).collect();
+        for (i, ((_, write), value)) in list.iter().zip(values).enumerate() {
+            self.store(site.part(i), *write, value, machine);
+        }
+    }
+
+    /// What a phi becomes. Where that is undefined, it is known by the phi, which stages keep.
+    fn phi_source<O: Oracle>(&self, read: &Read, write: &Write, machine: &mut Machine<'_, O>) -> Value {
+        let values = &self.code.values;
+        let at = values.partition_point(|&(slot, _)| slot <= write.loc.slot);
+        if Some(read.loc.slot) != self.code.undefined || at == 0 {
+            return self.read(read, machine);
+        }
+        let (slot, value) = values[at - 1];
+        let rank = self.phis.partition_point(|&phi| phi < write.loc.slot);
+        machine.unknown_phi(&format!("phi {value}.{}", write.loc.slot - slot), rank)
+    }
+
+    /// Goes to another block, writing its phis on the way.
+    fn leave<O: Oracle>(&self, edge: &Edge, condition: Term, site: Site, machine: &mut Machine<'_, O>) {
+        let list = &self.code.copies[edge.copies.start as usize..edge.copies.end as usize];
+        let values: SmallVec<[Value; 8]> =
+            list.iter().map(|(read, write)| self.phi_source(read, write, machine)).collect();
+        let mut writes: SmallVec<[(Slot, Value); 2]> = SmallVec::new();
+        for (i, (&(_, write), value)) in list.iter().zip(values).enumerate() {
+            if write.shared {
+                machine.on_path(condition, |machine| self.store(site.part(i), write, value, machine));
+                continue;
+            }
+            // Phis are values, which have slots of their own.
+            writes.push((write.loc.slot, value));
+        }
+        machine.leave(edge.to, condition, writes);
+    }
+
+    /// Whether a predicate holds, which must be defined: one bit.
+    fn predicate<O: Oracle>(&self, read: &Read, why: &'static str, machine: &mut Machine<'_, O>) -> Term {
+        let value = self.read(read, machine);
+        condition_of(machine, value, why)
+    }
+
+    fn condition<O: Oracle>(&self, condition: &Condition, site: Site, machine: &mut Machine<'_, O>) -> Term {
+        let branch = "a branch on an undefined condition";
+        let vote = |machine: &mut Machine<'_, O>, what: &str, args: SmallVec<[Value; 4]>, result| {
+            let value = lanes::across(machine, site, what.to_owned(), args, result, 1);
+            world::nonzero(machine.terms, value.bits)
+        };
+        match condition {
+            Condition::Is(a) => self.predicate(a, branch, machine),
+            Condition::And(a, b) | Condition::Or(a, b) => {
+                let [a, b] = [a, b].map(|read| {
+                    let value = self.read(read, machine);
+                    lanes::truth(machine, value)
+                });
+                let is_and = matches!(condition, Condition::And(..));
+                let terms = &mut *machine.terms;
+                let bits = if is_and { terms.and(1, a.bits, b.bits) } else { terms.or(1, a.bits, b.bits) };
+                // An or is a conjunction of what does not hold: it is free where that is.
+                let mut operand = |value: Value, from| {
+                    let bits = if is_and { value.bits } else { terms.not(1, value.bits) };
+                    Free { bits, free: value.free, from }
+                };
+                let operands = [operand(a, 1), operand(b, 2)];
+                let free = undefined::free(terms, TermOp::And, 1, &[1, 1], &operands);
+                let defined = terms.not(1, free);
+                machine.demand(defined, branch);
+                machine.oracle.condition(machine.terms, bits)
+            }
+            Condition::Any(a) | Condition::All(a) => {
+                let bit = self.predicate(a, branch, machine);
+                let arg = Value::defined(machine.terms, bit);
+                let any = matches!(condition, Condition::Any(_));
+                vote(machine, if any { "vote any" } else { "vote all" }, smallvec![arg], Of::Uniform)
+            }
+            Condition::First => vote(machine, "elect", smallvec![], Of::Own),
+            Condition::Last => vote(machine, "elect last", smallvec![], Of::Own),
+            Condition::Always => machine.terms.constant(1, 1),
+        }
+    }
+
+    fn op<O: Oracle>(&self, at: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
+        let site = Site::operation(at);
+        match &self.code.ops[at as usize] {
+            Op::Alu1 { kernel, src, dst } => {
+                let operands = [self.read(src, machine)];
+                let value = machine.compute(Kernel::One(kernel), &operands)[0];
+                self.result(site, *dst, value, machine);
+            }
+            Op::Alu2 { kernel, srcs, dst } => {
+                let operands = [0, 1].map(|i| self.read(&srcs[i], machine));
+                let value = machine.compute(Kernel::Two(kernel), &operands)[0];
+                self.result(site, *dst, value, machine);
+            }
+            Op::Alu3 { kernel, srcs, dst } => {
+                let operands = [0, 1, 2].map(|i| self.read(&srcs[i], machine));
+                let value = machine.compute(Kernel::Three(kernel), &operands)[0];
+                self.result(site, *dst, value, machine);
+            }
+            Op::Select { select: choice, srcs, dst } => {
+                let operands = [0, 1, 2].map(|i| self.read(&srcs[i], machine));
+                let value = machine.compute(Kernel::Select(*choice), &operands)[0];
+                self.result(site, *dst, value, machine);
+            }
+            Op::Apply { apply, src, dst } => {
+                let value = self.read(src, machine);
+                let value = machine.modify(apply, value);
+                self.result(site, *dst, value, machine);
+            }
+            Op::Copy(src, dst) => {
+                let value = self.read(src, machine);
+                self.result(site, *dst, value, machine);
+            }
+            Op::Truth(src, dst) => {
+                let value = self.read(src, machine);
+                let bit = lanes::truth(machine, value);
+                let [bits, free] = [bit.bits, bit.free].map(|bit| machine.terms.zext(1, 32, bit));
+                self.result(site, *dst, Value { bits, free }, machine);
+            }
+            Op::Copies(copies) => self.copies(site, copies, machine),
+            Op::Input(input) => self.input(site, &self.code.inputs[*input as usize], machine),
+            Op::Gather { array, offset, index, to } => {
+                let value = self.gather(array, *offset, index, machine);
+                self.result(site, Write { loc: Loc::whole(*to), shared: false }, value, machine);
+            }
+            Op::Scatter { array, offset, index, from, .. } => self.scatter(array, *offset, index, from, machine),
+            Op::GatherConst { offset, index, width, to } => {
+                let index = self.read(index, machine);
+                let element = memory::address(machine.terms, index.bits, *offset);
+                let element = machine.swept(element);
+                let word = self.constants.read(machine, self.code.launch, element);
+                let bits = width.of(machine.terms, word);
+                let value = Value::defined(machine.terms, bits);
+                self.result(site, Write { loc: Loc::whole(*to), shared: false }, value, machine);
+            }
+            Op::Kill(predicate, _) => {
+                let holds = self.predicate(predicate, "a lane ends by an undefined condition", machine);
+                machine.kill(holds);
+            }
+            Op::Demote(predicate, _) => {
+                let holds = self.predicate(predicate, "a lane ends by an undefined condition", machine);
+                world::demote(machine, holds);
+            }
+            Op::Sync(sync) => world::synchronize(machine, site, *sync),
+            Op::Memory(access) => self.access(site, &self.code.memory[*access as usize], machine)?,
+            Op::Texture(texture) => self.texture(site, &self.code.textures[*texture as usize], machine),
+            op => self.across(site, op, machine),
+        }
+        Ok(())
+    }
+
+    fn input<O: Oracle>(&self, site: Site, input: &Input, machine: &mut Machine<'_, O>) {
+        let word = match input.kind {
+            InputKind::System(value) => world::system_value(machine.terms, self.code.launch, value, input.component),
+            InputKind::Attribute { base, component } => {
+                world::attribute(machine.terms, base.into(), u32::from(component) + input.component)
+            }
+        };
+        let word = if input.half { world::low(machine.terms, word, 16) } else { word };
+        let value = if input.clash && !left_out(Guard::InputClash) {
+            machine.unknown()
+        } else {
+            Value::defined(machine.terms, word)
+        };
+        self.result(site, input.dst, value, machine);
+    }
+}

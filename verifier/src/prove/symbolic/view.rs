@@ -1,0 +1,76 @@
+//! A program with another graph: its loops cut at other places.
+
+use super::run::Machine;
+use super::{Code, Graph, Oracle, Slot, Unsupported, Value};
+use crate::semantics::assumptions::Uses;
+use crate::semantics::environment::env::Launch;
+use crate::semantics::environment::memory::Space;
+use crate::semantics::interp::{OutputSlot, Places};
+use crate::semantics::terms::Terms;
+use rustc_hash::FxHashSet;
+
+/// See [`Graph::rotated`].
+pub struct View<'a, C> {
+    /// The program.
+    pub code: &'a C,
+    /// Its graph.
+    pub graph: &'a Graph,
+}
+
+impl<C: Code> Code for View<'_, C> {
+    fn graph(&self) -> &Graph {
+        self.graph
+    }
+
+    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value> {
+        self.code.fixed(terms, slot)
+    }
+
+    fn undefined(&self) -> Option<Slot> {
+        self.code.undefined()
+    }
+
+    fn places(&self) -> &Places {
+        self.code.places()
+    }
+
+    fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
+        self.code.block(block, machine)
+    }
+
+    fn scratch_bytes(&self) -> u32 {
+        self.code.scratch_bytes()
+    }
+
+    fn uses_scratch(&self) -> bool {
+        self.code.uses_scratch()
+    }
+
+    fn memories(&self) -> Vec<Space> {
+        self.code.memories()
+    }
+
+    fn volatile(&self) -> Vec<Space> {
+        self.code.volatile()
+    }
+
+    fn launch(&self) -> Launch {
+        self.code.launch()
+    }
+
+    fn uses(&self) -> Uses {
+        self.code.uses()
+    }
+
+    fn shared_slots(&self) -> &FxHashSet<Slot> {
+        self.code.shared_slots()
+    }
+
+    fn prints_shapes(&self) -> bool {
+        self.code.prints_shapes()
+    }
+
+    fn outputs(&self) -> Vec<OutputSlot> {
+        self.code.outputs()
+    }
+}

@@ -1,0 +1,613 @@
+//! The environment of a run: everything that a program reads and did not compute.
+//!
+//! All of it is a pure function of one seed, [`hash`]ed with the name of what is asked for, so that both sides of a
+//! comparison see the same world whatever they read and in whatever order. Values are [`nice`]: such that programs do
+//! something sensible with them more often than not. Any value can be overridden by name; an environment with its
+//! overrides can be written as JSON and read back.
+
+use crate::support::random::hash;
+use std::collections::BTreeMap;
+
+use ir3_compiler::ir3::{DriverParam, SystemValue};
+use ir3_compiler::nir::IntrinsicOp;
+use serde::{Deserialize, Serialize};
+
+use crate::semantics::arithmetic::concrete::mask;
+use crate::semantics::arithmetic::float;
+use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row, splat};
+use crate::semantics::environment::Binding;
+use crate::semantics::environment::memory::Space;
+
+/// Words of the constant file.
+pub const CONST_WORDS: u32 = 2048;
+
+/// 32 bits that mean something as an integer or as a float: a mix of small numbers of both kinds, powers of two,
+/// random bits and edge cases, mostly tame.
+#[inline]
+pub fn nice(hash: u64) -> u32 {
+    let bits = hash as u32;
+    let low = bits & 0xff;
+    match hash >> 56 {
+        0..=63 => bits % 17,
+        64..=75 => (bits % 8).wrapping_sub(8),
+        76..=99 => bits & 0x3ff,
+        100..=111 => 1 << (bits & 31),
+        112..=175 => ((low as f32 - 128.0) * 0.25).to_bits(),
+        176..=219 => nice_float(hash),
+        220..=249 => bits,
+        _ => EDGE_FLOATS[(bits % EDGE_FLOATS.len() as u32) as usize],
+    }
+}
+
+/// A finite float of moderate size, never a denormal: mostly in [-1, 1], sometimes larger.
+#[inline]
+pub fn nice_float(hash: u64) -> u32 {
+    let unit = (hash as u32 >> 8) as f32 / (1 << 24) as f32;
+    let value = match hash >> 40 & 15 {
+        0..=7 => unit,
+        8..=11 => -unit,
+        12 | 13 => unit * 8.0 - 4.0,
+        14 => (hash as u32 % 33) as f32 - 16.0,
+        _ => unit * 512.0 - 256.0,
+    };
+    value.to_bits()
+}
+
+const EDGE_FLOATS: [u32; 10] = [
+    0x0000_0000,
+    0x8000_0000,
+    0x3f80_0000,
+    0xbf80_0000,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7fc0_0000,
+    0x0000_0001,
+    0x7f7f_ffff,
+    0x0080_0000,
+];
+
+/// What kind of program runs, as far as the environment depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Whether lanes are fragments: they may be helpers.
+    pub fragment: bool,
+    /// The size of the workgroup; `[64, 1, 1]` where there is none, [`VARIABLE_SIZE`] where each dispatch has its own.
+    pub workgroup_size: [u32; 3],
+    /// Which of the waves of the workgroup that run: 0 but for the second one of a program with barriers.
+    pub wave: u32,
+}
+
+/// The size of a workgroup that only the dispatch knows, as nir writes it.
+pub const VARIABLE_SIZE: [u32; 3] = [0; 3];
+
+impl Default for Launch {
+    fn default() -> Launch {
+        Launch { fragment: false, workgroup_size: [64, 1, 1], wave: 0 }
+    }
+}
+
+impl Launch {
+    /// Invocations of a workgroup.
+    pub fn threads(self) -> u32 {
+        self.workgroup_size.iter().fold(1, |product, &size| product.saturating_mul(size.max(1)))
+    }
+}
+
+/// Names of what is asked for, as part of what is hashed.
+#[derive(Clone, Copy)]
+enum Key {
+    Const = 1,
+    System,
+    Attribute,
+    Varying,
+    Ubo,
+    Memory,
+    Helpers,
+    Size,
+    Resource,
+    Waves,
+    Aliases,
+    Primitive,
+    WorkgroupSize,
+}
+
+/// An environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Env {
+    /// Where everything that is not overridden comes from.
+    pub seed: u64,
+    /// The mask of helper lanes of a fragment shader.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helpers: Option<u64>,
+    /// The mask of lanes that run; all of them unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<u64>,
+    /// All storage buffers and global memory are one buffer, and all images are one image; in a quarter of all environments unless
+    /// given, but not where words of memory are given by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_buffer: Option<bool>,
+    /// The shape of a texture, as ir3's text has it, is part of what is asked. nir's text does not have it, so this is for two ir3 programs only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub printed_shapes: bool,
+    /// The format of an image, as nir's text has it, is part of what is asked. ir3's text does not have it, so this is for two nir programs only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub printed_formats: bool,
+    /// What each word of the constant file, of uniform buffers and of memory holds that is not given below; something
+    /// that depends on the seed unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<u32>,
+    /// Words of the constant file, by scalar index.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub consts: BTreeMap<u32, u32>,
+    /// Words of the constant file that the driver fills for the compiled program, by scalar index. What is loaded from a computed
+    /// place finds them in nir too: the file is one, and nir does not say where the words that it means end.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub driver: BTreeMap<u32, u32>,
+    /// Vertex attributes by `base.component`: one value, or one a lane.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, Vec<u32>>,
+    /// Fragment inputs by `4 * base + component`: the bits of the value at (0, 0) and of its slopes in i and j.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub varyings: BTreeMap<u32, [u32; 3]>,
+    /// System values by `Name.component`: one value, or one a lane.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub system: BTreeMap<String, Vec<u32>>,
+    /// Words of memory by `space binding` (`ssbo 0`, `ubo 3`, `shared 0`; of a bindless resource `ssbo set 1 index 0`), then by
+    /// word.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub memory: BTreeMap<String, BTreeMap<u32, u32>>,
+}
+
+impl Env {
+    /// An environment without overrides.
+    pub fn from_seed(seed: u64) -> Env {
+        Env { seed, ..Env::default() }
+    }
+
+    /// The same for each of some seeds.
+    pub fn from_seeds(seeds: &[u64]) -> Vec<Env> {
+        seeds.iter().map(|&seed| Self::from_seed(seed)).collect()
+    }
+
+    /// Reads an environment from JSON.
+    pub fn from_json(text: &str) -> Result<Env, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Writes it as JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("maps with string keys and numbers are JSON")
+    }
+
+    #[inline]
+    fn hash(&self, key: Key, words: [u64; 3]) -> u64 {
+        hash(&[self.seed, key as u64, words[0], words[1], words[2]])
+    }
+
+    /// A word of the constant file.
+    #[inline]
+    pub fn const_word(&self, index: u32) -> u32 {
+        if let Some(&word) = self.consts.get(&index) {
+            return word;
+        }
+        self.fill.unwrap_or_else(|| nice(self.hash(Key::Const, [index.into(), 0, 0])))
+    }
+
+    /// This environment, with the words that the driver fills for a compiled program.
+    #[must_use]
+    pub fn with_driver_words(&self, launch: Launch, params: &[DriverParam]) -> Env {
+        let mut env = self.clone();
+        let mut row = [0; LANES];
+        for param in params {
+            self.system_value(launch, param.value, param.component.into(), &mut row);
+            env.driver.insert(u32::from(param.word) % CONST_WORDS, row[0]);
+        }
+        env
+    }
+
+    /// A word of a uniform buffer. Uniform buffers have no end.
+    #[inline]
+    pub fn ubo_word(&self, binding: Binding, word: u32) -> u32 {
+        if let Some(word) = self.memory_override("ubo", binding, word) {
+            return word;
+        }
+        self.fill.unwrap_or_else(|| nice(self.hash(Key::Ubo, [binding.bits(), word.into(), 0])))
+    }
+
+    /// The initial contents of a word of memory.
+    #[inline]
+    pub fn memory_word(&self, space: Space, binding: Binding, word: u32) -> u32 {
+        if let Some(word) = self.memory_override(space.name(), binding, word) {
+            return word;
+        }
+        self.fill.unwrap_or_else(|| nice(self.hash(Key::Memory, [space as u64, binding.bits(), word.into()])))
+    }
+
+    #[inline]
+    fn memory_override(&self, space: &str, binding: Binding, word: u32) -> Option<u32> {
+        if self.memory.is_empty() {
+            return None;
+        }
+        self.memory.get(&format!("{space} {binding}"))?.get(&word).copied()
+    }
+
+    /// Invocations of a workgroup.
+    fn threads(&self, launch: Launch) -> u32 {
+        Launch { workgroup_size: self.workgroup_size(launch), ..launch }.threads()
+    }
+
+    /// Lanes of a wave, 64 or 128; of the latter the lower half runs, the upper one is elsewhere. Not where that leaves one wave of a
+    /// workgroup that two may run.
+    fn wave_lanes(&self, launch: Launch) -> u32 {
+        let (half, whole) = (LANES as u32, 2 * LANES as u32);
+        let is_doubled = self.hash(Key::System, [system_tag(SystemValue::SubgroupSize), 0, 64]).is_multiple_of(4);
+        if is_doubled && !(half + 1..=whole).contains(&self.threads(launch)) { whole } else { half }
+    }
+
+    /// The number of a wave in its workgroup.
+    fn subgroup(&self, launch: Launch) -> u32 {
+        let subgroups = u64::from(self.threads(launch).div_ceil(self.wave_lanes(launch)));
+        let first = self.hash(Key::System, [system_tag(SystemValue::SubgroupId), 0, 64]) % subgroups;
+        ((first + u64::from(launch.wave)) % subgroups) as u32
+    }
+
+    /// The lanes that run of one of several waves: those that have an invocation of the workgroup to themselves.
+    pub fn lanes_of_wave(&self, launch: Launch) -> u64 {
+        self.running_lanes() & first_lanes(self.threads(launch) - self.subgroup(launch) * self.wave_lanes(launch))
+    }
+
+    /// Which of two waves runs first from one barrier to the next.
+    pub fn second_goes_first(&self, barriers: u64) -> bool {
+        self.hash(Key::Waves, [barriers, 0, 0]) & 1 != 0
+    }
+
+    /// The lanes that run: never none.
+    pub fn running_lanes(&self) -> u64 {
+        self.lanes.filter(|&lanes| lanes != 0).unwrap_or(ALL_LANES)
+    }
+
+    /// Returns true if all storage buffers and global memory are one buffer, and all images are one image.
+    pub fn has_one_buffer(&self) -> bool {
+        self.one_buffer.unwrap_or_else(|| self.memory.is_empty() && self.hash(Key::Aliases, [0; 3]) & 3 == 0)
+    }
+
+    /// The size in bytes that a program is told of a buffer.
+    pub fn buffer_size(&self, binding: Binding) -> u32 {
+        64 << (self.hash(Key::Size, [binding.bits(), 0, 0]) % 7)
+    }
+
+    /// A property of an image or texture: its size in one dimension, its levels or its samples, by number. A power of
+    /// two of at most 256.
+    pub fn resource_property(&self, binding: Binding, property: u32, level: u32) -> u32 {
+        1 << (self.hash(Key::Resource, [binding.bits(), property.into(), level.into()]) % 9)
+    }
+
+    /// The size of the workgroup, of a dispatch that has its own some size.
+    pub fn workgroup_size(&self, launch: Launch) -> [u32; 3] {
+        if launch.workgroup_size != VARIABLE_SIZE {
+            return launch.workgroup_size.map(|size| size.max(1));
+        }
+        const SIZES: [[u32; 3]; 6] = [[64, 1, 1], [128, 1, 1], [32, 4, 1], [8, 8, 2], [7, 3, 5], [1, 1, 1]];
+        SIZES[(self.hash(Key::WorkgroupSize, [0; 3]) % SIZES.len() as u64) as usize]
+    }
+
+    /// The mask of lanes that are there only so that their quad is whole.
+    pub fn helper_lanes(&self, launch: Launch) -> u64 {
+        if !launch.fragment {
+            return 0;
+        }
+        if let Some(mask) = self.helpers {
+            return mask;
+        }
+        let h = self.hash(Key::Helpers, [0; 3]);
+        // In a quarter of all waves, up to three lanes of some quads; never a whole quad.
+        if h & 3 != 0 {
+            return 0;
+        }
+        let a = hash(&[h, 1]);
+        let b = hash(&[h, 2]);
+        a & b & 0x7777_7777_7777_7777
+    }
+
+    /// A component of a vertex attribute.
+    pub fn attribute(&self, base: u32, component: u32, dst: &mut Row) {
+        if let Some(values) = self.named(&self.attributes, || format!("{base}.{component}")) {
+            return fill(dst, values);
+        }
+        for (lane, value) in dst.iter_mut().enumerate() {
+            *value = nice(self.hash(Key::Attribute, [base.into(), component.into(), lane as u64]));
+        }
+    }
+
+    /// The primitive that a lane is a fragment of. A wave has fragments of one primitive or of several; a quad has fragments of one.
+    pub fn primitive(&self, lane: usize) -> u32 {
+        let quads = [1, 2, 4, 16][(self.hash(Key::Primitive, [0; 3]) % 4) as usize];
+        lane as u32 / 4 / quads
+    }
+
+    /// A component of a fragment input, `location` being `4 * base + component`, of a [primitive](Self::primitive): the bits of its
+    /// value where the barycentric coordinates are 0, and of its slopes in i and j. A flat input is the first of them.
+    pub fn varying(&self, location: u32, primitive: u32) -> [u32; 3] {
+        if let Some(&values) = self.varyings.get(&location) {
+            return values;
+        }
+        [0, 1, 2].map(|plane| nice_float(self.hash(Key::Varying, [location.into(), plane, primitive.into()])))
+    }
+
+    /// A fragment input that is not interpolated, in all lanes: 32 bits, or the low 16 of them where `half`.
+    pub fn flat(&self, location: u32, half: bool, dst: &mut Row) {
+        let mut last = None;
+        for (lane, word) in dst.iter_mut().enumerate() {
+            let primitive = self.primitive(lane);
+            let value = match last {
+                Some((of, value)) if of == primitive => value,
+                _ => self.varying(location, primitive)[0],
+            };
+            last = Some((primitive, value));
+            *word = if half { value & 0xffff } else { value };
+        }
+    }
+
+    /// A fragment input at the barycentric coordinates `i` and `j`: 32-bit floats, or 16-bit ones of the same value
+    /// where `half`.
+    pub fn interpolate(&self, location: u32, i: &Row, j: &Row, half: bool, dst: &mut Row) {
+        let mut last = None;
+        for lane in 0..LANES {
+            let primitive = self.primitive(lane);
+            let planes = match last {
+                Some((of, planes)) if of == primitive => planes,
+                _ => self.varying(location, primitive),
+            };
+            last = Some((primitive, planes));
+            let [p0, p1, p2] = planes;
+            let value = float::interpolate(p0, p1, p2, i[lane], j[lane]);
+            dst[lane] = if half { float::f32_to_f16(value) } else { value };
+        }
+    }
+
+    /// A component of a system value.
+    ///
+    /// Booleans are 0 or 1. `FragCoord` is as the hardware has it: x and y in sixteenths of a pixel, as integers. Of numbers that are
+    /// given, no more than [`system_value_bits`] are taken.
+    pub fn system_value(&self, launch: Launch, value: SystemValue, component: u32, dst: &mut Row) {
+        if let Some(values) = self.named(&self.system, || format!("{value:?}.{component}")) {
+            fill(dst, values);
+            let mask = mask(system_value_bits(value, component)) as u32;
+            dst.iter_mut().for_each(|word| *word &= mask);
+            return;
+        }
+        let tag = system_tag(value);
+        let uniform = self.hash(Key::System, [tag, component.into(), 64]);
+        let per_lane = |lane: usize| self.hash(Key::System, [tag, component.into(), lane as u64]);
+        let [sx, sy, _] = self.workgroup_size(launch);
+        let total = self.threads(launch);
+        let wave = self.wave_lanes(launch);
+        let subgroup = self.subgroup(launch);
+        let index = |lane: usize| (subgroup * wave + lane as u32) % total;
+        let axis = |component: u32| self.workgroup_size(launch)[component.min(2) as usize];
+        // The pixel of a lane: an 8 × 8 square made of quads, somewhere in the window.
+        let pixel = |lane: usize, axis: u32| {
+            let origin =
+                8 * (self.hash(Key::System, [system_tag(SystemValue::FragCoord), axis.into(), 64]) % 128) as u32;
+            let quad = lane as u32 / 4;
+            if axis == 0 {
+                origin + quad % 4 * 2 + (lane as u32 & 1)
+            } else {
+                origin + quad / 4 * 2 + (lane as u32 >> 1 & 1)
+            }
+        };
+        let unit = |h: u64| (h as u32 >> 8) as f32 / (1 << 24) as f32;
+        match value {
+            SystemValue::WorkgroupId => *dst = splat((uniform % 4) as u32),
+            SystemValue::BaseWorkgroupId => *dst = splat(if uniform & 3 == 0 { (uniform >> 8) as u32 % 4 } else { 0 }),
+            SystemValue::NumWorkgroups => *dst = splat(4 + (uniform % 5) as u32),
+            SystemValue::WorkgroupSize => *dst = splat(axis(component)),
+            SystemValue::LocalInvocationId => {
+                for (lane, out) in dst.iter_mut().enumerate() {
+                    *out = match component {
+                        0 => index(lane) % sx,
+                        1 => index(lane) / sx % sy,
+                        _ => index(lane) / sx / sy,
+                    };
+                }
+            }
+            SystemValue::LocalInvocationIndex => per(dst, index),
+            SystemValue::SubgroupSize => *dst = splat(wave),
+            SystemValue::SubgroupInvocation => per(dst, |lane| lane as u32),
+            SystemValue::SubgroupId => *dst = splat(subgroup),
+            SystemValue::VertexIdZeroBase => per(dst, |lane| (per_lane(lane) % 256) as u32),
+            SystemValue::VertexId => {
+                let mut base = [0; LANES];
+                self.system_value(launch, SystemValue::BaseVertex, 0, &mut base);
+                self.system_value(launch, SystemValue::VertexIdZeroBase, 0, dst);
+                for lane in 0..LANES {
+                    dst[lane] = dst[lane].wrapping_add(base[lane]);
+                }
+            }
+            SystemValue::BaseVertex
+            | SystemValue::BaseInstance
+            | SystemValue::DrawId
+            | SystemValue::SubgroupIdShift
+            | SystemValue::FragInvocationCount
+            | SystemValue::FragSize(_)
+            | SystemValue::FragOffset(_) => {
+                *dst = splat((uniform % 16) as u32);
+            }
+            SystemValue::IsIndexedDraw => *dst = splat(if uniform & 1 != 0 { u32::MAX } else { 0 }),
+            SystemValue::WorkDim => *dst = splat(1 + (uniform % 3) as u32),
+            SystemValue::ViewIndex => per(dst, |lane| (per_lane(lane / 4) % 4) as u32),
+            SystemValue::FragShadingRate => per(dst, |lane| (per_lane(lane / 4) % 16) as u32),
+            SystemValue::InstanceId => per(dst, |lane| (per_lane(lane) % 8) as u32),
+            // Other primitives have other numbers: an odd step comes by all of them.
+            SystemValue::PrimitiveId => {
+                let step = uniform as u32 >> 8 | 1;
+                per(dst, |lane| (uniform as u32).wrapping_add(self.primitive(lane).wrapping_mul(step)) % 32);
+            }
+            SystemValue::FragCoord => match component {
+                0 | 1 => per(dst, |lane| pixel(lane, component) * 16 + 8),
+                2 => per(dst, |lane| unit(per_lane(lane)).to_bits()),
+                _ => per(dst, |lane| (0.25 + unit(per_lane(lane))).to_bits()),
+            },
+            SystemValue::FrontFace => per(dst, |lane| (per_lane(self.primitive(lane) as usize) & 1) as u32),
+            // Not 0: programs divide by it.
+            SystemValue::BarycentricCenterRhw => per(dst, |lane| (0.25 + unit(per_lane(lane))).to_bits()),
+            SystemValue::PointCoord | SystemValue::SamplePos => per(dst, |lane| unit(per_lane(lane)).to_bits()),
+            SystemValue::SampleId => per(dst, |lane| (per_lane(lane) % 4) as u32),
+            SystemValue::SampleMaskIn => per(dst, |lane| (per_lane(lane) % 16) as u32),
+            SystemValue::HelperInvocation => {
+                let helpers = self.helper_lanes(launch);
+                per(dst, |lane| (helpers >> lane & 1) as u32);
+            }
+            // Coordinates move by even steps over the quad, and along the primitive.
+            SystemValue::BarycentricPixel
+            | SystemValue::BarycentricCentroid
+            | SystemValue::BarycentricSample
+            | SystemValue::BarycentricPixelLinear
+            | SystemValue::BarycentricCentroidLinear
+            | SystemValue::BarycentricSampleLinear => {
+                // Sometimes the lanes of a quad have the same coordinates: then they take the same branches, and derivatives exist there.
+                let of_quads = self.hash(Key::Primitive, [1, 0, 0]).is_multiple_of(3);
+                let pixel = |lane: usize, axis: u32| pixel(lane, axis) & if of_quads { !1 } else { !0 };
+                per(dst, |lane| {
+                    let h = per_lane(self.primitive(lane) as usize);
+                    let step_x = (h & 63) as f32 / 1024.0;
+                    let step_y = (h >> 8 & 63) as f32 / 1024.0;
+                    let start = (h >> 16 & 63) as f32 / 256.0;
+                    (start + (pixel(lane, 0) % 8) as f32 * step_x + (pixel(lane, 1) % 8) as f32 * step_y).to_bits()
+                });
+            }
+            SystemValue::UserClipPlane(_) => *dst = splat(nice_float(uniform)),
+            SystemValue::KernelInput(_) | SystemValue::Opaque(_) => *dst = splat(nice(uniform)),
+        }
+    }
+
+    fn named<'a>(&self, map: &'a BTreeMap<String, Vec<u32>>, key: impl Fn() -> String) -> Option<&'a [u32]> {
+        if map.is_empty() { None } else { map.get(&key()).map(Vec::as_slice).filter(|values| !values.is_empty()) }
+    }
+}
+
+fn per(dst: &mut Row, f: impl Fn(usize) -> u32) {
+    for (lane, value) in dst.iter_mut().enumerate() {
+        *value = f(lane);
+    }
+}
+
+fn fill(dst: &mut Row, values: &[u32]) {
+    for (lane, value) in dst.iter_mut().enumerate() {
+        *value = values[lane % values.len()];
+    }
+}
+
+/// How many low bits of a component of a system value may be other than 0.
+///
+/// No framebuffer is larger than 16384 × 16384 pixels (`maxFramebufferWidth` of Mesa's turnip).
+pub fn system_value_bits(value: SystemValue, component: u32) -> u32 {
+    match (value, component) {
+        (SystemValue::FragCoord, 0 | 1) => 14 + 4,
+        _ => 32,
+    }
+}
+
+/// A number for each system value that does not depend on the order of their declaration.
+fn system_tag(value: SystemValue) -> u64 {
+    use SystemValue::*;
+    match value {
+        WorkgroupId => 1,
+        BaseWorkgroupId => 2,
+        NumWorkgroups => 3,
+        WorkgroupSize => 4,
+        LocalInvocationId => 5,
+        LocalInvocationIndex => 6,
+        SubgroupSize => 7,
+        SubgroupInvocation => 8,
+        SubgroupId => 9,
+        VertexId => 10,
+        VertexIdZeroBase => 11,
+        BaseVertex => 12,
+        BaseInstance => 13,
+        DrawId => 14,
+        IsIndexedDraw => 15,
+        InstanceId => 16,
+        PrimitiveId => 17,
+        FragCoord => 18,
+        FrontFace => 19,
+        PointCoord => 20,
+        SampleId => 21,
+        SamplePos => 22,
+        SampleMaskIn => 23,
+        HelperInvocation => 24,
+        BarycentricPixel => 25,
+        BarycentricCentroid => 26,
+        BarycentricSample => 27,
+        BarycentricPixelLinear => 28,
+        BarycentricCentroidLinear => 29,
+        BarycentricSampleLinear => 30,
+        SubgroupIdShift => 31,
+        WorkDim => 32,
+        ViewIndex => 33,
+        FragShadingRate => 34,
+        FragInvocationCount => 35,
+        BarycentricCenterRhw => 36,
+        Opaque(number) => 0x1_0000 | u64::from(number),
+        UserClipPlane(plane) => 0x2_0000 | u64::from(plane),
+        KernelInput(vec4) => 0x5_0000 | u64::from(vec4),
+        FragSize(view) => 0x3_0000 | u64::from(view),
+        FragOffset(view) => 0x4_0000 | u64::from(view),
+    }
+}
+
+/// The system value that an intrinsic of nir loads, where the two correspond component by component and bit by bit
+/// (but for `FragCoord`, whose x and y nir has as floats in pixels).
+pub fn system_value_of(op: IntrinsicOp) -> Option<SystemValue> {
+    Some(match op {
+        IntrinsicOp::LoadWorkgroupId => SystemValue::WorkgroupId,
+        IntrinsicOp::LoadBaseWorkgroupId => SystemValue::BaseWorkgroupId,
+        IntrinsicOp::LoadNumWorkgroups => SystemValue::NumWorkgroups,
+        IntrinsicOp::LoadWorkgroupSize => SystemValue::WorkgroupSize,
+        IntrinsicOp::LoadLocalInvocationId => SystemValue::LocalInvocationId,
+        IntrinsicOp::LoadLocalInvocationIndex => SystemValue::LocalInvocationIndex,
+        IntrinsicOp::LoadSubgroupSize => SystemValue::SubgroupSize,
+        IntrinsicOp::LoadSubgroupInvocation => SystemValue::SubgroupInvocation,
+        IntrinsicOp::LoadSubgroupId => SystemValue::SubgroupId,
+        IntrinsicOp::LoadVertexId => SystemValue::VertexId,
+        IntrinsicOp::LoadVertexIdZeroBase => SystemValue::VertexIdZeroBase,
+        IntrinsicOp::LoadBaseVertex | IntrinsicOp::LoadFirstVertex => SystemValue::BaseVertex,
+        IntrinsicOp::LoadBaseInstance => SystemValue::BaseInstance,
+        IntrinsicOp::LoadDrawId => SystemValue::DrawId,
+        IntrinsicOp::LoadIsIndexedDraw => SystemValue::IsIndexedDraw,
+        IntrinsicOp::LoadSubgroupIdShiftIr3 => SystemValue::SubgroupIdShift,
+        IntrinsicOp::LoadWorkDim => SystemValue::WorkDim,
+        IntrinsicOp::LoadViewIndex => SystemValue::ViewIndex,
+        IntrinsicOp::LoadFragShadingRate => SystemValue::FragShadingRate,
+        IntrinsicOp::LoadFragInvocationCount => SystemValue::FragInvocationCount,
+        IntrinsicOp::LoadPerspCenterRhwIr3 => SystemValue::BarycentricCenterRhw,
+        IntrinsicOp::LoadInstanceId => SystemValue::InstanceId,
+        IntrinsicOp::LoadPrimitiveId => SystemValue::PrimitiveId,
+        IntrinsicOp::LoadFragCoord | IntrinsicOp::LoadFragCoordUnscaledIr3 => SystemValue::FragCoord,
+        IntrinsicOp::LoadFrontFace => SystemValue::FrontFace,
+        IntrinsicOp::LoadSampleId | IntrinsicOp::LoadSampleIdNoPerSample => SystemValue::SampleId,
+        IntrinsicOp::LoadSamplePos | IntrinsicOp::LoadSamplePosOrCenter => SystemValue::SamplePos,
+        IntrinsicOp::LoadSampleMaskIn => SystemValue::SampleMaskIn,
+        IntrinsicOp::LoadHelperInvocation => SystemValue::HelperInvocation,
+        _ => return None,
+    })
+}
+
+/// The lanes of a mask, lowest first.
+#[inline]
+pub fn lanes(mask: u64) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        (rest != 0).then(|| {
+            let lane = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            lane
+        })
+    })
+}
+
+/// The mask of a wave's first `count` lanes.
+pub const fn first_lanes(count: u32) -> u64 {
+    if count >= 64 { ALL_LANES } else { (1 << count) - 1 }
+}

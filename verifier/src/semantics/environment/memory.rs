@@ -1,0 +1,535 @@
+//! Memory: arrays of 32-bit words that get their initial contents when they are first touched.
+//!
+//! Every address means something: a word beyond the end of its array is mapped into it by a hash, so that high address
+//! bits matter and no access is out of bounds. Not so in a lane's own memory, which spilled values share with the
+//! shader: it ends where the program says, and [`Memory::outside`] tells what is beyond.
+//!
+//! Each word has a stamp; a word whose stamp is not the current run's has its initial contents, which are a function of
+//! the environment. So a reset is one addition, and a run pays only for the words that it touches. Written words are
+//! marked in a bitmap, in whose order [`Memory::written`] lists them.
+
+mod atomic;
+mod space;
+
+pub use atomic::Atomic;
+pub use space::{IMAGE_CELLS, MAX_SCRATCH_BYTES, SCRATCH_BYTES, Space, TexelView, image_cell, word_of};
+
+use smallvec::SmallVec;
+
+use crate::semantics::arithmetic::rows::{LANES, Row};
+use crate::semantics::environment::Binding;
+use crate::semantics::environment::env::Env;
+
+/// The bits of a whole word.
+const WHOLE: u32 = u32::MAX;
+
+/// Words with stamps.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    value: Vec<u32>,
+    /// The bits that are poison.
+    poison: Vec<u32>,
+    /// The run in which the word was last touched.
+    stamp: Vec<u32>,
+    /// A bit for each word that was written in this run.
+    written: Vec<u64>,
+    /// The number of the current run.
+    run: u32,
+}
+
+impl Words {
+    /// An array of `words` words, none of them touched.
+    pub fn new(words: u32) -> Words {
+        let n = words as usize;
+        Words { value: vec![0; n], poison: vec![0; n], stamp: vec![0; n], written: vec![0; n.div_ceil(64)], run: 1 }
+    }
+
+    /// Forgets everything.
+    pub fn reset(&mut self) {
+        self.written.fill(0);
+        self.run = self.run.wrapping_add(1);
+        if self.run == 0 {
+            self.stamp.fill(0);
+            self.run = 1;
+        }
+    }
+
+    /// Number of words.
+    pub fn len(&self) -> usize {
+        self.value.len()
+    }
+
+    /// Makes sure that there are so many words. Those that were there stay.
+    fn grow(&mut self, words: usize) {
+        if self.value.len() < words {
+            self.value.resize(words, 0);
+            self.poison.resize(words, 0);
+            self.stamp.resize(words, 0);
+            self.written.resize(words.div_ceil(64), 0);
+        }
+    }
+
+    /// Whether there are no words.
+    pub fn is_empty(&self) -> bool {
+        self.value.is_empty()
+    }
+
+    /// A word and its poisoned bits; `initial` tells both for a word that was not touched yet.
+    #[inline]
+    pub fn read(&mut self, index: u32, initial: impl FnOnce() -> (u32, u32)) -> (u32, u32) {
+        let i = index as usize;
+        if self.stamp[i] != self.run {
+            (self.value[i], self.poison[i]) = initial();
+            self.stamp[i] = self.run;
+        }
+        (self.value[i], self.poison[i])
+    }
+
+    /// Replaces a word.
+    #[inline]
+    pub fn write(&mut self, index: u32, value: u32, poison: u32) {
+        let i = index as usize;
+        self.stamp[i] = self.run;
+        self.written[i / 64] |= 1 << (i % 64);
+        self.value[i] = value;
+        self.poison[i] = poison;
+    }
+
+    /// The words that were written, in order.
+    fn written(&self) -> impl Iterator<Item = u32> + '_ {
+        let words = self.written.iter().enumerate().filter(|(_, bits)| **bits != 0);
+        words.flat_map(|(i, &bits)| {
+            crate::semantics::environment::env::lanes(bits).map(move |bit| (i * 64 + bit) as u32)
+        })
+    }
+}
+
+/// An array in a memory.
+#[derive(Clone, Debug)]
+struct Array {
+    space: Space,
+    binding: Binding,
+    words: Words,
+}
+
+/// A word that a run wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenWord {
+    /// Which memory.
+    pub space: Space,
+    /// Which array of it.
+    pub binding: Binding,
+    /// Which word.
+    pub word: u32,
+    /// The contents; poisoned bits are 0, whatever was written there.
+    pub value: u32,
+    /// The bits that are poison.
+    pub poison: u32,
+}
+
+/// A word that a lane writes, in the log of a traced run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Which memory.
+    pub space: Space,
+    /// Which array of it.
+    pub binding: Binding,
+    /// Which word.
+    pub word: u32,
+    /// What is in it afterwards.
+    pub value: u32,
+    /// The bits that are poison afterwards.
+    pub poison: u32,
+    /// The lane.
+    pub lane: u8,
+}
+
+/// Bytes that all lanes together have loaded: of what the device sees, and of memory of the workgroup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loads {
+    /// By any load.
+    pub all: [u32; 2],
+    /// By those that are volatile or coherent.
+    pub volatile: [u32; 2],
+}
+
+/// What is counted together: what the device sees, and memory of the workgroup.
+#[inline]
+const fn class(space: Space) -> Option<usize> {
+    match space {
+        Space::Ssbo | Space::Image | Space::Global => Some(0),
+        Space::Shared => Some(1),
+        Space::Scratch => None,
+    }
+}
+
+/// Which array an access goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayIndex(usize);
+
+/// The memory of a run. [`reset`](Memory::reset) it before each.
+///
+/// Accesses take a function from the lane to the byte address. Lanes are served lowest first; an access of several
+/// components is one call a component, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    arrays: Vec<Array>,
+    /// Arrays in use by the current run; the others keep their storage for a later one.
+    live: usize,
+    /// Bytes of each lane's own memory; 0 for [`SCRATCH_BYTES`].
+    scratch_bytes: u32,
+    /// What lanes write, for runs that want to know: see [`keep_log`](Memory::keep_log).
+    log: Option<Vec<Stored>>,
+    /// Bytes that the wave has stored so far: in what the device sees, and in memory of the workgroup.
+    stored: [u32; 2],
+    /// See [`Env::has_one_buffer`].
+    one_buffer: bool,
+    loads: Loads,
+}
+
+impl Memory {
+    /// Keeps a log of what is written from now on, or no longer.
+    pub fn keep_log(&mut self, keep: bool) {
+        self.log = keep.then(Vec::new);
+    }
+
+    /// Keeps no log until it is resumed.
+    pub fn stop_log(&mut self) -> Option<Vec<Stored>> {
+        self.log.take()
+    }
+
+    /// Goes on with a log that was stopped.
+    pub fn resume_log(&mut self, log: Option<Vec<Stored>>) {
+        self.log = log;
+    }
+
+    /// Bytes that the running wave has stored so far: in SSBOs, images and global memory; in memory of the workgroup.
+    pub fn stored(&self) -> [u32; 2] {
+        self.stored
+    }
+
+    /// It is another wave's turn, which has stored so much: see [`stored`](Self::stored).
+    pub fn set_stored(&mut self, stored: [u32; 2]) {
+        self.stored = stored;
+    }
+
+    /// Lanes are about to load so many bits each.
+    #[inline]
+    pub fn note_load(&mut self, array: ArrayIndex, lanes: u64, bits: u8, volatile: bool) {
+        let Some(class) = class(self.arrays[array.0].space) else { return };
+        let bytes = lanes.count_ones() * u32::from(bits / 8);
+        self.loads.all[class] = self.loads.all[class].wrapping_add(bytes);
+        if volatile {
+            self.loads.volatile[class] = self.loads.volatile[class].wrapping_add(bytes);
+        }
+    }
+
+    /// What was loaded so far.
+    pub fn loads(&self) -> Loads {
+        self.loads
+    }
+
+    fn count(&mut self, array: ArrayIndex, lanes: u64, bytes: u32) {
+        let Some(class) = class(self.arrays[array.0].space) else { return };
+        self.stored[class] = self.stored[class].wrapping_add(lanes.count_ones() * bytes);
+    }
+
+    /// What was written since this was asked last.
+    pub fn take_log(&mut self) -> Vec<Stored> {
+        self.log.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    #[cold]
+    fn note(&mut self, array: ArrayIndex, lanes: u64, words: u32, address: impl Fn(usize) -> u64) {
+        let (Some(log), array) = (&mut self.log, &self.arrays[array.0]) else { return };
+        // Nobody but the lane sees its own memory, and spilled values go there too.
+        if array.space == Space::Scratch {
+            return;
+        }
+        for lane in crate::semantics::environment::env::lanes(lanes) {
+            for i in 0..words {
+                let word = array.word(lane, address(lane).wrapping_add(u64::from(i) * 4));
+                let Array { space, binding, ref words } = *array;
+                let (value, poison) = (words.value[word as usize], words.poison[word as usize]);
+                log.push(Stored { space, binding, word, value, poison, lane: lane as u8 });
+            }
+        }
+    }
+
+    /// Forgets everything but the storage.
+    pub fn reset(&mut self) {
+        for array in &mut self.arrays[..self.live] {
+            array.words.reset();
+        }
+        self.live = 0;
+        self.stored = [0; 2];
+        self.loads = Loads::default();
+    }
+
+    /// How many bytes of its own each lane has from now on; 0 where the program does not say. Before the first access.
+    pub fn set_scratch_bytes(&mut self, bytes: u32) {
+        self.scratch_bytes = bytes.min(MAX_SCRATCH_BYTES);
+    }
+
+    fn scratch_bytes(&self) -> u32 {
+        if self.scratch_bytes == 0 { SCRATCH_BYTES } else { self.scratch_bytes }
+    }
+
+    /// The lanes whose access of `bits` bits is not within what the lane has. Loads give poison there, and stores must
+    /// not be.
+    pub fn outside(&self, array: ArrayIndex, bits: u8, lanes: u64, address: impl Fn(usize) -> u64) -> u64 {
+        if self.arrays[array.0].space != Space::Scratch {
+            return 0;
+        }
+        let end = u64::from(self.scratch_bytes());
+        let is_outside = |lane: usize| address(lane) + u64::from(bits / 8) > end;
+        crate::semantics::environment::env::lanes(lanes)
+            .fold(0, |mask, lane| mask | u64::from(is_outside(lane)) << lane)
+    }
+
+    /// Buffers that have different names may be one from now on: see [`Env::has_one_buffer`]. Before the first access.
+    pub fn set_one_buffer(&mut self, one_buffer: bool) {
+        self.one_buffer = one_buffer;
+    }
+
+    /// The array of a binding.
+    pub fn array(&mut self, space: Space, binding: Binding) -> ArrayIndex {
+        let (space, binding) = match space {
+            Space::Ssbo | Space::Global if self.one_buffer => (Space::Ssbo, Binding::NONE),
+            Space::Image if self.one_buffer => (space, Binding::NONE),
+            _ => (space, binding),
+        };
+        let found = self.arrays[..self.live].iter().position(|a| a.binding == binding && a.space == space);
+        ArrayIndex(found.unwrap_or_else(|| self.add(space, binding)))
+    }
+
+    #[cold]
+    fn add(&mut self, space: Space, binding: Binding) -> usize {
+        match self.arrays[self.live..].iter().position(|array| array.space == space) {
+            Some(spare) => {
+                self.arrays.swap(self.live, self.live + spare);
+                self.arrays[self.live].binding = binding;
+            }
+            None => {
+                self.arrays.push(Array { space, binding, words: Words::new(space.words()) });
+                let last = self.arrays.len() - 1;
+                self.arrays.swap(self.live, last);
+            }
+        }
+        if space == Space::Scratch {
+            let words = self.scratch_bytes().div_ceil(4) as usize * LANES;
+            self.arrays[self.live].words.grow(words);
+        }
+        self.live += 1;
+        self.live - 1
+    }
+
+    /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison, in some bits: those in
+    /// `open`.
+    ///
+    /// The lowest address bits, which an aligned access does not have, are ignored.
+    #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
+    pub fn load(
+        &mut self,
+        env: &Env,
+        array: ArrayIndex,
+        bits: u8,
+        lanes: u64,
+        address: impl Fn(usize) -> u64,
+        dst: &mut Row,
+        open: &mut Row,
+    ) -> u64 {
+        let outside = self.outside(array, bits, lanes, &address);
+        let mut poisoned = 0;
+        let array = &mut self.arrays[array.0];
+        for lane in crate::semantics::environment::env::lanes(lanes & !outside) {
+            let address = address(lane);
+            let word = array.word(lane, address);
+            let (value, poison) = array.read(env, word);
+            let (shift, mask) = part(address, bits);
+            dst[lane] = value >> shift & mask;
+            let poison = poison >> shift & mask;
+            if poison != 0 {
+                open[lane] = poison;
+                poisoned |= 1 << lane;
+            }
+        }
+        for lane in crate::semantics::environment::env::lanes(outside) {
+            open[lane] = u32::MAX;
+        }
+        poisoned | outside
+    }
+
+    /// Stores `bits` (8, 16 or 32) at each lane's address, of which those in `open` are poison where `poison` has the lane's bit.
+    /// What is [`outside`](Self::outside) is not stored.
+    #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
+    pub fn store(
+        &mut self,
+        env: &Env,
+        array: ArrayIndex,
+        bits: u8,
+        lanes: u64,
+        address: impl Fn(usize) -> u64,
+        data: &Row,
+        poison: u64,
+        open: &Row,
+    ) {
+        let number = array;
+        let lanes = lanes & !self.outside(array, bits, lanes, &address);
+        self.count(array, lanes, u32::from(bits / 8));
+        let array = &mut self.arrays[array.0];
+        for lane in crate::semantics::environment::env::lanes(lanes) {
+            let address = address(lane);
+            let word = array.word(lane, address);
+            let open = if poison >> lane & 1 != 0 { open[lane] } else { 0 };
+            if bits == 32 {
+                array.words.write(word, data[lane], open);
+                continue;
+            }
+            let (old, old_poison) = array.read(env, word);
+            let (shift, mask) = part(address, bits);
+            let replace = |old: u32, new: u32| old & !(mask << shift) | (new & mask) << shift;
+            array.words.write(word, replace(old, data[lane]), replace(old_poison, open));
+        }
+        if self.log.is_some() {
+            self.note(number, lanes, 1, &address);
+        }
+    }
+
+    /// Applies an atomic to the word at each lane's address, and gives the old contents. Returns the mask of lanes whose
+    /// result is poison. A poisoned operand makes the word poison.
+    #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
+    pub fn atomic(
+        &mut self,
+        env: &Env,
+        array: ArrayIndex,
+        op: Atomic,
+        lanes: u64,
+        address: impl Fn(usize) -> u64,
+        data: &Row,
+        compare: &Row,
+        poison: u64,
+        dst: &mut Row,
+    ) -> u64 {
+        let number = array;
+        self.count(array, lanes, 4);
+        let array = &mut self.arrays[array.0];
+        let mut poisoned = 0;
+        for lane in crate::semantics::environment::env::lanes(lanes) {
+            let word = array.word(lane, address(lane));
+            let (old, old_poison) = array.read(env, word);
+            let new = op.apply(old, data[lane], compare[lane]);
+            let operand = poison >> lane & 1 != 0;
+            let bad = operand || old_poison != 0 && op != Atomic::Exchange;
+            array.words.write(word, new, if bad { WHOLE } else { 0 });
+            dst[lane] = old;
+            poisoned |= u64::from(old_poison != 0) << lane;
+        }
+        if self.log.is_some() {
+            self.note(number, lanes, 1, &address);
+        }
+        poisoned
+    }
+
+    /// [`atomic`](Memory::atomic) on 64 bits: the word at the address is the low one, the word four bytes on the high one.
+    #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
+    pub fn atomic_wide(
+        &mut self,
+        env: &Env,
+        array: ArrayIndex,
+        op: Atomic,
+        lanes: u64,
+        address: impl Fn(usize) -> u64,
+        data: [&Row; 2],
+        compare: [&Row; 2],
+        poison: u64,
+        dst: [&mut Row; 2],
+    ) -> u64 {
+        let number = array;
+        self.count(array, lanes, 8);
+        let array = &mut self.arrays[array.0];
+        let mut poisoned = 0;
+        let both = |rows: [&Row; 2], lane: usize| u64::from(rows[0][lane]) | u64::from(rows[1][lane]) << 32;
+        let [dst_low, dst_high] = dst;
+        for lane in crate::semantics::environment::env::lanes(lanes) {
+            let address = address(lane);
+            let words = [address, address.wrapping_add(4)].map(|address| array.word(lane, address));
+            let [(low, low_poison), (high, high_poison)] = words.map(|word| array.read(env, word));
+            let old_poison = low_poison | high_poison;
+            let old = u64::from(low) | u64::from(high) << 32;
+            let new = op.apply_wide(old, both(data, lane), both(compare, lane));
+            let bad = poison >> lane & 1 != 0 || old_poison != 0 && op != Atomic::Exchange;
+            let poison = if bad { WHOLE } else { 0 };
+            array.words.write(words[0], new as u32, poison);
+            array.words.write(words[1], (new >> 32) as u32, poison);
+            (dst_low[lane], dst_high[lane]) = (low, high);
+            poisoned |= u64::from(old_poison != 0) << lane;
+        }
+        if self.log.is_some() {
+            self.note(number, lanes, 2, &address);
+        }
+        poisoned
+    }
+
+    /// The words that the run read or wrote, but for those of scratch memory, ordered by space, binding and word.
+    pub fn touched(&self) -> Vec<(Space, Binding, u32)> {
+        let live = self.arrays[..self.live].iter().filter(|array| array.space != Space::Scratch);
+        let mut out: Vec<_> = live
+            .flat_map(|array| {
+                let stamps = array.words.stamp.iter().zip(0..);
+                let touched = stamps.filter(|(stamp, _)| **stamp == array.words.run);
+                touched.map(|(_, word)| (array.space, array.binding, word))
+            })
+            .collect();
+        out.sort_unstable();
+        out
+    }
+
+    /// The observable words that the run wrote, ordered by space, binding and word.
+    pub fn written(&self) -> Vec<WrittenWord> {
+        let live = &self.arrays[..self.live];
+        let mut order: SmallVec<[&Array; 16]> = live.iter().filter(|array| array.space != Space::Scratch).collect();
+        order.sort_unstable_by_key(|array| (array.space, array.binding));
+        let mut out = Vec::new();
+        for array in order {
+            out.extend(array.words.written().map(|word| {
+                let (value, poison) = (array.words.value[word as usize], array.words.poison[word as usize]);
+                let value = value & !poison;
+                WrittenWord { space: array.space, binding: array.binding, word, value, poison }
+            }));
+        }
+        out
+    }
+}
+
+impl Array {
+    #[inline]
+    fn word(&self, lane: usize, address: u64) -> u32 {
+        match self.space {
+            // The lanes' words of one address are neighbours. The address is within what a lane has.
+            Space::Scratch => (address >> 2) as u32 * LANES as u32 + lane as u32,
+            space => word_of(address, space.words()),
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, env: &Env, word: u32) -> (u32, u32) {
+        let Array { space, binding, words } = self;
+        words.read(word, || match space {
+            // Nobody has written to a lane's own memory before it runs.
+            Space::Scratch => (0, WHOLE),
+            space => (env.memory_word(*space, *binding, word), 0),
+        })
+    }
+}
+
+/// Where in its word an access of `bits` bits is: shift, and mask before the shift.
+#[inline]
+fn part(address: u64, bits: u8) -> (u32, u32) {
+    let byte = address as u32 & 3;
+    match bits {
+        8 => (byte * 8, 0xff),
+        16 => ((byte & 2) * 8, 0xffff),
+        _ => (0, u32::MAX),
+    }
+}

@@ -1,0 +1,125 @@
+//! The kinds of memory, and the word or texel that an address falls into.
+
+use ir3_compiler::ir3::{AddressSpace, Type};
+use ir3_compiler::nir::{self, BaseType};
+
+use crate::semantics::arithmetic::rows::LANES;
+use crate::support::random::hash;
+
+/// A kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// Storage buffers.
+    Ssbo,
+    /// Storage images.
+    Image,
+    /// Memory of the workgroup.
+    Shared,
+    /// Memory with 64-bit addresses.
+    Global,
+    /// Memory of each lane; not observable.
+    Scratch,
+}
+
+impl Space {
+    /// Words in an array of this kind: a power of two.
+    pub const fn words(self) -> u32 {
+        match self {
+            Space::Ssbo => 4096 / 4,
+            Space::Shared => 16 * 1024 / 4,
+            Space::Global => 64 * 1024 / 4,
+            Space::Image => IMAGE_CELLS * 4,
+            Space::Scratch => SCRATCH_BYTES / 4 * LANES as u32,
+        }
+    }
+
+    /// The memory that an address space is; uniform buffers and the constant file are none.
+    pub const fn of(space: AddressSpace) -> Option<Space> {
+        Some(match space {
+            AddressSpace::Ssbo => Space::Ssbo,
+            AddressSpace::Image => Space::Image,
+            AddressSpace::Shared => Space::Shared,
+            AddressSpace::Global => Space::Global,
+            AddressSpace::Scratch => Space::Scratch,
+            AddressSpace::Ubo | AddressSpace::Const => return None,
+        })
+    }
+
+    /// The name that people know.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Space::Ssbo => "ssbo",
+            Space::Image => "image",
+            Space::Shared => "shared",
+            Space::Global => "global",
+            Space::Scratch => "scratch",
+        }
+    }
+}
+
+/// Texels of an image.
+pub const IMAGE_CELLS: u32 = 1024;
+
+/// Bytes of a lane's own memory, where the program does not say how many.
+pub const SCRATCH_BYTES: u32 = 4096;
+
+/// More bytes than this are not given to a lane.
+pub const MAX_SCRATCH_BYTES: u32 = 1 << 18;
+
+/// The word of an array of `words` words that a byte address falls into.
+#[inline]
+pub fn word_of(address: u64, words: u32) -> u32 {
+    let word = address >> 2;
+    if word < u64::from(words) { word as u32 } else { (hash(&[word]) % u64::from(words)) as u32 }
+}
+
+/// The texel of an image that coordinates (those that the image has, layer included) fall into.
+#[inline]
+pub fn image_cell(coordinates: &[u32]) -> u32 {
+    let mut key = 0x0069_6d61_6765_u64;
+    for &c in coordinates {
+        key = hash(&[key, u64::from(c)]);
+    }
+    (key % u64::from(IMAGE_CELLS)) as u32
+}
+
+/// How an access sees the texels of an image: by the type of its data, and by the format where both programs name one.
+///
+/// What another view reads of a texel depends on what the format does, of which nothing is known: runs and proofs take the texels of
+/// different views for different ones, so that another type or format is another program. Atomics say no type: they see bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TexelView {
+    kind: u8,
+    format: u8,
+}
+
+impl TexelView {
+    /// Of data of this type, as nir has it.
+    pub fn of_nir(base: BaseType, format: nir::Format) -> Self {
+        let kind = match base {
+            BaseType::Float => 2,
+            BaseType::Int => 1,
+            _ => 0,
+        };
+        Self { kind, format: format as u8 }
+    }
+
+    /// Of registers of this type. ir3 has no formats.
+    pub fn of_ir3(ty: Type) -> Self {
+        Self { kind: if ty.is_float() { 2 } else { u8::from(ty.is_signed()) }, format: 0 }
+    }
+
+    /// A number for the view: 0 for bits. `formats`: both programs name them.
+    pub fn key(self, formats: bool) -> u32 {
+        u32::from(self.kind) | if formats { u32::from(self.format) << 8 } else { 0 }
+    }
+
+    /// The texel that a view finds in place of one.
+    #[inline]
+    pub fn cell(self, formats: bool, cell: u32) -> u32 {
+        match self.key(formats) {
+            0 => cell,
+            key => image_cell(&[cell, key]),
+        }
+    }
+}

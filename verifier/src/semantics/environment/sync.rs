@@ -1,0 +1,178 @@
+//! How the waves of a workgroup wait for each other, and what fences order.
+//!
+//! nir's `barrier` is up to two operations: a fence, if its semantics acquire or release some memory, and then a barrier of
+//! execution, if its execution scope is the workgroup. ir3 has an instruction for each. The text of `fence` does not name
+//! kinds of memory: `.g` is all that the device sees (SSBOs, images, global memory); memory of the workgroup is ordered by every
+//! fence from a6xx on, before that by `.l`. A target may have more or stronger fences than its source, never fewer or weaker ones, and
+//! exactly its source's barriers of execution.
+//!
+//! Instructions that look after caches (`ccinv`, `dccln`, …) do nothing here: memory is coherent.
+
+use crate::semantics::environment::memory::Space;
+use ir3_compiler::ir3::{Attrs, InstrData, Opcode};
+use ir3_compiler::nir::{Intrinsic, MemoryModes, MemorySemantics, Scope};
+use ir3_compiler::target::Target;
+use smallvec::SmallVec;
+use std::fmt;
+
+/// What a fence orders: accesses before it with accesses after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fence {
+    /// SSBOs, images and global memory.
+    pub device: bool,
+    /// Memory of the workgroup.
+    pub shared: bool,
+    /// Reads.
+    pub reads: bool,
+    /// Writes.
+    pub writes: bool,
+}
+
+/// An operation on the waves of a workgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sync {
+    /// Each wave waits until all have come here. Nothing moves over it.
+    Barrier,
+    /// Orders accesses to memory.
+    Fence(Fence),
+}
+
+impl Fence {
+    /// Returns true if it orders all that the other one does.
+    pub const fn covers(self, other: Self) -> bool {
+        (self.device || !other.device)
+            && (self.shared || !other.shared)
+            && (self.reads || !other.reads)
+            && (self.writes || !other.writes)
+    }
+}
+
+impl Sync {
+    /// The operations that a nir `barrier` is made of, in their order.
+    pub fn of_barrier(intrinsic: &Intrinsic) -> SmallVec<[Self; 2]> {
+        let modes = intrinsic.indices.memory_modes();
+        let device = modes.intersects(MemoryModes::SSBO | MemoryModes::IMAGE | MemoryModes::GLOBAL);
+        let shared = modes.contains(MemoryModes::SHARED);
+        let semantics = intrinsic.indices.memory_semantics();
+        let mut list = SmallVec::new();
+        if semantics.intersects(MemorySemantics::ACQUIRE | MemorySemantics::RELEASE) && (device || shared) {
+            list.push(Self::Fence(Fence { device, shared, reads: true, writes: true }));
+        }
+        let scope = intrinsic.indices.execution_scope();
+        if matches!(scope, Scope::Workgroup | Scope::QueueFamily | Scope::Device) {
+            list.push(Self::Barrier);
+        }
+        list
+    }
+
+    /// What `bar` or `fence` is; `None` if its attributes are not known.
+    pub fn of_instr(data: &InstrData, target: &Target) -> Option<Self> {
+        match (data.opcode, &data.attrs) {
+            (Opcode::Bar, _) => Some(Self::Barrier),
+            (Opcode::Fence, &Attrs::Fence { r, w, g, l }) => {
+                let shared = l || target.generation.number() >= 6;
+                Some(Self::Fence(Fence { device: g, shared, reads: r, writes: w }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns true if accesses to a memory may not move over it.
+    pub const fn orders(self, space: Space) -> bool {
+        match (self, space) {
+            (_, Space::Scratch) => false,
+            (Self::Barrier, _) => true,
+            (Self::Fence(fence), Space::Shared) => fence.shared,
+            (Self::Fence(fence), _) => fence.device,
+        }
+    }
+
+    /// Returns true if a target may have this operation where its source has the other one.
+    pub const fn replaces(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Barrier, Self::Barrier) => true,
+            (Self::Fence(this), Self::Fence(other)) => this.covers(other),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Sync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Barrier => f.write_str("barrier"),
+            Self::Fence(fence) => {
+                f.write_str("fence")?;
+                let parts = [
+                    (fence.device, "device"),
+                    (fence.shared, "shared"),
+                    (fence.reads, "reads"),
+                    (fence.writes, "writes"),
+                ];
+                parts.iter().filter(|(is, _)| *is).try_for_each(|(_, name)| write!(f, " {name}"))
+            }
+        }
+    }
+}
+
+/// A wave executed an operation on waves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Synchronized {
+    /// The operation.
+    pub sync: Sync,
+    /// How many bytes the wave had stored by then: in SSBOs, images and global memory; in memory of the workgroup.
+    pub stored: [u32; 2],
+}
+
+impl Synchronized {
+    /// Returns true if a target may have done this where its source did the other.
+    const fn replaces(&self, source: &Self) -> bool {
+        self.sync.replaces(source.sync)
+            && (!source.sync.orders(Space::Ssbo) || self.stored[0] == source.stored[0])
+            && (!source.sync.orders(Space::Shared) || self.stored[1] == source.stored[1])
+    }
+
+    /// The first operation of the source that the target has not done, or that the target has done beyond its source: its
+    /// number, and which of the two it is.
+    pub fn first_difference(source: &[Self], target: &[Self]) -> Option<(usize, Result<Self, Self>)> {
+        let mut done = target.iter();
+        for (number, expected) in source.iter().enumerate() {
+            // Only fences may be there besides.
+            let found = done.find(|actual| actual.replaces(expected) || actual.sync == Sync::Barrier);
+            if !found.is_some_and(|actual| actual.replaces(expected)) {
+                return Some((number, Ok(*expected)));
+            }
+        }
+        done.find(|actual| actual.sync == Sync::Barrier).map(|more| (source.len(), Err(*more)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FENCE: Fence = Fence { device: true, shared: false, reads: true, writes: true };
+
+    fn at(sync: Sync, device: u32, shared: u32) -> Synchronized {
+        Synchronized { sync, stored: [device, shared] }
+    }
+
+    #[test]
+    fn fences_may_be_more_and_stronger_and_barriers_may_not() {
+        let weak = at(Sync::Fence(FENCE), 4, 0);
+        let strong = at(Sync::Fence(Fence { shared: true, ..FENCE }), 4, 8);
+        let bar = at(Sync::Barrier, 4, 8);
+        let differs = |a: &[Synchronized], b: &[Synchronized]| Synchronized::first_difference(a, b).is_some();
+        assert!(!differs(&[weak, bar], &[strong, bar]));
+        assert!(!differs(&[weak, bar], &[weak, strong, bar]));
+        assert!(differs(&[strong, bar], &[weak, bar]));
+        assert!(differs(&[strong, bar], &[bar, strong]));
+        assert!(differs(&[weak], &[]));
+        assert!(differs(&[weak], &[weak, bar]));
+        assert!(differs(&[bar, bar], &[bar]));
+        // A store on the other side, of what the fence orders or of what it does not.
+        assert!(differs(&[weak], &[at(Sync::Fence(FENCE), 0, 0)]));
+        assert!(!differs(&[weak], &[at(Sync::Fence(FENCE), 4, 8)]));
+        assert!(differs(&[bar], &[at(Sync::Barrier, 4, 4)]));
+    }
+}

@@ -1,0 +1,585 @@
+//! What two programs say of themselves as a whole: stage, workgroup size, memory, buffers, declared inputs and outputs.
+//!
+//! The driver launches a shader as its header says, so a difference there is a difference between the programs, whatever the code
+//! does: every engine asks [`difference`] first, and none proves a pair that has one. What a text does not say is not compared. A text of
+//! Mesa's ir3 says nothing of the whole program; one of ours begins with the stage, and then a size that is not there is 0.
+//! nir says more than ir3 (how many buffers and textures there are), and that is compared between two programs in nir.
+//!
+//! An input or an output whose register is given (`ssa_1(r0.x)`) has that register in every later form.
+//!
+//! What a pass may change is allowed here by name:
+//! - scratch memory grows where values are spilled, and shrinks where nothing accesses it any more;
+//! - immediates are added to the constant file, and driver parameters move there: what the words hold is part of the meaning;
+//! - facts about the code that Mesa collects ([`DERIVED`]), the names of the shader, and whether its divergence analysis has run.
+
+use crate::semantics::assumptions;
+use ir3_compiler::compilation::ProgramRef;
+use ir3_compiler::ir3::access::MemoryAccess;
+use ir3_compiler::ir3::reconvergence;
+use ir3_compiler::ir3::{self, Attrs, Category, InputKind, Opcode, PhysReg, Place, ShaderStage, SystemValue};
+use ir3_compiler::nir::{self, IntrinsicOp};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Where the headers of two programs differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeaderDifference {
+    /// What is said otherwise.
+    pub what: String,
+    /// What the program before says.
+    pub expected: String,
+    /// What the program after says.
+    pub actual: String,
+}
+
+impl fmt::Display for HeaderDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the header says another {}: expected {}, got {}", self.what, self.expected, self.actual)
+    }
+}
+
+/// Lines of nir's header that Mesa derives from the code, and names: a pass may change them.
+pub const DERIVED: &[&str] = &[
+    "name",
+    "label",
+    "internal",
+    "source_blake3",
+    "source_sha1",
+    "bit_sizes_int",
+    "bit_sizes_float",
+    "system_values_read",
+    "textures_used",
+    "textures_used_by_txf",
+    "samplers_used",
+    "images_used",
+    "image_buffers",
+    "msaa_images",
+    "inputs_read",
+    "dual_slot_inputs",
+    "inputs_read_indirectly",
+    "outputs_written",
+    "outputs_read",
+    "outputs_accessed_indirectly",
+    "per_primitive_inputs",
+    "per_primitive_outputs",
+    "per_view_outputs",
+    "patch_inputs_read",
+    "patch_outputs_written",
+    "patch_outputs_read",
+    "writes_memory",
+    "needs_quad_helper_invocations",
+    "needs_coarse_quad_helper_invocations",
+    "needs_all_helper_invocations",
+    "uses_discard",
+    "uses_demote",
+    "uses_fbfetch_output",
+    "uses_wide_subgroup_intrinsics",
+    "uses_texture_gather",
+    "uses_resource_info_query",
+    "uses_control_barrier",
+    "uses_memory_barrier",
+    "uses_bindless",
+    "uses_sample_shading",
+    "flrp_lowered",
+    "io_lowered",
+    "writes_point_size",
+];
+
+/// The first difference between what two programs say of themselves.
+pub fn difference(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Option<HeaderDifference> {
+    Header::of(before).difference(&Header::of(after))
+}
+
+/// What a text says; nothing where it is silent.
+#[derive(Clone, Debug, Default)]
+pub struct Header {
+    /// The name of the stage, as ir3 has it where it has one.
+    stage: Option<String>,
+    workgroup: Option<Workgroup>,
+    shared: Option<u32>,
+    scratch: Option<u32>,
+    accesses_scratch: bool,
+    /// What is said where lanes reconverge; of ir3.
+    reconvergence: Reconvergence,
+    /// The outputs of ir3, sorted.
+    outputs: Option<String>,
+    /// The registers of inputs and outputs of ir3, and which of them are given: the allocator may not choose another.
+    registers: BTreeMap<String, (PhysReg, bool)>,
+    /// What only nir says, by the words of its text.
+    of_nir: Option<BTreeMap<String, String>>,
+}
+
+/// The size of a workgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Workgroup {
+    Fixed([u32; 3]),
+    Variable([u32; 3]),
+}
+
+impl fmt::Display for Workgroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed([x, y, z]) => write!(f, "{x}x{y}x{z}"),
+            Self::Variable([x, y, z]) => write!(f, "{x}x{y}x{z} (variable)"),
+        }
+    }
+}
+
+/// What a text says about where lanes reconverge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reconvergence {
+    /// Nothing, and there is no block where lanes wait for others.
+    #[default]
+    Nowhere,
+    /// Nothing, though lanes wait.
+    Unsaid,
+    /// Some block is a reconvergence point.
+    Said,
+}
+
+impl Header {
+    /// What a program says of itself.
+    pub fn of(side: ProgramRef<'_>) -> Self {
+        match side {
+            ProgramRef::Nir(shader) => Self::of_nir(shader),
+            ProgramRef::Ir3(program) => Self::of_ir3(program),
+        }
+    }
+
+    fn of_nir(shader: &nir::Shader) -> Self {
+        use nir::Stage;
+        let info = &shader.info;
+        let stage = match shader.stage {
+            Stage::Vertex => name_of(ShaderStage::Vertex),
+            Stage::TessCtrl => name_of(ShaderStage::TessControl),
+            Stage::TessEval => name_of(ShaderStage::TessEval),
+            Stage::Geometry => name_of(ShaderStage::Geometry),
+            Stage::Fragment => name_of(ShaderStage::Fragment),
+            Stage::Compute | Stage::Kernel => name_of(ShaderStage::Compute),
+            stage @ (Stage::Task | Stage::Mesh) => stage.name().to_owned(),
+        };
+        let workgroup = info.workgroup_size.map(|size| match info.workgroup_size_variable {
+            true => Workgroup::Variable(size),
+            false => Workgroup::Fixed(size),
+        });
+        let mut of_nir: BTreeMap<String, String> = [
+            ("kind of shader", shader.stage.name().to_owned()),
+            ("number of textures", info.num_textures.to_string()),
+            ("number of uniform buffers", info.num_ubos.to_string()),
+            ("number of storage buffers", info.num_ssbos.to_string()),
+            ("number of images", info.num_images.to_string()),
+            ("subgroup size", info.subgroup_size.to_string()),
+            ("number of inputs", info.inputs.to_string()),
+            ("number of outputs", info.outputs.to_string()),
+            ("number of uniforms", info.uniforms.to_string()),
+            ("workgroup size", workgroup.map_or("none".to_owned(), |size| size.to_string())),
+        ]
+        .map(|(what, value)| (what.to_owned(), value))
+        .into();
+        of_nir.extend(info.other.iter().filter(|(key, _)| !DERIVED.contains(&key.as_str())).cloned());
+        Self {
+            stage: Some(stage),
+            workgroup,
+            shared: Some(info.shared_size),
+            scratch: Some(info.scratch_size),
+            accesses_scratch: intrinsics(shader)
+                .any(|op| matches!(op, IntrinsicOp::LoadScratch | IntrinsicOp::StoreScratch)),
+            reconvergence: Reconvergence::Nowhere,
+            outputs: None,
+            registers: BTreeMap::new(),
+            of_nir: Some(of_nir),
+        }
+    }
+
+    fn of_ir3(program: &ir3::Program) -> Self {
+        use Opcode::{Ldp, ReloadMacro, SpillMacro, Stp};
+        let is_said = program.stage.is_some();
+        let has =
+            |wanted: &[Opcode]| program.iter_instrs().any(|(_, instr)| wanted.contains(&program.instrs[instr].opcode));
+        let said = if program.layout.iter().any(|&block| program.blocks[block].reconvergence_point) {
+            Reconvergence::Said
+        } else {
+            let points = reconvergence::points(program);
+            match program.layout.iter().any(|&block| points.is_point(block)) {
+                true => Reconvergence::Unsaid,
+                false => Reconvergence::Nowhere,
+            }
+        };
+        let mut outputs: Vec<_> = program.outputs.iter().map(|output| (output.base, output.component)).collect();
+        outputs.sort_unstable();
+        let letter = |component: u8| ['x', 'y', 'z', 'w'].get(usize::from(component)).copied().unwrap_or('?');
+        let outputs = outputs.iter().map(|&(base, component)| format!("{base}.{}", letter(component)));
+        Self {
+            stage: program.stage.map(name_of),
+            workgroup: program.workgroup_size.map(|size| Workgroup::Fixed(size.map(u32::from))),
+            shared: is_said.then_some(program.shared_size),
+            scratch: is_said.then_some(program.scratch_size),
+            accesses_scratch: has(&[Ldp, Stp, SpillMacro, ReloadMacro]),
+            reconvergence: said,
+            outputs: is_said.then(|| outputs.collect::<Vec<_>>().join(", ")),
+            registers: registers(program),
+            of_nir: None,
+        }
+    }
+
+    /// The first thing that another program, made from this one, says otherwise.
+    pub fn difference(&self, after: &Self) -> Option<HeaderDifference> {
+        differs("stage", self.stage.clone(), after.stage.clone())
+            .or_else(|| {
+                // A variable size is one that ir3 cannot say.
+                let size = |header: &Self, other: &Self| match header.workgroup {
+                    Some(Workgroup::Variable(_)) if other.of_nir.is_none() => None,
+                    size => size.map(|size| size.to_string()),
+                };
+                differs("workgroup size", size(self, after), size(after, self))
+            })
+            .or_else(|| differs("size of shared memory", bytes(self.shared), bytes(after.shared)))
+            .or_else(|| {
+                let fits = after.scratch >= self.scratch || !after.accesses_scratch;
+                if fits {
+                    return None;
+                }
+                differs("size of scratch memory", bytes(self.scratch), bytes(after.scratch))
+            })
+            .or_else(|| differs("list of outputs", self.outputs.clone(), after.outputs.clone()))
+            .or_else(|| {
+                self.registers.iter().filter(|(_, (_, is_given))| *is_given).find_map(|(what, (given, _))| {
+                    let found = after.registers.get(what).map(|(register, _)| register.to_string());
+                    differs(&format!("register of {what}"), Some(given.to_string()), found)
+                })
+            })
+            .or_else(|| {
+                let lost = (self.reconvergence, after.reconvergence) == (Reconvergence::Said, Reconvergence::Unsaid);
+                let said = |text: &str| Some(text.to_owned());
+                lost.then(|| differs("set of reconvergence points", said("blocks with `(jp)`"), said("none"))).flatten()
+            })
+            .or_else(|| {
+                let (before, after) = (self.of_nir.as_ref()?, after.of_nir.as_ref()?);
+                let value = |lines: &BTreeMap<String, String>, key: &str| {
+                    Some(lines.get(key).map_or("nothing".to_owned(), String::clone))
+                };
+                before.keys().chain(after.keys()).find_map(|key| differs(key, value(before, key), value(after, key)))
+            })
+    }
+}
+
+/// Where inputs and outputs are, and whether the register is given. A second input of a kind is another one.
+fn registers(program: &ir3::Program) -> BTreeMap<String, (PhysReg, bool)> {
+    let mut all = BTreeMap::new();
+    let mut note = |what: String, place: &Place| {
+        let register = match *place {
+            Place::Assigned(_, register) => Some((register, true)),
+            ref place => place.reg().map(|register| (register, false)),
+        };
+        if let Some(register) = register {
+            all.insert(what, register);
+        }
+    };
+    let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
+    for (instr, kind) in program.inputs() {
+        let Some(kind) = kind.map(|kind| format!("{kind:?}")) else { continue };
+        let count = kinds.entry(kind.clone()).or_default();
+        *count += 1;
+        if let Some(dst) = program.instrs[instr].dsts.first() {
+            note(format!("input {kind} ({count})"), &dst.place);
+        }
+    }
+    for (_, instr) in program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode == Opcode::End) {
+        for (output, src) in program.outputs.iter().zip(&program.instrs[instr].srcs) {
+            if let Some(place) = src.place() {
+                note(format!("output {}.{}", output.base, output.component), place);
+            }
+        }
+    }
+    all
+}
+
+fn name_of(stage: ShaderStage) -> String {
+    format!("{stage:?}").to_lowercase()
+}
+
+fn bytes(size: Option<u32>) -> Option<String> {
+    size.map(|size| format!("{size} bytes"))
+}
+
+/// A difference, if both texts say something and not the same.
+fn differs(what: &str, before: Option<String>, after: Option<String>) -> Option<HeaderDifference> {
+    let (expected, actual) = (before?, after?);
+    (expected != actual).then(|| HeaderDifference { what: what.to_owned(), expected, actual })
+}
+
+fn intrinsics(shader: &nir::Shader) -> impl Iterator<Item = IntrinsicOp> + '_ {
+    shader.entry.instrs.values().filter_map(|instr| match instr {
+        nir::InstrData::Intrinsic(intrinsic) => Some(intrinsic.op),
+        _ => None,
+    })
+}
+
+/// What a proof about two programs takes for granted because a text does not say it, where it matters to what they do.
+pub fn unsaid(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Vec<&'static str> {
+    let sides = [before, after];
+    let mut list = Vec::new();
+    let silent = |side: &ProgramRef<'_>| matches!(side, ProgramRef::Ir3(program) if program.stage.is_none());
+    if sides.iter().any(silent) {
+        list.push(assumptions::STAGE);
+    }
+    let of_compute = |side: &ProgramRef<'_>| match side {
+        ProgramRef::Nir(shader) => shader.info.workgroup_size.is_some(),
+        ProgramRef::Ir3(program) => program.stage.is_none_or(|stage| stage == ShaderStage::Compute),
+    };
+    let is_unsaid = |side: &ProgramRef<'_>| match side {
+        ProgramRef::Nir(shader) => shader.info.workgroup_size_variable,
+        ProgramRef::Ir3(program) => program.workgroup_size.is_none(),
+    };
+    if sides.iter().all(of_compute) && sides.iter().any(|side| is_unsaid(side) && depends_on_workgroup(side)) {
+        list.push(assumptions::WORKGROUP_SIZE);
+    }
+    if sides.iter().any(|side| matches!(side, ProgramRef::Ir3(program) if has_unprinted(program))) {
+        list.push(assumptions::UNPRINTED);
+    }
+    list
+}
+
+/// Returns true if what a program does depends on the size of the workgroup.
+fn depends_on_workgroup(side: &ProgramRef<'_>) -> bool {
+    match side {
+        ProgramRef::Nir(shader) => intrinsics(shader).any(|op| {
+            use IntrinsicOp::{
+                LoadLocalInvocationId, LoadLocalInvocationIndex, LoadNumSubgroups, LoadSubgroupId, LoadWorkgroupSize,
+            };
+            matches!(
+                op,
+                LoadLocalInvocationId
+                    | LoadLocalInvocationIndex
+                    | LoadNumSubgroups
+                    | LoadSubgroupId
+                    | LoadWorkgroupSize
+            )
+        }),
+        ProgramRef::Ir3(program) => {
+            use SystemValue::{LocalInvocationId, LocalInvocationIndex, SubgroupId, WorkgroupSize};
+            let depends = |value: SystemValue| {
+                matches!(value, LocalInvocationId | LocalInvocationIndex | SubgroupId | WorkgroupSize)
+            };
+            program.consts.driver_params.iter().any(|param| depends(param.value))
+                || program.inputs().any(|(_, kind)| matches!(kind, Some(InputKind::System(value)) if depends(value)))
+        }
+    }
+}
+
+/// Returns true if a program was read from a text that leaves out attributes which the meaning of an instruction depends on.
+fn has_unprinted(program: &ir3::Program) -> bool {
+    program.iter_instrs().any(|(_, instr)| {
+        let data = &program.instrs[instr];
+        is_unprinted(data) || program.stage.is_none() && data.opcode.category() == Category::Texture
+    })
+}
+
+/// An instruction whose text leaves out attributes that its meaning depends on, in words.
+pub fn unprinted(program: &ir3::Program) -> Option<String> {
+    let mut instrs = program.iter_instrs().map(|(_, instr)| instr);
+    let instr = instrs.find(|&instr| is_unprinted(&program.instrs[instr]))?;
+    let name = program.instrs[instr].opcode.name();
+    Some(format!("`{name}` ({:04}): the text does not print its type", program.serials[instr]))
+}
+
+/// Returns true if the text of an instruction leaves out attributes that its meaning depends on: these are unknown, so the instruction is
+/// equal only to itself. (A load from a uniform buffer has the width of its register.)
+pub fn is_unprinted(data: &ir3::InstrData) -> bool {
+    use Opcode::{Ldc, LdcK, Ldlv, Resinfo, Stc};
+    match &data.attrs {
+        Attrs::Memory(memory) => {
+            let has_elements =
+                MemoryAccess::covers(data.opcode) && !matches!(data.opcode, Ldc | LdcK | Ldlv | Resinfo | Stc);
+            has_elements && memory.ty.is_none()
+        }
+        Attrs::Input(kind) => kind.is_none(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::check::panel::Engine;
+    use crate::harness::check::{Checker, Smt, Verdict};
+    use crate::programs::Question;
+    use crate::programs::generator;
+    use crate::programs::generator::{Features, Profile};
+    use crate::semantics::Snapshot;
+    use crate::semantics::environment::env::Env;
+    use crate::semantics::interp::Difference;
+    use ir3_compiler::compilation;
+    use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
+    use ir3_compiler::target::Target;
+
+    const NIR: &str = "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 64, 1, 1\nnum_ssbos: 2\nshared_size: 64\n\
+        subgroup_size: 1\nscratch: 16\ndecl_function main () (entrypoint)\n\nimpl main {\n    block b0:\n    block b1:\n}\n";
+    const IR3: &str = "// {stage=compute}\n// {workgroup=64x1x1}\n// {shared=64}\n// {scratch=16}\nblock1 {\n\
+        \t0001:0000:000: \tmov.u32u32 r0.x, c0.x\n\t0002:0000:000: \tend\n}\n";
+
+    fn nir(text: &str) -> Snapshot {
+        Snapshot::Nir(Box::new(nir::text::read(text).unwrap()))
+    }
+
+    fn ir3(text: &str) -> Snapshot {
+        Snapshot::Ir3(Box::new(ir3::text::read(text).unwrap()))
+    }
+
+    fn between(before: &Snapshot, after: &Snapshot) -> Option<String> {
+        difference(before.into(), after.into()).map(|difference| difference.what)
+    }
+
+    #[test]
+    fn each_line_of_nir_counts() {
+        for (from, to, what) in [
+            ("64, 1, 1", "8, 8, 1", "workgroup size"),
+            ("64, 1, 1", "64, 1, 1 (variable)", "workgroup size"),
+            ("workgroup_size: 64, 1, 1\n", "", "workgroup size"),
+            ("num_ssbos: 2", "num_ssbos: 1", "number of storage buffers"),
+            ("num_ssbos: 2", "num_ssbos: 2\nnum_ubos: 1", "number of uniform buffers"),
+            ("num_ssbos: 2", "num_ssbos: 2\nnum_textures: 1", "number of textures"),
+            ("num_ssbos: 2", "num_ssbos: 2\nnum_images: 1", "number of images"),
+            ("shared_size: 64", "shared_size: 32", "size of shared memory"),
+            ("subgroup_size: 1", "subgroup_size: 2", "subgroup size"),
+            ("subgroup_size: 1", "subgroup_size: 1\ninputs: 1", "number of inputs"),
+            ("subgroup_size: 1", "subgroup_size: 1\noutputs: 1", "number of outputs"),
+            ("subgroup_size: 1", "subgroup_size: 1\nuniforms: 1", "number of uniforms"),
+            ("subgroup_size: 1", "subgroup_size: 1\norigin_upper_left: true", "origin_upper_left"),
+            ("MESA_SHADER_COMPUTE", "MESA_SHADER_KERNEL", "kind of shader"),
+            ("MESA_SHADER_COMPUTE", "MESA_SHADER_VERTEX", "stage"),
+        ] {
+            assert_eq!(between(&nir(NIR), &nir(&NIR.replace(from, to))).as_deref(), Some(what), "{from} as {to}");
+        }
+    }
+
+    #[test]
+    fn what_a_pass_may_change_is_no_difference() {
+        for (from, to) in [
+            ("scratch: 16\n", "scratch: 64\n"),
+            ("scratch: 16\n", ""),
+            ("subgroup_size: 1\n", "subgroup_size: 1\nwrites_memory: true\n"),
+            ("subgroup_size: 1\n", "subgroup_size: 1\ndivergence_analysis_run: true\n"),
+        ] {
+            assert_eq!(between(&nir(NIR), &nir(&NIR.replace(from, to))), None, "{from} as {to}");
+        }
+        for (from, to) in [
+            ("{scratch=16}", "{scratch=64}"),
+            ("// {scratch=16}\n", ""),
+            ("// {scratch=16}\n", "// {scratch=16}\n// {immediate=c4.x:0x7}\n"),
+        ] {
+            assert_eq!(between(&ir3(IR3), &ir3(&IR3.replace(from, to))), None, "{from} as {to}");
+        }
+    }
+
+    #[test]
+    fn each_line_of_ir3_counts_in_both_languages() {
+        for (from, to, what) in [
+            ("stage=compute", "stage=fragment", "stage"),
+            ("64x1x1", "32x1x1", "workgroup size"),
+            ("{shared=64}", "{shared=32}", "size of shared memory"),
+            ("// {shared=64}\n", "", "size of shared memory"),
+        ] {
+            let after = ir3(&IR3.replace(from, to));
+            assert_eq!(between(&ir3(IR3), &after).as_deref(), Some(what), "{from} as {to}");
+            assert_eq!(between(&nir(NIR), &after).as_deref(), Some(what), "{from} as {to}");
+        }
+        assert_eq!(between(&nir(NIR), &ir3(IR3)), None);
+        let with_output = IR3.replace("block1", "// {output=1.x}\nblock1");
+        assert_eq!(between(&ir3(IR3), &ir3(&with_output)).as_deref(), Some("list of outputs"));
+        // Less scratch memory is a difference where something accesses it.
+        let load = "mov.u32u32 r0.x, imm[0.000000,0,0x0]\n\t0003:0000:000: \tldp r0.y, r0.x, imm[0.000000,0,0x0], \
+            imm[0.000000,1,0x1] // {type=u32, components=1, space=scratch}";
+        let loads = IR3.replace("mov.u32u32 r0.x, c0.x", load);
+        let less = loads.replace("scratch=16", "scratch=8");
+        assert_eq!(between(&ir3(&loads), &ir3(&less)).as_deref(), Some("size of scratch memory"));
+    }
+
+    #[test]
+    fn a_text_of_mesa_says_nothing() {
+        let silent: String =
+            IR3.lines().filter(|line| !line.starts_with("//")).map(|line| format!("{line}\n")).collect();
+        for (before, after) in [(ir3(IR3), ir3(&silent)), (ir3(&silent), ir3(IR3)), (nir(NIR), ir3(&silent))] {
+            assert_eq!(between(&before, &after), None);
+            assert_eq!(unsaid((&before).into(), (&after).into()), [assumptions::STAGE]);
+        }
+        // What is not said is named where it matters.
+        let reads = silent.replace("mov.u32u32 r0.x, c0.x", "_meta:in r0.x // {input=local_invocation_id}");
+        let reads = ir3(&reads);
+        assert_eq!(unsaid((&reads).into(), (&reads).into()), [assumptions::STAGE, assumptions::WORKGROUP_SIZE]);
+        let unprinted =
+            ir3(&silent.replace("mov.u32u32 r0.x, c0.x", "ldl r0.x, r0.y, imm[0.000000,0,0x0], imm[0.000000,1,0x1]"));
+        assert_eq!(unsaid((&unprinted).into(), (&unprinted).into()), [assumptions::STAGE, assumptions::UNPRINTED]);
+        assert_eq!(unsaid((&ir3(IR3)).into(), (&ir3(IR3)).into()), [""; 0]);
+    }
+
+    #[test]
+    fn a_stage_that_changes_the_header_is_refuted() {
+        let mut checker = Checker::new(Target::default(), Options::default());
+        let shader = generator::from_seed(3, Profile::Memory, Features::ALL).shader;
+        let mut plant = |stage: Stage, program: &mut ir3::Program| {
+            if stage == Stage::Schedule {
+                program.shared_size += 4;
+            }
+        };
+        let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant));
+        let refutation = report.refutation().expect("a refutation");
+        assert_eq!(refutation.stage, Stage::Schedule.name());
+        assert!(matches!(&refutation.difference, Difference::Header(it) if it.what == "size of shared memory"));
+        // And no engine proves it.
+        let question = Question {
+            stage: Some(Stage::Schedule),
+            before: &refutation.before,
+            after: &refutation.after,
+            machine: &Target::default(),
+            envs: &[],
+        };
+        for engine in Engine::ALL {
+            let (verdict, _) = engine.judge(&question, &Smt::default()).expect("an answer");
+            assert!(!matches!(verdict, Verdict::Proved { .. }), "{}", engine.name());
+        }
+    }
+
+    #[test]
+    fn what_we_compile_says_everything() {
+        let mut compiled_all = 0;
+        for target in ["a540", "a660", "a750"].map(|name| Target::by_name(name).expect("a GPU")) {
+            for (seed, profile) in (0..3).flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
+                let shader = generator::from_seed(seed, profile, Features::of(&target)).shader;
+                let options = Options { registers: RegisterLimit::Minimum(4), ..Options::default() };
+                let compiled = compilation::compile(&shader, &target, &options, &mut |stage, program| {
+                    assert_eq!(unprinted(program), None, "{profile} {seed} after {stage}");
+                    assert_eq!(
+                        unsaid(ProgramRef::Nir(&shader), ProgramRef::Ir3(program)),
+                        [""; 0],
+                        "{profile} {seed} after {stage}"
+                    );
+                    assert_eq!(
+                        difference(ProgramRef::Nir(&shader), ProgramRef::Ir3(program)),
+                        None,
+                        "{profile} {seed} after {stage}"
+                    );
+                });
+                compiled_all += u32::from(compiled.is_ok());
+            }
+        }
+        assert!(compiled_all > 20, "{compiled_all}");
+    }
+
+    #[test]
+    fn reconvergence_points_are_not_lost() {
+        let text = |points: &str, end: &str| {
+            let way = if end == "br" { "div" } else { "con" };
+            ir3(&format!(
+                "// {{stage=compute}}\nblock1 {{\n\t0001:0000:000: \t{end} pp0.x\n\t/* succs: block2, block3 ({way}) */\n}}\n\
+                 block2 {{\n\tpred: block1\n\t0002:0000:000: \tjump\n\t/* succs: block3 */\n}}\n\
+                 {points}block3 {{\n\tpred: block1, block2\n\t0003:0000:000: \tend\n}}\n"
+            ))
+        };
+        let lost = between(&text("(jp)", "br"), &text("", "br"));
+        assert_eq!(lost.as_deref(), Some("set of reconvergence points"));
+        assert_eq!(between(&text("", "br"), &text("(jp)", "br")), None);
+        // Lanes that all go one way do not wait.
+        assert_eq!(between(&text("(jp)", "br"), &text("", "bany")), None);
+    }
+}

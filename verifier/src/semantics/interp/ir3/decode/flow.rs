@@ -1,0 +1,126 @@
+//! Terminators and the moves on edges.
+
+use super::{Decoder, Moves, Result};
+use crate::semantics::interp::OutputSlot;
+use crate::semantics::interp::ir3::op::{Condition, Edge, Terminator};
+use crate::semantics::interp::ir3::storage::{Modifier, Read};
+use ir3_compiler::ir3::{Attrs, Block, Instr, InstrData, Opcode};
+
+impl Decoder<'_> {
+    /// How `block` ends: by its terminator, or else by going on to its successor.
+    pub(super) fn terminator(&mut self, block: Block, instr: Option<Instr>) -> Result<Terminator> {
+        use Opcode::*;
+        let Some(instr) = instr else {
+            return match self.program.blocks[block].successors {
+                [Some(to), None] => Ok(Terminator::Jump(self.edge(block, to, 0)?)),
+                [None, None] => Ok(Terminator::End(0, 0)),
+                _ => Err("two successors and no branch".to_owned()),
+            };
+        };
+        let data = &self.program.instrs[instr];
+        let successors = self.program.blocks[block].successors;
+        let condition = match data.opcode {
+            End | Chmask => return self.end(data),
+            // The second of a pair of predications: the lanes that run go on behind the other side, if the predicate still
+            // is what had them run. One that is not would have them run the other side too.
+            Predt | Predf if successors[1].is_none() => {
+                let Some(to) = successors[0] else { return Err("no successor".to_owned()) };
+                self.site(data);
+                let read = self.source(data, 0, 0)?;
+                let condition = Condition::Is(if data.opcode == Predf { read } else { inverted(read) });
+                return Ok(Terminator::Skip(condition, self.edge(block, to, 0)?, instr));
+            }
+            Jump => None,
+            Br | Predt => Some(Condition::Is(self.source(data, 0, 0)?)),
+            Predf => Some(Condition::Is(inverted(self.source(data, 0, 0)?))),
+            Braa => Some(Condition::And(self.source(data, 0, 0)?, self.source(data, 1, 0)?)),
+            Brao => Some(Condition::Or(self.source(data, 0, 0)?, self.source(data, 1, 0)?)),
+            Bany => Some(Condition::Any(self.source(data, 0, 0)?)),
+            Ball => Some(Condition::All(self.source(data, 0, 0)?)),
+            Getone => Some(Condition::First),
+            Getlast => Some(Condition::Last),
+            Shps => Some(Condition::Always),
+            _ => return Err("not executed by this interpreter".to_owned()),
+        };
+        // A branch that names a block goes there, whichever successor that is; predication goes nowhere.
+        let named = match data.attrs {
+            Attrs::Branch { target } if !matches!(data.opcode, Predt | Predf) => target,
+            _ => None,
+        };
+        if let Some(target) = named
+            && !successors.contains(&Some(target))
+        {
+            return Err("it leads to a block that is not listed among the successors".to_owned());
+        }
+        match (condition, successors) {
+            (None, [Some(to), None]) => Ok(Terminator::Jump(self.edge(block, to, 0)?)),
+            (Some(condition), [Some(first), Some(second)]) => {
+                self.site(data);
+                let mut edges = [self.edge(block, first, 0)?, self.edge(block, second, 1)?];
+                if named.is_some_and(|target| target != first) {
+                    edges.reverse();
+                }
+                let [yes, no] = edges;
+                Ok(Terminator::Branch(condition, yes, no, instr))
+            }
+            _ => Err("successors that do not go with the terminator".to_owned()),
+        }
+    }
+
+    fn end(&mut self, data: &InstrData) -> Result<Terminator> {
+        let start = self.out.outputs.len() as u32;
+        if let Attrs::Outputs(outputs) = &data.attrs {
+            if outputs.len() != data.srcs.len() {
+                return Err(format!("{} sources for {} outputs", data.srcs.len(), outputs.len()));
+            }
+            for (i, &output) in outputs.iter().enumerate() {
+                let Some(&output) = self.program.outputs.get(usize::from(output)) else {
+                    return Err(format!("no output {output}"));
+                };
+                for k in data.srcs[i].mask.components() {
+                    let read = self.source(data, i, k)?;
+                    self.out.outputs.push((output, k, read));
+                    let (base, component) = (output.base, output.component + k as u8);
+                    self.out.declared.push(OutputSlot { base, component, half: data.srcs[i].class.half });
+                }
+            }
+        } else if !data.srcs.is_empty() {
+            return Err("which outputs its sources are is not known".to_owned());
+        }
+        Ok(Terminator::End(start, self.out.outputs.len() as u32))
+    }
+
+    /// The edge from `from` to its successor number `slot`.
+    fn edge(&mut self, from: Block, to: Block, slot: usize) -> Result<Edge> {
+        let target = &self.program.blocks[to];
+        let position = self.position[to];
+        if position == u32::MAX {
+            return Err("a successor that is not in the layout".to_owned());
+        }
+        let mut pairs = Moves::new();
+        let both = self.program.blocks[from].successors == [Some(to), Some(to)];
+        let mut indices = target.predecessors.iter().enumerate().filter(|&(_, &p)| p == from).map(|(i, _)| i);
+        let first = indices.next();
+        let index = if both && slot == 1 { indices.next().or(first) } else { first };
+        for &instr in &target.instrs {
+            let data = &self.program.instrs[instr];
+            if data.opcode != Opcode::Phi {
+                break;
+            }
+            self.instr = instr;
+            let src = index.and_then(|i| data.srcs.get(i)).ok_or("no source for a predecessor")?;
+            let dst = self.dst(data, 0)?;
+            self.whole_copy(dst, src, &mut pairs)?;
+        }
+        Ok(Edge { to: position, copies: self.copies(pairs) })
+    }
+}
+
+/// A predicate, the other way round.
+fn inverted(read: Read) -> Read {
+    let modifier = match read.modifier {
+        Modifier::None => Modifier::Invert,
+        _ => Modifier::None,
+    };
+    Read { modifier, ..read }
+}

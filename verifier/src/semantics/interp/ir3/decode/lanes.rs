@@ -1,0 +1,142 @@
+//! Operations that look at more than one lane, and varyings.
+
+use super::{Decoder, Result};
+use crate::semantics::interp::ir3::op::{Op, Scan, Which};
+use crate::semantics::interp::ir3::storage::{Read, Write};
+use crate::semantics::operations::ir3_alu;
+use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, SrcOperand};
+
+impl Decoder<'_> {
+    /// Any instruction of this module.
+    pub(super) fn cross_lane(&mut self, data: &InstrData) -> Result {
+        use Opcode::*;
+        match data.opcode {
+            BaryF | FlatB => return self.varying(data),
+            Ldlv => return self.local_varying(data),
+            ScanMacro | ScanClustersMacro => return self.scan(data),
+            _ => {}
+        }
+        for (k, dst) in self.results(data)? {
+            let op = match data.opcode {
+                Movmsk => Op::MoveMask { predicate: None, word: k, dst },
+                BallotMacro => Op::MoveMask { predicate: Some(self.source(data, 0, 0)?), word: k, dst },
+                AnyMacro | AllMacro => {
+                    Op::Vote { any: data.opcode == AnyMacro, predicate: self.source(data, 0, 0)?, dst }
+                }
+                ElectMacro => Op::Elect(dst),
+                ShpsMacro => Op::Copy(Read::plain(self.slots.immediate(1)), dst),
+                ReadCondMacro => {
+                    let predicate = self.source(data, 0, 0)?;
+                    Op::ReadLane { which: Which::Where(predicate), src: self.operand(data, 1, k)?, dst }
+                }
+                ReadFirstMacro => Op::ReadLane { which: Which::First, src: self.operand(data, 0, k)?, dst },
+                ReadGetlastMacro => Op::ReadLane { which: Which::Last, src: self.operand(data, 0, k)?, dst },
+                Dsx | Dsy | DsxppMacro | DsyppMacro | Dsxpp1 | Dsypp1 => {
+                    let src = self.operand(data, 0, k)?;
+                    let bit = if matches!(data.opcode, Dsx | DsxppMacro | Dsxpp1) { 1 } else { 2 };
+                    // The second of a pair finishes what the first has begun, with the same sources.
+                    let fine = !matches!(data.opcode, Dsx | Dsy);
+                    Op::Derivative { bit, fine, half: data.dsts[0].class.half, src, dst }
+                }
+                BrcstActive => {
+                    let Some(cluster @ (2 | 4 | 8)) = data.texture().and_then(|texture| texture.cluster) else {
+                        return Err("the size of a cluster is not known".to_owned());
+                    };
+                    let (src, default) = (self.operand(data, 0, k)?, self.operand(data, 1, k)?);
+                    Op::BroadcastActive { cluster, src, default, dst }
+                }
+                QuadShuffleBrcst => {
+                    let lane = Some(self.source(data, 1, 0)?);
+                    Op::QuadShuffle { lane, flip: 0, src: self.operand(data, 0, k)?, dst }
+                }
+                _ => {
+                    let flip = match data.opcode {
+                        QuadShuffleHoriz => 1,
+                        QuadShuffleVert => 2,
+                        _ => 3,
+                    };
+                    Op::QuadShuffle { lane: None, flip, src: self.operand(data, 0, k)?, dst }
+                }
+            };
+            self.push(op);
+        }
+        Ok(())
+    }
+
+    /// `bary.f` (number of the varying, barycentric coordinates) and `flat.b` (the number, twice).
+    fn varying(&mut self, data: &InstrData) -> Result {
+        let half = self.dst(data, 0)?.class.half;
+        for step in self.steps(data)? {
+            let src = self.src(data, 0)?;
+            let moves = src.flags.contains(OperandFlags::R) || data.repeat == 0 && src.mask.span() > 1;
+            let varying = match src.operand {
+                SrcOperand::Immediate(first) => Read::plain(self.slots.immediate(first + if moves { step } else { 0 })),
+                _ => self.source(data, 0, if moves { step } else { 0 })?,
+            };
+            let (dst, after) = self.destination(data, 0, step)?;
+            let (target, clamp) = if data.flags.contains(InstrFlags::SAT) {
+                // Clamped as the result of any float operation is.
+                let mut like = data.clone();
+                like.opcode = Opcode::AbsnegF;
+                like.srcs[0].class = data.dsts[0].class;
+                let alu = ir3_alu::kernel(&like).and_then(|alu| alu.clamp).ok_or("(sat) of a varying")?;
+                (Write { loc: self.scratch_slot(), shared: false }, Some(alu))
+            } else {
+                (dst, None)
+            };
+            if data.opcode == Opcode::BaryF {
+                let ij = [self.slots.plain(self.src(data, 1)?, 0)?, self.slots.plain(self.src(data, 1)?, 1)?];
+                self.push(Op::Interpolate { varying, ij, half, dst: target });
+            } else {
+                self.push(Op::Flat { varying, component: 0, half, dst: target });
+            }
+            if let Some(apply) = clamp {
+                self.push(Op::Apply { apply, src: Read::plain(target.loc), dst });
+            }
+            if let Some(op) = after {
+                self.push(op);
+            }
+        }
+        Ok(())
+    }
+
+    /// `ldlv`: varyings that are not interpolated, from local memory.
+    fn local_varying(&mut self, data: &InstrData) -> Result {
+        let varying = self.source(data, 0, 0)?;
+        let half = self.dst(data, 0)?.class.half;
+        for (component, dst) in self.results(data)? {
+            self.push(Op::Flat { varying, component, half, dst });
+        }
+        Ok(())
+    }
+
+    /// `scan.macro` (destinations: exclusive, inclusive, reduction; sources: value, what to begin with) and
+    /// `scan_clusters.macro` (reduction, inclusive, then exclusive if there are three sources; what to begin with,
+    /// inclusive value, exclusive value).
+    fn scan(&mut self, data: &InstrData) -> Result {
+        let Attrs::Scan { op } = data.attrs else { return Err("which operation it applies is not known".to_owned()) };
+        let clusters = data.opcode == Opcode::ScanClustersMacro;
+        let [exclusive, inclusive, reduction] = if clusters { [2, 1, 0] } else { [0, 1, 2] };
+        let [src, initial] = if clusters { [1, 0] } else { [0, 1] };
+        let class = self.dst(data, inclusive)?.class;
+        let exclusive_src = if clusters && data.srcs.len() > 2 { Some(self.source(data, 2, 0)?) } else { None };
+        let has_exclusive = !clusters || exclusive_src.is_some();
+        let write = |this: &mut Self, i: usize| -> Result<Write> {
+            let dst = this.dst(data, i)?;
+            this.slots.write(dst, 0)
+        };
+        let scan = Scan {
+            kernel: ir3_alu::combine(op, class.half).ok_or_else(|| format!("a reduction by {op}"))?,
+            clusters,
+            src: self.source(data, src, 0)?,
+            exclusive_src,
+            initial: self.source(data, initial, 0)?,
+            exclusive: if has_exclusive { Some(write(self, exclusive)?) } else { None },
+            inclusive: Some(write(self, inclusive)?),
+            reduction: write(self, reduction)?,
+            half: class.half,
+        };
+        self.push(Op::Scan(scan));
+        Ok(())
+    }
+}

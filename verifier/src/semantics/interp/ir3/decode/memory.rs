@@ -1,0 +1,199 @@
+//! Memory and textures, through the views of [`ir3::access`](ir3_compiler::ir3::access).
+
+use super::{Decoder, Moves, Result};
+use crate::semantics::environment::env::CONST_WORDS;
+use crate::semantics::interp::ir3::op;
+use crate::semantics::interp::ir3::op::{Op, Place};
+use crate::semantics::interp::ir3::storage::{Loc, Read};
+use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
+use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, Type};
+
+impl Decoder<'_> {
+    /// An instruction of category 6.
+    pub(super) fn memory(&mut self, data: &InstrData) -> Result {
+        match data.opcode {
+            Opcode::Shfl => return self.shuffle(data),
+            Opcode::Prefetch => return Ok(()),
+            _ => {}
+        }
+        self.access(data)
+    }
+
+    /// An instruction of category 5.
+    pub(super) fn texture(&mut self, data: &InstrData) -> Result {
+        self.access(data)
+    }
+
+    fn access(&mut self, data: &InstrData) -> Result {
+        match Access::of(data).map_err(|unknown| unknown.to_string())? {
+            Some(Access::Memory(access)) => self.memory_access(data, &access),
+            Some(Access::Texture(access)) => self.texture_access(data, &access),
+            None => Err("not executed by this interpreter".to_owned()),
+        }
+    }
+
+    fn slice(&mut self, data: &InstrData, slice: Slice) -> Result<Read> {
+        self.source(data, usize::from(slice.src), u32::from(slice.first))
+    }
+
+    fn slices(&mut self, data: &InstrData, slice: Slice) -> Result<Vec<Read>> {
+        (0..slice.count).map(|i| self.slice(data, slice.component(i))).collect()
+    }
+
+    fn number(&mut self, data: &InstrData, number: Number) -> Result<op::Number> {
+        Ok(match number {
+            Number::Fixed(value) => op::Number::Fixed(value),
+            Number::Source { source, shift, mask } => {
+                op::Number::Field { read: self.slice(data, source)?, shift, mask }
+            }
+        })
+    }
+
+    fn resource(&mut self, data: &InstrData, binding: Binding) -> Result<op::Resource> {
+        let set = match binding.set {
+            Some(set) => Some(self.number(data, set)?),
+            None => None,
+        };
+        Ok(op::Resource { set, index: self.number(data, binding.index)? })
+    }
+
+    fn memory_access(&mut self, data: &InstrData, access: &MemoryAccess) -> Result {
+        if access.action == MemoryAction::Prefetch {
+            return Ok(());
+        }
+        if access.ty == Type::U64 && !matches!(access.action, MemoryAction::Atomic(_)) {
+            return Err("64-bit elements".to_owned());
+        }
+        let resource = match access.binding {
+            Some(binding) => Some(self.resource(data, binding)?),
+            None => None,
+        };
+        let place = match &access.address {
+            Address::None => Place::None,
+            Address::Linear { base, index, index2, scale, offset } => {
+                let base = match base {
+                    Some(base) => Some([self.slice(data, base.component(0))?, self.slice(data, base.component(1))?]),
+                    None => None,
+                };
+                let mut indices = [None; 2];
+                for (read, slice) in indices.iter_mut().zip([index, index2]) {
+                    if let Some(slice) = slice {
+                        *read = Some(self.slice(data, *slice)?);
+                    }
+                }
+                Place::Linear { base, indices, scale: *scale, offset: *offset }
+            }
+            Address::Texel(coordinates) => {
+                Place::Texel(coordinates.iter().map(|&slice| self.slice(data, slice)).collect::<Result<_>>()?)
+            }
+        };
+        let stored = match access.data {
+            Some(slice) => self.slices(data, slice)?,
+            None => Vec::new(),
+        };
+        let compare = match access.compare {
+            Some(slice) => self.slices(data, slice)?,
+            None => Vec::new(),
+        };
+        let mut results = if data.dsts.is_empty() { Vec::new() } else { self.results(data)? };
+        // The machine goes by the number in the instruction: it would read or write registers that no operand names.
+        let sound = match access.action {
+            MemoryAction::Load => results.len() == usize::from(access.components),
+            MemoryAction::Store => stored.len() == usize::from(access.components),
+            _ => true,
+        };
+        if !sound {
+            return Err(format!("{} elements in other than as many registers", access.components));
+        }
+        let copied = if access.action == MemoryAction::CopyToConsts { u32::from(access.components) * 4 } else { 0 };
+        if copied > CONST_WORDS {
+            return Err(format!("{} vec4s are more than the constant file has", access.components));
+        }
+        let mut kept = Moves::new();
+        if let MemoryAction::Atomic(_) = access.action
+            && let Some(stored) = access.data
+        {
+            // The old value replaces what the tied vector holds first; the rest of it stays.
+            for (k, write) in results.split_off(results.len().min(if access.ty == Type::U64 { 2 } else { 1 })) {
+                kept.push((self.source(data, usize::from(stored.src), k)?, write));
+            }
+            self.tied(data)?;
+        }
+        let number = self.out.memory.len() as u32;
+        self.out.memory.push(op::Memory {
+            action: access.action,
+            volatile: data.memory().is_some_and(|memory| memory.volatile),
+            space: access.space,
+            resource,
+            place,
+            ty: access.ty,
+            data: stored,
+            copied,
+            compare,
+            results,
+            instr: self.instr,
+        });
+        self.push(Op::Memory(number));
+        // In registers, source and destination are one: nothing is left to be kept.
+        kept.retain(|(read, write)| read.loc != write.loc);
+        self.copies_op(kept)
+    }
+
+    /// A tied destination is one register with its source.
+    fn tied(&mut self, data: &InstrData) -> Result {
+        let tied = |flags: OperandFlags| flags.contains(OperandFlags::TIED);
+        let dst = data.dsts.iter().find(|dst| tied(dst.flags)).and_then(|dst| dst.place.reg());
+        let src = data.srcs.iter().find(|src| tied(src.flags)).and_then(|src| src.place()?.reg());
+        match (dst, src) {
+            (Some(dst), Some(src)) if dst != src => Err("tied operands in different registers".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    fn texture_access(&mut self, data: &InstrData, access: &TextureAccess) -> Result {
+        let mut operands = Vec::new();
+        for &(slot, slice) in &access.operands {
+            operands.push((slot, self.slice(data, slice)?));
+        }
+        let prefetch = match access.prefetch {
+            Some(prefetch) => {
+                let [i, j] = [0, 1].map(|k| prefetch.barycentric.component(k));
+                Some(([self.slice(data, i)?, self.slice(data, j)?], u32::from(prefetch.varying)))
+            }
+            None => None,
+        };
+        let unused = op::Resource { set: None, index: op::Number::Fixed(0) };
+        let texture = op::Texture {
+            kind: access.kind,
+            texture: self.resource(data, access.texture)?,
+            sampler: if access.kind.has_sampler() { self.resource(data, access.sampler)? } else { unused },
+            operands,
+            prefetch,
+            derivatives: access.kind.has_implicit_derivatives() && self.out.launch.fragment,
+            shape: access.shape,
+            ty: access.ty,
+            levels_add_one: self.target.levels_add_one,
+            results: self.results(data)?,
+        };
+        let number = self.out.textures.len() as u32;
+        self.out.textures.push(texture);
+        self.push(Op::Texture(number));
+        Ok(())
+    }
+
+    /// `shfl`: value, lane distance.
+    fn shuffle(&mut self, data: &InstrData) -> Result {
+        let Attrs::Shuffle { mode, .. } = data.attrs else { return Err("which lane it reads is not known".to_owned()) };
+        let index = self.source(data, 1, 0)?;
+        for (k, dst) in self.results(data)? {
+            let src = self.operand(data, 0, k)?;
+            self.push(Op::Shuffle { mode, index, src, dst });
+        }
+        Ok(())
+    }
+
+    /// A slot for what is on its way from one operation to the next.
+    pub(super) fn scratch_slot(&mut self) -> Loc {
+        Loc::whole(self.slots.fresh(1))
+    }
+}

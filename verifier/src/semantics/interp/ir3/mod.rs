@@ -1,0 +1,157 @@
+//! The interpreter of ir3: programs in SSA form, with registers, and in between.
+//!
+//! A program is decoded into flat arrays (`Op`); what an operand names (a component of a value, a register,
+//! half of one, an array element, an immediate, a word of the constant file) becomes a slot of 64 lanes
+//! (`storage`), so the loop that runs a program is the same for all forms:
+//!
+//! - SSA values and values whose register has been chosen (`ssa_5(r61.x)`) have slots of their own: as long as an
+//!   operand names a value, the value decides. An operand that is a register is that register. So a register
+//!   assignment is judged where operands are registers.
+//! - Arrays in SSA form have one row of slots for each version of the whole array; arrays before `array_to_ssa` have
+//!   one; arrays with registers are those registers.
+//! - Everything is poison at first, but for what `_meta:in` brings.
+//!
+//! Control flow: each lane is in a block, and the wave runs the block that comes first in the layout among those where
+//! lanes are, all of those lanes at once. Phis are moves on the edges, in parallel, of the lanes that take the edge.
+//! A result is written in the lanes that execute; the others keep what they have, so values that leave a divergent
+//! loop are right. Predication (`predt`, `predf`, `prede`) is control flow like any other here: the blocks of both
+//! sides are successors.
+//!
+//! Not modelled: time. Delay slots, `(ss)` and `(sy)` mean nothing before legalization, and the programs here have not
+//! been legalized. A program with `bar` in a workgroup of more than one wave is run by two; see `waves`.
+
+mod decode;
+pub(crate) mod op;
+mod run;
+pub(crate) mod slots;
+pub(crate) mod storage;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use super::trace::Traced;
+use super::{Outcome, OutputSlot, Places, Scratch, Unsupported};
+use crate::semantics::environment::env::{Env, Launch};
+use ir3_compiler::ir3::{DriverParam, InputKind, Instr, Output, Program};
+use ir3_compiler::target::Target;
+use op::{Block, ConstWidth, Op};
+use storage::{Read, Write};
+
+/// A program that is ready to run, any number of times.
+#[derive(Clone, Debug)]
+pub struct Decoded {
+    pub(crate) ops: Vec<Op>,
+    /// The names of the instructions that may have no meaning, for messages.
+    pub(crate) sites: Vec<(Instr, &'static str)>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) copies: Vec<(Read, Write)>,
+    /// Rows that moves need where all are read before one is written: two a move.
+    pub(crate) stage: usize,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) outputs: Vec<(Output, u32, Read)>,
+    /// The outputs that the program has.
+    pub(crate) declared: Vec<OutputSlot>,
+    pub(crate) memory: Vec<op::Memory>,
+    pub(crate) textures: Vec<op::Texture>,
+    pub(crate) slots: u32,
+    pub(crate) immediates: Vec<(u32, u32)>,
+    pub(crate) consts: Vec<(u16, ConstWidth, u32)>,
+    pub(crate) driver_params: Vec<DriverParam>,
+    pub(crate) driver_immediates: Vec<(u16, u32)>,
+    pub(crate) launch: Launch,
+    /// How many waves run it: see [`waves`](super::waves).
+    pub(crate) waves: u32,
+    /// Bytes of memory that each lane has; 0 where that is not known.
+    pub(crate) scratch_size: u32,
+    /// The slot that stays undefined, if there is one.
+    pub(crate) undefined: Option<u32>,
+    /// If there is one: the first slots of SSA values, in order, and the values' numbers.
+    pub(crate) values: Vec<(u32, u32)>,
+}
+
+/// A component of a `_meta:in`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input {
+    pub(crate) kind: InputKind,
+    pub(crate) component: u32,
+    pub(crate) half: bool,
+    pub(crate) dst: Write,
+    /// Another input has the same register. All inputs are there when the program starts, so neither is.
+    pub(crate) clash: bool,
+}
+
+impl Decoded {
+    /// Decodes a program for a target, which decides whether half registers are halves of full ones.
+    ///
+    /// # Errors
+    /// If the program has an operation that the interpreter does not execute, or one whose text leaves open what it
+    /// does: the error names it and where it is.
+    pub fn new(program: &Program, target: &Target) -> Result<Self, Unsupported> {
+        decode::decode(program, target)
+    }
+
+    /// The same, with what is known of its slots.
+    ///
+    /// # Errors
+    /// As [`Decoded::new`].
+    pub(crate) fn with_places(program: &Program, target: &Target) -> Result<(Self, Places), Unsupported> {
+        decode::decode_with_places(program, target)
+    }
+
+    /// Runs the program in an environment, until it has executed some `fuel` instructions.
+    pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
+        run::run(self, env, fuel, scratch)
+    }
+
+    /// The same, and calls `step` with each step of the wave from block to block, by their positions in the layout. A step
+    /// is no edge of the program where the lanes that run next have waited; steps from a block in which the last running
+    /// lane ended are left out.
+    pub fn run_stepping(
+        &self,
+        env: &Env,
+        fuel: u64,
+        scratch: &mut Scratch,
+        step: &mut dyn FnMut(usize, usize),
+    ) -> Outcome {
+        run::run_watched(self, env, fuel, scratch, &mut watch::Steps::new(step))
+    }
+
+    /// Runs a program once, and writes down what one lane does.
+    ///
+    /// # Errors
+    /// As [`Decoded::new`].
+    pub fn trace(program: &Program, target: &Target, env: &Env, fuel: u64, lane: u8) -> Result<Traced, Unsupported> {
+        let (decoded, table) = decode::decode_watched(program, target)?;
+        let mut recorder = watch::Recorder::new(lane, &table);
+        let mut scratch = Scratch::default();
+        scratch.memory.keep_log(true);
+        let outcome = run::run_watched(&decoded, env, fuel, &mut scratch, &mut recorder);
+        Ok(Traced { outcome, trace: recorder.finish() })
+    }
+
+    fn empty(program: &Program) -> Self {
+        let size = program.workgroup_size.unwrap_or([64, 1, 1]).map(u32::from);
+        Self {
+            ops: Vec::new(),
+            sites: Vec::new(),
+            blocks: Vec::new(),
+            copies: Vec::new(),
+            stage: 0,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            declared: Vec::new(),
+            memory: Vec::new(),
+            textures: Vec::new(),
+            slots: 0,
+            immediates: Vec::new(),
+            consts: Vec::new(),
+            driver_params: program.consts.driver_params.clone(),
+            driver_immediates: program.consts.immediates.clone(),
+            launch: Launch { fragment: decode::is_fragment(program), workgroup_size: size, wave: 0 },
+            waves: 1,
+            scratch_size: program.scratch_size,
+            undefined: None,
+            values: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,540 @@
+//! Running a decoded program.
+
+mod lanes;
+mod memory;
+
+use super::op::{Condition, ConstWidth, Copies, Edge, Op, Terminator};
+use super::storage::{Active, Loc, Read, Storage};
+use super::watch::Watch;
+use super::{Decoded, Input};
+use crate::semantics::arithmetic::concrete::Concrete;
+use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row};
+use crate::semantics::environment::env::{Env, lanes};
+use crate::semantics::interp::waves;
+use crate::semantics::interp::waves::{State, Stop};
+use crate::semantics::interp::{ConstFile, End, Origin, Outcome, Outputs, Scratch, UndefinedReason};
+use crate::semantics::operations::undefined;
+use crate::semantics::operations::undefined::Partly;
+use crate::semantics::operations::{Kernel, Select};
+use cranelift_entity::EntityRef;
+use ir3_compiler::ir3::{InputKind, Instr};
+use smallvec::SmallVec;
+
+/// A wave that runs.
+struct Wave<'a> {
+    program: &'a Decoded,
+    env: &'a Env,
+    state: State,
+    storage: Storage,
+    active: Active,
+    /// Lanes that have not ended.
+    alive: u64,
+    consts: &'a mut ConstFile,
+    /// Operands that are not in a slot as they are, and results on their way there.
+    buffers: [Row; 4],
+    /// The bits that are poison in a result on its way.
+    open: Row,
+    /// Moves that are read before any is written.
+    stage: Vec<Row>,
+    /// The lanes that go to each block next.
+    pending: Vec<u64>,
+    /// The block at work, and its next operation if it has been begun.
+    at: (usize, Option<u32>),
+}
+
+impl AsMut<State> for Wave<'_> {
+    fn as_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+/// The wave goes on, or its run ends here.
+type Step = Result<(), End>;
+
+/// Runs `program` once.
+pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
+    run_watched(program, env, fuel, scratch, &mut ())
+}
+
+/// Runs `program` once, with someone looking on.
+pub(super) fn run_watched<W: Watch>(
+    program: &Decoded,
+    env: &Env,
+    fuel: u64,
+    scratch: &mut Scratch,
+    watch: &mut W,
+) -> Outcome {
+    let mut other = waves::second_scratch(program.waves, scratch);
+    let mut wave = Wave::new(program, env, 0, scratch);
+    let mut second = other.as_mut().map(|scratch| Wave::new(program, env, 1, scratch));
+    let (outcome, memory) =
+        waves::run(env, &mut wave, second.as_mut(), |wave| wave.go_on(fuel, watch), |wave| wave.go_on(fuel, &mut ()));
+    let (borrowed, borrowed_second) = (wave.finish(), second.map(Wave::finish));
+    borrowed.give_back(scratch);
+    if let (Some(scratch), Some(borrowed)) = (&mut other, borrowed_second) {
+        borrowed.give_back(scratch);
+    }
+    waves::give_back(scratch, memory, other);
+    outcome
+}
+
+/// What a wave has borrowed for its run.
+struct Borrowed {
+    storage: Storage,
+    stage: Vec<Row>,
+    pending: Vec<u64>,
+}
+
+impl Borrowed {
+    fn give_back(self, scratch: &mut Scratch) {
+        scratch.rows = self.storage.words;
+        scratch.poison = self.storage.poison;
+        scratch.partial = self.storage.partial;
+        scratch.open = self.storage.open;
+        scratch.temporaries = self.stage;
+        scratch.masks = self.pending;
+    }
+}
+
+impl<'a> Wave<'a> {
+    /// A wave that has not begun to run, with the memory of its buffers.
+    fn new(program: &'a Decoded, env: &'a Env, number: u32, scratch: &'a mut Scratch) -> Self {
+        scratch.prepare(env, program.slots as usize, program.scratch_size);
+        let mut pending = std::mem::take(&mut scratch.masks);
+        pending.resize(program.blocks.len(), 0);
+        let storage = Storage {
+            words: std::mem::take(&mut scratch.rows),
+            poison: std::mem::take(&mut scratch.poison),
+            partial: std::mem::take(&mut scratch.partial),
+            open: std::mem::take(&mut scratch.open),
+        };
+        let outputs = Outputs::declared(&program.declared);
+        let memory = std::mem::take(&mut scratch.memory);
+        let state = State::new(env, program.launch, program.waves, number, memory, outputs);
+        let mut wave = Wave {
+            program,
+            env,
+            storage,
+            active: Active::none(),
+            alive: state.lanes,
+            state,
+            stage: std::mem::take(&mut scratch.temporaries),
+            consts: &mut scratch.consts,
+            buffers: [[0; LANES]; 4],
+            open: [0; LANES],
+            pending,
+            at: (0, None),
+        };
+        wave.start();
+        wave
+    }
+
+    fn finish(self) -> Borrowed {
+        let Self { storage, stage, pending, .. } = self;
+        Borrowed { storage, stage, pending }
+    }
+
+    /// Runs to the next barrier, or to the end.
+    fn go_on<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
+        let mut pending = std::mem::take(&mut self.pending);
+        let stop = self.blocks(fuel, &mut pending, watch);
+        self.pending = pending;
+        stop
+    }
+
+    /// Gives the slots that do not depend on lanes their values.
+    fn start(&mut self) {
+        let program = self.program;
+        self.storage.reset(program.slots as usize);
+        self.stage.resize(self.stage.len().max(program.stage), [0; LANES]);
+        for &(bits, slot) in &program.immediates {
+            self.storage.splat(slot, bits, false);
+        }
+        let mut row = [0; LANES];
+        for param in &program.driver_params {
+            self.env.system_value(self.state.launch, param.value, param.component.into(), &mut row);
+            self.consts.write(param.word.into(), row[0], false);
+        }
+        for &(word, bits) in &program.driver_immediates {
+            self.consts.write(word.into(), bits, false);
+        }
+        for &(word, width, slot) in &program.consts {
+            let (value, poison) = self.consts.read(self.env, word.into());
+            self.storage.splat(slot, converted(value, width), poison);
+        }
+    }
+
+    /// Runs block after block until no lane is left, or to the next barrier.
+    fn blocks<W: Watch>(&mut self, fuel: u64, pending: &mut [u64], watch: &mut W) -> Result<Stop, End> {
+        let program = self.program;
+        let (mut at, mut begun) = self.at;
+        let mut mask = self.alive;
+        loop {
+            let block = &program.blocks[at];
+            let start = begun.take().unwrap_or(block.start);
+            if start == block.start {
+                self.state.executed += u64::from(block.instructions.max(1));
+                if self.state.executed > fuel {
+                    return Err(End::OutOfFuel);
+                }
+                self.active.set(mask, self.alive);
+                watch.enter(at, self.active.mask);
+            }
+            for op in start..block.end {
+                watch.between(op + at as u32, self.active.mask, &self.storage, &mut self.state.memory);
+                if let Op::Sync(sync) = program.ops[op as usize] {
+                    if self.active.mask != 0 && self.state.together.comes_to(sync, &self.state.memory) {
+                        self.at = (at, Some(op + 1));
+                        return Ok(Stop::Barrier);
+                    }
+                    continue;
+                }
+                self.op(&program.ops[op as usize])?;
+            }
+            watch.between(block.end + at as u32, self.active.mask, &self.storage, &mut self.state.memory);
+            let next = if self.active.mask == 0 { None } else { self.terminate(&block.terminator, pending)? };
+            (at, mask) = match next {
+                // All lanes are together.
+                Some(to) => (to as usize, self.alive),
+                None => {
+                    let Some(first) = pending.iter().position(|&lanes| lanes != 0) else { return Ok(Stop::Done) };
+                    (first, std::mem::take(&mut pending[first]))
+                }
+            };
+        }
+    }
+
+    /// Sends the executing lanes on their ways; the next block, where all lanes that there are go to it.
+    fn terminate(&mut self, terminator: &Terminator, pending: &mut [u64]) -> Result<Option<u32>, End> {
+        let mask = self.active.mask;
+        match terminator {
+            Terminator::End(start, end) => {
+                for i in *start..*end {
+                    let (output, component, read) = self.program.outputs[i as usize];
+                    let (words, poison) = self.storage.read(&read, &mut self.buffers[0]);
+                    self.state.outputs.write(output.base, output.component + component as u8, mask, words, poison);
+                }
+                self.alive &= !mask;
+                Ok(None)
+            }
+            Terminator::Jump(edge) => Ok(self.leave(edge, mask, pending)),
+            Terminator::Skip(condition, edge, instr) => {
+                let awake = mask & !self.taken(condition, *instr)?;
+                if awake != 0 {
+                    return Err(self.undefined(UndefinedReason::Predication, *instr, awake));
+                }
+                Ok(self.leave(edge, mask, pending))
+            }
+            Terminator::Branch(condition, yes, no, instr) => {
+                let taken = self.taken(condition, *instr)?;
+                let yes = if taken == 0 { None } else { self.leave(yes, taken, pending) };
+                let rest = mask & !taken;
+                let no = if rest == 0 { None } else { self.leave(no, rest, pending) };
+                Ok(yes.or(no))
+            }
+        }
+    }
+
+    /// Sends some of the executing lanes over an edge.
+    fn leave(&mut self, edge: &Edge, lanes: u64, pending: &mut [u64]) -> Option<u32> {
+        if edge.copies.start != edge.copies.end {
+            if lanes != self.active.mask {
+                self.active.set(lanes, self.alive);
+            }
+            self.copies(&edge.copies);
+        }
+        if lanes == self.alive {
+            return Some(edge.to);
+        }
+        pending[edge.to as usize] |= lanes;
+        None
+    }
+
+    /// The executing lanes that take the first edge of a branch.
+    fn taken(&mut self, condition: &Condition, instr: Instr) -> Result<u64, End> {
+        let mask = self.active.mask;
+        Ok(match condition {
+            Condition::Is(a) => self.predicate(a, instr, UndefinedReason::Branch)?,
+            Condition::And(a, b) => {
+                let ((a, no_a), (b, no_b)) = (self.test(a), self.test(b));
+                // Where one of them is known not to hold, the other does not matter.
+                let fails = !a & !no_a | !b & !no_b;
+                self.decided((no_a | no_b) & !fails, instr)?;
+                a & b & !fails
+            }
+            Condition::Or(a, b) => {
+                let ((a, no_a), (b, no_b)) = (self.test(a), self.test(b));
+                let holds = a & !no_a | b & !no_b;
+                self.decided((no_a | no_b) & !holds, instr)?;
+                holds
+            }
+            Condition::Any(a) => {
+                if self.predicate(a, instr, UndefinedReason::Branch)? != 0 {
+                    mask
+                } else {
+                    0
+                }
+            }
+            Condition::All(a) => {
+                if self.predicate(a, instr, UndefinedReason::Branch)? == mask {
+                    mask
+                } else {
+                    0
+                }
+            }
+            Condition::First => mask & mask.wrapping_neg(),
+            Condition::Last => 1 << (63 - mask.leading_zeros()),
+            Condition::Always => mask,
+        })
+    }
+
+    /// The executing lanes where a predicate holds, which must be defined there.
+    fn predicate(&mut self, read: &Read, instr: Instr, reason: UndefinedReason) -> Result<u64, End> {
+        let (holds, poison) = self.test(read);
+        let undefined = poison & self.active.mask;
+        if undefined != 0 {
+            return Err(self.undefined(reason, instr, undefined));
+        }
+        Ok(holds)
+    }
+
+    /// Ends the run if a branch is undefined in an executing lane.
+    fn decided(&self, poison: u64, instr: Instr) -> Result<(), End> {
+        match poison & self.active.mask {
+            0 => Ok(()),
+            lanes => Err(self.undefined(UndefinedReason::Branch, instr, lanes)),
+        }
+    }
+
+    /// The executing lanes where a value is not 0, and the lanes where it is poison.
+    fn test(&mut self, read: &Read) -> (u64, u64) {
+        let (words, poison) = self.storage.read(read, &mut self.buffers[0]);
+        let mut holds = 0;
+        for (lane, &word) in words.iter().enumerate() {
+            holds |= u64::from(word != 0) << lane;
+        }
+        let poison = if poison & self.active.mask == 0 {
+            poison
+        } else {
+            self.storage.undecided(read, words, poison & self.active.mask)
+        };
+        (holds & self.active.mask, poison)
+    }
+
+    fn undefined(&self, reason: UndefinedReason, instr: Instr, lanes: u64) -> End {
+        let site = self.program.sites.iter().find(|&&(at, _)| at == instr);
+        let operation = site.map_or("an instruction", |&(_, name)| name);
+        End::Undefined { reason, origin: Origin { operation, instr: instr.index() as u32, line: 0 }, lanes }
+    }
+
+    /// Ends or demotes the lanes where a predicate holds.
+    fn kill(&mut self, read: &Read, instr: Instr, demote: bool) -> Step {
+        let lanes = self.predicate(read, instr, UndefinedReason::Kill)?;
+        self.state.killed |= lanes;
+        if demote {
+            self.state.helpers |= lanes;
+        } else if lanes != 0 {
+            self.alive &= !lanes;
+            self.active.set(self.active.mask & !lanes, self.alive);
+        }
+        Ok(())
+    }
+
+    fn op(&mut self, op: &Op) -> Step {
+        if self.active.mask == 0 {
+            return Ok(());
+        }
+        let Self { storage, active, buffers, open, .. } = self;
+        let [a, b, c, out] = buffers;
+        match op {
+            Op::Alu1 { kernel, src, dst } => {
+                let (x, poison) = storage.read(src, a);
+                (kernel.run)(out, x);
+                let poison = define(storage, poison & active.mask, Kernel::One(kernel), &[(x, src)], out, open);
+                storage.write_partly(*dst, out, poison, open, active);
+            }
+            Op::Alu2 { kernel, srcs, dst } => {
+                let (x, px) = storage.read(&srcs[0], a);
+                let (y, py) = storage.read(&srcs[1], b);
+                (kernel.run)(out, x, y);
+                let operands = [(x, &srcs[0]), (y, &srcs[1])];
+                let poison = define(storage, (px | py) & active.mask, Kernel::Two(kernel), &operands, out, open);
+                storage.write_partly(*dst, out, poison, open, active);
+            }
+            Op::Alu3 { kernel, srcs, dst } => {
+                let (x, px) = storage.read(&srcs[0], a);
+                let (y, py) = storage.read(&srcs[1], b);
+                let (z, pz) = storage.read(&srcs[2], c);
+                (kernel.run)(out, x, y, z);
+                let operands = [(x, &srcs[0]), (y, &srcs[1]), (z, &srcs[2])];
+                let poison = (px | py | pz) & active.mask;
+                let poison = define(storage, poison, Kernel::Three(kernel), &operands, out, open);
+                storage.write_partly(*dst, out, poison, open, active);
+            }
+            Op::Select { select, srcs, dst } => {
+                let (condition, undefined) = storage.read(&srcs[usize::from(select.condition)], a);
+                let mask = (select.test.run)(condition);
+                let (yes, py) = storage.read(&srcs[usize::from(select.yes)], b);
+                let (no, pn) = storage.read(&srcs[usize::from(select.no)], c);
+                Select::blend(out, mask, yes, no);
+                let poison = Select::poison(mask, undefined, py, pn) & active.mask;
+                let mut operands = [(condition, &srcs[0]), (condition, &srcs[1]), (condition, &srcs[2])];
+                operands[usize::from(select.yes)].0 = yes;
+                operands[usize::from(select.no)].0 = no;
+                let poison = define(storage, poison, Kernel::Select(*select), &operands, out, open);
+                storage.write_partly(*dst, out, poison, open, active);
+            }
+            Op::Apply { apply, src, dst } => {
+                let poison = storage.fetch_partly(src, out, active.mask, open);
+                *a = *out;
+                (apply.run)(out);
+                for lane in lanes(poison) {
+                    let word = undefined::partly_modified(apply, Partly::new(a[lane], open[lane]));
+                    (out[lane], open[lane]) = (word.bits, word.open);
+                }
+                storage.write_partly(*dst, out, poison, open, active);
+            }
+            Op::Copy(src, dst) => {
+                let poison = storage.fetch_partly(src, out, active.mask, open);
+                storage.write_partly(*dst, out, poison, open, active);
+            }
+            Op::Truth(src, dst) => {
+                let mut poison = storage.fetch(src, out) & active.mask;
+                if poison != 0 {
+                    poison = storage.undecided(src, out, poison);
+                    open.fill(1);
+                }
+                out.iter_mut().for_each(|word| *word = u32::from(*word != 0));
+                storage.write_partly(*dst, out, poison, open, active);
+            }
+            Op::Copies(copies) => self.copies(copies),
+            Op::Input(input) => {
+                let Input { kind, component, half, dst, clash } = self.program.inputs[*input as usize];
+                match kind {
+                    InputKind::System(value) => self.env.system_value(self.state.launch, value, component, out),
+                    InputKind::Attribute { base, component: first } => {
+                        self.env.attribute(base.into(), u32::from(first) + component, out);
+                    }
+                }
+                if half {
+                    out.iter_mut().for_each(|word| *word &= 0xffff);
+                }
+                storage.write(dst, out, if clash { ALL_LANES } else { 0 }, active);
+            }
+            Op::Gather { array, offset, index, to } => {
+                let undefined = storage.fetch(index, a);
+                let mut poison = 0;
+                for lane in lanes(active.mask) {
+                    let element = offset + i32::from(a[lane] as i16);
+                    let exists = (0..array.length as i32).contains(&element) && undefined >> lane & 1 == 0;
+                    (out[lane], open[lane]) = if exists {
+                        let loc = array.loc(element as u32);
+                        (storage.lane(loc, lane).0, storage.open_of(loc, lane))
+                    } else {
+                        (0, u32::MAX)
+                    };
+                    poison |= u64::from(open[lane] != 0) << lane;
+                }
+                let to = super::storage::Write { loc: Loc::whole(*to), shared: false };
+                storage.write_partly(to, out, poison, open, active);
+            }
+            Op::Scatter { array, offset, index, from, instr } => {
+                let undefined = storage.fetch(index, a);
+                open.fill(0);
+                storage.fetch_partly(from, b, active.mask, open);
+                let mut outside = undefined & active.mask;
+                for lane in lanes(active.mask & !undefined) {
+                    let element = offset + i32::from(a[lane] as i16);
+                    if (0..array.length as i32).contains(&element) {
+                        storage.set_lane(array.loc(element as u32), lane, b[lane], open[lane]);
+                    } else {
+                        outside |= 1 << lane;
+                    }
+                }
+                if outside != 0 {
+                    return Err(self.undefined(UndefinedReason::Address, *instr, outside));
+                }
+            }
+            Op::GatherConst { offset, index, width, to } => {
+                let undefined = storage.fetch(index, a);
+                let mut poison = undefined;
+                for lane in lanes(active.mask) {
+                    let word = offset + i32::from(a[lane] as i16);
+                    let (value, bad) = self.consts.read(self.env, word as u32);
+                    out[lane] = converted(value, *width);
+                    poison |= u64::from(bad) << lane;
+                }
+                let to = super::storage::Write { loc: Loc::whole(*to), shared: false };
+                storage.write(to, out, poison, active);
+            }
+            Op::Memory(access) => return self.access(*access),
+            Op::Texture(access) => self.sample(*access),
+            Op::Kill(predicate, instr) => return self.kill(predicate, *instr, false),
+            Op::Demote(predicate, instr) => return self.kill(predicate, *instr, true),
+            op => self.cross_lane(op),
+        }
+        Ok(())
+    }
+
+    /// Moves, all at once.
+    fn copies(&mut self, copies: &Copies) {
+        let list = &self.program.copies[copies.start as usize..copies.end as usize];
+        let Self { storage, active, buffers: [.., out], open, .. } = self;
+        if !copies.staged {
+            for (read, write) in list {
+                let poison = storage.fetch_partly(read, out, active.mask, open);
+                storage.write_partly(*write, out, poison, open, active);
+            }
+            return;
+        }
+        // Three rows each: the words, the bits that are poison, and the mask of lanes where some are, in two words.
+        for ((read, _), rows) in list.iter().zip(self.stage.chunks_exact_mut(3)) {
+            let [words, open, masks] = rows else { continue };
+            let poison = storage.fetch_partly(read, words, active.mask, open);
+            masks[..2].copy_from_slice(&[poison as u32, (poison >> 32) as u32]);
+        }
+        for ((_, write), rows) in list.iter().zip(self.stage.chunks_exact(3)) {
+            let [words, open, [low, high, ..]] = rows else { continue };
+            storage.write_partly(*write, words, u64::from(*low) | u64::from(*high) << 32, open, active);
+        }
+    }
+}
+
+/// Where operands are poison in part, what is of the result: the lanes where some bits are, and these bits.
+#[inline]
+fn define(
+    storage: &Storage,
+    poison: u64,
+    kernel: Kernel,
+    operands: &[(&Row, &Read)],
+    out: &mut Row,
+    open: &mut Row,
+) -> u64 {
+    if poison == 0 { 0 } else { define_lanes(storage, poison, kernel, operands, out, open) }
+}
+
+#[cold]
+fn define_lanes(
+    storage: &Storage,
+    mut poison: u64,
+    kernel: Kernel,
+    operands: &[(&Row, &Read)],
+    out: &mut Row,
+    open: &mut Row,
+) -> u64 {
+    for lane in lanes(poison) {
+        let operand = |(row, read): &(&Row, &Read)| Partly::new(row[lane], storage.open_bits(read, lane));
+        let operands: SmallVec<[Partly; 4]> = operands.iter().map(operand).collect();
+        let result = undefined::partly(kernel, &operands)[0];
+        (out[lane], open[lane]) = (result.bits, result.open);
+        if result.open == 0 {
+            poison &= !(1 << lane);
+        }
+    }
+    poison
+}
+
+/// What an operand of this width takes of a word of the constant file.
+fn converted(word: u32, width: ConstWidth) -> u32 {
+    width.of(&mut Concrete, word.into()) as u32
+}

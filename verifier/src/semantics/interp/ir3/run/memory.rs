@@ -1,0 +1,362 @@
+//! Memory and textures.
+
+use super::{Step, Wave, converted};
+use crate::semantics::arithmetic::rows::{LANES, Row, splat};
+use crate::semantics::environment::Binding;
+use crate::semantics::environment::env::{CONST_WORDS, lanes};
+use crate::semantics::environment::memory::{Space, TexelView, image_cell};
+use crate::semantics::environment::texture::{Quads, TextureAnswer};
+use crate::semantics::interp::ir3::op::{Memory, Number, Place, Resource, atomic};
+use crate::semantics::interp::{UndefinedReason, groups};
+use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
+use ir3_compiler::ir3::{AddressSpace, Type};
+
+/// The resource of each lane.
+type Resources = [Binding; LANES];
+
+/// Where an access goes in each lane.
+struct Target {
+    /// Bytes: low and high words of the base address, index, and what is added.
+    base: [Row; 2],
+    index: Row,
+    scale: u8,
+    offset: i32,
+    /// Of an image: the byte address of the texel's first word.
+    texel: bool,
+}
+
+impl Target {
+    fn address(&self, space: AddressSpace, lane: usize, component: u32, size: u8) -> u64 {
+        if self.texel {
+            return u64::from(self.index[lane]) * 16 + u64::from(component) * 4;
+        }
+        let base = u64::from(self.base[0][lane]) | u64::from(self.base[1][lane]) << 32;
+        linear_address(space, base, self.index[lane], self.scale, self.offset, component, size)
+    }
+}
+
+impl Wave<'_> {
+    /// Executes a memory access.
+    pub(super) fn access(&mut self, number: u32) -> Step {
+        let access = &self.program.memory[number as usize];
+        let mut resources = [Binding::NONE; LANES];
+        let mut poison = match &access.resource {
+            Some(resource) => self.resource(resource, &mut resources),
+            None => 0,
+        };
+        if matches!(access.action, MemoryAction::Size | MemoryAction::SplitSize) {
+            self.size(access, &resources, poison);
+            return Ok(());
+        }
+        let view = access.view();
+        let (target, undefined) = self.target(&access.place, view);
+        poison |= undefined;
+        let writes = !matches!(access.action, MemoryAction::Load);
+        let copies = access.action == MemoryAction::CopyToConsts;
+        let mut mask = self.active.mask;
+        if writes && !copies && !matches!(access.space, AddressSpace::Scratch | AddressSpace::Const) {
+            // What helper lanes write to memory that others see does not count.
+            mask &= !self.state.helpers;
+        }
+        if writes && poison & mask != 0 {
+            return Err(self.undefined(UndefinedReason::Address, access.instr, poison & mask));
+        }
+        match access.action {
+            MemoryAction::Load => self.load(access, &target, &resources, poison),
+            MemoryAction::Store if access.space == AddressSpace::Const => self.store_const(access, &target, mask),
+            MemoryAction::Store => self.store(access, &target, &resources, mask)?,
+            MemoryAction::CopyToConsts => self.copy_to_consts(access, &target, &resources, mask)?,
+            MemoryAction::Atomic(op) => self.atomic(access, op, &target, &resources, mask),
+            MemoryAction::Size | MemoryAction::SplitSize | MemoryAction::Prefetch => {}
+        }
+        Ok(())
+    }
+
+    /// The resource of each lane; the lanes where it is poison.
+    fn resource(&mut self, resource: &Resource, out: &mut Resources) -> u64 {
+        let (mut set, mut index) = ([0; LANES], [0; LANES]);
+        let mut poison = self.number(&resource.index, &mut index);
+        if let Some(number) = &resource.set {
+            poison |= self.number(number, &mut set);
+        }
+        for (lane, out) in out.iter_mut().enumerate() {
+            *out = Binding::new(resource.set.as_ref().map(|_| set[lane]), index[lane]);
+        }
+        poison
+    }
+
+    fn number(&mut self, number: &Number, out: &mut Row) -> u64 {
+        match number {
+            Number::Fixed(value) => {
+                *out = splat(*value);
+                0
+            }
+            Number::Field { read, shift, mask } => {
+                let poison = self.storage.fetch(read, out);
+                out.iter_mut().for_each(|word| *word = *word >> shift & mask);
+                poison
+            }
+        }
+    }
+
+    fn target(&mut self, place: &Place, view: TexelView) -> (Target, u64) {
+        let mut target = Target { base: [[0; LANES]; 2], index: [0; LANES], scale: 1, offset: 0, texel: false };
+        let mut poison = 0;
+        match place {
+            Place::None => {}
+            Place::Linear { base, indices, scale, offset } => {
+                (target.scale, target.offset) = (*scale, *offset);
+                for (row, read) in target.base.iter_mut().zip(base.iter().flatten()) {
+                    poison |= self.storage.fetch(read, row);
+                }
+                for (i, read) in indices.iter().enumerate() {
+                    let Some(read) = read else { continue };
+                    let mut row = [0; LANES];
+                    poison |= self.storage.fetch(read, &mut row);
+                    if i == 0 {
+                        target.index = row;
+                    } else {
+                        for (sum, word) in target.index.iter_mut().zip(&row) {
+                            *sum = sum.wrapping_add(*word);
+                        }
+                    }
+                }
+            }
+            Place::Texel(reads) => {
+                target.texel = true;
+                let mut rows = [[0; LANES]; 4];
+                let count = reads.len().min(rows.len());
+                for (row, read) in rows.iter_mut().zip(reads) {
+                    poison |= self.storage.fetch(read, row);
+                }
+                for lane in lanes(self.active.mask) {
+                    let coordinates = [rows[0][lane], rows[1][lane], rows[2][lane], rows[3][lane]];
+                    target.index[lane] = view.cell(false, image_cell(&coordinates[..count]));
+                }
+            }
+        }
+        (target, poison)
+    }
+
+    fn load(&mut self, access: &Memory, target: &Target, resources: &Resources, poison: u64) {
+        let there = self.active.mask & !poison;
+        let bits = access.ty.bits();
+        let narrow = if bits == 32 { u32::MAX } else { (1 << bits) - 1 };
+        for &(component, write) in &access.results {
+            let mut row = [0; LANES];
+            let (mut undefined, mut open) = (poison, [u32::MAX; LANES]);
+            for (binding, group) in groups(Some(|lane: usize| resources[lane]), there) {
+                let address = |lane: usize| target.address(access.space, lane, component, bits / 8);
+                let Some(space) = Space::of(access.space) else {
+                    self.load_uniform(binding, group, address, &mut row);
+                    continue;
+                };
+                let array = self.state.memory.array(space, binding);
+                let width = if space == Space::Image { 32 } else { bits };
+                self.state.memory.note_load(array, group, width, access.volatile);
+                undefined |= self.state.memory.load(self.env, array, width, group, address, &mut row, &mut open);
+            }
+            row.iter_mut().for_each(|word| *word &= narrow);
+            open.iter_mut().for_each(|word| *word &= narrow);
+            self.storage.write_partly(write, &row, undefined, &open, &self.active);
+        }
+    }
+
+    /// A uniform buffer's words, not yet narrowed but in place: the lowest bits are the element.
+    fn load_uniform(&mut self, binding: Binding, group: u64, address: impl Fn(usize) -> u64, row: &mut Row) {
+        let mut last = None;
+        for lane in lanes(group) {
+            let address = address(lane);
+            let word = match last {
+                Some((at, word)) if at == address >> 2 => word,
+                _ => self.env.ubo_word(binding, (address >> 2) as u32),
+            };
+            last = Some((address >> 2, word));
+            row[lane] = word >> (8 * (address & 3));
+        }
+    }
+
+    fn store(&mut self, access: &Memory, target: &Target, resources: &Resources, mask: u64) -> Step {
+        let Some(space) = Space::of(access.space) else { return Ok(()) };
+        let bits = access.ty.bits();
+        let width = if space == Space::Image { 32 } else { bits };
+        for (component, read) in access.data.iter().enumerate() {
+            let (mut row, mut open) = ([0; LANES], [0; LANES]);
+            let poison = self.storage.fetch_partly(read, &mut row, mask, &mut open);
+            for (binding, group) in groups(Some(|lane: usize| resources[lane]), mask) {
+                let array = self.state.memory.array(space, binding);
+                let address = |lane: usize| target.address(access.space, lane, component as u32, bits / 8);
+                let outside = self.state.memory.outside(array, width, group, address);
+                if outside != 0 {
+                    return Err(self.undefined(UndefinedReason::Address, access.instr, outside));
+                }
+                self.state.memory.store(self.env, array, width, group, address, &row, poison, &open);
+            }
+        }
+        Ok(())
+    }
+
+    /// The constant file is the wave's: the lowest lane's words count.
+    fn store_const(&mut self, access: &Memory, target: &Target, mask: u64) {
+        if mask == 0 {
+            return;
+        }
+        let lane = mask.trailing_zeros() as usize;
+        for (component, read) in access.data.iter().enumerate() {
+            let mut row = [0; LANES];
+            let poison = self.storage.fetch(read, &mut row) >> lane & 1 != 0;
+            let word = (target.address(access.space, lane, component as u32, 4) >> 2) as u32;
+            self.store_const_word(word, row[lane], poison);
+        }
+    }
+
+    fn store_const_word(&mut self, word: u32, value: u32, poison: bool) {
+        let word = word % CONST_WORDS;
+        self.consts.write(word, value, poison);
+        for &(at, width, slot) in &self.program.consts {
+            if u32::from(at) == word {
+                self.storage.splat(slot, converted(value, width), poison);
+            }
+        }
+    }
+
+    /// Copies from where the lowest lane says to where it says.
+    fn copy_to_consts(&mut self, access: &Memory, target: &Target, resources: &Resources, mask: u64) -> Step {
+        if mask == 0 {
+            return Ok(());
+        }
+        let lane = mask.trailing_zeros() as usize;
+        let mut first = [0; LANES];
+        let undefined = access.data.iter().fold(0, |poison, read| poison | self.storage.fetch(read, &mut first)) & mask;
+        if undefined != 0 {
+            return Err(self.undefined(UndefinedReason::Address, access.instr, undefined));
+        }
+        for i in 0..access.copied {
+            let address = target.address(access.space, lane, i, 4);
+            let value = self.env.ubo_word(resources[lane], (address >> 2) as u32);
+            self.store_const_word(first[lane].wrapping_add(i), value, false);
+        }
+        Ok(())
+    }
+
+    fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &Target, resources: &Resources, mask: u64) {
+        let Some(space) = Space::of(access.space) else { return };
+        // A low and a high word each; the high ones are there for 64 bits only.
+        let wide = access.ty == Type::U64;
+        let [mut data, mut compare, mut result] = [[[0; LANES]; 2]; 3];
+        let mut poison = 0;
+        for (row, read) in data.iter_mut().zip(&access.data).chain(compare.iter_mut().zip(&access.compare)) {
+            poison |= self.storage.fetch(read, row);
+        }
+        let mut undefined = self.active.mask & !mask;
+        for (binding, group) in groups(Some(|lane: usize| resources[lane]), mask) {
+            let array = self.state.memory.array(space, binding);
+            let address = |lane: usize| target.address(access.space, lane, 0, access.ty.bits() / 8);
+            let [low, high] = &mut result;
+            undefined |= if wide {
+                let (data, compare) = (data.each_ref(), compare.each_ref());
+                self.state.memory.atomic_wide(
+                    self.env,
+                    array,
+                    atomic(op),
+                    group,
+                    address,
+                    data,
+                    compare,
+                    poison,
+                    [low, high],
+                )
+            } else {
+                self.state.memory.atomic(
+                    self.env,
+                    array,
+                    atomic(op),
+                    group,
+                    address,
+                    &data[0],
+                    &compare[0],
+                    poison,
+                    low,
+                )
+            };
+        }
+        for (&(_, write), row) in access.results.iter().zip(&result) {
+            self.storage.write(write, row, undefined, &self.active);
+        }
+    }
+
+    fn size(&mut self, access: &Memory, resources: &Resources, poison: u64) {
+        for &(component, write) in &access.results {
+            let mut row = [0; LANES];
+            for (binding, group) in groups(Some(|lane: usize| resources[lane]), self.active.mask) {
+                let size = if access.space == AddressSpace::Image {
+                    self.env.resource_property(binding, component, 0)
+                } else {
+                    self.env.buffer_size(binding)
+                };
+                let size = match (access.action, component) {
+                    (MemoryAction::SplitSize, 0) => size & 0xffff,
+                    (MemoryAction::SplitSize, _) => size >> 16,
+                    _ => size,
+                };
+                lanes(group).for_each(|lane| row[lane] = size);
+            }
+            self.storage.write(write, &row, poison, &self.active);
+        }
+    }
+
+    /// Asks a texture.
+    pub(super) fn sample(&mut self, number: u32) {
+        let access = &self.program.textures[number as usize];
+        let (mut textures, mut samplers) = ([Binding::NONE; LANES], [Binding::NONE; LANES]);
+        let mut poison = self.resource(&access.texture, &mut textures) | self.resource(&access.sampler, &mut samplers);
+        let mut rows = [[0; LANES]; Slot::COUNT];
+        // Where a coordinate of a lane is undefined so are the derivatives of its quad.
+        let mut undefined = 0;
+        for (row, (slot, read)) in rows.iter_mut().zip(&access.operands) {
+            let of_operand = self.storage.fetch(read, row);
+            poison |= of_operand;
+            undefined |= if slot.has_derivative() { of_operand } else { 0 };
+        }
+        let mut coordinates = [[0; LANES]; 2];
+        if let Some((ij, varying)) = &access.prefetch {
+            let (mut i, mut j) = ([0; LANES], [0; LANES]);
+            undefined |= self.storage.fetch(&ij[0], &mut i) | self.storage.fetch(&ij[1], &mut j);
+            poison |= undefined;
+            for (k, row) in coordinates.iter_mut().enumerate() {
+                self.env.interpolate(varying + k as u32, &i, &j, false, row);
+            }
+        }
+        let mut quads = None;
+        if access.derivatives {
+            let operands = rows.iter().zip(&access.operands).filter(|(_, (slot, _))| slot.has_derivative());
+            let varyings = coordinates.iter().filter(|_| access.prefetch.is_some());
+            // What else is poison belongs to single lanes.
+            let of_all = Quads::new(operands.map(|(row, _)| row).chain(varyings), self.active.mask & !undefined);
+            poison |= !of_all.whole();
+            quads = Some(of_all);
+        }
+        let mut answers = [[0; LANES]; 4];
+        for lane in lanes(self.active.mask & !poison) {
+            let mut request = TextureRequest::new(access.kind, textures[lane], samplers[lane]);
+            for (row, &(slot, _)) in rows.iter().zip(&access.operands) {
+                request.set(slot, row[lane]);
+            }
+            if access.prefetch.is_some() {
+                request.set(Slot::X, coordinates[0][lane]);
+                request.set(Slot::Y, coordinates[1][lane]);
+            }
+            request.quad = quads.as_ref().map(|quads| quads.of(lane));
+            request.shape = self.env.printed_shapes.then_some(access.shape);
+            let answer = TextureAnswer::new(self.env, &request);
+            for &(component, _) in &access.results {
+                let less = access.levels_add_one && access.kind == TextureKind::Info && component == 2;
+                let bits = answer.component(component, access.ty);
+                answers[component as usize & 3][lane] = bits.wrapping_sub(u32::from(less));
+            }
+        }
+        for &(component, write) in &access.results {
+            self.storage.write(write, &answers[component as usize & 3], poison, &self.active);
+        }
+    }
+}

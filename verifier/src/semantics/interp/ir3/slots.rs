@@ -1,0 +1,385 @@
+//! From operands to slots.
+
+use super::op::{ConstWidth, Elements};
+use super::storage::{Loc, Modifier, Read, Write};
+use crate::semantics::interp::{Places, array_word};
+use crate::semantics::operations::ir3_alu;
+use cranelift_entity::SecondaryMap;
+use ir3_compiler::ir3::{
+    Array, ArrayAccess, Dst, InstrData, Mods, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand, Value,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Full registers of the general file, and half registers where they are a file of their own.
+const GENERAL: u32 = 48 * 4;
+/// Full registers of the shared file.
+const SHARED: u32 = 8 * 4;
+
+/// Gives every place that a program names its slots, in the order in which they are asked for.
+pub(crate) struct Slots<'a> {
+    program: &'a Program,
+    merged: bool,
+    /// Number of slots.
+    pub count: u32,
+    values: SecondaryMap<Value, Option<u32>>,
+    arrays: SecondaryMap<Array, Option<u32>>,
+    /// Arrays whose reads name no version: each has one storage.
+    unversioned: SecondaryMap<Array, bool>,
+    general: Option<u32>,
+    half: Option<u32>,
+    shared: Option<u32>,
+    predicates: Option<u32>,
+    addresses: Option<u32>,
+    pub undefined: Option<u32>,
+    immediates: FxHashMap<u32, u32>,
+    consts: FxHashMap<(u16, ConstWidth), u32>,
+}
+
+/// What cannot be said of an operand, in words.
+pub(crate) type Problem = String;
+
+impl<'a> Slots<'a> {
+    /// No slots so far.
+    pub fn new(program: &'a Program, merged: bool) -> Self {
+        Self {
+            program,
+            merged,
+            count: 0,
+            values: SecondaryMap::with_capacity(program.values.len()),
+            arrays: SecondaryMap::new(),
+            unversioned: unversioned_arrays(program),
+            general: None,
+            half: None,
+            shared: None,
+            predicates: None,
+            addresses: None,
+            undefined: None,
+            immediates: FxHashMap::default(),
+            consts: FxHashMap::default(),
+        }
+    }
+
+    /// The immediates that were asked for: bits and slot.
+    pub fn immediates(&self) -> Vec<(u32, u32)> {
+        let mut list: Vec<_> = self.immediates.iter().map(|(&bits, &slot)| (bits, slot)).collect();
+        list.sort_unstable_by_key(|&(_, slot)| slot);
+        list
+    }
+
+    /// The words of the constant file that were asked for.
+    pub fn consts(&self) -> Vec<(u16, ConstWidth, u32)> {
+        let mut list: Vec<_> = self.consts.iter().map(|(&(word, width), &slot)| (word, width, slot)).collect();
+        list.sort_unstable_by_key(|&(.., slot)| slot);
+        list
+    }
+
+    /// The first slots of values, in order, and the values' numbers.
+    pub fn values(&self) -> Vec<(u32, u32)> {
+        let mut list: Vec<_> =
+            self.values.iter().filter_map(|(value, slot)| Some(((*slot)?, value.as_u32()))).collect();
+        list.sort_unstable();
+        list
+    }
+
+    /// Names of the slots of arrays without versions and of registers, which do not depend on what else the program has; and the slots of values
+    /// of one word that are no arrays, which their definitions write.
+    pub fn places(&self) -> Places {
+        let all = &self.program.arrays;
+        let is_one = |id: u32| all.values().filter(|data| data.id == id).count() == 1;
+        let arrays = self.arrays.iter().filter_map(|(array, &slot)| Some((&all[array], slot?)));
+        let words = arrays
+            .filter(|(data, _)| is_one(data.id))
+            .flat_map(|(data, slot)| (0..u32::from(data.length)).map(move |i| (slot + i, array_word(data.id, i))));
+        let registers = self.regions().into_iter().flat_map(|(base, size)| base.map_or(0..0, |base| base..base + size));
+        let registers = registers.map(|slot| (slot, format!("register {}", self.canonical(slot))));
+        let is_scalar = |value: Value| {
+            let data = &self.program.values[value];
+            data.array.is_none() && data.components == 1
+        };
+        let values = self.values.iter().filter_map(|(value, &slot)| Some((value, slot?)));
+        // A value says which instruction defines it, which need not be so: only a destination writes it.
+        let instrs = self.program.iter_instrs().map(|(_, instr)| &self.program.instrs[instr]);
+        let written: FxHashSet<Value> =
+            instrs.flat_map(|data| data.dsts.iter().filter_map(|dst| dst.place.value())).collect();
+        Places {
+            names: words.chain(registers).collect(),
+            written_first: values
+                .filter(|&(value, _)| is_scalar(value) && written.contains(&value))
+                .map(|(_, slot)| slot)
+                .collect(),
+        }
+    }
+
+    fn regions(&self) -> [(Option<u32>, u32); 5] {
+        [
+            (self.general, GENERAL),
+            (self.half, GENERAL),
+            (self.shared, SHARED),
+            (self.predicates, 4),
+            (self.addresses, 2),
+        ]
+    }
+
+    /// `n` new slots in a row.
+    pub fn fresh(&mut self, n: u32) -> u32 {
+        let first = self.count;
+        self.count += n;
+        first
+    }
+
+    /// The slot of an immediate.
+    pub fn immediate(&mut self, bits: u32) -> Loc {
+        let count = &mut self.count;
+        let slot = *self.immediates.entry(bits).or_insert_with(|| {
+            *count += 1;
+            *count - 1
+        });
+        Loc::whole(slot)
+    }
+
+    /// The slot that stays poison.
+    pub fn undefined(&mut self) -> Loc {
+        let slot = match self.undefined {
+            Some(slot) => slot,
+            None => self.fresh(1),
+        };
+        self.undefined = Some(slot);
+        Loc::whole(slot)
+    }
+
+    fn constant(&mut self, word: u16, width: ConstWidth) -> Result<Loc, Problem> {
+        if u32::from(word) >= crate::semantics::environment::env::CONST_WORDS {
+            return Err(format!("word {word} of the constant file"));
+        }
+        let count = &mut self.count;
+        let slot = *self.consts.entry((word, width)).or_insert_with(|| {
+            *count += 1;
+            *count - 1
+        });
+        Ok(Loc::whole(slot))
+    }
+
+    fn value(&mut self, value: Value) -> u32 {
+        if let Some(slot) = self.values[value] {
+            return slot;
+        }
+        let data = &self.program.values[value];
+        let slots = match data.array {
+            Some(array) => u32::from(self.program.arrays[array].length),
+            None => u32::from(data.components),
+        };
+        let slot = self.fresh(slots.max(1));
+        self.values[value] = Some(slot);
+        slot
+    }
+
+    /// A number for a slot that is the same in every program if it is that of a register.
+    pub fn canonical(&self, slot: u32) -> u32 {
+        let mut first = 0;
+        for (base, size) in self.regions() {
+            if let Some(base) = base
+                && (base..base + size).contains(&slot)
+            {
+                return first + slot - base;
+            }
+            first += size;
+        }
+        first + slot
+    }
+
+    /// Whether a number that [`Slots::canonical`] gave is that of a register.
+    pub const fn is_register(number: u32) -> bool {
+        number < 2 * GENERAL + SHARED + 4 + 2
+    }
+
+    fn region(&mut self, of: impl Fn(&mut Self) -> &mut Option<u32>, size: u32) -> u32 {
+        if let Some(slot) = *of(self) {
+            return slot;
+        }
+        let slot = self.fresh(size);
+        *of(self) = Some(slot);
+        slot
+    }
+
+    /// The registers from `reg` on, as elements of a class: slots, or halves of slots.
+    fn registers(&mut self, reg: PhysReg, class: RegClass, length: u32) -> Result<Elements, Problem> {
+        let number = u32::from(reg.0);
+        let outside = || format!("register {}{reg} is outside its file", if class.half { "h" } else { "" });
+        let plain = |slot: u32, length: u32| Elements { slot, first: 0, halves: false, length };
+        let within = |base: u32, size: u32| {
+            let index = number.checked_sub(base).ok_or_else(outside)?;
+            if index + length <= size { Ok(index) } else { Err(outside()) }
+        };
+        Ok(match (class.file, class.half) {
+            (RegFile::General, true) if self.merged => {
+                let index = within(0, 2 * GENERAL)?;
+                let base = self.region(|s| &mut s.general, GENERAL);
+                Elements { slot: base + index / 2, first: index & 1, halves: true, length }
+            }
+            (RegFile::General, true) => {
+                let index = within(0, GENERAL)?;
+                plain(self.region(|s| &mut s.half, GENERAL) + index, length)
+            }
+            (RegFile::General, false) => {
+                let index = within(0, GENERAL)?;
+                plain(self.region(|s| &mut s.general, GENERAL) + index, length)
+            }
+            (RegFile::Shared, true) => {
+                let index = within(GENERAL, 2 * SHARED)?;
+                let base = self.region(|s| &mut s.shared, SHARED);
+                Elements { slot: base + index / 2, first: index & 1, halves: true, length }
+            }
+            (RegFile::Shared, false) => {
+                let index = within(GENERAL, SHARED)?;
+                plain(self.region(|s| &mut s.shared, SHARED) + index, length)
+            }
+            (RegFile::Predicate, _) => {
+                let index = within(u32::from(PhysReg::P0_X.0), 4)?;
+                plain(self.region(|s| &mut s.predicates, 4) + index, length)
+            }
+            (RegFile::Address, _) => {
+                let index = within(u32::from(PhysReg::A0_X.0), 2)?;
+                plain(self.region(|s| &mut s.addresses, 2) + index, length)
+            }
+        })
+    }
+
+    /// The elements of an array that an access is to: those of the version that it names, of the array's registers,
+    /// or of the one storage of an array without versions. `None` is an array that nobody wrote.
+    pub fn array(&mut self, access: &ArrayAccess, class: RegClass) -> Result<Option<Elements>, Problem> {
+        let data = &self.program.arrays[access.array];
+        let length = u32::from(data.length);
+        if data.class.half != class.half {
+            return Err("array element of another width".to_owned());
+        }
+        if let Some(base) = access.base {
+            return self.registers(base, class, length).map(Some);
+        }
+        if self.unversioned[access.array] {
+            let slot = match self.arrays[access.array] {
+                Some(slot) => slot,
+                None => self.fresh(length),
+            };
+            self.arrays[access.array] = Some(slot);
+            return Ok(Some(Elements { slot, first: 0, halves: false, length }));
+        }
+        Ok(access.value.map(|value| Elements { slot: self.value(value), first: 0, halves: false, length }))
+    }
+
+    /// The elements that `r<a0.x + n>` may reach: the whole file, as far as it can be named. (The size of the array that
+    /// the operand is meant to stay in does not bind the machine.)
+    pub fn relative(&mut self, class: RegClass) -> Result<Elements, Problem> {
+        self.registers(PhysReg(0), class, GENERAL)
+    }
+
+    /// Component `component` of a place that is not indirect.
+    pub fn place(&mut self, place: &Place, class: RegClass, component: u32) -> Result<Loc, Problem> {
+        match place {
+            Place::Value(value) | Place::Assigned(value, _) => {
+                let data = &self.program.values[*value];
+                if data.class.half != class.half {
+                    return Err(format!("{value} is not as wide as the operand"));
+                }
+                let components = match data.array {
+                    Some(array) => u32::from(self.program.arrays[array].length),
+                    None => u32::from(data.components),
+                };
+                if component >= components {
+                    return Err(format!("component {component} of {value}"));
+                }
+                Ok(Loc::whole(self.value(*value) + component))
+            }
+            Place::Reg(reg) => Ok(self.registers(*reg, class, component + 1)?.loc(component)),
+            Place::Array(access) => {
+                if access.relative {
+                    return Err("relative operand".to_owned());
+                }
+                let index = i64::from(access.offset) + i64::from(component);
+                match self.array(access, class)? {
+                    Some(elements) if (0..i64::from(elements.length)).contains(&index) => {
+                        Ok(elements.loc(index as u32))
+                    }
+                    Some(elements) => Err(format!("element {index} of an array of {}", elements.length)),
+                    None => Ok(self.undefined()),
+                }
+            }
+            Place::Relative { .. } => Err("relative operand".to_owned()),
+        }
+    }
+
+    /// Component `component` of a direct destination.
+    ///
+    /// A predicate is a full register. What is written with the flag of half registers goes to another one, of which
+    /// nobody knows.
+    pub fn write(&mut self, dst: &Dst, component: u32) -> Result<Write, Problem> {
+        if dst.class == (RegClass { file: RegFile::Predicate, half: true }) {
+            return Ok(Write { loc: Loc::whole(self.fresh(1)), shared: false });
+        }
+        Ok(Write { loc: self.place(&dst.place, dst.class, component)?, shared: dst.class.file == RegFile::Shared })
+    }
+
+    /// Component `component` of a direct source, without its modifiers.
+    pub fn loc(&mut self, src: &Src, component: u32, demote: ConstWidth) -> Result<Loc, Problem> {
+        match &src.operand {
+            SrcOperand::Place(place) => self.place(place, src.class, component),
+            SrcOperand::Const(word) => {
+                let width = if src.class.half { demote } else { ConstWidth::Full };
+                self.constant(word + component as u16, width)
+            }
+            SrcOperand::Immediate(bits) => Ok(self.immediate(if src.class.half { bits & 0xffff } else { *bits })),
+            SrcOperand::Undef => Ok(self.undefined()),
+            SrcOperand::ConstRelative(_) => Err("relative operand".to_owned()),
+        }
+    }
+
+    /// A direct source of an operation that has no modifiers.
+    pub fn plain(&mut self, src: &Src, component: u32) -> Result<Read, Problem> {
+        if src.mods.is_empty() {
+            Ok(Read::plain(self.loc(src, component, ConstWidth::Truncated)?))
+        } else {
+            Err("a modifier".to_owned())
+        }
+    }
+}
+
+/// What the modifiers of source `i` do.
+pub(crate) fn modifier(data: &InstrData, i: usize) -> Result<Modifier, Problem> {
+    let src = &data.srcs[i];
+    if src.mods.is_empty() {
+        Ok(Modifier::None)
+    } else if src.class.file == RegFile::Predicate {
+        if src.mods == Mods::NOT { Ok(Modifier::Invert) } else { Err("modifier of a predicate".to_owned()) }
+    } else {
+        ir3_alu::modifier(data, i).map(Modifier::Apply).ok_or_else(|| format!("the modifiers of source {i}"))
+    }
+}
+
+/// Arrays none of whose reads names a version: `array_to_ssa` has not run.
+fn unversioned_arrays(program: &Program) -> SecondaryMap<Array, bool> {
+    let mut unversioned = SecondaryMap::new();
+    if program.arrays.is_empty() {
+        return unversioned;
+    }
+    let mut read = SecondaryMap::<Array, bool>::new();
+    let mut versioned = SecondaryMap::<Array, bool>::new();
+    for (_, instr) in program.iter_instrs() {
+        let data = &program.instrs[instr];
+        for src in &data.srcs {
+            if let Some(Place::Array(access)) = src.place() {
+                read[access.array] = true;
+                versioned[access.array] |= access.value.is_some();
+            }
+        }
+        for dst in &data.dsts {
+            if let Place::Array(access) = dst.place
+                && access.value.is_none()
+            {
+                read[access.array] = true;
+            }
+        }
+    }
+    for array in program.arrays.keys() {
+        unversioned[array] = read[array] && !versioned[array];
+    }
+    unversioned
+}

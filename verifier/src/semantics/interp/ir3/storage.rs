@@ -1,0 +1,382 @@
+//! Where the values of a running wave live.
+//!
+//! One *slot* holds one 32-bit value in each of the 64 lanes. Whatever an operand can name has slots: each component
+//! of an SSA value, each register, each element of an array, and also each immediate and each word of the constant
+//! file that the program mentions, so that reading an operand is indexing. A half register of a merged register file
+//! is one half of a full register's slot ([`Part`]); everywhere else a 16-bit value has a slot of its own and is kept
+//! zero-extended.
+//!
+//! Each slot has two poison masks, for its low and its high 16 bits; a lane of a full value is poison if either says
+//! so. Which bits of it are poison stands in a row beside it, for lanes that have a mark for that; the others are poison as a whole.
+//! Shared registers hold one value for the wave: all lanes of their slots are kept equal.
+
+use crate::semantics::arithmetic::rows::{LANES, Row};
+use crate::semantics::environment::env::lanes;
+use crate::semantics::operations::Modify;
+use crate::semantics::operations::undefined::{Partly, partly_modified};
+
+/// Which bits of a slot an operand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of it.
+    Whole,
+    /// The low half of a merged register.
+    Low,
+    /// The high half of a merged register.
+    High,
+}
+
+/// A component of an operand: a slot, or half of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loc {
+    /// The slot.
+    pub slot: u32,
+    /// The bits of it.
+    pub part: Part,
+}
+
+impl Loc {
+    /// A whole slot.
+    pub const fn whole(slot: u32) -> Self {
+        Self { slot, part: Part::Whole }
+    }
+
+    /// Whether a write to one may change the other.
+    pub fn overlaps(self, other: Self) -> bool {
+        self.slot == other.slot && (self.part == other.part || self.part == Part::Whole || other.part == Part::Whole)
+    }
+}
+
+/// What is done to an operand as it is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Modifier {
+    /// Nothing.
+    None,
+    /// The other truth value.
+    Invert,
+    /// Its low 16 bits are taken.
+    Low,
+    /// What the instruction's modifiers say.
+    Apply(&'static Modify),
+}
+
+/// A source component.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    /// Where it is.
+    pub loc: Loc,
+    /// What is done to it.
+    pub modifier: Modifier,
+}
+
+impl Read {
+    /// A source as it stands.
+    pub const fn plain(loc: Loc) -> Self {
+        Self { loc, modifier: Modifier::None }
+    }
+}
+
+/// A destination component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Write {
+    /// Where it is.
+    pub loc: Loc,
+    /// One value for the wave, that of the first active lane.
+    pub shared: bool,
+}
+
+/// The lanes that execute.
+pub(crate) struct Active {
+    /// One bit a lane.
+    pub mask: u64,
+    /// They are all the lanes that there still are, so nobody can tell what is written to the others.
+    pub all: bool,
+    /// All ones in the lanes of the mask (only kept while `all` is false).
+    words: Row,
+}
+
+impl Active {
+    /// No lane.
+    pub const fn none() -> Self {
+        Self { mask: 0, all: false, words: [0; LANES] }
+    }
+
+    /// Makes `mask` the executing lanes, of those in `alive`.
+    pub fn set(&mut self, mask: u64, alive: u64) {
+        self.mask = mask;
+        self.all = mask == alive;
+        if !self.all {
+            for (lane, word) in self.words.iter_mut().enumerate() {
+                *word = 0u32.wrapping_sub((mask >> lane & 1) as u32);
+            }
+        }
+    }
+}
+
+/// The slots of a wave.
+#[derive(Default)]
+pub(crate) struct Storage {
+    /// The rows.
+    pub words: Vec<Row>,
+    /// Two masks a slot.
+    pub poison: Vec<u64>,
+    /// The lanes of a slot where `open` says which of the poisoned bits are poison. Elsewhere all are.
+    pub partial: Vec<u64>,
+    /// The bits that are poison.
+    pub open: Vec<Row>,
+}
+
+impl Storage {
+    /// Makes `slots` slots, all poison; their memory is reused.
+    pub fn reset(&mut self, slots: usize) {
+        if self.words.len() < slots {
+            self.words.resize(slots, [0; LANES]);
+        }
+        if self.poison.len() < 2 * slots {
+            self.poison.resize(2 * slots, !0);
+        }
+        self.poison[..2 * slots].fill(!0);
+        self.partial[..slots].fill(0);
+    }
+
+    #[inline]
+    fn masks(&mut self, slot: u32) -> &mut [u64; 2] {
+        let at = 2 * slot as usize;
+        (&mut self.poison[at..at + 2]).try_into().expect("two masks a slot")
+    }
+
+    /// Gives a slot one value in all lanes.
+    pub fn splat(&mut self, slot: u32, value: u32, poison: bool) {
+        self.words[slot as usize] = [value; LANES];
+        *self.masks(slot) = [if poison { !0 } else { 0 }; 2];
+    }
+
+    /// A source's value and poison. `buffer` is used where the value does not stand in a slot as it is.
+    #[inline]
+    pub fn read<'a>(&'a self, read: &Read, buffer: &'a mut Row) -> (&'a Row, u64) {
+        let slot = read.loc.slot as usize;
+        let (low, high) = (self.poison[2 * slot], self.poison[2 * slot + 1]);
+        let words = &self.words[slot];
+        let poison = match read.loc.part {
+            Part::Whole => {
+                if matches!(read.modifier, Modifier::None) {
+                    return (words, low | high);
+                }
+                *buffer = *words;
+                low | high
+            }
+            Part::Low => {
+                for (out, word) in buffer.iter_mut().zip(words) {
+                    *out = word & 0xffff;
+                }
+                low
+            }
+            Part::High => {
+                for (out, word) in buffer.iter_mut().zip(words) {
+                    *out = word >> 16;
+                }
+                high
+            }
+        };
+        match read.modifier {
+            Modifier::None => {}
+            Modifier::Invert => buffer.iter_mut().for_each(|word| *word = *word & 1 ^ 1),
+            Modifier::Low => buffer.iter_mut().for_each(|word| *word &= 0xffff),
+            Modifier::Apply(apply) => (apply.run)(buffer),
+        }
+        (buffer, poison)
+    }
+
+    /// The poisoned bits of one lane of a source.
+    pub fn open_bits(&self, read: &Read, lane: usize) -> u32 {
+        let open = self.open_of(read.loc, lane);
+        match read.modifier {
+            Modifier::None => open,
+            Modifier::Invert => open & 1,
+            Modifier::Low => open & 0xffff,
+            Modifier::Apply(_) if open == 0 => 0,
+            Modifier::Apply(apply) => partly_modified(apply, Partly::new(self.lane(read.loc, lane).0, open)).open,
+        }
+    }
+
+    /// The poisoned bits of one lane.
+    pub fn open_of(&self, loc: Loc, lane: usize) -> u32 {
+        let slot = loc.slot as usize;
+        let bit = |mask: u64| (mask >> lane & 1) as u32;
+        let [low, high] = [self.poison[2 * slot], self.poison[2 * slot + 1]].map(bit);
+        let bits = if bit(self.partial[slot]) != 0 { self.open[slot][lane] } else { u32::MAX };
+        let bits = bits & ((low * 0xffff) | (high * 0xffff_0000));
+        match loc.part {
+            Part::Whole => bits,
+            Part::Low => bits & 0xffff,
+            Part::High => bits >> 16,
+        }
+    }
+
+    /// Writes the poisoned bits of a source to a buffer, for these lanes. Returns those where there are any.
+    #[cold]
+    pub fn opened(&self, read: &Read, mask: u64, open: &mut Row) -> u64 {
+        lanes(mask).fold(0, |poison, lane| {
+            open[lane] = self.open_bits(read, lane);
+            poison | u64::from(open[lane] != 0) << lane
+        })
+    }
+
+    /// Of these lanes, those where poisoned bits decide whether a source, whose words are given, is 0.
+    #[cold]
+    pub fn undecided(&self, read: &Read, words: &Row, mask: u64) -> u64 {
+        lanes(mask).fold(0, |poison, lane| {
+            let open = self.open_bits(read, lane);
+            poison | u64::from(open != 0 && words[lane] & !open == 0) << lane
+        })
+    }
+
+    /// Copies a source to a buffer, and its poisoned bits in executing lanes to another; the lanes where there are any.
+    #[inline]
+    pub fn fetch_partly(&self, read: &Read, out: &mut Row, mask: u64, open: &mut Row) -> u64 {
+        let poison = self.fetch(read, out) & mask;
+        if poison == 0 { 0 } else { self.opened(read, poison, open) }
+    }
+
+    /// Copies a source to a buffer; its poison.
+    #[inline]
+    pub fn fetch(&self, read: &Read, out: &mut Row) -> u64 {
+        if read.loc.part == Part::Whole && matches!(read.modifier, Modifier::None) {
+            let slot = read.loc.slot as usize;
+            *out = self.words[slot];
+            return self.poison[2 * slot] | self.poison[2 * slot + 1];
+        }
+        // Anything but a slot as it is goes through the buffer.
+        self.read(read, out).1
+    }
+
+    /// The value and poison of one lane.
+    pub fn lane(&self, loc: Loc, lane: usize) -> (u32, bool) {
+        let word = self.words[loc.slot as usize][lane];
+        let at = 2 * loc.slot as usize;
+        let (low, high) = (self.poison[at], self.poison[at + 1]);
+        let (value, poison) = match loc.part {
+            Part::Whole => (word, low | high),
+            Part::Low => (word & 0xffff, low),
+            Part::High => (word >> 16, high),
+        };
+        (value, poison >> lane & 1 != 0)
+    }
+
+    /// Writes one lane, where these bits are poison.
+    pub fn set_lane(&mut self, loc: Loc, lane: usize, value: u32, open: u32) {
+        let word = &mut self.words[loc.slot as usize][lane];
+        match loc.part {
+            Part::Whole => *word = value,
+            Part::Low => *word = *word & !0xffff | value & 0xffff,
+            Part::High => *word = *word & 0xffff | value << 16,
+        }
+        self.set_lane_open(loc, lane, open);
+    }
+
+    /// Says which bits of a lane are poison.
+    fn set_lane_open(&mut self, loc: Loc, lane: usize, open: u32) {
+        let other = self.open_of(Loc::whole(loc.slot), lane);
+        let open = match loc.part {
+            Part::Whole => open,
+            Part::Low => other & 0xffff_0000 | open & 0xffff,
+            Part::High => other & 0xffff | open << 16,
+        };
+        let bit = 1 << lane;
+        let mark = |mask: &mut u64, poison: bool| *mask = *mask & !bit | if poison { bit } else { 0 };
+        let [low, high] = self.masks(loc.slot);
+        mark(low, open & 0xffff != 0);
+        mark(high, open >> 16 != 0);
+        self.open[loc.slot as usize][lane] = open;
+        self.partial[loc.slot as usize] |= bit;
+    }
+
+    /// Writes a result in the executing lanes, of which some are poison in the bits of `open`.
+    #[inline]
+    pub fn write_partly(&mut self, write: Write, words: &Row, poison: u64, open: &Row, active: &Active) {
+        if poison & active.mask == 0 {
+            return self.write(write, words, 0, active);
+        }
+        self.write_open(write, words, poison, open, active);
+    }
+
+    #[cold]
+    fn write_open(&mut self, write: Write, words: &Row, poison: u64, open: &Row, active: &Active) {
+        if write.shared {
+            return self.write_shared(write.loc, words, poison, open, active.mask);
+        }
+        // The write below says that the lanes are defined; what other half they have stays.
+        self.write(write, words, 0, active);
+        for lane in lanes(poison & active.mask) {
+            self.set_lane_open(write.loc, lane, open[lane]);
+        }
+    }
+
+    /// Writes a result in the executing lanes, of which some are poison as a whole.
+    #[inline]
+    pub fn write(&mut self, write: Write, words: &Row, poison: u64, active: &Active) {
+        if write.shared {
+            return self.write_shared(write.loc, words, poison, &ALL_OPEN, active.mask);
+        }
+        if write.loc.part != Part::Whole && poison & active.mask != 0 {
+            return self.write_open(write, words, poison, &ALL_OPEN, active);
+        }
+        let slot = write.loc.slot as usize;
+        let target = &mut self.words[slot];
+        let masks = &mut self.poison[2 * slot..2 * slot + 2];
+        let blend = |mask: &mut u64| {
+            *mask = if active.all { poison } else { *mask & !active.mask | poison & active.mask };
+        };
+        match write.loc.part {
+            Part::Whole => {
+                masks.iter_mut().for_each(blend);
+                self.partial[slot] &= !poison;
+                if active.all {
+                    *target = *words;
+                } else {
+                    for ((out, word), lane) in target.iter_mut().zip(words).zip(&active.words) {
+                        *out = *out & !lane | word & lane;
+                    }
+                }
+            }
+            Part::Low => {
+                blend(&mut masks[0]);
+                write_half::<0>(target, words, active);
+            }
+            Part::High => {
+                blend(&mut masks[1]);
+                write_half::<16>(target, words, active);
+            }
+        }
+    }
+
+    /// Writes a shared register: the value of the first active lane; the bits in which the active lanes disagree are poison, for
+    /// the machine takes one of them and no program may depend on which.
+    fn write_shared(&mut self, loc: Loc, words: &Row, poison: u64, open: &Row, mask: u64) {
+        if mask == 0 {
+            return;
+        }
+        let value = words[mask.trailing_zeros() as usize];
+        let differ = (0..LANES).filter(|lane| mask >> lane & 1 != 0).fold(0, |bits, lane| bits | words[lane] ^ value);
+        let open = lanes(poison & mask).fold(differ, |bits, lane| bits | open[lane]);
+        let everywhere = Active { mask: !0, all: true, words: [0; LANES] };
+        let poison = if open == 0 { 0 } else { !0 };
+        self.write_partly(Write { loc, shared: false }, &[value; LANES], poison, &[open; LANES], &everywhere);
+    }
+}
+
+/// The poisoned bits of lanes that are poison as a whole.
+static ALL_OPEN: Row = [u32::MAX; LANES];
+
+fn write_half<const SHIFT: u32>(target: &mut Row, words: &Row, active: &Active) {
+    let keep = !(0xffffu32 << SHIFT);
+    if active.all {
+        for (out, word) in target.iter_mut().zip(words) {
+            *out = *out & keep | (word & 0xffff) << SHIFT;
+        }
+    } else {
+        for ((out, word), lane) in target.iter_mut().zip(words).zip(&active.words) {
+            *out = *out & (keep | !lane) | (word & 0xffff & lane) << SHIFT;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Interpreters: they run a program once, on 64 lanes at a time, in one environment.
+//!
+//! A program is decoded once, into flat arrays with every kernel looked up; a run then allocates nothing but its
+//! [`Outcome`]. What a run can be observed by is in the outcome, and [`Outcome::first_difference`] is the one place
+//! where two runs are compared: wherever the source's result is defined, the target's must be defined and equal.
+
+pub mod ir3;
+pub mod nir;
+mod outcome;
+pub mod trace;
+mod waves;
+
+pub use outcome::{
+    Compared, Difference, End, Origin, Outcome, OutputRow, OutputSlot, Outputs, UndefinedReason, Unsupported,
+};
+
+use crate::semantics::arithmetic::rows::{LANES, Row};
+use crate::semantics::environment::Binding;
+use crate::semantics::environment::env::{CONST_WORDS, Env};
+use crate::semantics::environment::memory::{Memory, Words};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The lanes by the resource that they access, in the order of their first lanes. Without a resource all access the same one.
+fn groups(resource: Option<impl Fn(usize) -> Binding>, mask: u64) -> impl Iterator<Item = (Binding, u64)> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let Some(resource) = &resource else {
+            return Some((Binding::NONE, std::mem::take(&mut rest)));
+        };
+        let binding = resource(rest.trailing_zeros() as usize);
+        let mut group = 0;
+        for lane in 0..LANES {
+            group |= u64::from(resource(lane) == binding) << lane;
+        }
+        group &= rest;
+        rest &= !group;
+        Some((binding, group))
+    })
+}
+
+/// What is known of the locations of a program, for whoever follows it on terms.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// The names of words of arrays and registers: what the same word is called in another form of the program.
+    pub names: FxHashMap<u32, String>,
+    /// Those that the program writes before it reads them, so that what they hold at its beginning is never seen.
+    pub written_first: FxHashSet<u32>,
+}
+
+/// The name of a word of an array, by the array's number in a text: 1 is the first that nir declares.
+pub(crate) fn array_word(array: u32, word: u32) -> String {
+    format!("word {word} of array {array}")
+}
+
+/// Buffers that runs use and leave behind for the next run, of any program.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// Registers or values, in rows.
+    pub rows: Vec<Row>,
+    /// The mask of poisoned lanes of each row.
+    pub poison: Vec<u64>,
+    /// The poisoned lanes of each row of which only some bits are poison.
+    pub partial: Vec<u64>,
+    /// These bits.
+    pub open: Vec<Row>,
+    /// A row for each temporary that an interpreter needs at once.
+    pub temporaries: Vec<Row>,
+    /// Masks of lanes: those that wait somewhere in the control flow.
+    pub masks: Vec<u64>,
+    /// All memory but the constant file.
+    pub memory: Memory,
+    /// The constant file.
+    pub consts: ConstFile,
+    /// What the second of two waves uses; the memory is that of the first.
+    second: Option<Box<Scratch>>,
+}
+
+impl Scratch {
+    /// Empty buffers.
+    pub fn new() -> Scratch {
+        Scratch::default()
+    }
+
+    /// Runs something that runs a program with these buffers; the outcome says what was stored, in order.
+    pub fn logged(&mut self, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
+        self.memory.keep_log(true);
+        let outcome = run(self);
+        self.memory.keep_log(false);
+        outcome
+    }
+
+    /// Makes the memory and the constant file those of a new run, and gives at least `rows` rows. Their contents are
+    /// whatever an earlier run left. Lanes have `own_bytes` of memory of their own; 0 where the program does not say.
+    pub fn prepare(&mut self, env: &Env, rows: usize, own_bytes: u32) {
+        self.memory.reset();
+        self.memory.set_one_buffer(env.has_one_buffer());
+        self.memory.set_scratch_bytes(own_bytes);
+        self.consts.0.reset();
+        self.masks.clear();
+        if self.rows.len() < rows {
+            self.rows.resize(rows, [0; 64]);
+            self.poison.resize(rows, 0);
+        }
+        // The two interpreters have different numbers of masks a row.
+        if self.open.len() < rows {
+            self.open.resize(rows, [0; 64]);
+            self.partial.resize(rows, 0);
+        }
+    }
+}
+
+/// The constant file: one for the wave. Its words come from the environment, unless the driver or the preamble puts
+/// something there.
+#[derive(Debug)]
+pub struct ConstFile(Words);
+
+impl Default for ConstFile {
+    fn default() -> ConstFile {
+        ConstFile(Words::new(CONST_WORDS))
+    }
+}
+
+impl ConstFile {
+    /// A word, and whether it is poison. The file repeats beyond its end.
+    #[inline]
+    pub fn read(&mut self, env: &Env, index: u32) -> (u32, bool) {
+        let index = index % CONST_WORDS;
+        let (value, poison) = self.0.read(index, || (env.const_word(index), 0));
+        (value, poison != 0)
+    }
+
+    /// Replaces a word.
+    #[inline]
+    pub fn write(&mut self, index: u32, value: u32, poison: bool) {
+        self.0.write(index % CONST_WORDS, value, if poison { u32::MAX } else { 0 });
+    }
+}

@@ -1,0 +1,533 @@
+//! From the tree to a list of operations.
+
+mod alu;
+mod intrinsics;
+mod lanes;
+pub(super) mod memory;
+mod texture;
+
+use cranelift_entity::{EntityRef, SecondaryMap};
+use ir3_compiler::nir::{Block, CfNode, Cfg, Def, FloatControls, Function, Instr, InstrData, JumpKind, Shader, Stage};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+pub(super) use alu::MAX_SOURCES;
+
+use super::Decoded;
+use super::op::{Code, Op, R, UNDEFINED};
+use crate::semantics::environment::env::{Launch, VARIABLE_SIZE};
+use crate::semantics::environment::sync::Sync;
+use crate::semantics::interp::trace::Watched;
+use crate::semantics::interp::{Origin, Unsupported, waves};
+
+/// The rows of a value, components in order.
+type Rows = SmallVec<[R; 4]>;
+
+/// What is refused, without its place.
+type Refused<T> = Result<T, String>;
+
+/// Where the lanes of a construct go.
+#[derive(Clone, Copy)]
+struct Around {
+    /// The slot of lanes that break, and of those that continue.
+    loop_slots: Option<(u32, u32)>,
+}
+
+/// A shader on its way.
+pub(super) struct Decoder<'a> {
+    shader: &'a Shader,
+    function: &'a Function,
+    cfg: Cfg,
+    code: Code,
+    rows: SecondaryMap<Def, Rows>,
+    constants: FxHashMap<u32, R>,
+    /// How conversions round.
+    controls: FloatControls,
+    /// Values that are used behind a loop that they are defined in.
+    live_out: FxHashSet<Def>,
+    /// Local arrays by the value of their declaration: number, first row, elements, rows of an element, bits.
+    arrays: FxHashMap<Def, (u32, R, u32, u32, u8)>,
+    /// Operations that jump where no lane is left, and wait for the next place where some may be.
+    empties: Vec<usize>,
+    /// The instruction that is decoded.
+    instr: Option<Instr>,
+    /// The table for runs that are traced.
+    watched: Option<Vec<Watched<R>>>,
+}
+
+/// Decodes a shader.
+pub(super) fn decode(shader: &Shader) -> Result<Decoded, Unsupported> {
+    decode_with(shader, None).map(|(decoded, _)| decoded)
+}
+
+/// Decodes a shader, with a table of where its instructions and their operands are.
+pub(super) fn decode_watched(shader: &Shader) -> Result<(Decoded, Vec<Watched<R>>), Unsupported> {
+    let (decoded, table) = decode_with(shader, Some(Vec::new()))?;
+    Ok((decoded, table.unwrap_or_default()))
+}
+
+type Table = Option<Vec<Watched<R>>>;
+
+fn decode_with(shader: &Shader, watched: Table) -> Result<(Decoded, Table), Unsupported> {
+    let function = &shader.entry;
+    let mut decoder = Decoder {
+        shader,
+        function,
+        cfg: Cfg::new(function),
+        code: Code { rows: UNDEFINED + 1, ..Code::default() },
+        rows: SecondaryMap::new(),
+        constants: FxHashMap::default(),
+        controls: FloatControls::OPEN,
+        live_out: live_out_of_loops(function),
+        arrays: FxHashMap::default(),
+        empties: Vec::new(),
+        instr: None,
+        watched,
+    };
+    let result = FloatControls::of(&shader.info).map_err(|error| error.to_string()).and_then(|controls| {
+        decoder.controls = controls;
+        decoder.whole()
+    });
+    if let Err(what) = result {
+        return Err(decoder.unsupported(what));
+    }
+    let launch = Launch {
+        fragment: shader.stage == Stage::Fragment,
+        workgroup_size: match shader.info.workgroup_size {
+            Some(_) if shader.info.workgroup_size_variable => VARIABLE_SIZE,
+            size => size.unwrap_or([64, 1, 1]),
+        },
+        ..Launch::default()
+    };
+    let scratch_size = shader.info.scratch_size;
+    let has_barrier = decoder.code.ops.iter().any(|op| matches!(op, Op::Sync(Sync::Barrier)));
+    let waves = waves::count(launch, has_barrier);
+    Ok((Decoded { code: decoder.code, launch, waves, scratch_size }, decoder.watched))
+}
+
+/// The values that are used outside of a loop that they are defined in.
+fn live_out_of_loops(function: &Function) -> FxHashSet<Def> {
+    // The loops around each block, outermost first.
+    let mut loops: SecondaryMap<Block, SmallVec<[u32; 4]>> = SecondaryMap::new();
+    let mut number = 0;
+    fn walk(
+        list: &[CfNode],
+        around: &mut SmallVec<[u32; 4]>,
+        number: &mut u32,
+        loops: &mut SecondaryMap<Block, SmallVec<[u32; 4]>>,
+    ) {
+        for node in list {
+            match node {
+                CfNode::Block(block) => loops[*block] = around.clone(),
+                CfNode::If(node) => {
+                    walk(&node.then, around, number, loops);
+                    walk(&node.otherwise, around, number, loops);
+                }
+                CfNode::Loop(node) => {
+                    *number += 1;
+                    around.push(*number);
+                    walk(&node.body, around, number, loops);
+                    if let Some(continuing) = &node.continuing {
+                        walk(continuing, around, number, loops);
+                    }
+                    around.pop();
+                }
+            }
+        }
+    }
+    walk(&function.body, &mut SmallVec::new(), &mut number, &mut loops);
+    if number == 0 {
+        return FxHashSet::default();
+    }
+    let mut block_of: SecondaryMap<Instr, Option<Block>> = SecondaryMap::new();
+    for (block, instr) in function.instrs_in_order() {
+        block_of[instr] = Some(block);
+    }
+    let mut out = FxHashSet::default();
+    let mut visit = |user: Block, def: Def| {
+        let Some(home) = block_of[function.defs[def].instr] else { return };
+        let innermost = loops[home].last();
+        if innermost.is_some_and(|innermost| !loops[user].contains(innermost)) {
+            out.insert(def);
+        }
+    };
+    for (block, instr) in function.instrs_in_order() {
+        match &function.instrs[instr] {
+            // A phi reads at the end of its predecessors.
+            InstrData::Phi { srcs, .. } => srcs.iter().for_each(|&(pred, def)| visit(pred, def)),
+            data => data.for_each_src(|def| visit(block, def)),
+        }
+    }
+    for_each_condition(&function.body, &mut |before, condition| visit(before, condition));
+    propagate_names(function, &mut out);
+    out
+}
+
+/// A name that is live out makes what it names live out.
+fn propagate_names(function: &Function, out: &mut FxHashSet<Def>) {
+    let mut work: Vec<Def> = out.iter().copied().collect();
+    while let Some(def) = work.pop() {
+        if let InstrData::Alu(alu) = &function.instrs[function.defs[def].instr]
+            && alu::is_name(alu.op)
+        {
+            for src in &alu.srcs {
+                if out.insert(src.def) {
+                    work.push(src.def);
+                }
+            }
+        }
+    }
+}
+
+/// Calls `visit` with the condition of each if and the block before it.
+fn for_each_condition(list: &[CfNode], visit: &mut impl FnMut(Block, Def)) {
+    let mut before = None;
+    for node in list {
+        match node {
+            CfNode::Block(block) => before = Some(*block),
+            CfNode::If(node) => {
+                if let Some(before) = before {
+                    visit(before, node.condition);
+                }
+                for_each_condition(&node.then, visit);
+                for_each_condition(&node.otherwise, visit);
+            }
+            CfNode::Loop(node) => {
+                for_each_condition(&node.body, visit);
+                if let Some(continuing) = &node.continuing {
+                    for_each_condition(continuing, visit);
+                }
+            }
+        }
+    }
+}
+
+/// For [`watch`](super::watch).
+impl<'a> Decoder<'a> {
+    pub(super) fn function(&self) -> &'a Function {
+        self.function
+    }
+
+    pub(super) fn code(&self) -> &Code {
+        &self.code
+    }
+
+    pub(super) fn rows_of(&self, def: Def) -> &[R] {
+        &self.rows[def]
+    }
+
+    /// The number of the next operation.
+    pub(super) fn point(&self) -> u32 {
+        self.here()
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched.is_some()
+    }
+
+    pub(super) fn push_watched(&mut self, watched: Watched<R>) {
+        self.watched.get_or_insert_default().push(watched);
+    }
+}
+
+impl Decoder<'_> {
+    fn unsupported(&self, what: String) -> Unsupported {
+        let place = match self.instr.map(|instr| (instr, self.function.lines[instr])) {
+            Some((instr, 0)) => format!("instruction {}", instr.index()),
+            Some((_, line)) => format!("line {line}"),
+            None => "control flow".to_owned(),
+        };
+        let what = match self.instr {
+            Some(instr) => {
+                let name = self.function.instrs[instr].name();
+                if what.is_empty() { format!("`{name}`") } else { format!("`{name}`: {what}") }
+            }
+            None => what,
+        };
+        Unsupported { what, place }
+    }
+
+    fn whole(&mut self) -> Refused<()> {
+        let function = self.function;
+        self.list(&function.body, Around { loop_slots: None })?;
+        self.land_empties();
+        self.push(Op::End);
+        Ok(())
+    }
+
+    fn push(&mut self, op: Op) {
+        self.code.ops.push(op);
+    }
+
+    fn here(&self) -> u32 {
+        self.code.ops.len() as u32
+    }
+
+    /// Appends an operation that jumps where no lane is left.
+    fn push_empty(&mut self, op: Op) {
+        self.empties.push(self.code.ops.len());
+        self.push(op);
+    }
+
+    /// Operations that found no lane left go on here.
+    fn land_empties(&mut self) {
+        let here = self.here();
+        for at in self.empties.drain(..) {
+            match &mut self.code.ops[at] {
+                Op::Kill { empty, .. }
+                | Op::EndIf { empty, .. }
+                | Op::Break { empty, .. }
+                | Op::Continue { empty, .. }
+                | Op::Exit { empty, .. }
+                | Op::Return { empty } => *empty = here,
+                _ => {}
+            }
+        }
+    }
+
+    fn slot(&mut self) -> u32 {
+        self.code.slots += 1;
+        self.code.slots - 1
+    }
+
+    /// New rows, behind all others.
+    fn new_rows(&mut self, count: u32) -> R {
+        let first = self.code.rows;
+        self.code.rows += count;
+        first
+    }
+
+    /// The row of a constant.
+    fn constant(&mut self, bits: u32) -> R {
+        if let Some(&row) = self.constants.get(&bits) {
+            return row;
+        }
+        let row = self.new_rows(1);
+        self.constants.insert(bits, row);
+        self.code.constants.push((row, bits));
+        row
+    }
+
+    fn bits(&self, def: Def) -> u8 {
+        self.function.defs[def].bit_size
+    }
+
+    fn components(&self, def: Def) -> u32 {
+        self.function.defs[def].num_components.into()
+    }
+
+    /// Rows of a component of a value.
+    fn width(&self, def: Def) -> u32 {
+        if self.bits(def) == 64 { 2 } else { 1 }
+    }
+
+    /// New rows for a value.
+    fn define(&mut self, def: Def) -> R {
+        let count = self.components(def) * self.width(def);
+        let first = self.new_rows(count);
+        self.rows[def] = (first..first + count).collect();
+        first
+    }
+
+    /// Whether inactive lanes must keep what they have of this value.
+    fn keeps(&self, def: Def) -> bool {
+        self.live_out.contains(&def)
+    }
+
+    /// The rows of a value that is read.
+    fn read(&self, def: Def) -> Refused<&Rows> {
+        let rows = &self.rows[def];
+        if rows.is_empty() { Err(format!("{def} is used before its definition")) } else { Ok(rows) }
+    }
+
+    /// The row of a scalar.
+    fn scalar(&self, def: Def) -> Refused<R> {
+        Ok(self.read(def)?[0])
+    }
+
+    /// The number in [`Code::origins`] of the instruction that is decoded.
+    fn origin(&mut self) -> u32 {
+        let origin = match self.instr {
+            Some(instr) => Origin {
+                operation: self.function.instrs[instr].name(),
+                instr: instr.index() as u32,
+                line: self.function.lines[instr],
+            },
+            None => Origin { operation: "if", instr: 0, line: 0 },
+        };
+        self.code.origins.push(origin);
+        self.code.origins.len() as u32 - 1
+    }
+
+    fn list(&mut self, list: &[CfNode], around: Around) -> Refused<()> {
+        let mut before = None;
+        for node in list {
+            match node {
+                CfNode::Block(block) => {
+                    self.block(*block, around)?;
+                    before = Some(*block);
+                }
+                CfNode::If(node) => {
+                    self.instr = before.and_then(|block: Block| self.function.blocks[block].instrs.last().copied());
+                    let condition = self.scalar(node.condition)?;
+                    let condition_instr = self.function.defs[node.condition].instr;
+                    self.code.origins.push(Origin {
+                        operation: "if",
+                        instr: condition_instr.index() as u32,
+                        line: self.function.lines[condition_instr],
+                    });
+                    let origin = self.code.origins.len() as u32 - 1;
+                    let slot = self.slot();
+                    let start = self.code.ops.len();
+                    self.watch_if(node.condition);
+                    self.push(Op::If { condition, slot, otherwise: 0, origin });
+                    self.list(&node.then, around)?;
+                    self.land_empties();
+                    let otherwise = self.here();
+                    if let Op::If { otherwise: target, .. } = &mut self.code.ops[start] {
+                        *target = otherwise;
+                    }
+                    self.push(Op::Else { slot, end: 0 });
+                    self.list(&node.otherwise, around)?;
+                    self.land_empties();
+                    let end = self.here();
+                    if let Op::Else { end: target, .. } = &mut self.code.ops[otherwise as usize] {
+                        *target = end;
+                    }
+                    self.push_empty(Op::EndIf { slot, empty: 0 });
+                }
+                CfNode::Loop(node) => {
+                    let (broken, continued) = (self.slot(), self.slot());
+                    self.push(Op::Loop { slot: broken });
+                    self.push(Op::Loop { slot: continued });
+                    let start = self.here();
+                    let inside = Around { loop_slots: Some((broken, continued)) };
+                    // What waits outside is not reached from inside.
+                    let outer = std::mem::take(&mut self.empties);
+                    self.list(&node.body, inside)?;
+                    self.land_empties();
+                    let gather = self.code.ops.len();
+                    self.push(Op::Gather { slot: continued, exit: 0 });
+                    if let Some(continuing) = &node.continuing {
+                        // Lanes that die or leave there, all of them, go on behind the loop.
+                        self.list(continuing, inside)?;
+                    }
+                    self.push(Op::Again { start });
+                    self.land_empties();
+                    self.empties = outer;
+                    let exit = self.here();
+                    if let Op::Gather { exit: target, .. } = &mut self.code.ops[gather] {
+                        *target = exit;
+                    }
+                    self.push_empty(Op::Exit { slot: broken, empty: 0 });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: Block, around: Around) -> Refused<()> {
+        let function = self.function;
+        let data = &function.blocks[block];
+        if self.watched.is_some() {
+            self.code.block_starts.push((self.here(), block.as_u32()));
+        }
+        self.push(Op::Block(data.instrs.len().max(1) as u32));
+        self.phis(block)?;
+        self.watch_phis(block);
+        let mut jump = None;
+        for &instr in &data.instrs {
+            self.instr = Some(instr);
+            let first = self.here();
+            match &function.instrs[instr] {
+                InstrData::Phi { .. } => continue,
+                InstrData::Alu(alu) => self.alu(alu)?,
+                InstrData::Const { def, values } => {
+                    let wide = self.bits(*def) == 64;
+                    let mut rows = Rows::new();
+                    for &value in values {
+                        rows.push(self.constant(value as u32));
+                        if wide {
+                            rows.push(self.constant((value >> 32) as u32));
+                        }
+                    }
+                    self.rows[*def] = rows;
+                }
+                InstrData::Undef { def } => {
+                    let count = self.components(*def) * self.width(*def);
+                    self.rows[*def] = SmallVec::from_elem(UNDEFINED, count as usize);
+                }
+                InstrData::Intrinsic(intrinsic) => self.intrinsic(intrinsic)?,
+                InstrData::Tex(tex) => self.texture(tex)?,
+                InstrData::Jump(kind) => jump = Some(*kind),
+            }
+            self.watch(instr, first);
+        }
+        self.instr = data.instrs.last().copied();
+        // A successor with other predecessors has its phis' moves here.
+        for index in 0..self.cfg.succs[block].len() {
+            let succ = self.cfg.succs[block][index];
+            if self.cfg.preds[succ].len() > 1 {
+                self.moves(block, succ)?;
+            }
+        }
+        match (jump, around.loop_slots) {
+            (None, _) => {}
+            (Some(JumpKind::Break), Some((slot, _))) => self.push_empty(Op::Break { slot, empty: 0 }),
+            (Some(JumpKind::Continue), Some((_, slot))) => self.push_empty(Op::Continue { slot, empty: 0 }),
+            (Some(JumpKind::Return | JumpKind::Halt), _) => self.push_empty(Op::Return { empty: 0 }),
+            (Some(_), None) => return Err("a jump out of no loop".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Rows for the phis of a block, and their moves where it has one predecessor.
+    fn phis(&mut self, block: Block) -> Refused<()> {
+        let function = self.function;
+        for &instr in &function.blocks[block].instrs {
+            let InstrData::Phi { def, .. } = &function.instrs[instr] else { break };
+            if self.rows[*def].is_empty() {
+                self.define(*def);
+            }
+        }
+        if let [pred] = self.cfg.preds[block][..] {
+            self.moves(pred, block)?;
+        }
+        Ok(())
+    }
+
+    /// The moves of the phis of `succ` for lanes that come from `pred`.
+    fn moves(&mut self, pred: Block, succ: Block) -> Refused<()> {
+        let function = self.function;
+        let start = self.code.moves.len();
+        for &instr in &function.blocks[succ].instrs {
+            let InstrData::Phi { def, srcs } = &function.instrs[instr] else { break };
+            let Some(&(_, value)) = srcs.iter().find(|(block, _)| *block == pred) else {
+                return Err(format!("the phi {def} has no source for {pred}"));
+            };
+            if self.rows[*def].is_empty() {
+                self.define(*def);
+            }
+            // The value may be a phi of the same loop that stands further down.
+            if self.rows[value].is_empty()
+                && matches!(function.instrs[function.defs[value].instr], InstrData::Phi { .. })
+            {
+                self.define(value);
+            }
+            let srcs = self.read(value)?.clone();
+            for (&to, &from) in self.rows[*def].iter().zip(&srcs) {
+                if to != from {
+                    self.code.moves.push((to, from));
+                }
+            }
+        }
+        let moves = &self.code.moves[start..];
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let staged = moves.iter().enumerate().any(|(i, &(_, from))| moves[..i].iter().any(|&(to, _)| to == from));
+        let list = (start as u32, self.code.moves.len() as u32);
+        self.push(Op::Moves { list, staged });
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! Arithmetic.
+
+use ir3_compiler::nir::{Alu, Op as NirOp};
+use smallvec::SmallVec;
+
+use super::{Decoder, Refused, Rows};
+use crate::semantics::interp::nir::op::{Op, R, Wide};
+use crate::semantics::operations::{Kernel, nir_alu};
+
+/// The rows that a kernel can take at once.
+pub(in crate::semantics::interp::nir) const MAX_SOURCES: usize = 64;
+
+/// Whether the operation only gives its sources another name: it moves rows.
+pub(super) fn is_name(op: NirOp) -> bool {
+    op.is_vec()
+        || matches!(
+            op,
+            NirOp::Mov
+                | NirOp::Pack64_2x32
+                | NirOp::Pack64_2x32Split
+                | NirOp::Unpack64_2x32
+                | NirOp::Unpack64_2x32SplitX
+                | NirOp::Unpack64_2x32SplitY
+        )
+}
+
+impl Decoder<'_> {
+    pub(super) fn alu(&mut self, alu: &Alu) -> Refused<()> {
+        if is_name(alu.op) {
+            return self.name(alu);
+        }
+        let info = alu.op.info();
+        if alu.srcs.len() != info.inputs.len() {
+            return Err(format!("{} sources instead of {}", alu.srcs.len(), info.inputs.len()));
+        }
+        let src_bits: SmallVec<[u8; 4]> = alu.srcs.iter().map(|src| self.bits(src.def)).collect();
+        let bits = self.bits(alu.def);
+        let kernel = nir_alu::kernel(alu.op, bits, &src_bits, self.controls)
+            .ok_or_else(|| format!("no operands of {src_bits:?} bits with a result of {bits}"))?;
+        self.code.open_rounding |= nir_alu::leaves_rounding_open(alu.op, src_bits[0], self.controls);
+        let components = self.components(alu.def);
+        let keep = self.keeps(alu.def);
+        // The rows of each source: for one component of the result, or for all of a horizontal operation.
+        let turns = if info.is_per_component() { components } else { 1 };
+        let mut sources: SmallVec<[Rows; 4]> = SmallVec::new();
+        for turn in 0..turns {
+            for (index, src) in alu.srcs.iter().enumerate() {
+                let width = self.width(src.def);
+                let rows = self.read(src.def)?;
+                let count = info.source_components(index, 1);
+                let mut taken = Rows::new();
+                for i in 0..u32::from(count) {
+                    let component = src.swizzle[if info.is_per_component() { turn } else { i } as usize];
+                    let first = u32::from(component) * width;
+                    for row in first..first + width {
+                        let row = rows.get(row as usize).ok_or("a swizzle beyond its vector")?;
+                        taken.push(*row);
+                    }
+                }
+                sources.push(taken);
+            }
+        }
+        let dst = self.define(alu.def);
+        let width = self.width(alu.def);
+        let inputs = alu.srcs.len();
+        for turn in 0..turns {
+            let srcs = &sources[turn as usize * inputs..][..inputs];
+            let dst = dst + turn * width;
+            if srcs.iter().flatten().any(|&row| row >= dst) {
+                return Err("a source that is defined later".to_owned());
+            }
+            match kernel {
+                Kernel::One(kernel) => self.push(Op::One { kernel, dst, a: srcs[0][0], keep }),
+                Kernel::Two(kernel) => self.push(Op::Two { kernel, dst, a: srcs[0][0], b: srcs[1][0], keep }),
+                Kernel::Three(kernel) => {
+                    self.push(Op::Three { kernel, dst, a: srcs[0][0], b: srcs[1][0], c: srcs[2][0], keep });
+                }
+                Kernel::Select(select) => {
+                    for word in 0..width {
+                        let row = |index: u8| {
+                            srcs[usize::from(index)][if index == select.condition { 0 } else { word } as usize]
+                        };
+                        let (a, b, c) = (row(select.condition), row(select.yes), row(select.no));
+                        self.push(Op::Select { select, dst: dst + word, a, b, c, keep });
+                    }
+                }
+                Kernel::Rows(kernel) => {
+                    let count = if info.is_per_component() { width } else { width * components };
+                    let srcs: SmallVec<[R; 8]> = srcs.iter().flatten().copied().collect();
+                    if srcs.len() > MAX_SOURCES {
+                        return Err("too many source components".to_owned());
+                    }
+                    self.code.wide.push(Wide { kernel, dst, count, srcs, keep });
+                    self.push(Op::Wide(self.code.wide.len() as u32 - 1));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Another name for rows.
+    fn name(&mut self, alu: &Alu) -> Refused<()> {
+        let components = self.components(alu.def);
+        let mut out = Rows::new();
+        let mut take = |this: &Self, index: usize, component: u8, words: std::ops::Range<u32>| -> Refused<()> {
+            let src = alu.srcs.get(index).ok_or("too few sources")?;
+            let width = this.width(src.def);
+            let rows = this.read(src.def)?;
+            for word in words {
+                let row = rows.get((u32::from(component) * width + word) as usize);
+                out.push(*row.ok_or("a swizzle beyond its vector")?);
+            }
+            Ok(())
+        };
+        let whole = 0..self.width(alu.def);
+        let swizzle = |index: usize, i: u32| alu.srcs.get(index).map_or(0, |src| src.swizzle[i as usize]);
+        for i in 0..components {
+            match alu.op {
+                NirOp::Mov => take(self, 0, swizzle(0, i), whole.clone())?,
+                // Components that are words of a double word.
+                NirOp::Unpack64_2x32 => take(self, 0, swizzle(0, 0), i..i + 1)?,
+                NirOp::Unpack64_2x32SplitX => take(self, 0, swizzle(0, i), 0..1)?,
+                NirOp::Unpack64_2x32SplitY => take(self, 0, swizzle(0, i), 1..2)?,
+                NirOp::Pack64_2x32 => {
+                    take(self, 0, swizzle(0, 0), 0..1)?;
+                    take(self, 0, swizzle(0, 1), 0..1)?;
+                }
+                NirOp::Pack64_2x32Split => {
+                    take(self, 0, swizzle(0, i), 0..1)?;
+                    take(self, 1, swizzle(1, i), 0..1)?;
+                }
+                _ => take(self, i as usize, swizzle(i as usize, 0), whole.clone())?,
+            }
+        }
+        self.rows[alu.def] = out;
+        Ok(())
+    }
+}

@@ -1,0 +1,375 @@
+//! Intrinsics: system values, inputs, outputs, the constant file, local arrays, and the ends of lanes. The others are in
+//! the rooms of memory and of operations across lanes.
+
+use ir3_compiler::ir3::{AddressSpace, SystemValue};
+use ir3_compiler::nir::{AtomicOp, Def, InterpMode, Intrinsic, IntrinsicOp, Stage};
+
+use super::{Decoder, Refused, Rows};
+use crate::semantics::environment::env::{CONST_WORDS, system_value_of};
+use crate::semantics::environment::sync::Sync;
+use crate::semantics::interp::OutputSlot;
+use crate::semantics::interp::nir::op::{Adapt, ArrayAccess, Input, Op, Output, R};
+use crate::semantics::operations::modifiers;
+
+impl Decoder<'_> {
+    pub(super) fn intrinsic(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        use IntrinsicOp as I;
+        if intrinsic.srcs.len() != intrinsic.op.info().srcs.len() {
+            return Err("the wrong number of sources".to_owned());
+        }
+        match intrinsic.op {
+            I::LoadInput | I::LoadInterpolatedInput => self.load_input(intrinsic),
+            I::LoadBarycentricPixel | I::LoadBarycentricCentroid | I::LoadBarycentricSample => {
+                self.system(intrinsic, barycentric(intrinsic))
+            }
+            I::StoreOutput | I::StorePerViewOutput => self.store_output(intrinsic),
+            I::LoadConstIr3 => self.load_const(intrinsic),
+            I::StoreConstIr3 => self.store_const(intrinsic),
+            I::DeclReg => self.declare(intrinsic),
+            I::LoadReg | I::LoadRegIndirect => self.array_load(intrinsic),
+            I::StoreReg | I::StoreRegIndirect => self.array_store(intrinsic),
+            I::LoadSsboIr3 => self.load(intrinsic, AddressSpace::Ssbo),
+            I::StoreSsboIr3 => self.store(intrinsic, AddressSpace::Ssbo),
+            I::LoadShared | I::LoadSharedIr3 => self.load(intrinsic, AddressSpace::Shared),
+            I::StoreShared | I::StoreSharedIr3 => self.store(intrinsic, AddressSpace::Shared),
+            I::LoadScratch => self.load(intrinsic, AddressSpace::Scratch),
+            I::StoreScratch => self.store(intrinsic, AddressSpace::Scratch),
+            I::LoadGlobalIr3 => self.load(intrinsic, AddressSpace::Global),
+            I::StoreGlobalIr3 => self.store(intrinsic, AddressSpace::Global),
+            I::LoadUboVec4 => self.load(intrinsic, AddressSpace::Ubo),
+            I::CopyUboToUniformIr3 => self.copy_to_consts(intrinsic),
+            I::ImageLoad | I::BindlessImageLoad => self.load(intrinsic, AddressSpace::Image),
+            I::ImageStore | I::BindlessImageStore => self.store(intrinsic, AddressSpace::Image),
+            I::SsboAtomicIr3 | I::SsboAtomicSwapIr3 => self.atomic(intrinsic, AddressSpace::Ssbo),
+            I::SharedAtomic | I::SharedAtomicSwap => self.atomic(intrinsic, AddressSpace::Shared),
+            I::GlobalAtomicIr3 | I::GlobalAtomicSwapIr3 => self.atomic(intrinsic, AddressSpace::Global),
+            I::ImageAtomic | I::ImageAtomicSwap | I::BindlessImageAtomic | I::BindlessImageAtomicSwap => {
+                self.atomic(intrinsic, AddressSpace::Image)
+            }
+            I::GetSsboSize => self.size(intrinsic, AddressSpace::Ssbo),
+            I::ImageSize | I::BindlessImageSize => self.size(intrinsic, AddressSpace::Image),
+            I::BindlessResourceIr3 => self.handle(intrinsic),
+            I::Barrier => {
+                for sync in Sync::of_barrier(intrinsic) {
+                    self.push(Op::Sync(sync));
+                }
+                Ok(())
+            }
+            // These change no value.
+            I::Nop | I::PrefetchUboIr3 | I::PrefetchTexIr3 | I::PrefetchSamIr3 | I::PreambleEndIr3 => Ok(()),
+            I::PreambleStartIr3 => {
+                let one = self.constant(1);
+                self.define_as(intrinsic, one)
+            }
+            I::Demote | I::DemoteIf | I::Terminate | I::TerminateIf => {
+                let condition = match intrinsic.srcs.first() {
+                    Some(&def) => Some(self.scalar(def)?),
+                    None => None,
+                };
+                let demote = matches!(intrinsic.op, I::Demote | I::DemoteIf);
+                let origin = self.origin();
+                self.push_empty(Op::Kill { condition, demote, origin, empty: 0 });
+                Ok(())
+            }
+            I::LoadSamplePosFromId => self.sample_position(intrinsic),
+            I::LoadUserClipPlane => {
+                let plane = u8::try_from(intrinsic.indices.ucp_id()).map_err(|_| "a clip plane of that number")?;
+                self.system(intrinsic, SystemValue::UserClipPlane(plane))
+            }
+            I::LoadKernelInput => self.kernel_input(intrinsic),
+            I::LoadFragSizeIr3 => self.of_view(intrinsic, SystemValue::FragSize),
+            I::LoadFragOffsetIr3 => self.of_view(intrinsic, SystemValue::FragOffset),
+            I::IsHelperInvocation => {
+                let dst = self.define(result(intrinsic)?);
+                self.input(Input::Helper, dst);
+                Ok(())
+            }
+            _ => match system_value_of(intrinsic.op) {
+                Some(value) => self.system(intrinsic, value),
+                None => self.across_lanes(intrinsic),
+            },
+        }
+    }
+
+    pub(super) fn input(&mut self, input: Input, dst: R) {
+        self.code.inputs.push(input);
+        self.push(Op::Input { input: self.code.inputs.len() as u32 - 1, dst });
+    }
+
+    /// The result of an intrinsic is a row that there is already.
+    pub(super) fn define_as(&mut self, intrinsic: &Intrinsic, row: R) -> Refused<()> {
+        let def = result(intrinsic)?;
+        if self.components(def) * self.width(def) != 1 {
+            return Err("a result that is no scalar".to_owned());
+        }
+        self.rows[def] = Rows::from_slice(&[row]);
+        Ok(())
+    }
+
+    fn system(&mut self, intrinsic: &Intrinsic, value: SystemValue) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let boolean = matches!(value, SystemValue::FrontFace | SystemValue::HelperInvocation);
+        let bits = self.bits(def);
+        let width = self.width(def);
+        let first = self.define(def);
+        for component in 0..self.components(def) {
+            let dst = first + component * width;
+            let adapt = match (value, component) {
+                (SystemValue::FragCoord, 0 | 1) => Adapt::Sixteenths,
+                _ if boolean && bits == 32 => Adapt::AllOnes,
+                _ => Adapt::No,
+            };
+            self.input(Input::System(value, component, adapt), dst);
+            if width == 2 {
+                let zero = self.constant(0);
+                self.rows[def][(component * 2 + 1) as usize] = zero;
+            }
+        }
+        Ok(())
+    }
+
+    /// Arguments of a kernel: base and offset count bytes.
+    fn kernel_input(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let def = result(intrinsic)?;
+        if self.bits(def) != 32 {
+            return Err(format!("an argument of {} bits", self.bits(def)));
+        }
+        let offset = self.function.as_const_scalar(intrinsic.srcs[0]).ok_or("an offset that is not constant")?;
+        let first = self.define(def);
+        for component in 0..self.components(def) {
+            let word = SystemValue::kernel_input(intrinsic.indices.base(), offset as u32, component as u8);
+            let (value, part) = word.ok_or("an offset of no word, or out of range")?;
+            self.input(Input::System(value, part.into(), Adapt::No), first + component);
+        }
+        Ok(())
+    }
+
+    /// A driver parameter of each view.
+    fn of_view(&mut self, intrinsic: &Intrinsic, kind: fn(u8) -> SystemValue) -> Refused<()> {
+        let view = self.function.as_const_scalar(intrinsic.srcs[0]).and_then(|view| u8::try_from(view).ok());
+        self.system(intrinsic, kind(view.ok_or("a view that is not constant")?))
+    }
+
+    fn load_input(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let bits = self.bits(def);
+        if !matches!(bits, 16 | 32) {
+            return Err(format!("an input of {bits} bits"));
+        }
+        let (base, component) = (intrinsic.indices.base(), u32::from(intrinsic.indices.component()));
+        let (&offset, coordinates) = intrinsic.srcs.split_last().ok_or("no offset")?;
+        let constant = self.function.as_const_scalar(offset);
+        let components = self.components(def);
+        match self.shader.stage {
+            Stage::Fragment => {
+                let ij = match coordinates {
+                    [] => None,
+                    [pair, ..] => {
+                        let rows = self.read(*pair)?;
+                        Some([rows[0], *rows.get(1).ok_or("coordinates of one component")?])
+                    }
+                };
+                let offset = if constant.is_some() { None } else { Some(self.scalar(offset)?) };
+                let location = (base as u32).wrapping_add(constant.unwrap_or(0) as u32).wrapping_mul(4);
+                let first = self.define(def);
+                for i in 0..components {
+                    let location = location.wrapping_add(component + i);
+                    self.input(Input::Varying { location, offset, ij, half: bits == 16 }, first + i);
+                }
+            }
+            Stage::Vertex => {
+                let offset = constant.ok_or("an attribute whose number is not constant")?;
+                let base = (base as u32).wrapping_add(offset as u32);
+                let first = self.define(def);
+                for i in 0..components {
+                    let component = component + i;
+                    self.input(Input::Attribute(base + component / 4, component % 4, bits == 16), first + i);
+                }
+            }
+            stage => return Err(format!("an input of {}", stage.name())),
+        }
+        Ok(())
+    }
+
+    fn store_output(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let value = intrinsic.srcs[0];
+        let number = |src| self.function.as_const_scalar(src).ok_or("an output whose number is not constant");
+        // The views of an output are one behind the other.
+        let offset = match intrinsic.srcs[1..] {
+            [offset] => number(offset)?,
+            [view, offset] if number(offset)? == 0 => number(view)?,
+            _ => return Err("an output of each view with an offset".to_owned()),
+        };
+        if self.bits(value) == 64 {
+            return Err("an output of 64 bits".to_owned());
+        }
+        let base = u16::try_from(i64::from(intrinsic.indices.base()) + i64::from(offset as u32));
+        let base = base.map_err(|_| "an output whose number is out of range")?;
+        let rows = self.read(value)?.clone();
+        for (i, &row) in rows.iter().enumerate() {
+            if intrinsic.indices.write_mask() >> i & 1 != 0 {
+                let component = intrinsic.indices.component() + i as u8;
+                self.code.outputs.push(Output { base, component, row });
+                self.code.declared.push(OutputSlot { base, component, half: self.bits(value) == 16 });
+                self.push(Op::StoreOutput(self.code.outputs.len() as u32 - 1));
+            }
+        }
+        Ok(())
+    }
+
+    fn load_const(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let bits = self.bits(def);
+        if !matches!(bits, 16 | 32 | 64) {
+            return Err(format!("a constant of {bits} bits"));
+        }
+        let src = intrinsic.srcs[0];
+        let constant = self.function.as_const_scalar(src);
+        let offset = if constant.is_some() { None } else { Some(self.scalar(src)?) };
+        let word = (intrinsic.indices.base() as u32).wrapping_add(constant.unwrap_or(0) as u32);
+        let words = self.components(def) * self.width(def);
+        let first = self.define(def);
+        for i in 0..words {
+            let word = word.wrapping_add(i) % CONST_WORDS;
+            self.input(Input::Const { word, offset, half: bits == 16 }, first + i);
+        }
+        Ok(())
+    }
+
+    fn store_const(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let value = intrinsic.srcs[0];
+        if self.bits(value) != 32 {
+            return Err(format!("a constant of {} bits", self.bits(value)));
+        }
+        let base = u16::try_from(intrinsic.indices.base()).map_err(|_| "a constant out of range")?;
+        for (i, row) in self.read(value)?.clone().into_iter().enumerate() {
+            self.code.outputs.push(Output { base: base.wrapping_add(i as u16), component: 0, row });
+            self.push(Op::StoreConst(self.code.outputs.len() as u32 - 1));
+        }
+        Ok(())
+    }
+
+    fn declare(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let indices = &intrinsic.indices;
+        let bits = indices.bit_size();
+        let stride = u32::from(indices.num_components()) * if bits == 64 { 2 } else { 1 };
+        let length = indices.num_array_elems().max(1);
+        let count = stride.checked_mul(length).filter(|&count| count < 1 << 16).ok_or("an array that is too long")?;
+        let first = self.new_rows(count);
+        let array = self.arrays.len() as u32 + 1;
+        self.arrays.insert(def, (array, first, length, stride, bits));
+        // Nobody reads the value of the declaration but as the array's name.
+        self.define(def);
+        self.push(Op::ArrayInit { array, first, count });
+        Ok(())
+    }
+
+    fn array(&mut self, intrinsic: &Intrinsic, array: Def, index: Option<&Def>) -> Refused<(ArrayAccess, u8)> {
+        let &(number, first, length, stride, bits) =
+            self.arrays.get(&array).ok_or("an array that was not declared before")?;
+        let mut base = i64::from(intrinsic.indices.base());
+        let index = match index.map(|&def| (self.function.as_const_scalar(def), def)) {
+            None => None,
+            Some((Some(constant), _)) => {
+                base += i64::from(constant as u32);
+                None
+            }
+            Some((None, def)) => Some(self.scalar(def)?),
+        };
+        let origin = self.origin();
+        Ok((
+            ArrayAccess {
+                array: number,
+                first,
+                length,
+                stride,
+                base,
+                index,
+                rows: Default::default(),
+                adapt: None,
+                origin,
+            },
+            bits,
+        ))
+    }
+
+    fn array_load(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let (mut access, bits) = self.array(intrinsic, intrinsic.srcs[0], intrinsic.srcs.get(1))?;
+        let (abs, neg) = (intrinsic.indices.legacy_fabs(), intrinsic.indices.legacy_fneg());
+        if abs || neg {
+            access.adapt = match bits {
+                16 | 32 => modifiers::of_float(bits == 16, neg, abs),
+                _ => return Err(format!("a float of {bits} bits")),
+            };
+        }
+        let words = self.components(def) * self.width(def);
+        let first = self.define(def);
+        access.rows = (0..words.min(access.stride)).map(|i| (i, first + i)).collect();
+        self.code.arrays.push(access);
+        self.push(Op::ArrayLoad(self.code.arrays.len() as u32 - 1));
+        Ok(())
+    }
+
+    fn array_store(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let value = intrinsic.srcs[0];
+        let (mut access, bits) = self.array(intrinsic, intrinsic.srcs[1], intrinsic.srcs.get(2))?;
+        if intrinsic.indices.legacy_fsat() {
+            access.adapt = match bits {
+                32 => Some(modifiers::SATURATE32),
+                16 => Some(modifiers::SATURATE16),
+                _ => return Err(format!("a float of {bits} bits")),
+            };
+        }
+        let width = self.width(value);
+        let mask = intrinsic.indices.write_mask();
+        let rows = self.read(value)?.clone();
+        let stored = rows.iter().enumerate().take(access.stride as usize);
+        access.rows =
+            stored.filter(|(i, _)| mask >> (*i as u32 / width) & 1 != 0).map(|(i, &row)| (i as u32, row)).collect();
+        self.code.arrays.push(access);
+        self.push(Op::ArrayStore(self.code.arrays.len() as u32 - 1));
+        Ok(())
+    }
+
+    /// The operation of an atomic.
+    pub(super) fn atomic_op(op: AtomicOp) -> crate::semantics::environment::memory::Atomic {
+        use crate::semantics::environment::memory::Atomic;
+        match op {
+            AtomicOp::Iadd => Atomic::Add,
+            AtomicOp::Imin => Atomic::Smin,
+            AtomicOp::Umin => Atomic::Umin,
+            AtomicOp::Imax => Atomic::Smax,
+            AtomicOp::Umax => Atomic::Umax,
+            AtomicOp::Iand => Atomic::And,
+            AtomicOp::Ior => Atomic::Or,
+            AtomicOp::Ixor => Atomic::Xor,
+            AtomicOp::Xchg => Atomic::Exchange,
+            AtomicOp::Fadd => Atomic::Fadd,
+            AtomicOp::Fmin => Atomic::Fmin,
+            AtomicOp::Fmax => Atomic::Fmax,
+            AtomicOp::Cmpxchg => Atomic::CompareExchange,
+            AtomicOp::Fcmpxchg => Atomic::FcompareExchange,
+            AtomicOp::IncWrap => Atomic::IncrementWrap,
+            AtomicOp::DecWrap => Atomic::DecrementWrap,
+        }
+    }
+}
+
+/// The result of an intrinsic that has one.
+pub(super) fn result(intrinsic: &Intrinsic) -> Refused<Def> {
+    intrinsic.def.ok_or_else(|| "no result".to_owned())
+}
+
+fn barycentric(intrinsic: &Intrinsic) -> SystemValue {
+    let linear = intrinsic.indices.interp_mode() == InterpMode::NoPerspective;
+    match (intrinsic.op, linear) {
+        (IntrinsicOp::LoadBarycentricCentroid, false) => SystemValue::BarycentricCentroid,
+        (IntrinsicOp::LoadBarycentricCentroid, true) => SystemValue::BarycentricCentroidLinear,
+        (IntrinsicOp::LoadBarycentricSample, false) => SystemValue::BarycentricSample,
+        (IntrinsicOp::LoadBarycentricSample, true) => SystemValue::BarycentricSampleLinear,
+        (_, false) => SystemValue::BarycentricPixel,
+        (_, true) => SystemValue::BarycentricPixelLinear,
+    }
+}

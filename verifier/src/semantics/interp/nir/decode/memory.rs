@@ -1,0 +1,254 @@
+//! Memory. Addresses are those of `ir3::access::linear_address`.
+
+use ir3_compiler::ir3::AddressSpace;
+use ir3_compiler::ir3::access::{ResourceId, ssbo_offset_unit};
+use ir3_compiler::nir::{Access as Flags, Def, IndexKind, InstrData, Intrinsic, IntrinsicOp};
+use smallvec::SmallVec;
+
+use super::intrinsics::result;
+use super::{Decoder, Refused, Rows};
+use crate::semantics::environment::env::CONST_WORDS;
+use crate::semantics::environment::memory::TexelView;
+use crate::semantics::interp::nir::op::{Access, Action, Op, Place, Resource};
+
+/// Returns true if an access may rely on its buffer having no other name by which it is written: it says `restrict`, or that
+/// it may be reordered with any other access.
+pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
+    let flags = |kind| intrinsic.indices.get(kind).map(|_| intrinsic.indices.access());
+    flags(IndexKind::Access).is_some_and(|access| access.intersects(Flags::RESTRICT | Flags::REORDERABLE))
+}
+
+/// Returns true if an access is neither dropped nor merged with another one.
+fn is_volatile(intrinsic: &Intrinsic) -> bool {
+    let access = intrinsic.indices.get(IndexKind::Access).map(|_| intrinsic.indices.access());
+    access.is_some_and(|access| access.intersects(Flags::VOLATILE | Flags::COHERENT))
+}
+
+/// How a load or store sees the texels of an image.
+fn view(intrinsic: &Intrinsic) -> TexelView {
+    let indices = &intrinsic.indices;
+    let ty = match (indices.get(IndexKind::DestType), indices.get(IndexKind::SrcType)) {
+        (Some(_), _) => indices.dest_type(),
+        (None, Some(_)) => indices.src_type(),
+        (None, None) => return TexelView::default(),
+    };
+    TexelView::of_nir(ty.base, indices.format())
+}
+
+impl Decoder<'_> {
+    /// The handle of a descriptor: its index. Whoever uses it takes the set from this instruction.
+    pub(super) fn handle(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let index = self.scalar(intrinsic.srcs[0])?;
+        self.define_as(intrinsic, index)
+    }
+
+    /// The buffer or image that a source names: bindless if `bindless_resource_ir3` defines it.
+    pub(super) fn resource(&self, handle: Def) -> Refused<Resource> {
+        let row = Some(self.scalar(handle)?);
+        let set = match &self.function.instrs[self.function.defs[handle].instr] {
+            InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => {
+                let set = intrinsic.indices.desc_set();
+                if set == ResourceId::SETS {
+                    return Err(format!("descriptor set {set}"));
+                }
+                Some(set)
+            }
+            _ => None,
+        };
+        Ok(Resource { set, base: 0, row, bound: false })
+    }
+
+    /// Where an access goes. `srcs` are the sources without data.
+    fn place(
+        &mut self,
+        intrinsic: &Intrinsic,
+        space: AddressSpace,
+        srcs: &[Def],
+        bits: u8,
+    ) -> Refused<(Option<Resource>, Place)> {
+        let base = intrinsic.indices.base();
+        let linear = |index, scale, offset| Place::Linear { base: None, index: Some(index), scale, offset };
+        Ok(match (space, srcs) {
+            // The offset in elements counts; the one in bytes says the same.
+            (AddressSpace::Ssbo, &[buffer, _, offset]) => {
+                let place = linear(self.scalar(offset)?, ssbo_offset_unit(bits), base);
+                (Some(self.resource(buffer)?), place)
+            }
+            (AddressSpace::Ubo, &[buffer, offset]) => {
+                // The base counts vec4s, like the offset.
+                let (binding, mut index) = (self.resource(buffer)?, self.scalar(offset)?);
+                if base != 0 {
+                    let dst = self.new_rows(1);
+                    self.push(Op::AddConst { dst, a: index, constant: base as u32 });
+                    index = dst;
+                }
+                (Some(binding), linear(index, 16, intrinsic.indices.component().into()))
+            }
+            (AddressSpace::Shared | AddressSpace::Scratch, &[address]) => {
+                (None, linear(self.scalar(address)?, 1, base))
+            }
+            (AddressSpace::Global, &[address, ref offset @ ..]) => {
+                let rows = self.read(address)?;
+                let base_rows = [rows[0], *rows.get(1).ok_or("an address of one word")?];
+                let index = match offset {
+                    [] => None,
+                    [offset, ..] => Some(self.scalar(*offset)?),
+                };
+                (None, Place::Linear { base: Some(base_rows), index, scale: 4, offset: base })
+            }
+            (AddressSpace::Image, &[image, coordinates, ..]) => {
+                let count = intrinsic.indices.image_dim().coordinates(intrinsic.indices.image_array());
+                let rows = self.read(coordinates)?;
+                let texel = rows.iter().take(count.into()).copied().collect();
+                (Some(self.resource(image)?), Place::Texel(texel))
+            }
+            _ => return Err("unexpected sources".to_owned()),
+        })
+    }
+
+    fn push_access(&mut self, intrinsic: &Intrinsic, access: Access) {
+        if promises(intrinsic) {
+            self.code.promise.get_or_insert(access.origin);
+        }
+        self.code.accesses.push(access);
+        self.push(Op::Access(self.code.accesses.len() as u32 - 1));
+    }
+
+    fn check_bits(&self, space: AddressSpace, def: Def) -> Refused<u8> {
+        match (self.bits(def), space) {
+            (bits @ (16 | 32), _) => Ok(bits),
+            (bits @ (8 | 64), space) if space != AddressSpace::Image => Ok(bits),
+            (bits, _) => Err(format!("elements of {bits} bits")),
+        }
+    }
+
+    pub(super) fn load(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let bits = self.check_bits(space, def)?;
+        let (binding, place) = self.place(intrinsic, space, &intrinsic.srcs, bits)?;
+        let first = self.define(def);
+        let rows = (0..self.components(def) * self.width(def)).map(|i| (i, first + i)).collect();
+        let origin = self.origin();
+        let volatile = is_volatile(intrinsic);
+        self.push_access(
+            intrinsic,
+            Access { action: Action::Load, space, volatile, binding, place, view: view(intrinsic), bits, rows, origin },
+        );
+        Ok(())
+    }
+
+    /// The offset counts vec4s of the buffer, the base words of the constant file, and the range vec4s.
+    pub(super) fn copy_to_consts(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let (base, range) = (intrinsic.indices.base(), intrinsic.indices.range());
+        let words = range.checked_mul(4).filter(|&words| words <= CONST_WORDS);
+        let words = words.ok_or_else(|| format!("{range} vec4s, more than the constant file has"))?;
+        let first = u32::try_from(base).map_err(|_| "a constant out of range")?;
+        let &[buffer, offset] = &intrinsic.srcs[..] else { return Err("unexpected sources".to_owned()) };
+        let binding = Some(self.resource(buffer)?);
+        let place = Place::Linear { base: None, index: Some(self.scalar(offset)?), scale: 16, offset: 0 };
+        let origin = self.origin();
+        let (action, space, view) = (Action::CopyToConsts { first, words }, AddressSpace::Ubo, TexelView::default());
+        let rows = SmallVec::new();
+        self.push_access(
+            intrinsic,
+            Access { action, space, volatile: false, binding, place, view, bits: 32, rows, origin },
+        );
+        Ok(())
+    }
+
+    pub(super) fn store(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+        // An image has its data behind coordinates and sample.
+        let data = if space == AddressSpace::Image { 3 } else { 0 };
+        let value = *intrinsic.srcs.get(data).ok_or("no data")?;
+        let bits = self.check_bits(space, value)?;
+        let mut srcs: SmallVec<[Def; 4]> = intrinsic.srcs.iter().copied().collect();
+        srcs.remove(data);
+        let (binding, place) = self.place(intrinsic, space, &srcs, bits)?;
+        let mask = match (intrinsic.indices.get(IndexKind::WriteMask), intrinsic.indices.get(IndexKind::Format)) {
+            (Some(_), _) => intrinsic.indices.write_mask(),
+            // An image has no more components than its format.
+            (None, Some(_)) => (1 << intrinsic.indices.format().components().unwrap_or(4)) - 1,
+            (None, None) => u16::MAX,
+        };
+        let width = self.width(value);
+        let rows = self.read(value)?.iter().enumerate();
+        let rows = rows.map(|(i, &row)| (i as u32, row)).filter(|(i, _)| mask >> (i / width) & 1 != 0).collect();
+        let origin = self.origin();
+        let volatile = is_volatile(intrinsic);
+        self.push_access(
+            intrinsic,
+            Access {
+                action: Action::Store,
+                space,
+                volatile,
+                binding,
+                place,
+                view: view(intrinsic),
+                bits,
+                rows,
+                origin,
+            },
+        );
+        Ok(())
+    }
+
+    /// Sources: those of the place, but an SSBO's offset, which is last; the comparand if there is one; the data.
+    pub(super) fn atomic(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let bits = self.bits(def);
+        if bits != 32 && (bits != 64 || space == AddressSpace::Image) {
+            return Err(format!("{bits} bits"));
+        }
+        let op = Self::atomic_op(intrinsic.indices.atomic_op());
+        let srcs = &intrinsic.srcs;
+        let first = match space {
+            AddressSpace::Ssbo => 2,
+            AddressSpace::Image => 3,
+            _ => 1,
+        };
+        let place: SmallVec<[Def; 4]> = match space {
+            AddressSpace::Ssbo => [srcs[0], srcs[1], srcs[srcs.len() - 1]].into_iter().collect(),
+            _ => srcs[..first.min(2)].iter().copied().collect(),
+        };
+        let (binding, place) = self.place(intrinsic, space, &place, bits)?;
+        // nir has the comparand first.
+        let (compare, data) = if op.compares() { (first, first + 1) } else { (first, first) };
+        let (&compare, &data) = srcs.get(compare).zip(srcs.get(data)).ok_or("too few sources")?;
+        // Both words of 64 bits; the one word twice otherwise.
+        let words = |rows: &Rows| [rows[0], rows[rows.len() - 1]];
+        let action = Action::Atomic { op, data: words(self.read(data)?), compare: words(self.read(compare)?) };
+        let dst = self.define(def);
+        let rows = (0..self.width(def)).map(|i| (i, dst + i)).collect();
+        let origin = self.origin();
+        let volatile = is_volatile(intrinsic);
+        let view = TexelView::default();
+        self.push_access(intrinsic, Access { action, space, volatile, binding, place, view, bits, rows, origin });
+        Ok(())
+    }
+
+    pub(super) fn size(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+        let def = result(intrinsic)?;
+        if self.bits(def) != 32 {
+            return Err(format!("{} bits", self.bits(def)));
+        }
+        let binding = Some(self.resource(intrinsic.srcs[0])?);
+        let first = self.define(def);
+        let rows = (0..self.components(def)).map(|i| (i, first + i)).collect();
+        let origin = self.origin();
+        self.push_access(
+            intrinsic,
+            Access {
+                action: Action::Size,
+                space,
+                volatile: false,
+                binding,
+                place: Place::None,
+                view: TexelView::default(),
+                bits: 32,
+                rows,
+                origin,
+            },
+        );
+        Ok(())
+    }
+}

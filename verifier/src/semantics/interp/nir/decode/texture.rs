@@ -1,0 +1,179 @@
+//! Textures: from nir's sources to the canonical question, as `ir3::access` defines it.
+
+use ir3_compiler::ir3::Type;
+use ir3_compiler::ir3::access::{Slot, TextureKind, TextureShape};
+use ir3_compiler::nir::{BaseType, Def, Intrinsic, Stage, Tex, TexOp, TexSrcKind};
+use smallvec::SmallVec;
+
+use super::intrinsics::result;
+use super::{Decoder, Refused};
+use crate::semantics::interp::nir::op::{Op, Operand, Resource, Texture};
+
+impl Decoder<'_> {
+    pub(super) fn texture(&mut self, tex: &Tex) -> Refused<()> {
+        use TexSrcKind as S;
+        for (kind, _) in &tex.srcs {
+            if matches!(kind, S::MinLod | S::Plane | S::Backend1 | S::Backend2) {
+                return Err(format!("a source `{}`", kind.name()));
+            }
+        }
+        if tex.sparse || tex.gather_offsets.is_some() {
+            return Err("a residency code, or four offsets".to_owned());
+        }
+        let has_lod = tex.src(S::Lod).is_some();
+        let kind = match tex.op {
+            TexOp::Tex | TexOp::TexPrefetch if has_lod => TextureKind::SampleLod,
+            TexOp::Tex | TexOp::TexPrefetch => TextureKind::Sample,
+            TexOp::Txl => TextureKind::SampleLod,
+            TexOp::Txb => TextureKind::SampleBias,
+            TexOp::Txd => TextureKind::SampleGrad,
+            TexOp::Txf => TextureKind::Fetch,
+            TexOp::TxfMs => TextureKind::FetchMs,
+            TexOp::Tg4 => TextureKind::Gather(tex.component),
+            TexOp::Lod => TextureKind::LodQuery,
+            TexOp::Txs if has_lod => TextureKind::Size,
+            TexOp::Txs => TextureKind::BufferSize,
+            TexOp::QueryLevels | TexOp::TextureSamples => TextureKind::Info,
+            TexOp::TxfMsFb | TexOp::SamplesIdentical => return Err(String::new()),
+        };
+        let derivatives = kind.has_implicit_derivatives() && self.has_quads()?;
+        let mut operands = SmallVec::new();
+        match kind {
+            TextureKind::Info | TextureKind::BufferSize => {}
+            TextureKind::Size => self.operands(&mut operands, &[Slot::Lod], tex.src(S::Lod), None)?,
+            _ => self.question(tex, kind, &mut operands)?,
+        }
+        let resource = |this: &Self, index, offset: Option<Def>, handle: Option<Def>| -> Refused<Resource> {
+            Ok(match (handle, offset) {
+                (Some(handle), _) => this.resource(handle)?,
+                (None, Some(offset)) => {
+                    Resource { set: None, base: index, row: Some(this.scalar(offset)?), bound: true }
+                }
+                (None, None) => Resource { set: None, base: index, row: None, bound: true },
+            })
+        };
+        let texture = resource(self, tex.texture_index, tex.src(S::TextureOffset), tex.src(S::TextureHandle))?;
+        let sampler = resource(self, tex.sampler_index, tex.src(S::SamplerOffset), tex.src(S::SamplerHandle))?;
+        let bits = self.bits(tex.def);
+        let ty = match (tex.dest_type.base, bits) {
+            (BaseType::Float, 32) => Type::F32,
+            (BaseType::Float, 16) => Type::F16,
+            (BaseType::Int, 32) => Type::S32,
+            (BaseType::Int, 16) => Type::S16,
+            (BaseType::Uint | BaseType::Bool, 32) => Type::U32,
+            (BaseType::Uint | BaseType::Bool, 16) => Type::U16,
+            _ => return Err(format!("a result of type {} and {bits} bits", tex.dest_type)),
+        };
+        let first_component = match tex.op {
+            TexOp::QueryLevels => 2,
+            TexOp::TextureSamples => 3,
+            _ => 0,
+        };
+        let components = self.components(tex.def).min(4);
+        let first = self.define(tex.def);
+        let results = (0..components).map(|i| (first_component + i, first + i)).collect();
+        let levels = kind == TextureKind::LodQuery;
+        self.code.textures.push(Texture { kind, texture, sampler, operands, derivatives, ty, results, levels });
+        self.push(Op::Texture(self.code.textures.len() as u32 - 1));
+        Ok(())
+    }
+
+    /// The position of a sample in its pixel, by the sample's number.
+    pub(super) fn sample_position(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+        let def = result(intrinsic)?;
+        let sample = self.scalar(intrinsic.srcs[0])?;
+        let operands = [(Slot::Sample, Operand::Row(sample))].into_iter().collect();
+        let none = || Resource { set: None, base: 0, row: None, bound: true };
+        let components = self.components(def);
+        let first = self.define(def);
+        let results = (0..components).map(|i| (i, first + i)).collect();
+        let kind = TextureKind::SamplePosition;
+        self.code.textures.push(Texture {
+            kind,
+            texture: none(),
+            sampler: none(),
+            operands,
+            derivatives: false,
+            ty: Type::F32,
+            results,
+            levels: false,
+        });
+        self.push(Op::Texture(self.code.textures.len() as u32 - 1));
+        Ok(())
+    }
+
+    /// Returns true if derivatives are implicit: in fragment shaders. Elsewhere a sample takes level 0, as Mesa lowers it, unless a compute shader has
+    /// quads of its own.
+    fn has_quads(&self) -> Refused<bool> {
+        if self.shader.info.other.iter().any(|(key, group)| key == "derivative_group" && group.trim() != "0") {
+            return Err("implicit derivatives in a workgroup".to_owned());
+        }
+        Ok(self.shader.stage == Stage::Fragment)
+    }
+
+    /// Appends a source's components; what is missing is `padding` where there is one.
+    fn operands(
+        &self,
+        operands: &mut SmallVec<[(Slot, Operand); 6]>,
+        slots: &[Slot],
+        def: Option<Def>,
+        padding: Option<u32>,
+    ) -> Refused<()> {
+        let Some(def) = def else { return Ok(()) };
+        let rows = self.read(def)?;
+        for (i, &slot) in slots.iter().enumerate() {
+            match (rows.get(i), padding) {
+                (Some(&row), _) => operands.push((slot, Operand::Row(row))),
+                (None, Some(bits)) if i < 2 => operands.push((slot, Operand::Bits(bits))),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The operands of a question with coordinates.
+    fn question(&self, tex: &Tex, kind: TextureKind, operands: &mut SmallVec<[(Slot, Operand); 6]>) -> Refused<()> {
+        use TexSrcKind as S;
+        let coord = tex.src(S::Coord).ok_or("no coordinates")?;
+        let hint = tex.src(S::Ddx).or(tex.src(S::Offset)).map(|def| self.function.defs[def].num_components);
+        let shape = TextureShape::new(self.function.defs[coord].num_components, hint);
+        let rows = self.read(coord)?;
+        let fetch = matches!(kind, TextureKind::Fetch | TextureKind::FetchMs);
+        let middle = match (fetch, self.bits(coord)) {
+            (true, _) => 0,
+            (false, 16) => 0x3800,
+            (false, _) => 0.5f32.to_bits(),
+        };
+        let dims = usize::from(shape.dims);
+        for (&slot, &row) in Slot::COORDS.iter().zip(&rows[..dims.min(rows.len())]) {
+            operands.push((slot, Operand::Row(row)));
+        }
+        if dims == 1 {
+            operands.push((Slot::Y, Operand::Bits(middle)));
+        }
+        if kind == TextureKind::LodQuery {
+            // The level does not depend on anything else; a cube's third coordinate is one of them.
+            operands.retain(|(slot, _)| matches!(slot, Slot::X | Slot::Y));
+            return Ok(());
+        }
+        if let (true, Some(&row)) = (shape.layer, rows.get(dims)) {
+            operands.push((shape.layer_slot(), Operand::Row(row)));
+        }
+        self.operands(operands, &[Slot::Comparator], tex.src(S::Comparator), None)?;
+        self.operands(operands, &[Slot::Projector], tex.src(S::Projector), None)?;
+        self.operands(operands, &[Slot::Sample], tex.src(S::MsIndex), None)?;
+        let level = if tex.op == TexOp::Txb { tex.src(S::Bias) } else { tex.src(S::Lod) };
+        match (level, kind) {
+            (Some(_), TextureKind::SampleLod | TextureKind::SampleBias | TextureKind::Fetch) => {
+                self.operands(operands, &[Slot::Lod], level, None)?;
+            }
+            (None, TextureKind::Fetch) => operands.push((Slot::Lod, Operand::Bits(0))),
+            _ => {}
+        }
+        if kind == TextureKind::SampleGrad {
+            self.operands(operands, &Slot::DDX, tex.src(S::Ddx), Some(0))?;
+            self.operands(operands, &Slot::DDY, tex.src(S::Ddy), Some(0))?;
+        }
+        self.operands(operands, &Slot::OFFSET, tex.src(S::Offset), Some(0))
+    }
+}

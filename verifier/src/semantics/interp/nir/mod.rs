@@ -1,0 +1,89 @@
+//! The interpreter of nir.
+//!
+//! Decoding gives every component of every value a row (two for 64 bits) and turns the tree of control flow into a list of
+//! operations with jumps. Moves cost nothing: `mov`, the `vec`s and unpackings of words are only names of rows. Rows of
+//! constants are filled when a run starts.
+//!
+//! Control flow goes by masks of lanes. Each if and each loop has its own place for the lanes that wait in it; where no
+//! lane is left, the run jumps to the next place where some may wait. Phis are moves at the ends of the predecessors.
+//!
+//! Results are computed in all lanes, active or not: in SSA form nobody reads what an inactive lane got, with two
+//! exceptions, which are blended with what is there: phis, and values that are defined in a loop and used behind it (a
+//! lane that has left the loop keeps its value while others go round).
+//!
+//! A value's rows stand behind those of the values it is computed from, so that a kernel can borrow its sources and its
+//! destination from one array.
+
+mod decode;
+pub(crate) mod op;
+mod run;
+mod watch;
+
+use ir3_compiler::nir::{InstrData, Shader};
+
+use super::trace::Traced;
+use super::{Outcome, Scratch, Unsupported};
+use crate::semantics::environment::env::{Env, Launch};
+
+/// Returns true if a shader relies on buffers with different names being different, so that its runs have no meaning where they are not:
+/// see [`Env::has_one_buffer`].
+pub fn promises_no_alias(shader: &Shader) -> bool {
+    let function = &shader.entry;
+    function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
+        InstrData::Intrinsic(intrinsic) => decode::memory::promises(intrinsic),
+        _ => false,
+    })
+}
+
+/// A shader, decoded.
+#[derive(Debug)]
+pub struct Decoded {
+    pub(crate) code: op::Code,
+    pub(crate) launch: Launch,
+    /// How many waves run it: see [`waves`](super::waves).
+    pub(crate) waves: u32,
+    /// Bytes of memory that each lane has; 0 where that is not known.
+    pub(crate) scratch_size: u32,
+}
+
+impl Decoded {
+    /// Decodes a valid shader.
+    ///
+    /// # Errors
+    /// If the shader has an operation that the interpreter does not know; the error names it and its place. A shader that
+    /// breaks nir's rules may be refused too.
+    pub fn new(shader: &Shader) -> Result<Decoded, Unsupported> {
+        decode::decode(shader)
+    }
+
+    /// Returns true if it loads words of the constant file from computed places.
+    pub fn computes_constants(&self) -> bool {
+        self.code.inputs.iter().any(|input| matches!(input, op::Input::Const { offset: Some(_), .. }))
+    }
+
+    /// What an environment depends on.
+    pub fn launch(&self) -> Launch {
+        self.launch
+    }
+
+    /// Runs it once, for at most so many instructions.
+    pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
+        run::run(self, env, fuel, scratch)
+    }
+
+    /// Runs a shader once, and writes down what one lane does.
+    ///
+    /// # Errors
+    /// As [`Decoded::new`].
+    pub fn trace(shader: &Shader, env: &Env, fuel: u64, lane: u8) -> Result<Traced, Unsupported> {
+        let (decoded, table) = decode::decode_watched(shader)?;
+        let mut recorder = watch::Recorder::new(lane, &table);
+        let mut scratch = Scratch::default();
+        scratch.memory.keep_log(true);
+        let outcome = run::run_watched(&decoded, env, fuel, &mut scratch, &mut recorder);
+        Ok(Traced { outcome, trace: recorder.finish() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,418 @@
+//! What a decoded shader consists of.
+
+use ir3_compiler::ir3::access::{Slot, TextureKind};
+use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
+use smallvec::SmallVec;
+
+use crate::semantics::arithmetic::domain::Domain;
+use crate::semantics::arithmetic::{convert, integer};
+use crate::semantics::environment::memory::{Atomic, TexelView};
+use crate::semantics::environment::sync::Sync;
+use crate::semantics::interp::{Origin, OutputSlot};
+use crate::semantics::operations::{Modify, One, Rows, Select, Three, Two};
+
+/// The number of a row.
+pub(crate) type R = u32;
+
+/// The row of undefined values: poison in every lane.
+pub(crate) const UNDEFINED: R = 0;
+
+/// A list of rows in a table of the code: from, to.
+pub(crate) type List = (u32, u32);
+
+/// A kernel with its rows, for those that have many.
+#[derive(Debug)]
+pub(crate) struct Wide {
+    pub kernel: &'static Rows,
+    pub dst: R,
+    pub count: u32,
+    pub srcs: SmallVec<[R; 8]>,
+    /// Whether the result is blended.
+    pub keep: bool,
+}
+
+/// A read or write of memory.
+#[derive(Debug)]
+pub(crate) struct Access {
+    pub action: Action,
+    pub space: AddressSpace,
+    /// It is volatile or coherent.
+    pub volatile: bool,
+    /// Which buffer or image.
+    pub binding: Option<Resource>,
+    pub place: Place,
+    /// How the texels of an image are seen.
+    pub view: TexelView,
+    /// Bits of an element; 64 bits are two words.
+    pub bits: u8,
+    /// Rows that are loaded or stored, with their components: for 64 bits the high words are components too.
+    pub rows: SmallVec<[(u32, R); 4]>,
+    pub origin: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Action {
+    Load,
+    Store,
+    /// The rows are those of the result; data and comparand have a low and a high word, for 64 bits.
+    Atomic {
+        op: Atomic,
+        data: [R; 2],
+        compare: [R; 2],
+    },
+    /// Copies words to the constant file, from a word of it on.
+    CopyToConsts {
+        first: u32,
+        words: u32,
+    },
+    /// The size of a buffer or image.
+    Size,
+}
+
+#[derive(Debug)]
+pub(crate) enum Place {
+    None,
+    Linear { base: Option<[R; 2]>, index: Option<R>, scale: u8, offset: i32 },
+    Texel(SmallVec<[R; 4]>),
+}
+
+/// A question to a texture.
+#[derive(Debug)]
+pub(crate) struct Texture {
+    pub kind: TextureKind,
+    pub texture: Resource,
+    pub sampler: Resource,
+    pub operands: SmallVec<[(Slot, Operand); 6]>,
+    /// The level comes from derivatives.
+    pub derivatives: bool,
+    pub ty: Type,
+    /// Component of the answer, row.
+    pub results: SmallVec<[(u32, R); 4]>,
+    /// Results are levels: small integers, as floats in 256ths.
+    pub levels: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operand {
+    Row(R),
+    Bits(u32),
+}
+
+/// A buffer, image, texture or sampler: its index is a number, plus a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resource {
+    /// The descriptor set, if it is bindless.
+    pub set: Option<u32>,
+    pub base: u32,
+    pub row: Option<R>,
+    /// An index among bound descriptors, of which there are fewer than [`BOUND`].
+    pub bound: bool,
+}
+
+/// There is no bound texture or sampler with this index or a higher one: ir3 takes it from a half register, and no driver has that
+/// many. What a program gets from there is undefined.
+pub(crate) const BOUND: u32 = 1 << 16;
+
+/// What comes from outside.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Component, and what is done to it.
+    System(SystemValue, u32, Adapt),
+    /// Base, component, whether of 16 bits.
+    Attribute(u32, u32, bool),
+    /// Location, row that is added four times, coordinates, whether of 16 bits.
+    Varying { location: u32, offset: Option<R>, ij: Option<[R; 2]>, half: bool },
+    /// Word of the constant file, row that is added, whether of 16 bits.
+    Const { word: u32, offset: Option<R>, half: bool },
+    /// Whether the lane is a helper by now.
+    Helper,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Adapt {
+    /// Nothing.
+    No,
+    /// Sixteenths, as integers, to floats.
+    Sixteenths,
+    /// 0 or 1 to 0 or all ones.
+    AllOnes,
+}
+
+impl Adapt {
+    /// What becomes of a word, in any domain.
+    pub fn of<D: Domain>(self, d: &mut D, word: D::V) -> D::V {
+        match self {
+            Self::No => word,
+            Self::Sixteenths => convert::sixteenths(d, word),
+            Self::AllOnes => integer::ineg(d, 32, word),
+        }
+    }
+}
+
+/// An operation across lanes, on each row of a value.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    pub kind: LaneKind,
+    /// Destination, source.
+    pub rows: SmallVec<[(R, R); 4]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LaneKind {
+    /// True in the first active lane.
+    Elect,
+    VoteAny,
+    VoteAll,
+    /// Equality of all rows in all active lanes; floats of this width.
+    VoteEqual {
+        float: Option<u8>,
+    },
+    /// The mask's word.
+    Ballot {
+        word: u32,
+    },
+    ReadFirst,
+    ReadLast,
+    /// The lane with the number in a row, which is the same in all lanes.
+    ReadLane(R),
+    /// The first active lane where a row is not 0.
+    ReadWhere(R),
+    /// Difference over the quad: bit of the lane number, whether the lane's own row or column.
+    Derivative {
+        bit: u8,
+        fine: bool,
+        half: bool,
+    },
+    /// Another lane, by a row.
+    Shuffle {
+        mode: Shuffle,
+        index: R,
+    },
+    /// The lane with a bit of its number flipped.
+    Swap(u8),
+    /// Lane of the quad by a row.
+    Broadcast(R),
+    /// Whether any, or all, of the quad.
+    QuadVote {
+        all: bool,
+    },
+    /// Broadcast over half a cluster: what other lanes keep is the row.
+    BroadcastActive {
+        cluster: u8,
+        kept: R,
+    },
+    Scan(Scan),
+    /// The number of the first or last active lane.
+    LaneNumber {
+        last: bool,
+    },
+    /// The bit of the lane in a mask of one or two words.
+    InverseBallot,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shuffle {
+    Index,
+    Xor,
+    Up,
+    Down,
+    /// Within clusters of so many lanes.
+    Rotate(u8),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scan {
+    pub kernel: &'static Two,
+    pub identity: u32,
+    pub result: ScanResult,
+    /// Members of a cluster: 1 for plain scans; 8 where clusters have been combined already.
+    pub step: u8,
+    /// Lanes after which it starts again: 64 for none.
+    pub cluster: u8,
+    /// What an exclusive scan over clusters has from inside of the lane's cluster.
+    pub exclusive: Option<R>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScanResult {
+    Reduce,
+    Inclusive,
+    Exclusive,
+}
+
+/// A local array.
+#[derive(Debug)]
+pub(crate) struct ArrayAccess {
+    /// The array's number: see [`Op::ArrayInit`].
+    pub array: u32,
+    /// First row, number of elements, rows of an element.
+    pub first: R,
+    pub length: u32,
+    pub stride: u32,
+    pub base: i64,
+    pub index: Option<R>,
+    /// Row of the element, row of the value; and what is done to it.
+    pub rows: SmallVec<[(u32, R); 4]>,
+    pub adapt: Option<&'static Modify>,
+    pub origin: u32,
+}
+
+/// An output or a word of the constant file that is stored.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub base: u16,
+    pub component: u8,
+    pub row: R,
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    // Values. The flag `keep` says that inactive lanes keep what they have.
+    One {
+        kernel: &'static One,
+        dst: R,
+        a: R,
+        keep: bool,
+    },
+    Two {
+        kernel: &'static Two,
+        dst: R,
+        a: R,
+        b: R,
+        keep: bool,
+    },
+    Three {
+        kernel: &'static Three,
+        dst: R,
+        a: R,
+        b: R,
+        c: R,
+        keep: bool,
+    },
+    Select {
+        select: Select,
+        dst: R,
+        a: R,
+        b: R,
+        c: R,
+        keep: bool,
+    },
+    Wide(u32),
+    /// A row plus a constant.
+    AddConst {
+        dst: R,
+        a: R,
+        constant: u32,
+    },
+    Input {
+        input: u32,
+        dst: R,
+    },
+    Lanes(u32),
+    ArrayLoad(u32),
+    ArrayStore(u32),
+    /// Poison for all rows of an array.
+    ArrayInit {
+        /// Its number, in the order of declarations, from 1 on.
+        array: u32,
+        first: R,
+        count: u32,
+    },
+    Access(u32),
+    Texture(u32),
+    StoreOutput(u32),
+    StoreConst(u32),
+    /// The wave waits for others, or orders its accesses.
+    Sync(Sync),
+    /// Moves of phis: a list, and whether one reads what another writes.
+    Moves {
+        list: List,
+        staged: bool,
+    },
+    /// Ends lanes, or makes them helpers: those where the row is not 0 (all without a row). Without lanes left it jumps.
+    Kill {
+        condition: Option<R>,
+        demote: bool,
+        origin: u32,
+        empty: u32,
+    },
+
+    // Control flow. `slot` is the place of waiting lanes, `empty` where to go when no lane is left.
+    /// Start of a block of so many instructions.
+    Block(u32),
+    If {
+        condition: R,
+        slot: u32,
+        otherwise: u32,
+        origin: u32,
+    },
+    /// End of the then side: its lanes wait, those of the else side go on.
+    Else {
+        slot: u32,
+        end: u32,
+    },
+    EndIf {
+        slot: u32,
+        empty: u32,
+    },
+    Loop {
+        slot: u32,
+    },
+    /// Lanes wait at the end of the loop.
+    Break {
+        slot: u32,
+        empty: u32,
+    },
+    /// Lanes wait for the next iteration.
+    Continue {
+        slot: u32,
+        empty: u32,
+    },
+    /// Lanes that continued are here again.
+    Gather {
+        slot: u32,
+        exit: u32,
+    },
+    /// The next iteration.
+    Again {
+        start: u32,
+    },
+    /// Behind the loop.
+    Exit {
+        slot: u32,
+        empty: u32,
+    },
+    /// Lanes are done.
+    Return {
+        empty: u32,
+    },
+    End,
+}
+
+/// A decoded function.
+#[derive(Debug, Default)]
+pub(crate) struct Code {
+    /// Whether there are conversions whose rounding the header leaves open.
+    pub open_rounding: bool,
+    pub ops: Vec<Op>,
+    pub rows: u32,
+    /// Rows with the same bits in all lanes.
+    pub constants: Vec<(R, u32)>,
+    pub slots: u32,
+    pub moves: Vec<(R, R)>,
+    pub wide: Vec<Wide>,
+    pub inputs: Vec<Input>,
+    pub accesses: Vec<Access>,
+    pub textures: Vec<Texture>,
+    pub lanes: Vec<Lanes>,
+    pub arrays: Vec<ArrayAccess>,
+    pub outputs: Vec<Output>,
+    /// The outputs that the shader may store.
+    pub declared: Vec<OutputSlot>,
+    pub origins: Vec<Origin>,
+    /// The origin of an access by whose flags buffers with different names are different.
+    pub promise: Option<u32>,
+    /// For traced runs: the operations that blocks begin with, and the blocks.
+    pub block_starts: Vec<(u32, u32)>,
+}

@@ -1,0 +1,252 @@
+//! Memory and textures.
+
+use ir3_compiler::ir3::AddressSpace;
+use ir3_compiler::ir3::access::{TextureRequest, linear_address};
+
+use super::{Step, Wave};
+use crate::semantics::arithmetic::concrete::Concrete;
+use crate::semantics::arithmetic::convert;
+use crate::semantics::arithmetic::rows::{LANES, Row, splat};
+use crate::semantics::environment::Binding;
+use crate::semantics::environment::env::lanes;
+use crate::semantics::environment::memory::{Space, image_cell};
+use crate::semantics::environment::texture::{Quads, TextureAnswer};
+use crate::semantics::interp::nir::op::{Access, Action, BOUND, Operand, Place, Resource, Texture};
+use crate::semantics::interp::{UndefinedReason, groups};
+use smallvec::SmallVec;
+
+/// Where an access goes in each lane.
+struct Target<'a> {
+    access: &'a Access,
+    base: Option<[Row; 2]>,
+    index: Option<Row>,
+    /// The texel of an image.
+    cell: Row,
+}
+
+impl Target<'_> {
+    /// The byte address of a word or of a smaller element, by its number in the access.
+    fn address(&self, lane: usize, number: u32) -> u64 {
+        let Place::Linear { scale, offset, .. } = self.access.place else {
+            return u64::from(self.cell[lane]) * 16 + u64::from(number) * 4;
+        };
+        let base = match &self.base {
+            Some([low, high]) => u64::from(low[lane]) | u64::from(high[lane]) << 32,
+            None => 0,
+        };
+        let index = self.index.as_ref().map_or(0, |row| row[lane]);
+        let (component, high) = if self.access.bits == 64 { (number / 2, number % 2) } else { (number, 0) };
+        let size = self.access.bits / 8;
+        linear_address(self.access.space, base, index, scale, offset, component, size) + u64::from(high) * 4
+    }
+
+    /// Bits of what is accessed at once.
+    fn width(&self) -> u8 {
+        match self.access.space {
+            AddressSpace::Image => 32,
+            _ => self.access.bits.min(32),
+        }
+    }
+}
+
+impl Wave<'_> {
+    pub(super) fn access(&mut self, access: &Access) -> Step {
+        let mut poison = access.binding.and_then(|binding| binding.row).map_or(0, |row| self.poison[row as usize]);
+        let mut cell = [0; LANES];
+        let (mut base, mut index) = (None, None);
+        match &access.place {
+            Place::None => {}
+            Place::Linear { base: words, index: row, .. } => {
+                for row in words.iter().flatten().chain(row) {
+                    poison |= self.poison[*row as usize];
+                }
+                base = words.map(|words| words.map(|row| self.rows[row as usize]));
+                index = row.map(|row| self.rows[row as usize]);
+            }
+            Place::Texel(rows) => {
+                poison = rows.iter().fold(poison, |poison, &row| poison | self.poison[row as usize]);
+                for lane in lanes(self.active) {
+                    let mut coordinates = [0; 4];
+                    for (to, &row) in coordinates.iter_mut().zip(rows) {
+                        *to = self.rows[row as usize][lane];
+                    }
+                    let texel = image_cell(&coordinates[..rows.len().min(4)]);
+                    cell[lane] = access.view.cell(self.env.printed_formats, texel);
+                }
+            }
+        }
+        let target = Target { access, base, index, cell };
+        let resource = access.binding.map(|binding| {
+            let row = binding.row.map_or([0; LANES], |row| self.rows[row as usize]);
+            move |lane: usize| Binding::new(binding.set, binding.base.wrapping_add(row[lane]))
+        });
+        let resource = resource.as_ref();
+        // What helper lanes write does not count, but they may use their own memory, and the constant file.
+        let copies = matches!(access.action, Action::CopyToConsts { .. });
+        let own = copies || access.space == AddressSpace::Scratch;
+        let visible = if own { self.active } else { self.active & !self.state.helpers };
+        match access.action {
+            Action::Store | Action::Atomic { .. } | Action::CopyToConsts { .. } if poison & visible != 0 => {
+                Err(self.undefined(UndefinedReason::Address, access.origin, poison & visible))
+            }
+            // The constant file is the wave's: the lowest lane says where from.
+            Action::CopyToConsts { first, words } => {
+                let lane = self.active.trailing_zeros() as usize;
+                let binding = resource.map_or(Binding::NONE, |resource| resource(lane));
+                for i in 0..words {
+                    let value = self.env.ubo_word(binding, (target.address(lane, i) >> 2) as u32);
+                    self.consts.write(first.wrapping_add(i), value, false);
+                }
+                Ok(())
+            }
+            Action::Load => {
+                let there = self.active & !poison;
+                let narrow = if access.bits >= 32 { u32::MAX } else { (1 << access.bits) - 1 };
+                for &(number, dst) in &access.rows {
+                    let (mut row, mut undefined, mut open) = ([0; LANES], poison, [u32::MAX; LANES]);
+                    for (binding, group) in groups(resource, there) {
+                        let address = |lane| target.address(lane, number);
+                        match Space::of(access.space) {
+                            Some(space) => {
+                                let array = self.state.memory.array(space, binding);
+                                let width = target.width();
+                                self.state.memory.note_load(array, group, width, access.volatile);
+                                let (env, open) = (self.env, &mut open);
+                                undefined |= self.state.memory.load(env, array, width, group, address, &mut row, open);
+                            }
+                            None => {
+                                for lane in lanes(group) {
+                                    let address = address(lane);
+                                    let word = self.env.ubo_word(binding, (address >> 2) as u32);
+                                    row[lane] = word >> (8 * (address & 3));
+                                }
+                            }
+                        }
+                    }
+                    row.iter_mut().for_each(|word| *word &= narrow);
+                    open.iter_mut().for_each(|word| *word &= narrow);
+                    self.write_partly(dst, &row, undefined, &open);
+                }
+                Ok(())
+            }
+            Action::Store => {
+                let Some(space) = Space::of(access.space) else { return Ok(()) };
+                for &(number, src) in &access.rows {
+                    let (row, poison) = (&self.rows[src as usize], self.poison[src as usize]);
+                    let open = if poison & visible == 0 { [0; LANES] } else { self.opened(src, visible) };
+                    for (binding, group) in groups(resource, visible) {
+                        let array = self.state.memory.array(space, binding);
+                        let address = |lane| target.address(lane, number);
+                        let outside = self.state.memory.outside(array, target.width(), group, address);
+                        if outside != 0 {
+                            return Err(self.undefined(UndefinedReason::Address, access.origin, outside));
+                        }
+                        self.state.memory.store(self.env, array, target.width(), group, address, row, poison, &open);
+                    }
+                }
+                Ok(())
+            }
+            Action::Atomic { op, data, compare } => {
+                let Some(space) = Space::of(access.space) else { return Ok(()) };
+                let operands = data.iter().chain(&compare).fold(0, |poison, &row| poison | self.poison[row as usize]);
+                let [data, compare] = [data, compare].map(|words| words.map(|row| &self.rows[row as usize]));
+                let (mut row, mut high) = ([0; LANES], [0; LANES]);
+                let mut undefined = self.active & !visible;
+                for (binding, group) in groups(resource, visible) {
+                    let array = self.state.memory.array(space, binding);
+                    let address = |lane| target.address(lane, 0);
+                    let (memory, env) = (&mut self.state.memory, self.env);
+                    undefined |= if access.bits == 64 {
+                        let dst = [&mut row, &mut high];
+                        memory.atomic_wide(env, array, op, group, address, data, compare, operands, dst)
+                    } else {
+                        memory.atomic(env, array, op, group, address, data[0], compare[0], operands, &mut row)
+                    };
+                }
+                for (&(_, dst), row) in access.rows.iter().zip([&row, &high]) {
+                    self.write(dst, row, undefined);
+                }
+                Ok(())
+            }
+            Action::Size => {
+                for &(number, dst) in &access.rows {
+                    let mut row = [0; LANES];
+                    for (binding, group) in groups(resource, self.active) {
+                        let size = match access.space {
+                            AddressSpace::Image => self.env.resource_property(binding, number, 0),
+                            _ => self.env.buffer_size(binding),
+                        };
+                        lanes(group).for_each(|lane| row[lane] = size);
+                    }
+                    self.write(dst, &row, poison);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn texture(&mut self, texture: &Texture) {
+        let mut poison = 0;
+        for row in [texture.texture.row, texture.sampler.row].into_iter().flatten() {
+            poison |= self.poison[row as usize];
+        }
+        for (_, operand) in &texture.operands {
+            if let Operand::Row(row) = operand {
+                poison |= self.poison[*row as usize];
+            }
+        }
+        let mut quads = None;
+        if texture.derivatives {
+            let coordinates = texture.operands.iter().filter(|(slot, _)| slot.has_derivative());
+            let (mut rows, mut there) = (SmallVec::<[Row; 4]>::new(), self.active);
+            for &(_, operand) in coordinates {
+                match operand {
+                    Operand::Row(row) => {
+                        there &= !self.poison[row as usize];
+                        rows.push(self.rows[row as usize]);
+                    }
+                    Operand::Bits(bits) => rows.push(splat(bits)),
+                }
+            }
+            let of_all = Quads::new(rows.iter(), there);
+            poison |= !of_all.whole();
+            quads = Some(of_all);
+        }
+        let index = |this: &Self, resource: Resource, lane: usize| {
+            resource.base.wrapping_add(resource.row.map_or(0, |row| this.rows[row as usize][lane]))
+        };
+        for of in [texture.texture, texture.sampler] {
+            let beyond = |&lane: &usize| of.bound && index(self, of, lane) >= BOUND;
+            poison |= lanes(self.active & !poison).filter(beyond).fold(0, |mask, lane| mask | 1 << lane);
+        }
+        let mut answers = [[0; LANES]; 4];
+        for lane in lanes(self.active & !poison) {
+            let [asked, sampler] =
+                [texture.texture, texture.sampler].map(|of| Binding::new(of.set, index(self, of, lane)));
+            let mut request = TextureRequest::new(texture.kind, asked, sampler);
+            for &(slot, operand) in &texture.operands {
+                request.set(
+                    slot,
+                    match operand {
+                        Operand::Row(row) => self.rows[row as usize][lane],
+                        Operand::Bits(bits) => bits,
+                    },
+                );
+            }
+            request.quad = quads.as_ref().map(|quads| quads.of(lane));
+            let answer = TextureAnswer::new(self.env, &request);
+            for (&(component, _), row) in texture.results.iter().zip(&mut answers) {
+                let bits = answer.component(component, texture.ty);
+                row[lane] = if texture.levels { level(bits, texture.ty.is_half()) } else { bits };
+            }
+        }
+        for (&(_, dst), row) in texture.results.iter().zip(&answers) {
+            self.write(dst, row, poison);
+        }
+    }
+}
+
+/// A level in 256ths, as a float.
+fn level(bits: u32, half: bool) -> u32 {
+    convert::level(&mut Concrete, half, bits.into()) as u32
+}

@@ -1,0 +1,22 @@
+//! The meaning of each operation, once.
+//!
+//! [`nir_alu`] and [`ir3_alu`] are the tables from the operations of the two languages to the definitions of
+//! [`arithmetic`](crate::semantics::arithmetic), as [`Kernel`]s: loops over the 64 lanes of a
+//! [`Row`](crate::semantics::arithmetic::rows::Row), monomorphised around one definition, and beside each loop its
+//! meaning, the same definition in terms ([`Defined`]). They are looked up once, when a program is decoded.
+//!
+//! A value component of up to 32 bits is a row, zero-extended in each lane; a component of 64 bits is two rows, the
+//! low half first. Poison (a value that means nothing) is not in the rows: interpreters keep a mask of lanes beside
+//! each component. A result is poison where an operand is, except for [`Kernel::Select`].
+
+pub mod ir3_alu;
+mod kernels;
+pub mod modifiers;
+pub mod nir_alu;
+mod nir_compare;
+#[cfg(test)]
+mod tests;
+pub mod undefined;
+mod values;
+
+pub use values::{Defined, Kernel, Modify, One, Rows, Select, Test, Three, Two, Words};

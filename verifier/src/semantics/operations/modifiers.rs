@@ -1,0 +1,82 @@
+//! What is done to single operands and results: signs, complements, the clamp of a saturating float operation.
+//!
+//! Of 16 bits (`half`) or 32.
+
+use crate::semantics::arithmetic::concrete::Concrete;
+use crate::semantics::arithmetic::domain::{Domain, Format};
+use crate::semantics::arithmetic::rows::Row;
+use crate::semantics::arithmetic::{float, integer};
+use crate::semantics::operations::kernels;
+use crate::semantics::operations::kernels::modify;
+use crate::semantics::operations::values::Modify;
+use crate::semantics::terms::{Term, Terms};
+
+const F16: Format = Format::F16;
+const F32: Format = Format::F32;
+
+/// [`float::fsat`] of binary32.
+pub const SATURATE32: &Modify = modify!(32 | d, a | float::fsat(d, F32, a));
+
+/// [`float::fsat`] of binary16: of the low half, whatever is above it (`mov` to a half type in a full register).
+pub const SATURATE16: &Modify = modify!(
+    32 | d,
+    a | {
+        let a = d.extract(32, a, 0, 16);
+        float::fsat(d, F16, a)
+    }
+);
+
+/// All bits flipped.
+pub fn complement(half: bool) -> &'static Modify {
+    if half { modify!(16 | d, a | d.not(16, a)) } else { modify!(32 | d, a | d.not(32, a)) }
+}
+
+/// The absolute value of a float and then its opposite, or one of both; `None` for neither.
+pub fn of_float(half: bool, neg: bool, abs: bool) -> Option<&'static Modify> {
+    Some(match (neg, abs, half) {
+        (false, false, _) => return None,
+        (true, false, true) => modify!(16 | d, a | float::fneg(d, F16, a)),
+        (true, false, false) => modify!(32 | d, a | float::fneg(d, F32, a)),
+        (false, true, true) => modify!(16 | d, a | float::fabs(d, F16, a)),
+        (false, true, false) => modify!(32 | d, a | float::fabs(d, F32, a)),
+        (true, true, true) => modify!(
+            16 | d,
+            a | {
+                let a = float::fabs(d, F16, a);
+                float::fneg(d, F16, a)
+            }
+        ),
+        (true, true, false) => modify!(
+            32 | d,
+            a | {
+                let a = float::fabs(d, F32, a);
+                float::fneg(d, F32, a)
+            }
+        ),
+    })
+}
+
+/// The absolute value of an integer and then its opposite, or one of both; `None` for neither.
+pub fn of_integer(half: bool, neg: bool, abs: bool) -> Option<&'static Modify> {
+    Some(match (neg, abs, half) {
+        (false, false, _) => return None,
+        (true, false, true) => modify!(16 | d, a | integer::ineg(d, 16, a)),
+        (true, false, false) => modify!(32 | d, a | integer::ineg(d, 32, a)),
+        (false, true, true) => modify!(16 | d, a | integer::iabs(d, 16, a)),
+        (false, true, false) => modify!(32 | d, a | integer::iabs(d, 32, a)),
+        (true, true, true) => modify!(
+            16 | d,
+            a | {
+                let a = integer::iabs(d, 16, a);
+                integer::ineg(d, 16, a)
+            }
+        ),
+        (true, true, false) => modify!(
+            32 | d,
+            a | {
+                let a = integer::iabs(d, 32, a);
+                integer::ineg(d, 32, a)
+            }
+        ),
+    })
+}

@@ -1,0 +1,80 @@
+//! Kernels: an operation over all lanes of a wave, and its meaning in one lane.
+
+use crate::semantics::arithmetic::rows::{LANES, Row};
+use crate::semantics::terms::{Term, Terms};
+use smallvec::SmallVec;
+
+/// The words of a value, as the rows hold them: one of 32 bits for each row.
+pub type Words = SmallVec<[Term; 4]>;
+
+/// One definition in two domains: a loop over the lanes, and what it computes in one lane, as terms. Both are expansions
+/// of one expression.
+///
+/// A meaning works on words as the rows hold them: terms of 32 bits, zero-extended, a component of 64 bits as two.
+#[derive(Debug)]
+pub struct Defined<Run, Meaning> {
+    /// The loop. Every lane is computed, active or not; none can trap.
+    pub run: Run,
+    /// What it computes.
+    pub meaning: Meaning,
+}
+
+/// A kernel of one source row.
+pub type One = Defined<fn(&mut Row, &Row), fn(&mut Terms, Term) -> Term>;
+/// A kernel of two source rows.
+pub type Two = Defined<fn(&mut Row, &Row, &Row), fn(&mut Terms, Term, Term) -> Term>;
+/// A kernel of three source rows.
+pub type Three = Defined<fn(&mut Row, &Row, &Row, &Row), fn(&mut Terms, Term, Term, Term) -> Term>;
+/// A kernel of any number of destination and source rows: every component of every source in order, 64-bit components
+/// as two rows.
+pub type Rows = Defined<fn(&mut [Row], &[&Row]), fn(&mut Terms, &[Term]) -> Words>;
+/// A test of each lane: the mask of the lanes where it holds; a term of one bit.
+pub type Test = Defined<fn(&Row) -> u64, fn(&mut Terms, Term) -> Term>;
+/// What is done to a row in place.
+pub type Modify = Defined<fn(&mut Row), fn(&mut Terms, Term) -> Term>;
+
+/// One operation over all lanes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kernel {
+    /// One source row.
+    One(&'static One),
+    /// Two source rows.
+    Two(&'static Two),
+    /// Three source rows.
+    Three(&'static Three),
+    /// A choice between two sources by a third, which is the only operation where a poisoned operand may not matter.
+    Select(Select),
+    /// Any number of rows.
+    Rows(&'static Rows),
+}
+
+/// A choice: in each lane the condition is tested, and one of two sources is the result.
+///
+/// The result is poison where the condition is, or else where the chosen source is.
+#[derive(Clone, Copy, Debug)]
+pub struct Select {
+    /// The test of the condition.
+    pub test: &'static Test,
+    /// Index of the source that is tested.
+    pub condition: u8,
+    /// Index of the source that is the result where the condition holds.
+    pub yes: u8,
+    /// Index of the source that is the result elsewhere.
+    pub no: u8,
+}
+
+impl Select {
+    /// Fills `dst` with `yes` where `mask` has a bit, with `no` elsewhere.
+    #[inline]
+    pub fn blend(dst: &mut Row, mask: u64, yes: &Row, no: &Row) {
+        for lane in 0..LANES {
+            dst[lane] = if mask >> lane & 1 != 0 { yes[lane] } else { no[lane] };
+        }
+    }
+
+    /// The poison of the result, from the mask of the test and the poison of the three sources.
+    #[inline]
+    pub fn poison(mask: u64, condition: u64, yes: u64, no: u64) -> u64 {
+        condition | mask & yes | !mask & no
+    }
+}

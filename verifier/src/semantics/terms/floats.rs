@@ -1,0 +1,158 @@
+//! Operations on floats. Only what holds for all values, NaNs of any sign and fraction included, with results bit for bit.
+//!
+//! The operands of sums, products and equalities are in order. No operation but a power and a product looks at the bits of a NaN,
+//! so their operands are taken from before [`canonical`](crate::semantics::arithmetic::float::canonical); and that does nothing to a result of
+//! arithmetic, whose NaNs are canonical already, but for products: these have the sign of their operands, which is taken out of
+//! them. What is done to one of two numbers gives one of two.
+
+use super::{Args, FloatOp, Op, Term, Terms};
+use crate::semantics::arithmetic::domain::{Format, Rounding};
+
+impl Terms {
+    /// An operation on floats.
+    pub(super) fn float(&mut self, op: FloatOp, width: u32, args: &[Term]) -> Term {
+        let mut args = Args::from_slice(args);
+        let mut op = op;
+        if let FloatOp::FromInt { width, signed, .. } = &mut op {
+            (args[0], *signed) = self.as_word(args[0], *signed);
+            *width = self.width(args[0]) as u8;
+        }
+        self.exact(&mut op, args[0]);
+        if !matches!(op, FloatOp::Pow(_) | FloatOp::Mul(_) | FloatOp::FromInt { .. }) {
+            for arg in &mut args {
+                *arg = self.before_canonical(*arg).unwrap_or(*arg);
+            }
+        }
+        if let [arg] = args[..]
+            && let Some((condition, numbers)) = self.one_of_two(arg)
+        {
+            let [yes, no] = numbers.map(|bits| {
+                let number = self.number(self.width(arg), bits);
+                self.plain(Op::Float(op), width, &[number])
+            });
+            return self.choice(condition, yes, no);
+        }
+        if let FloatOp::Mul(f) = op {
+            let [(a, minus_a), (b, minus_b)] = [self.sign_apart(f, args[0]), self.sign_apart(f, args[1])];
+            if minus_a || minus_b {
+                let product = self.float(op, width, &[a, b]);
+                let sign = self.number(width, if minus_a == minus_b { 0 } else { f.sign() });
+                return self.exclusive(width, &[product, sign]);
+            }
+        }
+        match op {
+            FloatOp::Add(_) | FloatOp::Mul(_) | FloatOp::Fma(_) | FloatOp::Eq(_) => args[..2].sort_unstable(),
+            FloatOp::Lt(_) if args[0] == args[1] => return self.number(1, 0),
+            FloatOp::Le(f) if args[0] == args[1] => return self.float(FloatOp::Eq(f), 1, &args),
+            _ => {}
+        }
+        if let FloatOp::Eq(f) = op
+            && args[0] == args[1]
+            && let Op::Float(FloatOp::FromInt { to, .. }) = self.op(args[0])
+            && to == f
+        {
+            // No integer becomes a NaN.
+            return self.number(1, 1);
+        }
+        self.plain(Op::Float(op), width, &args)
+    }
+
+    /// Gives a conversion to a float that is exact for all values of its operand one rounding mode, whatever it had.
+    fn exact(&self, op: &mut FloatOp, operand: Term) {
+        match op {
+            FloatOp::Convert(from, to, rounding) if from.width() < to.width() => *rounding = Rounding::Even,
+            FloatOp::FromInt { width, to, rounding, .. } => {
+                let bits = match self.op(operand) {
+                    Op::Sext => self.width(self.arg(operand, 0)),
+                    _ => u32::from(*width) - self.zeros_on_top(operand),
+                };
+                // All integers of so many bits, with or without a sign, are floats.
+                if bits <= to.fraction() + 1 {
+                    *rounding = Rounding::Even;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// An integer as a word, if it fits in one, and whether it has a sign: it has none if that is 0.
+    fn as_word(&mut self, t: Term, signed: bool) -> (Term, bool) {
+        let signed = signed && self.zeros_on_top(t) == 0;
+        let width = self.width(t);
+        let is_word = width > 32 && matches!(self.op(t), Op::Zext | Op::Sext) && self.width(self.arg(t, 0)) <= 32;
+        let word = match (is_word, self.op(t)) {
+            (true, Op::Zext) => self.extend(self.arg(t, 0), 32),
+            (true, _) if signed => self.extend_signed(self.arg(t, 0), 32),
+            _ if width < 32 && signed => self.extend_signed(t, 32),
+            _ if width < 32 => self.extend(t, 32),
+            _ => t,
+        };
+        (word, signed)
+    }
+
+    /// Of a factor and its opposite the one that came first, and whether that is the opposite.
+    fn sign_apart(&mut self, f: Format, t: Term) -> (Term, bool) {
+        match self.op(t) {
+            Op::Constant(bits) if bits & f.sign() != 0 => (self.number(f.width(), bits ^ f.sign()), true),
+            // The forms that a term with an inverted bit can have.
+            Op::Xor | Op::Concat => {
+                let sign = self.number(f.width(), f.sign());
+                let opposite = self.exclusive(f.width(), &[t, sign]);
+                if opposite < t { (opposite, true) } else { (t, false) }
+            }
+            _ => (t, false),
+        }
+    }
+
+    /// The condition, and the numbers that a term is where it holds and where it does not.
+    fn one_of_two(&self, t: Term) -> Option<(Term, [u64; 2])> {
+        if self.op(t) == Op::Zext && self.width(self.arg(t, 0)) == 1 {
+            return Some((self.arg(t, 0), [1, 0]));
+        }
+        self.constant_choice(t).map(|(condition, yes, no)| (condition, [yes, no]))
+    }
+
+    /// The term that is compared with itself: the condition that it is no NaN.
+    fn number_test(&self, condition: Term) -> Option<(Format, Term)> {
+        match self.op(condition) {
+            Op::Float(FloatOp::Eq(f)) if self.arg(condition, 0) == self.arg(condition, 1) => {
+                Some((f, self.arg(condition, 0)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The term of which another is the form with the canonical NaN.
+    fn before_canonical(&self, t: Term) -> Option<Term> {
+        if self.op(t) != Op::Ite {
+            return None;
+        }
+        let (f, tested) = self.number_test(self.arg(t, 0))?;
+        (self.arg(t, 1) == tested && self.as_constant(self.arg(t, 2)) == Some(f.nan())).then_some(tested)
+    }
+
+    /// Whether a term of a format is a NaN only in its canonical form.
+    fn is_canonical(&self, f: Format, t: Term) -> bool {
+        match self.op(t) {
+            Op::Float(op) => match op {
+                FloatOp::Add(g)
+                | FloatOp::Fma(g)
+                | FloatOp::Div(g)
+                | FloatOp::Round(g, _)
+                | FloatOp::Convert(_, g, _)
+                | FloatOp::FromInt { to: g, .. }
+                | FloatOp::Function(g, _)
+                | FloatOp::Pow(g) => f == g,
+                FloatOp::Mul(_) | FloatOp::Eq(_) | FloatOp::Lt(_) | FloatOp::Le(_) | FloatOp::ToInt { .. } => false,
+            },
+            Op::Ite => self.before_canonical(t).is_some() && self.number_test(self.arg(t, 0)).is_some_and(|x| x.0 == f),
+            _ => false,
+        }
+    }
+
+    /// A choice by whether something is a NaN that chooses what it would be anyway.
+    pub(super) fn not_a_number(&self, condition: Term, a: Term, b: Term) -> Option<Term> {
+        let (f, tested) = self.number_test(condition)?;
+        (a == tested && self.as_constant(b) == Some(f.nan()) && self.is_canonical(f, tested)).then_some(a)
+    }
+}

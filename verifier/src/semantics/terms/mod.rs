@@ -1,0 +1,446 @@
+//! Terms: what a program computes, as a graph in which equal expressions are one node.
+//!
+//! A [`Term`] is a bit vector of 1 to 64 bits, as a function of [variables](Terms::variable). [`Terms`] is a
+//! [`Domain`](crate::semantics::arithmetic::domain::Domain), so every definition in `semantics` makes terms as well as numbers.
+//!
+//! Each constructor normalises, so that most of what two programs compute alike is the same node before anyone is asked.
+//! The rules stand with the constructors, a file a kind:
+//!
+//! - `bits`: complement, and, exclusive or; `conditions`: the same for conditions of paths
+//! - `sums`: linear forms; `products`: the rest of multiplication and division; `shifts`
+//! - `parts`: pieces of vectors, extensions, concatenation
+//! - `compare`, `choices`, `floats`
+//!
+//! A rule must hold for all values of all variables and for any meaning of the uninterpreted functions; `evaluate` gives
+//! every term a value, and the property tests hold each constructor against it. Making a normalised node from its own
+//! arguments gives the node.
+
+mod bits;
+mod build;
+mod choices;
+mod compare;
+mod conditions;
+mod evaluate;
+mod floats;
+mod mixed;
+mod parts;
+mod products;
+mod shifts;
+mod show;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod trials;
+
+pub use evaluate::{SAMPLES, Sample, Samples, Steered, operation, value, values};
+pub use trials::Trials;
+
+use crate::semantics::arithmetic::concrete::mask;
+use crate::semantics::arithmetic::domain::{Format, Function, Rounding};
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::collections::hash_map::Entry;
+
+/// An expression.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Term(u32);
+entity_impl!(Term, "t");
+
+/// A name of a variable or of an uninterpreted function.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(u32);
+entity_impl!(Name, "name");
+
+/// In which lanes a variable has which value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// Each lane has its own.
+    Lane,
+    /// All lanes of the wave have the same.
+    Wave,
+}
+
+/// How long a variable keeps its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lifetime {
+    /// For the whole run: it comes from outside of the program, or from before the first loop.
+    Run,
+    /// It belongs to a cut point, or to one moment of a segment.
+    Moment,
+}
+
+/// What a variable stands for, as far as proofs about several lanes depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VariableKind {
+    /// In which lanes.
+    pub extent: Extent,
+    /// How long.
+    pub lifetime: Lifetime,
+}
+
+impl VariableKind {
+    /// An input that each lane has for itself: nothing may be concluded for other lanes.
+    pub const LANE: Self = Self { extent: Extent::Lane, lifetime: Lifetime::Run };
+    /// An input that is the same in all lanes of the wave.
+    pub const WAVE: Self = Self { extent: Extent::Wave, lifetime: Lifetime::Run };
+
+    /// The same, but for one moment only.
+    #[must_use]
+    pub const fn passing(self) -> Self {
+        Self { lifetime: Lifetime::Moment, ..self }
+    }
+}
+
+/// What the texts of names begin with of variables that are the same in all lanes. Nothing is concluded from it: it keeps their names apart from
+/// those of variables of other kinds, and people see it.
+const WAVE_PREFIX: &str = "uniform ";
+
+/// A text, and what it was first used for.
+struct NameData {
+    text: Box<str>,
+    role: Option<Role>,
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Role {
+    Variable {
+        width: u32,
+        kind: VariableKind,
+    },
+    Function {
+        /// Of the result.
+        width: u32,
+        operands: SmallVec<[u8; 8]>,
+    },
+}
+
+/// An operation on floats, whose results may be taken as uninterpreted functions of the operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names are those of `Domain`")]
+pub enum FloatOp {
+    Add(Format),
+    Mul(Format),
+    Fma(Format),
+    Div(Format),
+    Round(Format, Rounding),
+    /// One bit.
+    Eq(Format),
+    /// One bit.
+    Lt(Format),
+    /// One bit.
+    Le(Format),
+    Convert(Format, Format, Rounding),
+    ToInt {
+        from: Format,
+        width: u8,
+        signed: bool,
+        rounding: Rounding,
+    },
+    FromInt {
+        width: u8,
+        signed: bool,
+        to: Format,
+        rounding: Rounding,
+    },
+    Function(Format, Function),
+    Pow(Format),
+}
+
+/// What a node does with its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Op {
+    /// A number.
+    Constant(u64),
+    /// A value that is not known.
+    Variable(Name),
+    /// Complement.
+    Not,
+    /// Conjunction of two or more.
+    And,
+    /// Exclusive or of two or more.
+    Xor,
+    /// Sum of two or more, modulo 2^width.
+    Add,
+    /// Low half of the product of two or more.
+    Mul,
+    /// Unsigned quotient; all ones for a divisor of 0.
+    Udiv,
+    /// Unsigned remainder; the dividend for a divisor of 0.
+    Urem,
+    /// Left shift. Counts from the width on give 0.
+    Shl,
+    /// Logical right shift. Counts from the width on give 0.
+    Lshr,
+    /// Arithmetic right shift. Counts from the width on give copies of the sign.
+    Ashr,
+    /// Equality, one bit.
+    Eq,
+    /// Unsigned less than, one bit.
+    Ult,
+    /// Signed less than, one bit.
+    Slt,
+    /// The second argument where the first, of one bit, is 1; else the third.
+    Ite,
+    /// Zero extension to the node's width.
+    Zext,
+    /// Sign extension to the node's width.
+    Sext,
+    /// The bits from this one on, as many as the node is wide.
+    Extract(u8),
+    /// The first argument above the second.
+    Concat,
+    /// High half of the unsigned product.
+    UmulHigh,
+    /// High half of the signed product.
+    SmulHigh,
+    /// Number of ones.
+    Popcount,
+    /// Number of zeros above the highest one.
+    Clz,
+    /// The bits in reverse order.
+    Reverse,
+    /// An operation on floats.
+    Float(FloatOp),
+    /// An uninterpreted function of any number of arguments.
+    Apply(Name),
+    /// The argument, into which no other constructor looks.
+    Opaque,
+}
+
+/// A node of the graph.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// What it does.
+    pub op: Op,
+    /// Bits of the result, 1 to 64.
+    pub width: u8,
+    /// The arguments.
+    pub args: SmallVec<[Term; 3]>,
+}
+
+/// A list of arguments while it is worked on.
+type Args = SmallVec<[Term; 8]>;
+
+/// Operations of any number of arguments take in the arguments of their arguments up to this many; so no constructor is
+/// slower than this.
+const MANY: usize = 64;
+
+/// Parts are taken of the arguments of an operation, instead of its result, if no more than this many operations are on
+/// the way to what no part can be taken of.
+const DEEP: u8 = 64;
+
+/// The graph. Terms only grow: an argument's number is less than that of the node that has it.
+#[derive(Default)]
+pub struct Terms {
+    nodes: PrimaryMap<Term, Node>,
+    /// How many operations that parts are taken through are below a term, up to `u8::MAX`.
+    depths: SecondaryMap<Term, u8>,
+    /// Parts that were taken: the term, the lowest bit and the number of bits.
+    slices: FxHashMap<(Term, u8, u8), Term>,
+    /// The same by term: the lowest bit and the part.
+    parts: FxHashMap<Term, SmallVec<[(u8, Term); 2]>>,
+    numbers: FxHashMap<Node, Term>,
+    names: PrimaryMap<Name, NameData>,
+    by_name: FxHashMap<Box<str>, Name>,
+}
+
+impl Terms {
+    /// No terms.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Returns true if anything is computed with floats, or compared as such.
+    pub fn has_floats(&self) -> bool {
+        self.nodes.values().any(|node| matches!(node.op, Op::Float(_)))
+    }
+
+    /// Whether there is any arithmetic of floats; comparisons are none.
+    pub fn has_float_arithmetic(&self) -> bool {
+        let compares = |op| matches!(op, FloatOp::Eq(_) | FloatOp::Lt(_) | FloatOp::Le(_));
+        self.nodes.values().any(|node| matches!(node.op, Op::Float(op) if !compares(op)))
+    }
+
+    /// A node.
+    pub fn node(&self, term: Term) -> &Node {
+        &self.nodes[term]
+    }
+
+    /// Bits of a term.
+    pub fn width(&self, term: Term) -> u32 {
+        self.nodes[term].width.into()
+    }
+
+    /// The number that a term is, if it is one.
+    pub fn as_constant(&self, term: Term) -> Option<u64> {
+        match self.nodes[term].op {
+            Op::Constant(bits) => Some(bits),
+            _ => None,
+        }
+    }
+
+    /// A name, always the same for the same text.
+    pub fn name(&mut self, text: &str) -> Name {
+        if let Some(&name) = self.by_name.get(text) {
+            return name;
+        }
+        let name = self.names.push(NameData { text: text.into(), role: None });
+        self.by_name.insert(text.into(), name);
+        name
+    }
+
+    /// The text of a name.
+    pub fn text(&self, name: Name) -> &str {
+        &self.names[name].text
+    }
+
+    /// The text that a variable was made of, or that of a function.
+    pub fn label(&self, name: Name) -> &str {
+        match &self.names[name] {
+            NameData { text, role: Some(Role::Variable { kind: VariableKind { extent: Extent::Wave, .. }, .. }) } => {
+                text.strip_prefix(WAVE_PREFIX).unwrap_or(text)
+            }
+            NameData { text, .. } => text,
+        }
+    }
+
+    /// The variable of a name; if it is new, an input of each lane.
+    ///
+    /// # Panics
+    /// If the name has another width already, or is that of a function.
+    pub fn variable(&mut self, width: u32, name: Name) -> Term {
+        let kind = self.kind(name).unwrap_or(VariableKind::LANE);
+        self.declare(name, Role::Variable { width, kind });
+        self.intern(Op::Variable(name), width, &[])
+    }
+
+    /// The variable of a text and a kind.
+    ///
+    /// # Panics
+    /// If there is one of that text with another kind or width: two values would be taken for one.
+    pub fn variable_of(&mut self, kind: VariableKind, width: u32, text: &str) -> Term {
+        let name = match kind.extent {
+            Extent::Lane => self.name(text),
+            Extent::Wave => self.name(&format!("{WAVE_PREFIX}{text}")),
+        };
+        self.declare(name, Role::Variable { width, kind });
+        self.intern(Op::Variable(name), width, &[])
+    }
+
+    /// The kind of the variable that has a name, if one has.
+    pub fn kind(&self, name: Name) -> Option<VariableKind> {
+        match self.names[name].role {
+            Some(Role::Variable { kind, .. }) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// An uninterpreted function, by its name, of arguments.
+    ///
+    /// # Panics
+    /// If the name has other widths already, or is that of a variable.
+    pub fn apply(&mut self, width: u32, function: Name, args: &[Term]) -> Term {
+        let operands = args.iter().map(|&arg| self.nodes[arg].width).collect();
+        self.declare(function, Role::Function { width, operands });
+        self.intern(Op::Apply(function), width, args)
+    }
+
+    /// Holds a name to its first use. A prover in which two values go by one name would prove that they are equal.
+    fn declare(&mut self, name: Name, role: Role) {
+        let NameData { text, role: known } = &mut self.names[name];
+        match known {
+            Some(known) => assert_eq!(*known, role, "the name `{text}` stands for two things"),
+            None => *known = Some(role),
+        }
+    }
+
+    /// The parts that were taken of a term and have forms of their own, which do not show it; each with its lowest bit.
+    pub fn parts_taken(&self, whole: Term) -> &[(u8, Term)] {
+        self.parts.get(&whole).map_or(&[], |list| list)
+    }
+
+    /// A term that is no deeper than so many operations: where it is, what it is put together of is made [opaque](Op::Opaque). Parts of
+    /// it, and sums with it, are then small, however long the computation was.
+    pub fn shallow(&mut self, term: Term, limit: u8) -> Term {
+        if self.depths[term] <= limit || self.width(term) == 1 {
+            return term;
+        }
+        match self.op(term) {
+            Op::Sext => {
+                let of = self.shallow(self.arg(term, 0), limit);
+                let width = self.width(term);
+                self.extend_signed(of, width)
+            }
+            _ if self.has_pieces(term) => {
+                let mut pieces = self.pieces(term);
+                pieces.iter_mut().for_each(|piece| *piece = self.shallow(*piece, limit));
+                pieces.reverse();
+                self.join(&pieces)
+            }
+            _ => self.intern(Op::Opaque, self.width(term), &[term]),
+        }
+    }
+
+    /// The node, as it stands: nothing is normalised.
+    fn intern(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
+        let node = Node { op, width: width as u8, args: SmallVec::from_slice(args) };
+        let entry = match self.numbers.entry(node) {
+            Entry::Occupied(known) => return *known.get(),
+            Entry::Vacant(entry) => entry,
+        };
+        let depth = match op {
+            Op::Not | Op::And | Op::Xor | Op::Add | Op::Mul | Op::Ite | Op::Concat | Op::Zext | Op::Sext => {
+                let below = args.iter().map(|&arg| self.depths[arg]).max().unwrap_or(0);
+                below.saturating_add(1)
+            }
+            _ => 0,
+        };
+        let term = self.nodes.push(entry.key().clone());
+        self.depths[term] = depth;
+        entry.insert(term);
+        term
+    }
+
+    /// The node, if there is one already.
+    fn find(&self, op: Op, width: u32, args: &[Term]) -> Option<Term> {
+        let node = Node { op, width: width as u8, args: SmallVec::from_slice(args) };
+        self.numbers.get(&node).copied()
+    }
+
+    /// The operation of a term.
+    fn op(&self, term: Term) -> Op {
+        self.nodes[term].op
+    }
+
+    /// An argument of a term.
+    fn arg(&self, term: Term, index: usize) -> Term {
+        self.nodes[term].args[index]
+    }
+
+    /// The arguments of a term.
+    fn args(&self, term: Term) -> Args {
+        SmallVec::from_slice(&self.nodes[term].args)
+    }
+
+    /// A number.
+    fn number(&mut self, width: u32, bits: u64) -> Term {
+        self.intern(Op::Constant(bits & mask(width)), width, &[])
+    }
+
+    /// The node of an operation on other arguments, normalised. The arguments are as wide as the operation wants them.
+    pub fn rebuild(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
+        build::rebuild(self, op, width, args)
+    }
+}

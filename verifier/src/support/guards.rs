@@ -1,0 +1,393 @@
+//! The side conditions of the provers, by name, and a prover without one of them.
+//!
+//! A proof is as good as the conditions that its rules ask for. Whether the campaigns would notice if one were missing is
+//! itself to be tested: `ir3-equiv prover-mutants` leaves out one *guard* at a time and looks for a wrong proof
+//! ([`check::prover_mutants`](crate::harness::campaigns::prover_mutants)). So every condition of the table below has a hook where it is checked:
+//!
+//! ```text
+//! if !paths_are_equal && !left_out(Guard::EventPath) { … no proof … }
+//! ```
+//!
+//! [`left_out`] comes last, so it is asked only where the condition decides something; [`observe`] collects which guards those are.
+//!
+//! Nothing is ever left out in a normal build: there [`left_out`] is the constant `false`, and the hooks are compiled to nothing. Only with the
+//! feature `prover-mutants`, and only on the thread and for the time of one call of [`without`], it is something else. Verdicts of such a prover
+//! are not kept ([`any_left_out`]).
+
+use std::fmt;
+
+/// The part of the provers that a guard is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// The register checker, [`registers`](crate::prove::registers).
+    Registers,
+    /// The order of the instructions of a block, and of the blocks of a wave, in the register checker.
+    Order,
+    /// The simulation, [`equivalence`](crate::prove::simulation).
+    Equivalence,
+    /// Events: what depends on other lanes, or is seen by them.
+    Events,
+    /// Programs on terms, [`symbolic`](crate::prove::symbolic).
+    Symbolic,
+    /// What several lanes have in common.
+    Lanes,
+    /// Memory, the constant file and textures.
+    Memory,
+}
+
+impl Part {
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Registers => "registers",
+            Self::Order => "order",
+            Self::Equivalence => "equivalence",
+            Self::Events => "events",
+            Self::Symbolic => "symbolic",
+            Self::Lanes => "lanes",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+macro_rules! guards {
+    ($($(#[$text:meta])* $guard:ident $name:literal $part:ident $holds:literal;)*) => {
+        /// A side condition of a prover.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Guard {
+            $(#[doc = $holds] $guard,)*
+        }
+
+        impl Guard {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$guard),*];
+
+            /// The name on the command line.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$guard => $name),* }
+            }
+
+            /// The part of the provers that it is of.
+            pub const fn part(self) -> Part {
+                match self { $(Self::$guard => Part::$part),* }
+            }
+
+            /// What is left unchecked without it.
+            pub const fn holds(self) -> &'static str {
+                match self { $(Self::$guard => $holds),* }
+            }
+        }
+    };
+}
+
+guards! {
+    RegistersHeader "registers-header" Registers "Stage, workgroup size, shared memory, outputs, constants and given registers are the same.";
+    RegistersBlockOrder "registers-block-order" Registers "The blocks that both programs have stand in one order.";
+    RegistersSuccessors "registers-successors" Registers "A block has the same successors, in the same order.";
+    RegistersEdgeBlock "registers-edge-block" Registers "A block that only the target has delays no lane past others that go the same way.";
+    RegistersWaveStraight "registers-wave-straight" Registers "What one lane has of its own in a shared register is known only where the wave comes straight from there.";
+    RegistersWaveEnds "registers-wave-ends" Registers "What shared registers hold was so at the end of every block that the wave may come from.";
+    RegistersEndsWithin "registers-ends-within" Registers "The last lane of a wave may end in the middle of a block.";
+    WaveDiverges "wave-diverges" Order "Lanes may diverge at a branch.";
+    WaveTurns "wave-turns" Order "A wave goes on in a block where other lanes wait.";
+    RegistersLane "registers-lane" Registers "The lane whose value a shared register took may be another one after the next operation.";
+    RegistersMeet "registers-meet" Registers "A fact holds where paths meet if it holds on each of them.";
+    RegistersMeetUndefined "registers-meet-undefined" Registers "Nothing defined is in a register where paths meet if that is so on each of them.";
+    RegistersTargetWrites "registers-target-writes" Registers "What the target writes is not what was in the register before.";
+    RegistersSourceWrites "registers-source-writes" Registers "What the source writes over, or has yet to compute, is held by nobody.";
+    RegistersConstants "registers-constants" Registers "A write to the constant file changes what its words hold.";
+    RegistersOpcode "registers-opcode" Registers "An instruction of both programs has one opcode.";
+    RegistersFlags "registers-flags" Registers "An instruction of both programs has the same flags.";
+    RegistersAttributes "registers-attributes" Registers "An instruction of both programs has the same attributes: types, offsets, spaces.";
+    RegistersResults "registers-results" Registers "The results of an instruction have the same class and write mask.";
+    RegistersSourceClass "registers-source-class" Registers "An operand has the same class and components.";
+    RegistersModifiers "registers-modifiers" Registers "An operand has the same modifiers.";
+    RegistersOperand "registers-operand" Registers "An operand that is no register is the same constant, or the same word of the constant file.";
+    RegistersHolds "registers-holds" Registers "An operand holds what the source reads there.";
+    RegistersSuspect "registers-suspect" Registers "What is computed from other operands is another value.";
+    RegistersTwoResults "registers-two-results" Registers "Two results of an instruction are not in one register.";
+    RegistersRelative "registers-relative" Registers "A relative operand is the same in both programs.";
+    RegistersArray "registers-array" Registers "An array is where it is said to be, and an access to it begins at the same element.";
+    RegistersRegion "registers-region" Registers "After a relative write, elements are equal only if they were before.";
+    RegistersRecomputed "registers-recomputed" Registers "What is rematerialised reads what the definition reads.";
+    RegistersRemoved "registers-removed" Registers "An instruction that only the source has, has no effect but its results.";
+    RegistersAdded "registers-added" Registers "An instruction that only the target has, has no effect but its result.";
+    RegistersSharedOnce "registers-shared-once" Registers "A shared value is rematerialised only if its definition is run once.";
+    RegistersKeeps "registers-keeps" Registers "What a rematerialised value reads does not change after its definition.";
+    RegistersCopyModifiers "registers-copy-modifiers" Registers "A copy has no source modifiers.";
+    RegistersMoveTypes "registers-move-types" Registers "A move is a copy only if it converts nothing.";
+    RegistersApart "registers-apart" Registers "Copies that are made at once have different destinations.";
+    RegistersEdgeShared "registers-edge-shared" Registers "No shared register is written on an edge that diverging lanes take.";
+    RegistersSlotBase "registers-slot-base" Registers "The base register of a spill or reload holds a known constant.";
+    RegistersOwnScratch "registers-own-scratch" Registers "No spill slot is in the scratch memory of the shader itself.";
+    OrderCounts "order-counts" Order "In another order, each instruction finds the same writes before it.";
+    OrderMemory "order-memory" Order "Accesses keep their order with writes of the same memory.";
+    OrderLanes "order-lanes" Order "Nothing that depends on the set of active lanes moves over a kill or a demote.";
+    OrderRegisters "order-registers" Order "Reads of a register file, or of a value, keep their order with its writes.";
+    OrderArrays "order-arrays" Order "Accesses to an array keep their order with its writes.";
+    Exits "exits" Equivalence "Both programs leave a segment by the same exits under the same conditions.";
+    Fixpoint "fixpoint" Equivalence "The relation at the loop headers is kept by every segment.";
+    Header "header" Equivalence "The headers say the same: stage, workgroup size, memory, buffers, inputs, outputs and given registers.";
+    ScratchSize "scratch-size" Memory "A lane has as much scratch memory as in the source.";
+    EventTorn "event-torn" Events "An event of the target is one of the source's in all segments or in none.";
+    EventSegments "event-segments" Events "Lanes come to an event in the same segments in both programs.";
+    Stores "stores" Memory "Every store of the source is one of the target, and memory is the same at the end.";
+    Demoted "demoted" Equivalence "The same lanes are demoted at the end.";
+    Outputs "outputs" Equivalence "Outputs are the same at the end.";
+    RelationWays "relation-ways" Equivalence "Locations of one class have the same term on every edge to the header, back edges included.";
+    RelationLasting "relation-lasting" Equivalence "What a location holds for the whole loop is a term of what was computed before all loops.";
+    RelationTogether "relation-together" Lanes "A class is uniform only if the lanes at the header came there together.";
+    RelationUniform "relation-uniform" Lanes "A class is uniform only if its terms are, on every edge.";
+    Settled "settled" Lanes "What shared registers held behind a loop is the same for lanes that left another only if that was over then.";
+    Kept "kept" Lanes "What a shared register holds is the same in all iterations only if the loop does not write it.";
+    RelationMixed "relation-mixed" Lanes "Lanes that left a loop in different iterations do not have the same of it.";
+    Behind "after-loop" Lanes "Shared registers that hold the same after a loop do so on every path past it.";
+    Divergence "divergence" Lanes "Lanes that are together at a cut point may take different exits.";
+    UndefinedTarget "undefined-target" Equivalence "What is undefined in the target may be anything, each use for itself.";
+    FreeCorrelated "free-correlated" Symbolic "A bit that goes into an operation twice is not free in its result.";
+    FreeOfTwo "free-of-two" Symbolic "The sum or exclusive or of two free bits is not free.";
+    FreeSign "free-sign" Symbolic "The copies of a free sign bit are not free.";
+    AgreementBits "agreement-bits" Equivalence "Values that are to agree have the same bits.";
+    WrittenEverywhere "written-everywhere" Lanes "A shared register is uniform after a write only if all segments write the same.";
+    EventPath "event-path" Events "The same lanes take part in an event in both programs.";
+    EventOperands "event-operands" Events "An event has the same operands in both programs.";
+    EventAdded "event-added" Events "Every store of the target is one of the source.";
+    TargetDemands "target-demands" Equivalence "The target does nothing undefined where the source has a meaning.";
+    EventSamePath "event-same-path" Events "Equal operations are one event only if the same lanes are there.";
+    EventSameOperands "event-same-operands" Events "Operations are one event only if their operands are the same.";
+    EventSameVersion "event-same-version" Memory "Two stores, or two atomics, are never one.";
+    EventWhat "event-what" Events "An event is the same operation in both programs.";
+    EventLoops "event-loops" Events "An event is in the same loops in both programs.";
+    EventPartner "event-partner" Events "An event of the target is one event of the source, on all paths and in all segments.";
+    EventOrder "event-order" Memory "Stores come in the order of the source.";
+    SweepUnknown "sweep-unknown" Equivalence "Terms are not equal because the solver gives up.";
+    SweepInvalid "sweep-invalid" Equivalence "Terms that are equal on the samples may differ elsewhere.";
+    SweepSamples "sweep-samples" Equivalence "Terms that differ on a sample are not equal.";
+    GoalUnknown "goal-unknown" Equivalence "A goal does not hold because the solver gives up.";
+    Mixed "mixed" Lanes "Lanes that left a loop in different iterations have different values of it.";
+    Met "met" Lanes "Lanes from other segments may be in the same block.";
+    ComeAsOne "come-as-one" Lanes "Lanes that diverge at a cut point do not come together to what follows.";
+    ComeByLoops "come-by-loops" Lanes "Lanes that leave loops on the way by several exits do not come together to what follows.";
+    StayAsOne "stay-as-one" Lanes "Lanes may leave a loop in different iterations.";
+    WholeWave "whole-wave" Lanes "Other lanes may be in a loop that this one passes.";
+    LoopVersions "loop-versions" Memory "Other lanes may store in a loop that this one passes.";
+    OthersStore "others-store" Memory "Other lanes may store in a block that this one does not come to.";
+    OthersWrite "others-write" Lanes "Other lanes may write shared registers in a block that this one does not come to.";
+    SharedUniform "shared-uniform" Lanes "A shared register holds what this lane wrote only if all lanes write the same.";
+    SharedPath "shared-path" Lanes "A shared register is written for all lanes only if all of them are there.";
+    SharedDisagree "shared-disagree" Lanes "A shared register is undefined where lanes write different values.";
+    ScanWidth "scan-width" Lanes "Values that lanes combine are as wide as those of all lanes.";
+    BroadcastWidth "broadcast-width" Lanes "A value that other lanes broadcast is as wide as theirs.";
+    SharedSplit "shared-split" Lanes "Whether some lane writes a shared register is decided for all lanes only by uniform conditions.";
+    SharedSplitMet "shared-split-met" Lanes "Lanes from other segments may write a shared register where this one does not.";
+    SharedRead "shared-read" Lanes "A reader has the last write to a shared register only if it was there.";
+    LoopEntry "loop-entry" Symbolic "A loop is entered by its header only.";
+    LoopBack "loop-back" Lanes "Lanes go back to the header from the last block of a loop only.";
+    OwnAddress "own-address" Memory "Scratch memory is like registers only if every address is known.";
+    OwnBytes "own-bytes" Memory "Accesses to scratch memory that overlap see each other.";
+    OwnHalf "own-half" Memory "A store of 16 bits keeps the other half of a word of scratch memory.";
+    KilledPath "killed-path" Symbolic "A lane that was killed does nothing more.";
+    PredicationEnd "predication-end" Symbolic "Predication ends with the predicate that it began with.";
+    HalfWrite "half-write" Symbolic "A write to one half of a register keeps the other one.";
+    LaneWidth "lane-width" Lanes "A value of another lane is as narrow as that of this one only if all lanes run this segment.";
+    BlockEnds "block-ends" Events "The ends of two blocks are two sites, also where one of the blocks is empty.";
+    AssumedBefore "assumed-before" Equivalence "What happens before the source assumes something is the same without it.";
+    LostBefore "lost-before" Equivalence "The target keeps its meaning until it has done what the source does before it loses its own.";
+    Vacuous "vacuous" Equivalence "There is an input on which the source has a meaning.";
+    WaveKind "wave-kind" Lanes "Only what comes from the wave is the same in all of its lanes.";
+    LastingKind "lasting-kind" Lanes "What belongs to a moment or to a cut point is not the same elsewhere.";
+    ConstantStored "constant-stored" Memory "A word of the constant file that the program stores is not that of the driver.";
+    ConstantNames "constant-names" Memory "A computed word of the constant file may be one that the program puts there.";
+    CopiedWords "copied-words" Memory "A copy to the constant file has as many words.";
+    CopiedPlace "copied-place" Memory "A copy to the constant file goes to the same word.";
+    StoredNumber "stored-number" Memory "An address register has the number that was moved there last, if it was one.";
+    HelperStores "helper-stores" Memory "Helper lanes store nothing that others see.";
+    LoadVersion "load-version" Memory "A load finds what was stored before it.";
+    Binding "binding" Memory "Accesses to different buffers are different.";
+    TextureKind "texture-kind" Memory "A sample is of the same kind, and has the same operands.";
+    InputClash "input-clash" Symbolic "Two inputs in one register are undefined.";
+    MemoryAlias "memory-alias" Memory "Buffers, global memory and images may be one memory.";
+    BarrierOrder "barrier-order" Memory "Accesses keep their order with barriers and fences.";
+    FenceCovers "fence-covers" Memory "A fence of the target orders all that the source's does.";
+    VolatileLoads "volatile-loads" Memory "Volatile loads are neither merged nor dropped.";
+    TextureQuad "texture-quad" Lanes "A sample with implicit derivatives depends on the other lanes of its quad.";
+    TextureShape "texture-shape" Memory "A sample is from a texture of the same shape, and has the same type.";
+    FlatInputs "flat-inputs" Lanes "A flat input may differ between the lanes of a wave.";
+    WaveSize "wave-size" Lanes "A wave has 64 lanes or 128.";
+    EventFreeOnce "event-free-once" Events "What is undefined in an operand of an event is one value in two events that replace it.";
+    RotatedEntry "rotated-entry" Symbolic "A loop is rotated only to a block by which all lanes come that go on in it.";
+}
+
+impl Guard {
+    /// The guard of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|guard| guard.name() == name)
+    }
+}
+
+impl fmt::Display for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Some guards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Guards([u128; 2]);
+
+impl Guards {
+    /// Returns true if a guard is one of them.
+    pub const fn contains(self, guard: Guard) -> bool {
+        self.0[guard as usize / 128] >> (guard as usize % 128) & 1 != 0
+    }
+
+    /// Adds one.
+    pub const fn insert(&mut self, guard: Guard) {
+        self.0[guard as usize / 128] |= 1 << (guard as usize % 128);
+    }
+
+    /// Those of them, in the order of the table.
+    pub fn iter(self) -> impl Iterator<Item = Guard> {
+        Guard::ALL.iter().copied().filter(move |&guard| self.contains(guard))
+    }
+}
+
+const _: () = assert!(Guard::ALL.len() <= 256, "a set of guards has 256 bits");
+
+/// The error where guards cannot be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the conditions of the provers cannot be left out in this build: it needs `--features prover-mutants`")]
+pub struct NotBuilt;
+
+#[cfg(not(feature = "prover-mutants"))]
+mod hooks {
+    use super::{Guard, Guards, NotBuilt};
+
+    /// Returns true if this condition is left out: never, in this build.
+    #[inline(always)]
+    pub const fn left_out(_: Guard) -> bool {
+        false
+    }
+
+    /// Returns true if any condition is left out: never, in this build.
+    #[inline(always)]
+    pub const fn any_left_out() -> bool {
+        false
+    }
+
+    /// Runs something with a condition left out, which this build cannot.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn without<T>(_: Guard, _: impl FnOnce() -> T) -> Result<T, NotBuilt> {
+        Err(NotBuilt)
+    }
+
+    /// Runs something, and returns the guards that decided something, which this build cannot.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn observe<T>(_: impl FnOnce() -> T) -> Result<(T, Guards), NotBuilt> {
+        Err(NotBuilt)
+    }
+}
+
+#[cfg(feature = "prover-mutants")]
+mod hooks {
+    use super::{Guard, Guards, NotBuilt};
+    use std::cell::Cell;
+
+    thread_local! {
+        static LEFT_OUT: Cell<Option<Guard>> = const { Cell::new(None) };
+        static DECIDED: Cell<Guards> = const { Cell::new(Guards([0; 2])) };
+    }
+
+    /// Returns true if this condition is left out.
+    #[inline]
+    pub fn left_out(guard: Guard) -> bool {
+        let mut decided = DECIDED.get();
+        decided.insert(guard);
+        DECIDED.set(decided);
+        LEFT_OUT.get() == Some(guard)
+    }
+
+    /// Returns true if any condition is left out.
+    pub fn any_left_out() -> bool {
+        LEFT_OUT.get().is_some()
+    }
+
+    /// Ends the time of [`without`], whether its function returns or panics.
+    struct Restore;
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            LEFT_OUT.set(None);
+        }
+    }
+
+    /// Runs something with a condition left out, on this thread.
+    ///
+    /// # Errors
+    /// None in this build.
+    pub fn without<T>(guard: Guard, run: impl FnOnce() -> T) -> Result<T, NotBuilt> {
+        let _restore = Restore;
+        LEFT_OUT.set(Some(guard));
+        Ok(run())
+    }
+
+    /// Runs something, and returns the guards that decided something: leaving out any other changes nothing.
+    ///
+    /// # Errors
+    /// None in this build.
+    pub fn observe<T>(run: impl FnOnce() -> T) -> Result<(T, Guards), NotBuilt> {
+        DECIDED.set(Guards::default());
+        let result = run();
+        Ok((result, DECIDED.get()))
+    }
+}
+
+pub use hooks::{any_left_out, left_out, observe, without};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique() {
+        let names: BTreeSet<&str> = Guard::ALL.iter().map(|guard| guard.name()).collect();
+        assert_eq!(names.len(), Guard::ALL.len());
+        assert!(Guard::ALL.iter().all(|&guard| Guard::from_name(guard.name()) == Some(guard)));
+        assert!(Guard::ALL.len() >= 60, "{}", Guard::ALL.len());
+    }
+
+    /// In a normal build no condition can be left out, whatever anybody does.
+    #[cfg(not(feature = "prover-mutants"))]
+    #[test]
+    fn a_normal_build_has_every_condition() {
+        const { assert!(!any_left_out()) }
+        for &guard in Guard::ALL {
+            assert!(!left_out(guard));
+            assert_eq!(without(guard, || left_out(guard)), Err(NotBuilt));
+        }
+        assert_eq!(observe(|| ()), Err(NotBuilt));
+    }
+
+    /// With the feature, one is left out for the time of one call on one thread.
+    #[cfg(feature = "prover-mutants")]
+    #[test]
+    fn one_condition_is_left_out_at_a_time() {
+        let all = || Guard::ALL.iter().copied().filter(|&guard| left_out(guard)).collect::<Vec<_>>();
+        assert_eq!(all(), []);
+        for &guard in Guard::ALL {
+            assert_eq!(without(guard, all), Ok(vec![guard]));
+            let elsewhere = without(guard, || std::thread::spawn(all).join().unwrap());
+            assert_eq!(elsewhere, Ok(Vec::new()));
+            let caught = std::panic::catch_unwind(|| without(guard, || panic!("on purpose")));
+            assert!(caught.is_err() && !any_left_out());
+            let (_, decided) = observe(|| left_out(guard)).unwrap();
+            assert_eq!(decided.iter().collect::<Vec<_>>(), [guard]);
+        }
+    }
+}

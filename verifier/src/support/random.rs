@@ -1,0 +1,69 @@
+//! Random numbers that are the same on every machine: a stream (SplitMix64), and a hash of words.
+
+/// The stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// The stream of a seed.
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`, which is not 0.
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.next()) * n as u128) >> 64) as usize
+    }
+
+    /// True so often of a hundred times.
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of `items`, if there is one.
+    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
+        (!items.is_empty()).then(|| items[self.below(items.len())])
+    }
+
+    /// Puts `items` into a random order.
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            let j = self.below(i + 1);
+            items.swap(i, j);
+        }
+    }
+}
+
+/// Mixes words to 64 bits that depend on all of them and on their order.
+#[inline]
+pub fn hash(words: &[u64]) -> u64 {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for &word in words {
+        state = mix(state, word);
+    }
+    state
+}
+
+/// One more word for a hash that has been begun.
+#[inline]
+pub fn mix(state: u64, word: u64) -> u64 {
+    finish((state ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd))
+}
+
+#[inline]
+fn finish(mut x: u64) -> u64 {
+    x ^= x >> 32;
+    x = x.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x ^= x >> 29;
+    x = x.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x ^ x >> 32
+}

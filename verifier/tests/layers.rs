@@ -1,0 +1,217 @@
+//! The map of ARCHITECTURE.md against the sources: a module uses only modules that stand above it there, so there is no circle.
+//!
+//! A line of the map that begins with a path under `src/` names a module, a folder or a file; the first part of the path may be a layer with
+//! modules of its own. Every path that begins with `crate::` or goes up by `super::` in code (not in comments, nor in tests, which may use
+//! everything) leads from the module of its file to that of its target.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A package: where its sources are, and its modules in the order of the map.
+struct Package {
+    sources: PathBuf,
+    modules: Vec<Vec<String>>,
+}
+
+/// The packages of a map. A line of the map names a package (`    compiler/ …`) or a module of it (`      src/nir/ …`).
+fn packages(map: &str, root: &Path) -> Vec<Package> {
+    let mut packages: Vec<Package> = Vec::new();
+    for line in map.lines() {
+        let Some(word) = line.split_whitespace().next().filter(|_| line.starts_with("    ")) else { continue };
+        if let Some(path) = word.strip_prefix("src/") {
+            let path = path.trim_end_matches('/').trim_end_matches(".rs");
+            let package = packages.last_mut().expect("a package before its modules");
+            package.modules.push(path.split('/').map(str::to_owned).collect());
+        } else if let Some(name) = word.strip_suffix('/').filter(|name| root.join(name).join("src").is_dir()) {
+            packages.push(Package { sources: root.join(name).join("src"), modules: Vec::new() });
+        }
+    }
+    packages
+}
+
+impl Package {
+    /// The number of the module that a path of names lies in. A layer is no module: what it re-exports lies where it comes from.
+    fn module_of(&self, path: &[String]) -> Option<usize> {
+        let is_layer = |module: &[String]| {
+            self.modules.iter().any(|other| other.len() > module.len() && other.starts_with(module))
+        };
+        let lies_in = |module: &Vec<String>| path.starts_with(module) && !is_layer(module);
+        if let Some(found) = (0..self.modules.len()).find(|&i| lies_in(&self.modules[i])) {
+            return Some(found);
+        }
+        let (layer, name) = (path.first()?, path.get(1)?);
+        let text = fs::read_to_string(self.sources.join(layer).join("mod.rs")).ok()?;
+        let mut exports = text.split("pub use ").skip(1).filter_map(|rest| rest.split_once(';')?.0.split_once("::"));
+        let (from, _) = exports.find(|(_, names)| {
+            names.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|exported| exported == name)
+        })?;
+        let path = [layer.clone(), from.to_owned()];
+        self.modules.iter().position(|module| *module == path)
+    }
+
+    /// All uses that the order does not allow, and sources that no module of the map has.
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for file in rust_files(&self.sources) {
+            // A program of its own, which uses the library as others do.
+            if file.parent().is_some_and(|folder| folder.join("main.rs").exists()) {
+                continue;
+            }
+            let path = file.strip_prefix(&self.sources).expect("a source of the package").with_extension("");
+            let mut names: Vec<String> = path.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+            if names.last().is_some_and(|name| name == "mod") {
+                names.pop();
+            }
+            let is_test = |name: &String| name == "tests" || name.ends_with("_tests");
+            let is_layer = self.modules.iter().any(|module| module.len() > names.len() && module.starts_with(&names));
+            if names.iter().any(is_test) || is_layer || names == ["lib"] {
+                continue;
+            }
+            let Some(own) = self.module_of(&names) else {
+                faults.push(format!("{}: in no module of the map", file.display()));
+                continue;
+            };
+            let text = fs::read_to_string(&file).expect("a source");
+            for target in used(&text, &names) {
+                let at = format!("{}: uses {}", file.display(), target.join("::"));
+                match self.module_of(&target) {
+                    Some(used) if used <= own => {}
+                    Some(_) => faults.push(format!("{at}, which stands below {}", self.modules[own].join("/"))),
+                    None => faults.push(format!("{at}, which is in no module of the map")),
+                }
+            }
+        }
+        faults
+    }
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The paths from the root of the package that the code of a file names.
+fn used(text: &str, file: &[String]) -> BTreeSet<Vec<String>> {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let mut test = false;
+    let code: String = code
+        .lines()
+        .filter(|line| {
+            let skipped = std::mem::replace(&mut test, line.trim() == "#[cfg(test)]");
+            !skipped && !line.trim_start().starts_with("//")
+        })
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let mut paths = BTreeSet::new();
+    for (start, word) in code.match_indices("crate::").chain(code.match_indices("super::")) {
+        if code[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':') {
+            continue;
+        }
+        let mut rest = &code[start..];
+        let mut base = Vec::new();
+        if word == "super::" {
+            base = file.to_vec();
+            // In a module within the file, the first step up leads to the file.
+            if code[..start].ends_with("    use ") {
+                base.push(String::new());
+            }
+            while let Some(after) = rest.strip_prefix("super::") {
+                base.pop();
+                rest = after;
+            }
+        } else {
+            rest = &rest[word.len()..];
+        }
+        leaves(rest, base, &mut paths);
+    }
+    paths
+}
+
+/// The paths of a tree of names, as `a::{b, c::d}` is one, that begins a text.
+fn leaves(tree: &str, base: Vec<String>, paths: &mut BTreeSet<Vec<String>>) {
+    if let Some(group) = tree.strip_prefix('{') {
+        let mut depth = 0;
+        let mut start = 0;
+        for (i, c) in group.char_indices() {
+            match c {
+                '{' => depth += 1,
+                ',' | '}' if depth == 0 => {
+                    leaves(group[start..i].trim(), base.clone(), paths);
+                    start = i + 1;
+                    if c == '}' {
+                        return;
+                    }
+                }
+                '}' => depth -= 1,
+                _ => {}
+            }
+        }
+        return;
+    }
+    let end = tree.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(tree.len());
+    let mut path = base;
+    match &tree[..end] {
+        "" => {}
+        "super" => drop(path.pop()),
+        name => path.push(name.to_owned()),
+    }
+    match tree[end..].strip_prefix("::") {
+        Some(rest) => leaves(rest, path, paths),
+        None => {
+            if !path.is_empty() {
+                paths.insert(path);
+            }
+        }
+    }
+}
+
+#[test]
+fn modules_use_what_stands_above_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let map = fs::read_to_string(root.join("ARCHITECTURE.md")).expect("the map");
+    let packages = packages(&map, &root);
+    assert_eq!(packages.len(), 2, "packages of the map");
+    let mut message = String::new();
+    for package in &packages {
+        assert!(package.modules.len() > 10, "modules of {}", package.sources.display());
+        for fault in package.faults() {
+            let _ = writeln!(message, "{fault}");
+        }
+    }
+    assert!(message.is_empty(), "{} faults:\n{message}", message.lines().count());
+}
+
+#[test]
+fn paths_are_found() {
+    let text = "use crate::b::{self, c::D};\nuse super::{e};\nuse super::super::f;\n// crate::comment::x\nfn g() { crate::h::i() }\n#[cfg(test)]\nmod tests {\n use crate::z::y;\n}\n";
+    let file = ["a", "here"].map(str::to_owned);
+    let found: Vec<String> = used(text, &file).iter().map(|path| path.join("::")).collect();
+    assert_eq!(found, ["a::e", "b::c::D", "b::self", "f", "h::i"]);
+}
+
+#[test]
+fn an_arrow_that_points_up_is_found() {
+    let sources = std::env::temp_dir().join(format!("ir3-layers-{}", std::process::id()));
+    fs::create_dir_all(sources.join("high")).expect("a folder");
+    fs::write(sources.join("lib.rs"), "pub mod low;\npub mod high;\n").expect("written");
+    fs::write(sources.join("low.rs"), "use crate::high::X;\n").expect("written");
+    fs::write(sources.join("high/mod.rs"), "use crate::low::Y;\n").expect("written");
+    fs::write(sources.join("other.rs"), "").expect("written");
+    let modules = ["low", "high"].map(|name| vec![name.to_owned()]).to_vec();
+    let faults = Package { sources: sources.clone(), modules }.faults();
+    fs::remove_dir_all(&sources).expect("removed");
+    assert!(faults.len() == 2, "{faults:?}");
+    assert!(faults[0].contains("low.rs: uses high::X, which stands below low"), "{faults:?}");
+    assert!(faults[1].contains("other.rs: in no module"), "{faults:?}");
+}

@@ -8,6 +8,7 @@ mod allocation_property;
 mod bundle;
 mod counterexamples;
 mod equivalence;
+mod file_tests;
 mod fuzz_targets;
 mod generate;
 mod given_registers;

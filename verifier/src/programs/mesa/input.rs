@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ir3_compiler::log_line::LogLine;
@@ -191,8 +191,8 @@ impl Source {
     }
 }
 
-/// The files that the paths name: a file itself, a folder's programs in sorted order, folders within it included. Both sides of a
-/// pair (`name.before.nir`, `name.after.ir3`) are for `check`: in a folder they are left out.
+/// The files that the paths name: a file itself, a folder's programs in sorted order, folders within it included. Left out in a folder:
+/// both sides of a pair (`name.before.nir`, `name.after.ir3`), which are for `check`, and file tests, which are two programs.
 pub fn collect_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InputError> {
     let mut files = Vec::new();
     for path in paths {
@@ -227,7 +227,11 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), InputError> {
         // A link to a folder is not followed: it may lead back here.
         if entry.file_type().map_err(|cause| unreadable(&path, cause))?.is_dir() {
             walk(&path, files)?;
-        } else if InputKind::of_path(&path).is_some() && !is_side_of_pair(&path) && !path.is_dir() {
+        } else if InputKind::of_path(&path).is_some()
+            && !is_side_of_pair(&path)
+            && !path.is_dir()
+            && !is_file_test(&path)
+        {
             files.push(path);
         }
     }
@@ -238,6 +242,14 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), InputError> {
 fn is_side_of_pair(path: &Path) -> bool {
     let side = path.file_stem().and_then(|stem| Path::new(stem).extension());
     side.is_some_and(|side| side == "before" || side == "after")
+}
+
+/// Returns true for a file test: its first line is `// test <pass>`. What cannot be read is refused where it is.
+fn is_file_test(path: &Path) -> bool {
+    const START: &[u8] = b"// test ";
+    let mut start = Vec::with_capacity(START.len());
+    let read = fs::File::open(path).and_then(|file| file.take(START.len() as u64).read_to_end(&mut start));
+    read.is_ok() && start == START
 }
 
 fn unreadable(path: &Path, cause: io::Error) -> InputError {
@@ -311,6 +323,7 @@ mod tests {
         {
             fs::write(root.join(name), "x").unwrap();
         }
+        fs::write(root.join("b/t.ir3"), "// test fold gpu=a660\n").unwrap();
         let found = collect_paths(&[root.clone(), root.join("notes.txt")]).unwrap();
         let names: Vec<_> = found.iter().map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["a.nir", "b/a.ir3", "b/z.log", "c.nir", "notes.txt"]);

@@ -1,0 +1,189 @@
+//! What is checked of a case.
+
+use super::case::{Case, Expected, Pass};
+use super::diff::{diff, first_difference};
+use ir3_compiler::delays::nops;
+use ir3_compiler::ir3::validate::Form;
+use ir3_compiler::pipeline::{self, Stage};
+use ir3_compiler::{ir3, nir};
+use ir3_verifier::harness::check::{Provers, Smt, Unknown, Verdict, compare_snapshots};
+use ir3_verifier::programs::seeds::env_seeds;
+pub use ir3_verifier::prove::simulation::Limits;
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::environment::env::Env;
+use std::borrow::Cow;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Environments in which both programs run.
+const RUNS: u32 = 8;
+
+/// A change of an ir3 output, to see that it is found.
+pub type Plant = fn(&mut ir3::Program);
+
+/// Why a case fails.
+#[derive(Debug)]
+pub enum Problem {
+    /// The output is another one.
+    Output {
+        /// What the pass makes.
+        found: Expected,
+        /// File, line, difference.
+        message: String,
+    },
+    /// Anything else, with file and line.
+    Other(String),
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output { message, .. } | Self::Other(message) => f.write_str(message),
+        }
+    }
+}
+
+/// The prover's limits: what is proved is proved in milliseconds.
+pub fn limits() -> Limits {
+    Limits::default()
+}
+
+/// Checks a case; `plant` changes the output first.
+///
+/// # Errors
+/// The first problem, with the file and a line of it.
+pub fn check(case: &Case, limits: &Limits, plant: Option<Plant>) -> Result<(), Problem> {
+    let fail = |line: usize, problem: String| Problem::Other(format!("{}:{line}: {problem}", case.name));
+    let input = read(case)?;
+    validate(&input, case, true).map_err(|broken| fail(1, format!("the input is invalid: {broken}")))?;
+    let output = catch_unwind(AssertUnwindSafe(|| {
+        let mut output = run(case, &input)?;
+        if let (Snapshot::Ir3(program), Some(plant)) = (&mut output, plant) {
+            plant(program);
+        }
+        Ok(output)
+    }));
+    let output = output.map_err(|panic| {
+        let message = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
+        fail(1, format!("the pass panicked: {}", message.unwrap_or_default()))
+    })?;
+    // The text first: it says most of what has changed, and is the one that can be blessed.
+    compare_texts(case, &input, &output)?;
+    let Ok(output) = output else { return Ok(()) };
+    validate(&output, case, false)
+        .map_err(|broken| fail(case.expect_line, format!("the output is invalid: {broken}")))?;
+    let envs: Vec<Env> = env_seeds(3, RUNS).into_iter().map(Env::from_seed).collect();
+    match compare_snapshots(&input, &output, &case.target, &envs).0 {
+        Verdict::Tested { .. } => {}
+        Verdict::Refuted(refutation) => {
+            return Err(fail(1, format!("refuted by the interpreter: {}", refutation.difference)));
+        }
+        other => return Err(fail(1, format!("not run: {}", other.reason().unwrap_or_default()))),
+    }
+    let moves_values = matches!(case.pass, Pass::Stage(stage) if stage.moves_values());
+    let smt = Smt { limits: *limits, ..Smt::default() };
+    let provers = Provers { registers: true, smt: Some(smt.clone()) };
+    let verdict = match moves_values {
+        true => provers.pair(&input, &output, &case.target).map(|(_, verdict)| verdict),
+        false => Some(smt.judge(&input, &output, &case.target)),
+    };
+    match verdict {
+        Some(Verdict::Refuted(refutation)) => Err(fail(1, format!("refuted by the prover: {}", refutation.difference))),
+        Some(Verdict::Unknown(Unknown::Crashed(message))) => Err(fail(1, format!("the prover crashed: {message}"))),
+        Some(Verdict::Proved { .. }) if !case.is_proved => {
+            Err(fail(1, "proved: take prove=unknown out of the first line".to_owned()))
+        }
+        Some(Verdict::Proved { .. }) => Ok(()),
+        _ if !case.is_proved => Ok(()),
+        other => {
+            let reason = other.and_then(|verdict| verdict.reason()).unwrap_or_default();
+            Err(fail(1, format!("not proved: {reason} (`prove=unknown` in the first line accepts that)")))
+        }
+    }
+}
+
+fn read(case: &Case) -> Result<Snapshot, Problem> {
+    let located = |error: String| Problem::Other(format!("{}:{error}", case.name));
+    match case.pass.reads() {
+        "nir" => nir::text::read(&case.input)
+            .map(|shader| Snapshot::Nir(Box::new(shader)))
+            .map_err(|e| located(e.to_string())),
+        _ => ir3::text::read(&case.input)
+            .map(|program| Snapshot::Ir3(Box::new(program)))
+            .map_err(|e| located(e.to_string())),
+    }
+}
+
+/// Checks the rules of the program's language.
+fn validate(program: &Snapshot, case: &Case, is_input: bool) -> Result<(), String> {
+    match program {
+        Snapshot::Nir(shader) => nir::validate(shader)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+        Snapshot::Ir3(program) => {
+            // From here on nothing but machine instructions is left, whatever the program looks like.
+            let form = match case.pass {
+                Pass::Stage(stage) if stage >= Stage::LowerCopies && !is_input => Form::Machine,
+                _ => Form::of(program),
+            };
+            ir3::validate::validate(program, &case.target, form)
+                .map_err(|broken| broken.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        }
+    }
+}
+
+/// The program after the pass, or why it refuses the one before.
+fn run(case: &Case, input: &Snapshot) -> Result<Snapshot, String> {
+    match (case.pass, input) {
+        (Pass::Stage(Stage::Select), Snapshot::Nir(shader)) => {
+            let program = pipeline::select(shader, &case.target).map_err(|error| error.reason)?;
+            Ok(Snapshot::Ir3(Box::new(program)))
+        }
+        (Pass::Stage(stage), Snapshot::Nir(shader)) => {
+            let mut shader = Cow::Borrowed(&**shader);
+            pipeline::run_nir_stage(stage, &mut shader, &case.target);
+            Ok(Snapshot::Nir(Box::new(shader.into_owned())))
+        }
+        (Pass::Stage(stage), Snapshot::Ir3(program)) => {
+            let mut program = program.clone();
+            pipeline::run_stage(stage, &mut program, &case.target, &case.options).map_err(|error| error.reason)?;
+            Ok(Snapshot::Ir3(program))
+        }
+        (Pass::Delays, Snapshot::Ir3(program)) => {
+            let mut program = program.clone();
+            nops::insert(&mut program, &case.target);
+            Ok(Snapshot::Ir3(program))
+        }
+        (Pass::Delays, Snapshot::Nir(_)) => Err("nir has no delays".to_owned()),
+    }
+}
+
+fn compare_texts(case: &Case, input: &Snapshot, output: &Result<Snapshot, String>) -> Result<(), Problem> {
+    let found = match output {
+        Ok(output) if output.text() == input.text() => Expected::Unchanged,
+        Ok(output) => Expected::Text(output.text()),
+        Err(why) => Expected::Refused(why.clone()),
+    };
+    let holds = match (&case.expected, &found) {
+        (Expected::Refused(part), Expected::Refused(why)) => why.contains(part.as_str()),
+        (expected, found) => expected == found,
+    };
+    if holds {
+        return Ok(());
+    }
+    let (line, message) = match (&case.expected, &found) {
+        (Expected::Text(expected), Expected::Text(found)) => {
+            (1 + first_difference(expected, found), format!("the output differs:\n{}", diff(expected, found)))
+        }
+        (Expected::Unchanged, Expected::Text(found)) => {
+            (0, format!("the output differs, expected the input:\n{}", diff(&input.text(), found)))
+        }
+        (Expected::Text(_), Expected::Unchanged) => {
+            (0, "nothing changed, expected `// expect unchanged`, or another input".to_owned())
+        }
+        (_, Expected::Refused(why)) => (0, format!("the output differs: refused: {why}")),
+        (Expected::Refused(why), _) => (0, format!("the output differs: not refused, expected `{why}`")),
+        (Expected::Unchanged, Expected::Unchanged) => (0, String::new()),
+    };
+    let message = format!("{}:{}: {message}", case.name, case.expect_line + line);
+    Err(Problem::Output { found, message })
+}

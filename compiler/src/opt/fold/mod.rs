@@ -18,8 +18,6 @@ mod branches;
 mod conversions;
 mod negation;
 mod predicates;
-#[cfg(test)]
-mod tests;
 mod votes;
 
 pub use conversions::{CONVERSIONS, Conversion};

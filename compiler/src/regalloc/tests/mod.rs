@@ -243,39 +243,3 @@ fn a_vector_gets_its_place_by_moving_what_is_in_the_way() {
     b.effect(Opcode::End, &srcs);
     check(&program, &target, false, 7).unwrap();
 }
-
-/// A predicate that is computed again behind a write to the constant file is what it was.
-#[test]
-fn a_constant_that_is_written_later_is_kept() {
-    let target = Target::default();
-    let mut program = Program::default();
-    let blocks: Vec<_> = (0..3).map(|_| program.blocks.push(BlockData::default())).collect();
-    program.layout.extend(&blocks);
-    let mut b = Builder::new(&mut program, blocks[0]);
-    let x = b.define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None));
-    let (x, constant) = (b.src(x), Src::constant(4, false));
-    let compare =
-        |b: &mut Builder<'_>| b.compare(Opcode::CmpsU, crate::ir3::Condition::Lt, RegClass::PREDICATE, x, constant);
-    let early = compare(&mut b);
-    b.effect(Opcode::Stc, &[Src::immediate(4, false), x]);
-    let late = compare(&mut b);
-    for (k, predicate) in [early, late].into_iter().enumerate() {
-        let mut b = Builder::new(&mut program, blocks[k]);
-        b.effect(Opcode::Jump, &[]);
-        program.add_edge(blocks[k], 0, blocks[k + 1]);
-        let mut b = Builder::new(&mut program, blocks[k + 1]);
-        let predicate = b.src(predicate);
-        b.effect(Opcode::Kill, &[predicate]);
-    }
-    Builder::new(&mut program, blocks[2]).effect(Opcode::End, &[]);
-    predicates(&mut program, &target).unwrap();
-    let compares: Vec<bool> = (program.iter_instrs().map(|(_, instr)| &program.instrs[instr]))
-        .filter(|data| data.opcode == Opcode::CmpsU)
-        .map(|data| matches!(data.srcs[1].operand, SrcOperand::Const(_)))
-        .collect();
-    assert_eq!(compares, [false, true]);
-    let moves = || program.iter_instrs().map(|(_, instr)| program.instrs[instr].opcode);
-    assert_eq!(moves().next(), Some(Opcode::Input));
-    assert_eq!(moves().filter(|&opcode| opcode == Opcode::Mov).count(), 1);
-    assert!(moves().position(|opcode| opcode == Opcode::Mov) < moves().position(|opcode| opcode == Opcode::Stc));
-}

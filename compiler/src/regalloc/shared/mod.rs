@@ -207,6 +207,3 @@ fn insert_at_end(program: &mut Program, block: Block, instr: Instr) {
     let at = list.len() - behind;
     program.blocks[block].instrs.insert(at, instr);
 }
-
-#[cfg(test)]
-mod tests;

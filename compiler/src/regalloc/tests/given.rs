@@ -152,43 +152,8 @@ fn program(count: usize, body: impl Fn(&mut Builder<'_>, &[Src]) -> Vec<(Value, 
     program
 }
 
-fn opcodes(program: &Program) -> Vec<Opcode> {
-    program.iter_instrs().map(|(_, instr)| program.instrs[instr].opcode).collect()
-}
-
 fn full(target: &Target, mut program: Program) -> Result<Program, Error> {
     run(&mut program, target).map(|()| program)
-}
-
-#[test]
-fn an_output_is_computed_where_it_is_wanted() {
-    let target = Target::default();
-    let before = program(2, |b, inputs| {
-        let sum = b.alu(Opcode::AddF, RegClass::FULL, inputs);
-        vec![(sum, Some(PhysReg(6)))]
-    });
-    let after = full(&target, before.clone()).unwrap();
-    assert_eq!(kept(&before, &after), 1);
-    assert_eq!(opcodes(&after), [Opcode::Input, Opcode::Input, Opcode::AddF, Opcode::End]);
-}
-
-#[test]
-fn outputs_are_moved_by_one_copy() {
-    let target = Target::default();
-    // Two values change places, and one is wanted twice.
-    let mut before = program(2, |_, inputs| {
-        let [a, b] = [inputs[0].value().unwrap(), inputs[1].value().unwrap()];
-        vec![(a, Some(PhysReg(1))), (b, Some(PhysReg(0))), (b, Some(PhysReg(9))), (b, None)]
-    });
-    let inputs: Vec<Instr> = before.iter_instrs().map(|(_, instr)| instr).take(2).collect();
-    for (k, instr) in inputs.into_iter().enumerate() {
-        let value = before.instrs[instr].dsts[0].value().unwrap();
-        before.instrs[instr].dsts[0].place = Place::Assigned(value, PhysReg(k as u16));
-    }
-    check(&before, &target, false, 3).unwrap();
-    let after = full(&target, before.clone()).unwrap();
-    assert_eq!(kept(&before, &after), 5);
-    assert_eq!(opcodes(&after), [Opcode::Input, Opcode::Input, Opcode::ParallelCopy, Opcode::End]);
 }
 
 #[test]

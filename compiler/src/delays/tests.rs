@@ -1,9 +1,9 @@
-//! The rules of [`nops`](super::nops) and [`latency`](super::latency), one by one.
+//! Delays over edges, quirks, and latencies. The rules for straight code are in the file tests, `corpus/file/delays`.
 
 use super::latency::Latency;
-use super::nops::{Delays, insert};
+use super::nops::Delays;
+use crate::ir3::Program;
 use crate::ir3::text::read;
-use crate::ir3::{Opcode, Program};
 use crate::stats::Stats;
 use crate::target::Target;
 
@@ -45,40 +45,6 @@ fn straight(lines: &[&str]) -> Vec<u32> {
 }
 
 #[test]
-fn each_reader_waits_for_what_it_reads() {
-    for (lines, expected) in [
-        // ALU to ALU, near and with something in between.
-        (&["add.f r0.x, r1.x, r1.y", "mul.f r0.y, r0.x, r1.x"][..], &[0, 3][..]),
-        (&["add.f r0.x, r1.x, r1.y", "add.f r2.x, r1.x, r1.y", "mul.f r0.y, r0.x, r1.x"], &[0, 0, 2]),
-        // The third source of a mad, but of no other.
-        (&["add.f r0.x, r1.x, r1.y", "mad.f32 r0.y, r1.x, r1.y, r0.x"], &[0, 1]),
-        (&["add.f r0.x, r1.x, r1.y", "mad.f32 r0.y, r0.x, r1.y, r1.x"], &[0, 3]),
-        (&["add.f r0.x, r1.x, r1.y", "sel.b32 r0.y, r1.x, r1.y, r0.x"], &[0, 3]),
-        // Special functions, predicates, addresses, and the half of a register.
-        (&["add.f r0.x, r1.x, r1.y", "rcp r0.y, r0.x"], &[0, 6]),
-        (&["cmps.f.lt pp0.x, r1.x, r1.y", "kill pp0.x"], &[0, 6]),
-        (&["mov.s16s16 hr61.x, hr8.x", "mov.u32u32 r0.x, c<a0.x + 3>, hr61.x"], &[0, 6]),
-        (&["add.f r0.x, r1.x, r1.y", "mov.u16u16 hr8.x, hr0.y"], &[0, 6]),
-        (&["add.f r0.x, r1.x, r1.y", "mov.u16u16 hr8.x, hr0.z"], &[0, 0]),
-        // What others write is waited for otherwise; also if the ALU wrote it just before.
-        (&["rcp r0.x, r1.x", "add.f r0.y, r0.x, r0.x"], &[0, 0]),
-        (&["add.f r0.x, r1.x, r1.y", "rcp r0.x, r1.x", "add.f r0.y, r0.x, r0.x"], &[0, 0, 0]),
-        // What is issued by others takes no time.
-        (&["add.f r0.x, r1.x, r1.y", "rcp r2.x, r1.x", "add.f r0.y, r0.x, r0.x"], &[0, 0, 3]),
-        // Each repetition writes and reads its own.
-        (&["(rpt1)add.f r0.x (wrmask=0x3), (r)r1.x (wrmask=0x3), r1.w", "add.f r2.x, r0.x, r1.x"], &[0, 2]),
-        (&["(rpt1)add.f r0.x (wrmask=0x3), (r)r1.x (wrmask=0x3), r1.w", "add.f r2.x, r0.y, r1.x"], &[0, 3]),
-        (&["add.f r0.y, r1.x, r1.y", "(rpt1)add.f r2.x (wrmask=0x3), (r)r0.x (wrmask=0x3), r1.w"], &[0, 2]),
-        // A swap writes one after the other.
-        (&["swz.u32u32 r0.x, r0.y, r0.y, r0.x", "add.f r2.x, r0.y, r1.x"], &[0, 3]),
-        // Outputs are there when all has ended.
-        (&["add.f r0.x, r1.x, r1.y", "end r0.x"], &[0, 0]),
-    ] {
-        assert_eq!(straight(lines), expected, "{lines:?}");
-    }
-}
-
-#[test]
 fn time_passes_over_the_edges() {
     // The other way round the loop is longer than the first way in.
     let program = program(&[
@@ -93,26 +59,6 @@ fn time_passes_over_the_edges() {
     backwards.instrs[first].dsts[0].place = crate::ir3::Place::Reg(crate::ir3::PhysReg(60));
     // Now only what comes round the loop has to be waited for.
     assert_eq!(nops(&backwards), [0, 0, 5, 0, 6, 0, 0, 0, 0]);
-}
-
-#[test]
-fn nops_go_where_there_is_room() {
-    let shape = |name: &str, lines: &[&str]| {
-        let mut program = program(&[(lines, "")]);
-        insert(&mut program, &target(name));
-        let data = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]);
-        data.map(|data| (data.opcode == Opcode::Nop, data.repeat, data.nop)).collect::<Vec<_>>()
-    };
-    let lines = ["add.f r0.x, r1.x, r1.y", "rcp r0.y, r0.x"];
-    assert_eq!(shape("a660", &lines), [(false, 0, 3), (true, 2, 0), (false, 0, 0)]);
-    assert_eq!(shape("a540", &lines), [(false, 0, 0), (true, 5, 0), (false, 0, 0)]);
-    // Not behind a move, and not behind what repeats.
-    assert_eq!(shape("a660", &["mov.u32u32 r0.x, r1.x", "add.f r0.y, r0.x, r0.x"])[0], (false, 0, 0));
-    let repeats = ["(rpt1)add.f r0.x (wrmask=0x3), (r)r1.x (wrmask=0x3), r1.w", "add.f r2.x, r0.y, r1.x"];
-    assert_eq!(shape("a660", &repeats), [(false, 1, 0), (true, 2, 0), (false, 0, 0)]);
-    // A nop that is there grows.
-    let waiting = ["mov.u32u32 r0.x, r1.x", "(ss)nop", "add.f r0.y, r0.x, r0.x"];
-    assert_eq!(shape("a660", &waiting), [(false, 0, 0), (true, 2, 0), (false, 0, 0)]);
 }
 
 #[test]

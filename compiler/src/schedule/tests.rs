@@ -1,10 +1,9 @@
-//! What stays in order, and what the order is good for.
+//! What stays in order, and how many registers an order takes. Orders of small blocks are in the file tests, `corpus/file/schedule`.
 
 use super::before;
 use super::dependencies::{Builder, Graph, Rules};
-use crate::delays::latency::Latency;
 use crate::ir3::text::{read, write};
-use crate::ir3::{Instr, Opcode, Program};
+use crate::ir3::{Instr, Program};
 use crate::target::Target;
 
 const FREE: Rules = Rules { predicates: true, registers: 4 };
@@ -206,88 +205,6 @@ fn scheduled(lines: &[&str]) -> Vec<String> {
     before::run(&mut program, &target, target.register_files(), FREE);
     let text = write(&program);
     text.lines().filter_map(|line| line.split_once(": \t")).map(|(_, line)| line.trim().to_owned()).collect()
-}
-
-/// How many slots the instructions of a block wait, one behind the other.
-fn waits(program: &Program) -> u32 {
-    let list = &program.blocks[program.layout[0]].instrs;
-    let (mut slot, mut waits) = (0, 0);
-    let mut ready = rustc_hash::FxHashMap::default();
-    for &instr in list {
-        let data = &program.instrs[instr];
-        for (index, value) in data.srcs.iter().enumerate().filter_map(|(index, src)| Some((index, src.value()?))) {
-            let (at, producer): (u32, Instr) = ready[&value];
-            let needed = at + Latency::between(&program.instrs[producer], data, index, &a660()).slots;
-            waits += needed.saturating_sub(slot);
-            slot = slot.max(needed);
-        }
-        slot += crate::delays::latency::issue_slots(data, &a660());
-        for value in data.dsts.iter().filter_map(|dst| dst.value()) {
-            ready.insert(value, (slot, instr));
-        }
-    }
-    waits
-}
-
-#[test]
-fn independent_chains_fill_the_slots() {
-    let lines = [
-        "mov.u32u32 ssa_1, imm[0.000000,4,0x4]",
-        "mov.u32u32 ssa_2, imm[0.000000,5,0x5]",
-        "mov.u32u32 ssa_3, imm[0.000000,6,0x6]",
-        "mov.u32u32 ssa_4, imm[0.000000,7,0x7]",
-        "add.u ssa_5, ssa_1, ssa_1",
-        "add.u ssa_6, ssa_5, ssa_1",
-        "add.u ssa_7, ssa_6, ssa_2",
-        "add.u ssa_8, ssa_3, ssa_3",
-        "add.u ssa_9, ssa_8, ssa_3",
-        "add.u ssa_10, ssa_9, ssa_4",
-        "end ssa_7 (0), ssa_10 (1)",
-    ];
-    let mut program = read(&{
-        let mut text = "block0 {\n".to_owned();
-        for (number, line) in (1..).zip(lines) {
-            text += &format!("\t{number:04}:0000:000: \t{line}\n");
-        }
-        text + "}\n"
-    })
-    .unwrap();
-    let before = waits(&program);
-    before::run(&mut program, &a660(), a660().register_files(), FREE);
-    assert!(waits(&program) + 4 <= before, "{} of {before}\n{}", waits(&program), write(&program));
-    assert_eq!(program.instrs[*program.blocks[program.layout[0]].instrs.last().unwrap()].opcode, Opcode::End);
-}
-
-#[test]
-fn comparisons_stand_away_from_what_reads_them() {
-    let found = scheduled(&[
-        "mov.u32u32 ssa_1, imm[0.000000,4,0x4]",
-        "mov.u32u32 ssa_2, imm[0.000000,5,0x5]",
-        "add.u ssa_3, ssa_1, ssa_2",
-        "add.u ssa_4, ssa_3, ssa_2",
-        "cmps.u.lt pssa_5, ssa_1, ssa_2",
-        "kill pssa_5",
-        "stl ssa_4, ssa_3, imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}",
-    ]);
-    let at = |start: &str| found.iter().position(|line| line.starts_with(start)).unwrap();
-    assert!(at("cmps") < at("add.u ssa_4") || at("kill") > at("cmps") + 2, "{found:#?}");
-    assert!(at("kill") < at("stl"));
-}
-
-#[test]
-fn pieces_are_taken_as_soon_as_the_vector_is_there() {
-    let found = scheduled(&[
-        "mov.u32u32 ssa_1, imm[0.000000,4,0x4]",
-        "ldl ssa_2 (wrmask=0x3), ssa_1, imm[0.000000,0,0x0], imm[0.000000,2,0x2] // {type=u32, components=2, space=shared}",
-        "add.u ssa_3, ssa_1, ssa_1",
-        "add.u ssa_4, ssa_3, ssa_1",
-        "_meta:split ssa_5, ssa_2 (wrmask=0x3), off=1",
-        "_meta:split ssa_6, ssa_2 (wrmask=0x3), off=0",
-        "add.u ssa_7, ssa_5, ssa_6",
-        "stl ssa_4, ssa_7, imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}",
-    ]);
-    let load = found.iter().position(|line| line.starts_with("ldl")).unwrap();
-    assert!(found[load + 1].starts_with("_meta:split") && found[load + 2].starts_with("_meta:split"), "{found:#?}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn one_value_in_many_is_found() {
         let random: Vec<Env> = (0..50).map(Env::from_seed).collect();
         let tried = compare_snapshots(&before, &after, &gpu(), &random).0;
         assert!(matches!(tried, Verdict::Tested { .. }), "{value}: {tried:?}");
-        let verdict = Smt::default().judge(&before, &after, &gpu());
+        let verdict = Smt::default().compare(&before, &after, &gpu());
         let Verdict::Refuted(refutation) = verdict else { panic!("{value}: {verdict:?}") };
         // The input is a text, and shows the difference again.
         let env = Env::from_json(&refutation.env.to_json()).expect("an environment");
@@ -55,10 +55,10 @@ fn one_value_in_many_is_found() {
 #[test]
 fn what_no_lane_can_have_is_no_counterexample() {
     let [before, after] = sides("@load_subgroup_invocation", 64);
-    let verdict = Smt::default().judge(&before, &after, &gpu());
+    let verdict = Smt::default().compare(&before, &after, &gpu());
     assert!(matches!(verdict, Verdict::Unknown(_)), "{verdict:?}");
     let [before, after] = sides("@load_subgroup_invocation", 63);
-    let verdict = Smt::default().judge(&before, &after, &gpu());
+    let verdict = Smt::default().compare(&before, &after, &gpu());
     assert!(matches!(verdict, Verdict::Refuted(_)), "{verdict:?}");
 }
 
@@ -67,7 +67,7 @@ fn what_is_the_same_is_not_refuted() {
     for value in VALUES {
         let [before, _] = sides(value, 0x1234_5678);
         let other = program(value, 0x1234_5678, "bcsel %7, %1.y, %1.z");
-        let verdict = Smt::default().judge(&before, &other, &gpu());
+        let verdict = Smt::default().compare(&before, &other, &gpu());
         assert!(matches!(verdict, Verdict::Proved { .. }), "{value}: {verdict:?}");
     }
 }

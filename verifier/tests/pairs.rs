@@ -13,7 +13,7 @@
 //! this assumption). `BLESS=1` writes the verdicts that are found.
 
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::panel::{Engine, Panel};
+use ir3_verifier::harness::check::{Answer, EngineKind, Engines};
 use ir3_verifier::harness::check::{Smt, Verdict};
 use ir3_verifier::harness::report;
 use ir3_verifier::programs::Question;
@@ -116,24 +116,24 @@ impl Pair {
         let question = Question { stage: None, before: &before, after: &after, machine: &target, envs: &envs };
         let query = Budget { rlimit: 2_000_000, time: Duration::from_millis(800) };
         let limits = Limits { query, time: Duration::from_millis(2500), inputs: true };
-        let panel = Panel { engines: Engine::ALL.to_vec(), smt: Smt { limits, ..Smt::default() } };
+        let panel = Engines::all(Smt { limits, ..Smt::default() });
         let answers = panel.ask(&question);
-        let words = answers.iter().map(|(engine, verdict, _)| {
+        let words = answers.iter().map(|Answer { engine, verdict, .. }| {
             let reason = verdict.reason().map_or(String::new(), |reason| format!(" ({reason})"));
             format!("{} {}{reason}", engine.name(), verdict.name())
         });
         let words = words.collect::<Vec<_>>().join("; ");
-        let refuted = answers.iter().any(|(_, verdict, _)| matches!(verdict, Verdict::Refuted(_)));
-        let proved = |engine: Engine| {
-            let answer = answers.iter().find(|(other, ..)| *other == engine);
-            match answer.map(|(_, verdict, _)| verdict) {
+        let refuted = answers.iter().any(|answer| matches!(answer.verdict, Verdict::Refuted(_)));
+        let proved = |engine: EngineKind| {
+            let answer = answers.iter().find(|answer| answer.engine == engine);
+            match answer.map(|answer| &answer.verdict) {
                 Some(Verdict::Proved { assumptions }) => Some(assumptions),
                 _ => None,
             }
         };
         let (by, other) = match self.option("by") {
-            Some("registers") => (Engine::Registers, Engine::Smt),
-            _ => (Engine::Smt, Engine::Registers),
+            Some("registers") => (EngineKind::Registers, EngineKind::Smt),
+            _ => (EngineKind::Smt, EngineKind::Registers),
         };
         let outcome = match (refuted, proved(by), proved(other)) {
             (true, None, None) => Outcome::Refuted,

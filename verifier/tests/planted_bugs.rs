@@ -6,7 +6,7 @@ use ir3_verifier::semantics::environment::env::Env;
 use ir3_compiler::ir3::{Dst, Instr, Mods, Opcode, Place, Program, RegFile};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Checker, Provers, Smt, Unknown, Verdict};
+use ir3_verifier::harness::check::{Checker, Engines, Smt, Unknown, Verdict};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use programs::Programs;
@@ -101,8 +101,8 @@ fn a_crash_is_a_verdict_and_not_the_end() {
     // The verdicts of the stages before it are kept, by the provers too.
     let before = report.boundaries.iter().take_while(|(stage, ..)| *stage < Stage::RegisterAllocation);
     assert!(before.filter(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })).count() >= 8);
-    let provers = Provers { registers: true, smt: Some(Smt::default()) };
-    let proved = provers.program(&shader, &Target::default(), &Options::default(), Some(&mut crash));
+    let provers = Engines::provers(Smt::default());
+    let proved = provers.prove_compilation(&shader, &Target::default(), &Options::default(), Some(&mut crash));
     let Some((last, others)) = proved.split_last() else { panic!("no verdicts") };
     assert!(last.stage == Stage::RegisterAllocation && matches!(last.verdict, Verdict::Unknown(Unknown::Crashed(_))));
     assert!(others.len() >= 4 && others.iter().all(|proved| matches!(proved.verdict, Verdict::Proved { .. })));

@@ -676,7 +676,7 @@ fn a_changed_copy_is_refuted() {
         let copy = copies.find(|&instr| program.instrs[instr].opcode == ir3::Opcode::LdcK).unwrap();
         drop(copies);
         change(&mut program, copy);
-        let verdict = Smt::default().judge(&before, &Snapshot::Ir3(program.into()), &target);
+        let verdict = Smt::default().compare(&before, &Snapshot::Ir3(program.into()), &target);
         match verdict {
             Verdict::Proved { .. } => assert_eq!(name, "none"),
             Verdict::Refuted(_) => assert_ne!(name, "none"),

@@ -1,13 +1,12 @@
 //! `agreement`: whether the interpreter refutes what was proved.
 
-use crate::judging::{self, Judging, Table};
+use crate::asking::{self, Asking, Table};
 use crate::{Exit, Failure, Format, interrupt_flag, output};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use ir3_compiler::pipeline::Options;
 use ir3_verifier::harness::campaigns::boundaries::{Boundary, Series, boundaries};
-use ir3_verifier::harness::check::Verdict;
-use ir3_verifier::harness::check::panel::{Answers, Engine, contradiction};
+use ir3_verifier::harness::check::{Answer, EngineKind, Verdict, contradiction, proofs};
 use ir3_verifier::programs::Case;
 use ir3_verifier::programs::Pair;
 use ir3_verifier::programs::adversarial;
@@ -48,7 +47,7 @@ pub struct Agreement {
     #[arg(long)]
     list: bool,
     #[command(flatten)]
-    judging: Judging,
+    asking: Asking,
 }
 
 fn family_names() -> PossibleValuesParser {
@@ -112,19 +111,19 @@ impl Compared for Pair {
 impl Agreement {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
-        let machine = self.judging.gpu.target;
+        let machine = self.asking.gpu.target;
         if let Some(name) = &self.family {
             let families: Vec<&Family> =
                 FAMILIES.iter().filter(|family| name == "all" || family.name == name).collect();
             let numbers = self.from..self.last();
-            let pairs = adversarial::pairs(families, self.judging.seed, numbers, self.runs, &machine);
+            let pairs = adversarial::pairs(families, self.asking.seed, numbers, self.runs, &machine);
             return if self.show { self.show(pairs) } else { self.ask(pairs, self.programs, format) };
         }
         if self.waves {
-            let pairs = divergence::pairs(self.judging.seed, self.from..self.last(), self.runs, &machine);
+            let pairs = divergence::pairs(self.asking.seed, self.from..self.last(), self.runs, &machine);
             return if self.show { self.show(pairs) } else { self.ask(pairs, self.programs, format) };
         }
-        let series = Series { seed: self.judging.seed, first: self.from, programs: self.programs, size: self.size };
+        let series = Series { seed: self.asking.seed, first: self.from, programs: self.programs, size: self.size };
         let cases = boundaries(series, self.runs, &machine, Options::default());
         if self.show {
             return self.show(cases);
@@ -138,9 +137,9 @@ impl Agreement {
         for<'a> Named<'a>: From<&'a C>,
     {
         let case = cases.next().ok_or("this program has no change that is valid")?;
-        let panel = self.judging.panel(self.judging.engines(), TIMEOUT);
+        let engines = self.asking.engines(TIMEOUT)?;
         let heading = Named::from(&case).what;
-        judging::show(&heading, &case.question(&self.judging.gpu.target, &case.envs()), &panel);
+        asking::show(&heading, &case.question(&self.asking.gpu.target, &case.envs()), &engines);
         Ok(Exit::Passed)
     }
 
@@ -164,35 +163,35 @@ impl Agreement {
         for<'a> Named<'a>: From<&'a C>,
     {
         let interrupted = interrupt_flag()?;
-        // The interpreter is asked in any case: it is who disagrees.
-        let mut engines: Vec<Engine> = self.judging.engines().into_iter().filter(|engine| engine.proves()).collect();
-        engines.push(Engine::Interpreter);
-        let mut panel = self.judging.panel(engines.clone(), TIMEOUT);
+        // The interpreter is asked in any case: it is the one that disagrees.
+        let mut engines = self.asking.engines(TIMEOUT)?;
+        engines.kinds.retain(|engine| engine.proves());
+        engines.kinds.push(EngineKind::Interpreter);
         // It runs all of them; another attack would only take time.
-        panel.smt.limits.inputs &= !self.has_pairs();
+        engines.smt.limits.inputs &= !self.has_pairs();
         let mut table = Table::default();
         let (mut proved, mut attacked, mut disagreements, mut open) = (0u64, 0u64, Vec::new(), Vec::new());
         let mut wrong: BTreeMap<String, u64> = BTreeMap::new();
-        let mut each = |_: u64, case: &C, answers: &Answers| {
+        let mut each = |_: u64, case: &C, answers: &[Answer]| {
             let Named { number, row, what } = case.into();
             table.count(row, answers);
-            let proves = |(_, verdict, _): &(Engine, Verdict, Duration)| matches!(verdict, Verdict::Proved { .. });
-            let runs = |(engine, verdict, _): &(Engine, Verdict, Duration)| {
-                *engine == Engine::Interpreter && matches!(verdict, Verdict::Tested { .. } | Verdict::Refuted(_))
+            let runs = |answer: &Answer| {
+                answer.engine == EngineKind::Interpreter
+                    && matches!(answer.verdict, Verdict::Tested { .. } | Verdict::Refuted(_))
             };
-            let is_proved = answers.iter().any(proves);
+            let is_proved = proofs(answers).next().is_some();
             proved += u64::from(is_proved);
             attacked += u64::from(is_proved && answers.iter().any(runs));
             let by_construction = || {
-                let who: Vec<Engine> = answers.iter().filter(|answer| proves(answer)).map(|answer| answer.0).collect();
-                (case.differs() && is_proved).then(|| (who, "the programs differ by construction".to_owned()))
+                let provers: Vec<EngineKind> = proofs(answers).map(|answer| answer.engine).collect();
+                (case.differs() && is_proved).then(|| (provers, "the programs differ by construction".to_owned()))
             };
             if let Some((provers, why)) = contradiction(answers).or_else(by_construction) {
-                let who: Vec<&str> = provers.into_iter().map(Engine::name).collect();
+                let who: Vec<&str> = provers.into_iter().map(EngineKind::name).collect();
                 disagreements.push((number, format!("{} proved {what}: {why}", who.join(" and "))));
                 *wrong.entry(row.to_owned()).or_default() += 1;
             }
-            for (engine, verdict, time) in answers.iter().filter(|(engine, ..)| self.list && engine.proves()) {
+            for Answer { engine, verdict, time } in answers.iter().filter(|it| self.list && it.engine.proves()) {
                 if let Verdict::Unknown(why) = verdict {
                     let ms = time.as_secs_f64() * 1e3;
                     let why = why.to_string();
@@ -201,14 +200,14 @@ impl Agreement {
                 }
             }
         };
-        self.judging.ask(cases.by_ref(), count, &panel, &interrupted, &mut each)?;
+        self.asking.ask(cases.by_ref(), count, &engines, &interrupted, &mut each)?;
         let first = match (&self.family, self.waves) {
             (Some(_), _) => "family",
             (None, true) => "change",
             (None, false) => "stage",
         };
-        table.print(format, first, &engines);
-        table.print_details(format, &engines);
+        table.print(format, first, &engines.kinds);
+        table.print_details(format, &engines.kinds);
         // Where another run may go on: at the first program of which there is more to ask.
         let next = cases.next().map_or(self.last(), |case| Named::from(&case).number);
         disagreements.sort_unstable();

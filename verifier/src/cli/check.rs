@@ -1,14 +1,14 @@
 //! `check`: two texts against each other.
 
-use crate::proving::Proving;
+use crate::engines::{EngineArgs, TIMEOUT};
 use crate::{Exit, Failure, Format, Gpu, output};
 use clap::Args;
-use cpu_time::ThreadTime;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check;
-use ir3_verifier::harness::check::{Provers, Summary, Verdict, compare_snapshots};
+use ir3_verifier::harness::check::{Answer, EngineKind, Summary, Verdict};
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::Named;
+use ir3_verifier::programs::Question;
 use ir3_verifier::programs::seeds::env_seeds;
 use ir3_verifier::semantics::environment::env::Env;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub struct Check {
     #[command(flatten)]
     gpu: Gpu,
     #[command(flatten)]
-    proving: Proving,
+    engines: EngineArgs,
 }
 
 /// Columns of the names of programs.
@@ -57,23 +57,19 @@ impl Check {
             None => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),
         };
         let target = &self.gpu.target;
-        let mut rows = Vec::new();
-        if self.proving.runs() {
-            let (verdict, time) = compare_snapshots(&before.program, &after.program, target, &envs);
-            rows.push(("interpreter", verdict, time));
-        }
-        let provers = self.proving.provers()?;
-        if let Some(provers) = &provers {
-            let start = ThreadTime::now();
-            let (engine, verdict) = provers
-                .pair(&before.program, &after.program, target)
-                .ok_or("no engine that was asked follows these programs: `registers` follows ir3 only")?;
-            rows.push((engine, verdict, start.elapsed()));
+        let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
+        let question =
+            Question { stage: None, before: &before.program, after: &after.program, machine: target, envs: &envs };
+        let answers = engines.ask(&question);
+        if answers.is_empty() {
+            return Err(
+                "no engine that was asked applies to these programs: `registers` compares two ir3 programs".into()
+            );
         }
         let mut summary = Summary { programs: 1, ..Summary::default() };
         let (mut refuted, mut passed) = (false, true);
         output::heading(format, WIDTH);
-        for (engine, verdict, time) in rows {
+        for Answer { engine, verdict, time } in answers {
             summary.count(&verdict);
             summary.seconds += time.as_secs_f64();
             refuted |= matches!(verdict, Verdict::Refuted(_));
@@ -82,7 +78,7 @@ impl Check {
                 program: format!("{} → {}", before.name, after.name),
                 gpu: target.name.to_owned(),
                 stage: "check".to_owned(),
-                engine,
+                engine: engine.name(),
                 verdict: verdict.name(),
                 lanes: verdict.lanes(),
                 seconds: time.as_secs_f64(),
@@ -91,7 +87,7 @@ impl Check {
             output::check(format, WIDTH, &row);
         }
         output::summary(format, &summary);
-        output::cache_failure(provers.as_ref().and_then(Provers::cache_failure));
+        output::cache_failure(engines.cache_failure());
         Ok(match (refuted, passed) {
             (true, _) => Exit::Refuted,
             (false, true) => Exit::Passed,

@@ -1,12 +1,13 @@
 //! `fuzz`: random programs.
 
+use crate::engines::{EngineArgs, TIMEOUT};
 use crate::triage::{self, Reducing};
 use crate::{Exit, Failure, Format, Gpu, Planted, Stages, interrupt_flag, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::pipeline::Options;
 use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
-use ir3_verifier::harness::check::Verdict;
+use ir3_verifier::harness::check::{EngineKind, Verdict};
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, Origin};
 use ir3_verifier::programs::generator::Profile;
@@ -51,6 +52,8 @@ pub struct Fuzz {
     /// Environments that each program is run on, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 1)]
     runs: u32,
+    #[command(flatten)]
+    engines: EngineArgs,
     /// Go on after a failure, to the end; what is found is reduced then.
     #[arg(long)]
     keep_going: bool,
@@ -177,12 +180,16 @@ impl Fuzz {
             jobs,
             runs: self.runs.max(1),
             options: self.stages.options(),
+            engines: self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?,
             keep_going: self.keep_going,
             refusals: self.refusals,
             plant: self.planted.plant,
         };
         let (counts, findings) = self.campaign(&campaign, format, &interrupted)?;
         print(format, &counts, &findings);
+        for (number, stage) in &counts.wrong_proofs {
+            eprintln!("ir3-equiv: program {number}: {stage} was proved, and a run refutes it");
+        }
         let mut failure = findings.lost.into_iter().next().map(Failure::from);
         if !findings.bundles.is_empty() {
             let triage = self.reducing.run(&findings.bundles, jobs, &interrupted)?;
@@ -193,6 +200,7 @@ impl Fuzz {
         let failed = !findings.bundles.is_empty() || counts.summary.refuted + counts.summary.crashed > 0;
         match failure {
             Some(failure) => Err(failure),
+            None if !counts.wrong_proofs.is_empty() => Ok(Exit::Unsound),
             None => Ok(if failed { Exit::Refuted } else { Exit::Passed }),
         }
     }
@@ -249,7 +257,8 @@ impl Fuzz {
     /// Writes the bundle of a failure.
     fn keep(&self, finding: &Finding<'_>) -> Result<(Case, PathBuf), Lost> {
         let Finding { profile, seed, registers, plant, .. } = *finding;
-        let envs: Vec<Env> = env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
+        let chosen = || env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
+        let envs: Vec<Env> = finding.env.map_or_else(chosen, |env| vec![env.clone()]);
         let options = Options { registers, ..self.stages.options() };
         let origin = Origin::Seed { seed, profile };
         let shader = finding.generated.shader.clone();

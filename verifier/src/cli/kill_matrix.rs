@@ -1,11 +1,11 @@
 //! `kill-matrix`: which engine finds which kind of miscompilation.
 
-use crate::judging::{self, Judging, TIMEOUT, Table};
+use crate::asking::{self, Asking, Table};
+use crate::engines::TIMEOUT;
 use crate::{Exit, Failure, Format, interrupt_flag, output};
 use clap::Args;
 use ir3_verifier::harness::campaigns::kill_matrix::{Mutant, Mutants, kinds};
-use ir3_verifier::harness::check::Verdict;
-use ir3_verifier::harness::check::panel::{Answers, Engine};
+use ir3_verifier::harness::check::{Answer, EngineKind, Verdict};
 use ir3_verifier::programs::Case;
 
 /// Options of `kill-matrix`.
@@ -24,37 +24,36 @@ pub struct KillMatrix {
     #[arg(long)]
     list: bool,
     #[command(flatten)]
-    judging: Judging,
+    asking: Asking,
 }
 
 impl KillMatrix {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt_flag()?;
-        let engines = self.judging.engines();
-        let panel = self.judging.panel(engines.clone(), TIMEOUT);
-        let machine = self.judging.gpu.target;
-        let mut mutants = Mutants::new(self.judging.seed, self.most, &machine);
+        let engines = self.asking.engines(TIMEOUT)?;
+        let machine = self.asking.gpu.target;
+        let mut mutants = Mutants::new(self.asking.seed, self.most, &machine);
         let heading = |number: u64, mutant: &Mutant| {
             let Mutant { kind, stage, profile, seed, .. } = mutant;
             format!("mutant {number}: {kind} behind {stage}, {profile}, seed {seed}")
         };
         if let Some(number) = self.show {
             let mutant = mutants.nth(number).ok_or("found fewer mutants")?;
-            judging::show(&heading(number as u64, &mutant), &mutant.question(&machine, &mutant.envs()), &panel);
+            asking::show(&heading(number as u64, &mutant), &mutant.question(&machine, &mutant.envs()), &engines);
             return Ok(Exit::Passed);
         }
         let mut table = Table::new(kinds());
         let mut stages = Table::default();
         let (mut wrong, mut open) = (Vec::new(), Vec::new());
-        let mut each = |number: u64, mutant: &Mutant, answers: &Answers| {
+        let mut each = |number: u64, mutant: &Mutant, answers: &[Answer]| {
             table.count(mutant.kind, answers);
             stages.count(mutant.stage.name(), answers);
-            for (engine, verdict, _) in answers.iter().filter(|(engine, ..)| engine.proves()) {
+            for Answer { engine, verdict, .. } in answers.iter().filter(|answer| answer.engine.proves()) {
                 let line = |verdict: &Verdict| format!("{} by {}: {}", verdict, engine.name(), heading(number, mutant));
                 match verdict {
                     Verdict::Proved { .. } => wrong.push((number, line(verdict))),
-                    Verdict::Unknown(why) if *engine != Engine::Registers => {
+                    Verdict::Unknown(why) if *engine != EngineKind::Registers => {
                         open.push((number, format!("{}: {why}", line(verdict))));
                     }
                     _ => {}
@@ -63,13 +62,13 @@ impl KillMatrix {
         };
         let count = self.mutants;
         let cases = mutants.by_ref().take(usize::try_from(count)?);
-        self.judging.ask(cases, count, &panel, &interrupted, &mut each)?;
-        table.print(format, "kind of change", &engines);
+        self.asking.ask(cases, count, &engines, &interrupted, &mut each)?;
+        table.print(format, "kind of change", &engines.kinds);
         if format == Format::Human {
             output::line("");
         }
-        stages.print(format, "stage", &engines);
-        table.print_details(format, &engines);
+        stages.print(format, "stage", &engines.kinds);
+        table.print_details(format, &engines.kinds);
         if format == Format::Human {
             let tried = mutants.tried;
             output::line(&format!(

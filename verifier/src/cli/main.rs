@@ -1,17 +1,18 @@
 //! `ir3-equiv`: the command line. One file a subcommand.
 
 mod agreement;
+mod asking;
 mod check;
 mod compile;
+mod engines;
 mod fuzz;
 mod generate;
-mod judging;
+
 mod kill_matrix;
 mod output;
 mod pairs;
 mod planted_bugs;
 mod prover_mutants;
-mod proving;
 mod reduce;
 mod rules;
 mod run;
@@ -109,31 +110,6 @@ impl OldName {
     /// Always: it names the new subcommand.
     fn run(&self, name: &str) -> Result<Exit, Failure> {
         Err(format!("`{name}` is now `self-test {name}`").into())
-    }
-}
-
-/// A parser of engines, which refuses an old name and says the new one.
-#[derive(Clone)]
-struct Engines<P>(P);
-
-impl<P: TypedValueParser> TypedValueParser for Engines<P> {
-    type Value = P::Value;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
-    ) -> Result<Self::Value, clap::Error> {
-        if value == "contents" {
-            let message = "the engine `contents` is now `registers`\n";
-            return Err(clap::Error::raw(clap::error::ErrorKind::InvalidValue, message).with_cmd(command));
-        }
-        self.0.parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        self.0.possible_values()
     }
 }
 

@@ -1,10 +1,10 @@
 //! `pairs`: how many equivalent programs an engine can prove.
 
-use crate::judging::{self, Judging, TIMEOUT, Table};
+use crate::asking::{self, Asking, Table};
+use crate::engines::TIMEOUT;
 use crate::{Exit, Failure, Format, interrupt_flag, output};
 use clap::{Args, ValueEnum};
-use ir3_verifier::harness::check::Verdict;
-use ir3_verifier::harness::check::panel::Answers;
+use ir3_verifier::harness::check::{Answer, Verdict};
 use ir3_verifier::programs::Case;
 use ir3_verifier::programs::equivalent_pairs;
 use ir3_verifier::programs::equivalent_pairs::{Pair, Shape, pairs, scaled};
@@ -37,7 +37,7 @@ pub struct Pairs {
     #[arg(long, value_name = "P", default_value_t = 0)]
     least: u64,
     #[command(flatten)]
-    judging: Judging,
+    asking: Asking,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -65,31 +65,30 @@ fn heading(pair: &Pair) -> String {
 impl Pairs {
     /// The pairs that are asked about, and how many there are.
     fn pairs(&self) -> (Box<dyn Iterator<Item = Pair> + Send + '_>, u64) {
-        let machine = &self.judging.gpu.target;
+        let machine = &self.asking.gpu.target;
         if !self.scaled.is_empty() {
-            let pair = |&size| scaled(self.judging.seed, size, self.shape.into(), self.percent, machine);
+            let pair = |&size| scaled(self.asking.seed, size, self.shape.into(), self.percent, machine);
             return (Box::new(self.scaled.iter().map(pair)), self.scaled.len() as u64);
         }
         let asked = |pair: &Pair| self.kind.is_empty() || self.kind.iter().any(|kind| kind == pair.kind);
-        let all = pairs(self.judging.seed, machine).filter(asked);
+        let all = pairs(self.asking.seed, machine).filter(asked);
         (Box::new(all.take(usize::try_from(self.count).unwrap_or(usize::MAX))), self.count)
     }
 
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let interrupted = interrupt_flag()?;
-        let engines = self.judging.engines();
-        let panel = self.judging.panel(engines.clone(), TIMEOUT);
-        let machine = self.judging.gpu.target;
+        let engines = self.asking.engines(TIMEOUT)?;
+        let machine = self.asking.gpu.target;
         let (mut all, count) = self.pairs();
         if let Some(number) = self.show {
             let pair = all.find(|pair| pair.number == number as u64).ok_or("found no such pair")?;
-            judging::show(&heading(&pair), &pair.question(&machine, &pair.envs()), &panel);
+            asking::show(&heading(&pair), &pair.question(&machine, &pair.envs()), &engines);
             return Ok(Exit::Passed);
         }
         let mut table = Table::default();
         let (mut wrong, mut open) = (Vec::new(), Vec::new());
-        let mut each = |_: u64, pair: &Pair, answers: &Answers| {
+        let mut each = |_: u64, pair: &Pair, answers: &[Answer]| {
             let name = match pair.source.as_ir3() {
                 Some(program) if pair.kind == "scaled" => format!("{} instructions", program.instruction_count()),
                 _ => pair.kind.to_owned(),
@@ -99,7 +98,7 @@ impl Pairs {
                 let first = violations.first().map_or_else(String::new, ToString::to_string);
                 wrong.push((pair.number, format!("not valid: {first}; {}", heading(pair))));
             }
-            for (engine, verdict, time) in answers {
+            for Answer { engine, verdict, time } in answers {
                 let reason = verdict.reason().unwrap_or_default();
                 let ms = time.as_secs_f64() * 1e3;
                 let line = || format!("{verdict} by {}, {ms:.0} ms: {}: {reason}", engine.name(), heading(pair));
@@ -110,11 +109,11 @@ impl Pairs {
                 }
             }
         };
-        self.judging.ask(all, count, &panel, &interrupted, &mut each)?;
-        table.print(format, "rewrite", &engines);
-        table.print_details(format, &engines);
+        self.asking.ask(all, count, &engines, &interrupted, &mut each)?;
+        table.print(format, "rewrite", &engines.kinds);
+        table.print_details(format, &engines.kinds);
         let mut met = true;
-        for engine in engines.iter().filter(|engine| engine.proves()) {
+        for engine in engines.kinds.iter().filter(|engine| engine.proves()) {
             let total = table.total(*engine);
             let percent = 100.0 * total.proved as f64 / total.asked().max(1) as f64;
             met &= percent >= self.least as f64;

@@ -1,5 +1,6 @@
 //! `reduce`: a failure as a bundle, as small as it gets.
 
+use crate::engines::{EngineArgs, TIMEOUT};
 use crate::run::read_env;
 use crate::{Compiler, Exit, Failure, Format, Planted, interrupt_flag, output, parse_gpu};
 use clap::Args;
@@ -7,12 +8,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::RegisterLimit;
 use ir3_compiler::target::Target;
+use ir3_verifier::harness::check::{self, EngineKind, Verdict};
 use ir3_verifier::harness::fuzz_targets::ProgramInput;
 use ir3_verifier::harness::reduce::Progress;
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::report::bundle::{Case, Origin, Reduction};
 use ir3_verifier::programs::mesa::input::{InputError, InputKind};
+use ir3_verifier::programs::planted_bugs::Plant;
 use ir3_verifier::programs::seeds::env_seeds;
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
@@ -44,6 +47,8 @@ pub struct Reduce {
     /// Seed of those environments.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    engines: EngineArgs,
     #[command(flatten)]
     compiler: Compiler,
     /// Threads; one for each processor unless given. The result does not depend on it.
@@ -110,6 +115,21 @@ impl Reduce {
         Ok(if case.minimal { Exit::Passed } else { Exit::Unmet })
     }
 
+    /// The input on which a prover that is asked refutes a program. A prover is no part of the reduction itself: runs on this input are.
+    fn refuting_input(&self, shader: &Shader, target: &Target) -> Result<Option<Env>, Failure> {
+        let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
+        if !engines.prove() {
+            return Ok(None);
+        }
+        let mut change = self.planted.plant.map(Plant::change);
+        let change = change.as_mut().map(|change| change as check::Plant<'_>);
+        let answers = engines.prove_compilation(shader, target, &self.compiler.options(), change);
+        Ok(answers.into_iter().find_map(|answer| match answer.verdict {
+            Verdict::Refuted(refutation) => Some(refutation.env),
+            _ => None,
+        }))
+    }
+
     /// The folder of the bundle: the one that is there, or one that is made now.
     fn bundle(&self) -> Result<PathBuf, Failure> {
         if self.path.is_dir() {
@@ -120,6 +140,7 @@ impl Reduce {
                 ("--max-registers", self.compiler.max_registers != RegisterLimit::default()),
                 ("--disable", !self.compiler.stages.disable.is_empty()),
                 ("--output", self.output.is_some()),
+                ("--engine", self.engines.are_given()),
                 ("--plant", self.planted.plant.is_some()),
             ];
             if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
@@ -135,14 +156,15 @@ impl Reduce {
         } else {
             (program(path)?, Origin::File(path.display().to_string()), None)
         };
-        let envs = match (&self.env, self.env_seed, &input) {
+        let named = input.as_ref().map(|input| input.target);
+        let (target, plant) = (self.gpu.or(named).unwrap_or_default(), self.planted.plant);
+        let mut envs = match (&self.env, self.env_seed, &input) {
             (Some(path), ..) => vec![read_env(path)?],
             (None, Some(seed), _) => vec![Env::from_seed(seed)],
             (None, None, Some(input)) => vec![input.env()],
             (None, None, None) => env_seeds(self.seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect(),
         };
-        let named = input.as_ref().map(|input| input.target);
-        let (target, plant) = (self.gpu.or(named).unwrap_or_default(), self.planted.plant);
+        envs.extend(self.refuting_input(&shader, &target)?);
         let case = Case::find(shader, target, self.compiler.options(), plant, &envs, origin).ok_or_else(|| {
             let (path, tried) = (path.display(), envs.len());
             format!("{path}: found no failure on {} in {tried} environments, expected one", target.name)

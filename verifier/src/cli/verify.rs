@@ -1,13 +1,15 @@
 //! `verify`: programs from files, every boundary.
 
-use crate::proving::Proving;
+use crate::engines::{EngineArgs, TIMEOUT};
 use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
 use clap::{Args, ValueEnum};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check;
-use ir3_verifier::harness::check::{Check, Checker, ProgramReport, Proved, Provers, Summary, Verdict};
+use ir3_verifier::harness::check::{
+    BoundaryAnswer, Check, Checker, EngineKind, Engines, ProgramReport, Summary, Verdict,
+};
 use ir3_verifier::harness::reduce;
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::Named;
@@ -46,7 +48,7 @@ pub struct Verify {
     #[arg(long, value_name = "FILE", conflicts_with = "env_seed")]
     env: Option<PathBuf>,
     #[command(flatten)]
-    proving: Proving,
+    engines: EngineArgs,
     /// Fail (exit code 3) unless every boundary of every program reached this.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
@@ -93,10 +95,10 @@ impl Job {
         Checker::new(self.target, self.options).program(&self.shader, envs, change)
     }
 
-    fn prove(&self, provers: &Provers) -> Vec<Proved> {
+    fn prove(&self, engines: &Engines) -> Vec<BoundaryAnswer> {
         let mut change = self.plant.map(Plant::change);
         let change = change.as_mut().map(|change| change as check::Plant<'_>);
-        provers.program(&self.shader, &self.target, &self.options, change)
+        engines.prove_compilation(&self.shader, &self.target, &self.options, change)
     }
 
     /// Writes the bundle of a failure.
@@ -163,7 +165,7 @@ impl Verify {
             (None, None) => None,
         };
         let files = self.files()?;
-        let provers = self.proving.provers()?;
+        let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
         output::heading(format, WIDTH);
         'files: for path in &files {
             let (jobs, others) = match self.jobs(path, given.as_deref()) {
@@ -188,7 +190,7 @@ impl Verify {
                 }
                 let chosen = |seed: u64| env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
                 let mut envs: Vec<Env> = job.envs.clone().unwrap_or_else(|| chosen(self.seed));
-                let runs = self.proving.runs();
+                let runs = engines.has(EngineKind::Interpreter);
                 let mut result = if runs { job.check(&envs) } else { ProgramReport::default() };
                 // Other environments may give the program a meaning, or shorter loops.
                 for retry in 1..=RETRIES {
@@ -201,10 +203,7 @@ impl Verify {
                 }
                 summary.programs += 1;
                 summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
-                let proofs = match &provers {
-                    Some(provers) => job.prove(provers),
-                    None => Vec::new(),
-                };
+                let proofs = if engines.prove() { job.prove(&engines) } else { Vec::new() };
                 summary.seconds += proofs.iter().map(|proved| proved.time.as_secs_f64()).sum::<f64>();
                 // The input on which a prover saw a difference.
                 let seen = proofs.iter().find_map(|proved| match &proved.verdict {
@@ -260,7 +259,7 @@ impl Verify {
             }
         }
         output::summary(format, &summary);
-        output::cache_failure(provers.as_ref().and_then(Provers::cache_failure));
+        output::cache_failure(engines.cache_failure());
         Ok(if failed || summary.refuted + summary.crashed > 0 {
             Exit::Refuted
         } else if bad > 0 {

@@ -1,5 +1,6 @@
-//! What all layers use: random numbers, caught panics, and the side conditions of the provers.
+//! Used by all layers: random numbers, threads, caught panics, and the side conditions of the provers.
 
 pub mod guards;
 pub(crate) mod panics;
 pub mod random;
+pub mod threads;

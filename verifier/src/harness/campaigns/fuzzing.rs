@@ -5,14 +5,18 @@
 //! campaign's counts do not depend on who did what. A failure is handed out the moment that it is found, before anything
 //! else happens.
 
-use crate::harness::check::{Checker, ProgramReport, Spills, Summary};
+use crate::harness::check::{
+    BoundaryAnswer, COMPILER, Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Verdict,
+};
 use crate::programs::generator;
 use crate::programs::generator::{Features, Generated, Profile};
 use crate::programs::planted_bugs::Plant;
 use crate::programs::seeds::{env_seeds, program_seed};
 use crate::semantics::environment::env::Env;
+use crate::support::threads;
 use cpu_time::ThreadTime;
-use ir3_compiler::pipeline::{Options, RegisterLimit};
+use ir3_compiler::nir::Shader;
+use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -45,6 +49,8 @@ pub struct Campaign {
     pub keep_going: bool,
     /// Programs that the compiler refuses are failures, as those are that are refuted or crash it.
     pub refusals: bool,
+    /// The engines that compare each boundary. What a prover refutes counts where a run shows it.
+    pub engines: Engines,
     /// A bug behind the backend, to see it found.
     pub plant: Option<&'static Plant>,
 }
@@ -94,18 +100,22 @@ pub struct Counts {
     pub spilled: u64,
     /// Accesses to their slots.
     pub spills: Spills,
+    /// Boundaries that were proved and that a run refutes: a prover is wrong. The numbers of the programs, and the stages.
+    pub wrong_proofs: Vec<(u64, Stage)>,
     /// CPU time in the generator.
     pub generate: Duration,
     /// CPU time in the compiler.
     pub compile: Duration,
     /// CPU time in the interpreters.
     pub run: Duration,
+    /// CPU time in the provers.
+    pub prove: Duration,
 }
 
 impl Counts {
     /// CPU time of the whole loop.
     pub fn total(&self) -> Duration {
-        self.generate + self.compile + self.run
+        self.generate + self.compile + self.run + self.prove
     }
 
     fn count(&mut self, instructions: usize, generate: Duration, report: &ProgramReport) {
@@ -128,6 +138,22 @@ impl Counts {
         self.summary.seconds = self.total().as_secs_f64();
     }
 
+    /// Counts the answers of the provers about a program.
+    fn count_proofs(&mut self, number: u64, report: &ProgramReport, answers: &[BoundaryAnswer]) {
+        for BoundaryAnswer { stage, verdict, time, engine } in answers {
+            self.prove += *time;
+            // A program that is refused counts once.
+            if *engine != COMPILER || report.boundaries.is_empty() {
+                self.summary.count(verdict);
+            }
+            let refuted = report.refutation().is_some_and(|refutation| refutation.stage == stage.name());
+            if refuted && matches!(verdict, Verdict::Proved { .. }) {
+                self.wrong_proofs.push((number, *stage));
+            }
+        }
+        self.summary.seconds = self.total().as_secs_f64();
+    }
+
     fn add(&mut self, other: &Self) {
         self.summary.add(&other.summary);
         self.rejected += other.rejected;
@@ -141,6 +167,8 @@ impl Counts {
         self.generate += other.generate;
         self.compile += other.compile;
         self.run += other.run;
+        self.prove += other.prove;
+        self.wrong_proofs.extend(&other.wrong_proofs);
     }
 }
 
@@ -162,6 +190,8 @@ pub struct Finding<'a> {
     pub generated: &'a Generated,
     /// What was found.
     pub report: &'a ProgramReport,
+    /// The input on which a prover refuted it, where the runs of the campaign did not.
+    pub env: Option<&'a Env>,
 }
 
 /// How many registers a program of this seed is given where a campaign draws them: from as few as it can do with to as
@@ -181,6 +211,13 @@ pub fn program_registers(program: u64) -> RegisterLimit {
 }
 
 impl Campaign {
+    fn prove(&self, shader: &Shader, registers: RegisterLimit) -> Vec<BoundaryAnswer> {
+        let mut change = self.plant.map(Plant::change);
+        let change = change.as_mut().map(|change| change as crate::harness::check::Plant<'_>);
+        let options = Options { registers, ..self.options };
+        self.engines.prove_compilation(shader, &self.target, &options, change)
+    }
+
     /// Runs it. `found` is called for each refuted, crashing or refused program as soon as there is one, `progress` now and then; both from
     /// worker threads, one at a time. `interrupted` stops it early.
     pub fn run(
@@ -194,66 +231,152 @@ impl Campaign {
         let start = Instant::now();
         let shared = Mutex::new((Counts::default(), found, progress));
         let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.max(1) {
-                scope.spawn(|| {
-                    let mut checker = Checker::new(self.target, self.options);
-                    let mut local = Counts::default();
-                    let mut last = Instant::now();
-                    let features = Features::of(&self.target);
-                    loop {
-                        let number = next.fetch_add(1, Ordering::Relaxed);
-                        let over = self.programs.is_some_and(|n| number - self.first >= n)
-                            || self.time.is_some_and(|t| start.elapsed() >= t)
-                            || interrupted.load(Ordering::Relaxed)
-                            || stop.load(Ordering::Relaxed);
-                        if over {
-                            break;
-                        }
-                        let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
-                        let seed = program_seed(self.seed, number);
-                        let cpu = ThreadTime::now();
-                        let generated = generator::from_seed(seed, profile, features);
-                        let elapsed = cpu.elapsed();
-                        let registers = self.registers.of(profile, seed);
-                        checker.set_registers(registers);
-                        let mut change = self.plant.map(Plant::change);
-                        let change = change.as_mut().map(|change| change as crate::harness::check::Plant<'_>);
-                        let report =
-                            checker.program(&generated.shader, &Env::from_seeds(&env_seeds(seed, self.runs)), change);
-                        local.count(generated.shader.instruction_count(), elapsed, &report);
-                        let refused = report.refusal.is_some();
-                        let wrong = report.refutation().is_some() || report.crash().is_some();
-                        let failed = wrong || refused && self.refusals;
-                        if failed || refused {
-                            (lock().1)(&Finding {
-                                number,
-                                profile,
-                                seed,
-                                registers,
-                                plant: self.plant,
-                                failed,
-                                generated: &generated,
-                                report: &report,
-                            });
-                            if failed && !self.keep_going {
-                                stop.store(true, Ordering::Relaxed);
-                            }
-                        }
-                        if last.elapsed() > Duration::from_millis(100) {
-                            last = Instant::now();
-                            let mut shared = lock();
-                            shared.0.add(&std::mem::take(&mut local));
-                            let (counts, _, progress) = &mut *shared;
-                            progress(counts);
-                        }
+        threads::run(self.jobs, || {
+            let mut checker = Checker::new(self.target, self.options);
+            let mut local = Counts::default();
+            let mut last = Instant::now();
+            let features = Features::of(&self.target);
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let over = self.programs.is_some_and(|n| number - self.first >= n)
+                    || self.time.is_some_and(|t| start.elapsed() >= t)
+                    || interrupted.load(Ordering::Relaxed)
+                    || stop.load(Ordering::Relaxed);
+                if over {
+                    break;
+                }
+                let profile = self.profiles[(number % self.profiles.len() as u64) as usize];
+                let seed = program_seed(self.seed, number);
+                let cpu = ThreadTime::now();
+                let generated = generator::from_seed(seed, profile, features);
+                let elapsed = cpu.elapsed();
+                let registers = self.registers.of(profile, seed);
+                checker.set_registers(registers);
+                let envs = Env::from_seeds(&env_seeds(seed, self.runs));
+                let mut check = |envs: &[Env]| {
+                    let mut change = self.plant.map(Plant::change);
+                    let change = change.as_mut().map(|change| change as crate::harness::check::Plant<'_>);
+                    checker.program(&generated.shader, envs, change)
+                };
+                let runs = self.engines.has(EngineKind::Interpreter);
+                let mut report = if runs { check(&envs) } else { ProgramReport::default() };
+                local.count(generated.shader.instruction_count(), elapsed, &report);
+                let mut env = None;
+                if self.engines.prove() {
+                    let answers = self.prove(&generated.shader, registers);
+                    local.count_proofs(number, &report, &answers);
+                    let refuted = answers.iter().find_map(|answer| match &answer.verdict {
+                        Verdict::Refuted(refutation) => Some(refutation.env.clone()),
+                        _ => None,
+                    });
+                    // What the provers see is shown by a run, as any other failure is.
+                    let is_known = report.refutation().is_some() || report.crash().is_some();
+                    if let (Some(refuting), false) = (refuted, is_known) {
+                        report = check(std::slice::from_ref(&refuting));
+                        env = Some(refuting);
+                    } else if !runs && answers.iter().any(|answer| answer.engine == COMPILER) {
+                        report = check(&envs);
+                        local.rejected += u64::from(report.refusal.is_some());
                     }
-                    lock().0.add(&local);
-                });
+                }
+                let refused = report.refusal.is_some();
+                let wrong = report.refutation().is_some() || report.crash().is_some();
+                let failed = wrong || refused && self.refusals;
+                if failed || refused {
+                    (lock().1)(&Finding {
+                        number,
+                        profile,
+                        seed,
+                        registers,
+                        plant: self.plant,
+                        failed,
+                        generated: &generated,
+                        report: &report,
+                        env: env.as_ref(),
+                    });
+                    if failed && !self.keep_going {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                }
+                if last.elapsed() > Duration::from_millis(100) {
+                    last = Instant::now();
+                    let mut shared = lock();
+                    shared.0.add(&std::mem::take(&mut local));
+                    let (counts, _, progress) = &mut *shared;
+                    progress(counts);
+                }
             }
+            lock().0.add(&local);
         });
         let (mut counts, ..) = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         counts.summary.interrupted = interrupted.load(Ordering::Relaxed);
         counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::check::Smt;
+    use crate::programs::planted_bugs;
+
+    fn campaign(kinds: &[EngineKind]) -> Campaign {
+        Campaign {
+            target: Target::default(),
+            seed: 1,
+            profiles: vec![Profile::Straight],
+            registers: Limits::ByProfile,
+            options: Options::default(),
+            first: 0,
+            programs: Some(6),
+            time: None,
+            jobs: 1,
+            runs: 1,
+            keep_going: true,
+            refusals: false,
+            engines: Engines { kinds: kinds.to_vec(), smt: Smt::default() },
+            plant: planted_bugs::by_name("wrong-condition"),
+        }
+    }
+
+    #[test]
+    fn provers_find_a_planted_bug_and_runs_show_it() {
+        let never = AtomicBool::new(false);
+        let failures = |kinds: &[EngineKind]| {
+            let mut failed = Vec::new();
+            let mut found = |finding: &Finding<'_>| {
+                if finding.failed {
+                    assert!(finding.report.refutation().is_some());
+                    failed.push((finding.number, finding.env.is_some()));
+                }
+            };
+            let counts = campaign(kinds).run(&never, &mut found, &mut |_| ());
+            assert!(counts.summary.proved > 0 && counts.wrong_proofs.is_empty(), "{:?}", counts.summary);
+            failed
+        };
+        let by_smt = failures(&[EngineKind::Smt]);
+        // Without the interpreter every failure has the input of the prover.
+        assert!(!by_smt.is_empty() && by_smt.iter().all(|&(_, of_prover)| of_prover), "{by_smt:?}");
+        let by_all = failures(&EngineKind::ALL);
+        assert!(by_smt.iter().all(|(number, _)| by_all.iter().any(|(other, _)| other == number)), "{by_all:?}");
+    }
+
+    #[test]
+    fn a_proof_that_a_run_refutes_is_counted() {
+        let mut counts = Counts::default();
+        let all = campaign(&[EngineKind::Interpreter]);
+        let mut report = ProgramReport::default();
+        let mut found = |finding: &Finding<'_>| report = finding.report.clone();
+        all.run(&AtomicBool::new(false), &mut found, &mut |_| ());
+        let refuted = report.refutation().expect("the planted bug").stage;
+        let proved = |stage| BoundaryAnswer {
+            stage,
+            engine: EngineKind::Smt.name(),
+            verdict: Verdict::Proved { assumptions: Vec::new() },
+            time: Duration::ZERO,
+        };
+        let answers: Vec<BoundaryAnswer> = Stage::every().map(proved).collect();
+        counts.count_proofs(3, &report, &answers);
+        assert_eq!(counts.wrong_proofs, [(3, Stage::from_name(refuted).expect("a stage"))]);
     }
 }

@@ -204,16 +204,17 @@ impl Iterator for Mutants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::check::panel::{Engine, Panel, ask_all};
+    use crate::harness::campaigns::cases::ask_all;
+    use crate::harness::check::{Answer, EngineKind, Engines};
     use std::sync::atomic::AtomicBool;
 
     #[test]
     fn a_seed_gives_one_series_and_nothing_is_proved() {
         let machine = Target::default();
         let mut kinds = Vec::new();
-        let mut each = |number: u64, mutant: &Mutant, answers: &crate::harness::check::panel::Answers| {
+        let mut each = |number: u64, mutant: &Mutant, answers: &[Answer]| {
             kinds.push((number, mutant.kind, mutant.seed, mutant.stage));
-            for (engine, verdict, _) in answers {
+            for Answer { engine, verdict, .. } in answers {
                 assert!(
                     !matches!(verdict, Verdict::Proved { .. }),
                     "{}: {} behind {}, seed {}",
@@ -226,7 +227,7 @@ mod tests {
         };
         let mutants = Mutants::new(1, 40, &machine).take(120);
         // Those that answer at once; `tests/proofs` has the other one.
-        let panel = Panel { engines: vec![Engine::Interpreter, Engine::Registers], ..Panel::default() };
+        let panel = Engines { kinds: vec![EngineKind::Interpreter, EngineKind::Registers], ..Engines::default() };
         ask_all(mutants, &machine, &panel, 2, &AtomicBool::new(false), &mut each);
         kinds.sort_unstable();
         let again: Vec<_> = (0..)

@@ -1,5 +1,6 @@
 //! A planted bug from the campaign that finds it to the program that is left of it.
 
+use crate::harness::check::{EngineKind, Engines};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -52,6 +53,7 @@ pub fn find(plant: &'static Plant, target: Target, seed: u64, programs: usize, l
         refusals: false,
         registers: Limits::Fixed(RegisterLimit::Target),
         options: Options::default(),
+        engines: Engines { kinds: vec![EngineKind::Interpreter], ..Engines::default() },
         plant: Some(plant),
     };
     let over = AtomicBool::new(false);

@@ -6,8 +6,7 @@
 //! left out on it, one at a time. A pair that the whole prover proves is a wrong proof of today's prover, and worth more than all the rest.
 
 use crate::harness::campaigns::kill_matrix::Mutants;
-use crate::harness::check::by_registers;
-use crate::harness::check::panel::Engine;
+use crate::harness::check::{Engine as _, EngineKind, Registers};
 use crate::harness::check::{Verdict, compare_snapshots};
 use crate::harness::report;
 use crate::programs::adversarial;
@@ -22,6 +21,7 @@ use crate::semantics::environment::env::Env;
 use crate::support::guards;
 use crate::support::guards::{Guard, Guards, NotBuilt};
 use crate::support::panics::catch;
+use crate::support::threads;
 use cpu_time::ThreadTime;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
@@ -76,18 +76,22 @@ impl Candidate {
             || matches!(compare_snapshots(&self.before, &self.after, machine, &self.envs).0, Verdict::Refuted(_))
     }
 
-    /// The engines that prove, as far as the pair is for them.
-    fn engines(&self) -> SmallVec<[Engine; 2]> {
+    fn question<'a>(&'a self, machine: &'a Target) -> Question<'a> {
+        Question { stage: self.stage, before: &self.before, after: &self.after, machine, envs: &self.envs }
+    }
+
+    /// The engines that prove, as far as they apply to the pair.
+    fn engines(&self) -> SmallVec<[EngineKind; 2]> {
         let moves = self.stage.is_none_or(Stage::moves_values)
             && self.before.as_ir3().is_some()
             && self.after.as_ir3().is_some();
-        moves.then_some(Engine::Registers).into_iter().chain([Engine::Smt]).collect()
+        moves.then_some(EngineKind::Registers).into_iter().chain([EngineKind::Smt]).collect()
     }
 
     /// Whether an engine proves that the programs do the same; else why not.
-    fn proved(&self, engine: Engine, limits: &Limits, machine: &Target) -> Result<(), String> {
+    fn proved(&self, engine: EngineKind, limits: &Limits, machine: &Target) -> Result<(), String> {
         let proved = || match engine {
-            Engine::Registers => match by_registers(&self.before, &self.after, machine) {
+            EngineKind::Registers => match Registers.verdict(&self.question(machine)) {
                 Some(Verdict::Proved { .. }) => Ok(()),
                 Some(Verdict::Unknown(why)) => Err(why.to_string()),
                 _ => Err("no question for this engine".to_owned()),
@@ -227,7 +231,7 @@ pub struct Noticed {
     /// The change in it.
     pub change: String,
     /// Who proved it.
-    pub by: Engine,
+    pub by: EngineKind,
 }
 
 /// What is known of a condition by now.
@@ -249,7 +253,7 @@ pub struct Trials {
     /// Of each condition.
     pub of: BTreeMap<Guard, Trial>,
     /// Pairs that differ and that the whole prover proves.
-    pub wrong: Vec<(Engine, Candidate)>,
+    pub wrong: Vec<(EngineKind, Candidate)>,
     /// Pairs that were made, and those that differ, by campaign.
     pub pairs: BTreeMap<&'static str, [u64; 2]>,
 }
@@ -332,24 +336,24 @@ pub fn run(
     // Inputs are not looked for: it is known that there are some.
     // A question has less than a proof, so that some are given up before the proof is.
     let limits = &Limits { inputs: false, query: Budget { rlimit: QUESTION, ..limits.query }, ..*limits };
-    let candidates = Mutex::new(candidates);
     let trials = &Mutex::new(trials);
-    let work = || {
-        loop {
-            let open = trials.lock().unwrap_or_else(PoisonError::into_inner).open().count();
-            if open == 0 || interrupted.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            let next = candidates.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some(candidate) = next else { return Ok(()) };
-            attack(candidate, limits, machine, trials)?;
-            each(open);
-        }
+    let stop = AtomicBool::new(false);
+    let failed = Mutex::new(Ok(()));
+    let all_noticed = || {
+        let open = trials.lock().unwrap_or_else(PoisonError::into_inner).open().count();
+        (open, open == 0 || interrupted.load(Ordering::Relaxed))
     };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().expect("a thread of a campaign"))
-    })
+    stop.store(all_noticed().1, Ordering::Relaxed);
+    threads::for_each(jobs, candidates, &stop, |_, candidate| {
+        if let Err(error) = attack(candidate, limits, machine, trials) {
+            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
+            stop.store(true, Ordering::Relaxed);
+        }
+        let (open, over) = all_noticed();
+        each(open);
+        stop.fetch_or(over, Ordering::Relaxed);
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
 //! Engines on the boundaries of one compilation.
 //!
-//! Verification is one sentence: *compare two snapshots*. The interpreter engine runs both on the same environments and compares what can be
-//! observed. [`Checker`] does that for every boundary of one compilation: the program after each stage against the program before it, so that a
-//! difference names its stage. [`Provers`] runs the engines that prove. A [`Panel`](panel::Panel) puts any engines before any two programs.
+//! Verification is one sentence: *compare two snapshots*. An [`Engine`] compares any two. [`Checker`] is the interpreter engine on every boundary
+//! of one compilation: the program after each stage against the program before it, so that a difference names its stage.
+//! [`Engines::prove_compilation`] asks the provers about the same boundaries.
 
+mod checker;
+mod engine;
 mod interpreter;
-pub mod panel;
 mod postconditions;
-mod provers;
 mod smt;
 mod snapshots;
+mod tally;
 mod verdict;
 
-pub(crate) use interpreter::target_fuel;
-pub use interpreter::{
-    Checker, DEFAULT_FUEL, NirPlant, Plant, ProgramReport, Refutation, SourceRuns, Spills, Times, compare_snapshots,
-    run_snapshot,
+pub use checker::{Checker, NirPlant, Plant, ProgramReport, Spills, Times};
+pub use engine::{
+    Answer, BoundaryAnswer, COMPILER, Engine, EngineKind, Engines, Interpreter, Registers, contradiction, proofs,
 };
-
-pub(crate) use provers::by_registers;
-pub use provers::{Proved, Provers};
+pub(crate) use interpreter::target_fuel;
+pub use interpreter::{DEFAULT_FUEL, Refutation, SourceRuns, compare_snapshots, run_snapshot};
 pub use smt::Smt;
 pub(crate) use snapshots::hook_of;
 pub use snapshots::{Snapshots, StageSnapshots};
+pub use tally::Tally;
 pub use verdict::{Check, Summary, Unknown, Verdict};

@@ -33,8 +33,8 @@ pub struct Smt {
 }
 
 impl Smt {
-    /// What it says. Where there is no proof both sides are run a few times, and on what the solver thinks to be a difference.
-    pub fn judge(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Verdict {
+    /// The verdict on two programs. Where there is no proof both sides are run a few times, and on what the solver thinks to be a difference.
+    pub fn compare(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Verdict {
         let key = self.cache.as_ref().map(|cache| (cache, self.key(before, after, target)));
         if let Some((cache, key)) = key
             && let Some(names) = cache.get::<Vec<String>>(key)

@@ -19,12 +19,12 @@ mod shape;
 pub use group::{Group, Kind};
 pub use shape::Shape;
 
+use crate::support::threads;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -137,7 +137,7 @@ pub fn run(
 ) -> Triage {
     let mut triage = Triage::default();
     let mut all = Vec::new();
-    for seen in each(options.jobs, bundles, |path| look(path)) {
+    for seen in threads::map(options.jobs, bundles, |path| look(path)) {
         match seen {
             Ok(Some(seen)) => all.push(seen),
             Ok(None) => {}
@@ -154,7 +154,7 @@ pub fn run(
         let done = AtomicUsize::new(0);
         // A few bundles on many processors get several threads each.
         let inside = (options.jobs / chosen.len().max(1)).max(1);
-        let reduced = each(options.jobs, &chosen, |&n| {
+        let reduced = threads::map(options.jobs, &chosen, |&n| {
             if stopped() {
                 return (n, None);
             }
@@ -177,7 +177,7 @@ pub fn run(
             }
         }
     }
-    let members = each(options.jobs, &all, member);
+    let members = threads::map(options.jobs, &all, member);
     let mut found = Vec::new();
     for (seen, member) in all.iter().zip(members) {
         match member {
@@ -250,25 +250,4 @@ fn member(seen: &Seen) -> Option<Member> {
         minimal: *minimal,
         shapes,
     })
-}
-
-/// Does something with each item, with so many threads; the results are in the order of the items.
-fn each<T: Sync, R: Send>(jobs: usize, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::with_capacity(items.len()));
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, items.len().max(1)) {
-            scope.spawn(|| {
-                while let n = next.fetch_add(1, Ordering::Relaxed)
-                    && let Some(item) = items.get(n)
-                {
-                    let result = work(item);
-                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((n, result));
-                }
-            });
-        }
-    });
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    results.sort_by_key(|&(n, _)| n);
-    results.into_iter().map(|(_, result)| result).collect()
 }

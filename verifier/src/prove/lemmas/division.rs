@@ -13,6 +13,7 @@ use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::domain::{Domain, Format, Function, Rounding};
 use crate::semantics::arithmetic::integer;
 use crate::semantics::terms::{FloatOp, Op, Term, Terms};
+use crate::support::threads;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
@@ -118,16 +119,10 @@ pub(super) fn is_proved() -> bool {
 }
 
 fn prove() -> bool {
-    let workers = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let workers = threads::default_jobs() as u64;
     let most = u64::from(u32::MAX);
     let share = most.div_ceil(workers);
-    std::thread::scope(|scope| {
-        let of_worker = |i: u64| {
-            let first = (1 + i * share) as u32;
-            let last = ((i + 1) * share).min(most) as u32;
-            scope.spawn(move || holds_for(first..=last))
-        };
-        let threads: Vec<_> = (0..workers).map(of_worker).collect();
-        threads.into_iter().all(|thread| thread.join().unwrap_or(false))
-    })
+    let shares: Vec<u64> = (0..workers).collect();
+    let holds = |i: &u64| holds_for((1 + i * share) as u32..=((i + 1) * share).min(most) as u32);
+    threads::map(shares.len(), &shares, holds).into_iter().all(|holds| holds)
 }

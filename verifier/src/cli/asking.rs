@@ -1,33 +1,22 @@
-//! What `kill-matrix`, `pairs` and `agreement` have in common: which engines are asked, by how many threads, and tables of what
-//! they say.
+//! Shared by `kill-matrix`, `pairs` and `agreement`: which engines are asked, by how many threads, and tables of their verdicts.
 
-use crate::fuzz::parse_time;
-use crate::{Engines, Format, Gpu, output, triage};
+use crate::engines::EngineArgs;
+use crate::{Failure, Format, Gpu, output, triage};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
-use ir3_verifier::harness::check::Smt;
-use ir3_verifier::harness::check::panel::{Answers, Engine, Panel, Tally, ask_all};
+use ir3_verifier::harness::campaigns::cases::ask_all;
+use ir3_verifier::harness::check::{Answer, EngineKind, Engines, Tally};
 use ir3_verifier::programs::{Case, Question};
-use ir3_verifier::prove::simulation::Limits;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// CPU time for one proof, where a command has no reason for another.
-pub const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Who is asked, and how.
+/// Which engines are asked, and how.
 #[derive(Args)]
-pub struct Judging {
-    /// Engines to ask: several, with commas; all of them unless given.
-    #[arg(long = "engine", value_name = "ENGINES", value_delimiter = ',', value_parser = engine_names())]
-    engines: Vec<Engine>,
-    /// CPU time for one proof (`500ms`, `10s`, `2m`, or seconds); 10s unless given, 300ms in
-    /// `agreement`.
-    #[arg(long, value_name = "T", value_parser = parse_time)]
-    timeout: Option<Duration>,
+pub struct Asking {
+    #[command(flatten)]
+    engines: EngineArgs,
     /// Threads; one for each processor unless given.
     #[arg(long, value_name = "J")]
     jobs: Option<usize>,
@@ -38,21 +27,13 @@ pub struct Judging {
     pub gpu: Gpu,
 }
 
-fn engine_names() -> impl TypedValueParser<Value = Engine> {
-    let names = PossibleValuesParser::new(Engine::ALL.map(Engine::name));
-    Engines(names.try_map(|name| Engine::from_name(&name).ok_or("found no such engine")))
-}
-
-impl Judging {
-    /// The engines.
-    pub fn engines(&self) -> Vec<Engine> {
-        if self.engines.is_empty() { Engine::ALL.to_vec() } else { self.engines.clone() }
-    }
-
-    /// These engines, each proof with no more than so much time where the command line does not say.
-    pub fn panel(&self, engines: Vec<Engine>, timeout: Duration) -> Panel {
-        let limits = Limits::within(self.timeout.unwrap_or(timeout));
-        Panel { engines, smt: Smt { limits, ..Smt::default() } }
+impl Asking {
+    /// The engines, all of them unless the command line names some.
+    ///
+    /// # Errors
+    /// If the folder of kept proofs cannot be made.
+    pub fn engines(&self, timeout: Duration) -> Result<Engines, Failure> {
+        self.engines.engines(&EngineKind::ALL, timeout)
     }
 
     /// Asks all engines about all cases, and shows how far it is.
@@ -60,17 +41,17 @@ impl Judging {
         &self,
         cases: impl Iterator<Item = C> + Send,
         count: u64,
-        panel: &Panel,
+        engines: &Engines,
         interrupted: &AtomicBool,
-        each: &mut (dyn FnMut(u64, &C, &Answers) + Send),
-    ) -> Result<(), crate::Failure> {
+        each: &mut (dyn FnMut(u64, &C, &[Answer]) + Send),
+    ) -> Result<(), Failure> {
         let bar = ProgressBar::new(count);
         bar.set_style(ProgressStyle::with_template("{bar:30} {pos} of about {len}, {elapsed}")?);
-        let mut counted = |number: u64, case: &C, answers: &Answers| {
+        let mut counted = |number: u64, case: &C, answers: &[Answer]| {
             each(number, case, answers);
             bar.inc(1);
         };
-        ask_all(cases, &self.gpu.target, panel, triage::jobs(self.jobs), interrupted, &mut counted);
+        ask_all(cases, &self.gpu.target, engines, triage::jobs(self.jobs), interrupted, &mut counted);
         bar.finish_and_clear();
         Ok(())
     }
@@ -79,7 +60,7 @@ impl Judging {
 /// Verdicts by row and engine.
 #[derive(Default)]
 pub struct Table {
-    rows: BTreeMap<String, (u64, BTreeMap<Engine, Tally>)>,
+    rows: BTreeMap<String, (u64, BTreeMap<EngineKind, Tally>)>,
 }
 
 /// A cell, as JSON.
@@ -104,16 +85,16 @@ impl Table {
     }
 
     /// Counts what was said of a case.
-    pub fn count(&mut self, row: &str, answers: &Answers) {
+    pub fn count(&mut self, row: &str, answers: &[Answer]) {
         let (cases, tallies) = self.rows.entry(row.to_owned()).or_default();
         *cases += 1;
-        for (engine, verdict, time) in answers {
+        for Answer { engine, verdict, time } in answers {
             tallies.entry(*engine).or_default().count(verdict, *time);
         }
     }
 
     /// What an engine said of all cases.
-    pub fn total(&self, engine: Engine) -> Tally {
+    pub fn total(&self, engine: EngineKind) -> Tally {
         let mut total = Tally::default();
         self.rows.values().filter_map(|(_, tallies)| tallies.get(&engine)).for_each(|tally| total.add(tally));
         total
@@ -125,7 +106,7 @@ impl Table {
     }
 
     /// Prints it: to people as a table that Markdown knows.
-    pub fn print(&self, format: Format, first: &str, engines: &[Engine]) {
+    pub fn print(&self, format: Format, first: &str, engines: &[EngineKind]) {
         let total = (self.cases(), engines.iter().map(|&engine| (engine, self.total(engine))).collect());
         let rows = self.rows.iter().filter(|(_, (cases, _))| *cases > 0).map(|(name, row)| (name.as_str(), row));
         let rows = rows.chain([("all", &total)]);
@@ -154,7 +135,7 @@ impl Table {
     }
 
     /// Prints how long the engines took, and why they could say nothing.
-    pub fn print_details(&self, format: Format, engines: &[Engine]) {
+    pub fn print_details(&self, format: Format, engines: &[EngineKind]) {
         if format == Format::Json {
             return;
         }
@@ -180,7 +161,7 @@ impl Table {
 }
 
 /// `refuted, proved, open of asked`, as far as the engine has such verdicts.
-fn cell(engine: Engine, tally: &Tally) -> String {
+fn cell(engine: EngineKind, tally: &Tally) -> String {
     let Tally { refuted, proved, tested, unknown, .. } = tally;
     let open = tested + unknown;
     if engine.proves() {
@@ -191,7 +172,7 @@ fn cell(engine: Engine, tally: &Tally) -> String {
 }
 
 impl<'a> Cell<'a> {
-    fn new(kind: &'a str, cases: u64, engine: Engine, tally: &Tally) -> Self {
+    fn new(kind: &'a str, cases: u64, engine: EngineKind, tally: &Tally) -> Self {
         Self {
             kind,
             cases,
@@ -208,12 +189,12 @@ impl<'a> Cell<'a> {
 }
 
 /// Prints one case and what is said of it.
-pub fn show(heading: &str, question: &Question<'_>, panel: &Panel) {
+pub fn show(heading: &str, question: &Question<'_>, engines: &Engines) {
     output::line(&format!("// {heading}"));
     output::text(&question.before.text());
     output::line("// ----");
     output::text(&question.after.text());
-    for (engine, verdict, time) in panel.ask(question) {
+    for Answer { engine, verdict, time } in engines.ask(question) {
         let reason = verdict.reason().map_or_else(String::new, |reason| format!(": {reason}"));
         let ms = time.as_secs_f64() * 1e3;
         output::line(&format!("// {}: {verdict}{reason} ({ms:.1} ms)", engine.name()));

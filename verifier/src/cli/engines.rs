@@ -1,0 +1,99 @@
+//! The options that choose engines, the same for every command that asks them.
+
+use crate::Failure;
+use crate::fuzz::parse_time;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use ir3_verifier::harness::check::{EngineKind, Engines, Smt};
+use ir3_verifier::prove::simulation::Limits;
+use ir3_verifier::prove::solver::Floats;
+use ir3_verifier::prove::solver::cache::Cache;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The CPU time for a proof where a command has no reason for another.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Which engines to ask, and how they prove.
+#[derive(Args)]
+pub struct EngineArgs {
+    /// Engines to ask: several, with commas. `registers` applies to stages that only move values. Unless given: `interpreter`; all of them in
+    /// `self-test`.
+    #[arg(long = "engine", value_name = "ENGINES", value_delimiter = ',', value_parser = engine_names())]
+    kinds: Vec<EngineKind>,
+    /// CPU time for one proof (`500ms`, `10s`, `2m`, or seconds). Unless given: 10s; 300ms in `self-test agreement`.
+    #[arg(long, value_name = "T", value_parser = parse_time)]
+    timeout: Option<Duration>,
+    /// Floats in proofs: functions of which nothing is known but that both sides have the same, or exact (slow).
+    #[arg(long, value_enum, value_name = "HOW", default_value = "uninterpreted")]
+    float: Float,
+    /// Folder for the queries of proofs, each as SMT-LIB 2.
+    #[arg(long, value_name = "DIR")]
+    emit_smt: Option<PathBuf>,
+    /// Folder of proofs that are kept from run to run.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Float {
+    Uninterpreted,
+    Exact,
+}
+
+impl EngineArgs {
+    /// The engines; `default` and `timeout` stand for what the command line does not give.
+    ///
+    /// # Errors
+    /// If the folder of kept proofs cannot be made.
+    pub fn engines(&self, default: &[EngineKind], timeout: Duration) -> Result<Engines, Failure> {
+        let floats = match self.float {
+            Float::Uninterpreted => Floats::Uninterpreted,
+            Float::Exact => Floats::Exact,
+        };
+        let smt = Smt {
+            limits: Limits::within(self.timeout.unwrap_or(timeout)),
+            floats,
+            emit: self.emit_smt.clone(),
+            cache: self.cache.as_deref().map(Cache::new).transpose()?,
+        };
+        let kinds = if self.kinds.is_empty() { default.to_vec() } else { self.kinds.clone() };
+        Ok(Engines { kinds, smt })
+    }
+
+    /// Returns true if engines are named.
+    pub fn are_given(&self) -> bool {
+        !self.kinds.is_empty()
+    }
+}
+
+fn engine_names() -> impl TypedValueParser<Value = EngineKind> {
+    let names = EngineKind::ALL.map(|engine| PossibleValue::new(engine.name()).help(engine.description()));
+    let find = |name: String| EngineKind::from_name(&name).ok_or("found no such engine");
+    Renamed(PossibleValuesParser::new(names).try_map(find))
+}
+
+/// A parser of engines, which refuses an old name and prints the new one.
+#[derive(Clone)]
+struct Renamed<P>(P);
+
+impl<P: TypedValueParser> TypedValueParser for Renamed<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        if value == "contents" {
+            let message = "the engine `contents` is now `registers`\n";
+            return Err(clap::Error::raw(clap::error::ErrorKind::InvalidValue, message).with_cmd(command));
+        }
+        self.0.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
+}

@@ -1,0 +1,413 @@
+//! The interpreter engine on a whole compilation.
+//!
+//! It compares each boundary as the engine does, but runs each program once: the outcomes of the program after a stage are those of the
+//! program before the next one.
+
+use super::interpreter::{
+    DEFAULT_FUEL, Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs, target_fuel,
+};
+use crate::harness::check::hook_of;
+use crate::harness::check::{Unknown, Verdict, postconditions};
+use crate::semantics::Snapshot;
+use crate::semantics::environment::env::Env;
+use crate::semantics::header::{Header, HeaderDifference};
+use crate::semantics::interp;
+use crate::semantics::interp::{Compared, Difference, End, Outcome, Scratch};
+use crate::support::panics::{Panicked, catch};
+use cpu_time::ThreadTime;
+use ir3_compiler::compilation::{Compilation, Hook, ProgramRef};
+use ir3_compiler::pipeline::{Change, CompileError, ErrorKind, Options, RegisterLimit, Stage};
+use ir3_compiler::{ir3, nir, target::Target};
+use std::cell::OnceCell;
+use std::time::Duration;
+
+/// CPU time of the parts of a check.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// Compiling.
+    pub compile: Duration,
+    /// Running and comparing.
+    pub run: Duration,
+}
+
+/// Accesses to spill slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spills {
+    /// `stp`.
+    pub stores: u64,
+    /// `ldp`.
+    pub loads: u64,
+}
+
+impl Spills {
+    /// Those of a program, and what the shader does to scratch memory itself.
+    fn count(program: &ir3::Program) -> Self {
+        let mut spills = Self::default();
+        for (_, instr) in program.iter_instrs() {
+            match program.instrs[instr].opcode {
+                ir3::Opcode::Stp | ir3::Opcode::SpillMacro => spills.stores += 1,
+                ir3::Opcode::Ldp | ir3::Opcode::ReloadMacro => spills.loads += 1,
+                _ => {}
+            }
+        }
+        spills
+    }
+}
+
+/// Everything about one program.
+#[derive(Clone, Debug, Default)]
+pub struct ProgramReport {
+    /// One verdict for each stage that ran, or would have run next, with the time of the comparison.
+    pub boundaries: Vec<(Stage, Verdict, Duration)>,
+    /// The runs of the source.
+    pub source: SourceRuns,
+    /// Accesses to spill slots in the program.
+    pub spills: Spills,
+    /// Why the compiler stopped, if it did.
+    pub refusal: Option<CompileError>,
+    /// CPU time.
+    pub times: Times,
+}
+
+impl ProgramReport {
+    /// Notes the verdict of a boundary, which took so long.
+    fn note(&mut self, stage: Stage, verdict: Verdict, elapsed: Duration) {
+        self.times.run += elapsed;
+        self.boundaries.push((stage, verdict, elapsed));
+    }
+
+    /// The first refutation.
+    pub fn refutation(&self) -> Option<&Refutation> {
+        self.boundaries.iter().find_map(|(_, verdict, _)| match verdict {
+            Verdict::Refuted(refutation) => Some(&**refutation),
+            _ => None,
+        })
+    }
+
+    /// The stage in which the compiler or an engine panicked, and the message.
+    pub fn crash(&self) -> Option<(Stage, &str)> {
+        self.boundaries.iter().find_map(|(stage, verdict, _)| match verdict {
+            Verdict::Unknown(Unknown::Crashed(message)) => Some((*stage, &**message)),
+            _ => None,
+        })
+    }
+}
+
+/// A change that a test makes to a program behind a stage, to see that it is found.
+pub type Plant<'a> = &'a mut dyn FnMut(Stage, &mut ir3::Program);
+
+/// The same for the stages on nir; says whether it has changed anything.
+pub type NirPlant = fn(Stage, &mut nir::Shader) -> bool;
+
+/// Runs programs and their compilations side by side. Keeps its buffers between programs.
+pub struct Checker {
+    target: Target,
+    options: Options,
+    fuel: u64,
+    scratch: Scratch,
+    /// The stage that is at work.
+    stage: Stage,
+    nir_plant: Option<NirPlant>,
+}
+
+impl Checker {
+    /// A checker for one GPU.
+    pub fn new(target: Target, options: Options) -> Self {
+        Self { target, options, fuel: DEFAULT_FUEL, scratch: Scratch::default(), stage: Stage::Select, nir_plant: None }
+    }
+
+    /// The same buffers for another GPU or with other options.
+    pub fn retarget(&mut self, target: Target, options: Options) {
+        self.target = target;
+        self.options = options;
+    }
+
+    /// The buffers, for a run outside a comparison.
+    pub(crate) fn scratch(&mut self) -> &mut Scratch {
+        &mut self.scratch
+    }
+
+    /// With another limit for source runs.
+    pub fn with_fuel(mut self, fuel: u64) -> Self {
+        self.fuel = fuel;
+        self
+    }
+
+    /// With a bug behind stages on nir.
+    pub fn with_nir_plant(mut self, plant: NirPlant) -> Self {
+        self.nir_plant = Some(plant);
+        self
+    }
+
+    /// The stage that is at work, or was last: where a panic was.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// From now on, compiles for so many registers.
+    pub fn set_registers(&mut self, registers: RegisterLimit) {
+        self.options.registers = registers;
+    }
+
+    /// The GPU.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Compiles `shader`, with a change planted after stages, and compares each boundary in the environments.
+    ///
+    /// A panic on the way is caught, and is the verdict of the stage that it happened in; the verdicts of the stages before it are kept. A run
+    /// over many programs must not be lost with one of them.
+    pub fn program(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
+        let mut report = ProgramReport::default();
+        if let Err(Panicked { message, .. }) = catch(|| self.check(shader, envs, plant, &mut report)) {
+            // The buffers may hold anything now.
+            self.scratch = Scratch::default();
+            report.boundaries.push((self.stage, Verdict::Unknown(Unknown::Crashed(message)), Duration::ZERO));
+        }
+        report
+    }
+
+    /// Like [`program`](Self::program), but a panic is one of the caller.
+    pub fn program_or_panic(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
+        let mut report = ProgramReport::default();
+        self.check(shader, envs, plant, &mut report);
+        report
+    }
+
+    fn check(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>, report: &mut ProgramReport) {
+        let apart: Vec<Env>;
+        let mut envs = if interp::nir::promises_no_alias(shader) {
+            apart = envs.iter().map(|env| Env { one_buffer: Some(false), ..env.clone() }).collect();
+            &apart[..]
+        } else {
+            envs
+        };
+        self.stage = Stage::Select;
+        let start = ThreadTime::now();
+        let mut previous = match self.run_nir(shader, envs) {
+            Ok(outcomes) => outcomes,
+            Err(reason) => {
+                let verdict = Verdict::Unknown(Unknown::Unsupported(reason.to_string()));
+                report.boundaries.push((Stage::Select, verdict, start.elapsed()));
+                return;
+            }
+        };
+        let (source, vacuous) = source_runs(&previous);
+        report.source = source;
+        report.times.run += start.elapsed();
+
+        let (target, options) = (self.target, self.options);
+        let mut header = Header::of(ProgramRef::Nir(shader));
+        let mut hook = hook_of(plant, self.nir_plant);
+        let mut compilation = Compilation::new(shader, &target, &options).with_hook(Some(&mut hook));
+        let beside = OnceCell::new();
+        let mut differs = None;
+        while let Some(stage) = compilation.next_stage() {
+            self.stage = stage;
+            let start = ThreadTime::now();
+            let terms = match compilation.program() {
+                ProgramRef::Ir3(program) => postconditions::terms(stage, program, &target, &options),
+                ProgramRef::Nir(_) => postconditions::Terms::default(),
+            };
+            report.times.run += start.elapsed();
+            let start = ThreadTime::now();
+            let step = compilation.step();
+            report.times.compile += start.elapsed();
+            let change = match step {
+                Some(Ok(step)) => step.change,
+                Some(Err(error)) => return refused(report, error),
+                None => break,
+            };
+            if change == Change::Nothing {
+                // The same program has the same outcomes. A shader that was not changed has nothing before it that it could be compared with.
+                if let (true, Some((_, verdict, _))) = (stage > Stage::Select, report.boundaries.last()) {
+                    report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
+                }
+                continue;
+            }
+            if let (Stage::LowerSpills, ProgramRef::Ir3(program)) = (stage, compilation.program()) {
+                report.spills = Spills::count(program);
+            }
+            // Only now it is known where the driver's words are.
+            if let (Stage::Select, ProgramRef::Ir3(program)) = (stage, compilation.program())
+                && let Some(decoded) = beside_driver(compilation.shader(), program)
+            {
+                let params = &program.consts.driver_params;
+                let with_words = |env: &Env| env.with_driver_words(decoded.launch(), params);
+                envs = beside.get_or_init(|| envs.iter().map(with_words).collect::<Vec<Env>>());
+                let mut run = |env| source_run(&mut self.scratch, |scratch| decoded.run(env, self.fuel, scratch));
+                previous = envs.iter().map(&mut run).collect();
+            }
+            let start = ThreadTime::now();
+            let compared = match changed(&mut header, compilation.program()) {
+                Some(difference) => Err((0, difference)),
+                None => self.compare(compilation.program(), envs, &mut previous, &vacuous),
+            };
+            let verdict = match compared {
+                Ok(verdict) => verdict,
+                Err((env, difference)) => {
+                    let after = Snapshot::from(compilation.program());
+                    differs = Some((stage, env, difference, after, start));
+                    break;
+                }
+            };
+            report.note(stage, verdict, start.elapsed());
+            let ProgramRef::Ir3(program) = compilation.program() else { continue };
+            let start = ThreadTime::now();
+            let broken = postconditions::broken(stage, program, &target, &terms);
+            report.times.run += start.elapsed();
+            if let Some(error) = broken {
+                report.boundaries.pop();
+                return refused(report, error);
+            }
+        }
+        drop(compilation);
+        if let Some((stage, env, difference, after, start)) = differs {
+            let refutation = Refutation {
+                stage: stage.name(),
+                before: self.program_before(shader, stage, &mut hook),
+                after,
+                env: envs.get(env).cloned().unwrap_or_default(),
+                difference,
+            };
+            report.note(stage, Verdict::Refuted(Box::new(refutation)), start.elapsed());
+        }
+    }
+
+    /// Whether [`Checker::program`] may find a difference like this at a stage. Only the programs in front of the stage
+    /// and behind it are run, so this is a fraction of the work. What it denies is never found; what it does not deny may
+    /// still be refuted at an earlier stage.
+    pub fn may_differ_at(
+        &mut self,
+        shader: &nir::Shader,
+        envs: &[Env],
+        at: Stage,
+        like: &dyn Fn(&Difference) -> bool,
+        plant: Option<Plant<'_>>,
+    ) -> bool {
+        // Headers are compared before anything is run, which is no work to be saved.
+        if at < Stage::Select || like(&Difference::Header(HeaderDifference::default())) {
+            return true;
+        }
+        let options = Options { last: at, ..self.options };
+        let mut hook = hook_of(plant, self.nir_plant);
+        let mut compilation = Compilation::new(shader, &self.target, &options).with_hook(Some(&mut hook));
+        if compilation.run_until(at).is_err() {
+            return false;
+        }
+        let before = match compilation.program() {
+            ProgramRef::Ir3(program) => Some(interp::ir3::Decoded::new(program, &self.target)),
+            ProgramRef::Nir(_) => None,
+        };
+        let Some(Ok(_)) = compilation.step() else { return false };
+        let Ok(source) = interp::nir::Decoded::new(compilation.shader()) else { return false };
+        let ProgramRef::Ir3(program) = compilation.program() else { return false };
+        let Ok(after) = interp::ir3::Decoded::new(program, &self.target) else { return false };
+        for env in envs {
+            let mut outcome = source.run(env, self.fuel, &mut self.scratch);
+            match outcome.end {
+                End::Finished => {}
+                End::OutOfFuel => continue,
+                // What it stored before may differ.
+                End::Undefined { .. } => return true,
+            }
+            match &before {
+                Some(Ok(before)) => {
+                    // As much as all stages up to there may have got, for all that they ever do.
+                    let fuel = target_fuel(target_fuel(outcome.executed));
+                    outcome = before.run(env, fuel, &mut self.scratch);
+                    if outcome.end != End::Finished {
+                        return false;
+                    }
+                }
+                // The comparison was with an earlier program.
+                Some(Err(_)) => return true,
+                None => {}
+            }
+            let target = after.run(env, target_fuel(outcome.executed), &mut self.scratch);
+            match outcome.compare(&target) {
+                Err(difference) => return like(&difference),
+                Ok(Compared::OutOfFuel) => {
+                    return like(&Difference::Endless { expected: outcome.executed, actual: target.executed });
+                }
+                Ok(Compared::Same | Compared::Vacuous) => {}
+            }
+        }
+        false
+    }
+
+    fn run_nir(&mut self, shader: &nir::Shader, envs: &[Env]) -> Result<Vec<Outcome>, interp::Unsupported> {
+        let decoded = interp::nir::Decoded::new(shader)?;
+        Ok(envs
+            .iter()
+            .map(|env| source_run(&mut self.scratch, |scratch| decoded.run(env, self.fuel, scratch)))
+            .collect())
+    }
+
+    /// Runs `program` on each environment and compares with the outcomes of the other side, which it replaces by its
+    /// own: the next stage is held to what this one left defined. The error is the number of the environment and how
+    /// the sides differ there.
+    fn compare(
+        &mut self,
+        program: ProgramRef<'_>,
+        envs: &[Env],
+        previous: &mut [Outcome],
+        vacuous: &str,
+    ) -> Result<Verdict, (usize, Difference)> {
+        let unsupported = |error: interp::Unsupported| Ok(Verdict::Unknown(Unknown::Unsupported(error.to_string())));
+        match program {
+            ProgramRef::Nir(shader) => match interp::nir::Decoded::new(shader) {
+                Ok(decoded) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
+                    decoded.run(env, fuel, scratch)
+                }),
+                Err(error) => unsupported(error),
+            },
+            ProgramRef::Ir3(program) => match interp::ir3::Decoded::new(program, &self.target) {
+                Ok(decoded) => compare_runs(envs, previous, vacuous, &mut self.scratch, |env, fuel, scratch| {
+                    decoded.run(env, fuel, scratch)
+                }),
+                Err(error) => unsupported(error),
+            },
+        }
+    }
+
+    /// The program before `stage`, compiled again: passes change a program in place, and nothing is copied while boundaries pass.
+    pub fn before(&self, shader: &nir::Shader, stage: Stage, plant: Option<Plant<'_>>) -> Snapshot {
+        self.program_before(shader, stage, &mut hook_of(plant, self.nir_plant))
+    }
+
+    fn program_before(&self, shader: &nir::Shader, stage: Stage, hook: Hook<'_>) -> Snapshot {
+        let mut compilation = Compilation::new(shader, &self.target, &self.options).with_hook(Some(hook));
+        match compilation.run_until(stage) {
+            Ok(()) => compilation.program().into(),
+            Err(_) => ProgramRef::Nir(compilation.shader()).into(),
+        }
+    }
+}
+
+/// Notes that the compiler has refused the program.
+fn refused(report: &mut ProgramReport, error: CompileError) {
+    let unknown = refusal(&error);
+    report.boundaries.push((error.stage, Verdict::Unknown(unknown), Duration::ZERO));
+    report.refusal = Some(error);
+}
+
+/// What a refusal of the compiler leaves unsaid.
+pub(super) fn refusal(error: &CompileError) -> Unknown {
+    let why = error.reason.clone();
+    match error.kind {
+        ErrorKind::NeedsSpilling => Unknown::NeedsSpilling(why),
+        ErrorKind::Unsupported => Unknown::Unsupported(why),
+        // The compiler's own mistake: a failure, as a panic is.
+        ErrorKind::Internal => Unknown::Crashed(why),
+    }
+}
+
+/// The difference between the header of the program before and that of the program after, which takes its place.
+fn changed(header: &mut Header, after: ProgramRef<'_>) -> Option<Difference> {
+    let after = Header::of(after);
+    let difference = header.difference(&after);
+    *header = after;
+    difference.map(Difference::Header)
+}

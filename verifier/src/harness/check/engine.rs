@@ -1,0 +1,321 @@
+//! Engines: each decides whether two programs do the same.
+//!
+//! [`Engine`] is the one way to ask: a [`Question`] in, a [`Verdict`] out. Commands and campaigns name engines by [`EngineKind`] and ask them
+//! through [`Engines`], so that none of them depends on a particular engine. A panic of an engine is a verdict, too: unknown.
+
+use super::snapshots::{Snapshots, StageSnapshots, hook_of};
+use super::{Plant, Smt, Unknown, Verdict, checker, compare_snapshots};
+use crate::programs::Question;
+use crate::prove::registers;
+use crate::semantics::Snapshot;
+use crate::support::panics::{Panicked, catch};
+use cpu_time::ThreadTime;
+use ir3_compiler::compilation::Compilation;
+use ir3_compiler::nir::Shader;
+use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::target::Target;
+use std::time::Duration;
+
+/// Decides whether two programs do the same.
+pub trait Engine: Sync {
+    /// Which engine it is.
+    fn kind(&self) -> EngineKind;
+
+    /// The verdict on a question; `None` if the engine does not apply to it.
+    fn verdict(&self, question: &Question<'_>) -> Option<Verdict>;
+
+    /// The answer to a question, with its CPU time; `None` if the engine does not apply to it.
+    fn answer(&self, question: &Question<'_>) -> Option<Answer> {
+        let start = ThreadTime::now();
+        let verdict = catch(|| self.verdict(question)).unwrap_or_else(|panicked| Some(crash(panicked)))?;
+        Some(Answer { engine: self.kind(), verdict, time: start.elapsed() })
+    }
+}
+
+fn crash(Panicked { message, place }: Panicked) -> Verdict {
+    Verdict::Unknown(Unknown::Crashed(format!("{message}, at {place}")))
+}
+
+/// The engines, by name. Provers are in the order of their cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EngineKind {
+    /// Runs both programs.
+    Interpreter,
+    /// Proves that every use reads the value that it read before.
+    Registers,
+    /// Proves that both programs compute the same, on terms and with a solver.
+    Smt,
+}
+
+impl EngineKind {
+    /// All engines.
+    pub const ALL: [Self; 3] = [Self::Interpreter, Self::Registers, Self::Smt];
+
+    /// The name in tables and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interpreter => "interpreter",
+            Self::Registers => "registers",
+            Self::Smt => "smt",
+        }
+    }
+
+    /// What it does, for the help of the command line.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Interpreter => "Runs both programs on inputs",
+            Self::Registers => {
+                "Proves that every use reads the value that it read before, for stages that only move values"
+            }
+            Self::Smt => "Proves that both programs compute the same, on terms and with a solver",
+        }
+    }
+
+    /// The engine of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name)
+    }
+
+    /// Returns true if its verdicts are about all inputs, not only about those that were run.
+    pub const fn proves(self) -> bool {
+        !matches!(self, Self::Interpreter)
+    }
+}
+
+/// Runs both programs on the inputs of the question.
+#[derive(Clone, Copy, Debug)]
+pub struct Interpreter;
+
+impl Engine for Interpreter {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Interpreter
+    }
+
+    fn verdict(&self, question: &Question<'_>) -> Option<Verdict> {
+        let &Question { before, after, machine, envs, .. } = question;
+        Some(compare_snapshots(before, after, machine, envs).0)
+    }
+}
+
+/// The register checker. It applies to pairs of ir3 programs, but not to stages that compute values in other ways.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers;
+
+impl Engine for Registers {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Registers
+    }
+
+    fn verdict(&self, question: &Question<'_>) -> Option<Verdict> {
+        if question.stage.is_some_and(|stage| !stage.moves_values()) {
+            return None;
+        }
+        let (Snapshot::Ir3(before), Snapshot::Ir3(after)) = (question.before, question.after) else { return None };
+        Some(match registers::prove(before, after, question.machine) {
+            Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
+            Err(registers::Failure::Unsupported { site, what }) => {
+                Verdict::Unknown(Unknown::Unsupported(format!("{site}: {what}")))
+            }
+            Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),
+        })
+    }
+}
+
+impl Engine for Smt {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Smt
+    }
+
+    fn verdict(&self, question: &Question<'_>) -> Option<Verdict> {
+        Some(self.compare(question.before, question.after, question.machine))
+    }
+}
+
+/// The answer of an engine to a question.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The engine.
+    pub engine: EngineKind,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// CPU time.
+    pub time: Duration,
+}
+
+/// The name that stands for an engine where the compiler refused the program or panicked.
+pub const COMPILER: &str = "compiler";
+
+/// An answer about a boundary of a compilation.
+#[derive(Clone, Debug)]
+pub struct BoundaryAnswer {
+    /// The stage.
+    pub stage: Stage,
+    /// The name of the engine, or [`COMPILER`].
+    pub engine: &'static str,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// CPU time.
+    pub time: Duration,
+}
+
+/// The engines that a command or campaign asks.
+#[derive(Clone, Debug, Default)]
+pub struct Engines {
+    /// Which engines.
+    pub kinds: Vec<EngineKind>,
+    /// How the engine of terms proves.
+    pub smt: Smt,
+}
+
+impl Engines {
+    /// All engines.
+    pub fn all(smt: Smt) -> Self {
+        Self { kinds: EngineKind::ALL.to_vec(), smt }
+    }
+
+    /// The engines that prove.
+    pub fn provers(smt: Smt) -> Self {
+        Self { kinds: vec![EngineKind::Registers, EngineKind::Smt], smt }
+    }
+
+    /// Returns true if an engine is asked.
+    pub fn has(&self, kind: EngineKind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// Returns true if an engine is asked that proves.
+    pub fn prove(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.proves())
+    }
+
+    /// Why a proof could not be written to the cache, if that has happened.
+    pub fn cache_failure(&self) -> Option<&str> {
+        self.smt.cache.as_ref()?.failure()
+    }
+
+    fn engine(&self, kind: EngineKind) -> &dyn Engine {
+        match kind {
+            EngineKind::Interpreter => &Interpreter,
+            EngineKind::Registers => &Registers,
+            EngineKind::Smt => &self.smt,
+        }
+    }
+
+    /// The answers of all engines that apply to a question, in their order.
+    pub fn ask(&self, question: &Question<'_>) -> Vec<Answer> {
+        self.kinds.iter().filter_map(|&kind| self.engine(kind).answer(question)).collect()
+    }
+
+    /// The answer of the provers: the first that is not *unknown*, the cheaper prover first, or the last one. `None` if no prover that is
+    /// asked applies to the question.
+    pub fn ask_provers(&self, question: &Question<'_>) -> Option<Answer> {
+        let mut last = None;
+        for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
+            let Some(answer) = self.engine(kind).answer(question) else { continue };
+            let is_known = !matches!(answer.verdict, Verdict::Unknown(_));
+            last = Some(answer);
+            if is_known {
+                break;
+            }
+        }
+        last
+    }
+
+    /// Compiles a program, and asks the provers about each stage that changed something. A stage that refuses the program or panics is the last.
+    pub fn prove_compilation(
+        &self,
+        shader: &Shader,
+        target: &Target,
+        options: &Options,
+        plant: Option<Plant<'_>>,
+    ) -> Vec<BoundaryAnswer> {
+        let mut answers = Vec::new();
+        let mut hook = hook_of(plant, None);
+        let mut snapshots = Snapshots::new(Compilation::new(shader, target, options).with_hook(Some(&mut hook)));
+        let of_compiler = |stage, verdict| BoundaryAnswer { stage, engine: COMPILER, verdict, time: Duration::ZERO };
+        loop {
+            match catch(|| snapshots.next()) {
+                Ok(None) => break,
+                Ok(Some(Ok(StageSnapshots { stage, before, after }))) => {
+                    let question =
+                        Question { stage: Some(stage), before: &before, after: &after, machine: target, envs: &[] };
+                    if let Some(Answer { engine, mut verdict, time }) = self.ask_provers(&question) {
+                        if let Verdict::Refuted(refutation) = &mut verdict {
+                            refutation.stage = stage.name();
+                        }
+                        answers.push(BoundaryAnswer { stage, engine: engine.name(), verdict, time });
+                    }
+                }
+                Ok(Some(Err(error))) => {
+                    answers.push(of_compiler(error.stage, Verdict::Unknown(checker::refusal(&error))));
+                }
+                Err(panicked) => {
+                    answers.extend(snapshots.last_stage().map(|stage| of_compiler(stage, crash(panicked))));
+                    break;
+                }
+            }
+        }
+        answers
+    }
+}
+
+/// The engines that proved what another one refuted, and its reason: one of them is wrong.
+pub fn contradiction(answers: &[Answer]) -> Option<(Vec<EngineKind>, String)> {
+    let refuted = answers.iter().find(|answer| matches!(answer.verdict, Verdict::Refuted(_)))?;
+    let proved: Vec<EngineKind> = proofs(answers).map(|answer| answer.engine).collect();
+    (!proved.is_empty()).then(|| (proved, refuted.verdict.reason().unwrap_or_default()))
+}
+
+/// The answers that are proofs.
+pub fn proofs(answers: &[Answer]) -> impl Iterator<Item = &Answer> {
+    answers.iter().filter(|answer| matches!(answer.verdict, Verdict::Proved { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::campaigns::kill_matrix::Mutants;
+    use crate::programs::Case;
+
+    #[test]
+    fn a_wrong_proof_is_a_contradiction() {
+        let machine = Target::default();
+        let refuted = Mutants::new(1, 40, &machine)
+            .filter_map(|mutant| Interpreter.answer(&mutant.question(&machine, &mutant.envs())))
+            .find(|answer| matches!(answer.verdict, Verdict::Refuted(_)))
+            .expect("a mutant that differs");
+        // An engine that believes everything.
+        let of_registers = |verdict| Answer { engine: EngineKind::Registers, verdict, time: Duration::ZERO };
+        let proved = of_registers(Verdict::Proved { assumptions: Vec::new() });
+        let unknown = of_registers(Verdict::Unknown(Unknown::OutOfFuel));
+        assert_eq!(contradiction(&[refuted.clone(), unknown]), None);
+        assert_eq!(contradiction(std::slice::from_ref(&proved)), None);
+        assert_eq!(contradiction(&[proved, refuted]).expect("a contradiction").0, [EngineKind::Registers]);
+    }
+
+    #[test]
+    fn a_panic_is_a_verdict() {
+        struct Broken;
+        impl Engine for Broken {
+            fn kind(&self) -> EngineKind {
+                EngineKind::Smt
+            }
+
+            fn verdict(&self, _: &Question<'_>) -> Option<Verdict> {
+                panic!("on purpose")
+            }
+        }
+        let machine = Target::default();
+        let mutant = Mutants::new(1, 40, &machine).next().expect("a mutant");
+        let answer = Broken.answer(&mutant.question(&machine, &[])).expect("an answer");
+        let reason = answer.verdict.reason().unwrap_or_default();
+        assert!(reason.starts_with("crashed: on purpose, at "), "{reason}");
+    }
+
+    #[test]
+    fn engines_have_names() {
+        for engine in EngineKind::ALL {
+            assert_eq!(EngineKind::from_name(engine.name()), Some(engine));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Counts of verdicts, their times and reasons.
+
+use crate::harness::check::Verdict;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The verdicts of an engine on several questions.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Proved for all inputs.
+    pub proved: u64,
+    /// Run, and no difference seen.
+    pub tested: u64,
+    /// Refuted.
+    pub refuted: u64,
+    /// Neither shown nor refuted.
+    pub unknown: u64,
+    /// CPU time of each answer.
+    pub times: Vec<Duration>,
+    /// The reasons of unknown verdicts, and how often each was given.
+    pub reasons: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    /// Counts an answer.
+    pub fn count(&mut self, verdict: &Verdict, time: Duration) {
+        match verdict {
+            Verdict::Proved { .. } => self.proved += 1,
+            Verdict::Tested { .. } => self.tested += 1,
+            Verdict::Refuted(_) => self.refuted += 1,
+            Verdict::Unknown(why) => {
+                self.unknown += 1;
+                *self.reasons.entry(general(&why.to_string())).or_default() += 1;
+            }
+        }
+        self.times.push(time);
+    }
+
+    /// Adds another tally.
+    pub fn add(&mut self, other: &Self) {
+        self.proved += other.proved;
+        self.tested += other.tested;
+        self.refuted += other.refuted;
+        self.unknown += other.unknown;
+        self.times.extend(&other.times);
+        for (why, n) in &other.reasons {
+            *self.reasons.entry(why.clone()).or_default() += n;
+        }
+    }
+
+    /// Questions that were asked.
+    pub const fn asked(&self) -> u64 {
+        self.proved + self.tested + self.refuted + self.unknown
+    }
+
+    /// The time that so many of a hundred answers did not take longer than.
+    pub fn percentile(&self, percent: usize) -> Duration {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        let last = times.len().saturating_sub(1);
+        times.get(last * percent / 100).copied().unwrap_or_default()
+    }
+}
+
+/// A reason without the numbers in it, so that reasons of one kind are counted together.
+fn general(reason: &str) -> String {
+    let mut out = String::new();
+    let mut in_number = false;
+    for c in reason.lines().next().unwrap_or_default().chars().take(120) {
+        let is_number = c.is_ascii_digit() || in_number && (c.is_ascii_hexdigit() || c == 'x' || c == '.');
+        if !is_number {
+            out.push(c);
+        } else if !in_number {
+            out.push('#');
+        }
+        in_number = is_number;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_of_one_kind_are_one() {
+        assert_eq!(general("block3: ssa_17 is 0x1f at 12.5"), general("block12: ssa_4 is 0x3 at 7"));
+        assert_ne!(general("a load"), general("a store"));
+    }
+}

@@ -134,7 +134,7 @@ fn planted_bugs() {
         let small = found.reduce(Target::default(), 1).expect("it fails");
         let at_its_stage = match &small.failure {
             Failure::Refuted { stage, .. } => *stage == plant.stage,
-            Failure::Panic { place } => plant.name == "crash" && place.contains("plants"),
+            Failure::Panic { place } => plant.name == "crash" && place.contains("planted_bugs"),
             _ => false,
         };
         assert!(at_its_stage && small.same, "{}: {}\n{}", plant.name, small.failure, small.result());

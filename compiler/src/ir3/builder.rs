@@ -1,4 +1,4 @@
-//! Appending instructions to a program in SSA form.
+//! A builder that appends instructions to a program in SSA form.
 
 use super::{
     Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, Round, Src, Type, Value,
@@ -7,19 +7,19 @@ use super::{
 
 /// Appends to one block of a program.
 pub struct Builder<'a> {
-    /// The program that is built.
+    /// The program under construction.
     pub program: &'a mut Program,
-    /// The block that instructions go to.
+    /// The block that instructions are appended to.
     pub block: Block,
 }
 
 impl<'a> Builder<'a> {
-    /// Appends to `block`.
+    /// Creates a builder that appends to `block`.
     pub fn new(program: &'a mut Program, block: Block) -> Self {
         Self { program, block }
     }
 
-    /// Appends an instruction as it is.
+    /// Appends an instruction unchanged.
     pub fn push(&mut self, data: InstrData) -> Instr {
         let instr = self.program.instrs.push(data);
         self.program.blocks[self.block].instrs.push(instr);
@@ -42,7 +42,7 @@ impl<'a> Builder<'a> {
         self.add_dst(instr, class, WriteMask::first(u32::from(components)))
     }
 
-    /// Adds a destination, and so a value, to an instruction.
+    /// Adds a destination, which defines a new value, to an instruction.
     pub fn add_dst(&mut self, instr: Instr, class: RegClass, mask: WriteMask) -> Value {
         let dst = self.program.instrs[instr].dsts.len() as u8;
         let components = mask.span() as u16;
@@ -66,7 +66,7 @@ impl<'a> Builder<'a> {
         self.define(Opcode::Mov, class, 1, &[src], Attrs::Move { src: from, dst: to, round: Round::Default })
     }
 
-    /// A source that reads all of `value`.
+    /// Creates a source that reads all components of `value`.
     pub fn src(&self, value: Value) -> Src {
         let data = &self.program.values[value];
         Src::reg(Place::Value(value), data.class, WriteMask::first(u32::from(data.components)))

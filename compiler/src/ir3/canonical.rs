@@ -1,8 +1,8 @@
-//! Numbers for everything that a text names, and programs whose entities are in the order of the text.
+//! The numbering of all entities that a text names, and programs with their entities in the order of the text.
 //!
-//! Passes append instructions and leave removed ones behind, so the same program can be numbered in many ways. The
-//! canonical one has blocks in layout order, instructions in the order of the code, then those that are only kept,
-//! and values in the order of their definitions. It is the one that reading a text gives.
+//! Passes append instructions and leave removed ones in the tables, so the same program can be numbered in many ways.
+//! The canonical program has blocks in layout order, instructions in the order of the code, then those that only
+//! `keeps` lists, and values in the order of their definitions. Reading a text gives the canonical program.
 
 use super::text::default_attrs;
 use super::{
@@ -12,9 +12,9 @@ use super::{
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashSet;
 
-/// What the text calls each entity.
+/// The number of each entity in the text.
 pub(super) struct Numbering {
-    /// 0 for instructions that the text does not have.
+    /// The serial number; 0 for instructions that are not in the text.
     serials: SecondaryMap<Instr, u32>,
     names: SecondaryMap<Value, u32>,
     blocks: SecondaryMap<Block, u32>,
@@ -23,7 +23,7 @@ pub(super) struct Numbering {
     order: Vec<Instr>,
 }
 
-/// Gives numbers: the wanted ones where they are free, else new ones above all of them.
+/// Assigns numbers: the wanted number if it is free, else a new one above all wanted ones.
 struct Free {
     used: FxHashSet<u32>,
     next: u32,
@@ -47,7 +47,7 @@ impl Free {
     }
 }
 
-/// Numbers that are 0 where there is none.
+/// The wanted number; 0 means that there is none.
 fn wish(number: u32) -> Option<u32> {
     (number != 0).then_some(number)
 }
@@ -98,7 +98,7 @@ impl Numbering {
                 continue;
             }
             let needed = data.dsts.len() > 1 && !is_readable_scan(program, instr, &read);
-            // Names need to differ within an instruction only.
+            // Names are unique per instruction only.
             let mut names = Free::new(std::iter::once(highest_name));
             for value in data.dsts.iter().filter_map(|dst| dst.value()) {
                 let wanted = program.value_names[value];
@@ -116,7 +116,7 @@ impl Numbering {
         }
         let highest = program.block_names.iter().map(|&(_, number)| number).max().unwrap_or(0);
         let mut free = Free::new([highest, program.layout.len() as u32].into_iter());
-        // Names first, so that no position takes one.
+        // Explicit names come first, so that no position takes one.
         for &block in program.layout.iter().filter(|&&block| wanted[block].is_some()) {
             self.blocks[block] = free.give(wanted[block]);
         }
@@ -129,12 +129,12 @@ impl Numbering {
         self.serials[instr]
     }
 
-    /// Whether the text has the instruction, in a block or among the kept ones.
+    /// Returns true if the text contains the instruction, in a block or in a `keeps` list.
     pub(super) fn is_numbered(&self, instr: Instr) -> bool {
         self.serials[instr] != 0
     }
 
-    /// 0 where the value needs no name beside its instruction's.
+    /// The name of a value; 0 if the serial of its instruction is enough.
     pub(super) fn name(&self, value: Value) -> u32 {
         self.names[value]
     }
@@ -148,8 +148,8 @@ impl Numbering {
     }
 }
 
-/// Whether the results of a scan need no names: Mesa gives none at first, and the reader then takes a use to be of the
-/// reduction (by its class) or of the one result that is used.
+/// Returns true if the results of a scan need no names. Mesa prints none at first; the reader then resolves a use to
+/// the reduction (by its class) or to the only other result that is used.
 fn is_readable_scan(program: &Program, instr: Instr, read: &FxHashSet<Value>) -> bool {
     let data = &program.instrs[instr];
     let wanted = scan_result(data.srcs.len());
@@ -162,17 +162,18 @@ fn is_readable_scan(program: &Program, instr: Instr, read: &FxHashSet<Value>) ->
         })
 }
 
-/// The destination of `scan_clusters.macro` that is used beside the reduction: the exclusive scan if there is one.
+/// The destination of `scan_clusters.macro` that is used besides the reduction: the exclusive scan if it exists.
 pub(super) fn scan_result(srcs: usize) -> usize {
     if srcs == 3 { 2 } else { 1 }
 }
 
-/// Whether a source is marked with `(kill)`: it dies, and no earlier source of the instruction reads the same place.
+/// Returns true if a source is marked with `(kill)`: it dies, and no earlier source of the instruction reads the same
+/// place.
 pub(super) fn is_first_kill(srcs: &[Src], i: usize) -> bool {
     dies(&srcs[i]) && !srcs[..i].iter().any(|earlier| dies(earlier) && same_register(earlier, &srcs[i]))
 }
 
-/// Marks all reads of what dies in an instruction, and the first of them as the first.
+/// Sets KILL on all reads of the places that die in an instruction, and FIRST_KILL on the first read of each.
 pub(super) fn settle_kills(srcs: &mut [Src]) {
     if !srcs.iter().any(dies) {
         return;
@@ -196,8 +197,8 @@ fn same_register(a: &Src, b: &Src) -> bool {
 }
 
 impl Program {
-    /// The same program with its entities in the order of the text, numbered, and without what is in no block:
-    /// what reading its text gives. `None` if it names values, blocks or instructions that are not in it.
+    /// The same program with its entities in the order of the text, numbered, and without unreachable entities: the
+    /// result of reading its text. `None` if it names values, blocks or instructions that are not in it.
     pub fn canonical(&self) -> Option<Self> {
         Renumbering::new(self).run()
     }
@@ -257,7 +258,7 @@ impl<'a> Renumbering<'a> {
         Some(self.new)
     }
 
-    /// Copies an instruction as it is, and numbers what it defines.
+    /// Copies an instruction unchanged, and numbers the values that it defines.
     fn define(&mut self, instr: Instr) {
         let data = &self.old.instrs[instr];
         let new = self.new.instrs.push(data.clone());
@@ -294,7 +295,7 @@ impl<'a> Renumbering<'a> {
         })
     }
 
-    /// Translates what an instruction names.
+    /// Translates the entities that an instruction names.
     fn rewrite(&mut self, instr: Instr) -> Option<()> {
         let new = self.instrs[instr]?;
         let mut data = std::mem::replace(&mut self.new.instrs[new], super::InstrData::new(Opcode::Nop));
@@ -369,7 +370,7 @@ impl<'a> Renumbering<'a> {
     }
 }
 
-/// `r61` is the address register, however it is called.
+/// `r61` is the address register, whatever its class.
 fn settled_class(class: RegClass, place: &Place) -> RegClass {
     let address = match place {
         Place::Reg(reg) | Place::Assigned(_, reg) => reg.register() == PhysReg::A0_X.register(),
@@ -378,7 +379,7 @@ fn settled_class(class: RegClass, place: &Place) -> RegClass {
     if address && class.file == RegFile::General { RegClass::ADDRESS } else { class }
 }
 
-/// Predicates are known by their component.
+/// A predicate is identified by its component.
 fn settled_reg(class: RegClass, reg: PhysReg) -> PhysReg {
     if class.file == RegFile::Predicate { PhysReg::P0_X.offset(reg.component()) } else { reg }
 }

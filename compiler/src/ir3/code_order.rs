@@ -1,4 +1,4 @@
-//! Where jumps end up once the code has been laid out: blocks that do nothing but jump onwards are no place to be.
+//! The final targets of jumps in the laid-out code: blocks that only jump are skipped.
 
 use super::{Block, Opcode, Program};
 use cranelift_entity::SecondaryMap;
@@ -6,12 +6,12 @@ use cranelift_entity::SecondaryMap;
 /// The order of a program's blocks in the code.
 pub struct CodeOrder {
     place: SecondaryMap<Block, u32>,
-    /// For a block that only jumps onwards: where that leads.
+    /// The final target of a block that only jumps; None for other blocks.
     landing: SecondaryMap<Block, Option<Block>>,
 }
 
 impl CodeOrder {
-    /// Of this program.
+    /// Computes the order and the final jump targets of a program.
     #[must_use]
     pub fn new(program: &Program) -> Self {
         let mut place = SecondaryMap::with_capacity(program.blocks.len());
@@ -26,7 +26,7 @@ impl CodeOrder {
             };
             let opcode = |&instr| program.instrs[instr].opcode;
             let only_jumps = data.instrs.iter().map(opcode).all(|op| matches!(op, Opcode::Jump | Opcode::Phi));
-            // Never backwards, so that a landing is known before what leads to it.
+            // Never backwards, so that the target of a block is computed before the block.
             if only_jumps && place[block] < place[only] {
                 landing[block] = Some(landing[only].unwrap_or(only));
             }
@@ -40,13 +40,13 @@ impl CodeOrder {
         self.place[block]
     }
 
-    /// Where a jump to a block ends up.
+    /// The final target of a jump to a block.
     #[must_use]
     pub fn landing(&self, block: Block) -> Block {
         self.landing[block].unwrap_or(block)
     }
 
-    /// Whether a block is there only to be jumped through.
+    /// Returns true if a block only jumps to another one.
     #[must_use]
     pub fn is_empty(&self, block: Block) -> bool {
         self.landing[block].is_some()

@@ -1,11 +1,11 @@
-//! Instructions: flags and the attributes that each kind of opcode carries.
+//! Instructions: flags, and the attributes of each kind of opcode.
 
 use super::{Block, Dst, Instr, Opcode, Src};
 use bitflags::bitflags;
 use smallvec::SmallVec;
 
 bitflags! {
-    /// Instruction flags, named as the assembler names them.
+    /// Instruction flags, with the assembler's names.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct InstrFlags: u32 {
         /// `(sy)`: wait for texture and memory results.
@@ -16,7 +16,7 @@ bitflags! {
         const JP = 1 << 2;
         /// `(ul)`: last use of `a0.x`.
         const UL = 1 << 3;
-        /// `(eq)`: helper invocations end here.
+        /// `(eq)`: helper invocations end after this instruction.
         const EQ = 1 << 4;
         /// `(ei)`: end of input.
         const EI = 1 << 5;
@@ -32,7 +32,7 @@ bitflags! {
         const PROJ = 1 << 10;
         /// `.s`: shadow comparison.
         const SHADOW = 1 << 11;
-        /// `.s2en`: texture and sampler come from a register pair.
+        /// `.s2en`: texture and sampler indices come from a register pair.
         const S2EN = 1 << 12;
         /// `.base<n>`/bindless mode.
         const BINDLESS = 1 << 13;
@@ -79,7 +79,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// As the assembler writes it.
+    /// The assembler's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F16 => "f16",
@@ -94,7 +94,7 @@ impl Type {
         }
     }
 
-    /// Bits of memory that an element of this type takes.
+    /// The size of an element in memory, in bits.
     pub const fn bits(self) -> u8 {
         match self {
             Self::U8 | Self::U8In32 => 8,
@@ -104,17 +104,17 @@ impl Type {
         }
     }
 
-    /// Whether a register of this type is a half register.
+    /// Returns true if a register of this type is a half register.
     pub const fn is_half(self) -> bool {
         matches!(self, Self::F16 | Self::U16 | Self::S16 | Self::U8)
     }
 
-    /// Whether it is a float.
+    /// Returns true if the type is a float.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::F32)
     }
 
-    /// Whether it is a signed integer.
+    /// Returns true if the type is a signed integer.
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::S16 | Self::S32)
     }
@@ -138,7 +138,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// As the assembler writes it.
+    /// The assembler's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lt => "lt",
@@ -154,7 +154,7 @@ impl Condition {
 /// Rounding mode of a conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Round {
-    /// No mode, which is toward zero.
+    /// No explicit mode: toward zero.
     #[default]
     Default,
     /// `(even)`: to nearest even.
@@ -165,10 +165,10 @@ pub enum Round {
     NegInf,
 }
 
-/// A value that the machine, not the program's data, provides.
+/// A value that the hardware or driver provides, independent of the program's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SystemValue {
-    /// Workgroup, 3 components, the same in all lanes.
+    /// Workgroup, 3 components, uniform.
     WorkgroupId,
     /// First workgroup of a dispatch, 3 components (a driver parameter in ir3).
     BaseWorkgroupId,
@@ -184,9 +184,9 @@ pub enum SystemValue {
     SubgroupSize,
     /// Lane number.
     SubgroupInvocation,
-    /// Number of the wave within its workgroup.
+    /// Index of the wave within its workgroup.
     SubgroupId,
-    /// By how many bits a lane's index in its workgroup is shifted to be `SubgroupId` (a driver parameter in ir3).
+    /// The shift that turns a lane's index in its workgroup into `SubgroupId` (a driver parameter in ir3).
     SubgroupIdShift,
     /// Number of dimensions of a dispatch (a driver parameter in ir3).
     WorkDim,
@@ -198,15 +198,16 @@ pub enum SystemValue {
     BaseVertex,
     /// First instance of a draw (a driver parameter in ir3).
     BaseInstance,
-    /// Number of the draw (a driver parameter in ir3).
+    /// Index of the draw (a driver parameter in ir3).
     DrawId,
-    /// Whether a draw is indexed (a driver parameter in ir3).
+    /// True if a draw is indexed (a driver parameter in ir3).
     IsIndexedDraw,
-    /// View that is rendered; several views of one draw may share a wave.
+    /// Index of the rendered view; several views of one draw may share a wave.
     ViewIndex,
-    /// A user clip plane by its number, 4 components (a driver parameter in ir3).
+    /// A user clip plane by its index, 4 components (a driver parameter in ir3).
     UserClipPlane(u8),
-    /// Four words of the arguments of an OpenCL kernel, by the number of 16 bytes before them (driver parameters in ir3).
+    /// Four words of the arguments of an OpenCL kernel, by their offset in units of 16 bytes (driver parameters in
+    /// ir3).
     KernelInput(u8),
     /// Instance number.
     InstanceId,
@@ -214,7 +215,7 @@ pub enum SystemValue {
     PrimitiveId,
     /// Window position of a fragment, 4 components; x and y are integers, in sixteenths of a pixel.
     FragCoord,
-    /// Whether the fragment's primitive faces front: a bool.
+    /// True if the fragment's primitive is front-facing: a bool.
     FrontFace,
     /// Point coordinate, 2 components.
     PointCoord,
@@ -230,9 +231,9 @@ pub enum SystemValue {
     SampleId,
     /// Position of the sample in the pixel, 2 components.
     SamplePos,
-    /// Samples that are covered.
+    /// Mask of covered samples.
     SampleMaskIn,
-    /// Whether the lane is a helper: a bool.
+    /// True if the lane is a helper: a bool.
     HelperInvocation,
     /// Barycentric i and j at the pixel, perspective.
     BarycentricPixel,
@@ -246,15 +247,15 @@ pub enum SystemValue {
     BarycentricCentroidLinear,
     /// Barycentric i and j at the sample, linear.
     BarycentricSampleLinear,
-    /// The value by which perspective coordinates at the pixel are divided: 1/w there, 1 component.
+    /// The divisor of perspective coordinates at the pixel: 1/w, 1 component.
     BarycentricCenterRhw,
-    /// A driver parameter of which nothing else is known, by number.
+    /// A driver parameter of unknown meaning, by index.
     Opaque(u16),
 }
 
 impl SystemValue {
-    /// The word of a kernel's arguments at base and offset, both in bytes, and some words behind: a system value and its component.
-    /// `None` if that is no word, or one of those behind the 4 KiB that arguments may have.
+    /// The word of a kernel's arguments at base and offset, both in bytes, plus some words: a system value and its
+    /// component. `None` if the address is not aligned to a word, or exceeds the 4 KiB that arguments may have.
     pub fn kernel_input(base: i32, offset: u32, words: u8) -> Option<(Self, u8)> {
         let bytes = i64::from(base) + i64::from(offset);
         let word = bytes / 4 + i64::from(words);
@@ -263,8 +264,8 @@ impl SystemValue {
     }
 }
 
-/// What a `_meta:in` brings in. Component `i` of the instruction's destination is component `i` of the input,
-/// counted from `component` where there is one.
+/// The input that a `_meta:in` reads. Component `i` of the instruction's destination is component `i` of the input,
+/// counted from `component` if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InputKind {
     /// A system value.
@@ -278,18 +279,18 @@ pub enum InputKind {
     },
 }
 
-/// Memory that an access goes to.
+/// The memory that an access addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressSpace {
     /// A storage buffer.
     Ssbo,
     /// A storage image.
     Image,
-    /// Memory of the workgroup.
+    /// Workgroup-shared memory.
     Shared,
-    /// 64-bit addresses.
+    /// Global memory, with 64-bit addresses.
     Global,
-    /// Memory of the lane.
+    /// Per-lane scratch memory.
     Scratch,
     /// A uniform buffer.
     Ubo,
@@ -302,21 +303,21 @@ pub enum AddressSpace {
 pub struct MemoryAttrs {
     /// Type of an element.
     pub ty: Option<Type>,
-    /// Elements per lane; of `ldc.k`, the vec4s that it copies.
+    /// Elements per lane; for `ldc.k`, the number of vec4s that it copies.
     pub components: Option<u16>,
-    /// Which memory.
+    /// The accessed memory.
     pub space: Option<AddressSpace>,
-    /// Coordinates of an image (1 to 3, array layer included).
+    /// Coordinates of an image (1 to 3, including the array layer).
     pub coords: Option<u8>,
     /// Bindless descriptor base, `.base<n>`.
     pub base: Option<u8>,
     /// Signed immediate offset: in bytes for `dst_offset` of stores, in elements for `offset<n>` of `ldc`.
     pub offset: i32,
-    /// Operands of `ldib`/`stib` stand in the order of a4xx and a5xx.
+    /// True if the operands of `ldib`/`stib` are in the order of a4xx and a5xx.
     pub old_layout: bool,
-    /// Bytes that the index of `ldg.a`/`stg.a` counts: 4 on a6xx, 1 on a7xx.
+    /// The unit of the index of `ldg.a`/`stg.a` in bytes: 4 on a6xx, 1 on a7xx.
     pub index_unit: Option<u8>,
-    /// nir says that it is volatile or coherent: it is neither dropped nor merged with another one.
+    /// True if nir marks it as volatile or coherent: it is neither dropped nor merged with another access.
     pub volatile: bool,
 }
 
@@ -331,21 +332,21 @@ pub struct TextureAttrs {
     pub texture: Option<u16>,
     /// Bindless descriptor base, `.base<n>`.
     pub base: Option<u8>,
-    /// `_meta:tex_prefetch`: the varying that is sampled at.
+    /// `_meta:tex_prefetch`: the varying that provides the coordinates.
     pub input_offset: Option<u16>,
     /// Cluster size of `brcst.active.w<n>`.
     pub cluster: Option<u8>,
-    /// Coordinates are those of a 1D texture, padded (canonicalisation of the environment's response only).
+    /// True if the coordinates are those of a 1D texture, padded (used only to canonicalise texture requests).
     pub is_1d: bool,
-    /// Coordinates are those of a cube map.
+    /// True if the coordinates are those of a cube map.
     pub is_cube: bool,
-    /// `isam`: which memory is read through the texture unit.
+    /// `isam`: the memory that is read through the texture unit.
     pub space: Option<AddressSpace>,
-    /// Bindless descriptor base of the sampler, where it is not that of the texture (`_meta:tex_prefetch`).
+    /// Bindless descriptor base of the sampler, if it differs from that of the texture (`_meta:tex_prefetch`).
     pub sampler_base: Option<u8>,
 }
 
-/// Which lane `shfl` reads, given its own number and the second source.
+/// How `shfl` computes the lane that it reads from its own lane index and the second source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShuffleMode {
     /// `.xor`
@@ -360,13 +361,13 @@ pub enum ShuffleMode {
     RotateDown,
 }
 
-/// What an instruction carries beside its operands, by kind of opcode.
+/// The attributes of an instruction beside its operands, by kind of opcode.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Attrs {
     /// Nothing.
     #[default]
     None,
-    /// cat1: types, and rounding between them.
+    /// cat1: types, and the rounding of the conversion between them.
     Move {
         /// Type of the source.
         src: Type,
@@ -377,32 +378,32 @@ pub enum Attrs {
     },
     /// `cmps`, `cmpv`.
     Compare(Condition),
-    /// `_meta:split`: component of the source that is taken.
+    /// `_meta:split`: the component of the source that it extracts.
     Split {
         /// The component.
         offset: u16,
     },
-    /// Branches: the block that is jumped to, once jumps are explicit (after legalization).
+    /// Branches: the target block, if jumps are explicit (after legalization).
     Branch {
         /// The block.
         target: Option<Block>,
     },
-    /// `end`, `chmask`: which of the program's outputs each source is.
+    /// `end`, `chmask`: the index of the program's output that each source is.
     Outputs(SmallVec<[u16; 4]>),
-    /// `_meta:in`; `None` where the text does not say.
+    /// `_meta:in`; `None` if the text does not specify the input.
     Input(Option<InputKind>),
     /// cat5.
     Texture(TextureAttrs),
     /// cat6 and spill macros.
     Memory(MemoryAttrs),
-    /// `bary.f`/`flat.b`/`ldlv` have none; scans carry the operation that they apply.
+    /// `bary.f`/`flat.b`/`ldlv` have none; scans have the operation that they apply.
     Scan {
         /// The reduction's ALU operation.
         op: Opcode,
     },
     /// `shfl`.
     Shuffle {
-        /// Which lane is read.
+        /// The lane selection.
         mode: ShuffleMode,
         /// Type of the value.
         ty: Type,
@@ -416,7 +417,7 @@ pub enum Attrs {
         /// Number of words.
         size: u32,
     },
-    /// Barriers and fences: which memories, which scope.
+    /// Barriers and fences: the memories and accesses that they order.
     Fence {
         /// Global memory reads.
         r: bool,
@@ -437,14 +438,14 @@ pub enum RepeatLink {
     None,
     /// First of its group.
     First,
-    /// Behind the given instruction.
+    /// After the given instruction.
     After(Instr),
 }
 
 /// An instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstrData {
-    /// What it does.
+    /// The opcode.
     pub opcode: Opcode,
     /// Flags.
     pub flags: InstrFlags,
@@ -456,16 +457,16 @@ pub struct InstrData {
     pub dsts: SmallVec<[Dst; 1]>,
     /// Sources.
     pub srcs: SmallVec<[Src; 3]>,
-    /// What the opcode needs beside operands.
+    /// Attributes of the opcode.
     pub attrs: Attrs,
-    /// Instructions that must come before this one though no value connects them.
+    /// Instructions that must precede this one without a data dependency.
     pub false_deps: SmallVec<[Instr; 0]>,
     /// Repeat group.
     pub link: RepeatLink,
 }
 
 impl InstrData {
-    /// An instruction without operands.
+    /// Creates an instruction without operands.
     pub fn new(opcode: Opcode) -> Self {
         Self {
             opcode,

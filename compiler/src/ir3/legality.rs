@@ -1,17 +1,17 @@
-//! What an instruction can encode as a source: constants, immediates, relative and shared registers, modifiers.
+//! Legality of source operands: which constants, immediates, relative and shared registers and modifiers an instruction
+//! can encode.
 //!
-//! Copy propagation asks [`valid_source`] before it replaces a register by what was copied into it. The answer is
-//! about one operand in its place beside the others: many instructions take one constant, but not two.
+//! Copy propagation calls [`valid_source`] before it replaces a register by the source of its copy. The answer depends
+//! on the slot and on the other operands: many instructions can encode one constant, but not two.
 //!
-//! Float operations of cat2 cannot hold an arbitrary immediate, only one of the twelve floats of a table in the
-//! hardware (the *FLUT*). In this crate such an immediate is the float's own bits; only the text and the encoding
-//! know the index.
+//! Float operations of cat2 cannot encode an arbitrary immediate, only one of the twelve floats of a hardware table
+//! (the *FLUT*). In this crate such an immediate is the float's own bits; only the text and the encoding use the index.
 
 use super::{Attrs, Category, Dst, InstrData, InstrFlags, Mods, Opcode, Place, RegFile, Src, SrcOperand, Type};
 use crate::target::{Generation, Target};
 
-/// The floats that float operations can take as an immediate, as binary32 and binary16, by their index:
-/// 0, 1/2, 1, 2, e, pi, 1/pi, ln 2, log2 e, log10 2, log2 10, 4.
+/// The floats that float operations can encode as an immediate, as binary32 and binary16, by their index: 0, 1/2, 1, 2,
+/// e, pi, 1/pi, ln 2, log2 e, log10 2, log2 10, 4.
 pub const FLUT: [(u32, u16); 12] = [
     (0x0000_0000, 0x0000),
     (0x3f00_0000, 0x3800),
@@ -27,7 +27,7 @@ pub const FLUT: [(u32, u16); 12] = [
     (0x4080_0000, 0x4400),
 ];
 
-/// Words of the constant file that an operand can name (11 bits).
+/// The number of words of the constant file that an operand can address (11 bits).
 pub const CONST_WORDS: u16 = 2048;
 
 /// The index in [`FLUT`] of a float given by its bits.
@@ -41,8 +41,8 @@ pub fn flut_bits(index: u32, half: bool) -> Option<u32> {
     Some(if half { u32::from(f16) } else { f32 })
 }
 
-/// Whether immediates of this opcode are floats out of [`FLUT`]: float operations of cat2, but not `bary.f`, whose
-/// immediate is the number of a varying.
+/// Returns true if immediates of this opcode are floats from [`FLUT`]: float operations of cat2, but not `bary.f`,
+/// whose immediate is the index of a varying.
 pub fn takes_flut_immediates(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
@@ -51,8 +51,8 @@ pub fn takes_flut_immediates(opcode: Opcode) -> bool {
     )
 }
 
-/// The modifiers that a source of a cat2, cat3 or cat4 operation can carry. Nothing else takes any but `Mods::NOT` on
-/// a branch's predicate.
+/// The modifiers that a source of a cat2, cat3 or cat4 operation can have. Other opcodes take none, except `Mods::NOT`
+/// on a branch's predicate.
 pub fn allowed_mods(opcode: Opcode, slot: usize) -> Mods {
     use Opcode::*;
     match opcode {
@@ -67,8 +67,8 @@ pub fn allowed_mods(opcode: Opcode, slot: usize) -> Mods {
     }
 }
 
-/// Whether an operation on floats can clamp its result, `(sat)`: those of cat2 and cat3 that compute a number, but no
-/// special function.
+/// Returns true if an operation can clamp its float result, `(sat)`: the cat2 and cat3 operations that compute a
+/// number, but no special function.
 pub fn can_saturate(opcode: Opcode) -> bool {
     SATURATING.contains(&opcode)
 }
@@ -79,7 +79,7 @@ pub const SATURATING: [Opcode; 13] = {
     [AddF, MinF, MaxF, MulF, SignF, AbsnegF, FloorF, CeilF, RndneF, RndazF, TruncF, MadF16, MadF32]
 };
 
-/// What kind of operand a source is, as far as encodings distinguish.
+/// The kind of a source operand, as far as encodings distinguish it.
 #[derive(Clone, Copy)]
 struct Kind {
     constant: bool,
@@ -104,12 +104,12 @@ impl Kind {
         kind
     }
 
-    /// Anything but a general register, directly addressed.
+    /// Returns true for all but directly addressed general registers.
     fn special(self) -> bool {
         self.constant || self.immediate || self.relative || self.shared
     }
 
-    /// What the scalar ALU can read.
+    /// Returns true if the scalar ALU can read the operand.
     fn uniform(self) -> bool {
         self.constant || self.immediate || self.shared
     }
@@ -127,11 +127,11 @@ fn shared_dst(dst: Option<&Dst>) -> bool {
     dst.is_some_and(|dst| dst.class.file == RegFile::Shared)
 }
 
-/// Whether `instr` can have `src` as its source `slot`, given its other operands as they are (what `instr` has at
-/// `slot` now is not looked at).
+/// Returns true if `instr` can encode `src` as its source `slot`, given its other operands (the current source in
+/// `slot` is ignored).
 ///
-/// Two things are the caller's to know: a relative source adds the address register as a source, whose definition
-/// must be in the block of `instr`, and an instruction has one address register only.
+/// The caller must check two more conditions: a relative source adds the address register as a source, whose definition
+/// must be in the block of `instr`, and an instruction has at most one address register.
 pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) -> bool {
     let kind = Kind::of(src);
     match src.operand {
@@ -146,7 +146,7 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
         _ => {}
     }
     if src.class.file == RegFile::Address {
-        // The address register of a relative access, or the source of a move out of it.
+        // The address register of a relative access, or the source of a move from it.
         return src.mods.is_empty() && !instr.opcode.is_meta();
     }
     if !allowed_mods(instr.opcode, slot).contains(src.mods) {
@@ -169,7 +169,7 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
         Category::Alu3 => valid_for_alu3(instr, slot, kind),
         Category::Sfu => !kind.constant && !kind.immediate && kind.shared == shared_dst(instr.dsts.first()),
         Category::Texture => {
-            // The element offset of a vector fetch stands behind the coordinates, and is always an immediate.
+            // The element offset of a vector fetch follows the coordinates and is always an immediate.
             let offset_slot = 1 + usize::from(instr.flags.contains(InstrFlags::S2EN));
             if instr.opcode == Opcode::Isam && instr.flags.contains(InstrFlags::VECTOR) && slot == offset_slot {
                 kind.immediate
@@ -182,7 +182,7 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
     }
 }
 
-/// Whether the immediate `bits` can be encoded in an operand of `opcode`.
+/// Returns true if the immediate `bits` can be encoded in an operand of `opcode`.
 pub fn valid_immediate(opcode: Opcode, bits: u32, half: bool) -> bool {
     use Opcode::*;
     if half && bits > 0xffff {
@@ -207,14 +207,14 @@ pub fn valid_immediate(opcode: Opcode, bits: u32, half: bool) -> bool {
     }
 }
 
-/// `shrm`, `shlm`, `shrg`, `shlg`, `andg`: the cat3 operations with an encoding of their own, with immediates.
+/// `shrm`, `shlm`, `shrg`, `shlg`, `andg`: the cat3 operations with a separate encoding, which has immediates.
 pub fn is_alternative_alu3(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(opcode, Shrm | Shlm | Shrg | Shlg | Andg)
 }
 
-/// Constants and immediates become moves when phis and vectors are lowered. Otherwise source and destination are in
-/// the same file; a copy between registers may lead out of it.
+/// Constants and immediates become moves when phis and vectors are lowered. Otherwise source and destination are in the
+/// same file, except for a copy between registers.
 fn valid_for_meta(instr: &InstrData, slot: usize, kind: Kind) -> bool {
     let copies = instr.opcode == Opcode::ParallelCopy;
     let dst = if copies { instr.dsts.get(slot) } else { instr.dsts.first() };
@@ -233,7 +233,7 @@ fn valid_for_move(target: &Target, instr: &InstrData, slot: usize, kind: Kind) -
         ScanClustersMacro => !kind.special(),
         Mov if shared_dst(instr.dsts.first()) => {
             let Attrs::Move { src, dst, .. } = instr.attrs else { return true };
-            // Out of a general register the shared file takes bits, not conversions of floats.
+            // From a general register to the shared file, bits can be moved but floats cannot be converted.
             let float = src.is_float() || dst.is_float();
             let sign_extends_byte = src == Type::U8 && dst.is_signed();
             let from_general = !kind.uniform();
@@ -245,7 +245,7 @@ fn valid_for_move(target: &Target, instr: &InstrData, slot: usize, kind: Kind) -
 
 fn valid_for_alu2(instr: &InstrData, slot: usize, kind: Kind) -> bool {
     let scalar = shared_dst(instr.dsts.first());
-    // The barycentrics of flat.b are not looked at, so an immediate there is none beside another.
+    // `flat.b` ignores its barycentrics, so an immediate there does not count as a second one.
     if instr.opcode == Opcode::FlatB && slot <= 1 && kind.immediate {
         return true;
     }
@@ -281,7 +281,7 @@ fn valid_for_alu3(instr: &InstrData, slot: usize, kind: Kind) -> bool {
         _ => !kind.immediate,
     };
     encodable
-        // The field of the second source holds a register number and no more.
+        // The field of the second source holds only a register number.
         && !(slot == 1 && (kind.constant || kind.relative || kind.shared && !scalar))
         && (!scalar || kind.uniform())
 }
@@ -378,7 +378,7 @@ mod tests {
             let i = i as u32;
             assert_eq!((flut_index(f32, false), flut_bits(i, false)), (Some(i), Some(f32)));
             assert_eq!((flut_index(u32::from(f16), true), flut_bits(i, true)), (Some(i), Some(u32::from(f16))));
-            // The halves are the floats, rounded.
+            // Each binary16 entry is the binary32 entry, rounded.
             assert_eq!(half::f16::from_f32(f32::from_bits(f32)).to_bits(), f16, "{i}");
         }
         assert_eq!((flut_bits(12, false), flut_index(1, false)), (None, None));

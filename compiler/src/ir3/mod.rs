@@ -1,12 +1,12 @@
 //! The machine language of ir3, from SSA form down to physical registers.
 //!
-//! One type, [`Program`], serves every stage between instruction selection and encoding. What changes on the way is
-//! the [`Place`] of each operand: an SSA [`Value`] at first, a [`PhysReg`] after register allocation. Opcodes are
-//! described once, in [`opcode`]; operands know their register class and nothing about where they are allocated.
+//! One type, [`Program`], serves every stage between instruction selection and encoding. Stages change the [`Place`] of
+//! each operand: an SSA [`Value`] at first, a [`PhysReg`] after register allocation. [`opcode`] is the only description
+//! of the opcodes; operands have a register class, independent of their allocation.
 //!
-//! The textual form is the one that Mesa's `ir3_print` writes ([`text`]). What Mesa leaves out of it (types and
-//! component counts of memory operations, which input a `_meta:in` is) is kept in [`Attrs`] and printed as a trailing
-//! comment, so a dump of Mesa reads with those attributes unknown.
+//! The textual form is that of Mesa's `ir3_print` ([`text`]). Mesa's text omits some attributes (types and component
+//! counts of memory operations, the input of a `_meta:in`). They are kept in [`Attrs`] and printed as a trailing
+//! comment, so in a dump of Mesa those attributes are unknown.
 
 pub mod access;
 mod builder;

@@ -17,12 +17,12 @@ pub enum RegFile {
     Address,
 }
 
-/// The class of a register operand: which file, and whether it is 16 bits wide.
+/// The class of a register operand: its file and its width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegClass {
     /// The register file.
     pub file: RegFile,
-    /// 16 bits per component instead of 32.
+    /// True for 16 bits per component instead of 32.
     pub half: bool,
 }
 
@@ -40,7 +40,7 @@ impl RegClass {
     /// Address registers (16 bits).
     pub const ADDRESS: Self = Self { file: RegFile::Address, half: true };
 
-    /// The general class for values of `bits` bits: half for 16 and below, full for 32.
+    /// The general class: half for values of up to 16 bits, full for 32.
     pub const fn general(half: bool) -> Self {
         if half { Self::HALF } else { Self::FULL }
     }
@@ -56,13 +56,13 @@ impl RegClass {
     }
 }
 
-/// A physical register, by Mesa's number: `register << 2 | component`, counted in registers of the operand's own
-/// width (the number of `hr1.y` is 5, as is that of `r1.y`).
+/// A physical register, by Mesa's number: `register << 2 | component`, counted in registers of the operand's own width
+/// (the number of `hr1.y` is 5, as is that of `r1.y`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PhysReg(pub u16);
 
 impl PhysReg {
-    /// `r63.x`, the register that is none.
+    /// `r63.x`, which denotes no register.
     pub const INVALID: Self = Self(63 << 2);
     /// `a0.x`.
     pub const A0_X: Self = Self(61 << 2);
@@ -73,7 +73,7 @@ impl PhysReg {
     /// `r48.x`, the first shared register.
     pub const SHARED_FIRST: Self = Self(48 << 2);
 
-    /// From a vec4 register number and a component.
+    /// Creates a register from a vec4 register number and a component.
     pub const fn new(register: u16, component: u16) -> Self {
         Self(register << 2 | component)
     }
@@ -88,7 +88,7 @@ impl PhysReg {
         self.0 & 3
     }
 
-    /// The register `n` components further on.
+    /// The register `n` components after this one.
     pub const fn offset(self, n: u16) -> Self {
         Self(self.0 + n)
     }
@@ -129,7 +129,7 @@ impl WriteMask {
         (0..self.span()).filter(move |&i| self.contains(i))
     }
 
-    /// Whether component `i` is in the mask.
+    /// Returns true if component `i` is in the mask.
     pub const fn contains(self, i: u32) -> bool {
         self.0 >> i & 1 != 0
     }
@@ -140,21 +140,21 @@ impl WriteMask {
 pub struct ArrayAccess {
     /// The array.
     pub array: Array,
-    /// First element that is accessed; added to `a0.x` when relative.
+    /// First element of the access; relative to `a0.x` if `relative`.
     pub offset: i16,
-    /// The access is relative to `a0.x`, which is then one of the instruction's sources.
+    /// True if the access is relative to `a0.x`, which is then one of the instruction's sources.
     pub relative: bool,
-    /// The version of the whole array (SSA): written (destination) or read (source). `None` before `array_to_ssa`
-    /// has run, or when no version reaches this use.
+    /// The version of the whole array (SSA) that is written (destination) or read (source). `None` before
+    /// `array_to_ssa` has run, or if no version reaches this use.
     pub value: Option<Value>,
-    /// Where the array starts, once it is allocated.
+    /// The first register of the array, after allocation.
     pub base: Option<PhysReg>,
 }
 
-/// Where a register operand lives.
+/// The location of a register operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// An SSA value, not allocated.
+    /// An SSA value without a register.
     Value(Value),
     /// An SSA value whose register has been chosen (`ssa_5(r61.x)`: inputs, predicates, address registers).
     Assigned(Value, PhysReg),
@@ -162,11 +162,11 @@ pub enum Place {
     Reg(PhysReg),
     /// An array, in SSA form.
     Array(ArrayAccess),
-    /// `r<a0.x + offset>` after register allocation; `size` elements may be touched from `offset` on.
+    /// `r<a0.x + offset>` after register allocation; it may access `size` elements from `offset` on.
     Relative {
         /// Register number that is added to `a0.x`.
         offset: i16,
-        /// Number of elements of the array that is accessed.
+        /// Number of elements of the array.
         size: u16,
     },
 }
@@ -199,13 +199,13 @@ bitflags! {
         const NEG = 1;
         /// Absolute value, applied before the negation.
         const ABS = 2;
-        /// Bitwise not (cat2 logic and `.b` operations), or a branch's inverted predicate.
+        /// Bitwise not (cat2 logic and `.b` operations), or the inverted predicate of a branch.
         const NOT = 4;
     }
 }
 
 bitflags! {
-    /// What is known of an operand beside its place.
+    /// Flags of an operand.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct OperandFlags: u16 {
         /// `(r)`: advances with each repetition of the instruction.
@@ -214,7 +214,7 @@ bitflags! {
         const KILL = 1 << 1;
         /// First source of the instruction that is the value's last use.
         const FIRST_KILL = 1 << 2;
-        /// `(unused)`: a destination that nobody reads.
+        /// `(unused)`: a destination without uses.
         const UNUSED = 1 << 3;
         /// `(tied)`: destination and source must be the same register.
         const TIED = 1 << 4;
@@ -228,7 +228,7 @@ bitflags! {
 /// A destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dst {
-    /// Where the result goes.
+    /// The location of the result.
     pub place: Place,
     /// Its class.
     pub class: RegClass,
@@ -238,7 +238,7 @@ pub struct Dst {
     pub flags: OperandFlags,
 }
 
-/// What a source reads.
+/// The operand of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SrcOperand {
     /// A register.
@@ -249,39 +249,39 @@ pub enum SrcOperand {
     ConstRelative(i16),
     /// An immediate: 32 raw bits (16 for half operands).
     Immediate(u32),
-    /// Nothing defined reaches this source.
+    /// An undefined value.
     Undef,
 }
 
 /// A source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Src {
-    /// What is read.
+    /// The operand.
     pub operand: SrcOperand,
     /// Class of the register, or width of the constant or immediate.
     pub class: RegClass,
     /// The components that are read.
     pub mask: WriteMask,
-    /// Modifiers, applied as the operand is read.
+    /// Modifiers, applied to the operand's value.
     pub mods: Mods,
     /// Flags.
     pub flags: OperandFlags,
 }
 
 impl Dst {
-    /// A register of one component or more.
+    /// Creates a destination of one or more components.
     pub const fn new(place: Place, class: RegClass, mask: WriteMask) -> Self {
         Self { place, class, mask, flags: OperandFlags::empty() }
     }
 
-    /// The SSA value that is defined, if any.
+    /// The SSA value that it defines, if any.
     pub const fn value(&self) -> Option<Value> {
         self.place.value()
     }
 }
 
 impl Src {
-    /// Reads this value instead. A register that is given stays so.
+    /// Changes the value that the source reads. An assigned register stays.
     pub const fn set_value(&mut self, value: Value) {
         self.operand = SrcOperand::Place(match self.operand {
             SrcOperand::Place(Place::Assigned(_, reg)) => Place::Assigned(value, reg),
@@ -289,22 +289,22 @@ impl Src {
         });
     }
 
-    /// Any operand without modifiers.
+    /// Creates a source without modifiers.
     pub const fn new(operand: SrcOperand, class: RegClass, mask: WriteMask) -> Self {
         Self { operand, class, mask, mods: Mods::empty(), flags: OperandFlags::empty() }
     }
 
-    /// A register.
+    /// Creates a register source.
     pub const fn reg(place: Place, class: RegClass, mask: WriteMask) -> Self {
         Self::new(SrcOperand::Place(place), class, mask)
     }
 
-    /// An immediate of 32 bits, or of 16 where `half`.
+    /// Creates an immediate of 32 bits, or of 16 if `half`.
     pub const fn immediate(bits: u32, half: bool) -> Self {
         Self::new(SrcOperand::Immediate(bits), RegClass::general(half), WriteMask::SCALAR)
     }
 
-    /// A word of the constant file.
+    /// Creates a source that reads a word of the constant file.
     pub const fn constant(index: u16, half: bool) -> Self {
         Self::new(SrcOperand::Const(index), RegClass::general(half), WriteMask::SCALAR)
     }
@@ -315,7 +315,7 @@ impl Src {
         self
     }
 
-    /// The SSA value that is read, if any.
+    /// The SSA value that it reads, if any.
     pub const fn value(&self) -> Option<Value> {
         match &self.operand {
             SrcOperand::Place(place) => place.value(),

@@ -24,7 +24,7 @@ entity_impl!(Value, "ssa_");
 pub struct Array(u32);
 entity_impl!(Array, "array");
 
-/// Kind of shader.
+/// The stage of a shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShaderStage {
     /// Vertex.
@@ -46,13 +46,13 @@ pub enum ShaderStage {
 pub struct ValueData {
     /// Defining instruction.
     pub instr: Instr,
-    /// Which of its destinations.
+    /// The index of the destination.
     pub dst: u8,
     /// Register class.
     pub class: RegClass,
-    /// Registers that it takes (holes of the write mask included).
+    /// The number of registers, including holes of the write mask.
     pub components: u16,
-    /// The whole-array value of this array.
+    /// The array, if this is a whole-array value.
     pub array: Option<Array>,
 }
 
@@ -65,7 +65,7 @@ pub struct ArrayData {
     pub class: RegClass,
     /// Number of elements, each of one register.
     pub length: u16,
-    /// Its first register, once it has registers. The text does not say.
+    /// Its first register, after allocation. The text does not print it.
     pub base: Option<PhysReg>,
 }
 
@@ -79,15 +79,15 @@ pub struct BlockData {
     pub successors: [Option<Block>; 2],
     /// Logical predecessors; the order is that of phi sources.
     pub predecessors: SmallVec<[Block; 2]>,
-    /// Physical successors: the logical ones and those that a wave may reach with these lanes inactive.
+    /// Physical successors: the logical ones, and those that a wave may reach while these lanes are inactive.
     pub physical_successors: SmallVec<[Block; 2]>,
     /// Physical predecessors.
     pub physical_predecessors: SmallVec<[Block; 2]>,
-    /// Whether lanes may part at the terminator; `None` where it is not a conditional branch or not known.
+    /// True if lanes may diverge at the terminator; `None` if it is not a conditional branch or not known.
     pub divergent: Option<bool>,
-    /// `(jp)`: lanes that parted earlier meet again here.
+    /// `(jp)`: lanes that diverged earlier reconverge here.
     pub reconvergence_point: bool,
-    /// Instructions that must not be removed though nothing reads their result.
+    /// Instructions that must not be removed even if their result is unused.
     pub keeps: Vec<Instr>,
 }
 
@@ -98,7 +98,7 @@ impl BlockData {
     }
 }
 
-/// One output of the shader: where nir's `store_output` puts the first component of a source of `end`.
+/// An output of the shader: the location to which nir's `store_output` writes the first component of a source of `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Output {
     /// Driver location (nir's `base`).
@@ -112,32 +112,32 @@ pub struct Output {
 pub struct DriverParam {
     /// Scalar index in the constant file.
     pub word: u16,
-    /// Which value.
+    /// The system value.
     pub value: SystemValue,
-    /// Which component of it.
+    /// Its component.
     pub component: u8,
 }
 
-/// What the driver has to put into the constant file.
+/// The contents of the constant file that the driver provides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConstLayout {
     /// System values.
     pub driver_params: Vec<DriverParam>,
-    /// Immediates that did not fit into instructions: scalar index, bits.
+    /// Immediates that instructions cannot encode: scalar index, bits.
     pub immediates: Vec<(u16, u32)>,
 }
 
 /// A program in the machine language, at any stage.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Program {
-    /// Kind of shader, if it is known.
+    /// The shader stage, if known.
     pub stage: Option<ShaderStage>,
-    /// Workgroup size of a compute shader; zeros where only the dispatch knows it.
+    /// Workgroup size of a compute shader; zeros if it is only known at dispatch.
     pub workgroup_size: Option<[u16; 3]>,
-    /// Memory of a workgroup, in bytes.
+    /// Shared memory of a workgroup, in bytes.
     pub shared_size: u32,
-    /// Bytes of scratch memory that a lane has: what the shader asks for, and behind it the slots of spilled values. 0
-    /// where there is none, or where it is not known.
+    /// Scratch memory per lane in bytes: that of the shader, followed by the spill slots. 0 if there is none, or if it
+    /// is unknown.
     pub scratch_size: u32,
     /// All blocks.
     pub blocks: PrimaryMap<Block, BlockData>,
@@ -149,15 +149,16 @@ pub struct Program {
     pub values: PrimaryMap<Value, ValueData>,
     /// All arrays.
     pub arrays: PrimaryMap<Array, ArrayData>,
-    /// The outputs that the sources of `end` are numbered after.
+    /// The outputs that the sources of `end` refer to by index.
     pub outputs: Vec<Output>,
-    /// Use of the constant file.
+    /// The layout of the constant file.
     pub consts: ConstLayout,
-    /// Number printed for each block (`block7`), where it is not its position in the layout plus one.
+    /// The number printed for each block (`block7`), if it is not its position in the layout plus one.
     pub block_names: Vec<(Block, u32)>,
-    /// Number printed for each instruction (`0012:`, and `ssa_12` for what it defines); 0 where the writer chooses one.
+    /// The number printed for each instruction (`0012:`, and `ssa_12` for the values it defines); 0 if the writer
+    /// chooses one.
     pub serials: SecondaryMap<Instr, u32>,
-    /// Number printed behind a value's serial (`ssa_12:34`); 0 where there is none.
+    /// The number printed after a value's serial (`ssa_12:34`); 0 if there is none.
     pub value_names: SecondaryMap<Value, u32>,
 }
 
@@ -165,7 +166,7 @@ impl Program {
     /// The first block.
     ///
     /// # Panics
-    /// If the program has no block; readers and builders never leave one so.
+    /// If the program has no block; readers and builders always create one.
     pub fn entry(&self) -> Block {
         self.layout[0]
     }

@@ -1,40 +1,40 @@
-//! Where lanes wait for each other: physical edges and reconvergence points.
+//! Reconvergence of lanes: physical edges and reconvergence points.
 //!
-//! A wave always runs the waiting lanes of the block that is earliest in the code, all of them together. So when lanes
-//! part at a branch, the later of its two successors waits while the earlier one runs, and the wave goes there as soon
-//! as its running lanes are about to step over it. That step is no edge of the program, for no lane takes it, but a
-//! register that all lanes share lives along it: it is a *physical* edge.
+//! A wave always runs the waiting lanes of the block that is earliest in the code, all of them together. When lanes
+//! diverge at a branch, the later of its two successors waits while the earlier one runs; the wave switches to it as
+//! soon as its active lanes are about to jump past it. This switch is not a control-flow edge of the program, because
+//! no lane takes it. But a register that all lanes share is live along it: it is a *physical* edge.
 //!
-//! For each block A let `W(A)` be the blocks where lanes may wait while A runs. All of them stand behind A, for A was
-//! the earliest. The sets are the least ones such that
+//! For each block A let `W(A)` be the blocks where lanes may wait while A runs. All of them are after A in the code,
+//! since A was the earliest. The sets are the least ones such that
 //!
-//! - where the wave goes from A to its successor C, whatever waits behind C goes on to wait: `W(C) ⊇ W(A) ∩ >C`; if
-//!   lanes may part at the end of A, its other successor waits too;
-//! - where a successor of A is behind some T of `W(A)`, the wave may go from A to T (a physical edge), and the
-//!   successors of A wait: `W(T) ⊇ (W(A) ∪ succ(A)) ∩ >T`. A block without successors steps over everything.
+//! - on an edge from A to its successor C, all blocks that wait after C continue to wait: `W(C) ⊇ W(A) ∩ >C`; if lanes
+//!   may diverge at the end of A, its other successor waits too;
+//! - if a successor of A is after some T of `W(A)`, the wave may switch from A to T (a physical edge), and the
+//!   successors of A wait: `W(T) ⊇ (W(A) ∪ succ(A)) ∩ >T`. A block without successors passes every waiting block.
 //!
-//! A block where lanes may wait is a *reconvergence point*: only there lanes come together that took different edges,
-//! and only there may lanes have waited while other lanes ran a block that they had run before.
+//! A block where lanes may wait is a *reconvergence point*: lanes that took different edges reconverge only there. Only
+//! there can active lanes include some that waited while others ran a block which they had run before.
 //!
-//! A wave whose last lane ends in the middle of a block goes to a waiting block without one of these edges. Registers
-//! do not mind: what is live in the waiting block is live all the way around it.
+//! If the last lane of a wave ends in the middle of a block, the wave switches to a waiting block without one of these
+//! edges. This does not affect registers: a value that is live in the waiting block is live on every path to it.
 
 use super::{Block, BlockData, Opcode, Program};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-/// The blocks where lanes may wait while another one runs.
+/// For each block, the blocks where lanes may wait while it runs.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     /// Position in the layout plus one; 0 for a block that is not in it.
     position: SecondaryMap<Block, u32>,
-    /// For each position the later positions where lanes may wait, in order.
+    /// For each position, the later positions where lanes may wait, sorted.
     sets: Vec<SmallVec<[u32; 4]>>,
-    /// The positions where lanes may wait at all.
+    /// True for each position where lanes may wait.
     points: Vec<bool>,
 }
 
-/// Whether lanes may part at the end of a block; what is not known counts as if they might.
+/// Returns true if lanes may diverge at the end of a block, or if that is unknown.
 pub fn may_diverge(program: &Program, block: Block) -> bool {
     let data = &program.blocks[block];
     if data.successors().count() < 2 {
@@ -45,19 +45,19 @@ pub fn may_diverge(program: &Program, block: Block) -> bool {
     parts || data.divergent.unwrap_or(true)
 }
 
-/// Whether lanes sleep behind a block, instead of waiting for the others.
+/// Returns true if lanes become inactive after a block by predication instead of waiting at a block.
 fn is_predicated(program: &Program, block: Block) -> bool {
     let last = program.blocks[block].instrs.last().map(|&instr| program.instrs[instr].opcode);
     matches!(last, Some(Opcode::Predt | Opcode::Predf))
 }
 
-/// Terminators that choose one lane.
+/// Returns true for terminators that elect one lane.
 fn parts_lanes(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Getone | Opcode::Getlast)
 }
 
 impl Waiting {
-    /// Computes the sets, where `diverges` says at which blocks' ends lanes may part.
+    /// Computes the sets; `diverges` returns true for blocks at whose ends lanes may diverge.
     pub fn new(program: &Program, diverges: impl Fn(Block) -> bool) -> Self {
         let count = program.layout.len();
         let mut this = Self {
@@ -68,7 +68,8 @@ impl Waiting {
         for (i, &block) in program.layout.iter().enumerate() {
             this.position[block] = i as u32 + 1;
         }
-        // In the order of the code, as the wave runs; what changed behind it has its turn in the same round.
+        // Blocks are visited in code order, as the wave runs them; a changed later block is visited in the same
+        // iteration.
         let mut dirty = vec![true; count];
         let mut again = count > 0;
         let mut pending: SmallVec<[u32; 8]> = SmallVec::new();
@@ -115,7 +116,7 @@ impl Waiting {
         data.successors().filter_map(|next| self.position[next].checked_sub(1)).collect()
     }
 
-    /// Adds what is behind `at` to the set of `at`; whether that changed it.
+    /// Adds the positions after `at` to the set of `at`; returns true if the set changed.
     fn add(&mut self, at: u32, pending: &[u32]) -> bool {
         let set = &mut self.sets[at as usize];
         let before = set.len();
@@ -127,13 +128,13 @@ impl Waiting {
         set.len() != before
     }
 
-    /// Whether lanes may wait at `block` while others run elsewhere.
+    /// Returns true if lanes may wait at `block` while others run elsewhere.
     pub fn is_point(&self, block: Block) -> bool {
         self.position[block].checked_sub(1).is_some_and(|at| self.points[at as usize])
     }
 
-    /// Whether lanes may wait, while `running` runs, at a block that is not behind `until`. Such lanes may have run
-    /// `running` before, and what they read in `until` of what was defined there is of that earlier time.
+    /// Returns true if lanes may wait, while `running` runs, at a block that is not after `until`. Such lanes may have
+    /// run `running` before; their reads in `until` of values defined there see the values of that earlier execution.
     pub fn waits_between(&self, running: Block, until: Block) -> bool {
         let (Some(at), Some(until)) = (self.position[running].checked_sub(1), self.position[until].checked_sub(1))
         else {
@@ -149,17 +150,18 @@ impl Waiting {
     }
 }
 
-/// Whether going on to one of `steps`, or ending, leads past a block.
+/// Returns true if continuing at one of `steps`, or ending, passes a block.
 fn steps_over(steps: &[u32], block: u32) -> bool {
     steps.is_empty() || steps.iter().any(|&to| to > block)
 }
 
-/// Where lanes wait, those that predication puts to sleep aside: an instruction wakes them, not a block.
+/// Computes where lanes wait, without lanes that predication deactivates: an instruction reactivates those, not a
+/// block.
 pub fn points(program: &Program) -> Waiting {
     Waiting::new(program, |block| may_diverge(program, block) && !is_predicated(program, block))
 }
 
-/// Gives a program its physical edges, and marks its reconvergence points. What it had of both is forgotten.
+/// Computes the physical edges and reconvergence points of a program, replacing the old ones.
 pub fn run(program: &mut Program) {
     let waiting = Waiting::new(program, |block| may_diverge(program, block));
     let points = points(program).points;
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
     use crate::ir3::InstrData;
 
-    /// A program of blocks in layout order: the successors of each, and whether lanes part at its end.
+    /// A program of blocks in layout order: the successors of each, and true if lanes diverge at its end.
     fn graph(blocks: &[(&[usize], bool)]) -> Program {
         let mut program = Program::default();
         program.layout = blocks.iter().map(|_| program.blocks.push(BlockData::default())).collect();
@@ -239,7 +241,7 @@ mod tests {
     fn a_loop_that_lanes_leave_one_by_one() {
         let program =
             graph(&[(&[1], false), (&[2, 4], false), (&[3, 4], true), (&[5], false), (&[1], false), (&[], false)]);
-        // The break in 3 steps over 4, where the others wait; nobody is at the exit before all are.
+        // The break in 3 passes 4, where the others wait; no lane is at the exit until all are.
         assert_eq!(physical(&program), [vec![1], vec![2, 4], vec![3, 4], vec![4, 5], vec![1], vec![]]);
         assert_eq!(points(&program), [4, 5]);
         let waiting = Waiting::new(&program, |block| may_diverge(&program, block));
@@ -249,8 +251,8 @@ mod tests {
         assert_eq!(waiting.while_running(&program, one).collect::<Vec<_>>(), [five]);
     }
 
-    /// `loop { if a { continue }  if b { break } }` with the continue block last, and a block after a uniform break
-    /// that lanes which wait at the exit of the inner loop see run.
+    /// `loop { if a { continue }  if b { break } }` with the continue block last: lanes that continue wait there, lanes
+    /// that break wait at the exit.
     #[test]
     fn continues_wait_for_the_end_of_the_loop() {
         let program =
@@ -259,7 +261,7 @@ mod tests {
         assert_eq!(points(&program), [4, 5]);
     }
 
-    /// The end of one arm steps over the other.
+    /// One arm ends the program and passes the other arm.
     #[test]
     fn an_arm_that_ends() {
         let program = graph(&[(&[1, 2], true), (&[], false), (&[], false)]);
@@ -275,7 +277,7 @@ mod tests {
         assert_eq!(points(&program), [4, 5]);
     }
 
-    /// Lanes part at a terminator that chooses one of them, whatever is said of the block.
+    /// Lanes diverge at a terminator that elects one lane, even if the block is marked as not divergent.
     #[test]
     fn one_lane_is_chosen() {
         let mut program = graph(&[(&[1, 2], false), (&[2], false), (&[], false)]);
@@ -287,8 +289,8 @@ mod tests {
         assert_eq!(points(&program), [2]);
     }
 
-    /// Every walk of a wave over random graphs, lanes deciding at random, takes physical edges only; and every lane that
-    /// waits does so where the sets say.
+    /// On random graphs with random branch decisions per lane, every step of a wave is on a physical edge, and every
+    /// waiting lane is at a block of the computed sets.
     #[test]
     fn waves_walk_on_physical_edges() {
         let mut state = 1u64;

@@ -1,11 +1,11 @@
-//! What of a program, besides its registers, limits how many waves of it run at a time.
+//! The properties of a program, besides its registers, that limit how many of its waves run concurrently.
 
 use super::{Block, Category, CodeOrder, Latency, Opcode, Program, ShaderStage};
 use crate::target::occupancy::{WorkKind, Workload};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// How a program is run. Nothing is known of an API's wishes.
+/// The execution parameters of a program. API-level requirements are unknown here.
 #[must_use]
 pub fn workload(program: &Program) -> Workload {
     let kind = match program.stage {
@@ -23,19 +23,19 @@ pub fn workload(program: &Program) -> Workload {
     Workload::new(kind).with_branchstack(branchstack(program))
 }
 
-/// How many places there are, at most, at which lanes wait for others at the same time.
+/// The maximum number of places where lanes wait for others at the same time.
 ///
-/// Lanes that part at a branch meet again at the later of its two successors; until the wave gets there, that place is on
-/// the stack. A jump from in between to behind that place makes its lanes wait too, at its own target. A branch back from
-/// in between makes the first lanes wait all through the loop. Blocks that only jump onwards are gone by then. A `kill`
-/// and a macro become branches of their own.
+/// Lanes that diverge at a branch reconverge at the later of its two successors; until the wave reaches that place, it
+/// is on the stack. A jump from a block before that place to one after it makes its lanes wait too, at its own target.
+/// A back edge from a block before it makes the waiting lanes wait throughout the loop. Blocks that only jump do not
+/// exist by then. A `kill` and a macro become branches themselves.
 ///
-/// Mesa says the same of its own programs but for some with nested loops, where it counts one more.
+/// Mesa prints the same number for its own programs, except for some with nested loops, where it counts one more.
 #[must_use]
 pub fn branchstack(program: &Program) -> u32 {
     let order = CodeOrder::new(program);
-    // For each block at which lanes meet, the first block from which on some wait there. It only ever falls, so that the
-    // walk is repeated until it stays.
+    // For each block where lanes reconverge, the first block during which some wait there. It only decreases, so the
+    // pass over the code is repeated until a fixed point.
     let mut since = vec![u32::MAX; program.layout.len()];
     loop {
         let (most, changed) = walk(program, &order, &mut since);
@@ -45,7 +45,7 @@ pub fn branchstack(program: &Program) -> u32 {
     }
 }
 
-/// What instructions that become branches later add.
+/// The branches that instructions become later.
 fn later_branches(program: &Program) -> u32 {
     let (mut kills, mut macros) = (0, 0);
     for (_, instr) in program.iter_instrs() {
@@ -61,8 +61,8 @@ fn later_branches(program: &Program) -> u32 {
     kills + macros
 }
 
-/// Walks over the code once; says how many places lanes waited at, at most, and whether `since` has changed for blocks that
-/// the walk had passed.
+/// Visits the code once. Returns the maximum number of places where lanes waited, and true if `since` has changed for
+/// blocks already visited.
 fn walk(program: &Program, order: &CodeOrder, since: &mut [u32]) -> (u32, bool) {
     let mut starts: Vec<(u32, u32)> =
         (0..).zip(&*since).filter(|&(_, &first)| first != u32::MAX).map(|(meet, &first)| (first, meet)).collect();
@@ -106,7 +106,7 @@ fn walk(program: &Program, order: &CodeOrder, since: &mut [u32]) -> (u32, bool) 
     (most, changed)
 }
 
-/// Whether lanes may part at the end of a block.
+/// Returns true if lanes may diverge at the end of a block.
 fn parts(program: &Program, block: Block) -> bool {
     let data = &program.blocks[block];
     matches!(data.successors, [Some(_), Some(_)])

@@ -1,8 +1,8 @@
-//! Building a shader from its beginning to its end.
+//! Builds a shader in source order.
 //!
 //! The builder has one cursor, the end of the current block. Structured control flow opens and closes lists around it,
-//! so blocks come out numbered in source order, and the lists have nir's shape by construction. Widths come from the
-//! tables. Nothing is checked beyond what the tables need: the validator does that.
+//! so blocks are numbered in source order, and the lists have nir's shape by construction. Widths come from the tables.
+//! The builder checks only what the tables need; the validator checks the rest.
 
 use smallvec::SmallVec;
 
@@ -17,7 +17,7 @@ use super::shader::{Shader, Stage};
 use super::tex::Tex;
 use super::types::AluType;
 
-/// An open if or loop, with the list around it.
+/// An open if or loop, with the list that contains it.
 enum Frame {
     Then { outer: Vec<CfNode>, condition: Def, control: SelectionControl },
     Else { outer: Vec<CfNode>, condition: Def, control: SelectionControl, then: Vec<CfNode> },
@@ -34,12 +34,12 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A builder at the start of an empty function.
+    /// Creates a builder at the start of an empty function.
     pub fn new(stage: Stage) -> Builder {
         Builder::with_shader(Shader::new(stage))
     }
 
-    /// A builder for a shader whose function is still empty.
+    /// Creates a builder for a shader whose function is still empty.
     pub fn with_shader(mut shader: Shader) -> Builder {
         let block = shader.entry.blocks.push(Default::default());
         Builder { shader, list: Vec::new(), frames: Vec::new(), block }
@@ -60,12 +60,12 @@ impl Builder {
         &self.shader.entry
     }
 
-    /// The block that instructions go to.
+    /// The block that instructions are appended to.
     pub fn current_block(&self) -> Block {
         self.block
     }
 
-    /// How many ifs and loops are open.
+    /// The number of open ifs and loops.
     pub fn depth(&self) -> usize {
         self.frames.len()
     }
@@ -92,13 +92,13 @@ impl Builder {
         self.begin_if_with(condition, SelectionControl::None);
     }
 
-    /// Opens an if with what its author asked for.
+    /// Opens an if with a selection control.
     pub fn begin_if_with(&mut self, condition: Def, control: SelectionControl) {
         let outer = self.close_list();
         self.frames.push(Frame::Then { outer, condition, control });
     }
 
-    /// Goes from the then side to the else side.
+    /// Switches from the then side to the else side.
     ///
     /// # Panics
     /// When the innermost open construct is not the then side of an if.
@@ -135,13 +135,13 @@ impl Builder {
         self.begin_loop_with(None);
     }
 
-    /// Opens a loop with what divergence analysis said of it.
+    /// Opens a loop with the result of divergence analysis for it.
     pub fn begin_loop_with(&mut self, divergent: Option<bool>) {
         let outer = self.close_list();
         self.frames.push(Frame::Body { outer, divergent });
     }
 
-    /// Goes from the body of a loop to the part that runs before each further iteration.
+    /// Switches from the body of a loop to its continue construct, which runs before each further iteration.
     ///
     /// # Panics
     /// When the innermost open construct is not the body of a loop.
@@ -168,7 +168,7 @@ impl Builder {
         self.list.push(CfNode::Loop(Box::new(Loop { body, continuing, divergent })));
     }
 
-    /// A value of a given shape, numbered next; the caller appends its instruction at once.
+    /// Creates a value of the given shape with the next index; the caller appends its instruction at once.
     pub(crate) fn new_def(&mut self, num_components: u8, bit_size: u8) -> Def {
         let function = &mut self.shader.entry;
         let instr = function.instrs.next_key();
@@ -183,8 +183,8 @@ impl Builder {
         instr
     }
 
-    /// Appends an arithmetic instruction on whole values; the result has the components of the first source that the
-    /// operation takes component by component.
+    /// Appends an arithmetic instruction on whole values. The result has as many components as the first per-component
+    /// source.
     pub fn alu(&mut self, op: Op, srcs: &[Def]) -> Def {
         let info = op.info();
         let components = match info.output.components {
@@ -228,7 +228,7 @@ impl Builder {
         }
     }
 
-    /// One component of a vector, as a scalar.
+    /// Returns one component of a vector as a scalar.
     pub fn channel(&mut self, def: Def, component: u8) -> Def {
         if self.shader.entry.defs[def].num_components == 1 {
             return def;
@@ -236,10 +236,10 @@ impl Builder {
         self.alu_swizzled(Op::Mov, 1, &[AluSrc::scalar(def, component)])
     }
 
-    /// A vector from scalars: 1 to 5, 8 or 16 of them.
+    /// Builds a vector from 1 to 5, 8 or 16 scalars.
     ///
     /// # Panics
-    /// When there is no vector of that many components.
+    /// When no vector has that many components.
     pub fn vec(&mut self, scalars: &[Def]) -> Def {
         if let &[scalar] = scalars {
             return scalar;
@@ -253,7 +253,7 @@ impl Builder {
         self.constants(bit_size, &[value])
     }
 
-    /// Appends a constant with one value a component.
+    /// Appends a constant with one value per component.
     pub fn constants(&mut self, bit_size: u8, values: &[u64]) -> Def {
         let def = self.new_def(values.len() as u8, bit_size);
         let mask = u64::MAX >> (64 - bit_size);
@@ -274,8 +274,7 @@ impl Builder {
         def
     }
 
-    /// Adds a phi to the current block, after the phis that it has. Its sources follow by
-    /// [`set_phi_src`](Builder::set_phi_src).
+    /// Appends a phi to the phis of the current block. [`set_phi_src`](Builder::set_phi_src) sets its sources later.
     pub fn phi(&mut self, num_components: u8, bit_size: u8) -> Def {
         let def = self.new_def(num_components, bit_size);
         let function = &mut self.shader.entry;
@@ -287,7 +286,7 @@ impl Builder {
         def
     }
 
-    /// Sets the value that a phi takes when control comes from `pred`.
+    /// Sets the value of a phi for the edge from `pred`.
     ///
     /// # Panics
     /// When `phi` is not a phi.
@@ -302,8 +301,8 @@ impl Builder {
         }
     }
 
-    /// Appends an intrinsic. `components` and `bit_size` are those of the result, where the table leaves them open.
-    /// Indices that `indices` does not have get their defaults; they are put into print order.
+    /// Appends an intrinsic. `components` and `bit_size` are those of the result where the table leaves them open.
+    /// Indices that `indices` lacks get their defaults; all are put into print order.
     pub fn intrinsic(
         &mut self,
         op: IntrinsicOp,
@@ -331,7 +330,7 @@ impl Builder {
         def
     }
 
-    /// Appends a texture operation; `shape` makes its sources and flags.
+    /// Appends a texture operation; `shape` sets its sources and flags.
     pub fn tex(
         &mut self,
         op: super::tex::TexOp,
@@ -346,13 +345,13 @@ impl Builder {
         def
     }
 
-    /// Ends the current block with a jump. Nothing may follow in this list.
+    /// Ends the current block with a jump. No instruction may follow in this list.
     pub fn jump(&mut self, kind: JumpKind) {
         self.append(InstrData::Jump(kind));
     }
 }
 
-/// A source with the swizzle entries cleared that the operation does not read, so that equal programs are equal.
+/// Clears the swizzle entries that the operation does not read, so that equal programs compare equal.
 pub(crate) fn canonical(mut src: AluSrc, used: u8) -> AluSrc {
     src.swizzle[usize::from(used)..].fill(0);
     src

@@ -1,4 +1,4 @@
-//! The edges between blocks, derived from the tree and the jumps.
+//! The control-flow edges between blocks, derived from the tree and the jumps.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -10,13 +10,13 @@ use super::function::{Block, CfNode, Function, InstrData, JumpKind};
 pub struct Cfg {
     /// The predecessors, in source order.
     pub preds: SecondaryMap<Block, SmallVec<[Block; 4]>>,
-    /// The successors: for an if, then before else. A block without any goes to the end of the function (`exits`).
+    /// The successors: for an if, then before else. A block without successors exits the function (`exits`).
     pub succs: SecondaryMap<Block, SmallVec<[Block; 2]>>,
-    /// The blocks that go to the end of the function, in source order.
+    /// The blocks that exit the function, in source order.
     pub exits: Vec<Block>,
 }
 
-/// Where break and continue go.
+/// The targets of break and continue.
 #[derive(Clone, Copy)]
 struct Targets {
     after: Block,
@@ -24,7 +24,7 @@ struct Targets {
 }
 
 impl Cfg {
-    /// Derives the edges. Parts of a tree that break the rules (which the validator reports) get no edges.
+    /// Derives the edges. Parts of a tree that break the rules (the validator reports them) get no edges.
     pub fn new(function: &Function) -> Cfg {
         let mut cfg = Cfg::default();
         cfg.list(function, &function.body, None, None);
@@ -38,7 +38,7 @@ impl Cfg {
         cfg
     }
 
-    /// Whether a block can be reached at all, unless it is the first: it has a predecessor.
+    /// Returns true if a block has a predecessor. Any block but the first without one is unreachable.
     pub fn has_preds(&self, block: Block) -> bool {
         !self.preds[block].is_empty()
     }

@@ -1,17 +1,18 @@
-//! `float_controls_execution_mode`: what the header of a shader requires of its float operations.
+//! `float_controls_execution_mode`: the requirements of a shader's header on its float operations.
 //!
-//! Arithmetic rounds to nearest even here and on the machine. Conversions are another matter: without a rounding mode in the
+//! Arithmetic rounds to nearest even here and on the machine. Conversions differ: without a rounding mode in the
 //! header, nir leaves the rounding of a plain conversion (`f2f16`, `f2f32` of 64 bits, `i2f*`, `u2f*`) open, and the
 //! machine's `cov` rounds toward zero unless it carries a rounding mode. So an open conversion has the machine's
-//! rounding, in every engine and in what selection emits, and one under `ROUNDING_MODE_RTE_*` rounds to nearest even.
+//! rounding, in every engine and in the code that selection emits, and one under `ROUNDING_MODE_RTE_*` rounds to
+//! nearest even.
 //!
-//! Signed zeros, infinities and NaNs are always preserved, so the bits that require this change nothing. What the
-//! machine cannot do (rounding of arithmetic toward zero, a choice of what becomes of denormals in binary16 and binary32) is
-//! refused by the name of its bit.
+//! Signed zeros, infinities and NaNs are always preserved, so the bits that require this change nothing. Modes that the
+//! machine lacks (rounding of arithmetic toward zero, a choice between keeping and flushing denormals in binary16 and
+//! binary32) are refused by the name of their bit.
 
 use super::Info;
 
-/// The rounding of plain conversions, by the format of their results.
+/// The rounding of plain conversions, by the format of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct FloatControls {
     /// `ROUNDING_MODE_RTE_*` for 16, 32 and 64 bits.
@@ -21,15 +22,15 @@ pub struct FloatControls {
 /// An execution mode that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControlsError {
-    /// The text of the header is no number.
+    /// The header's text is not a number.
     #[error("float_controls_execution_mode: {0:?} is no number")]
     NotANumber(String),
-    /// A mode that the machine does not have.
+    /// The machine does not support the mode.
     #[error("float_controls_execution_mode: {0} is not supported")]
     Unsupported(String),
 }
 
-/// The bits, three of each name: for 16, 32 and 64 bits.
+/// The names of the bits; each name covers three bits, for 16, 32 and 64 bits.
 const NAMES: [&str; 7] = [
     "SIGNED_ZERO_PRESERVE",
     "INF_PRESERVE",
@@ -42,12 +43,12 @@ const NAMES: [&str; 7] = [
 
 const RTE: usize = 5;
 
-/// Whether nothing has to be done for a mode: the first three always hold, and nothing flushes denormals of 64 bits.
+/// Returns true if a mode needs no action: the first three always hold, and 64-bit denormals are never flushed.
 fn is_given(name: usize, width: usize) -> bool {
     name < 3 || name == 3 && width == 2
 }
 
-/// The line of the header.
+/// The key of the header line.
 const KEY: &str = "float_controls_execution_mode";
 
 fn mode_of(info: &Info) -> Result<u32, ControlsError> {
@@ -61,13 +62,13 @@ fn mode_of(info: &Info) -> Result<u32, ControlsError> {
 }
 
 impl FloatControls {
-    /// All conversions are left open.
+    /// The rounding of all conversions is open.
     pub const OPEN: Self = Self { even: [false; 3] };
 
     /// All conversions round to nearest even.
     pub const EVEN: Self = Self { even: [true; 3] };
 
-    /// What the header says.
+    /// Reads the execution mode of a header.
     ///
     /// # Errors
     /// Names a mode that is not supported.
@@ -86,10 +87,10 @@ impl FloatControls {
         Ok(controls)
     }
 
-    /// Has the header of a shader require that plain conversions to floats of so many bits round to nearest even.
+    /// Makes the header of a shader require round-to-nearest-even for plain conversions to floats of `bits` bits.
     ///
     /// # Errors
-    /// If the header has a mode that is no number.
+    /// If the header has a mode that is not a number.
     pub fn require_even(info: &mut Info, bits: u8) -> Result<(), ControlsError> {
         let width = match bits {
             16 => 0,
@@ -104,7 +105,7 @@ impl FloatControls {
         Ok(())
     }
 
-    /// Returns true if plain conversions to floats of so many bits round to nearest even.
+    /// Returns true if plain conversions to floats of `bits` bits round to nearest even.
     pub fn rounds_to_even(self, bits: u8) -> bool {
         match bits {
             16 => self.even[0],
@@ -127,7 +128,7 @@ mod tests {
     #[test]
     fn a_rounding_mode_is_that_of_its_format() {
         assert_eq!(FloatControls::of(&Info::default()), Ok(FloatControls::OPEN));
-        // What Mesa prints for kernels of OpenCL: zeros, infinities and NaNs of 16 bits are preserved.
+        // Mesa prints this mode for OpenCL kernels: zeros, infinities and NaNs of 16 bits are preserved.
         assert_eq!(controls("0x00000049"), Ok(FloatControls::OPEN));
         let sixteen = controls("0x00008000").unwrap();
         assert_eq!([16, 32, 64].map(|bits| sixteen.rounds_to_even(bits)), [true, false, false]);

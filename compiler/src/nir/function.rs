@@ -1,8 +1,8 @@
-//! A function: values, instructions, blocks, and the tree of control flow that holds the blocks.
+//! A function: values, instructions, blocks, and the tree of control flow that contains the blocks.
 //!
 //! Control flow is structured. A list of nodes begins and ends with a block, and blocks alternate with ifs and loops,
-//! so "before" and "after" every if or loop there is a place to put instructions. Edges between blocks are not stored:
-//! they follow from the tree and the jumps (see [`Cfg`](super::Cfg)).
+//! so there is a block before and after every if or loop to insert instructions into. Edges between blocks are not
+//! stored: they follow from the tree and the jumps (see [`Cfg`](super::Cfg)).
 
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use smallvec::SmallVec;
@@ -27,31 +27,31 @@ entity_impl!(Instr, "instr");
 pub struct Block(u32);
 entity_impl!(Block, "b");
 
-/// What is known of a value.
+/// The properties of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DefData {
     /// 1 to 5, 8 or 16.
     pub num_components: u8,
     /// 1, 8, 16, 32 or 64.
     pub bit_size: u8,
-    /// Whether lanes may have different values, where divergence analysis has run.
+    /// True if active lanes may have different values. None before divergence analysis.
     pub divergent: Option<bool>,
     /// The instruction that defines it.
     pub instr: Instr,
-    /// The number in nir text (`%12`). Unique in a function; not an index of anything.
+    /// The index in nir text (`%12`). Unique in a function; it indexes no table.
     pub index: u32,
 }
 
 /// A basic block: straight-line code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockData {
-    /// The instructions: phis first, a jump only last.
+    /// The instructions: phis first, a jump only at the end.
     pub instrs: Vec<Instr>,
-    /// Whether some lanes may not be there, where divergence analysis has run.
+    /// True if some lanes may be inactive in the block. None before divergence analysis.
     pub divergent: Option<bool>,
 }
 
-/// A source of an arithmetic instruction: a value and which component feeds which.
+/// A source of an arithmetic instruction: a value with a swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AluSrc {
     /// The value.
@@ -61,17 +61,17 @@ pub struct AluSrc {
 }
 
 impl AluSrc {
-    /// The value as it is.
+    /// Reads the value with the identity swizzle.
     pub fn identity(def: Def) -> AluSrc {
         AluSrc { def, swizzle: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] }
     }
 
-    /// One component, for all components of the operation.
+    /// Reads one component for all components of the operation.
     pub fn scalar(def: Def, component: u8) -> AluSrc {
         AluSrc { def, swizzle: [component; 16] }
     }
 
-    /// The given components.
+    /// Reads the given components.
     pub fn swizzled(def: Def, components: &[u8]) -> AluSrc {
         let mut swizzle = [0; 16];
         swizzle[..components.len()].copy_from_slice(components);
@@ -88,9 +88,9 @@ impl From<Def> for AluSrc {
 /// An arithmetic instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alu {
-    /// What it computes.
+    /// The operation.
     pub op: Op,
-    /// `!`: floats must not be rearranged.
+    /// `!`: floats must not be reassociated.
     pub exact: bool,
     /// `.nsw`: a signed overflow is undefined.
     pub no_signed_wrap: bool,
@@ -105,20 +105,20 @@ pub struct Alu {
 /// An intrinsic instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intrinsic {
-    /// What it does.
+    /// The operation.
     pub op: IntrinsicOp,
-    /// The result, where there is one.
+    /// The result, if any.
     pub def: Option<Def>,
-    /// The sources, whole values.
+    /// The sources; an intrinsic reads whole values.
     pub srcs: SmallVec<[Def; 4]>,
     /// The indices.
     pub indices: Indices,
-    /// The variable that it accesses, as nir text says in a comment.
+    /// The accessed variable, which nir text prints in a comment.
     pub variable: Option<Box<str>>,
 }
 
 words! {
-    /// How a block ends early.
+    /// The kinds of jumps, which end a block early.
     JumpKind { Break = "break", Continue = "continue", Return = "return", Halt = "halt", }
 }
 
@@ -131,7 +131,7 @@ pub enum InstrData {
     Const {
         /// The result.
         def: Def,
-        /// One value a component.
+        /// One value per component.
         values: SmallVec<[u64; 4]>,
     },
     /// `undefined`.
@@ -155,7 +155,7 @@ pub enum InstrData {
 }
 
 impl InstrData {
-    /// The value that it defines.
+    /// The value that the instruction defines.
     pub fn def(&self) -> Option<Def> {
         match self {
             InstrData::Alu(alu) => Some(alu.def),
@@ -166,7 +166,7 @@ impl InstrData {
         }
     }
 
-    /// Calls `visit` with each value that it reads, in order.
+    /// Calls `visit` with each value that the instruction reads, in order.
     pub fn for_each_src(&self, mut visit: impl FnMut(Def)) {
         match self {
             InstrData::Alu(alu) => alu.srcs.iter().for_each(|src| visit(src.def)),
@@ -177,7 +177,7 @@ impl InstrData {
         }
     }
 
-    /// Calls `visit` with each value that it reads, for changing it.
+    /// Calls `visit` with a mutable reference to each value that the instruction reads.
     pub fn for_each_src_mut(&mut self, mut visit: impl FnMut(&mut Def)) {
         match self {
             InstrData::Alu(alu) => alu.srcs.iter_mut().for_each(|src| visit(&mut src.def)),
@@ -188,7 +188,7 @@ impl InstrData {
         }
     }
 
-    /// What to call it in a message.
+    /// The name of the instruction in messages.
     pub fn name(&self) -> &'static str {
         match self {
             InstrData::Alu(alu) => alu.op.name(),
@@ -203,7 +203,7 @@ impl InstrData {
 }
 
 words! {
-    /// What the author of an if asked for.
+    /// The selection control of an if: a hint by its author.
     SelectionControl {
         None = "", Flatten = "flatten", DontFlatten = "don't flatten",
         DivergentAlwaysTaken = "divergent always taken",
@@ -215,22 +215,22 @@ words! {
 pub struct If {
     /// A scalar boolean.
     pub condition: Def,
-    /// What the author asked for.
+    /// The selection control.
     pub control: SelectionControl,
-    /// Where the condition is true.
+    /// The side where the condition is true.
     pub then: Vec<CfNode>,
-    /// Where it is false.
+    /// The side where the condition is false.
     pub otherwise: Vec<CfNode>,
 }
 
-/// A loop: left by `break` (or `return`, `halt`) only.
+/// A loop: only `break` (or `return`, `halt`) leaves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// The body.
     pub body: Vec<CfNode>,
-    /// What runs before each further iteration, where there is such a part.
+    /// The continue construct, which runs before each further iteration, if any.
     pub continuing: Option<Vec<CfNode>>,
-    /// Whether lanes may leave in different iterations, where divergence analysis has run.
+    /// True if lanes may leave in different iterations. None before divergence analysis.
     pub divergent: Option<bool>,
 }
 
@@ -245,12 +245,12 @@ pub enum CfNode {
     Loop(Box<Loop>),
 }
 
-/// A declared variable. Final-form nir keeps them for their names; the compiler reads none of it.
+/// A declared variable. Final-form nir keeps variables for their names; the compiler reads none of their properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// `uniform`, `shader_out`, `ubo` …, with the words before it (`centroid`, `invariant` …).
+    /// The mode (`uniform`, `shader_out`, `ubo` …), with the words before it (`centroid`, `invariant` …).
     pub mode: String,
-    /// What follows the mode, as it stands.
+    /// The text after the mode, verbatim.
     pub text: String,
 }
 
@@ -259,7 +259,7 @@ pub struct Variable {
 pub struct Function {
     /// The name.
     pub name: String,
-    /// The variables that only the function has.
+    /// The local variables of the function.
     pub variables: Vec<Variable>,
     /// All blocks. The reader and the builder number them in source order.
     pub blocks: PrimaryMap<Block, BlockData>,
@@ -269,11 +269,11 @@ pub struct Function {
     pub defs: PrimaryMap<Def, DefData>,
     /// The tree.
     pub body: Vec<CfNode>,
-    /// The line of each instruction in the text that it was read from; 0 where there is none.
+    /// The line of each instruction in the text that it was read from; 0 if there is none.
     pub lines: SecondaryMap<Instr, u32>,
 }
 
-/// Two functions are equal when they are the same program with the same numbering; lines do not count.
+/// Two functions are equal when they are the same program with the same numbering; lines are ignored.
 impl PartialEq for Function {
     fn eq(&self, other: &Function) -> bool {
         self.name == other.name
@@ -286,7 +286,7 @@ impl PartialEq for Function {
 }
 
 impl Function {
-    /// An empty function without any block; the builder makes functions that have one.
+    /// Creates a function without blocks; the builder creates functions that have one.
     pub fn new(name: impl Into<String>) -> Function {
         Function {
             name: name.into(),
@@ -309,12 +309,12 @@ impl Function {
         self.blocks_in_order().flat_map(|block| self.blocks[block].instrs.iter().map(move |&instr| (block, instr)))
     }
 
-    /// How many instructions the blocks hold.
+    /// The number of instructions in the blocks.
     pub fn instruction_count(&self) -> usize {
         self.blocks_in_order().map(|block| self.blocks[block].instrs.len()).sum()
     }
 
-    /// The bits of each component of a value that is a constant.
+    /// The bits of each component of a constant; None for other values.
     pub fn as_const(&self, def: Def) -> Option<&[u64]> {
         match &self.instrs[self.defs[def].instr] {
             InstrData::Const { values, .. } => Some(values),
@@ -322,7 +322,7 @@ impl Function {
         }
     }
 
-    /// The value of a scalar constant.
+    /// The value of a scalar constant; None for other values.
     pub fn as_const_scalar(&self, def: Def) -> Option<u64> {
         match self.as_const(def) {
             Some(&[value]) => Some(value),
@@ -330,7 +330,8 @@ impl Function {
         }
     }
 
-    /// How many components an intrinsic works on: those of the result or of the first source that may have any number.
+    /// The number of components that an intrinsic works on: that of the result or of the first source with a variable
+    /// number.
     pub fn intrinsic_components(&self, intrinsic: &Intrinsic) -> u8 {
         let info = intrinsic.op.info();
         if info.dest == Some(Components::Vector)
@@ -346,7 +347,7 @@ impl Function {
     }
 }
 
-/// Iterates over the blocks of a function in source order; allocates nothing up to a nesting of eight.
+/// Iterates over the blocks of a function in source order, without allocation up to a nesting of eight.
 pub struct BlocksInOrder<'a> {
     stack: SmallVec<[std::slice::Iter<'a, CfNode>; 16]>,
 }

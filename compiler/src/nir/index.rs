@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::op::Op;
 use super::types::{AluType, BaseType};
 
-/// An enum whose variants are words of nir text.
+/// Defines an enum whose variants are words of nir text.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -18,7 +18,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every word.
+            /// All variants.
             pub const ALL: &'static [$name] = &[$($name::$variant,)*];
 
             /// The word in nir text.
@@ -36,7 +36,7 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// What an atomic does.
+    /// The operation of an atomic.
     AtomicOp {
         Iadd = "iadd", Imin = "imin", Umin = "umin", Imax = "imax", Umax = "umax", Iand = "iand", Ior = "ior",
         Ixor = "ixor", Xchg = "xchg", Fadd = "fadd", Fmin = "fmin", Fmax = "fmax", Cmpxchg = "cmpxchg",
@@ -53,7 +53,7 @@ words! {
 }
 
 impl ImageDim {
-    /// How many coordinates address a texel, the array index included.
+    /// The number of coordinates that address a texel, the array index included.
     pub fn coordinates(self, array: bool) -> u8 {
         let plain = match self {
             ImageDim::Dim1D | ImageDim::Buf => 1,
@@ -66,7 +66,7 @@ impl ImageDim {
 }
 
 words! {
-    /// How an input is interpolated.
+    /// The interpolation mode of an input.
     InterpMode {
         None = "INTERP_MODE_NONE", Smooth = "INTERP_MODE_SMOOTH", Flat = "INTERP_MODE_FLAT",
         NoPerspective = "INTERP_MODE_NOPERSPECTIVE", Explicit = "INTERP_MODE_EXPLICIT", Color = "INTERP_MODE_COLOR",
@@ -74,7 +74,7 @@ words! {
 }
 
 words! {
-    /// Who takes part in a barrier, or sees its effect.
+    /// The invocations that a barrier synchronizes, or that see its effect.
     Scope {
         None = "NONE", Invocation = "INVOCATION", Subgroup = "SUBGROUP", ShaderCall = "SHADER_CALL",
         Workgroup = "WORKGROUP", QueueFamily = "QUEUE_FAMILY", Device = "DEVICE",
@@ -107,16 +107,16 @@ words! {
 }
 
 impl Format {
-    /// How many components a texel has; nothing where the format is not known.
+    /// The number of components of a texel; None if the format is unknown.
     pub fn components(self) -> Option<u8> {
-        // The letters in front of the kind of number are those of the components.
+        // The letters before the numeric type (`_unorm`, `_float` …) are those of the components.
         let layout = self.name().split('_').next().filter(|_| self != Self::None)?;
         Some(layout.chars().filter(|c| "rgba".contains(*c)).count() as u8)
     }
 }
 
 bitflags! {
-    /// What a memory access may rely on; the bits stand in print order.
+    /// The access qualifiers of a memory access; the bits are in print order.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
     pub struct Access: u32 {
         /// `coherent`
@@ -143,7 +143,7 @@ bitflags! {
         const KEEP_SCALAR = 1 << 10;
     }
 
-    /// How a barrier orders memory.
+    /// The memory semantics of a barrier.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
     pub struct MemorySemantics: u8 {
         /// `ACQ`
@@ -156,7 +156,7 @@ bitflags! {
         const VISIBLE = 1 << 3;
     }
 
-    /// Kinds of memory, as variables and barriers name them; the bits stand in print order.
+    /// Storage classes, as variables and barriers name them; the bits are in print order.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
     pub struct MemoryModes: u32 {
         /// `system`
@@ -187,7 +187,7 @@ bitflags! {
         const GLOBAL = 1 << 12;
     }
 
-    /// The flags after an io location; the bits stand in print order.
+    /// The flags after an io location; the bits are in print order.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
     pub struct IoFlags: u16 {
         /// `explicit_strict`
@@ -262,23 +262,23 @@ pub(crate) const IO_WORDS: &[&str] = &[
     "no_sysval_output",
 ];
 
-/// What an input or output is to the API.
+/// The API semantics of an input or output.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IoSemantics {
     /// The slot, as printed: `VARYING_SLOT_VAR0`, `FRAG_RESULT_COLOR`, `VERT_ATTRIB_GENERIC0`.
     pub location: Box<str>,
-    /// How many slots it covers.
+    /// The number of slots.
     pub slots: u32,
     /// The flags that follow.
     pub flags: IoFlags,
 }
 
-/// One run of components captured by transform feedback.
+/// One range of components captured by transform feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct XfbOutput {
     /// The first component.
     pub first: u8,
-    /// How many.
+    /// The number of components.
     pub components: u8,
     /// The buffer.
     pub buffer: u32,
@@ -286,10 +286,10 @@ pub struct XfbOutput {
     pub offset: u32,
 }
 
-/// What transform feedback captures of an output. Most outputs have nothing, which allocates nothing.
+/// The components of an output that transform feedback captures. Most outputs have none, which allocates nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Xfb {
-    /// The captured runs.
+    /// The captured ranges.
     pub outputs: SmallVec<[XfbOutput; 2]>,
 }
 
@@ -315,12 +315,12 @@ macro_rules! indices {
         }
 
         impl Index {
-            /// Which index this is.
+            /// The kind of the index.
             pub fn kind(&self) -> IndexKind {
                 match self { $(Index::$variant(_) => IndexKind::$variant,)* }
             }
 
-            /// The value that an index has where nobody set one.
+            /// The value of an index that is not set.
             pub fn default_of(kind: IndexKind) -> Index {
                 match kind { $(IndexKind::$variant => Index::$variant($default),)* }
             }
@@ -393,7 +393,7 @@ impl Indices {
         self.0.iter().find(|index| index.kind() == kind)
     }
 
-    /// Sets an index: in place where it is there, else at the end.
+    /// Sets an index: replaces the one of its kind, or appends it.
     pub fn set(&mut self, index: Index) {
         match self.0.iter_mut().find(|old| old.kind() == index.kind()) {
             Some(old) => *old = index,
@@ -408,7 +408,7 @@ impl<const N: usize> From<[Index; N]> for Indices {
     }
 }
 
-/// Writes the words of the set bits with a separator, or `none` text when no bit is set.
+/// Writes the words of the set bits with a separator, or `none` when no bit is set.
 pub(crate) fn write_words(
     f: &mut impl fmt::Write,
     bits: u32,

@@ -1,4 +1,4 @@
-//! The intrinsics: one table with sources, results and the indices each one prints.
+//! The intrinsics: one table with the sources, result and printed indices of each.
 
 use std::sync::LazyLock;
 
@@ -6,25 +6,25 @@ use rustc_hash::FxHashMap;
 
 use super::index::IndexKind;
 
-/// How many components a source or result has.
+/// The number of components of a source or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Components {
     /// Exactly this many.
     Fixed(u8),
-    /// As many as the intrinsic works on: the same for all operands that say so.
+    /// The number that the intrinsic works on; equal for all operands of this kind.
     Vector,
     /// Any number (a handle or an index of a resource).
     Any,
 }
 
-/// Which widths the result may have.
+/// The widths that the result may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DestBits {
     /// Any width.
     Any,
     /// One of these.
     OneOf(&'static [u8]),
-    /// The width of that source.
+    /// The width of this source.
     Source(u8),
 }
 
@@ -35,9 +35,9 @@ pub struct IntrinsicInfo {
     pub name: &'static str,
     /// The sources, in order.
     pub srcs: &'static [Components],
-    /// The result, if there is one.
+    /// The result, if any.
     pub dest: Option<Components>,
-    /// Which widths the result may have.
+    /// The widths that the result may have.
     pub dest_bits: DestBits,
     /// The indices, in print order.
     pub indices: &'static [IndexKind],
@@ -252,7 +252,7 @@ intrinsics! {
     LoadWorkDim "load_work_dim" () -> 1 bits(32);
     LoadWorkgroupId "load_workgroup_id" () -> 3 bits(32);
     LoadWorkgroupSize "load_workgroup_size" () -> 3 bits(32);
-    // What only ir3 has.
+    // Intrinsics that only ir3 has.
     BindlessResourceIr3 "bindless_resource_ir3" (1) -> 1 [DescSet];
     BrcstActiveIr3 "brcst_active_ir3" (1 1) -> 1 like(0) [ClusterSize];
     CopyGlobalToUniformIr3 "copy_global_to_uniform_ir3" (2) [Base RangeBase Range];

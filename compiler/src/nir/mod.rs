@@ -1,8 +1,8 @@
-//! The SSA input language: Mesa's nir in its final form, as ir3 takes it.
+//! The SSA input language: the final form of Mesa's nir, as ir3 compiles it.
 //!
-//! A [`Shader`] has a header ([`Info`]), variables and one [`Function`]. A function has values ([`Def`]),
-//! instructions ([`Instr`]) and blocks ([`Block`]), and a tree of structured control flow ([`CfNode`]) whose leaves are
-//! the blocks. The operations are two tables: [`Op`] and [`IntrinsicOp`]; what they compute is no business of this room.
+//! A [`Shader`] has a header ([`Info`]), variables and one [`Function`]. A function has values ([`Def`]), instructions
+//! ([`Instr`]) and blocks ([`Block`]), and a tree of structured control flow ([`CfNode`]) whose leaves are the blocks.
+//! The operations are two tables: [`Op`] and [`IntrinsicOp`]. This module does not define what they compute.
 
 mod builder;
 mod cfg;

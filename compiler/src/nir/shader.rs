@@ -12,12 +12,12 @@ words! {
     }
 }
 
-/// What the header says. The fields have what the compiler uses; the rest is kept as text.
+/// The header of a shader. The compiler uses the fields; the other lines are kept as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Info {
     /// `workgroup_size`, where the stage has one.
     pub workgroup_size: Option<[u32; 3]>,
-    /// Whether the workgroup size is known only when it runs.
+    /// True if the workgroup size is known only at run time.
     pub workgroup_size_variable: bool,
     /// `num_textures`
     pub num_textures: u32,
@@ -80,14 +80,14 @@ pub struct Shader {
     pub stage: Stage,
     /// The header.
     pub info: Info,
-    /// The variables of the shader; those of the function are its own.
+    /// The variables of the shader; the function has its own.
     pub variables: Vec<Variable>,
-    /// The function that runs.
+    /// The entry function.
     pub entry: Function,
 }
 
 impl Shader {
-    /// A shader with an empty function `main`.
+    /// Creates a shader with an empty function `main`.
     pub fn new(stage: Stage) -> Shader {
         let mut info = Info::default();
         if matches!(stage, Stage::Compute | Stage::Kernel | Stage::Task | Stage::Mesh) {
@@ -96,7 +96,7 @@ impl Shader {
         Shader { stage, info, variables: Vec::new(), entry: Function::new("main") }
     }
 
-    /// How many instructions the shader has.
+    /// The number of instructions of the shader.
     pub fn instruction_count(&self) -> usize {
         self.entry.instruction_count()
     }

@@ -7,7 +7,7 @@ use super::index::words;
 use super::types::AluType;
 
 words! {
-    /// What a texture instruction does.
+    /// The operation of a texture instruction.
     TexOp {
         Tex = "tex", Txb = "txb", Txl = "txl", Txd = "txd", Txf = "txf", TxfMs = "txf_ms", TxfMsFb = "txf_ms_fb",
         Txs = "txs", Lod = "lod", Tg4 = "tg4", QueryLevels = "query_levels", TextureSamples = "texture_samples",
@@ -16,19 +16,19 @@ words! {
 }
 
 impl TexOp {
-    /// Whether the operation uses a sampler.
+    /// Returns true if the operation uses a sampler.
     pub fn needs_sampler(self) -> bool {
         matches!(self, TexOp::Tex | TexOp::Txb | TexOp::Txl | TexOp::Txd | TexOp::Lod | TexOp::Tg4 | TexOp::TexPrefetch)
     }
 
-    /// Whether the operation asks about the texture, and reads no texel.
+    /// Returns true if the operation queries the texture and reads no texel.
     pub fn is_query(self) -> bool {
         matches!(self, TexOp::Txs | TexOp::Lod | TexOp::QueryLevels | TexOp::TextureSamples)
     }
 }
 
 words! {
-    /// What a source of a texture instruction is.
+    /// The kind of a source of a texture instruction.
     TexSrcKind {
         Coord = "coord", Projector = "projector", Comparator = "comparator", Offset = "offset", Bias = "bias",
         Lod = "lod", MinLod = "min_lod", MsIndex = "ms_index", Ddx = "ddx", Ddy = "ddy",
@@ -37,10 +37,11 @@ words! {
     }
 }
 
-/// A texture instruction. Dimension and arrayness are not in nir text: the coordinate's components tell what is known.
+/// A texture instruction. Nir text has neither dimension nor arrayness; only the number of coordinate components
+/// restricts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tex {
-    /// What it does.
+    /// The operation.
     pub op: TexOp,
     /// The type of the result.
     pub dest_type: AluType,
@@ -48,26 +49,26 @@ pub struct Tex {
     pub def: Def,
     /// The sources, in print order.
     pub srcs: SmallVec<[(TexSrcKind, Def); 4]>,
-    /// The texture, where no handle names it; 0 otherwise.
+    /// The texture, if no handle source names it; 0 otherwise.
     pub texture_index: u32,
-    /// The sampler, where the operation needs one and no handle names it; 0 otherwise.
+    /// The sampler, if the operation needs one and no handle source names it; 0 otherwise.
     pub sampler_index: u32,
-    /// Which component a gather takes.
+    /// The component that a gather reads.
     pub component: u8,
-    /// A gather that computes its lod.
+    /// True for a gather that computes its lod.
     pub implicit_lod: bool,
-    /// The four offsets of a gather with explicit ones.
+    /// The four offsets of a gather with explicit offsets.
     pub gather_offsets: Option<Box<[[i8; 2]; 4]>>,
-    /// The texture differs between lanes.
+    /// True if the texture may differ between lanes.
     pub texture_non_uniform: bool,
-    /// The sampler differs between lanes.
+    /// True if the sampler may differ between lanes.
     pub sampler_non_uniform: bool,
-    /// The result has a residency code.
+    /// True if the result has a residency code.
     pub sparse: bool,
 }
 
 impl Tex {
-    /// An operation without sources.
+    /// Creates an operation without sources.
     pub fn new(op: TexOp, dest_type: AluType, def: Def) -> Tex {
         Tex {
             op,
@@ -90,7 +91,7 @@ impl Tex {
         self.srcs.iter().find(|(k, _)| *k == kind).map(|(_, def)| *def)
     }
 
-    /// Whether it compares with a reference.
+    /// Returns true if the operation compares with a reference value.
     pub fn is_shadow(&self) -> bool {
         self.src(TexSrcKind::Comparator).is_some()
     }

@@ -1,13 +1,13 @@
-//! Types of values as operations see them: a base and a width.
+//! The types of operands: a base type and a width.
 
 use std::fmt;
 
-/// What the bits of a value stand for.
+/// The interpretation of the bits of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BaseType {
     /// Signed integer.
     Int,
-    /// Unsigned integer, or plain bits.
+    /// Unsigned integer, or uninterpreted bits.
     Uint,
     /// Boolean.
     Bool,
@@ -18,7 +18,7 @@ pub enum BaseType {
 }
 
 impl BaseType {
-    /// The widths in bits that its values have.
+    /// The widths in bits that values of the type may have.
     pub fn widths(self) -> &'static [u8] {
         match self {
             Self::Float => &[16, 32, 64],
@@ -28,17 +28,17 @@ impl BaseType {
     }
 }
 
-/// A base type with a width in bits; width 0 is "any".
+/// A base type with a width in bits; width 0 means any width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AluType {
-    /// What the bits stand for.
+    /// The base type.
     pub base: BaseType,
-    /// 1, 8, 16, 32, 64, or 0 where the width is not part of the type.
+    /// 1, 8, 16, 32, 64, or 0 if the width is not part of the type.
     pub size: u8,
 }
 
 impl AluType {
-    /// A type from its parts.
+    /// Creates a type from its parts.
     pub const fn new(base: BaseType, size: u8) -> AluType {
         AluType { base, size }
     }

@@ -1,10 +1,10 @@
-//! Address registers: `a0.x` for what is indexed relative to it, and `a1.x`.
+//! Address registers: `a0.x` for relative operands, and `a1.x`.
 //!
-//! An address costs one move. So where another one takes its register, the value is not kept but computed again in front
-//! of its next use: no address lives across the end of a block.
+//! An address costs one move. So when another address takes its register, the value is not kept but rematerialised
+//! before its next use: no address is live across the end of a block.
 //!
-//! What is computed again reads its sources later than the program did, so this pass goes before liveness is known; see
-//! [`rematerialize`](super::rematerialize). Definitions that nobody in their block reads any more are dropped in the end.
+//! A rematerialised instruction reads its sources later than the program did, so this pass runs before liveness; see
+//! [`rematerialize`](super::rematerialize). Definitions without uses in their block are removed at the end.
 
 use super::Error;
 use super::rematerialize::{is_rematerializable, keep_old_constants};
@@ -18,12 +18,12 @@ const SLOTS: usize = 2;
 const A0: usize = 0;
 const A1: usize = 1;
 
-/// Whether there is an address operand.
+/// Returns true if there is an address operand.
 pub fn is_needed(program: &Program) -> bool {
     program.layout.iter().any(|&block| has_addresses(program, block))
 }
 
-/// Gives each address operand its register.
+/// Assigns a register to each address operand.
 pub fn run(program: &mut Program) -> Result<(), Error> {
     let mut pass = Pass { occupants: [None; SLOTS], uses: SecondaryMap::new(), out: Vec::new() };
     keep_old_constants(program, RegFile::Address);
@@ -33,7 +33,7 @@ pub fn run(program: &mut Program) -> Result<(), Error> {
             pass.run_block(program, block)?;
         }
     }
-    // Only now: what is computed again is found by the values in its definition.
+    // Removed last: rematerialisation finds the sources by the values in the definition.
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         if has_addresses(program, block) {
@@ -59,9 +59,9 @@ const fn register(slot: usize) -> PhysReg {
 }
 
 struct Pass {
-    /// Whose value each register holds.
+    /// The value in each register.
     occupants: [Option<Value>; SLOTS],
-    /// How often each value is still to be read in the block.
+    /// The number of uses of each value that remain in the block.
     uses: SecondaryMap<Value, u32>,
     out: Vec<Instr>,
 }
@@ -86,7 +86,7 @@ impl Pass {
                     self.out.push(instr);
                     continue;
                 }
-                // Read in other blocks only, if at all: these compute it for themselves.
+                // Read in other blocks only, if at all; those rematerialise it.
                 let unread = |value: Option<Value>| value.is_some_and(|value| self.uses[value] == 0);
                 if data.dsts.len() == 1 && unread(data.dsts[0].value()) && is_rematerializable(data) {
                     continue;
@@ -113,7 +113,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Makes sure that the addresses that are sources of `instr` are in registers.
+    /// Ensures that the addresses among the sources of `instr` are in registers.
     fn read(&mut self, program: &mut Program, instr: Instr, mut locked: [bool; SLOTS]) -> Result<(), Error> {
         for k in 0..program.instrs[instr].srcs.len() {
             let src = program.instrs[instr].srcs[k];
@@ -134,7 +134,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Puts a copy of the instruction that defines `value` in front of its user; returns the register.
+    /// Inserts a copy of the instruction that defines `value` before its user; returns the register.
     fn rematerialize(
         &mut self,
         program: &mut Program,
@@ -154,7 +154,7 @@ impl Pass {
         Ok(slot)
     }
 
-    /// Gives destination `k` of `instr` its register.
+    /// Assigns a register to destination `k` of `instr`.
     fn write(&mut self, program: &mut Program, instr: Instr, k: usize, locked: &[bool; SLOTS]) -> Result<usize, Error> {
         let data = &program.instrs[instr];
         let dst = &data.dsts[k];
@@ -170,7 +170,8 @@ impl Pass {
     }
 }
 
-/// Whether an address destination is `a1.x`: it was said so, or it is of the type that `a1.x` is moved with.
+/// Returns true if an address destination is `a1.x`: it is assigned to it, or has the type with which `a1.x` is
+/// written.
 fn is_second_address(data: &InstrData, k: usize) -> bool {
     match data.dsts[k].place {
         Place::Assigned(_, reg) | Place::Reg(reg) => reg == PhysReg::A1_X,
@@ -178,7 +179,7 @@ fn is_second_address(data: &InstrData, k: usize) -> bool {
     }
 }
 
-/// Removes definitions whose register is not read before it is written again or the block ends, turns places into
+/// Removes definitions whose register is not read before it is written again or the block ends, replaces places by
 /// registers, and marks last reads.
 fn drop_unread(program: &mut Program, block: Block) {
     let mut live = [false; SLOTS];

@@ -1,14 +1,15 @@
-//! Conventional SSA form: a phi and its sources can be one variable.
+//! Conversion to conventional SSA (CSSA): a phi and its sources can be one variable.
 //!
-//! - Each source of a phi becomes a value of its own, that a parallel copy at the end of the predecessor defines and
-//!   nobody else reads. Edges that matter end in blocks with one successor, so nothing lies between such a copy and
-//!   the phi; in front of it the phi is at most read by it. So no two of a phi and its sources are ever live at once.
-//! - A split stands right behind the definition of its vector. It costs nothing there, and from then on each part lives
-//!   as long as it is read itself.
-//! - Inputs are all there before the first instruction, so they stand in front of it.
-//! - Outputs whose registers are given are copied in front of the instruction that reads them (`outputs`).
+//! - Each source of a phi becomes a value of its own that a parallel copy at the end of the predecessor defines and
+//!   only the phi reads. Edges to phis start at blocks with one successor, so no instruction is between such a copy and
+//!   the phi; before it, at most the copy itself reads the phi. So no two of a phi and its sources are ever live at
+//!   once.
+//! - A split is directly after the definition of its vector. It costs nothing there, and from then on each part has its
+//!   own live range.
+//! - Inputs are all live before the first instruction, so they precede it.
+//! - Outputs with given registers are copied before the instruction that reads them (`outputs`).
 //!
-//! A program that is in this form stays as it is, so the form can be asked for at any time.
+//! A program in this form is not changed, so the pass can run at any time.
 
 use super::{Error, outputs};
 use crate::ir3::{
@@ -18,7 +19,10 @@ use crate::ir3::{
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
-/// Puts a program whose critical edges are split into conventional form.
+/// Converts a program without critical edges to conventional SSA.
+///
+/// # Errors
+/// If the program is malformed.
 pub fn run(program: &mut Program) -> Result<(), Error> {
     hoist_inputs(program);
     hoist_splits(program);
@@ -40,7 +44,7 @@ fn hoist_inputs(program: &mut Program) {
     }
 }
 
-/// The vector that a split takes apart, if both are general values of one class.
+/// The vector that a split reads, if both are general values of one class.
 fn split_source(program: &Program, instr: Instr) -> Option<Value> {
     let data = &program.instrs[instr];
     let Attrs::Split { offset } = data.attrs else { return None };
@@ -57,7 +61,7 @@ fn split_source(program: &Program, instr: Instr) -> Option<Value> {
 }
 
 fn hoist_splits(program: &mut Program) {
-    // The splits of each vector as a list: the last one, and for each the one before it.
+    // The splits of each vector as a linked list: the last one, and for each the previous one.
     let mut last: SecondaryMap<Value, PackedOption<Instr>> = SecondaryMap::new();
     let mut before: SecondaryMap<Instr, PackedOption<Instr>> = SecondaryMap::new();
     let mut is_split: SecondaryMap<Instr, bool> = SecondaryMap::new();
@@ -101,7 +105,7 @@ fn hoist_splits(program: &mut Program) {
     }
 }
 
-/// Emits the splits of the waiting values, and the splits of these.
+/// Emits the splits of the waiting values, and the splits of their results.
 fn emit_splits(
     program: &Program,
     last: &SecondaryMap<Value, PackedOption<Instr>>,
@@ -152,12 +156,12 @@ fn copy_phi_sources(program: &mut Program) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the allocator places values of an operand.
+/// Returns true if the allocator places values of an operand.
 fn is_placed(dst: &Dst) -> bool {
     matches!(dst.class.file, RegFile::General | RegFile::Shared) && matches!(dst.place, Place::Value(_))
 }
 
-/// Copies the sources of all phis of `block` that come from predecessor `k`, unless all are copies already.
+/// Copies the sources of all phis of `block` for predecessor `k`, unless all are copies already.
 fn copy_edge(program: &mut Program, block: Block, k: usize, readers: &SecondaryMap<Value, u32>) -> Result<(), Error> {
     let pred = program.blocks[block].predecessors[k];
     let list = &program.blocks[pred].instrs;

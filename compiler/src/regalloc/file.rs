@@ -1,4 +1,4 @@
-//! The units of one register file that are taken.
+//! Sets of units of one register file.
 
 /// Units of the largest file.
 pub const UNITS: u16 = 384;
@@ -9,7 +9,7 @@ const WORDS: usize = UNITS as usize / 64;
 pub struct Units([u64; WORDS]);
 
 impl Units {
-    /// The part of `[start, start + len)` that lies in word `word`, as a mask.
+    /// The part of `[start, start + len)` in word `word`, as a mask.
     fn mask(word: usize, start: u16, len: u16) -> u64 {
         let first = i32::from(start) - word as i32 * 64;
         let last = first + i32::from(len);
@@ -21,7 +21,7 @@ impl Units {
         usize::from(start / 64)..usize::from((start + len).div_ceil(64)).min(WORDS)
     }
 
-    /// The word that `[start, start + len)` lies in, as a register does, and its part of it as a mask.
+    /// The word that contains `[start, start + len)`, as for a register, and its part of it as a mask.
     fn one_word(start: u16, len: u16) -> Option<(usize, u64)> {
         let first = start % 64;
         (0 < len && first + len <= 64 && start < UNITS)
@@ -39,7 +39,7 @@ impl Units {
         }
     }
 
-    /// The units of either set.
+    /// The union of both sets.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word |= other);
@@ -53,7 +53,7 @@ impl Units {
         self
     }
 
-    /// Takes `[start, start + len)` away.
+    /// Removes `[start, start + len)`.
     pub fn remove(&mut self, start: u16, len: u16) {
         if let Some((word, mask)) = Self::one_word(start, len) {
             self.0[word] &= !mask;
@@ -72,7 +72,7 @@ impl Units {
         })
     }
 
-    /// Whether no unit of `[start, start + len)` is in the set.
+    /// Returns true if no unit of `[start, start + len)` is in the set.
     pub fn is_free(&self, start: u16, len: u16) -> bool {
         if let Some((word, mask)) = Self::one_word(start, len) {
             return self.0[word] & mask == 0;
@@ -80,7 +80,7 @@ impl Units {
         self.last_in(start, len).is_none()
     }
 
-    /// The first multiple of `align` at or behind `from` where `len` units up to `limit` are not in the set.
+    /// The first multiple of `align` at or after `from` where `len` units up to `limit` are not in the set.
     pub fn find_gap(&self, len: u16, align: u16, from: u16, limit: u16) -> Option<u16> {
         let mut at = from.next_multiple_of(align);
         if len <= 2 && len == align {
@@ -95,7 +95,7 @@ impl Units {
         None
     }
 
-    /// [`Units::find_gap`] for one register: a word at a time.
+    /// [`Units::find_gap`] for one register: one word at a time.
     fn find_scalar(&self, len: u16, from: u16, limit: u16) -> Option<u16> {
         for word in usize::from(from / 64)..WORDS {
             let taken = self.0[word];

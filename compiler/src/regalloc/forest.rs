@@ -1,8 +1,8 @@
-//! What is live at a point: vectors, and the pieces of them that have names of their own.
+//! The live values at a point: vectors, and the pieces of them that are values of their own.
 //!
-//! By the rule of [merge sets](super::merge_sets) the live values of a set form a forest, in which a value's ancestors are
-//! those whose interval contains its own. Only the *roots* need registers. A root that dies leaves its pieces
-//! where they are, as roots.
+//! By the invariant of [merge sets](super::merge_sets) the live values of a set form a forest, in which a value's
+//! ancestors are those whose interval contains its own. Only the *roots* need registers. When a root dies, its pieces
+//! stay where they are, as roots.
 
 use super::liveness::Liveness;
 use super::merge_sets::MergeSets;
@@ -11,7 +11,7 @@ use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 
-/// A few values.
+/// A short list of values.
 pub type Values = SmallVec<[Value; 8]>;
 
 /// Units of full and half registers, general and shared ones, by [`kind`].
@@ -26,7 +26,7 @@ pub const SHARED: usize = 2;
 /// Half shared registers.
 pub const SHARED_HALF: usize = 3;
 
-/// Which of the sums a class is counted in.
+/// The index of a class in [`Sums`].
 pub const fn kind(class: RegClass) -> usize {
     match (class.file, class.half) {
         (RegFile::Shared, false) => SHARED,
@@ -38,18 +38,18 @@ pub const fn kind(class: RegClass) -> usize {
 
 #[derive(Clone, Copy, Default)]
 struct Node {
-    /// The set's other live members.
+    /// The next live member of the set.
     next: PackedOption<Value>,
     prev: PackedOption<Value>,
-    /// Position in the list of all that is live, plus one; 0 where it is not.
+    /// Position in the list of live values, plus one; 0 if the value is not live.
     position: u32,
     is_root: bool,
-    /// Where it is counted, and how many units.
+    /// The index in the sums, and the number of units.
     kind: u8,
     units: u16,
 }
 
-/// The live values.
+/// The live values at a point.
 pub struct Forest {
     nodes: SecondaryMap<Value, Node>,
     /// A live member of each set.
@@ -60,7 +60,7 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// Nothing is live.
+    /// Creates an empty forest.
     pub fn new(program: &Program, sets: &MergeSets) -> Self {
         let mut nodes = SecondaryMap::with_capacity(program.values.len());
         nodes.resize(program.values.len());
@@ -72,12 +72,12 @@ impl Forest {
         &self.live
     }
 
-    /// Whether a value is live.
+    /// Returns true if a value is live.
     pub fn is_live(&self, value: Value) -> bool {
         self.nodes[value].position != 0
     }
 
-    /// Whether a value is live and in no other one.
+    /// Returns true if a value is live and not contained in another live value.
     pub fn is_root(&self, value: Value) -> bool {
         self.nodes[value].is_root
     }
@@ -92,11 +92,11 @@ impl Forest {
         })
     }
 
-    /// A live value that contains the interval of `value`, other than itself; the widest one.
+    /// The widest other live value that contains the interval of `value`.
     pub fn container(&self, sets: &MergeSets, value: Value) -> Option<Value> {
         let interval = sets.interval(value);
         let contains = |&other: &Value| other != value && sets.interval(other).contains(interval);
-        // A root, if there is one: no other is wider.
+        // A root, if there is one: no other value is wider.
         let mut found = None;
         for other in self.members(sets.set_of(value)).filter(contains) {
             if self.nodes[other].is_root {
@@ -107,27 +107,27 @@ impl Forest {
         found
     }
 
-    /// The live values within the interval of `value`, other than itself.
+    /// The other live values within the interval of `value`.
     pub fn within<'a>(&'a self, sets: &'a MergeSets, value: Value) -> impl Iterator<Item = Value> + 'a {
         let interval = sets.interval(value);
         self.members(sets.set_of(value)).filter(move |&other| other != value && interval.contains(sets.interval(other)))
     }
 
-    /// A live value is no root any more.
+    /// Marks a live value as not a root.
     fn demote(&mut self, value: Value) {
         let node = &mut self.nodes[value];
         node.is_root = false;
         self.sums[usize::from(node.kind)] -= u32::from(node.units);
     }
 
-    /// A live value is a root now.
+    /// Marks a live value as a root.
     fn promote(&mut self, value: Value) {
         let node = &mut self.nodes[value];
         node.is_root = true;
         self.sums[usize::from(node.kind)] += u32::from(node.units);
     }
 
-    /// Adds a value; the roots that it takes in go to `absorbed`. Whether it is a root.
+    /// Adds a value; the roots that it contains are appended to `absorbed`. Returns true if it is a root.
     pub fn insert(
         &mut self,
         program: &Program,
@@ -161,7 +161,7 @@ impl Forest {
         is_root
     }
 
-    /// Removes a value; what becomes a root by that goes to `exposed`. Whether it was a root.
+    /// Removes a value; values that become roots are appended to `exposed`. Returns true if it was a root.
     pub fn remove(&mut self, sets: &MergeSets, value: Value, exposed: &mut Values) -> bool {
         exposed.clear();
         let node = self.nodes[value];
@@ -187,7 +187,7 @@ impl Forest {
         self.sums[usize::from(node.kind)] -= u32::from(node.units);
         if self.heads[set].is_some() {
             exposed.extend(self.within(sets, value));
-            // The wide ones first: what lies in one of them is no root.
+            // Wide values first: values inside them are not roots.
             exposed.sort_unstable_by_key(|&other| (std::cmp::Reverse(sets.interval(other).units()), other.index()));
             let mut n = 0;
             for i in 0..exposed.len() {
@@ -205,7 +205,7 @@ impl Forest {
         true
     }
 
-    /// The root that a live value lies in.
+    /// The root that contains a live value.
     pub fn root_of(&self, sets: &MergeSets, value: Value) -> Value {
         if self.nodes[value].is_root {
             return value;

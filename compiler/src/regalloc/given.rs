@@ -1,8 +1,8 @@
-//! Places that are decided before any other: some are given, the others fill the gaps.
+//! Places that are decided before register assignment: some are given, the others fill the gaps.
 //!
-//! Inputs ([`inputs`](super::inputs)) and outputs ([`outputs`](super::outputs)) may name their registers. All that are
-//! there with them at that moment get their places here: the given ones first, and in the gaps between them the others,
-//! the wide ones first. What lies below the last unit is what the program needs there, gaps included.
+//! Inputs ([`inputs`](super::inputs)) and outputs ([`outputs`](super::outputs)) may name their registers. All values
+//! that are live with them at that point get their places here: the given ones first, then the others, wide ones first,
+//! in the gaps. The last unit bounds the need of the program at that point, gaps included.
 
 use super::Error;
 use super::file::{UNITS, Units};
@@ -10,18 +10,18 @@ use super::forest::{FULL, HALF, Sums, kind};
 use super::parallel_copy::unit_of;
 use crate::ir3::{PhysReg, RegClass};
 
-/// Something that needs a place.
+/// A value that needs a place.
 pub struct Item {
-    /// Class of its registers, which are general ones.
+    /// Class of its registers, which are general registers.
     pub class: RegClass,
-    /// Units that it takes.
+    /// Number of units.
     pub units: u16,
-    /// Its first register, if that is given.
+    /// Its first register, if given.
     pub given: Option<PhysReg>,
 }
 
-/// Decides the first unit of each item; and says in front of which unit they all stand, by [`kind`]. `arrays` are the
-/// units of arrays; those of halves stand at the bottom. `name` is what an error calls an item.
+/// Chooses the first unit of each item; returns the end of all of them, by [`kind`]. `arrays` are the units of arrays;
+/// those of halves start at the bottom. `name` describes an item in an error.
 pub fn arrange(
     items: &[Item],
     merged: bool,
@@ -51,7 +51,7 @@ pub fn arrange(
         }
         put(k, at, &mut taken);
     }
-    // The wide ones have less choice.
+    // Wide items first: they have fewer choices.
     let mut free: Vec<usize> = (0..items.len()).filter(|&k| items[k].given.is_none()).collect();
     free.sort_by_key(|&k| std::cmp::Reverse(items[k].units));
     for k in free {

@@ -1,7 +1,7 @@
-//! Inputs whose registers are given.
+//! Inputs with given registers.
 //!
-//! An input that names its register must have that one, and nothing can be moved in front of the first instruction.
-//! So where any input does, the [places of all](super::given) are decided before registers are counted.
+//! An input that names its register must have that one, and no move can precede the first instruction. So if any input
+//! does, the [places of all](super::given) are decided before registers are counted.
 
 use super::Error;
 use super::forest::Sums;
@@ -13,11 +13,14 @@ use crate::ir3::{Opcode, Place, Program, RegFile, Value};
 pub struct Inputs {
     /// First unit of each.
     pub places: Vec<(Value, u16)>,
-    /// Units in front of which they all stand: full and half ones, by [`kind`](super::forest::kind).
+    /// The end of all of them: full and half ones, by [`kind`](super::forest::kind).
     pub ends: Sums,
 }
 
-/// Decides the places, if any is given. `arrays` are the units of arrays; those of halves stand at the bottom.
+/// Chooses the places, if any is given. `arrays` are the units of arrays; those of halves start at the bottom.
+///
+/// # Errors
+/// If the given registers overlap, or not all inputs have a place.
 pub fn run(program: &Program, liveness: &Liveness, merged: bool, arrays: &Sums) -> Result<Option<Inputs>, Error> {
     let mut values = Vec::new();
     let mut items = Vec::new();

@@ -1,27 +1,28 @@
-//! How many registers a program may take.
+//! Limits on the number of registers of a program.
 
 use crate::target::{RegisterFiles, Target};
 use std::fmt;
 use std::str::FromStr;
 
-/// How many registers a program may take.
+/// A limit on the number of registers of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RegisterLimit {
-    /// As many as the target has.
+    /// All registers of the target.
     #[default]
     Target,
-    /// So many full general registers, counted by components: 4 are one vec4. Where half registers have a file of
-    /// their own, as many of these.
+    /// This many full general registers, counted by components: 4 are one vec4. If half registers have a file of their
+    /// own, the same number of these.
     Registers(u16),
-    /// As few as the program can do with (whatever one instruction does not need in a register is in memory, if there
-    /// is any), and so many more, counted as above.
+    /// The minimum for the program (every value that no instruction needs in a register is in memory, if there is any),
+    /// plus this many, counted as above.
     Minimum(u16),
 }
 
 impl RegisterLimit {
-    /// The files that the program may use. What the least is only the program knows; this gives the target's for it.
+    /// The register files that the program may use. The minimum depends on the program; for it, the result is the
+    /// target's files.
     ///
-    /// Of shared registers a program may take as many, but never fewer than the 4 that every program can do with.
+    /// The same limit applies to shared registers, but it is never below 4, which is enough for every program.
     pub fn files(self, target: &Target) -> RegisterFiles {
         let mut all = target.register_files();
         let shared = match self {

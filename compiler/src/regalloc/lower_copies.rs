@@ -1,7 +1,7 @@
-//! Parallel copies, collects and splits become moves and swaps.
+//! Lowers parallel copies, collects and splits to moves and swaps.
 //!
-//! All three are the same thing once registers are known: several registers are read, then several are written. The
-//! order of the moves is the matter of `parallel_copy`.
+//! Once registers are assigned, all three are the same: several registers are read, then several are written.
+//! `parallel_copy` computes the order of the moves.
 
 use super::Error;
 use super::parallel_copy::Sequencer;
@@ -9,6 +9,9 @@ use crate::ir3::{Attrs, Instr, InstrData, Opcode, Place, Program, Src, SrcOperan
 use crate::target::Target;
 
 /// Lowers every parallel copy, collect and split of a program with physical registers.
+///
+/// # Errors
+/// If an operand is not supported, or no sequence of instructions does the copy.
 pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
     let mut sequencer = Sequencer::new(target);
     let mut list = Vec::new();
@@ -38,7 +41,7 @@ pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
     Ok(())
 }
 
-/// Keeps must not name what is gone.
+/// Drops removed instructions from the keeps of a block.
 fn forget_removed(program: &mut Program, block: crate::ir3::Block, before: &[Instr]) {
     let data = &mut program.blocks[block];
     if !data.keeps.is_empty() {
@@ -47,7 +50,7 @@ fn forget_removed(program: &mut Program, block: crate::ir3::Block, before: &[Ins
     }
 }
 
-/// Adds the copies that an instruction makes.
+/// Adds the copies of an instruction.
 fn add(sequencer: &mut Sequencer, data: &InstrData) -> Option<()> {
     match data.opcode {
         Opcode::Collect => {
@@ -86,7 +89,7 @@ fn register(place: &Place) -> Option<crate::ir3::PhysReg> {
     }
 }
 
-/// The operand that component `k` of a source is.
+/// The operand for component `k` of a source.
 fn component(src: &Src, k: u16) -> Option<SrcOperand> {
     match src.operand {
         SrcOperand::Place(place) => Some(SrcOperand::Place(Place::Reg(register(&place)?.offset(k)))),

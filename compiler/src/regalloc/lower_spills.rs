@@ -1,9 +1,9 @@
-//! Spills and reloads become accesses to scratch memory.
+//! Lowers spills and reloads to accesses to scratch memory.
 //!
-//! `stp` and `ldp` move up to four registers in a row, at a register and an offset of 13 bits with a sign. A vector goes
-//! in chunks of four. The base register holds 0; where an offset does not fit, the base is set to what is needed, and
-//! back to 0 behind the access, unless nobody reads it any more. A reload of several chunks must not have its result
-//! on top of its base: see [`needs_base_to_the_end`].
+//! `stp` and `ldp` move up to four consecutive registers, at a base register plus a signed offset of 13 bits. A vector
+//! is moved in chunks of four. The base register holds 0; if an offset does not fit, the base is set to the required
+//! value, and back to 0 after the access, unless it has no later use. The result of a reload of several chunks must not
+//! overlap its base: see [`needs_base_to_the_end`].
 
 use super::Error;
 use crate::ir3::access::build::{self, Elements};
@@ -12,19 +12,19 @@ use crate::ir3::{
     SrcOperand, Type, WriteMask,
 };
 
-/// Registers that one access moves.
+/// The maximum number of registers per access.
 pub const CHUNK: u32 = 4;
 
-/// Offsets of an access are from minus this to this minus 1.
+/// Offsets of an access are in `-OFFSETS..OFFSETS`.
 pub const OFFSETS: u32 = 1 << 12;
 
-/// Whether any instruction is to be lowered.
+/// Returns true if there is an instruction to lower.
 pub fn is_needed(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| is_macro(program.instrs[instr].opcode))
 }
 
-/// Whether a reload of so many registers still needs its base when it has begun to write, so that the result is
-/// an early clobber.
+/// Returns true if a reload of `components` registers still needs its base after it has begun to write, so that the
+/// result is an early clobber.
 pub const fn needs_base_to_the_end(components: u32) -> bool {
     components > CHUNK
 }
@@ -34,6 +34,9 @@ const fn is_macro(opcode: Opcode) -> bool {
 }
 
 /// Lowers all of them. Registers have been assigned.
+///
+/// # Errors
+/// If the program is malformed.
 pub fn run(program: &mut Program) -> Result<(), Error> {
     let mut out = Vec::new();
     for position in 0..program.layout.len() {
@@ -55,7 +58,7 @@ pub fn run(program: &mut Program) -> Result<(), Error> {
     Ok(())
 }
 
-/// A spill or reload, understood.
+/// A decoded spill or reload.
 struct Access {
     /// The base register.
     base: Src,
@@ -65,7 +68,7 @@ struct Access {
     components: u32,
     /// Byte address.
     address: u32,
-    /// The value is loaded.
+    /// True for a reload.
     load: bool,
     /// Flags of the value's operand.
     flags: OperandFlags,
@@ -94,7 +97,7 @@ fn lower(program: &mut Program, instr: Instr, out: &mut Vec<Instr>) -> Result<()
     let is_last_use = access.base.flags.contains(OperandFlags::KILL);
     let mut base = access.base;
     base.flags.remove(OperandFlags::KILL | OperandFlags::FIRST_KILL);
-    // What the base register holds.
+    // The current value of the base register.
     let mut held = 0;
     let mut done = 0;
     while done < access.components {

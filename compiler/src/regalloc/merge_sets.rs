@@ -1,22 +1,24 @@
-//! Merge sets: which values would be one variable, and which pieces of one.
+//! Merge sets: values that can be one variable, or pieces of one.
 //!
-//! Copies that disappear when both ends stand in one place bind values together: a phi and its sources, a vector and
-//! its parts, a copy and what it copies, a result and the operand that it is tied to. A *merge set* is a set of values
-//! with an offset for each, in units, such that
+//! Copies that disappear when both ends have the same place relate values: a phi and its sources, a vector and its
+//! parts, a copy and its source, a result and the operand that it is tied to. A *merge set* is a set of values with an
+//! offset for each, in units, such that
 //!
-//! > two members whose units overlap and that are live at the same time hold the same there, and one lies in the other.
+//! > two members whose units overlap and that are live at the same time have equal contents there, and one contains the
+//! other.
 //!
-//! So the members that are live at a point form a forest: vectors, and in them the pieces that have names of their own. A
-//! piece needs no register but the one that it has in the vector. In `vec4 bar = texture(…) + baz` the four parts of the
-//! texture's result and the four of bar are one set of four registers: `bar.x` begins where the texture's `x` has ended.
+//! So the members that are live at a point form a forest: vectors, and in them the pieces that are values of their own.
+//! A piece needs no register but the one that it has in the vector. In `vec4 bar = texture(…) + baz` the four parts of
+//! the texture's result and the four of bar are one set of four registers: `bar.x` begins where the texture's `x` has
+//! ended.
 //!
 //! Sets start with one value each and are merged greedily (after Boissinot and others, "Revisiting Out-of-SSA
-//! Translation for Correctness, Code Quality, and Efficiency"), phis first, then everything in the order of the program. Whether
-//! two may merge is asked of their segments of liveness: those of a set are kept sorted, the smaller set is looked up in the
-//! larger one, and its segments are put in from the back, where they mostly belong. Where looking would take long
-//! (hundreds of overlapping segments), the answer is no.
+//! Translation for Correctness, Code Quality, and Efficiency"), phis first, then everything in program order. Two sets
+//! may merge if their live segments do not interfere: the segments of a set are kept sorted, the smaller set is looked
+//! up in the larger one, and its segments are inserted from the back, where most of them belong. If the lookup would
+//! take long (hundreds of overlapping segments), the sets are not merged.
 //!
-//! In the end every set takes a stretch of one global numbering of units, and each value an interval of it. Then "is a
+//! In the end every set takes a range of one global numbering of units, and each value an interval of it. Then "is a
 //! piece of" is containment of intervals.
 
 use super::liveness::{Liveness, Segment};
@@ -24,10 +26,10 @@ use crate::ir3::{Attrs, InstrData, Opcode, OperandFlags, Program, RegFile, Repea
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 
-/// Widest set, in units: no vector of the machine is wider, and a wider gap is seldom there.
+/// Maximum width of a set in units: no vector of the machine is wider, and a wider gap is rarely available.
 const WIDEST: i32 = 64;
 
-/// Steps of a search for overlapping segments, after which it is given up.
+/// Maximum number of steps of a search for overlapping segments.
 const PATIENCE: u32 = 400;
 
 /// An interval of the global numbering of units.
@@ -35,17 +37,17 @@ const PATIENCE: u32 = 400;
 pub struct Interval {
     /// First unit.
     pub start: u32,
-    /// First unit behind.
+    /// The unit after the last.
     pub end: u32,
 }
 
 impl Interval {
-    /// Whether `other` lies in it (or is it).
+    /// Returns true if the interval contains `other`.
     pub const fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// Whether they have a unit in common.
+    /// Returns true if both have a unit in common.
     pub const fn overlaps(self, other: Self) -> bool {
         self.start < other.end && other.start < self.end
     }
@@ -56,7 +58,7 @@ impl Interval {
     }
 }
 
-/// Where a value is in the global numbering, and in which set.
+/// The location of a value in the global numbering, and its set.
 #[derive(Clone, Copy, Default)]
 struct Placed {
     interval: Interval,
@@ -66,16 +68,16 @@ struct Placed {
 /// The merge sets of a program.
 pub struct MergeSets {
     placed: SecondaryMap<Value, Placed>,
-    /// Units of each set.
+    /// The interval of each set.
     sets: Vec<Interval>,
-    /// For each value, where its components start in `origins`.
+    /// For each value, the start of its components in `origins`.
     components: SecondaryMap<Value, u32>,
-    /// The component that each component is a copy of: copies, splits and collects looked through.
+    /// The component that each component is a copy of, through copies, splits and collects.
     origins: Vec<u32>,
 }
 
 impl MergeSets {
-    /// The merge sets of a program in conventional form. Values that are to be `apart` are alone in theirs.
+    /// Computes the merge sets of a program in conventional SSA. Each value of `apart` is alone in its set.
     pub fn new(program: &Program, liveness: &Liveness, apart: &[Value]) -> Self {
         let mut this = Self {
             placed: SecondaryMap::with_capacity(program.values.len()),
@@ -105,12 +107,12 @@ impl MergeSets {
         self.placed[value].interval
     }
 
-    /// The number of the value's set.
+    /// The index of the value's set.
     pub fn set_of(&self, value: Value) -> usize {
         self.placed[value].set as usize
     }
 
-    /// The units of a set.
+    /// The interval of a set.
     pub fn set_interval(&self, set: usize) -> Interval {
         self.sets[set]
     }
@@ -120,14 +122,14 @@ impl MergeSets {
         self.sets.len()
     }
 
-    /// Whether `piece`, which lies in `whole`, is a copy of what `whole` has there.
+    /// Returns true if `piece`, which `whole` contains, is a copy of that part of `whole`.
     pub fn is_copy_of_piece(&self, program: &Program, whole: Value, piece: Value) -> bool {
         let unit = u32::from(program.values[whole].class.component_units());
         let offset = (self.interval(piece).start - self.interval(whole).start) / unit;
         self.is_equal(program, whole, offset, piece)
     }
 
-    /// Whether `piece` is a copy of `whole` from component `offset` on.
+    /// Returns true if `piece` is a copy of `whole` from component `offset` on.
     fn is_equal(&self, program: &Program, whole: Value, offset: u32, piece: Value) -> bool {
         let n = program.values[piece].components as usize;
         let a = (self.components[whole] + offset) as usize;
@@ -135,7 +137,7 @@ impl MergeSets {
         self.origins[a..a + n] == self.origins[b..b + n]
     }
 
-    /// In the order of the numbering definitions come before their uses.
+    /// In numbering order, definitions precede their uses.
     fn find_origins(&mut self, program: &Program, liveness: &Liveness) {
         self.components.resize(program.values.len());
         let mut total = 0u32;
@@ -175,7 +177,7 @@ impl MergeSets {
         }
     }
 
-    /// Gives each set its units of the global numbering, in the order of the values.
+    /// Assigns each set its units of the global numbering, in the order of the values.
     fn number(&mut self, liveness: &Liveness, set: &[u32], at: &[i32], sets: &[Set]) {
         let mut number = vec![NONE; sets.len()];
         let mut next = 0u32;
@@ -210,20 +212,20 @@ impl MergeSets {
 
 const NONE: u32 = u32::MAX;
 
-/// A segment of a member's liveness.
+/// A live segment of a member.
 #[derive(Clone, Copy)]
 struct Member {
     live: Segment,
     value: Value,
-    /// Where the last of this segment and those in front of it ends.
+    /// The latest end of this segment and the ones before it.
     reach: u32,
 }
 
-/// A set that is still growing.
+/// A set under construction.
 struct Set {
     /// Segments of all members, by their starts.
     members: SmallVec<[Member; 4]>,
-    /// First unit and first unit behind, as offsets are counted.
+    /// First unit and the unit after the last, on the scale of the offsets.
     low: i32,
     high: i32,
 }
@@ -309,7 +311,7 @@ impl Merging<'_> {
         }
     }
 
-    /// Operands of an instruction that may become one with the one before it.
+    /// Merges operands of an instruction that may be combined with the previous one.
     fn merge_repeated(&mut self, data: &InstrData, before: &InstrData) {
         let pairs = (data.dsts.iter().zip(&before.dsts).map(|(new, old)| (old.value(), new.value(), new.class)))
             .chain(data.srcs.iter().zip(&before.srcs).map(|(new, old)| (old.value(), new.value(), new.class)));
@@ -322,7 +324,7 @@ impl Merging<'_> {
         }
     }
 
-    /// Merges the sets of two values so that `b` starts `shift` units behind the start of `a`, if they allow it.
+    /// Merges the sets of two values so that `b` starts `shift` units after the start of `a`, if they do not interfere.
     fn merge(&mut self, a: Value, b: Value, shift: i32) {
         let is_placed = |value: Value| self.liveness.units(value) != 0;
         if !is_placed(a) || !is_placed(b) || self.program.values[a].class != self.program.values[b].class || a == b {
@@ -336,7 +338,7 @@ impl Merging<'_> {
             return;
         }
         let (at_a, at_b) = (self.at[a.index()], self.at[b.index()]);
-        // Where the origin of the other set stands, seen from the larger one.
+        // The origin of the other set relative to the larger one.
         let (large, small, shift) = if self.sets[set_a].members.len() >= self.sets[set_b].members.len() {
             (set_a, set_b, at_a + shift - at_b)
         } else {
@@ -364,7 +366,7 @@ impl Merging<'_> {
         }
     }
 
-    /// The set of a value, which may be a new one.
+    /// The set of a value; creates it if needed.
     fn set_of(&mut self, value: Value) -> usize {
         let set = &mut self.set[value.index()];
         if *set == NONE {
@@ -376,7 +378,7 @@ impl Merging<'_> {
         self.set[value.index()] as usize
     }
 
-    /// Whether two sets interfere if the origin of `small` stands at `shift` of `large`.
+    /// Returns true if two sets interfere with the origin of `small` at `shift` of `large`.
     fn interfere(&self, large: usize, small: usize, shift: i32) -> bool {
         let mut patience = PATIENCE;
         let set = &self.sets[large];
@@ -405,7 +407,7 @@ impl Merging<'_> {
         false
     }
 
-    /// Whether two values that are live at the same time cannot stand at these units.
+    /// Returns true if two values that are live at the same time cannot both be at these units.
     fn conflict(&self, a: Value, at_a: i32, b: Value, at_b: i32) -> bool {
         let (len_a, len_b) = (i32::from(self.liveness.units(a)), i32::from(self.liveness.units(b)));
         if at_a + len_a <= at_b || at_b + len_b <= at_a {

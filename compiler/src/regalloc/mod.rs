@@ -1,16 +1,17 @@
-//! Registers: from SSA values to physical registers, and from parallel copies to moves.
+//! Register allocation: from SSA values to physical registers, and from parallel copies to moves.
 //!
-//! The way of a program through this room; [`predicates`] is 1 and 2, [`run_within`] is the rest:
-//! 1. `prepare`: the control-flow graph is put into shape (unreachable blocks go, critical edges get a block of their
-//!    own), tied sources are copied;
-//! 2. `predicates` and `addresses`: the registers of which there are few, by rematerialising values (see `rematerialize`);
-//! 3. `cssa`: a phi and its sources can be one variable;
+//! The stages in order; [`predicates`] runs 1 and 2, [`run_within`] runs the rest:
+//! 1. `prepare`: normalizes the control-flow graph (unreachable blocks are removed, critical edges are split) and
+//!    copies tied sources;
+//! 2. `predicates` and `addresses`: assign the registers of which there are few, by rematerialising values (see
+//!    `rematerialize`);
+//! 3. `cssa`: makes a phi and its sources fit for one variable;
 //! 4. `liveness`: where each value is live; [`merge_sets`]: which values are pieces of which;
-//! 5. [`pressure`]: how many registers are needed, known before any is assigned;
-//! 6. `assign`: general and shared registers in one walk over the blocks, which never needs more than that.
+//! 5. [`pressure`]: the number of registers needed, computed before any is assigned;
+//! 6. `assign`: general and shared registers in one pass over the blocks, which never needs more than that.
 //!
-//! [`lower_copies`] is a stage of its own: it turns the parallel copies, collects and splits into machine
-//! instructions with `parallel_copy`.
+//! [`lower_copies`] is a separate stage: it turns the parallel copies, collects and splits into machine instructions
+//! with `parallel_copy`.
 
 use crate::ir3::dominance::{EdgeKind, postorder};
 use crate::ir3::workload;
@@ -42,49 +43,49 @@ pub mod shared;
 pub mod spill;
 pub mod step;
 
-/// Why registers cannot be assigned.
+/// A reason why registers cannot be assigned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// More values are live at once than there are registers.
+    /// More registers are live at one point than exist.
     #[error("needs spilling: {needed} of {available} {file} registers")]
     NeedsSpilling {
-        /// Registers that the program needs at one place.
+        /// Registers that the program needs at one point.
         needed: u32,
-        /// Registers that there are.
+        /// Available registers.
         available: u32,
-        /// Which registers.
+        /// The register file.
         file: &'static str,
     },
-    /// Values would have to go to memory, and the target has none for that.
+    /// Values would have to be spilled, and the target has no memory for that.
     #[error("{target} has no private memory to spill to: needs {needed} of {available} {file} registers")]
     NoPrivateMemory {
         /// The target.
         target: &'static str,
-        /// Registers that the program needs at one place.
+        /// Registers that the program needs at one point.
         needed: u32,
-        /// Registers that there are.
+        /// Available registers.
         available: u32,
-        /// Which registers.
+        /// The register file.
         file: &'static str,
     },
-    /// One instruction needs more registers than there are.
+    /// One instruction needs more registers than exist.
     #[error("{instr} ({opcode}) needs {needed} of {available} {file} registers, with all else in memory")]
     Instruction {
-        /// The instruction that needs most.
+        /// The instruction with the highest need.
         instr: Instr,
         /// Its mnemonic.
         opcode: &'static str,
         /// Registers that it needs.
         needed: u32,
-        /// Registers that there are.
+        /// Available registers.
         available: u32,
-        /// Which registers.
+        /// The register file.
         file: &'static str,
     },
-    /// Something that this allocator does not do.
+    /// A construct that this allocator does not support.
     #[error("unsupported: {what} in {instr} ({opcode})")]
     Unsupported {
-        /// What it is.
+        /// The construct.
         what: &'static str,
         /// The instruction.
         instr: Instr,
@@ -104,7 +105,7 @@ impl Error {
         Self::Unsupported { what, instr, opcode: program.instrs[instr].opcode.name() }
     }
 
-    /// So many units are needed of so many.
+    /// The error for a need of `needed` units where `available` exist.
     fn spilling(needed: u32, available: u16, half: bool) -> Self {
         let unit = if half { 1 } else { 2 };
         let file = if half { "half" } else { "full" };
@@ -112,13 +113,19 @@ impl Error {
     }
 }
 
-/// Puts the control flow into the shape that the other functions of this room ask for, and assigns registers to
-/// predicates and addresses. All other values stay.
+/// Normalizes the control flow for the other functions of this module, and assigns registers to predicates and
+/// addresses. All other values stay.
+///
+/// # Errors
+/// If the program is malformed or needs an unsupported construct.
 pub fn predicates(program: &mut Program, target: &Target) -> Result<(), Error> {
     predicates_within(program, target, target.num_predicates)
 }
 
-/// The same with so many predicate registers, or all that there are.
+/// Like [`predicates`], with at most `registers` predicate registers, limited by those of the target.
+///
+/// # Errors
+/// Those of [`predicates`].
 pub fn predicates_within(program: &mut Program, target: &Target, registers: u32) -> Result<(), Error> {
     prepare::run(program)?;
     predicates::run(program, target, registers)?;
@@ -128,28 +135,34 @@ pub fn predicates_within(program: &mut Program, target: &Target, registers: u32)
     Ok(())
 }
 
-/// Whether [`predicates`] has anything to do.
+/// Returns true if [`predicates`] would change the program.
 pub fn has_predicates(program: &Program) -> bool {
     prepare::is_needed(program) || predicates::is_needed(program) || addresses::is_needed(program)
 }
 
-/// Assigns registers to every other value of a program in SSA form that [`predicates`] has been run on, if as many as
-/// the program [needs](Pressure) are within `limits`. It uses no more than the [target size](target_size).
+/// Assigns registers to every other value of a program in SSA form that [`predicates`] has processed, if the registers
+/// that it [needs](Pressure) are within `limits`. It uses no more than the [target size](target_size).
+///
+/// # Errors
+/// If the program needs more than `limits`, or is not supported.
 pub fn run_within(program: &mut Program, target: &Target, limits: RegisterFiles) -> Result<(), Error> {
     let analysis = Analysis::new(program, target)?;
     let pressure = analysis.max_pressure(program);
     assign(program, target, &analysis, &pressure, limits)
 }
 
-/// The same within a limit of a program: if that is the least, there are as many registers as the program needs, to the
-/// last one.
+/// Like [`run_within`], with a register limit. For the least limit, exactly the registers that the program needs are
+/// available.
+///
+/// # Errors
+/// Those of [`run_within`].
 pub fn run_limited(program: &mut Program, target: &Target, limit: RegisterLimit) -> Result<(), Error> {
     let analysis = Analysis::new(program, target)?;
     let pressure = analysis.max_pressure(program);
     assign(program, target, &analysis, &pressure, files(&pressure, target, limit))
 }
 
-/// The registers that a limit leaves a program of this pressure.
+/// The registers that a limit allows for a program of this pressure.
 fn files(pressure: &Pressure, target: &Target, limit: RegisterLimit) -> RegisterFiles {
     let mut files = limit.files(target);
     if matches!(limit, RegisterLimit::Minimum(_)) {
@@ -159,7 +172,10 @@ fn files(pressure: &Pressure, target: &Target, limit: RegisterLimit) -> Register
     files
 }
 
-/// The registers that a limit leaves a program that is about to be assigned registers.
+/// The registers that a limit allows for a program before register assignment.
+///
+/// # Errors
+/// If the program cannot be analysed.
 pub fn files_within(program: &Program, target: &Target, limit: RegisterLimit) -> Result<RegisterFiles, Error> {
     if !matches!(limit, RegisterLimit::Minimum(_)) {
         return Ok(limit.files(target));
@@ -181,7 +197,8 @@ fn assign(
     assign::run(program, analysis, target.merged_regs, size, pressure)
 }
 
-/// The registers that a program of this pressure may use within `limits`: as many as cost no wave, in whole vec4.
+/// The registers that a program of this pressure may use within `limits`: as many as reduce no occupancy, in whole
+/// vec4.
 pub fn target_size(program: &Program, pressure: &Pressure, target: &Target, limits: RegisterFiles) -> RegisterFiles {
     let full = target.registers_without_loss(&workload(program), pressure.full.div_ceil(8)) * 8;
     let full = full.max(pressure.full).min(limits.full);
@@ -189,9 +206,9 @@ pub fn target_size(program: &Program, pressure: &Pressure, target: &Target, limi
     RegisterFiles { full, half: half.min(limits.half), ..limits }
 }
 
-/// The order in which blocks are visited: that of the code, if each block stands behind one of its predecessors there,
-/// which is so in all that selection makes. It then stands behind its dominator too: that dominates the predecessor, or
-/// is it, and so is in front of it by induction.
+/// The order in which blocks are visited: that of the code, if each block is after one of its predecessors there, which
+/// holds for all code from selection. Each block is then after its dominator too: that dominates the predecessor, or is
+/// it, and so is before the block by induction.
 fn order(program: &Program) -> Vec<Block> {
     let mut seen = SecondaryMap::<Block, bool>::with_capacity(program.blocks.len());
     let fits = program.layout.iter().all(|&block| {

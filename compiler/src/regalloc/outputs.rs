@@ -1,11 +1,11 @@
-//! Outputs whose registers are given: sources of `end` and `chmask` that name them.
+//! Outputs with given registers: sources of `end` and `chmask` that name them.
 //!
-//! In front of such an instruction stands a parallel copy of all general values that it reads, to values of their own,
-//! which nobody else reads. Nothing else is live between the two, so the copy may leave registers in any order: the
-//! [places](super::given) that are decided here. It moves what is elsewhere; what has been computed in its place (which
-//! its merge set prefers) is not moved. A value that is wanted in two places is copied to both.
+//! Before such an instruction, a parallel copy copies all general values that it reads to new values without other
+//! uses. No other value is live between the two, so the copy may put them into any order: the [places](super::given)
+//! that are chosen here. It moves values that are elsewhere; values that were computed in their place (which their
+//! merge set prefers) are not moved. A value that is required in two places is copied to both.
 //!
-//! A program that has these copies stays as it is.
+//! A program with these copies is not changed.
 
 use super::Error;
 use super::forest::Sums;
@@ -17,11 +17,11 @@ use smallvec::SmallVec;
 
 /// Outputs some of which have given registers.
 pub struct Outputs {
-    /// What reads them.
+    /// The instruction that reads them.
     pub instr: Instr,
-    /// Each value that it reads, and the first unit that it has to have.
+    /// Each value that it reads, and its required first unit.
     pub places: Vec<(Value, u16)>,
-    /// Units in front of which they all stand: full and half ones, by [`kind`](super::forest::kind).
+    /// The end of all of them: full and half ones, by [`kind`](super::forest::kind).
     pub ends: Sums,
 }
 
@@ -33,7 +33,7 @@ fn general(src: &Src) -> Option<Value> {
     }
 }
 
-/// The register that a general source has to have.
+/// The register that a general source names.
 fn given(src: &Src) -> Option<PhysReg> {
     match src.place() {
         Some(&Place::Assigned(_, reg)) if src.class.file == RegFile::General => Some(reg),
@@ -41,7 +41,7 @@ fn given(src: &Src) -> Option<PhysReg> {
     }
 }
 
-/// Whether any input or output has a given register.
+/// Returns true if any input or output has a given register.
 pub fn any_given(program: &Program) -> bool {
     let entry = program.blocks[program.entry()].instrs.iter().map(|&instr| &program.instrs[instr]);
     let mut dsts = entry.take_while(|data| data.opcode == Opcode::Input).flat_map(|data| &data.dsts);
@@ -49,7 +49,7 @@ pub fn any_given(program: &Program) -> bool {
         || find(program).next().is_some()
 }
 
-/// The instructions that this is about, and where they stand. No value is read behind them.
+/// The instructions to handle, and their positions. No value is read after them.
 fn find(program: &Program) -> impl Iterator<Item = (Block, usize)> + '_ {
     let ends = program.layout.iter().filter(|&&block| program.blocks[block].successors().next().is_none());
     ends.filter_map(|&block| {
@@ -61,7 +61,10 @@ fn find(program: &Program) -> impl Iterator<Item = (Block, usize)> + '_ {
     })
 }
 
-/// Puts the parallel copies in front of them.
+/// Inserts the parallel copies before them.
+///
+/// # Errors
+/// If a value is read after such an instruction.
 pub fn copy(program: &mut Program) -> Result<(), Error> {
     let list: SmallVec<[(Block, usize); 2]> = find(program).collect();
     for (block, at) in list {
@@ -69,11 +72,11 @@ pub fn copy(program: &mut Program) -> Result<(), Error> {
         if is_copied(program, block, at) {
             continue;
         }
-        // What is copied, where to, and the copy. Whoever does not say where to reads any of them.
+        // The source of each copy, its given register, and the copy. A source without a given register reads any copy.
         let mut columns: SmallVec<[(Value, Option<PhysReg>, Value); 8]> = SmallVec::new();
         let copy = program.instrs.push(InstrData::new(Opcode::ParallelCopy));
         let count = program.instrs[instr].srcs.len();
-        // Given ones first.
+        // Given registers first.
         for is_given in [true, false] {
             for k in 0..count {
                 let src = program.instrs[instr].srcs[k];
@@ -108,7 +111,7 @@ pub fn copy(program: &mut Program) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether all that an instruction reads is copied right in front of it, and each copy is in one place.
+/// Returns true if all sources of an instruction are copied directly before it, and each copy has one place.
 fn is_copied(program: &Program, block: Block, at: usize) -> bool {
     let list = &program.blocks[block].instrs;
     let Some(&before) = at.checked_sub(1).and_then(|at| list.get(at)) else { return false };
@@ -128,8 +131,11 @@ fn is_copied(program: &Program, block: Block, at: usize) -> bool {
     })
 }
 
-/// Decides the places of all outputs of instructions that have given ones, in a program that has the copies. `arrays` are
+/// Chooses the places of all outputs of instructions with given ones, in a program that has the copies. `arrays` are
 /// the units of arrays.
+///
+/// # Errors
+/// If the given registers overlap, or not all outputs have a place.
 pub fn run(program: &Program, merged: bool, arrays: &Sums) -> Result<Vec<Outputs>, Error> {
     let mut all = Vec::new();
     for (block, at) in find(program) {

@@ -1,23 +1,25 @@
-//! Parallel copies to sequences of moves and swaps.
+//! Sequentialises parallel copies into moves and swaps.
 //!
 //! A parallel copy reads all of its sources before it writes any destination. Registers are counted in *units* of one
-//! half register, those of all files in one row, so that 16-bit and 32-bit copies of a merged register file can overlap
-//! in any way. The sequence is found in three steps:
+//! half register, those of all files in one numbering, so that 16-bit and 32-bit copies of a merged register file can
+//! overlap in any way. The sequence is found in three steps:
 //!
-//! 1. A copy whose destination nobody else still has to read is done at once, which may free another's destination.
-//! 2. If none is left, but one unit of some 32-bit destination is free, that copy falls into two 16-bit ones.
-//! 3. What is left are cycles. *Proof:* let `D` be the units that copies between registers still have to write, `R`
-//!    those that they have to read. After step 2 each unit of `D` is blocked, so `D ⊆ R`; each unit is written once and
-//!    each written unit has one read unit, so `|R| ≤ |D|`. Hence `R = D`, each unit is read once, and the copies permute
-//!    `D`. (It follows that no constant or immediate is left: its destination is not in `D`, so not in `R`, so free.)
-//!    A swap puts one value in its place, and whoever wanted the value that was there finds it where the first came from.
+//! 1. A copy whose destination no other pending copy reads is emitted at once, which may free another's destination.
+//! 2. If none is left, but one unit of some 32-bit destination is free, that copy is split into two 16-bit ones.
+//! 3. The remaining copies are cycles. *Proof:* let `D` be the units that copies between registers still have to write,
+//!    `R` those that they have to read. After step 2 each unit of `D` is blocked, so `D ⊆ R`; each unit is written once
+//!    and each written unit has one read unit, so `|R| ≤ |D|`. Hence `R = D`, each unit is read once, and the copies
+//!    permute `D`. (It follows that no constant or immediate is left: its destination is not in `D`, so not in `R`, so
+//!    free.) A swap puts one value in its place, and the copy that reads the displaced value finds it at the other
+//!    operand of the swap.
 //!
-//! A cycle of *n* registers takes *n* − 1 swaps: the last one puts two values in their places. Every other copy is one move.
+//! A cycle of *n* registers takes *n* − 1 swaps: the last one puts two values in their places. Every other copy is one
+//! move.
 //!
 //! Half registers only reach the first half of a merged file, and the first half of the shared one. A 16-bit piece of a
-//! 32-bit copy may lie beyond; then the 32-bit register that contains it is swapped with one in reach for the time being.
+//! 32-bit copy may lie beyond; then the 32-bit register that contains it is temporarily swapped with one in reach.
 //!
-//! Not everything can be done: no instruction swaps a general register with a shared one, and without a scalar ALU none
+//! Some copies are impossible: no instruction swaps a general register with a shared one, and without a scalar ALU none
 //! computes on shared registers. Such copies are [`Refused`].
 
 use crate::ir3::{
@@ -25,7 +27,7 @@ use crate::ir3::{
 };
 use crate::target::{Generation, Target};
 
-/// Where a value is copied from.
+/// The source of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// A register, by its first unit.
@@ -49,7 +51,7 @@ impl Copy {
         if self.half { 1 } else { 2 }
     }
 
-    /// Whether it reads a unit of `[start, start + len)`.
+    /// Returns true if it reads a unit of `[start, start + len)`.
     fn reads(self, start: u16, len: u16) -> bool {
         matches!(self.src, Source::Unit(src) if src < start + len && start < src + self.units())
     }
@@ -58,9 +60,9 @@ impl Copy {
 /// A register file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Space {
-    /// Full registers, and half registers where they are the halves of full ones.
+    /// Full registers, and half registers if these are the halves of full ones.
     Full,
-    /// Half registers where they are a file of their own.
+    /// Half registers, if these have a file of their own.
     Half,
     /// Shared registers, full and half.
     Shared,
@@ -85,7 +87,7 @@ impl Space {
         }
     }
 
-    /// Units from its first on that half registers reach.
+    /// The number of units from its first that half registers reach.
     const fn reach(self) -> u16 {
         match self {
             Self::Shared => 32,
@@ -104,17 +106,17 @@ impl Space {
 /// Units of all files.
 const UNITS: usize = 640;
 
-/// A parallel copy that no sequence of instructions makes.
+/// A parallel copy that no sequence of instructions implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// General and shared registers form a cycle.
     AcrossFiles,
-    /// Shared registers form a cycle, or halves of them are beyond reach.
+    /// Shared registers form a cycle, or halves of them are beyond reach, without a scalar ALU.
     NoScalarAlu,
 }
 
 impl Refused {
-    /// In words.
+    /// A description for messages.
     pub const fn what(self) -> &'static str {
         match self {
             Self::AcrossFiles => "an exchange of general with shared registers",
@@ -123,26 +125,26 @@ impl Refused {
     }
 }
 
-/// Collects the copies of one parallel copy, and sequences them. Made once, used for many.
+/// Collects the copies of one parallel copy, and sequentialises them. Reusable.
 pub struct Sequencer {
     machine: Machine,
     pending: Vec<Copy>,
-    /// How many pending copies read each unit.
+    /// The number of pending copies that read each unit.
     readers: Box<[u16; UNITS]>,
 }
 
-/// What there is to copy with.
+/// The properties of the target that copies depend on.
 #[derive(Clone, Copy)]
 struct Machine {
     merged: bool,
     has_swz: bool,
     has_scalar_alu: bool,
-    /// Halves of shared registers cannot be moved to general ones as they are.
+    /// True if a half of a shared register cannot be moved directly to a general one.
     mov_half_shared: bool,
 }
 
 impl Machine {
-    /// First unit of a register, among those of all files.
+    /// First unit of a register in the numbering of all files.
     fn unit_of(self, class: RegClass, reg: PhysReg) -> u16 {
         let space = match class.file {
             RegFile::Shared => Space::Shared,
@@ -154,7 +156,7 @@ impl Machine {
 }
 
 impl Sequencer {
-    /// For copies on `target`.
+    /// Creates a sequencer for `target`.
     pub fn new(target: &Target) -> Self {
         let machine = Machine {
             merged: target.merged_regs,
@@ -165,8 +167,8 @@ impl Sequencer {
         Self { machine, pending: Vec::new(), readers: Box::new([0; UNITS]) }
     }
 
-    /// Adds a copy of one component to the register `dst`. The operand is a register of the same width, in the file `from`, a
-    /// constant or an immediate; an undefined source needs no copy. Returns false where the operand is something else.
+    /// Adds a copy of one component to the register `dst`. The operand is a register of the same width, in the file
+    /// `from`, a constant or an immediate; an undefined source needs no copy. Returns false for any other operand.
     #[must_use]
     pub fn add(&mut self, class: RegClass, dst: PhysReg, from: RegFile, src: &SrcOperand) -> bool {
         let source = match *src {
@@ -185,10 +187,10 @@ impl Sequencer {
         true
     }
 
-    /// Emits everything that was added, and is empty again.
+    /// Emits all copies that were added, and resets the sequencer.
     ///
     /// # Errors
-    /// Where that cannot be done. What has been emitted is then worth nothing.
+    /// If no sequence implements the copies. The instructions emitted so far are then invalid.
     pub fn finish(&mut self, emit: &mut dyn FnMut(InstrData)) -> Result<(), Refused> {
         let mut out = Emitter { machine: self.machine, emit };
         let result = match self.pending[..] {
@@ -207,7 +209,7 @@ pub const fn unit_of(class: RegClass, reg: PhysReg) -> u16 {
     (reg.0 - first) * class.component_units()
 }
 
-/// The register of a class that starts at a unit of its file, the first of which is 0.
+/// The register of a class that starts at a unit of its file, counted from 0.
 pub const fn reg_of(class: RegClass, unit: u16) -> PhysReg {
     let first = if matches!(class.file, RegFile::Shared) { PhysReg::SHARED_FIRST.0 } else { 0 };
     PhysReg(first + unit / class.component_units())
@@ -250,7 +252,7 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
             None => break,
         }
     }
-    // Whole registers first: a swap of them moves halves along, while a swap of halves takes whole ones apart.
+    // Whole registers first: a swap of them moves halves along, while a swap of halves splits whole ones.
     pending.sort_unstable_by_key(|copy| (copy.half, copy.dst));
     let mut i = 0;
     while let Some(&copy) = pending.get(i) {
@@ -263,7 +265,7 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
             return Err(Refused::AcrossFiles);
         }
         out.swap(copy.dst, src, copy.half)?;
-        // What stood in the destination is in the source now.
+        // The old value of the destination is in the source now.
         let mut j = i;
         while let Some(other) = pending.get_mut(j) {
             if !other.reads(copy.dst, copy.units()) {
@@ -271,7 +273,7 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
                 continue;
             }
             if copy.half && !other.half {
-                // One half of it moved away. The two pieces go behind `j`, and are looked at again.
+                // One half of it moved. The two pieces are placed at `j` and at the end, and are examined again.
                 split(pending, j);
                 continue;
             }
@@ -318,7 +320,7 @@ const fn is_shared(unit: u16) -> bool {
     matches!(Space::of(unit), Space::Shared)
 }
 
-/// Whether a half register cannot name the unit.
+/// Returns true if a half register cannot encode the unit.
 const fn beyond(unit: u16, half: bool) -> bool {
     let space = Space::of(unit);
     half && unit - space.first() >= space.reach()
@@ -356,7 +358,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A copy between registers whose destination is in reach.
+    /// Emits a copy between registers whose destination is in reach.
     fn register(&mut self, to: u16, from: u16, half: bool) -> Result<(), Refused> {
         // The hardware moves 16 bits from a general register to a shared one only as the low half of 32.
         let narrows = half && self.machine.merged && is_shared(to) && !is_shared(from);
@@ -372,7 +374,7 @@ impl Emitter<'_> {
         if from.is_multiple_of(2) {
             self.mov(dst(to, true), whole);
         } else if narrows {
-            // Nothing shifts on the way to a shared register: the two halves change places for the time being.
+            // No move to a shared register shifts: the two halves are temporarily swapped.
             self.swap(from & !1, from, true)?;
             self.mov(dst(to, true), whole);
             self.swap(from & !1, from, true)?;
@@ -405,8 +407,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Does something to the halves `a` and `b` while the whole register of `a`, which is out of reach, stands in
-    /// reach. `b` comes along if it is in the same register.
+    /// Runs `run` on the halves `a` and `b` while the whole register of `a`, which is out of reach, is swapped into
+    /// reach. `b` is translated too if it is in the same register.
     fn with_full_in_reach(
         &mut self,
         a: u16,

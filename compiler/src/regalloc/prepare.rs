@@ -1,14 +1,13 @@
-//! Puts a program into the shape that the allocator works on.
+//! Normalizes a program for the allocator.
 //!
-//! - Unreachable blocks go.
-//! - An edge from a block with several successors to one with several predecessors gets a block of its own, so that
-//!   copies on it have a place. Wherever lanes wait for the earliest block of the layout, the new block must not change
-//!   who waits for whom: on a forward edge it stands right before its successor (whoever waited at the successor now
-//!   waits there, and all that came first still does), on a back edge right behind its predecessor (whoever went back
-//!   was first, and still is).
-//! - A phi of a block with one predecessor is a copy.
-//! - A source that is tied to a destination is overwritten; it becomes a copy of its own, unless the value has no other
-//!   use.
+//! - Unreachable blocks are removed.
+//! - Critical edges (from a block with several successors to one with several predecessors) are split, so that copies
+//!   on them have a block. Lanes wait for the earliest block of the layout, so the new block must not change which
+//!   lanes wait for which: on a forward edge it is placed directly before its successor (lanes that waited at the
+//!   successor now wait there, and all earlier blocks are still earlier), on a back edge directly after its predecessor
+//!   (lanes on the back edge were first, and still are).
+//! - A phi of a block with one predecessor becomes a copy.
+//! - A source that is tied to a destination is overwritten; it is copied, unless the value has no other use.
 
 use super::Error;
 use crate::ir3::{
@@ -17,14 +16,17 @@ use crate::ir3::{
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-/// Whether the program may not be in shape yet: one block without tied sources is.
+/// Returns true if the program may need changes. A single block without tied sources needs none.
 pub fn is_needed(program: &Program) -> bool {
     let sound = program.layout.len() == 1 && program.blocks[program.entry()].predecessors.is_empty();
     let is_tied = |instr| program.instrs[instr].srcs.iter().any(|src| src.flags.contains(OperandFlags::TIED));
     !sound || program.iter_instrs().any(|(_, instr)| is_tied(instr))
 }
 
-/// Puts the program into shape.
+/// Normalizes the program.
+///
+/// # Errors
+/// If the program is malformed.
 pub fn run(program: &mut Program) -> Result<(), Error> {
     if program.layout.is_empty() {
         return Err(Error::Malformed { what: "a program without blocks".to_owned() });
@@ -94,7 +96,7 @@ fn split_critical_edges(program: &mut Program) {
     }
     let mut position: SecondaryMap<Block, usize> = SecondaryMap::with_capacity(program.blocks.len());
     program.layout.iter().enumerate().for_each(|(at, &block)| position[block] = at);
-    // New blocks in front of each block of the layout, and those behind it, the last one first.
+    // New blocks before each block of the layout, and those after it, the last one first.
     let mut before: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
     let mut behind: SecondaryMap<Block, SmallVec<[Block; 2]>> = SecondaryMap::new();
     for (from, slot, to) in critical {
@@ -170,7 +172,7 @@ fn copy_tied_sources(program: &mut Program) -> Result<(), Error> {
                 if let Some(value) = src.value() {
                     let def = program.values[value].instr;
                     let is_near = program.blocks[block].instrs[..i].contains(&def);
-                    // A split may turn out to be the same as another one.
+                    // A split may be removed as a duplicate of another one.
                     let is_sole = !matches!(program.instrs[def].opcode, Opcode::Phi | Opcode::Split);
                     if uses[value] == 1 && is_near && is_sole {
                         continue;
@@ -195,7 +197,7 @@ fn count_uses(program: &Program) -> SecondaryMap<Value, u32> {
     uses
 }
 
-/// A parallel copy of source `k` of `instr`, which reads the copy from then on.
+/// Creates a parallel copy of source `k` of `instr` and makes the source read it.
 fn copy_of(program: &mut Program, instr: Instr, k: usize) -> Instr {
     let src = program.instrs[instr].srcs[k];
     let copy = program.instrs.push(InstrData::new(Opcode::ParallelCopy));

@@ -1,14 +1,13 @@
-//! How many registers a program needs, known before any is assigned.
+//! Register pressure: the number of registers that a program needs, computed before any is assigned.
 //!
-//! All values that are live at a point have registers at it, each root of the `forest` its own. What an
-//! instruction needs beyond that is known from the instruction alone ([`Step`]), so the greatest
-//! sum over all points is what the program needs, and the assigner gets by with it: it can put all registers in
-//! any order in front of an instruction with a parallel copy, and there is an order without gaps (see
-//! `assign/compact.rs`).
+//! All values that are live at a point have registers there, each root of the `forest` its own. The additional need of
+//! an instruction depends on the instruction alone ([`Step`]). So the maximum over all points is the need of the
+//! program, and it is sufficient for the assigner: before an instruction, a parallel copy can put all registers into
+//! any order, and there is an order without gaps (see `assign/compact.rs`).
 //!
-//! Units are half registers. Where the halves are the front of the full file (`merged_regs`), a number of halves takes
-//! the next even number of units, and `full` counts them in. Arrays are there all the time. Where inputs or
-//! outputs have given registers, the program needs what is between these, too, at its start and end (`given`).
+//! Units are half registers. If the halves are the start of the full file (`merged_regs`), the number of halves is
+//! rounded up to an even number of units, and `full` includes them. Arrays are always live. If inputs or outputs have
+//! given registers, the gaps between these count, too, at the program's start and end (`given`).
 
 use super::forest::{self, FULL, Forest, HALF, SHARED, SHARED_HALF, Sums, Values};
 use super::inputs::{self, Inputs};
@@ -20,14 +19,14 @@ use super::{Error, cssa};
 use crate::ir3::{Block, Instr, Opcode, Program, RegFile, Value};
 use crate::target::{RegisterFiles, Target};
 
-/// Registers that are needed, in units of a half register.
+/// The number of required registers, in units of a half register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pressure {
-    /// The full file; where half registers are the front of it, these are counted in.
+    /// The full file; includes the half registers if these are the start of it.
     pub full: u32,
     /// Half registers.
     pub half: u32,
-    /// The shared file, its half registers counted in.
+    /// The shared file, including its half registers.
     pub shared: u32,
     /// Half registers of the shared file.
     pub shared_half: u32,
@@ -45,7 +44,7 @@ impl Pressure {
         }
     }
 
-    /// The greater of both, field by field.
+    /// The maximum of both, per field.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {
@@ -56,7 +55,7 @@ impl Pressure {
         }
     }
 
-    /// Whether a program that needs this much can be assigned registers within `files`. For the shared file, whose
+    /// Returns true if a program with this need can be assigned registers within `files`. For the shared file, whose
     /// values cannot be moved, it is a necessary condition only.
     pub fn fits(&self, files: &RegisterFiles) -> bool {
         self.full <= files.full
@@ -65,7 +64,7 @@ impl Pressure {
             && self.shared_half <= files.shared_half
     }
 
-    /// The error for what does not fit.
+    /// The error for the file that is exceeded.
     pub(super) fn excess(&self, files: &RegisterFiles) -> Option<Error> {
         if self.half > files.half {
             Some(Error::NeedsSpilling { needed: self.half, available: files.half, file: "half" })
@@ -80,38 +79,41 @@ impl Pressure {
     }
 }
 
-/// A place in a program at which registers are counted.
+/// A point of a program at which registers are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {
-    /// Where a block starts: its phis have been written, and nothing else was done. In the first block, the inputs
-    /// have been written.
+    /// The start of a block: its phis (in the first block, the inputs) have been written, and no other instruction
+    /// executed.
     Start(Block),
-    /// Where an instruction reads: what is live in front of it, and what it writes early.
+    /// The reads of an instruction: the values that are live before it, and its early results.
     Read(Instr),
-    /// Where it writes: what lives on, and all of its results, those that nobody reads too.
+    /// Its writes: the values that stay live, and all of its results, including unused ones.
     Write(Instr),
-    /// Behind it.
+    /// After it.
     After(Instr),
 }
 
-/// What there is to know of a program before registers are assigned.
+/// The analyses that register assignment depends on.
 pub struct Analysis {
-    /// Where values are live, and in which order blocks are visited.
+    /// Liveness, with the order in which blocks are visited.
     pub liveness: Liveness,
-    /// Which values are pieces of which.
+    /// The merge sets.
     pub sets: MergeSets,
     merged: bool,
     /// Units of arrays.
     pub(super) arrays: Sums,
-    /// The places of the inputs, where some are given.
+    /// The places of the inputs, if some are given.
     pub(super) inputs: Option<Inputs>,
-    /// The places of outputs, where some are given.
+    /// The places of outputs, if some are given.
     pub(super) outputs: Vec<Outputs>,
 }
 
 impl Analysis {
-    /// Puts a program into conventional form and computes everything. The program has been
-    /// through `prepare` and `special`.
+    /// Converts a program to conventional SSA and computes all analyses. `prepare`, `predicates` and `addresses` have
+    /// run on the program.
+    ///
+    /// # Errors
+    /// If the program is malformed, or given registers conflict.
     pub fn new(program: &mut Program, target: &Target) -> Result<Self, Error> {
         cssa::run(program)?;
         let order = super::order(program);
@@ -130,15 +132,15 @@ impl Analysis {
         Ok(Self { liveness, sets, merged: target.merged_regs, arrays, inputs, outputs })
     }
 
-    /// The most that the program needs at any point.
+    /// The maximum need of the program over all points.
     pub fn max_pressure(&self, program: &Program) -> Pressure {
         let mut max = Pressure::default();
         self.walk(program, |_, _, pressure| max = max.max(pressure));
         max
     }
 
-    /// Walks over the program and shows what is needed at each point, and what is live there (at [`Point::Read`] and
-    /// [`Point::Write`]: in front of the instruction).
+    /// Visits all points of the program with the pressure and the live values there (at [`Point::Read`] and
+    /// [`Point::Write`]: the values that are live before the instruction).
     pub fn walk(&self, program: &Program, mut visit: impl FnMut(Point, &Forest, Pressure)) {
         let mut forest = Forest::new(program, &self.sets);
         let mut step = Step::new(program);
@@ -148,7 +150,7 @@ impl Analysis {
         }
     }
 
-    /// From what is live at the end of the block in front, in the order, to what is so at the start of this one.
+    /// Updates the live values from the end of the previous block in the order to the start of this one.
     pub fn enter(&self, program: &Program, block: Block, forest: &mut Forest) {
         let mut changed = Values::new();
         for value in self.liveness.leaving(block) {
@@ -216,10 +218,10 @@ impl Analysis {
         sums[forest::kind(program.values[value].class)] += u32::from(self.liveness.units(value));
     }
 
-    /// Makes the step's changes to what is live.
+    /// Applies the step to the live values.
     pub fn advance(&self, program: &Program, step: &Step, forest: &mut Forest) {
         let mut changed = Values::new();
-        // Pieces first: they are where they are by what may die here.
+        // Pieces first: they take their place from values that may die here.
         for result in step.results.iter().filter(|result| matches!(result.manner, Manner::Piece(_))) {
             forest.insert(program, &self.liveness, &self.sets, result.value, &mut changed);
         }
@@ -234,7 +236,7 @@ impl Analysis {
     }
 }
 
-/// Whether a value that is there at the start of a block needs a place: a phi that nobody reads does not.
+/// Returns true if a value at the start of a block needs a place: all but unused phis.
 pub(super) fn is_kept(program: &Program, liveness: &Liveness, value: Value) -> bool {
     liveness.is_used(value) || program.instrs[program.values[value].instr].opcode != Opcode::Phi
 }

@@ -1,13 +1,13 @@
-//! What one instruction does to the set of live values; the same for counting registers and for choosing them.
+//! The effect of one instruction on the set of live values, shared by the pressure analysis and the assigner.
 //!
-//! An instruction that computes something reads its sources, and then writes its results. A result may take the place of
-//! a root that dies here, with all that lies in it. A root of which a piece lives on stays where it is until the
-//! instruction is done.
+//! An instruction that computes reads its sources, and then writes its results. A result may take the place of a root
+//! that dies here, with all pieces in it. A root of which a piece stays live keeps its place until the instruction is
+//! done.
 //!
-//! Copies (parallel copies, collects and splits) are otherwise. They only say which values there are from now on: all
-//! moves that one of them needs, together with moves of values that are in the way, are one parallel copy. So it does
-//! not matter how registers before and after lie to each other, and a result whose registers are there already, as
-//! a piece of something that lives on, needs none.
+//! Copies (parallel copies, collects and splits) are different. They only define which values exist from now on: all
+//! moves that one of them needs, together with moves of values that are in the way, are one parallel copy. So the
+//! relative positions of registers before and after do not matter, and a result whose registers already hold it, as a
+//! piece of a value that stays live, needs none.
 
 use super::forest::{Forest, Values};
 use super::liveness::{Liveness, is_early};
@@ -16,20 +16,20 @@ use crate::ir3::{Instr, Opcode, OperandFlags, Program, Value};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-/// How a result comes by its registers.
+/// How a result gets its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// Written when all sources have been read.
+    /// Written after all sources have been read.
     Late,
-    /// Written while sources are still to be read.
+    /// Written while sources are still read.
     Early,
     /// Takes the registers of this root, which dies.
     InPlace(Value),
-    /// Tied to a source that has to be copied to the result's registers first.
+    /// Tied to a source that must be copied to the result's registers first.
     Copied(Value),
-    /// A copy that is there already, as a piece of this live value.
+    /// A copy that already exists as a piece of this live value.
     Piece(Value),
-    /// A copy that nobody reads.
+    /// A copy without uses.
     Dropped,
 }
 
@@ -38,30 +38,30 @@ pub enum Manner {
 pub struct Result {
     /// The value.
     pub value: Value,
-    /// How it comes by its registers.
+    /// How it gets its registers.
     pub manner: Manner,
-    /// Which destination it is.
+    /// The index of its destination.
     pub dst: u16,
 }
 
 /// One instruction, or all phis or all inputs of a block.
 #[derive(Default)]
 pub struct Step {
-    /// It only copies, or only defines: results and moves are one parallel copy.
+    /// True if it only copies or only defines: results and moves are one parallel copy.
     pub is_copy: bool,
-    /// Values that are read for the last time.
+    /// Values at their last use.
     pub killed: Values,
-    /// Roots that die with all that lies in them, but those that a result takes in place.
+    /// Roots that die with all pieces in them, except those whose place a result takes.
     pub dying: Values,
-    /// What is defined.
+    /// The defined values.
     pub results: SmallVec<[Result; 4]>,
-    /// When a value was killed last: the number of the step.
+    /// The number of the step that last killed each value.
     killed_at: SecondaryMap<Value, u32>,
     number: u32,
 }
 
 impl Step {
-    /// For the values of a program.
+    /// Creates a step for the values of a program.
     pub fn new(program: &Program) -> Self {
         let mut this = Self::default();
         this.killed_at.resize(program.values.len());
@@ -76,7 +76,7 @@ impl Step {
         self.is_copy = false;
     }
 
-    /// Several instructions that read nothing here, and write all at once: phis, inputs.
+    /// Reads several instructions without sources here that write simultaneously: phis, inputs.
     pub fn read_definitions(&mut self, program: &Program, liveness: &Liveness, instrs: &[Instr]) {
         self.start();
         self.is_copy = true;
@@ -89,7 +89,7 @@ impl Step {
         }
     }
 
-    /// Looks at an instruction that is neither phi nor input.
+    /// Reads an instruction that is neither phi nor input.
     pub fn read(&mut self, program: &Program, liveness: &Liveness, sets: &MergeSets, forest: &Forest, instr: Instr) {
         self.start();
         let data = &program.instrs[instr];
@@ -118,7 +118,7 @@ impl Step {
         }
     }
 
-    /// Whether a value has no place before this step. A piece has one: that of what it is a copy of.
+    /// Returns true if a value has no place before this step. A piece has one: that of the value it is a copy of.
     pub fn is_new(&self, value: Value) -> bool {
         self.results.iter().any(|result| result.value == value && !matches!(result.manner, Manner::Piece(_)))
     }
@@ -148,7 +148,7 @@ impl Step {
             return Manner::Dropped;
         }
         match forest.container(sets, value) {
-            // What lives on holds the same, by the rule of merge sets. What dies may be something else.
+            // A value that stays live has equal contents, by the invariant of merge sets. A dying one may differ.
             Some(whole) if !self.is_killed(whole) || sets.is_copy_of_piece(program, whole, value) => {
                 Manner::Piece(whole)
             }

@@ -1,5 +1,5 @@
-//! Constructors of memory and texture instructions, inverse to the views. They add no destination: the caller does, with the
-//! mask that each constructor names (as many components as are loaded, where it names none).
+//! Constructors of memory and texture instructions, inverse to the views. They add no destination: the caller does,
+//! with the mask that each constructor documents (as many components as are loaded, where it documents none).
 
 use super::super::{
     AddressSpace, Attrs, Dst, InstrData, InstrFlags, MemoryAttrs, Opcode, OperandFlags, Src, TextureAttrs, Type,
@@ -7,18 +7,18 @@ use super::super::{
 use super::{AtomicFamily, AtomicOp};
 use smallvec::SmallVec;
 
-/// What names an SSBO, an image or a UBO.
+/// The descriptor of an SSBO, an image or a UBO.
 #[derive(Clone, Copy, Debug)]
 pub struct Handle {
     /// Descriptor set, if it is bindless.
     pub set: Option<u8>,
     /// Index.
     pub index: Src,
-    /// Lanes may have different indices.
+    /// True if lanes may have different indices.
     pub nonuniform: bool,
 }
 
-/// Memory, how much of it and of which type.
+/// Elements in memory: their type and number.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements {
     /// Type of an element.
@@ -27,12 +27,12 @@ pub struct Elements {
     pub components: u8,
 }
 
-/// Where in an SSBO or an image.
+/// A location in an SSBO or an image.
 #[derive(Clone, Copy, Debug)]
 pub enum Location {
-    /// Element of an SSBO: a register, an immediate that is added to it.
+    /// Element of an SSBO: a register, and an immediate that is added to it.
     Element(Src, u32),
-    /// Coordinates of an image: a vector of so many components.
+    /// Coordinates of an image: a vector with this number of components.
     Texel(Src, u8),
 }
 
@@ -51,14 +51,14 @@ impl Location {
     }
 }
 
-/// The new value of an atomic, and what `cmpxchg` compares with.
+/// The new value of an atomic, and the comparand of `cmpxchg`.
 #[derive(Clone, Copy, Debug)]
 pub struct AtomicOperand {
     /// Operation.
     pub op: AtomicOp,
     /// All of its data as one source, in the order of [`atomic_data_order`].
     pub data: Src,
-    /// Whether memory holds 64 bits.
+    /// True if memory holds 64 bits.
     pub wide: bool,
 }
 
@@ -72,8 +72,8 @@ impl AtomicOperand {
     }
 }
 
-/// The data of an atomic in the order of its vector: room for the old value where the family has it there (`zero`s), the new
-/// value, what is compared with. `value` and `compare` have two words each for 64 bits.
+/// The data of an atomic in the order of its vector: space for the old value if the family has it there (`zero`s), the
+/// new value, the comparand. `value` and `compare` have two words each for 64 bits.
 pub fn atomic_data_order(family: AtomicFamily, value: &[Src], compare: &[Src], zero: Src) -> SmallVec<[Src; 6]> {
     let room = if family == AtomicFamily::Resource { value.len() } else { 0 };
     std::iter::repeat_n(zero, room).chain(value.iter().copied()).chain(compare.iter().copied()).collect()
@@ -226,7 +226,7 @@ pub fn resinfo(handle: Handle, space: AddressSpace, dims: u8, split: bool) -> In
     with_handle(memory(Opcode::Resinfo, &[handle.index], attrs), handle)
 }
 
-/// `stc`: stores to the constant file, at word `offset` (below 256) behind `a1.x`.
+/// `stc`: stores to the constant file, at word `offset` (below 256) plus `a1.x`.
 pub fn stc(a1: Option<Src>, offset: u8, data: Src, components: u8) -> InstrData {
     let elements = Elements { ty: Type::U32, components };
     let srcs = [Src::immediate(u32::from(offset), false), data];
@@ -271,15 +271,15 @@ pub fn old_atomic(handle: Handle, byte_offset: Src, location: Location, operand:
     with_handle(memory(opcode, &srcs, attrs), handle)
 }
 
-/// Marks a destination as the one that is tied to the tied source.
+/// Marks a destination as tied to the tied source.
 pub fn tied(dst: &mut Dst) {
     dst.flags |= OperandFlags::TIED;
 }
 
-/// What names texture and sampler.
+/// The descriptors of texture and sampler.
 #[derive(Clone, Copy, Debug)]
 pub enum TextureHandle {
-    /// Numbers in the instruction.
+    /// Indices in the instruction.
     Fixed {
         /// Descriptor set, if it is bindless.
         set: Option<u8>,
@@ -288,13 +288,13 @@ pub enum TextureHandle {
         /// Sampler.
         sampler: u16,
     },
-    /// A vector of texture and sampler number: half registers unless it is bindless.
+    /// A vector of texture and sampler index: half registers unless it is bindless.
     Pair {
         /// Descriptor set, if it is bindless.
         set: Option<u8>,
-        /// The two numbers.
+        /// The two indices.
         pair: Src,
-        /// `a1.x` with the sampler's descriptor set, if it is another one.
+        /// `a1.x` with the sampler's descriptor set, if it differs.
         sampler_set: Option<Src>,
     },
 }
@@ -323,8 +323,8 @@ pub struct TextureOperands {
 }
 
 impl TextureOperands {
-    /// The operands as the components of the two vectors that the instruction takes, and the flags that say what is among
-    /// them. `padding` stands where no operand does.
+    /// The operands as the components of the two vectors of the instruction, and the flags that tell which operands are
+    /// present. `padding` fills components without an operand.
     pub fn vectors(&self, padding: Src) -> (SmallVec<[Src; 12]>, SmallVec<[Src; 4]>, InstrFlags) {
         let mut flags = InstrFlags::empty();
         flags.set(InstrFlags::DIM_3D, self.coords.len() == 3);
@@ -347,7 +347,8 @@ impl TextureOperands {
     }
 }
 
-/// A texture instruction; `flags`, `first` and `second` as [`TextureOperands::vectors`] gives them, each put together.
+/// A texture instruction; `flags`, `first` and `second` as returned by [`TextureOperands::vectors`], each collected
+/// into a vector.
 pub fn texture(
     opcode: Opcode,
     ty: Type,
@@ -386,8 +387,8 @@ pub fn texture(
     instr
 }
 
-/// `isam`: loads from an SSBO through the texture unit. `address` is the element, or the vector of it and 0 where `isam.v` is not
-/// there; `offset` is for `isam.v`.
+/// `isam`: loads from an SSBO through the texture unit. `address` is the element, or the vector of it and 0 if `isam.v`
+/// is unsupported; `offset` is for `isam.v`.
 pub fn isam_ssbo(handle: TextureHandle, address: Src, vector: bool, offset: u32, ty: Type) -> InstrData {
     let mut flags = InstrFlags::empty();
     flags.set(InstrFlags::VECTOR, vector);
@@ -397,7 +398,8 @@ pub fn isam_ssbo(handle: TextureHandle, address: Src, vector: bool, offset: u32,
     instr
 }
 
-/// `isam`: loads from an image through the texture unit. One coordinate is padded with 0 to two; the array layer stands behind.
+/// `isam`: loads from an image through the texture unit. One coordinate is padded with 0 to two; the array layer
+/// follows them.
 pub fn isam_image(handle: TextureHandle, coords: Src, flags: InstrFlags, is_1d: bool, ty: Type) -> InstrData {
     let mut instr = texture(Opcode::Isam, ty, handle, flags, Some(coords), None);
     set_space(&mut instr, AddressSpace::Image, is_1d);

@@ -1,10 +1,10 @@
-//! Accesses to memory: which, where, what type, with which data.
+//! Memory accesses: action, memory, address, type and data.
 
 use super::super::{AddressSpace, InstrData, InstrFlags, MemoryAttrs, Opcode, RegFile, SrcOperand, Type};
 use super::{Binding, Number, Slice, UnknownAttribute, width};
 use smallvec::SmallVec;
 
-/// What an atomic does.
+/// The operation of an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicOp {
     /// Add.
@@ -13,7 +13,7 @@ pub enum AtomicOp {
     Sub,
     /// Exchange.
     Xchg,
-    /// Increment, wrapping to 0 behind the operand.
+    /// Increment, wrapping to 0 above the operand.
     Inc,
     /// Decrement, wrapping to the operand below 0 or above the operand.
     Dec,
@@ -36,7 +36,7 @@ pub enum AtomicOp {
 }
 
 impl AtomicOp {
-    /// Position in each family of opcodes.
+    /// Index in each family of opcodes.
     const fn position(self) -> usize {
         match self {
             Self::Add => 0,
@@ -53,7 +53,7 @@ impl AtomicOp {
         }
     }
 
-    /// Whether the operands are compared as signed numbers.
+    /// Returns true if the operands are compared as signed integers.
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::MinS | Self::MaxS)
     }
@@ -88,11 +88,11 @@ impl AtomicFamily {
 
     /// The opcode of `op`. Signedness is in the type.
     pub const fn opcode(self, op: AtomicOp) -> Opcode {
-        // The table has each family's opcodes one behind the other, in the order of `AtomicOp::position`.
+        // The table lists each family's opcodes consecutively, in the order of `AtomicOp::position`.
         Opcode::ALL[self.first() as usize + op.position()]
     }
 
-    /// The family of an atomic, and its operation as far as the opcode tells: the signed one of two.
+    /// The family of an atomic, and its operation as far as the opcode determines it: the signed one of two.
     fn of(opcode: Opcode) -> Option<(Self, AtomicOp)> {
         Self::ALL.into_iter().find_map(|family| {
             let position = (opcode as usize).checked_sub(family.first() as usize)?;
@@ -116,24 +116,24 @@ impl AtomicFamily {
     }
 }
 
-/// What is done to memory.
+/// The effect of a memory instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryAction {
     /// Component `i` of the destination becomes element `i`.
     Load,
     /// Element `i` becomes component `i` of [`MemoryAccess::data`].
     Store,
-    /// The destination's first component (two for 64 bits) becomes the old value; the components behind it keep the
-    /// values that the tied source has there.
+    /// The destination's first component (two for 64 bits) becomes the old value; the components after it keep the
+    /// values of the tied source.
     Atomic(AtomicOp),
     /// Size of the resource. An image: component `i` is its size in dimension `i`. An SSBO: the value that nir's
     /// `get_ssbo_size` has, in component 0.
     Size,
     /// Size of an SSBO, its low 16 bits in component 0 and its high 16 bits in component 1 (below a6xx).
     SplitSize,
-    /// Copies [`MemoryAccess::components`] vec4s to the constant file, from the word on that [`MemoryAccess::data`] holds.
+    /// Copies [`MemoryAccess::components`] vec4s to the constant file, starting at the word in [`MemoryAccess::data`].
     CopyToConsts,
-    /// Asks for a descriptor ahead of time; has no effect on values.
+    /// Prefetches a descriptor; has no effect on values.
     Prefetch,
 }
 
@@ -142,7 +142,7 @@ impl MemoryAction {
     pub const MAX_COPY: u16 = 256;
 }
 
-/// Where in the memory.
+/// The address within a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// No address: a size.
@@ -155,23 +155,24 @@ pub enum Address {
         index: Option<Slice>,
         /// A second scalar that is added to the index: an immediate field that is still in a register.
         index2: Option<Slice>,
-        /// Bytes of a unit.
+        /// Unit size in bytes.
         scale: u8,
-        /// Added to the index. In units, but for global memory, where it is in bytes, and UBOs, where it is in elements.
+        /// Added to the index, in units, except for global memory (in bytes) and UBOs (in elements).
         offset: i32,
     },
-    /// Coordinates of an image, each a scalar: as many as the dimension has, and the array layer (or cube face and layer) behind.
+    /// Coordinates of an image, each a scalar: as many as the image has dimensions, followed by the array layer (or
+    /// cube face and layer).
     Texel(SmallVec<[Slice; 4]>),
 }
 
-/// The byte address of element `component` of an access at a [linear](Address::Linear) address; the same for nir,
-/// where `base` is the 64-bit address of `load_global_ir3`, `index` the offset source (in elements for SSBOs, in bytes for
-/// shared and scratch memory, in 32-bit words for global memory, in vec4 for UBOs) and `offset` the intrinsic's base
-/// (or component, for UBOs). `size` is the size of an element in bytes.
+/// The byte address of element `component` of an access at a [linear](Address::Linear) address. The same function
+/// serves nir: `base` is the 64-bit address of `load_global_ir3`, `index` the offset source (in elements for SSBOs, in
+/// bytes for shared and scratch memory, in 32-bit words for global memory, in vec4 for UBOs) and `offset` the
+/// intrinsic's base (or component, for UBOs). `size` is the size of an element in bytes.
 ///
 /// - SSBO, shared, scratch, constants: `(index + offset + component elements) mod 2^32` units of `scale` bytes.
 /// - Global: `base + sign-extended (index * scale mod 2^32) + offset + component * size`, mod 2^64.
-/// - UBO: `index` vec4 and `offset + component` elements behind.
+/// - UBO: `offset + component` elements after vec4 number `index`.
 pub const fn linear_address(
     space: AddressSpace,
     base: u64,
@@ -195,8 +196,8 @@ pub const fn linear_address(
     }
 }
 
-/// Bytes that the element offset of an SSBO access of `bits` bits counts: an element, but 2 for 64 bits (which is what Mesa's
-/// lowering to `ssbo_atomic_ir3` makes of a byte offset).
+/// The unit in bytes of the element offset of an SSBO access of `bits` bits: an element, but 2 for 64 bits (Mesa's
+/// lowering to `ssbo_atomic_ir3` shifts the byte offset that way).
 pub const fn ssbo_offset_unit(bits: u8) -> u8 {
     match bits {
         8 => 1,
@@ -205,29 +206,29 @@ pub const fn ssbo_offset_unit(bits: u8) -> u8 {
     }
 }
 
-/// A memory instruction, as every engine sees it.
+/// A memory access, as every engine sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryAccess {
-    /// What is done.
+    /// The action.
     pub action: MemoryAction,
-    /// Which memory.
+    /// The memory.
     pub space: AddressSpace,
-    /// Which resource of it (SSBOs, images, UBOs).
+    /// The resource (SSBOs, images, UBOs).
     pub binding: Option<Binding>,
-    /// Where.
+    /// The address.
     pub address: Address,
     /// Type of an element.
     pub ty: Type,
-    /// Number of elements; of vec4s where they are copied to the constant file.
+    /// Number of elements; of vec4s for a copy to the constant file.
     pub components: u16,
-    /// Stored data, an atomic's operand (two components for 64 bits), or the word of the constant file that a copy begins at.
+    /// Stored data, an atomic's operand (two components for 64 bits), or the first word of a copy to the constant file.
     pub data: Option<Slice>,
-    /// What `Cmpxchg` compares with.
+    /// The comparand of `Cmpxchg`.
     pub compare: Option<Slice>,
 }
 
 impl MemoryAccess {
-    /// Whether instructions with `opcode` are memory accesses.
+    /// Returns true if instructions with `opcode` are memory accesses.
     pub fn covers(opcode: Opcode) -> bool {
         use Opcode as O;
         matches!(
@@ -256,8 +257,8 @@ impl MemoryAccess {
         ) || AtomicFamily::of(opcode).is_some()
     }
 
-    /// The byte address of element `component`, from the values of the sources; `index` is the sum of both indices.
-    /// 0 where the address is not linear.
+    /// The byte address of element `component`, from the values of the sources; `index` is the sum of both indices. 0
+    /// if the address is not linear.
     pub const fn byte_address(&self, base: u64, index: u32, component: u32) -> u64 {
         match self.address {
             Address::Linear { scale, offset, .. } => {
@@ -268,6 +269,9 @@ impl MemoryAccess {
     }
 
     /// The access of a memory instruction.
+    ///
+    /// # Errors
+    /// If an attribute is unknown that the access depends on.
     pub fn of(instr: &InstrData) -> Result<Self, UnknownAttribute> {
         use Opcode as O;
         match instr.opcode {
@@ -294,7 +298,7 @@ impl MemoryAccess {
     }
 }
 
-/// Where the sources of an access to an SSBO or image are.
+/// The positions of the sources of an access to an SSBO or image.
 struct ResourceLayout {
     /// Offset or coordinates.
     address: usize,
@@ -321,7 +325,7 @@ impl<'a> Reader<'a> {
         UnknownAttribute { opcode: self.instr.opcode.name(), attribute }
     }
 
-    /// The source at `index`, which must be there.
+    /// Checks that the source at `index` exists.
     fn require(&self, index: usize) -> Result<usize, UnknownAttribute> {
         if index < self.instr.srcs.len() { Ok(index) } else { Err(self.unknown("one of its sources")) }
     }
@@ -344,8 +348,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The type of the elements. A full register in Mesa's text holds 32 bits; of a half register it is not known
-    /// whether it holds 8 or 16.
+    /// The type of the elements. A full register in Mesa's text holds 32 bits; whether a half register holds 8 or 16 is
+    /// unknown.
     fn ty(&self, half: bool) -> Result<Type, UnknownAttribute> {
         match self.attrs.ty {
             Some(ty) => Ok(ty),
@@ -391,7 +395,7 @@ impl<'a> Reader<'a> {
         Ok(MemoryAccess { binding: Some(self.binding(0)?), ..access })
     }
 
-    /// `ldc.k index, offset`, with `a1.x` as the word of the constant file that it begins at.
+    /// `ldc.k index, offset`, with the first word of the constant file in `a1.x`.
     fn ldc_k(&self) -> Result<MemoryAccess, UnknownAttribute> {
         let index = Some(self.scalar(1)?);
         let address = Address::Linear { base: None, index, index2: None, scale: 16, offset: 0 };
@@ -407,7 +411,7 @@ impl<'a> Reader<'a> {
         index.map(|index| Slice::scalar(index, 0))
     }
 
-    /// Fills in what is stored.
+    /// Sets the stored data.
     fn with_data(&self, access: MemoryAccess, data: usize) -> Result<MemoryAccess, UnknownAttribute> {
         let data = self.whole(data)?;
         let components = self.attrs.components.unwrap_or(data.count.into());
@@ -425,7 +429,7 @@ impl<'a> Reader<'a> {
             if in_register.is_some() || !(0..4).contains(&shift) {
                 return Err(self.unknown("the shift of its index"));
             }
-            // The index is in words on a6xx and in bytes on a7xx: the text does not say which.
+            // The index is in words on a6xx and in bytes on a7xx; the text does not print the unit.
             let unit = self.attrs.index_unit.ok_or_else(|| self.unknown("the unit of its index"))?;
             let (words, index2) = self.immediate(3)?;
             (Some(self.scalar(1)?), unit << shift, (words.wrapping_mul(4), index2), 4)
@@ -498,8 +502,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// From a6xx on: `ldib resource, address, immediate`, `stib resource, address, immediate, data`.
-    /// a5xx: `ldib resource, byte offset, coordinates`, `stib resource, data, coordinates, byte offset`.
+    /// From a6xx on: `ldib resource, address, immediate`, `stib resource, address, immediate, data`. a5xx: `ldib
+    /// resource, byte offset, coordinates`, `stib resource, data, coordinates, byte offset`.
     fn resource(&self, action: MemoryAction) -> Result<MemoryAccess, UnknownAttribute> {
         if self.attrs.old_layout {
             return self.old_resource(action);
@@ -528,7 +532,7 @@ impl<'a> Reader<'a> {
         Ok(MemoryAccess { binding, components: 3, ..access })
     }
 
-    /// `stc offset, data`, with `a1.x` as index where it is used; in words.
+    /// `stc offset, data`, with `a1.x` as optional index; in words.
     fn stc(&self) -> Result<MemoryAccess, UnknownAttribute> {
         let (offset, index2) = self.immediate(0)?;
         let index = self.address_register();
@@ -536,8 +540,8 @@ impl<'a> Reader<'a> {
         self.with_data(self.access(MemoryAction::Store, AddressSpace::Const, address, Type::U32), 1)
     }
 
-    /// `atomic index, data`; `atomic.g address, data`; `atomic.b resource, address, data` (behind one tied element);
-    /// `atomic.s resource, data, address, byte offset`. The data of `cmpxchg` are the new value and what is compared with.
+    /// `atomic index, data`; `atomic.g address, data`; `atomic.b resource, address, data` (after one tied element);
+    /// `atomic.s resource, data, address, byte offset`. The data of `cmpxchg` are the new value and the comparand.
     fn atomic(&self, family: AtomicFamily, op: AtomicOp) -> Result<MemoryAccess, UnknownAttribute> {
         let ty = match (self.attrs.ty, op) {
             (Some(ty), _) => ty,

@@ -1,19 +1,18 @@
-//! What memory and texture instructions do with their operands: typed views, and the constructors that are their inverse.
+//! The operands of memory and texture instructions: typed views, and the constructors that are their inverse.
 //!
-//! The operand order of the machine differs from generation to generation and from opcode to opcode. It stands here and
-//! nowhere else: selection builds such instructions with the constructors of this module, and interpreter, symbolic
-//! engine and validator read them through [`Access::of`]. A view names operands by [`Slice`]s of the instruction's
-//! sources, so it holds for SSA values and for physical registers alike.
+//! The machine's operand order differs between generations and opcodes. Only this module defines it: selection builds
+//! such instructions with its constructors, and interpreter, symbolic engine and validator read them through
+//! [`Access::of`]. A view names operands by [`Slice`]s of the instruction's sources, so it holds for SSA values and for
+//! physical registers alike.
 //!
-//! Where Mesa's text leaves an attribute out and the operands do not give it away, the view is refused with
-//! [`UnknownAttribute`]; programs that we select carry every attribute.
+//! Where Mesa's text omits an attribute and the operands do not determine it, the view is refused with
+//! [`UnknownAttribute`]; programs that we select have every attribute.
 //!
 //! # Bindings
-//! What a resource is, as the environment sees it, is a [`ResourceId`]: the pair of descriptor set and index of a bindless
-//! resource, or the index alone of a bound one; the two kinds are different. The value of nir's `bindless_resource_ir3` is
-//! the index; the set is an attribute of that instruction, which whoever uses the handle reads there, as Mesa's ir3 does.
-//! SSBOs, images, UBOs, textures and samplers are numbered each for themselves; a [`MemoryAccess`] says by its space which
-//! one is meant.
+//! The environment identifies a resource by a [`ResourceId`]: the pair of descriptor set and index of a bindless
+//! resource, or the index alone of a bound one; the two kinds are different. The value of nir's `bindless_resource_ir3`
+//! is the index; the set is an attribute of that instruction, which users of the handle read there, as Mesa's ir3 does.
+//! SSBOs, images, UBOs, textures and samplers have separate index spaces; the space of a [`MemoryAccess`] selects one.
 
 pub mod build;
 mod memory;
@@ -32,7 +31,7 @@ use std::fmt;
 /// Consecutive components of one source of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
-    /// Which source.
+    /// The index of the source.
     pub src: u8,
     /// First component.
     pub first: u8,
@@ -57,10 +56,10 @@ impl Slice {
     }
 }
 
-/// A number that the instruction has in itself or in a register.
+/// A number that is an immediate field of the instruction or comes from a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Number {
-    /// Known.
+    /// An immediate.
     Fixed(u32),
     /// `source >> shift & mask`.
     Source {
@@ -74,7 +73,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The whole of a scalar source, or its value where that is an immediate.
+    /// The whole of a scalar source, or its value if it is an immediate.
     fn of(instr: &InstrData, source: Slice) -> Self {
         match instr.srcs[usize::from(source.src)].operand {
             SrcOperand::Immediate(value) => Self::Fixed(value),
@@ -82,7 +81,7 @@ impl Number {
         }
     }
 
-    /// The number, given the value of the source's component (which is not read for a fixed number).
+    /// The number, given the value of the source's component (ignored for an immediate).
     pub const fn value(self, source: u32) -> u32 {
         match self {
             Self::Fixed(value) => value,
@@ -90,7 +89,7 @@ impl Number {
         }
     }
 
-    /// The source that has to be read.
+    /// The source that it reads, if any.
     pub const fn source(self) -> Option<Slice> {
         match self {
             Self::Fixed(_) => None,
@@ -99,7 +98,7 @@ impl Number {
     }
 }
 
-/// Which resource is accessed.
+/// The resource of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Binding {
     /// Descriptor set; `None` if it is not bindless.
@@ -125,10 +124,10 @@ impl Binding {
 pub struct ResourceId(u64);
 
 impl ResourceId {
-    /// What there is only one of.
+    /// The id for kinds with only one resource.
     pub const NONE: Self = Self::bound(0);
 
-    /// Descriptor sets are below this number: ir3 has eight, so that none is cut off.
+    /// Descriptor sets are below this number. ir3 has eight, so none is excluded.
     pub const SETS: u32 = u32::MAX;
 
     /// A bound resource.
@@ -149,8 +148,8 @@ impl ResourceId {
         }
     }
 
-    /// As one number: the index in the low 32 bits; above them 0 for a bound resource, the descriptor set plus 1 for a
-    /// bindless one.
+    /// The id as one number: the index in the low 32 bits; above them 0 for a bound resource, the descriptor set plus 1
+    /// for a bindless one.
     pub const fn bits(self) -> u64 {
         self.0
     }
@@ -172,29 +171,32 @@ impl fmt::Display for ResourceId {
     }
 }
 
-/// An attribute that the instruction's meaning depends on is not known: the program was read from a text without it.
+/// An attribute that the instruction's meaning depends on is unknown: the program was read from a text without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{opcode}`: {attribute} is not known")]
 pub struct UnknownAttribute {
     /// Mnemonic.
     pub opcode: &'static str,
-    /// What is missing.
+    /// The missing attribute.
     pub attribute: &'static str,
 }
 
 /// A memory or texture instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It reads or writes memory.
+    /// An access to memory.
     Memory(MemoryAccess),
-    /// It asks a texture.
+    /// A texture request.
     Texture(TextureAccess),
 }
 
 impl Access {
-    /// What `instr` accesses; `None` if it is neither a memory nor a texture instruction. Derivatives, quad shuffles and
-    /// `brcst.active` are none: they work on register values (source 0; `brcst.active` has the default, tied to
-    /// the destination, in source 1).
+    /// The access of `instr`; `None` if it is neither a memory nor a texture instruction. Derivatives, quad shuffles
+    /// and `brcst.active` are not accesses: they work on register values (source 0; `brcst.active` has the default,
+    /// tied to the destination, in source 1).
+    ///
+    /// # Errors
+    /// If an attribute is unknown that the access depends on.
     pub fn of(instr: &InstrData) -> Result<Option<Self>, UnknownAttribute> {
         Ok(if MemoryAccess::covers(instr.opcode) {
             Some(Self::Memory(MemoryAccess::of(instr)?))

@@ -1,46 +1,50 @@
-//! The canonical form of a question to a texture, which both interpreters fill and hash.
+//! The canonical form of a texture request, which both interpreters build and hash.
 //!
-//! nir's `tex` instructions and the machine's `sam*` differ in how they write a question down; the answer is a fixed
-//! function of the question, so both are brought to one form. Every operand is its raw bits (16-bit operands
-//! zero-extended) in a [`Slot`]; a slot that is not present is zero. The form is the machine's, which nir's must be brought to:
+//! nir's `tex` instructions and the machine's `sam*` encode a request differently; the response is a fixed function of
+//! the request, so both are brought to one form. Every operand is its raw bits (16-bit operands zero-extended) in a
+//! [`Slot`]; a slot that is not present is zero. The form is the machine's; nir's operations map to it as follows:
 //!
 //! - *Kind*: `tex` (also pre-dispatchable) is [`TextureKind::Sample`], with an lod source [`TextureKind::SampleLod`];
 //!   `txl` likewise; `txb` [`TextureKind::SampleBias`]; `txd` [`TextureKind::SampleGrad`]; `txf`
-//!   [`TextureKind::Fetch`]; `txf_ms` [`TextureKind::FetchMs`]; `tg4` [`TextureKind::Gather`]; `lod` [`TextureKind::LodQuery`];
-//!   `txs` [`TextureKind::Size`] or, where it has no lod source, [`TextureKind::BufferSize`]; `query_levels` and `texture_samples` [`TextureKind::Info`].
-//! - *Coordinates*: nir's text tells how many there are, and not whether the last one is an array layer, so the layer is a coordinate like
-//!   any other: [`TextureShape`] says how many dimensions there are and whether a layer stands behind them. Coordinates are X, Y, Z;
-//!   one dimension is padded to two: Y is 0.5 (in the coordinate's width), or 0 for `txf` and `txf_ms`. The layer is in the slot behind the (padded)
-//!   dimensions: Z or Layer. `lod` has X and Y only.
+//!   [`TextureKind::Fetch`]; `txf_ms` [`TextureKind::FetchMs`]; `tg4` [`TextureKind::Gather`]; `lod`
+//!   [`TextureKind::LodQuery`]; `txs` [`TextureKind::Size`] or, without an lod source, [`TextureKind::BufferSize`];
+//!   `query_levels` and `texture_samples` [`TextureKind::Info`].
+//! - *Coordinates*: nir's text has their number, but not whether the last one is an array layer, so the layer is a
+//!   coordinate like any other: [`TextureShape`] has the number of dimensions and whether a layer follows them.
+//!   Coordinates are X, Y, Z; one dimension is padded to two: Y is 0.5 (in the coordinate's width), or 0 for `txf` and
+//!   `txf_ms`. The layer is in the slot after the (padded) dimensions: Z or Layer. `lod` has X and Y only.
 //! - *Comparator*: if there is one; never for `lod`. *Projector*: if there is one.
 //! - *Lod*: the lod or bias. `txf` without one has lod 0. Kinds without lod have none.
-//! - *Offset*: as many as the source has, one padded with 0 to two; signed offsets as they stand.
+//! - *Offset*: as many as the source has, one padded with 0 to two; signed offsets unchanged.
 //! - *Ddx*, *Ddy*: as many as dimensions, one padded with 0 to two.
 //! - *Sample*: of `txf_ms`.
-//! - *Texture* and *sampler*: see [the module above](super): bound ones are the index plus the source that is added to it, bindless ones
-//!   the set and the value of the handle. Fetches, sizes and infos have no sampler.
+//! - *Texture* and *sampler*: see [the module above](super): bound ones are the index plus the source that is added to
+//!   it, bindless ones the set and the value of the handle. Fetches, sizes and infos have no sampler.
 //!
-//! The answer has four components, and component `i` of the instruction is component `i` of the answer, but:
-//! - Components 2 and 3 of the answer to [`TextureKind::Size`] are equal: the machine has the number of layers in component 3.
-//! - `query_levels` is component 2 of the answer, `texture_samples` component 3.
-//! - `lod`: the answer's components 0 and 1 are small integers `n`; the result is `n * (1/256)` as float of the result's width.
-//! - Where `Target::levels_add_one` holds, the machine's `getinfo` returns one less than the answer in component 2.
-//! - An answer to a 16-bit float result is that of the same question rounded to 16 bits; integers are truncated.
+//! The response has four components, and component `i` of the instruction is component `i` of the response, with these
+//! exceptions:
+//! - Components 2 and 3 of the response to [`TextureKind::Size`] are equal: the machine has the number of layers in
+//!   component 3.
+//! - `query_levels` is component 2 of the response, `texture_samples` component 3.
+//! - `lod`: the response's components 0 and 1 are small integers `n`; the result is `n * (1/256)` as float of the
+//!   result's width.
+//! - Where `Target::levels_add_one` holds, the machine's `getinfo` returns one less than the response in component 2.
+//! - The response for a 16-bit float result is that of the same request rounded to 16 bits; integers are truncated.
 
 use super::ResourceId;
 
-/// Dimensions of a texture, as far as its coordinates tell.
+/// Dimensions of a texture, as far as its coordinates determine them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextureShape {
-    /// Coordinates that are no array layer, 1 to 3.
+    /// Coordinates without the array layer, 1 to 3.
     pub dims: u8,
-    /// An array layer stands behind them.
+    /// True if an array layer follows them.
     pub layer: bool,
 }
 
 impl TextureShape {
-    /// The shape for so many coordinates, and components of the derivatives or else of the texel offset if there are any.
-    /// (Those have no component for the layer.)
+    /// The shape for a number of coordinates, and the number of components of the derivatives or else of the texel
+    /// offset, if any. (Those have no component for the layer.)
     pub const fn new(coords: u8, derivatives_or_offset: Option<u8>) -> Self {
         let dims = match derivatives_or_offset {
             Some(dims) if dims + 1 == coords => dims,
@@ -50,25 +54,25 @@ impl TextureShape {
         Self { dims, layer: coords > dims }
     }
 
-    /// Dimensions that the machine is given.
+    /// The number of dimensions after padding.
     pub const fn padded(self) -> u8 {
         if self.dims < 2 { 2 } else { self.dims }
     }
 
-    /// Where the layer goes.
+    /// The slot of the layer.
     pub const fn layer_slot(self) -> Slot {
         if self.padded() == 2 { Slot::Z } else { Slot::Layer }
     }
 }
 
-/// What ir3's text tells of the shape of a texture. nir's text tells nothing of it.
+/// The shape of a texture as far as ir3's text prints it. nir's text prints none of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PrintedShape {
     /// `.3d`: three coordinates, of a volume or a cube.
     pub three: bool,
     /// `.a`: an array.
     pub array: bool,
-    /// A cube, as our text has it.
+    /// A cube, which only our text prints.
     pub cube: bool,
 }
 
@@ -79,7 +83,7 @@ impl PrintedShape {
     }
 }
 
-/// What is asked.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextureKind {
     /// Sample with implicit level.
@@ -104,18 +108,18 @@ pub enum TextureKind {
     BufferSize,
     /// Number of levels (component 2), of samples (component 3).
     Info,
-    /// Position of a sample in its pixel, by the sample's number: the same whatever the texture's number is, which is 0.
+    /// Position of a sample in its pixel, by the sample's index; independent of the texture's index, which is 0.
     SamplePosition,
 }
 
 impl TextureKind {
-    /// Whether the question involves a sampler.
+    /// Returns true if the request uses a sampler.
     pub const fn has_sampler(self) -> bool {
         !matches!(self, Self::Fetch | Self::FetchMs | Self::Size | Self::BufferSize | Self::Info | Self::SamplePosition)
     }
 
-    /// Returns true if the level comes from derivatives, which are differences between the coordinates of a quad: in fragment shaders
-    /// (`nir_tex_instr_has_implicit_derivative`). A gather takes level 0.
+    /// Returns true if the level comes from implicit derivatives, which are differences between the coordinates of a
+    /// quad: in fragment shaders (`nir_tex_instr_has_implicit_derivative`). A gather takes level 0.
     pub const fn has_implicit_derivatives(self) -> bool {
         matches!(self, Self::Sample | Self::SampleBias | Self::LodQuery)
     }
@@ -139,7 +143,7 @@ impl TextureKind {
     }
 }
 
-/// An operand of a question.
+/// An operand of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Slot {
@@ -147,9 +151,9 @@ pub enum Slot {
     X,
     /// Second coordinate.
     Y,
-    /// Third coordinate, or array layer behind two coordinates.
+    /// Third coordinate, or array layer after two coordinates.
     Z,
-    /// Array layer behind three coordinates.
+    /// Array layer after three coordinates.
     Layer,
     /// Reference of a shadow comparison.
     Comparator,
@@ -191,7 +195,7 @@ impl Slot {
     /// Derivatives in y.
     pub const DDY: [Self; 3] = [Self::DdyX, Self::DdyY, Self::DdyZ];
 
-    /// Returns true if implicit derivatives are taken of it: a coordinate, or what coordinates are divided by.
+    /// Returns true if implicit derivatives are taken of it: a coordinate, or the divisor of the coordinates.
     pub const fn has_derivative(self) -> bool {
         matches!(self, Self::X | Self::Y | Self::Z | Self::Projector)
     }
@@ -202,45 +206,45 @@ impl Slot {
 pub struct SlotSet(pub u32);
 
 impl SlotSet {
-    /// With `slot`.
+    /// The set with `slot` added.
     #[must_use]
     pub const fn with(self, slot: Slot) -> Self {
         Self(self.0 | 1 << slot as u8)
     }
 
-    /// Whether `slot` is in the set.
+    /// Returns true if `slot` is in the set.
     pub const fn contains(self, slot: Slot) -> bool {
         self.0 >> slot as u8 & 1 != 0
     }
 }
 
-/// A question to a texture by one lane. Plain data: equal questions have equal answers.
+/// A texture request by one lane. Plain data: equal requests have equal responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextureRequest {
-    /// What is asked.
+    /// The kind.
     pub kind: TextureKind,
     /// The texture.
     pub texture: ResourceId,
     /// The sampler, if [`TextureKind::has_sampler`].
     pub sampler: Option<ResourceId>,
-    /// The operands that there are.
+    /// The operands that are present.
     pub present: SlotSet,
     /// The operands, by [`Slot`]; zero where not present.
     pub operands: [u32; Slot::COUNT],
-    /// The coordinates of the whole quad as one word, where derivatives are taken of them.
+    /// The coordinates of the whole quad as one word, if derivatives are taken of them.
     pub quad: Option<u64>,
-    /// The shape that the text gives the texture, where it counts.
+    /// The shape that the text prints for the texture, if the response depends on it.
     pub shape: Option<PrintedShape>,
 }
 
 impl TextureRequest {
-    /// A question without operands.
+    /// Creates a request without operands.
     pub const fn new(kind: TextureKind, texture: ResourceId, sampler: ResourceId) -> Self {
         let sampler = if kind.has_sampler() { Some(sampler) } else { None };
         Self { kind, texture, sampler, present: SlotSet(0), operands: [0; Slot::COUNT], quad: None, shape: None }
     }
 
-    /// The same question in its simplest form: a bias of zero is none.
+    /// The same request in its simplest form: a bias of zero is dropped.
     #[must_use]
     pub const fn simplified(mut self) -> Self {
         if matches!(self.kind, TextureKind::SampleBias) && self.operands[Slot::Lod as usize] == 0 {

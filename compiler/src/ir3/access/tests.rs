@@ -146,7 +146,7 @@ fn images() {
     assert_eq!((store.address, store.data), (texel(1, &[0, 1]), Some(Slice::new(3, 0, 4))));
     let store = memory(&build::old_store(Opcode::Stib, BUFFER, vector(1, 2), at, vector(2, 4), four));
     assert_eq!((store.address, store.data), (texel(2, &[0, 1]), Some(Slice::new(1, 0, 4))));
-    // The padding of one dimension is no coordinate.
+    // The padding of one dimension is not a coordinate.
     let handle = TextureHandle::Pair { set: Some(1), pair: vector(1, 2), sampler_set: None };
     let isam = build::isam_image(handle, vector(0, 3), InstrFlags::ARRAY, true, Type::F32);
     let load = memory(&with_dst(isam, 4));
@@ -161,7 +161,7 @@ fn sizes() {
     assert_eq!((size.action, size.components, size.binding), (MemoryAction::Size, 3, bound(7)));
     let size = memory(&with_dst(build::resinfo(BUFFER, AddressSpace::Ssbo, 1, true), 3));
     assert_eq!(size.action, MemoryAction::SplitSize);
-    // Two dimensions are no two halves.
+    // Two dimensions are not two halves.
     let size = memory(&with_dst(build::resinfo(BUFFER, AddressSpace::Image, 2, false), 3));
     assert_eq!((size.action, size.space), (MemoryAction::Size, AddressSpace::Image));
     let prefetch = memory(&build::resinfo(BUFFER, AddressSpace::Image, 2, false));
@@ -207,7 +207,7 @@ fn atomics() {
                 assert!(instr.opcode.name().starts_with("atomic."), "{:?}", instr.opcode);
                 let access = memory(&with_dst(instr, words.into()));
                 assert_eq!(access.action, MemoryAction::Atomic(op), "{family:?}");
-                // What the view calls data and comparand is what went in as such.
+                // The view's data and comparand are those given to the constructor.
                 let of = |slice: Slice| {
                     let first = usize::from(slice.first);
                     order[first..first + usize::from(slice.count)].to_vec()
@@ -226,7 +226,7 @@ fn atomics() {
 
 #[test]
 fn texture_operands_come_back_in_their_slots() {
-    // The register number of each operand says what it is.
+    // The register number of each operand identifies it.
     let operands = TextureOperands {
         coords: [1, 2, 3].map(|r| vector(r, 1)).into_iter().collect(),
         comparator: Some(vector(4, 1)),
@@ -293,7 +293,7 @@ fn texture_operands_come_back_in_their_slots() {
     check(Opcode::Getlod, &operands, TextureKind::LodQuery, &[(Slot::X, 1), (Slot::Y, 2)]);
 }
 
-/// Builds an instruction with those operands in every form of handle, and looks which register each slot reads.
+/// Builds an instruction with those operands for every form of handle, and checks which register each slot reads.
 fn check(opcode: Opcode, operands: &TextureOperands, kind: TextureKind, names: &[(Slot, u16)]) {
     let (first, second, flags) = operands.vectors(vector(63, 1));
     let fixed = TextureHandle::Fixed { set: None, texture: 4, sampler: 5 };

@@ -1,13 +1,14 @@
 //! Texture instructions.
 //!
-//! Sources, in order: the pair of texture and sampler index (`.s2en`), the coordinates and what goes with them, offset and
-//! level, `a1.x` (`.a1en`). Behind the coordinates stand, as far as the flags say that they are there: the comparator
-//! (`.s`), the array layer (`.a`), the projector (`.p`), the derivatives (`samgq`, from component 4 on), the sample (`isamm`).
-//! The third source is the texel offset (`.o`), then the level or bias.
+//! Sources, in order: the pair of texture and sampler index (`.s2en`), the coordinates with their companions, offset
+//! and level, `a1.x` (`.a1en`). The coordinates are followed by those of these operands that the flags select: the
+//! comparator (`.s`), the array layer (`.a`), the projector (`.p`), the derivatives (`samgq`, from component 4 on), the
+//! sample (`isamm`). The third source is the texel offset (`.o`), then the level or bias.
 //!
-//! Texture and sampler of a bindless instruction (`.base<n>`) are in set `n`; `a1.x` holds the sampler's set where it is
-//! another one with `.s2en`. Without `.s2en`, `a1.x >> 3` is the index that does not fit into the instruction: the texture's
-//! up to a6xx (`t#` is not there), the sampler's from a7xx on (`s#` is not there); its low three bits are the sampler's set.
+//! Texture and sampler of a bindless instruction (`.base<n>`) are in set `n`; `a1.x` holds the sampler's set if it
+//! differs, with `.s2en`. Without `.s2en`, `a1.x >> 3` is the index that does not fit into the instruction: the
+//! texture's up to a6xx (there is no `t#`), the sampler's from a7xx on (there is no `s#`); its low three bits are the
+//! sampler's set.
 
 use super::super::{AddressSpace, InstrData, InstrFlags, Opcode, RegFile, TextureAttrs, Type};
 use super::{
@@ -16,41 +17,45 @@ use super::{
 };
 use smallvec::SmallVec;
 
-/// Where the coordinates of a texture sample that is issued before the program starts come from.
+/// The source of the coordinates of a texture sample that is issued before the program starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefetch {
     /// Barycentric i and j.
     pub barycentric: Slice,
-    /// Number of the varying (`4 * base + component`) that is the first coordinate; the second is the next.
+    /// Index of the varying (`4 * base + component`) that is the first coordinate; the second is the next.
     pub varying: u16,
 }
 
-/// A texture instruction, as every engine sees it: it fills the [`TextureRequest`](super::TextureRequest) of each lane.
+/// A texture instruction, as every engine sees it; engines build the [`TextureRequest`](super::TextureRequest) of each
+/// lane from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextureAccess {
-    /// What is asked.
+    /// The kind of request.
     pub kind: TextureKind,
-    /// Which texture.
+    /// The texture.
     pub texture: Binding,
-    /// Which sampler; meaningless where [`TextureKind::has_sampler`] does not hold.
+    /// The sampler; meaningless unless [`TextureKind::has_sampler`] holds.
     pub sampler: Binding,
-    /// Scalars that make up the question.
+    /// Scalar operands of the request.
     pub operands: SmallVec<[(Slot, Slice); 8]>,
     /// The coordinates X and Y, if they are interpolated.
     pub prefetch: Option<Prefetch>,
-    /// What the text tells of the texture's shape.
+    /// The shape that the text prints for the texture.
     pub shape: PrintedShape,
-    /// Type of the answer. Component `i` of the destination that is written becomes component `i` of the answer.
+    /// Type of the response. Component `i` of the response is written to component `i` of the destination.
     pub ty: Type,
 }
 
 impl TextureAccess {
-    /// Whether instructions with `opcode` are questions to a texture.
+    /// Returns true if instructions with `opcode` are texture requests.
     pub const fn covers(opcode: Opcode) -> bool {
         kind(opcode).is_some()
     }
 
-    /// The question that a texture instruction asks.
+    /// The request of a texture instruction.
+    ///
+    /// # Errors
+    /// If an attribute is unknown that the request depends on.
     pub fn of(instr: &InstrData) -> Result<Self, UnknownAttribute> {
         let reader = Reader::new(instr)?;
         let kind = kind(instr.opcode).ok_or_else(|| reader.unknown("what it asks"))?;
@@ -72,7 +77,7 @@ impl TextureAccess {
     }
 }
 
-/// What an opcode asks.
+/// The kind of request of an opcode.
 const fn kind(opcode: Opcode) -> Option<TextureKind> {
     Some(match opcode {
         Opcode::Sam | Opcode::TexPrefetch => TextureKind::Sample,
@@ -109,7 +114,7 @@ pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttri
     let coords = reader.source(first)?;
     let address = if space == AddressSpace::Image {
         let count = width(&instr.srcs[coords]);
-        // The coordinate that pads one dimension to two is no coordinate of the image.
+        // The coordinate that pads one dimension to two is not a coordinate of the image.
         let padding = reader.attrs.is_1d.then_some(1);
         Address::Texel((0..count).filter(|&i| Some(i) != padding).map(|i| Slice::scalar(coords, i)).collect())
     } else {
@@ -161,7 +166,7 @@ impl<'a> Reader<'a> {
         Ok(Slice::scalar(self.source(index)?, 0))
     }
 
-    /// The first source behind the pair of indices.
+    /// The first source after the pair of indices.
     fn first_operand(&self) -> usize {
         usize::from(self.flag(InstrFlags::S2EN))
     }
@@ -258,7 +263,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Takes the components of a source one after the other.
+/// Consumes the components of a source one by one.
 struct Operands<'a, 'b> {
     access: &'a mut TextureAccess,
     reader: &'a Reader<'b>,

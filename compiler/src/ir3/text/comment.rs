@@ -1,4 +1,4 @@
-//! The comments that hold what Mesa's text leaves out: `// {key=value, flag}`.
+//! The comments that hold attributes which Mesa's text omits: `// {key=value, flag}`.
 
 use super::cursor::{Cursor, Parsed, fail};
 use super::mnemonic::{base_of, is_texture_shuffle, printed_flags, prints_texture, take_type};
@@ -70,7 +70,7 @@ const SYSTEM_VALUES: [(SystemValue, &str); 36] = {
     ]
 };
 
-/// Flags by the names that a comment gives them.
+/// Flags by their names in a comment.
 const FLAGS: [(InstrFlags, &str); 16] = [
     (InstrFlags::EQ, "eq"),
     (InstrFlags::EI, "ei"),
@@ -90,16 +90,16 @@ const FLAGS: [(InstrFlags, &str); 16] = [
     (InstrFlags::VECTOR, "vector"),
 ];
 
-/// What a comment says of an instruction beside its attributes.
+/// The contents of a comment beside the attributes of the instruction.
 #[derive(Default)]
 pub(super) struct Remarks {
-    /// Immediates are bits, not indices of the float table.
+    /// True if immediates are bits, not indices into the float table.
     pub raw: bool,
-    /// Which array operands are relative (bit by operand, destinations first), where the rule gets it wrong.
+    /// The array operands that are relative (one bit per operand, destinations first), if the default rule is wrong.
     pub relative: Option<u32>,
 }
 
-/// The entries of a comment, as key, value and the value's place; the value of a bare flag is empty.
+/// The entries of a comment, as key, value and the value's position; the value of a bare flag is empty.
 fn entries<'a>(
     cursor: &mut Cursor<'a>,
     mut each: impl FnMut(&'a str, usize, Cursor<'a>, usize) -> Parsed<()>,
@@ -117,7 +117,7 @@ fn entries<'a>(
         cursor.eat("=");
         let value_at = cursor.pos();
         let value = cursor.until(&[',', '}']);
-        // The value is read by a cursor of its own, so that no value runs into the next entry.
+        // The value has a cursor of its own, so that no value extends into the next entry.
         each(key, at, Cursor::new(value), if value.is_empty() { at } else { value_at })?;
         if !cursor.eat(",") && cursor.peek() != b'}' {
             return fail(cursor.pos(), "`,` or `}`");
@@ -138,7 +138,7 @@ fn name_of<T: PartialEq>(table: &[(T, &'static str)], value: &T) -> &'static str
 }
 
 impl SystemValue {
-    /// All but those that are known by a number alone.
+    /// All system values without an index.
     pub fn named() -> impl Iterator<Item = Self> {
         SYSTEM_VALUES.iter().map(|&(value, _)| value)
     }
@@ -184,10 +184,10 @@ fn constant(value: &mut Cursor) -> Parsed<u16> {
     if number < 1 << 13 { Ok(PhysReg::new(number, component).0) } else { fail(0, "a constant") }
 }
 
-/// Reads the comment behind an instruction, the cursor being behind its `// {`.
+/// Reads the comment after an instruction; the cursor is after its `// {`.
 pub(super) fn read_instr_comment(cursor: &mut Cursor, instr: &mut InstrData) -> Parsed<Remarks> {
     let mut remarks = Remarks::default();
-    // What the line has said by now.
+    // The attributes that the line itself has.
     let said = instr.attrs.clone();
     let mut keys: SmallVec<[&str; 6]> = SmallVec::new();
     entries(cursor, |key, key_at, mut value, at| {
@@ -212,7 +212,7 @@ pub(super) fn read_instr_comment(cursor: &mut Cursor, instr: &mut InstrData) -> 
     Ok(remarks)
 }
 
-/// What a line has said of an attribute before its comment said something else.
+/// Returns an attribute of the line that its comment contradicts.
 fn contradiction(line: &Attrs, comment: &Attrs) -> Option<String> {
     fn other<T: PartialEq + Copy + Display>(line: Option<T>, comment: Option<T>) -> Option<String> {
         line.filter(|_| line != comment).map(|said| said.to_string())
@@ -231,7 +231,7 @@ fn contradiction(line: &Attrs, comment: &Attrs) -> Option<String> {
     }
 }
 
-/// Takes one entry; false where the instruction has no such attribute.
+/// Parses one entry; returns false if the instruction has no such attribute.
 fn instr_entry(key: &str, value: &mut Cursor, instr: &mut InstrData, remarks: &mut Remarks) -> Parsed<bool> {
     match (key, &mut instr.attrs) {
         ("raw", _) => remarks.raw = true,
@@ -337,17 +337,17 @@ impl Entries<'_> {
     }
 }
 
-/// Whether `s#` or `t#` stands behind the operands of this instruction.
+/// Returns true if `s#` or `t#` follows the operands of this instruction.
 pub(super) fn prints_sampler(instr: &InstrData) -> bool {
     prints_texture(instr.opcode) && !instr.flags.contains(InstrFlags::S2EN) && !is_texture_shuffle(instr.opcode)
 }
 
-/// Whether `t#` does.
+/// Returns true if `t#` does.
 pub(super) fn prints_texture_number(instr: &InstrData) -> bool {
     prints_sampler(instr) && !instr.flags.contains(InstrFlags::BINDLESS | InstrFlags::A1EN)
 }
 
-/// Writes what the line of `instr` does not say.
+/// Writes the attributes that the line of `instr` does not print.
 pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: &Remarks) {
     let mut entries = Entries { out, any: false };
     if remarks.raw {
@@ -425,7 +425,7 @@ pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: 
     entries.end();
 }
 
-/// Reads a comment about the whole program, the cursor being behind its `// {`.
+/// Reads a comment about the whole program; the cursor is after its `// {`.
 pub(super) fn read_program_comment(cursor: &mut Cursor, program: &mut Program) -> Parsed<()> {
     entries(cursor, |key, _, mut value, at| {
         let result = program_entry(key, &mut value, program)
@@ -494,14 +494,14 @@ fn program_entry(key: &str, value: &mut Cursor, program: &mut Program) -> Parsed
     Ok(())
 }
 
-/// Returns true if the text has said by now what a word of the constant file holds.
+/// Returns true if the text so far defines the contents of a word of the constant file.
 fn is_placed(program: &Program, word: u16) -> bool {
     let consts = &program.consts;
     consts.driver_params.iter().any(|param| param.word == word)
         || consts.immediates.iter().any(|&(other, _)| other == word)
 }
 
-/// Writes what is known of the whole program, a comment a line.
+/// Writes the attributes of the whole program, one comment per line.
 pub(super) fn write_program_comment(out: &mut String, program: &Program) {
     let component = |c: u16| ['x', 'y', 'z', 'w'][usize::from(c & 3)];
     if let Some(stage) = program.stage {

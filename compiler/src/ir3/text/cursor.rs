@@ -1,21 +1,21 @@
-//! One line of text with a position in it, and the errors that point there.
+//! A line of text with a cursor, and errors with positions in it.
 
 use crate::log_line::LogLine;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why a text is no program, and where.
+/// A syntax error and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1; colour codes and prefixes count.
     pub column: usize,
-    /// What stands there.
+    /// The text found there.
     pub found: String,
-    /// What should stand there.
+    /// The text expected there.
     pub expected: String,
-    /// The whole complaint in words, without the place.
+    /// The full message without the position.
     pub message: String,
 }
 
@@ -30,9 +30,9 @@ impl std::error::Error for ParseError {}
 /// An error within a line.
 #[derive(Debug)]
 pub(super) struct Failure {
-    /// Byte in the bare line.
+    /// Byte offset in the stripped line.
     pub at: usize,
-    /// What should stand there.
+    /// The text expected there.
     pub expected: Cow<'static, str>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn fail<T>(at: usize, expected: impl Into<Cow<'static, str>>) -> Pars
 }
 
 impl Failure {
-    /// With the line's number and its text as it was before prefix and colours were taken off.
+    /// Adds the line's number and its original text, with prefix and colours.
     pub(super) fn located(&self, line: usize, original: &str) -> ParseError {
         let bare = LogLine::of(original);
         let rest = bare.text.get(self.at..).unwrap_or("");
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         self.line.as_bytes().get(self.pos).copied().unwrap_or(0)
     }
 
-    /// Goes past `text` if it stands here.
+    /// Consumes `text` if it is next.
     pub(super) fn eat(&mut self, text: &str) -> bool {
         let found = self.line.as_bytes()[self.pos..].starts_with(text.as_bytes());
         if found {
@@ -107,7 +107,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Everything up to the first of `stops`, or to the end.
+    /// Consumes everything up to the first of `stops`, or to the end.
     pub(super) fn until(&mut self, stops: &[char]) -> &'a str {
         let rest = self.rest();
         let end = rest.find(stops).unwrap_or(rest.len());
@@ -132,7 +132,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A decimal number with a sign or without.
+    /// A decimal number with an optional sign.
     pub(super) fn signed<T: TryFrom<i64>>(&mut self, what: &'static str) -> Parsed<T> {
         let start = self.pos;
         let negative = self.eat("-");
@@ -141,7 +141,7 @@ impl<'a> Cursor<'a> {
         T::try_from(value).or_else(|_| fail(start, what))
     }
 
-    /// A hexadecimal number behind `0x`.
+    /// A hexadecimal number after `0x`.
     pub(super) fn hex(&mut self, what: &'static str) -> Parsed<u32> {
         let start = self.pos;
         if !self.eat("0x") {

@@ -1,4 +1,4 @@
-//! One instruction's line.
+//! Reads one instruction's line.
 
 use super::comment::{Remarks, read_instr_comment};
 use super::cursor::{Cursor, Parsed, fail};
@@ -9,34 +9,34 @@ use crate::ir3::{Attrs, Category, InstrData, InstrFlags, Opcode, RegFile, WriteM
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// A line, read but for the names in it.
+/// A parsed line with unresolved names.
 pub(super) struct RawInstr {
     pub serial: u32,
-    /// Without operands.
+    /// The instruction without operands.
     pub data: InstrData,
     pub dsts: SmallVec<[RawOperand; 2]>,
     pub srcs: SmallVec<[RawOperand; 4]>,
-    /// Number of the block that is jumped to.
+    /// Number of the target block.
     pub target: Option<(u32, usize)>,
     pub false_deps: SmallVec<[(u32, usize); 0]>,
     pub link: RawLink,
-    /// Which array operands are relative to `a0.x` (bit by operand, destinations first).
+    /// The array operands that are relative to `a0.x` (one bit per operand, destinations first).
     pub relative: u32,
-    /// The components that a texture instruction says it writes, and their place. None: a prefetch of descriptors.
+    /// The printed write mask of a texture instruction, and its position. None: a prefetch of descriptors.
     components: Option<(WriteMask, usize)>,
 }
 
-/// Repeat group, by serial number and its place.
+/// Repeat group, by serial number and its position.
 pub(super) enum RawLink {
     None,
     First,
     After(u32, usize),
 }
 
-/// Mnemonics that have been read before, by their text.
+/// A cache of parsed mnemonics, by their text.
 pub(super) type Mnemonics = FxHashMap<Box<str>, Mnemonic>;
 
-/// The serial number that a line starts with, if it is an instruction's.
+/// The serial number at the start of an instruction's line.
 pub(super) fn serial_of(line: &str) -> Parsed<u32> {
     let mut cursor = Cursor::new(line);
     let serial = cursor.number("an instruction's serial number")?;
@@ -164,7 +164,7 @@ impl RawInstr {
         Ok(())
     }
 
-    /// Takes what can stand between and behind operands without being one.
+    /// Parses a keyword that can occur between and after operands.
     fn keyword(&mut self, cursor: &mut Cursor) -> Parsed<bool> {
         let at = cursor.pos();
         match &mut self.data.attrs {
@@ -244,7 +244,7 @@ impl RawInstr {
         Ok(false)
     }
 
-    /// ` (3)` behind a source of `end`: which output it is.
+    /// ` (3)` after a source of `end`: the index of the output.
     fn output_index(&mut self, cursor: &mut Cursor, operands: usize) -> Parsed<()> {
         let Attrs::Outputs(outputs) = &mut self.data.attrs else { return Ok(()) };
         if cursor.eat(" (") {
@@ -257,7 +257,7 @@ impl RawInstr {
         Ok(())
     }
 
-    /// Tells destinations from sources, and completes what needs the whole line.
+    /// Separates destinations from sources, and computes the properties that depend on the whole line.
     fn place_operands(&mut self, mut operands: SmallVec<[RawOperand; 6]>, end: usize, remarks: &Remarks) -> Parsed<()> {
         let opcode = self.data.opcode;
         let Some(mut dsts) = destinations(opcode, operands.len()) else {
@@ -269,7 +269,7 @@ impl RawInstr {
         {
             dsts = 0;
         }
-        // So is a sample of one operand, which Mesa prints with the components that it would have written.
+        // The same holds for a sample of one operand; Mesa prints the components that it would write.
         if opcode == Opcode::Sam && operands.len() == 1 {
             dsts = 0;
         }
@@ -295,7 +295,7 @@ impl RawInstr {
             }
             self.dsts.push(operand);
         }
-        // The components stand in the destination as well.
+        // The destination repeats the components.
         if let (Some((said, at)), Some(dst)) = (self.components, self.dsts.first())
             && said != dst.mask
         {
@@ -313,8 +313,8 @@ impl RawInstr {
     }
 }
 
-/// The rule for array accesses, whose text does not say whether they are relative: `a0.x` is there for them unless
-/// something else is relative to it.
+/// The rule for array accesses, whose text does not print if they are relative: they are if `a0.x` is a source, unless
+/// another operand is relative to it.
 pub(super) fn relative_arrays(address: bool, other: bool, arrays: impl Iterator<Item = bool>) -> u32 {
     if !address || other {
         return 0;
@@ -322,7 +322,7 @@ pub(super) fn relative_arrays(address: bool, other: bool, arrays: impl Iterator<
     arrays.take(32).enumerate().fold(0, |mask, (i, array)| mask | u32::from(array) << i)
 }
 
-/// How many of `operands` operands are destinations.
+/// The number of destinations among `operands` operands.
 fn destinations(opcode: Opcode, operands: usize) -> Option<usize> {
     match opcode {
         Opcode::ParallelCopy => operands.is_multiple_of(2).then_some(operands / 2),

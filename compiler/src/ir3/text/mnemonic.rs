@@ -1,7 +1,7 @@
 //! Opcodes with their suffixes, in both directions.
 //!
-//! Mesa writes an opcode's types, condition and texture flags behind its name, all separated by dots, some of which
-//! also stand in names. The reader takes the longest name that fits, then the suffixes.
+//! Mesa writes an opcode's types, condition and texture flags after its name, all separated by dots; names may contain
+//! dots too. The reader takes the longest matching name, then the suffixes.
 
 use crate::ir3::{
     Attrs, Category, Condition, InstrData, InstrFlags, MemoryAttrs, Opcode, Round, ShuffleMode, TextureAttrs, Type,
@@ -9,7 +9,7 @@ use crate::ir3::{
 use smallvec::SmallVec;
 use std::fmt::Write;
 
-/// What a mnemonic says of an instruction.
+/// The properties of an instruction that its mnemonic determines.
 #[derive(Clone)]
 pub(super) struct Mnemonic {
     pub opcode: Opcode,
@@ -17,7 +17,7 @@ pub(super) struct Mnemonic {
     pub attrs: Attrs,
 }
 
-/// Texture and memory suffixes, in the order in which they are written.
+/// Texture and memory suffixes, in print order.
 const SUFFIXES: [(InstrFlags, &str); 8] = [
     (InstrFlags::DIM_3D, ".3d"),
     (InstrFlags::ARRAY, ".a"),
@@ -46,19 +46,19 @@ const SHUFFLES: [(ShuffleMode, &str); 5] = [
 pub(super) const ROUNDS: [(Round, &str); 3] =
     [(Round::Even, "(even)"), (Round::PosInf, "(pos_infinity)"), (Round::NegInf, "(neg_infinity)")];
 
-/// The operation of a scan as its suffix: multiplication has no width there.
+/// The suffix of a scan's operation: multiplication has no width there.
 fn scan_name(op: Opcode) -> &'static str {
     if op == Opcode::MulU24 { "mul.u" } else { op.name() }
 }
 
-/// Splits the operation of a scan off the front of `text`.
+/// Splits the operation of a scan off the start of `text`.
 fn take_scan(text: &str) -> Option<(Opcode, &str)> {
     let end = text.match_indices('.').nth(1).map_or(text.len(), |(at, _)| at);
     let op = if &text[..end] == "mul.u" { Opcode::MulU24 } else { Opcode::from_name(&text[..end])? };
     Some((op, &text[end..]))
 }
 
-/// Splits a type off the front of `text`.
+/// Splits a type off the start of `text`.
 pub(super) fn take_type(text: &str) -> Option<(Type, &str)> {
     TYPES.iter().find_map(|&ty| text.strip_prefix(ty.name()).map(|rest| (ty, rest)))
 }
@@ -68,12 +68,12 @@ fn is_compare(opcode: Opcode) -> bool {
     matches!(opcode, CmpsF | CmpsU | CmpsS | CmpvF | CmpvU | CmpvS)
 }
 
-/// Instructions with a texture's type and components behind the mnemonic.
+/// Returns true for instructions with a texture's type and components after the mnemonic.
 pub(super) fn prints_texture(opcode: Opcode) -> bool {
     opcode.category() == Category::Texture && opcode != Opcode::Tcinv
 }
 
-/// Fine derivatives, which are done in two steps; their `.p` is the second.
+/// Fine derivatives, which are computed in two steps; `.p` marks the second.
 fn is_paired(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::Dsxpp1 | Opcode::Dsypp1)
 }
@@ -84,7 +84,7 @@ pub(super) fn is_texture_shuffle(opcode: Opcode) -> bool {
     matches!(opcode, BrcstActive | QuadShuffleBrcst | QuadShuffleHoriz | QuadShuffleVert | QuadShuffleDiag)
 }
 
-/// The attributes of an instruction of which nothing is known, which is what the reader starts from.
+/// The attributes of an instruction with nothing known; the reader starts from them.
 pub(in crate::ir3) fn default_attrs(opcode: Opcode) -> Attrs {
     match opcode {
         Opcode::End | Opcode::Chmask => Attrs::Outputs(SmallVec::new()),
@@ -117,12 +117,12 @@ impl Mnemonic {
         mnemonic.suffixes(suffixes).then_some(mnemonic)
     }
 
-    /// Takes the suffixes; false where they do not belong to the opcode.
+    /// Parses the suffixes; returns false if they do not belong to the opcode.
     fn suffixes(&mut self, mut rest: &str) -> bool {
         if matches!(self.opcode, Opcode::ScanMacro | Opcode::ScanClustersMacro) {
             let Some((op, behind)) = rest.strip_prefix('.').and_then(take_scan) else { return rest.is_empty() };
             self.attrs = Attrs::Scan { op };
-            // The types behind it are never set.
+            // The types after it are never set.
             let types = behind.strip_prefix('.').and_then(take_type).and_then(|(_, rest)| take_type(rest));
             return behind.is_empty() || types.is_some_and(|(_, rest)| rest.is_empty());
         }
@@ -272,7 +272,7 @@ pub(super) fn write_mnemonic(out: &mut String, instr: &InstrData) {
     }
 }
 
-/// The flags that [`write_mnemonic`] writes for this instruction; the others go to the comment.
+/// The flags that [`write_mnemonic`] writes for this instruction; the others are written in the comment.
 pub(super) fn printed_flags(instr: &InstrData) -> InstrFlags {
     let mut flags = InstrFlags::SY
         | InstrFlags::SS
@@ -289,13 +289,13 @@ pub(super) fn printed_flags(instr: &InstrData) -> InstrFlags {
     }
     if is_paired(instr.opcode) {
         flags |= InstrFlags::PAIR;
-        // Their `.p` is the other one.
+        // For these, `.p` has the other meaning.
         flags -= InstrFlags::PROJ;
     }
     flags
 }
 
-/// The bindless base, where the mnemonic can say it.
+/// The bindless base, if the mnemonic can print it.
 pub(super) fn base_of(instr: &InstrData) -> Option<u8> {
     match &instr.attrs {
         Attrs::Memory(memory) => memory.base,

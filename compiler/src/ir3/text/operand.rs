@@ -1,7 +1,8 @@
 //! Operands, in both directions.
 //!
 //! An operand is its modifiers and flags in parentheses, then letters for its class (`s` shared, `h` half, `p`
-//! predicate), then what it is. SSA names are resolved later, when all definitions have been read.
+//! predicate), then the register, value, constant or immediate. SSA names are resolved later, when all definitions have
+//! been read.
 
 use super::cursor::{Cursor, Parsed, fail};
 use crate::ir3::legality::{flut_bits, flut_index, takes_flut_immediates};
@@ -9,26 +10,26 @@ use crate::ir3::opcode::{Category, Numeric};
 use crate::ir3::{Mods, Opcode, OperandFlags, PhysReg, RegClass, RegFile, WriteMask};
 use std::fmt::Write;
 
-/// An operand as the text has it.
+/// An operand as it is in the text.
 pub(super) struct RawOperand {
     pub what: What,
     pub class: RegClass,
     pub mask: WriteMask,
     pub mods: Mods,
     pub flags: OperandFlags,
-    /// Byte in the line.
+    /// Byte offset in the line.
     pub at: usize,
 }
 
-/// An SSA name, and what is printed behind it.
+/// An SSA name: the two numbers after `ssa_`.
 #[derive(Clone, Copy)]
 pub(super) struct SsaName {
     pub serial: u32,
-    /// 0 where there is none.
+    /// 0 if there is none.
     pub name: u32,
 }
 
-/// An array as the text has it.
+/// An array as it is in the text.
 #[derive(Clone, Copy)]
 pub(super) struct RawArray {
     pub id: u32,
@@ -49,7 +50,7 @@ pub(super) enum What {
     },
     Const(u16),
     ConstRelative(i16),
-    /// As the text has it: of a float operation, the index in the table.
+    /// As it is in the text: for a float operation, the index in the table.
     Immediate(u32),
 }
 
@@ -187,7 +188,7 @@ impl What {
     }
 }
 
-/// Returns true if a float in decimals, six places behind the point, is the one with these bits.
+/// Returns true if a float with six decimal places is the rounded value of these bits.
 fn rounds_to(text: &str, bits: u32) -> bool {
     let value = f64::from(f32::from_bits(bits));
     match text.trim_start_matches('-') {
@@ -197,7 +198,7 @@ fn rounds_to(text: &str, bits: u32) -> bool {
     }
 }
 
-/// The numbers behind `ssa_`.
+/// The numbers after `ssa_`.
 pub(super) fn ssa_name(cursor: &mut Cursor) -> Parsed<SsaName> {
     let serial = cursor.number("a serial number")?;
     let mut ahead = cursor.clone();
@@ -209,7 +210,7 @@ pub(super) fn ssa_name(cursor: &mut Cursor) -> Parsed<SsaName> {
     Ok(SsaName { serial, name: cursor.number("a value's number")? })
 }
 
-/// `(r4.x)` or `(p0.y)`, if it stands here.
+/// `(r4.x)` or `(p0.y)`, if it is next.
 fn parenthesised_reg(cursor: &mut Cursor) -> Parsed<Option<PhysReg>> {
     let predicate = cursor.eat("(p");
     if !predicate && !cursor.eat("(r") {
@@ -226,7 +227,7 @@ fn parenthesised_reg(cursor: &mut Cursor) -> Parsed<Option<PhysReg>> {
     Ok(Some(if predicate { PhysReg::P0_X.offset(component) } else { PhysReg::new(number, component) }))
 }
 
-/// An array whose text starts with `opening`, if it stands here.
+/// An array whose text starts with `opening`, if it is next.
 fn array(cursor: &mut Cursor, opening: &str) -> Parsed<Option<RawArray>> {
     if !cursor.eat(opening) {
         return Ok(None);
@@ -252,7 +253,7 @@ pub(super) fn write_prefix(out: &mut String, opcode: Opcode, mods: Mods, flags: 
         (false, true) => out.push_str("(neg)"),
         (false, false) => {}
     }
-    // Modifiers that the operation cannot have, which Mesa has no text for.
+    // Modifiers that the operation cannot have; Mesa has no text for them.
     if bits && mods.contains(Mods::NEG) {
         out.push_str("(minus)");
     }
@@ -285,7 +286,7 @@ pub(super) fn write_prefix(out: &mut String, opcode: Opcode, mods: Mods, flags: 
     }
 }
 
-/// Writes a register as it stands alone.
+/// Writes a register without a class prefix.
 pub(super) fn write_reg(out: &mut String, class: RegClass, reg: PhysReg) {
     let component = ['x', 'y', 'z', 'w'][usize::from(reg.component())];
     let _ = match class.file {
@@ -294,12 +295,12 @@ pub(super) fn write_reg(out: &mut String, class: RegClass, reg: PhysReg) {
     };
 }
 
-/// The bits that the text of an immediate holds: a small index where `raw` is not set and the float is in the table.
+/// The bits that the text of an immediate holds: a small index if `raw` is not set and the float is in the table.
 pub(super) fn immediate_bits(opcode: Opcode, bits: u32, half: bool, raw: bool) -> u32 {
     if raw || !takes_flut_immediates(opcode) { bits } else { flut_index(bits, half).unwrap_or(bits) }
 }
 
-/// Whether the bits of an immediate would be read as an index that they are not.
+/// Returns true if the bits of an immediate would be misread as an index.
 pub(super) fn immediate_is_ambiguous(opcode: Opcode, bits: u32, half: bool) -> bool {
     takes_flut_immediates(opcode) && flut_bits(bits, half).is_some() && flut_index(bits, half).is_none()
 }

@@ -1,7 +1,7 @@
-//! The reader: blocks, then names.
+//! The reader: blocks first, then names.
 //!
-//! Lines are read in order. Whatever a line names that may stand further down (SSA values of loops, blocks, earlier
-//! members of a repeat group) is noted with its place, and resolved when everything has been read.
+//! Lines are read in order. Names whose definition may be further down (SSA values of loops, blocks, earlier members of
+//! a repeat group) are recorded with their position, and resolved after the last line.
 
 use super::comment::read_program_comment;
 use super::cursor::{Cursor, Failure, ParseError, Parsed, fail};
@@ -17,6 +17,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Reads one section of a log: the text of one program.
+///
+/// # Errors
+/// Returns the first syntax error with its position.
 pub fn read(text: &str) -> Result<Program, ParseError> {
     let mut reader = Reader::default();
     for (index, original) in text.lines().enumerate() {
@@ -30,7 +33,7 @@ pub fn read(text: &str) -> Result<Program, ParseError> {
     })
 }
 
-/// Byte in a line, and the line.
+/// Byte offset in a line, and the line.
 #[derive(Clone, Copy)]
 struct Site {
     line: u32,
@@ -45,7 +48,7 @@ struct SrcName {
     site: Site,
 }
 
-/// Lists of blocks that a block's lines hold.
+/// The lists of blocks among a block's lines.
 #[derive(Clone, Copy)]
 enum Edges {
     Predecessors,
@@ -208,7 +211,7 @@ impl Reader {
         end_of_line(cursor)
     }
 
-    /// Reads an instruction's line into the program, in no block.
+    /// Reads an instruction's line into the program, without a block.
     fn instr(&mut self, index: usize, indent: usize, text: &str) -> Parsed<Instr> {
         let site = |at: usize| Site { line: index as u32, at: (at + indent) as u32 };
         let raw = RawInstr::parse(text, &mut self.mnemonics)?;
@@ -278,7 +281,7 @@ impl Reader {
     }
 
     fn src(&mut self, operand: &RawOperand, relative: bool) -> Parsed<Src> {
-        // The value is filled in when names are resolved.
+        // The value is set when names are resolved.
         let unresolved = Value::from_u32(0);
         let place = |place| SrcOperand::Place(place);
         let what = match &operand.what {
@@ -299,7 +302,7 @@ impl Reader {
         Ok(Src { operand: what, class: operand.class, mask: operand.mask, mods: operand.mods, flags: operand.flags })
     }
 
-    /// The array of an access. It is said with its length and class wherever it is accessed.
+    /// The array of an access. Every access repeats its length and class.
     fn array(&mut self, raw: &RawArray, operand: &RawOperand) -> Parsed<Array> {
         let (program, class) = (&mut self.program, operand.class);
         let new = || program.arrays.push(ArrayData { id: raw.id, class, length: raw.size, base: None });
@@ -332,7 +335,7 @@ impl Reader {
         Ok(self.program)
     }
 
-    /// Kept instructions are mostly in their blocks; a removed one is read from its line here.
+    /// Kept instructions are usually in their blocks; a removed one is read from its line here.
     fn kept_instrs(&mut self, text: &str) -> Located<()> {
         let keeps = std::mem::take(&mut self.keeps);
         if keeps.is_empty() {
@@ -416,7 +419,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The result of `def` that a name means.
+    /// The result of `def` that a name refers to.
     fn candidates(&self, def: Instr, name: SsaName, src: &Src) -> Result<Value, &'static str> {
         let program = &self.program;
         let data = &program.instrs[def];
@@ -427,7 +430,7 @@ impl Reader {
             values.retain(|(_, value)| program.values[*value].class == src.class);
         }
         if values.len() > 1 && data.opcode == Opcode::ScanClustersMacro {
-            // Of the results in general registers one is used: the exclusive scan, if there is one.
+            // One of the results in general registers is used: the exclusive scan, if there is one.
             let wanted = scan_result(data.srcs.len());
             values.retain(|(i, _)| *i == wanted);
         }
@@ -438,8 +441,8 @@ impl Reader {
         }
     }
 
-    /// `ball` and `bany` do not print that they are inverted, but legalization's inverted branch is the one that goes
-    /// to the second successor.
+    /// `ball` and `bany` do not print that they are inverted, but legalization's inverted branch has the second
+    /// successor as its target.
     fn invert_votes(&mut self) {
         let Program { blocks, instrs, .. } = &mut self.program;
         for block in blocks.values() {

@@ -1,4 +1,4 @@
-//! Text that others wrote, text that we write, and text that is wrong.
+//! Texts of Mesa, texts that the writer writes, and invalid texts.
 
 use super::{read, write};
 use crate::ir3::legality::FLUT;
@@ -146,7 +146,7 @@ fn removed_instructions_are_kept() {
     assert_eq!(read(&write(&program)).unwrap(), program);
 }
 
-/// Text, the error's line and column, and a piece of its message.
+/// Text, the error's line and column, and a part of its message.
 #[test]
 fn errors_point_at_the_place() {
     let cases: &[(&str, usize, usize, &str)] = &[
@@ -215,7 +215,7 @@ fn builder(program: &mut Program) -> Builder<'_> {
     Builder::new(program, block)
 }
 
-/// Everything that the types can say of an instruction of one opcode.
+/// All attributes that the types allow for an instruction of one opcode.
 fn attributes(opcode: Opcode) -> Vec<(Attrs, InstrFlags)> {
     use crate::ir3::Category;
     let plain = |attrs| (attrs, InstrFlags::empty());
@@ -293,7 +293,7 @@ fn every_opcode_with_every_attribute_reads_back() {
             (data.attrs, data.flags, data.repeat) = (attrs, flags, 1);
             let srcs = match opcode {
                 Opcode::ScanClustersMacro => 2,
-                // The fewest that tell a load or a sample from a prefetch.
+                // The fewest operands that distinguish a load or a sample from a prefetch.
                 Opcode::Sam => 1,
                 Opcode::Resinfo | Opcode::Ldc => 2,
                 _ => info.min_srcs,
@@ -337,7 +337,7 @@ fn a_built_program_reads_back() {
     let array_of = |array: Array, value: Option<Value>, relative| {
         Place::Array(ArrayAccess { array, offset: -2, relative, value, base: None })
     };
-    // Into the last block first, so that nothing is in the order of the text.
+    // The last block is filled first, so that no entity is in the order of the text.
     let mut b = Builder::new(&mut program, last);
     let end = b.effect(Opcode::End, &[]);
     let mut b = Builder::new(&mut program, entry);

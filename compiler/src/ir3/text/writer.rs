@@ -34,10 +34,10 @@ struct Writer<'a> {
     out: String,
     program: &'a Program,
     numbers: Numbering,
-    /// Reads of each instruction's results.
+    /// The number of uses of each instruction's results.
     uses: SecondaryMap<Instr, u32>,
-    /// Array writes have names. Before all of SSA form is built, reads have none yet; but what phis, copies and tied
-    /// sources read is there for SSA form only, and so undefined where it has no name.
+    /// True if array writes have names. Before all of SSA form is built, reads have none yet; but the array sources of
+    /// phis, copies and tied sources exist for SSA form only, and so are undefined without a name.
     ssa_arrays: bool,
 }
 
@@ -252,7 +252,7 @@ impl Writer<'_> {
         self.out.push(')');
     }
 
-    /// What stands behind the operands.
+    /// Writes the text after the operands.
     fn extras(&mut self, data: &InstrData) {
         match &data.attrs {
             Attrs::Texture(texture) if data.opcode == Opcode::TexPrefetch => {

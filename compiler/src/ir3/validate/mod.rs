@@ -1,12 +1,12 @@
-//! The rules of ir3, and what is wrong with a program that breaks one.
+//! The ir3 validator: the rules of ir3, and errors for programs that break one.
 //!
-//! `structure` looks at the control flow: lists of blocks agree with each other, phis stand first, terminators last,
-//! and every use of a value is dominated by its definition. `operands` looks at each operand by itself: its register
-//! is in the file, its value has its class, its immediate fits. `opcodes` looks at instructions: how many operands,
-//! and which widths and files go together. Derived facts are only used once the lists that they come from are sound.
+//! `structure` checks the control flow: lists of blocks are consistent, phis come first, terminators last, and every
+//! use of a value is dominated by its definition. `operands` checks each operand in isolation: its register is in the
+//! file, its value has its class, its immediate fits. `opcodes` checks instructions: the number of operands, and the
+//! combinations of widths and files. Derived facts are only used after the lists that they come from are checked.
 //!
 //! All rules hold for every section of Mesa's logs (the test `mesa_logs` checks that); where a stage of the compiler
-//! legitimately departs, the rule depends on the [`Form`].
+//! legitimately departs from one, the rule depends on the [`Form`].
 
 mod opcodes;
 mod operands;
@@ -18,20 +18,20 @@ use super::{Block, Instr, InstrData, Opcode, Program};
 use crate::target::Target;
 use std::fmt;
 
-/// What a program has come to.
+/// The form of a program, which changes in the course of compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// SSA values, up to register allocation. Values whose registers had to be chosen earlier (inputs, predicates,
-    /// address registers, shared registers) may have them.
+    /// SSA values, up to register allocation. Values whose registers are chosen earlier (inputs, predicates, address
+    /// registers, shared registers) may have them.
     Ssa,
-    /// Physical registers; phis, vectors and parallel copies are still there.
+    /// Physical registers; phis, vectors and parallel copies still exist.
     Registers,
-    /// Nothing but machine instructions, inputs aside. Branches may say where they go, and two may end a block.
+    /// Only machine instructions and inputs. Branches may have explicit targets, and two may end a block.
     Machine,
 }
 
 impl Form {
-    /// The form that a program is in, as its operands tell.
+    /// The form of a program, derived from its operands.
     pub fn of(program: &Program) -> Self {
         let all = || program.iter_instrs().map(|(_, instr)| &program.instrs[instr]);
         let in_ssa = |data: &InstrData| {
@@ -58,31 +58,31 @@ impl fmt::Display for Form {
 /// The rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// A program has an entry block, which nothing jumps to; each block stands once in the layout.
+    /// A program has an entry block without predecessors; each block occurs once in the layout.
     Layout,
     /// Logical successors and predecessors are each other's inverse.
     LogicalEdges,
     /// Physical successors and predecessors are each other's inverse, and contain the logical ones.
     PhysicalEdges,
-    /// An instruction stands in one place.
+    /// An instruction occurs once.
     InstrOnce,
-    /// Phis stand before everything else in a block.
+    /// Phis precede all other instructions of a block.
     PhisFirst,
     /// A phi has a source for each predecessor.
     PhiSources,
     /// A block ends with the terminator that its successors need, and has no other.
     Terminator,
-    /// Blocks where lanes wait for others are reconvergence points, if any block is said to be one.
+    /// Blocks where lanes wait for others are reconvergence points, if any block is marked as one.
     Reconvergence,
-    /// A value is what its instruction's destination says.
+    /// A value's record agrees with the destination of its instruction.
     ValueRecord,
     /// A value that is used is defined in the code.
     Defined,
     /// A definition dominates its uses.
     Dominance,
-    /// The opcode and its operands are possible in this form.
+    /// The opcode and its operands are allowed in this form.
     Form,
-    /// The attributes are of the opcode's kind.
+    /// The attributes fit the opcode's kind.
     Attributes,
     /// Number of destinations.
     Destinations,
@@ -98,25 +98,25 @@ pub enum Rule {
     ConstFile,
     /// Immediates fit.
     Immediate,
-    /// The encoding has room for a source of this kind beside the others.
+    /// The encoding supports a source of this kind beside the others.
     Encoding,
-    /// Modifiers are the operation's.
+    /// The operation supports the modifiers.
     Modifiers,
-    /// Widths of operands go together.
+    /// The widths of operands agree.
     Width,
-    /// Register files of operands go together.
+    /// The register files of operands agree.
     File,
     /// Tied operands come in pairs of one class and, once allocated, one register.
     Tied,
     /// Array accesses are inside their array.
     Array,
-    /// What is relative to an address register has it as a source.
+    /// An operand that is relative to an address register has it as a source.
     Address,
     /// Repetition of an instruction that can be repeated, and repeat groups within a block.
     Repeat,
 }
 
-/// Which operand of an instruction.
+/// An operand of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// A destination, from 0.
@@ -134,24 +134,24 @@ impl fmt::Display for Operand {
     }
 }
 
-/// A rule that is broken, and where.
+/// A broken rule and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule.
     pub rule: Rule,
-    /// The block; none where the program as a whole is wrong.
+    /// The block; None if the program as a whole is wrong.
     pub block: Option<Block>,
     /// The number of the block in the text.
     pub block_number: u32,
     /// The instruction.
     pub instr: Option<Instr>,
-    /// What the instruction is, and its number in the text (0 where it has none).
+    /// The opcode of the instruction, and its number in the text (0 if it has none).
     pub name: Option<(Opcode, u32)>,
     /// The operand.
     pub operand: Option<Operand>,
-    /// What the rule asks for.
+    /// The requirement of the rule.
     pub expected: String,
-    /// What is there.
+    /// The actual state.
     pub found: String,
 }
 
@@ -177,6 +177,9 @@ impl fmt::Display for Violation {
 impl std::error::Error for Violation {}
 
 /// Checks a program against all rules.
+///
+/// # Errors
+/// Returns all broken rules, up to a maximum number.
 pub fn validate(program: &Program, target: &Target, form: Form) -> Result<(), Vec<Violation>> {
     let mut checker = Checker { program, target, form, place: Place::default(), violations: Vec::new() };
     if checker.control_flow() {
@@ -199,7 +202,7 @@ pub fn validate(program: &Program, target: &Target, form: Form) -> Result<(), Ve
     if checker.violations.is_empty() { Ok(()) } else { Err(checker.violations) }
 }
 
-/// Where the checker is.
+/// The current location of the validator.
 #[derive(Clone, Copy, Default)]
 struct Place {
     block: Option<Block>,
@@ -207,7 +210,7 @@ struct Place {
     operand: Option<Operand>,
 }
 
-/// The checker; its methods are spread over the files by what they look at.
+/// The validator; its methods are distributed over the files by what they check.
 struct Checker<'a> {
     program: &'a Program,
     target: &'a Target,
@@ -216,11 +219,11 @@ struct Checker<'a> {
     violations: Vec<Violation>,
 }
 
-/// More than this many violations tell nobody anything.
+/// The maximum number of violations that are reported.
 const MOST: usize = 200;
 
 impl Checker<'_> {
-    /// Notes that a rule is broken here.
+    /// Reports a broken rule at the current location.
     fn violation(&mut self, rule: Rule, expected: impl Into<String>, found: impl Into<String>) {
         if self.violations.len() == MOST {
             return;
@@ -247,12 +250,12 @@ impl Checker<'_> {
         named.unwrap_or_else(position)
     }
 
-    /// A block as the text has it.
+    /// The name of a block in the text.
     fn name_of(&self, block: Block) -> String {
         format!("block{}", self.number_of(block))
     }
 
-    /// Notes a broken rule unless `holds`.
+    /// Reports a broken rule unless `holds`.
     fn require(
         &mut self,
         holds: bool,

@@ -1,4 +1,4 @@
-//! Instructions: how many operands an opcode has, and which widths and register files go together.
+//! Instructions: the number of operands of an opcode, and the combinations of widths and register files.
 
 use super::operands::class_name;
 use super::{Checker, Form, Operand, Rule};
@@ -16,12 +16,12 @@ fn is_tied(src: &Src) -> bool {
     src.flags.contains(OperandFlags::TIED)
 }
 
-/// The address register that something else is relative to: any but the first source.
+/// Returns true for the address register that another operand is relative to: any but the first source.
 fn is_address(i: usize, src: &Src) -> bool {
     i > 0 && src.class.file == RegFile::Address
 }
 
-/// What the scalar ALU reads.
+/// Returns true if the scalar ALU can read the source.
 fn is_uniform(src: &Src) -> bool {
     src.class.file == RegFile::Shared
         || matches!(src.operand, SrcOperand::Const(_) | SrcOperand::ConstRelative(_) | SrcOperand::Immediate(_))
@@ -88,7 +88,7 @@ impl Checker<'_> {
         );
     }
 
-    /// Numbers of operands; true if they are right.
+    /// Checks the numbers of operands; returns true if they are right.
     fn counts(&mut self, data: &InstrData) -> bool {
         use Opcode::*;
         let info = data.opcode.info();
@@ -108,7 +108,7 @@ impl Checker<'_> {
         let dsts_fit = self.require(dsts_fit, Rule::Destinations, expected, || format!("{dsts}"));
         let srcs = data.srcs.len();
         let most = if info.max_srcs == 255 { usize::MAX } else { usize::from(info.max_srcs) };
-        // Relative accesses add the address register, and writes to arrays the array's version before.
+        // Relative accesses add the address register, and writes to arrays the array's previous version.
         let added = data.srcs.iter().enumerate().filter(|&(i, src)| is_address(i, src) || is_tied(src)).count();
         let srcs_fit = srcs >= usize::from(info.min_srcs) && srcs <= most.saturating_add(added);
         let srcs_fit = self.require(
@@ -197,7 +197,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Operations with a shared result run on the scalar ALU, which reads what is the same in all lanes.
+    /// Operations with a shared result run on the scalar ALU, which reads uniform operands.
     fn scalar(&mut self, data: &InstrData) {
         use Opcode::*;
         let shared = data.dsts.first().is_some_and(|dst| dst.class.file == RegFile::Shared);
@@ -269,7 +269,7 @@ impl Checker<'_> {
         if matches!(data.opcode, Br | Braa | Brao | Bany | Ball | Predt | Predf | Kill | Demote) {
             for (i, src) in data.srcs.iter().enumerate() {
                 self.file(Operand::Src(i), src.class, RegFile::Predicate);
-                // These read the register of all lanes, and can name no other.
+                // These read the register of all lanes, and can encode no other.
                 if let (Predt | Predf, Some(reg)) = (data.opcode, src.place().and_then(|place| place.reg())) {
                     self.require(reg == PhysReg::P0_X, Rule::RegisterFile, || "p0.x".into(), || format!("{reg}"));
                 }
@@ -291,7 +291,7 @@ impl Checker<'_> {
         match data.opcode {
             Mov | Swz | Gat | Sct => {
                 let Some((src_type, dst_type)) = data.move_types() else { return };
-                // Mesa goes through 16 bits: such a `cov` does not give what its types say.
+                // Mesa converts through 16 bits: such a `cov` does not compute what its types say.
                 let is_byte = |ty: Type| matches!(ty, Type::U8 | Type::U8In32);
                 self.require(
                     !(src_type.is_float() && is_byte(dst_type) || is_byte(src_type) && dst_type.is_float()),
@@ -338,7 +338,7 @@ impl Checker<'_> {
         }
     }
 
-    /// cat2, cat3 and cat4: sources of one width, which is in the name of some operations.
+    /// cat2, cat3 and cat4: the sources have one width, which some operations have in their name.
     fn alu(&mut self, data: &InstrData) {
         use Opcode::*;
         let mut first = None;
@@ -351,7 +351,7 @@ impl Checker<'_> {
         let in_name = match data.opcode {
             MadF16 | MadU16 | MadS16 | SelB16 | SelS16 | SelF16 | SadS16 => Some(true),
             MadF32 | MadshU16 | MadshM16 | MadU24 | MadS24 | SelB32 | SelS32 | SelF32 | SadS32 => Some(false),
-            // Of a full register it counts wrongly.
+            // It counts wrongly in a full register.
             CbitsB if self.target.generation.number() >= 5 => Some(true),
             _ => None,
         };
@@ -374,7 +374,7 @@ impl Checker<'_> {
         }
         let s2en = data.flags.contains(InstrFlags::S2EN);
         if let (true, Some(src)) = (s2en, data.srcs.first()) {
-            // Texture and sampler: two numbers, or a bindless descriptor.
+            // Texture and sampler: two indices, or a bindless descriptor.
             self.src_width(0, src, !data.flags.contains(InstrFlags::BINDLESS));
         }
         let mut before: Option<bool> = None;
@@ -389,7 +389,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Addresses, offsets and sizes are 32 bits wide; data is as wide as its type, where that is known.
+    /// Addresses, offsets and sizes are 32 bits wide; data is as wide as its type, if known.
     fn memory(&mut self, data: &InstrData) {
         use Opcode::*;
         let ty = data.memory().and_then(|memory| memory.ty);
@@ -448,7 +448,7 @@ impl Checker<'_> {
             ParallelCopy => {
                 for (i, (dst, src)) in data.dsts.iter().zip(&data.srcs).enumerate() {
                     self.src_width(i, src, dst.class.half);
-                    // A copy between registers may lead from one file to another.
+                    // A copy between registers may cross files.
                     if !matches!(dst.place, Place::Reg(_)) {
                         self.same_file(i, dst.class, src);
                     }

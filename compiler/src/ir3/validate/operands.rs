@@ -1,4 +1,4 @@
-//! Operands, each by itself.
+//! Checks each operand in isolation.
 
 use super::{Checker, Form, Operand, Rule};
 use crate::ir3::legality::{CONST_WORDS, allowed_mods, valid_immediate, valid_source};
@@ -80,7 +80,7 @@ impl Checker<'_> {
             SrcOperand::Undef => {}
         }
         let target = self.target;
-        // A tied source is encoded as the destination. What has to become an immediate may still be a value.
+        // A tied source is encoded as the destination. An operand that must become an immediate may still be a value.
         let exempt = src.flags.contains(OperandFlags::TIED)
             || self.form == Form::Ssa
                 && instr.flags.contains(InstrFlags::VECTOR)
@@ -111,7 +111,7 @@ impl Checker<'_> {
         self.require(sound, Rule::File, || format!("a class of {target}"), || class_name(class));
     }
 
-    /// A use against the value's definition.
+    /// Checks a use against the value's definition.
     fn value_of(&mut self, place: &Place, src: &Src) {
         let Some(value) = place.value() else { return };
         let Some(data) = self.program.values.get(value) else { return };
@@ -196,7 +196,7 @@ impl Checker<'_> {
     /// `count` registers of a class, from `reg` on.
     fn register(&mut self, reg: PhysReg, class: RegClass, count: u32) {
         let (first, end) = match class.file {
-            // As a destination `r63.x` is thrown away; phis and copies have it for what is undefined.
+            // As a destination `r63.x` is discarded; phis and copies have it for undefined values.
             RegFile::General | RegFile::Shared if reg == PhysReg::INVALID && self.may_be_no_register() => return,
             RegFile::General => (0, 48 * 4),
             RegFile::Shared => (48 * 4, 56 * 4),
@@ -242,7 +242,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Tied operands, in pairs: the n-th destination with the n-th source.
+    /// Tied operands come in pairs: the n-th destination with the n-th source.
     pub(super) fn tied(&mut self, instr: &InstrData) {
         let tied = |flags: OperandFlags| flags.contains(OperandFlags::TIED);
         let dsts: usize = instr.dsts.iter().filter(|dst| tied(dst.flags)).count();

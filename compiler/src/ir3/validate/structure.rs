@@ -9,7 +9,7 @@ use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
 impl Checker<'_> {
-    /// Checks blocks and their lists; true if dominance can be computed from them.
+    /// Checks blocks and their lists; returns true if dominance can be computed from them.
     pub(super) fn control_flow(&mut self) -> bool {
         let program = self.program;
         let mut sound = true;
@@ -95,7 +95,7 @@ impl Checker<'_> {
         sound
     }
 
-    /// Each instruction stands in one place, and phis and terminators in theirs.
+    /// Each instruction occurs once, and phis and terminators are at their places.
     fn instr_places(&mut self) -> bool {
         let program = self.program;
         let mut sound = true;
@@ -138,7 +138,7 @@ impl Checker<'_> {
         let program = self.program;
         let opcode = |instr: Instr| program.instrs[instr].opcode;
         if self.form == Form::Machine {
-            // Jumps are explicit: what leaves a block early says where it goes. A block may fall through.
+            // Jumps are explicit: a terminator in the middle has a target. A block may fall through.
             for (i, &instr) in data.instrs.iter().enumerate() {
                 let rest = &data.instrs[i + 1..];
                 let explicit = matches!(program.instrs[instr].attrs, Attrs::Branch { target: Some(_) });
@@ -161,7 +161,7 @@ impl Checker<'_> {
         }
         let fits = match (data.successors().count(), last) {
             (0, Some(End | Chmask | Ret)) => true,
-            // An unreachable block may have lost everything.
+            // An unreachable block may have no successors left.
             (0, last) => data.predecessors.is_empty() && last.is_none_or(|op| !op.is_terminator()),
             (1, Some(Jump | Predt | Predf)) => true,
             (2, Some(Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps | Predt | Predf)) => true,
@@ -177,8 +177,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The successors that the text lists are those that the instructions lead to: what a branch names, and the next block of the
-    /// code where the last instruction lets lanes go on.
+    /// The successors that the text lists are those of the instructions: the targets of branches, and the next block of
+    /// the code if the last instruction lets lanes fall through.
     fn leads_on(&mut self, data: &BlockData) {
         use Opcode::{
             Ball, Bany, Br, Braa, Brac, Brao, Brax, Chmask, End, Getlast, Getone, Jump, Predf, Predt, Ret, Shps,
@@ -199,7 +199,7 @@ impl Checker<'_> {
         let last = terminators.last().map(|instr| instr.opcode);
         let named = || terminators.iter().filter_map(target);
         let (fits, expected) = if matches!(last, Some(Predt | Predf)) {
-            // Lanes sleep, and no lane jumps.
+            // Lanes become inactive, and no lane jumps.
             let fits = matches!(successors.len(), 1 | 2) && named().all(|block| successors.contains(&block));
             (fits, "one or two successors of a predication, the one it names among them".to_owned())
         } else if named().next().is_some() {
@@ -207,7 +207,7 @@ impl Checker<'_> {
             if !matches!(last, Some(Jump | End | Chmask | Ret)) {
                 reached.extend(next);
             }
-            // Mesa's legalization retargets branches, and leaves the lists as they were.
+            // Mesa's legalization retargets branches, and does not update the lists.
             let same = successors.iter().all(|block| reached.contains(block));
             (same, format!("the successors to which its branches lead, {}", listed(&reached)))
         } else {
@@ -217,7 +217,7 @@ impl Checker<'_> {
                 Some(Br | Braa | Brao | Brac | Brax | Bany | Ball | Getone | Getlast | Shps) => {
                     (successors.len() == 2, "two successors of a branch".to_owned())
                 }
-                // An unreachable block may have lost everything.
+                // An unreachable block may have no successors left.
                 _ if successors.is_empty() => (data.predecessors.is_empty() && next.is_some(), "an end".to_owned()),
                 _ => {
                     let reached: SmallVec<[Block; 2]> = next.into_iter().collect();
@@ -231,7 +231,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A text that says where lanes reconverge, says it of every block where lanes may wait for others.
+    /// If a text marks reconvergence points, it marks every block where lanes may wait for others.
     pub(super) fn reconvergence(&mut self) {
         let program = self.program;
         let is_only_physical = |block: &Block| {
@@ -254,8 +254,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The lanes of the first arm go to sleep where those of the second wake up, so the arms are two blocks, one behind the
-    /// other.
+    /// The lanes of the first arm become inactive where those of the second become active, so the arms are two
+    /// consecutive blocks.
     fn predication(&mut self, data: &BlockData, opcode: Opcode) {
         let program = self.program;
         let [Some(first), Some(second)] = data.successors else { return };
@@ -278,8 +278,8 @@ impl Checker<'_> {
         );
     }
 
-    /// Checks that definitions dominate uses. Shared registers are written whatever lanes are active, so for them the
-    /// edges that count are the physical ones.
+    /// Checks that definitions dominate uses. Shared registers are written whatever lanes are active, so dominance over
+    /// the physical edges counts for them.
     pub(super) fn uses(&mut self) {
         let program = self.program;
         let logical = Dominators::new(program, EdgeKind::Logical);
@@ -346,7 +346,7 @@ impl Checker<'_> {
     }
 }
 
-/// Where each instruction stands.
+/// The position of each instruction.
 struct Positions(SecondaryMap<Instr, Option<(Block, u32)>>);
 
 impl Positions {
@@ -361,7 +361,8 @@ impl Positions {
         Self(positions)
     }
 
-    /// The position of a value's definition: of the instruction that it names, if that has it as a destination.
+    /// The position of a value's definition: of the instruction that its record names, if the value is one of its
+    /// destinations.
     fn of_value(&self, checker: &Checker, value: Value) -> Option<(Block, usize)> {
         let instr = checker.program.values.get(value)?.instr;
         checker.program.instrs.get(instr)?.dsts.iter().find(|dst| dst.value() == Some(value))?;

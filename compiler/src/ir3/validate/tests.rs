@@ -1,4 +1,4 @@
-//! For each rule a program that breaks it, and nothing else that would hide it.
+//! For each rule a program that breaks it, without an earlier error.
 
 use super::{Form, Operand, Rule, Violation, validate};
 use crate::ir3::text::{read, write};
@@ -11,13 +11,13 @@ fn check(program: &Program, form: Form) -> Vec<Violation> {
     validate(program, &Target::default(), form).err().unwrap_or_default()
 }
 
-/// The sample with one piece of its text replaced everywhere.
+/// The sample with one part of its text replaced everywhere.
 fn planted(from: &str, to: &str) -> Program {
     assert!(SAMPLE.contains(from), "{from}");
     read(&SAMPLE.replace(from, to)).unwrap_or_else(|error| panic!("{from} as {to}: {error}"))
 }
 
-/// That the rule is broken, at that instruction (by its number) and operand, and what is said about it.
+/// Checks that the rule is broken at that instruction (by its number) and operand, and the start of the message.
 fn expect(violations: &[Violation], rule: Rule, serial: u32, operand: Option<Operand>, words: &str) {
     let found = violations.iter().any(|violation| {
         violation.rule == rule
@@ -34,7 +34,7 @@ fn the_sample_is_valid() {
     assert_eq!(check(&read(SAMPLE).unwrap(), Form::Ssa), []);
 }
 
-/// What stands in the sample, what is put there, and the error: rule, serial number, operand, start of the message.
+/// The text to replace, its replacement, and the error: rule, serial number, operand, start of the message.
 type Case = (&'static str, &'static str, Rule, u32, Option<Operand>, &'static str);
 
 #[test]
@@ -252,7 +252,7 @@ fn unknown_entities_are_no_panic() {
     assert!(!check(&program, Form::Ssa).is_empty());
 }
 
-/// Two arms that meet, without targets: block1 branches to block2, which jumps over block3.
+/// Two arms that reconverge, without targets: block1 branches to block2, which jumps over block3.
 const ARMS: &str = "block1 {\n\t0001:0000:000: \tbr pp0.x\n\t/* succs: block2, block3 (div) */\n}\n\
     block2 {\n\tpred: block1\n\t0002:0000:000: \tjump\n\t/* succs: block4 */\n}\n\
     (jp)block3 {\n\tpred: block1\n\t0003:0000:000: \tjump\n\t/* succs: block4 */\n}\n\
@@ -262,7 +262,7 @@ const ARMS: &str = "block1 {\n\t0001:0000:000: \tbr pp0.x\n\t/* succs: block2, b
 fn machine_programs_go_where_they_say() {
     let checked = |text: &str| check(&read(text).unwrap_or_else(|error| panic!("{error}\n{text}")), Form::Machine);
     assert_eq!(checked(ARMS), []);
-    // Block 3 may fall through; block 2 may not, and says where it goes if it names the block.
+    // Block 3 may fall through; block 2 may not, and needs an explicit target to jump.
     assert_eq!(checked(&ARMS.replace("0003:0000:000: \tjump", "0003:0000:000: \tnop")), []);
     assert_eq!(checked(&ARMS.replace("0002:0000:000: \tjump", "0002:0000:000: \tjump target=block4")), []);
     for (from, to, words) in [
@@ -297,7 +297,7 @@ fn reconvergence_points_are_said_of_all_blocks_or_of_none() {
             );
         }
         assert_eq!(check(&read(&ARMS.replace("(jp)", "")).unwrap(), form), []);
-        // A vote parts no lanes.
+        // Lanes do not diverge at a subgroup vote.
         let vote = ARMS.replace("br pp0.x", "bany pp0.x").replace(" (div)", " (con)").replace("(jp)block3", "block3");
         assert_eq!(check(&read(&vote).unwrap(), form), []);
     }

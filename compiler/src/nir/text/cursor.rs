@@ -1,8 +1,8 @@
-//! Reading one line: position, tokens, and errors that name the place.
+//! A cursor over one line: position, tokens, and errors with line and column.
 
 use super::ParseError;
 
-/// A place in a line, kept for an error that may come later.
+/// A position in a line, kept for an error that may come later.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub line: u32,
@@ -14,7 +14,7 @@ pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,
     line: u32,
-    /// How many characters stand before `text` in the line.
+    /// The number of characters before `text` in the line.
     before: u32,
 }
 
@@ -25,7 +25,7 @@ impl<'a> Cursor<'a> {
         cursor
     }
 
-    /// A second cursor at the same place, for looking ahead, or for an error that may come later.
+    /// A copy of the cursor, to look ahead or for an error that may come later.
     pub(super) fn ahead(&self) -> Cursor<'a> {
         Cursor { text: self.text, at: self.at, line: self.line, before: self.before }
     }
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         Place { line: self.line, column: self.before + self.text[..self.at].chars().count() as u32 + 1 }
     }
 
-    /// An error at the cursor, on the token that stands there.
+    /// An error at the cursor about the token there.
     pub(super) fn error(&self, expected: impl Into<String>) -> ParseError {
         let rest = self.rest();
         let end = rest.char_indices().skip(1).find(|(_, c)| " \t,()[]{}=".contains(*c)).map_or(rest.len(), |(i, _)| i);
@@ -61,7 +61,7 @@ impl<'a> Cursor<'a> {
         ParseError { line, column, found, expected: expected.into(), message: String::new() }
     }
 
-    /// Goes past `token` if it stands here, and past the spaces after it.
+    /// Consumes `token` and the spaces after it, if it is next.
     pub(super) fn eat(&mut self, token: &str) -> bool {
         let found = self.rest().starts_with(token);
         if found {
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Goes past a whole word if it stands here.
+    /// Consumes a whole word, if it is next.
     pub(super) fn eat_word(&mut self, word: &str) -> bool {
         let after = self.rest().strip_prefix(word);
         after.is_some_and(|rest| !rest.starts_with(is_word)) && self.eat(word)
@@ -84,25 +84,25 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The longest run of characters that `is` takes, without moving.
+    /// The longest prefix of characters that satisfy `is`; the cursor does not move.
     pub(super) fn peek_while(&self, is: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|c| !is(c)).unwrap_or(rest.len());
         &rest[..end]
     }
 
-    /// Goes past `text`, which was peeked, and the spaces after it.
+    /// Consumes `text`, which was peeked, and the spaces after it.
     pub(super) fn take(&mut self, text: &str) {
         self.at += text.len();
         self.spaces();
     }
 
-    /// Goes past `text`, which was peeked, and stays there.
+    /// Consumes `text`, which was peeked, and no spaces.
     pub(super) fn take_exact(&mut self, text: &str) {
         self.at += text.len();
     }
 
-    /// A word of letters, digits and `_`, without moving.
+    /// The next word of letters, digits and `_`; the cursor does not move.
     pub(super) fn peek_word(&self) -> &'a str {
         self.peek_while(is_word)
     }
@@ -132,7 +132,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The comment that ends the line, if there is one; anything else is an error.
+    /// Returns the comment that ends the line, if any; other text is an error.
     pub(super) fn end(&mut self) -> Result<Option<&'a str>, ParseError> {
         self.spaces();
         if self.rest().is_empty() {
@@ -144,13 +144,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether nothing but a comment is left.
+    /// Returns true if only a comment is left.
     pub(super) fn at_end(&self) -> bool {
         let rest = self.rest();
         rest.is_empty() || rest.starts_with("//")
     }
 
-    /// The text up to a closing parenthesis, which is passed too; the cursor is after the opening one.
+    /// Consumes and returns the text up to a closing parenthesis, which is consumed too; the cursor is after the
+    /// opening one.
     pub(super) fn group(&mut self) -> Result<&'a str, ParseError> {
         let rest = self.rest();
         match rest.find(')') {

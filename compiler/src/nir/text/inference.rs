@@ -1,8 +1,8 @@
-//! Which values are used as integers and which as floats: what nir_print consults to print a constant.
+//! Infers the values that are used as integers and as floats. nir_print consults this to print a constant.
 //!
-//! Two bits a value, grown until nothing changes. Operations and texture sources with a type set the bit of their
-//! values; moves, vectors, selections and phis carry bits from result to source and from source to result, except that
-//! a constant or an undefined value never types the result (it may serve both uses).
+//! The lattice is two bits per value, joined until a fixed point. Operations and texture sources with a type set the
+//! bit of their values; moves, vectors, selections and phis propagate bits from result to source and from source to
+//! result, except that a constant or an undefined value never types the result (it may serve both uses).
 
 use cranelift_entity::SecondaryMap;
 
@@ -15,7 +15,7 @@ use crate::nir::types::BaseType;
 const INT: u8 = 1;
 const FLOAT: u8 = 2;
 
-/// The result: how each value is used.
+/// The result: the uses of each value.
 pub(super) struct Uses {
     bits: SecondaryMap<Def, u8>,
     changed: bool,
@@ -33,12 +33,12 @@ impl Uses {
         uses
     }
 
-    /// Used as an integer, and nowhere as a float.
+    /// Returns true if the value is used as an integer and never as a float.
     pub(super) fn only_int(&self, def: Def) -> bool {
         self.bits[def] == INT
     }
 
-    /// Used as a float, and nowhere as an integer.
+    /// Returns true if the value is used as a float and never as an integer.
     pub(super) fn only_float(&self, def: Def) -> bool {
         self.bits[def] == FLOAT
     }
@@ -107,7 +107,7 @@ impl Uses {
     }
 }
 
-/// The type that a source of a texture instruction has.
+/// The type of a source of a texture instruction.
 pub(super) fn tex_src_type(tex: &Tex, kind: TexSrcKind) -> BaseType {
     let texels = matches!(tex.op, TexOp::Txf | TexOp::TxfMs);
     match kind {
@@ -131,7 +131,7 @@ pub(super) fn tex_src_type(tex: &Tex, kind: TexSrcKind) -> BaseType {
     }
 }
 
-/// The type that a source of an intrinsic has, as far as nir says: outputs, and offsets.
+/// The type of a source of an intrinsic, where nir defines it: outputs, and offsets.
 pub(super) fn intrinsic_src_type(intrinsic: &Intrinsic, index: usize) -> BaseType {
     use IntrinsicOp::*;
     if matches!(intrinsic.op, StoreOutput | StorePerViewOutput) && index == 0 {

@@ -21,7 +21,7 @@ struct NewValue {
     index: u32,
 }
 
-/// `con ` or `div `, which stand before values, blocks and loops where divergence analysis has run.
+/// `con ` or `div `, which precede values, blocks and loops after divergence analysis.
 pub(super) fn divergence(cursor: &mut Cursor<'_>) -> Option<bool> {
     if cursor.eat_word("con") {
         Some(false)
@@ -87,7 +87,7 @@ impl Reader<'_> {
     }
 
     fn with_result(&mut self, cursor: &mut Cursor<'_>, result: NewValue) -> Result<(), ParseError> {
-        // The sources are read before the value exists, so that it is no source of itself.
+        // The sources are read before the value exists, so an instruction cannot read its own result.
         let def = self.builder.function().defs.next_key();
         let data = if cursor.peek() == Some(b'(') {
             self.tex(cursor, def)?
@@ -220,7 +220,8 @@ impl Reader<'_> {
             }
             cursor.expect(")")?;
         }
-        // What a write mask is about: the result, or the first source with any number of components.
+        // The vector that a write mask applies to: the result, or the first source with a variable number of
+        // components.
         let vector = info.srcs.iter().position(|&components| components == Components::Vector);
         let components = match (info.dest, result, vector) {
             (Some(Components::Vector), Some((_, components)), _) => components,
@@ -280,7 +281,7 @@ impl Reader<'_> {
         let mut sampler = false;
         let mut first = true;
         while !cursor.at_end() {
-            // Where there are no sources, nir_print has the comma all the same.
+            // nir_print prints the comma even if there are no sources.
             if !cursor.eat(",") && !first {
                 return Err(cursor.error("`,`"));
             }
@@ -329,7 +330,7 @@ impl Reader<'_> {
     }
 }
 
-/// `@name` of an intrinsic that has a result, or that has none.
+/// `@name` of an intrinsic with or without a result.
 fn intrinsic_name(cursor: &mut Cursor<'_>, result: bool) -> Result<IntrinsicOp, ParseError> {
     let at = cursor.ahead();
     cursor.take_exact("@");

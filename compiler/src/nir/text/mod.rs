@@ -1,11 +1,11 @@
 //! nir as text, in the syntax of Mesa's nir_print.
 //!
-//! [`read`] takes one shader, as it stands in a log or in a file; [`write`](fn@write) makes the text that nir_print would make.
-//! Reading what was written gives an equal [`Shader`], and writing what Mesa printed gives Mesa's text again (but for the
-//! padding, which depends on a counter that nir_print does not print).
+//! [`read`] reads one shader, as it is in a log or in a file; [`write`](fn@write) writes the text that nir_print would
+//! print. Reading a written text gives an equal [`Shader`], and writing a shader that Mesa printed gives Mesa's text
+//! again (except for the padding, which depends on a counter that nir_print does not print).
 //!
 //! Lines may have the prefix of Mesa's log and colour codes. `//` begins a comment. Constants repeated after a source
-//! (`%6 (0x0)`) and the edges in comments (`// preds: b0`) are skipped, so a text written by hand needs neither.
+//! (`%6 (0x0)`) and the edges in comments (`// preds: b0`) are skipped, so a handwritten text needs neither.
 
 mod cursor;
 mod inference;
@@ -20,18 +20,18 @@ use std::fmt;
 
 use super::shader::Shader;
 
-/// What is wrong with a text, and where.
+/// A syntax error and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// The line, from 1.
     pub line: u32,
     /// The column in characters, from 1.
     pub column: u32,
-    /// What stands there.
+    /// The text found there.
     pub found: String,
-    /// What should stand there.
+    /// The text expected there.
     pub expected: String,
-    /// What it is about, where `expected` alone does not say; may be empty.
+    /// The subject of the error, where `expected` alone is not clear; may be empty.
     pub message: String,
 }
 

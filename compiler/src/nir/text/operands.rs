@@ -1,4 +1,4 @@
-//! Reading what follows the name of an operation: constants, indices, swizzles.
+//! Reads the operands after the name of an operation: constants, indices, swizzles.
 
 use half::f16;
 use smallvec::SmallVec;
@@ -13,14 +13,14 @@ use crate::nir::index::{
 use crate::nir::op::Op;
 use crate::nir::types::AluType;
 
-/// Whether a text may leave an index out: those that say nothing about what the program computes.
+/// Returns true if a text may omit the index: it has no effect on the meaning of the program.
 pub(super) fn may_be_left_out(kind: IndexKind) -> bool {
     use IndexKind::*;
     matches!(kind, IoSemantics | IoXfb | IoXfb2 | Access | AlignMul | AlignOffset | InterpMode | Format)
 }
 
-/// The first list of a constant: one number a component, in parentheses. The other readings of the same bits, after
-/// `=`, are skipped.
+/// The first list of a constant: one number per component, in parentheses. The other interpretations of the same bits,
+/// after `=`, are skipped.
 pub(super) fn constant(cursor: &mut Cursor<'_>, count: u8, bit_size: u8) -> Result<SmallVec<[u64; 4]>, ParseError> {
     cursor.expect("(")?;
     let mut values = SmallVec::new();
@@ -107,7 +107,7 @@ fn text_of(letters: &[u8]) -> String {
     letters.iter().map(|&letter| char::from(letter)).collect()
 }
 
-/// Whether the index of this kind stands at the cursor.
+/// Returns true if an index of this kind is at the cursor.
 pub(super) fn is_at(cursor: &Cursor<'_>, kind: IndexKind) -> bool {
     let rest = cursor.rest().strip_prefix(kind.name());
     match kind {
@@ -117,7 +117,7 @@ pub(super) fn is_at(cursor: &Cursor<'_>, kind: IndexKind) -> bool {
     }
 }
 
-/// Reads the index of this kind; `components` is what a write mask is about.
+/// Reads an index of this kind; `components` is the size of the vector that a write mask applies to.
 pub(super) fn index(cursor: &mut Cursor<'_>, kind: IndexKind, components: u8) -> Result<Index, ParseError> {
     if !is_at(cursor, kind) {
         let equals = match kind {
@@ -180,7 +180,7 @@ pub(super) fn index(cursor: &mut Cursor<'_>, kind: IndexKind, components: u8) ->
     })
 }
 
-/// A 32-bit number, printed signed whatever it is.
+/// A 32-bit number; nir_print prints signed and unsigned ones as signed.
 fn integer(cursor: &mut Cursor<'_>) -> Result<u32, ParseError> {
     let at = cursor.ahead();
     let expected = "an integer of 32 bits";
@@ -200,14 +200,14 @@ fn boolean(text: &str) -> Option<bool> {
     text.parse().ok()
 }
 
-/// Words with `|` between them, or the word for none of them.
+/// Words with `|` between them, or the word for the empty set.
 fn flags(cursor: &mut Cursor<'_>, none: &str, words: &[&str], what: &str) -> Result<u32, ParseError> {
     let mut bits = 0;
     loop {
         let text = cursor.peek_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
         match words.iter().position(|&word| word == text) {
             Some(bit) => bits |= 1 << bit,
-            // `NONE|VISIBLE` is what nir_print makes of memory semantics without order.
+            // nir_print prints `NONE|VISIBLE` for memory semantics without an order.
             None if text == none && bits == 0 => {}
             None => return Err(cursor.error(what)),
         }
@@ -224,7 +224,7 @@ fn write_mask(cursor: &mut Cursor<'_>, components: u8) -> Result<u16, ParseError
     let mut mask = 0;
     for letter in text.bytes() {
         match letters.iter().position(|&known| known == letter) {
-            // In order, and each once.
+            // In order, each at most once.
             Some(position) if mask >> position == 0 => mask |= 1 << position,
             _ => return Err(cursor.error(format!("components from `{}`", text_of(letters)))),
         }

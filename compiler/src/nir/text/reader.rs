@@ -1,7 +1,7 @@
-//! Reading nir: the header, and the lines that make the tree of control flow.
+//! Reads nir: the header, and the lines that form the tree of control flow.
 //!
-//! The text is read line by line, in one pass. The builder keeps the open ifs and loops; here we keep what the text
-//! adds to it: which blocks have which labels, and phis, whose sources may stand below and are put in at the end.
+//! The text is read line by line, in one pass. The builder keeps the open ifs and loops. The reader keeps what the text
+//! adds: the labels of the blocks, and the phis; their sources may be defined below and are set at the end.
 
 use rustc_hash::FxHashMap;
 
@@ -14,17 +14,17 @@ use crate::nir::builder::Builder;
 use crate::nir::function::{Block, Def, Instr, InstrData, SelectionControl, Variable};
 use crate::nir::shader::{Info, Shader, Stage};
 
-/// How deep ifs and loops may nest. Nothing real comes near; everything that walks the tree may recurse.
+/// The maximum nesting of ifs and loops. Real shaders stay far below; with it, code that visits the tree may recurse.
 const MAX_DEPTH: usize = 200;
 
-/// A phi whose sources are not looked up yet.
+/// A phi whose sources are not resolved yet.
 pub(super) struct PendingPhi {
     pub instr: Instr,
-    /// Label and value, each with its place.
+    /// Label and value, each with its position.
     pub srcs: Vec<(u32, Place, u32, Place)>,
 }
 
-/// What is open.
+/// An open construct.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
     Then,
@@ -33,14 +33,15 @@ enum Open {
     Continuing,
 }
 
-/// The lines that say something, one ahead.
+/// The lines that are neither empty nor comments, with one line of lookahead.
 struct Lines<'a> {
     rest: std::str::Split<'a, char>,
     number: u32,
 }
 
 impl<'a> Lines<'a> {
-    /// The next line that is neither empty nor a comment alone: its text, its number, and the characters before it.
+    /// The next line that is neither empty nor only a comment: its text, its number, and the number of characters
+    /// removed before it.
     fn next(&mut self) -> Option<(std::borrow::Cow<'a, str>, u32, u32)> {
         loop {
             let raw = self.rest.next()?;
@@ -90,7 +91,7 @@ pub(super) fn read(text: &str) -> Result<Shader, ParseError> {
     reader.end()
 }
 
-/// Everything up to and with `impl main {`.
+/// Reads the text up to and including `impl main {`.
 fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
     let expected = "`shader: MESA_SHADER_…`";
     let (mut line, mut number, mut before) = lines.next().ok_or_else(|| lines.ended(expected))?;
@@ -113,7 +114,7 @@ fn header(lines: &mut Lines<'_>) -> Result<Shader, ParseError> {
             shader.entry.name = name(&mut cursor)?;
             cursor.expect("{")?;
             cursor.end()?;
-            // The writer's order, so that what was written reads the same.
+            // Sorted in the writer's order, so that a written shader compares equal when it is read back.
             shader.info.other.sort_by_key(|(key, _)| header_rank(key));
             return Ok(shader);
         }
@@ -209,7 +210,7 @@ fn info_line(info: &mut Info, cursor: &mut Cursor<'_>) -> Result<(), ParseError>
 impl Reader<'_> {
     /// The lines from the first block to the `}` of the function.
     fn body(&mut self) -> Result<(), ParseError> {
-        // Whether the list at hand needs a block before anything else.
+        // True if the current list needs a block before any other node.
         let mut need_block = true;
         loop {
             let (line, number, before) = self.lines.next().ok_or_else(|| self.lines.ended("`}`"))?;
@@ -218,7 +219,7 @@ impl Reader<'_> {
             let divergent = divergence(cursor);
             if cursor.eat_word("block") {
                 if !need_block {
-                    // Two blocks in a row: the second is the end of the function.
+                    // Two adjacent blocks: the second is the end block of the function.
                     return self.end_block(cursor);
                 }
                 self.label(cursor, divergent)?;
@@ -328,7 +329,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Puts in the sources of phis, and takes the shader out of the builder.
+    /// Sets the sources of the phis and returns the shader.
     fn end(mut self) -> Result<Shader, ParseError> {
         for phi in &self.phis {
             for &(label, label_place, index, value_place) in &phi.srcs {

@@ -1,9 +1,9 @@
-//! What the reader takes, what the writer makes of it, and what errors say.
+//! The reader's input, the writer's output, and the texts of errors.
 
 use super::{read, write};
 use crate::nir::{Builder, Index, InstrData, IntrinsicOp, JumpKind, Op, SelectionControl, Shader, Stage, validate};
 
-/// A loop with every kind of node, without anything that a reader does not need.
+/// A loop with every kind of node, without optional text.
 const LOOP: &str = "\
 // Counts to ten.
 shader: MESA_SHADER_COMPUTE
@@ -53,7 +53,7 @@ fn good(text: &str) -> Shader {
     shader
 }
 
-/// A fragment shader with these lines in its one block.
+/// A fragment shader with these lines in its only block.
 fn with(lines: &str) -> String {
     format!(
         "shader: MESA_SHADER_FRAGMENT\ndecl_function main () (entrypoint)\n\nimpl main {{\n    block b0:\n{lines}\n    \
@@ -61,7 +61,7 @@ fn with(lines: &str) -> String {
     )
 }
 
-/// What an instruction becomes when it is read and written.
+/// The text of an instruction after it is read and written.
 fn rewritten(lines: &str) -> String {
     let text = write(&good(&with(lines)));
     let last = text.lines().rfind(|line| line.contains(" = ") || line.contains('@')).unwrap();
@@ -108,7 +108,7 @@ fn the_builder_makes_the_same() {
     b.intrinsic(IntrinsicOp::StoreSsboIr3, 1, 32, &[count, zero, zero, zero], [Index::WriteMask(1)]);
     let mut built = b.finish();
     let read = good(LOOP);
-    // The text has two things that the builder has no words for.
+    // The builder cannot set two properties that the text has.
     for instr in built.entry.instrs.values_mut() {
         if let InstrData::Alu(alu) = instr {
             alu.no_unsigned_wrap = alu.op == Op::Iadd;
@@ -186,7 +186,7 @@ fn textures() {
     for text in cases {
         assert_eq!(rewritten(&format!("{sources}{text}")), text);
     }
-    // By hand, a constant needs no annotation.
+    // In a handwritten text, a constant needs no annotation.
     let text = "32x4 %3 = (int32)txf %2 (coord), %1 (lod), 0 (texture)";
     assert_eq!(rewritten(&format!("{sources}{text}")), cases[2]);
 }
@@ -214,7 +214,7 @@ fn intrinsics() {
     for text in cases {
         assert_eq!(rewritten(&format!("{sources}{text}")), text);
     }
-    // Indices that say nothing about the meaning may be left out.
+    // Indices that do not affect the meaning may be omitted.
     let short = "32x2 %3 = @load_ssbo_ir3 (%1, %1, %1) (base=4)";
     let long = "32x2 %3 = @load_ssbo_ir3 (%1, %1, %1) (base=4, access=none, align_mul=0, align_offset=0)";
     assert_eq!(rewritten(&format!("{sources}{short}")), long);

@@ -1,4 +1,4 @@
-//! Writing nir.
+//! Writes nir.
 
 use std::fmt::{self, Write};
 
@@ -14,7 +14,7 @@ use crate::nir::shader::Shader;
 use crate::nir::tex::{Tex, TexOp};
 use crate::nir::types::BaseType;
 
-/// The lines of the header in nir_print's order. A key that is not here comes after all that are.
+/// The lines of the header in nir_print's order. An unknown key comes after all of them.
 const HEADER_ORDER: &[&str] = &[
     "source_blake3",
     "name",
@@ -67,7 +67,7 @@ const HEADER_ORDER: &[&str] = &[
     "uses_texture_gather",
     "uses_resource_info_query",
     "divergence_analysis_run",
-    // Everything about the stage, which has no order of ours, stands between these and the last five.
+    // All lines about the stage are between these and the last five, in any order.
     "",
     "inputs",
     "outputs",
@@ -78,7 +78,7 @@ const HEADER_ORDER: &[&str] = &[
 
 const STAGE_PART: usize = 51;
 
-/// Where a line stands in the header.
+/// The position of a line in the header.
 pub(super) fn header_rank(key: &str) -> usize {
     HEADER_ORDER.iter().position(|&known| known == key).unwrap_or(STAGE_PART)
 }
@@ -108,7 +108,7 @@ struct Writer<'a> {
     uses: Uses,
     index_digits: usize,
     divergence: bool,
-    /// How far an instruction without a result is indented, so that it aligns with those that have one.
+    /// The indentation of an instruction without a result, which aligns it with those that have one.
     padding: usize,
 }
 
@@ -129,7 +129,7 @@ fn divergence(divergent: Option<bool>) -> &'static str {
     }
 }
 
-/// The letters of components: of up to four, and of more.
+/// The component letters of a vector: `xyzw` up to four components, `abc…` for more.
 pub(super) fn component_letters(count: u8) -> &'static [u8] {
     if count > 4 { b"abcdefghijklmnop" } else { b"xyzw" }
 }
@@ -175,7 +175,7 @@ impl Writer<'_> {
             lines.push(("divergence_analysis_run", "true".into()));
         }
         lines.extend(info.other.iter().map(|(key, text)| (key.as_str(), text.clone())));
-        // Stable: lines of the same rank stay in their order.
+        // The sort is stable: lines of the same rank keep their order.
         lines.sort_by_key(|(key, _)| header_rank(key));
         for (key, text) in lines {
             writeln!(self.out, "{key}: {text}")?;
@@ -452,7 +452,7 @@ impl Writer<'_> {
         out.write_str(if tex.sparse { ", sparse" } else { "" })
     }
 
-    /// A source; a constant's value follows it.
+    /// Writes a source, followed by its value if it is a constant.
     fn src(&mut self, def: Def, ty: BaseType) -> fmt::Result {
         let data = &self.function.defs[def];
         write!(self.out, "%{}", data.index)?;
@@ -473,7 +473,7 @@ impl Writer<'_> {
         self.out.write_str(")")
     }
 
-    /// All that a constant may mean: bits, float, signed, unsigned, as far as its uses leave it open.
+    /// Writes the interpretations of a constant that its uses leave open: bits, float, signed, unsigned.
     fn constant(&mut self, def: Def) -> fmt::Result {
         let bit_size = self.function.defs[def].bit_size;
         let Some(values) = self.function.as_const(def) else { return Ok(()) };
@@ -512,7 +512,7 @@ impl Writer<'_> {
     }
 }
 
-/// A float the way C's `%f` prints it.
+/// Writes a float as C's `%f` does.
 fn write_float(out: &mut String, bits: u64, bit_size: u8) -> fmt::Result {
     let value = match bit_size {
         16 => f16::from_bits(bits as u16).to_f64(),

@@ -1,9 +1,9 @@
-//! The rules of nir, and what is wrong with a program that breaks one.
+//! The nir validator: the rules of nir, and errors for programs that break one.
 //!
-//! Two passes. `structure` looks at the tree: lists alternate between blocks and other nodes, each block and instruction
-//! has one place, jumps stand last and have a loop to leave. Only when it finds nothing is the tree good enough to
-//! derive edges and dominance from; then `operands` looks at each instruction: every use is dominated by its
-//! definition, widths and component counts follow the tables, a phi has exactly its block's predecessors.
+//! There are two passes. `structure` checks the tree: lists alternate between blocks and other nodes, each block and
+//! instruction occurs once, jumps are last in their block and have a loop to leave. Only a tree without such errors has
+//! well-defined edges and dominance. Then `operands` checks each instruction: every use is dominated by its definition,
+//! widths and component counts follow the tables, a phi has exactly its block's predecessors.
 
 mod operands;
 mod structure;
@@ -17,16 +17,16 @@ use super::index::IndexKind;
 use super::shader::Shader;
 use super::tex::TexSrcKind;
 
-/// Where a rule is broken.
+/// The location of a validation error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The block.
     pub block: Option<Block>,
     /// The instruction, and its name.
     pub instr: Option<(Instr, &'static str)>,
-    /// The number of the value that it defines.
+    /// The index of the value that it defines.
     pub value: Option<u32>,
-    /// Its line in the text that it was read from; 0 where there is none.
+    /// The line in the text that it was read from; 0 if there is none.
     pub line: u32,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A number that is not what it should be.
+/// A quantity that has a wrong value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Components of the result.
@@ -58,9 +58,9 @@ pub enum Quantity {
     SourceComponents(usize),
     /// Width of a source.
     SourceWidth(usize),
-    /// Sources.
+    /// The number of sources.
     Sources,
-    /// Values of a constant.
+    /// The number of values of a constant.
     Values,
     /// Components of an if's condition.
     ConditionComponents,
@@ -83,110 +83,111 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Which rule is broken.
+/// The rule that a program breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// A list of nodes that does not alternate, or does not begin and end with a block.
     ListShape,
-    /// A block that stands twice in the tree, or that there is not.
+    /// A block that occurs twice in the tree, or that does not exist.
     BlockPlace(Block),
-    /// An instruction that stands twice, or that there is not.
+    /// An instruction that occurs twice, or that does not exist.
     InstrPlace(Instr),
     /// An instruction after a jump, or nodes after a block that ends with one.
     AfterJump,
     /// A break or continue without a loop.
     JumpOutsideLoop,
-    /// A continue, return or halt in the part of a loop that runs before each further iteration.
+    /// A continue, return or halt in the continue construct of a loop.
     JumpInContinuing,
-    /// A phi after something else.
+    /// A phi after another instruction.
     LatePhi,
-    /// A value that there is not.
+    /// A value that does not exist.
     NoSuchValue(u32),
     /// A value that two instructions define, or that names another instruction as its definition.
     DefinedElsewhere(u32),
-    /// Two values with one number.
+    /// Two values with the same index.
     SameIndex(u32),
-    /// A value whose width is none of nir's.
+    /// A value whose width nir does not have.
     BadWidth(u8),
     /// A value with a number of components that nir does not have.
     BadComponents(u8),
     /// A use that its definition does not dominate.
     NotDominated {
-        /// The number of the value.
+        /// The index of the value.
         value: u32,
-        /// Where it is defined; none for an instruction that is in no block.
+        /// The block of its definition; None for an instruction that is in no block.
         defined: Option<Block>,
     },
     /// A phi without a source for a predecessor.
     PhiMissing(Block),
     /// A phi with a source for a block that is no predecessor, or with two for one.
     PhiExtra(Block),
-    /// A wrong number of something.
+    /// A wrong count.
     Count {
-        /// What is counted.
+        /// The quantity.
         what: Quantity,
-        /// How many there are.
+        /// The actual count.
         found: u32,
-        /// How many there should be.
+        /// The required count.
         expected: u32,
     },
     /// A width that the type of an operand does not have.
     WidthOfType {
-        /// Whose width.
+        /// The operand.
         what: Quantity,
         /// The width.
         found: u8,
         /// The widths that it may have.
         expected: &'static [u8],
     },
-    /// A swizzle that takes a component that its source does not have.
+    /// A swizzle that reads a component that its source does not have.
     Swizzle {
-        /// Which source.
+        /// The source.
         source: usize,
         /// The component.
         component: u8,
-        /// How many the source has.
+        /// The number of components of the source.
         components: u8,
     },
     /// A constant with bits above its width.
     ConstantTooWide(u64),
-    /// Indices other than the intrinsic's, or in another order.
+    /// Indices that the intrinsic does not have, or in the wrong order.
     Indices {
-        /// The first that is wrong.
+        /// The first wrong index.
         found: Option<IndexKind>,
-        /// What should stand there.
+        /// The index expected in its place.
         expected: Option<IndexKind>,
     },
     /// A write mask with components that the value does not have.
     WriteMask {
         /// The mask.
         mask: u16,
-        /// How many components there are.
+        /// The number of components.
         components: u8,
     },
-    /// An atomic operation that the instruction cannot do: a compare in one without a comparator, or none in one with.
+    /// An atomic operation that the instruction does not support: a compare without a comparator, or another operation
+    /// with one.
     AtomicOp(&'static str),
     /// A local array that is not declared by `decl_reg`.
     NotALocalArray(u32),
-    /// A local array where a value should be: it has a name, and no bits.
+    /// A local array where a value is required: it is a name and has no bits.
     LocalArrayAsValue(u32),
     /// An element past the end of a local array.
     PastLocalArray {
         /// The element.
         element: i32,
-        /// How many there are.
+        /// The number of elements.
         elements: u32,
     },
-    /// An intrinsic with a result that it should not have, or without one that it should.
+    /// An intrinsic with a result where the table has none, or without one where the table has one.
     Result,
     /// A texture operation without a source that it needs.
     TexMissing(TexSrcKind),
-    /// A texture operation with two sources of a kind.
+    /// A texture operation with two sources of one kind.
     TexTwice(TexSrcKind),
 }
 
 impl Problem {
-    /// What was found.
+    /// Describes what was found.
     pub fn found(&self) -> String {
         match self {
             Problem::ListShape => "a list of another shape".into(),
@@ -222,7 +223,7 @@ impl Problem {
         }
     }
 
-    /// What the rule says.
+    /// Describes what the rule requires.
     pub fn expected(&self) -> String {
         match self {
             Problem::ListShape => "blocks alternating with ifs and loops, a block first and last".into(),
@@ -261,12 +262,12 @@ impl Problem {
     }
 }
 
-/// A broken rule, with its place.
+/// A broken rule and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidationError {
-    /// Where.
+    /// The location.
     pub place: Place,
-    /// What.
+    /// The broken rule.
     pub problem: Problem,
 }
 
@@ -278,8 +279,10 @@ impl fmt::Display for ValidationError {
 
 impl std::error::Error for ValidationError {}
 
-/// Checks a shader against every rule. Gives all that is wrong, in source order; what is wrong with the tree hides the
-/// rest.
+/// Checks a shader against every rule.
+///
+/// # Errors
+/// Returns all broken rules in source order. Errors in the tree suppress the checks of operands.
 pub fn validate(shader: &Shader) -> Result<(), Vec<ValidationError>> {
     let function = &shader.entry;
     let mut errors = Errors { function, found: Vec::new() };
@@ -290,7 +293,7 @@ pub fn validate(shader: &Shader) -> Result<(), Vec<ValidationError>> {
     if errors.found.is_empty() { Ok(()) } else { Err(errors.found) }
 }
 
-/// Collects what is wrong.
+/// Collects the errors.
 struct Errors<'a> {
     function: &'a Function,
     found: Vec<ValidationError>,
@@ -317,7 +320,7 @@ impl Errors<'_> {
         self.found.push(ValidationError { place, problem });
     }
 
-    /// The number of a value in the text.
+    /// The index of a value in the text.
     fn index(&self, def: Def) -> u32 {
         self.function.defs.get(def).map_or(def.as_u32(), |data| data.index)
     }

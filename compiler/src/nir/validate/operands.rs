@@ -1,4 +1,4 @@
-//! The rules of operands: dominance, widths, component counts, indices.
+//! The rules for operands: dominance, widths, component counts, indices.
 
 use cranelift_entity::SecondaryMap;
 
@@ -33,7 +33,7 @@ struct Checker<'a, 'e, 'f> {
     function: &'a Function,
     cfg: Cfg,
     dominance: Dominance,
-    /// Block and position of each instruction.
+    /// The block and position of each instruction.
     places: SecondaryMap<Instr, Option<(Block, usize)>>,
     errors: &'e mut Errors<'f>,
 }
@@ -47,7 +47,7 @@ impl Checker<'_, '_, '_> {
         self.function.defs[def].bit_size
     }
 
-    /// Whether the value is there at a place: `position` instructions into `block`.
+    /// Returns true if the value is defined at a point: `position` instructions into `block`.
     fn available(&self, def: Def, block: Block, position: usize) -> bool {
         match self.places[self.function.defs[def].instr] {
             Some((home, at)) if home == block => at < position || !self.dominance.is_reachable(block),
@@ -112,7 +112,7 @@ impl Checker<'_, '_, '_> {
         }
     }
 
-    /// Only loads and stores of local arrays name them.
+    /// Only loads and stores of local arrays may use them.
     fn arrays_as_values(&mut self, at: (Block, Instr), data: &InstrData) {
         use IntrinsicOp::*;
         let handle = match data {
@@ -168,7 +168,7 @@ impl Checker<'_, '_, '_> {
         if info.output.components != 0 {
             self.count(at, Quantity::ResultComponents, components, info.output.components);
         }
-        // All operands without a width of their own have the same.
+        // All operands without a width of their own have the same width.
         let common = info.width_source().map(|index| self.width(alu.srcs[index].def));
         self.width_of_type(at, Quantity::ResultWidth, self.width(alu.def), info.output.ty);
         if let Some(common) = common.filter(|_| info.output.ty.size == 0) {
@@ -227,7 +227,7 @@ impl Checker<'_, '_, '_> {
         }
     }
 
-    /// Conditions are one bit wide, and so are the answers of votes.
+    /// Conditions are one bit wide, and so are the results of subgroup votes.
     fn booleans(&mut self, at: (Block, Instr), intrinsic: &Intrinsic) {
         use IntrinsicOp::*;
         let (source, result) = match intrinsic.op {
@@ -248,7 +248,7 @@ impl Checker<'_, '_, '_> {
         }
     }
 
-    /// Exactly the indices of the table, in its order.
+    /// An intrinsic has exactly the indices of the table, in its order.
     fn indices(&mut self, at: (Block, Instr), intrinsic: &Intrinsic) -> bool {
         let mut expected = intrinsic.op.info().indices.iter().copied();
         let mut found = intrinsic.indices.0.iter().map(Index::kind);
@@ -353,7 +353,7 @@ impl Checker<'_, '_, '_> {
         }
     }
 
-    /// The conditions of ifs: one bit, one component, there at the end of the block before.
+    /// The conditions of ifs: one bit, one component, defined at the end of the block before.
     fn conditions(&mut self, nodes: &[CfNode]) {
         let mut before = None;
         for node in nodes {

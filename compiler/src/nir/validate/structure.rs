@@ -1,4 +1,4 @@
-//! The rules of the tree, and of which instruction stands where.
+//! The rules for the tree and for the order of instructions.
 
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashSet;
@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use super::{Errors, Problem};
 use crate::nir::function::{Block, CfNode, Function, InstrData, JumpKind};
 
-/// What is around a list.
+/// The context of a list of nodes.
 #[derive(Clone, Copy)]
 struct Around {
     in_loop: bool,
@@ -78,7 +78,7 @@ fn block_jumps(function: &Function, block: Block, last: bool, around: Around, er
     }
 }
 
-/// Each instruction once, phis first, and one definition for each value.
+/// Each instruction occurs once, phis come first, and each value has one definition.
 fn instructions(function: &Function, errors: &mut Errors<'_>) {
     let mut seen = SecondaryMap::new();
     let mut numbers = FxHashSet::default();

@@ -1,15 +1,15 @@
-//! One broken program for each rule.
+//! One invalid program for each rule.
 
 use super::{Place, Problem, Quantity, validate};
 use crate::nir::text::read;
 use crate::nir::{Builder, CfNode, Def, Index, InstrData, IntrinsicOp, JumpKind, Op, Shader, Stage, TexSrcKind};
 
-/// The first problem of a program.
+/// The first error of a program.
 fn problem(shader: &Shader) -> Problem {
     validate(shader).expect_err("the program is valid")[0].problem.clone()
 }
 
-/// The first problem of a fragment shader with these lines in its blocks.
+/// The first error of a fragment shader with these lines in its blocks.
 fn problem_of(lines: &str) -> (Place, Problem) {
     let text = format!("shader: MESA_SHADER_FRAGMENT\nimpl main {{\n    block b0:\n{lines}\n    block b99:\n}}\n");
     let shader = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -148,7 +148,7 @@ fn jumps() {
     }
 }
 
-/// A valid program to break: two constants and their sum.
+/// A valid program to modify: two constants and their sum.
 fn sum() -> (Shader, Def) {
     let mut b = Builder::new(Stage::Compute);
     let one = b.constant(32, 1);

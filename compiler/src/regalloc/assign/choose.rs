@@ -1,4 +1,4 @@
-//! Where a result goes, as long as there is a gap.
+//! The place of a result, as long as there is a gap.
 
 use super::{Assigner, HALF};
 use crate::ir3::{Instr, Value, opcode::Latency};
@@ -7,19 +7,19 @@ use crate::regalloc::forest;
 use crate::regalloc::step::Step;
 
 impl Assigner<'_> {
-    /// The units that a result must not have: what is live where it is written, and other results.
+    /// The units that a result must not have: values that are live when it is written, and other results.
     pub(super) fn blocked(&self, file: usize, early: bool) -> Units {
         let taken = if early { self.taken[file] } else { self.taken[file].without(&self.dying[file]) };
         taken.with(&self.results[file])
     }
 
-    /// Units of a component, which is how places are aligned; and units that the value's class reaches.
+    /// Units of a component, which is the alignment of places, and the number of units that the value's class reaches.
     pub(super) fn align_and_reach(&self, value: Value) -> (u16, u16) {
         let class = self.class(value);
         (class.component_units(), self.reach[forest::kind(class)])
     }
 
-    /// A place for a result of a computation.
+    /// Chooses a place for a result of a computation.
     pub(super) fn choose(&mut self, value: Value, early: bool, instr: Instr, step: &Step) -> Option<u16> {
         let file = self.file(self.class(value));
         let blocked = self.blocked(file, early);
@@ -44,7 +44,7 @@ impl Assigner<'_> {
         self.gap(value, &blocked)
     }
 
-    /// Where the merge set would have the value, if that is free.
+    /// The place of the value in its merge set, if that is free.
     pub(super) fn preferred_place(&self, value: Value, blocked: &Units) -> Option<u16> {
         let sets = &self.analysis.sets;
         let set = sets.set_of(value);
@@ -59,7 +59,7 @@ impl Assigner<'_> {
         (at % align == 0 && at + len <= reach && blocked.is_free(at, len)).then_some(at)
     }
 
-    /// A gap that has room for the whole merge set.
+    /// A gap for the whole merge set.
     pub(super) fn gap_for_set(&mut self, value: Value, blocked: &Units) -> Option<u16> {
         let sets = &self.analysis.sets;
         let interval = sets.set_interval(sets.set_of(value));
@@ -77,7 +77,7 @@ impl Assigner<'_> {
         self.find_gap(value, self.units(value), blocked)
     }
 
-    /// The next gap of so many units, from the cursor on: first where registers are used anyway.
+    /// The next gap of `len` units from the cursor on, preferably among registers that are used anyway.
     fn find_gap(&mut self, value: Value, len: u16, blocked: &Units) -> Option<u16> {
         let class = self.class(value);
         let file = self.file(class);

@@ -1,16 +1,16 @@
-//! The order without gaps that a register file can have in front of an instruction.
+//! The order without gaps that a register file can have before an instruction.
 //!
-//! When no gap is long enough though registers are free, all live values are put in this order, from the bottom:
+//! When no gap is long enough though enough registers are free, all live values are put in this order, from the bottom:
 //!
 //! ```text
 //! halves that live on | early halves | halves read last here, full ones read last here | early full | full ones that live on
 //! ```
 //!
-//! Results may take the place of what is read last, from both of its ends: halves from the bottom, full registers from
-//! the top. *Early* results, that are written while sources are still to be read, stand apart. Before the instruction
-//! this takes the halves, rounded up to an even number, and the full registers that are live or written early; behind
-//! it what lives on and the results. These are the sums that [`pressure`](crate::regalloc::pressure) counts, so if
-//! they fit, so does this.
+//! Results may take the place of values at their last use, from both of their ends: halves from the bottom, full
+//! registers from the top. *Early* results, which are written while sources are still read, are separate. Before the
+//! instruction this takes the halves, rounded up to an even number, and the full registers that are live or written
+//! early; after it, the values that stay live and the results. These are the sums that
+//! [`pressure`](crate::regalloc::pressure) counts, so if they fit, this order fits.
 
 use super::Assigner;
 use crate::ir3::Value;
@@ -28,7 +28,7 @@ struct Wanted {
 }
 
 impl Assigner<'_> {
-    /// Chooses a new place for everything in a file and for all results of the step that have no place in it yet.
+    /// Chooses a new place for each value in a file, and for all results of the step that have no place in it yet.
     pub(super) fn compact(&mut self, file: usize, step: &Step) -> Result<(), Error> {
         if file == 2 {
             let available = u32::from(self.reach[SHARED]) / 2;
@@ -69,19 +69,19 @@ impl Assigner<'_> {
         let full = middle_end + sum_wanted(false, true);
         let half_end = dying_half_end.max(new_half_end);
         let living_full = sum_live(false, false);
-        // An odd number of halves costs a unit only where full registers follow.
+        // An odd number of halves costs a unit only if full registers follow.
         let end = if full + living_full > even(half_end) { full + living_full } else { half_end };
 
         if half_end > u32::from(self.reach[HALF]) && half_end > u32::from(low) {
             return Err(Error::spilling(half_end, self.reach[HALF], true));
         }
         if end > u32::from(high) {
-            // The file of halves, where it is one, has been looked at.
+            // The file of halves, if separate, has been checked.
             let reach = self.reach[FULL];
             return Err(Error::spilling(end + u32::from(reach) - u32::from(high), reach, false));
         }
 
-        // Where the next one of each kind goes.
+        // The next place of each kind.
         let mut places: Vec<(Value, u32)> = Vec::with_capacity(roots.len());
         let mut next_half = [u32::from(low), middle];
         let mut next_full = [full, middle_end - dying_full];

@@ -1,8 +1,8 @@
 //! Parallel copies, collects and splits.
 //!
-//! What a copy defines may be there already, as a piece of something that lives on. Otherwise it is a new root: what it
-//! takes in leaves its registers, what is read for the last time does so too, and the new root goes where most of its
-//! components stand already. Everything that has to move is one parallel copy.
+//! The result of a copy may already exist as a piece of a value that stays live. Otherwise it is a new root: the roots
+//! that it absorbs leave their registers, so do values at their last use, and the new root is placed where most of its
+//! components are already. All necessary moves are one parallel copy.
 
 use super::{Assigner, Move, NOWHERE};
 use crate::ir3::{Attrs, Block, Instr, Opcode, Place, RegFile, SrcOperand, Value};
@@ -12,11 +12,11 @@ use crate::regalloc::parallel_copy::{reg_of, unit_of};
 use crate::regalloc::step::{Manner, Step};
 use smallvec::SmallVec;
 
-/// A component of a new root that is somewhere already: which, and its unit.
+/// The components of a new root that already have a place: component and unit.
 type Found = SmallVec<[(u16, u16); 4]>;
 
 impl<'a> Assigner<'a> {
-    /// A copy. The last one of a block waits for what the edge needs.
+    /// Handles a copy. The last one of a block is kept open for the moves of the edge.
     pub(super) fn copy(&mut self, instr: Instr, step: &Step, block: Block, is_last: bool) -> Result<(), Error> {
         self.moved.clear();
         self.results = Default::default();
@@ -60,7 +60,7 @@ impl<'a> Assigner<'a> {
         }
         moves.retain(|item| item.value.expand().is_none_or(|value| self.forest.is_root(value)));
         for item in &mut moves {
-            // What was a component so far becomes a unit.
+            // The component becomes a unit.
             if let Some(value) = item.value.expand() {
                 item.to = self.place[value] + item.to * item.class.component_units();
             }
@@ -79,14 +79,14 @@ impl<'a> Assigner<'a> {
         Ok(())
     }
 
-    /// The places of all results of a copy, if it is the one of outputs with given registers.
+    /// The places of all results of a copy, if it is the copy of outputs with given registers.
     fn given_outputs(&self, step: &Step) -> &'a [(Value, u16)] {
         let Some(first) = step.results.first() else { return &[] };
         let is_here = |outputs: &&Outputs| outputs.places.iter().any(|&(value, _)| value == first.value);
         self.analysis.outputs.iter().find(is_here).map_or(&[], |outputs| &outputs.places)
     }
 
-    /// The moves that the instruction itself asks for, with components in place of the units that they go to.
+    /// Collects the moves of the instruction itself, with components in place of the destination units.
     fn collect_moves(&self, instr: Instr, step: &Step, moves: &mut Vec<Move>) -> Result<(), Error> {
         let data = &self.program.instrs[instr];
         let offset = match data.attrs {
@@ -95,7 +95,7 @@ impl<'a> Assigner<'a> {
         };
         for (k, dst) in data.dsts.iter().enumerate() {
             let value = dst.value().filter(|&value| self.units(value) != 0);
-            // Shared registers are known before.
+            // Shared registers are assigned earlier.
             let given = match dst.place {
                 Place::Reg(reg) | Place::Assigned(_, reg) if value.is_none() && dst.class.file == RegFile::Shared => {
                     Some(unit_of(dst.class, reg))
@@ -142,7 +142,7 @@ impl<'a> Assigner<'a> {
         Ok(())
     }
 
-    /// A place for a new root: where most of it stands already.
+    /// Chooses a place for a new root: where most of it is already.
     fn choose_copy(&mut self, value: Value, moves: &[Move]) -> Option<u16> {
         let class = self.class(value);
         let file = self.file(class);
@@ -156,7 +156,7 @@ impl<'a> Assigner<'a> {
                 found.extend((0..item.components).map(|c| (item.to + c, unit + c * align)));
             }
         }
-        // At a back edge it is known where the phi is.
+        // At a back edge the place of the phi is known.
         let phi = self.phi_of[value].expand().map(|phi| self.phi_place[phi]).filter(|&at| at != NOWHERE);
         let preferred = self.preferred_place(value, &blocked);
         let mut best: Option<(u32, u16)> = None;

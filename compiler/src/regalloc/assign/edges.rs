@@ -1,11 +1,10 @@
 //! Starts and ends of blocks.
 //!
-//! A block starts with the registers that the predecessor ends with that was visited just before, or else the first one
-//! that was; a phi takes those of its source. All
-//! other edges into a block with several predecessors come from blocks with one successor, so everything that an
-//! edge has to move is moved at the end of the predecessor, by one parallel copy: the one that copies the sources of
-//! phis, if it is there, writes to other places then. A block that is visited before its
-//! successor keeps what it knows of its end until then.
+//! A block starts with the registers at the end of the predecessor that was visited directly before it, or else of the
+//! first visited one; a phi takes those of its source. All other edges into a block with several predecessors come from
+//! blocks with one successor, so all moves of an edge are at the end of the predecessor, in one parallel copy: if the
+//! copy of the phi sources exists, its destinations are changed. A block that is visited before its successor records
+//! the places at its end until then.
 
 use super::{Assigner, Exit, Move, NOWHERE, Start};
 use crate::ir3::{Block, Instr, Opcode, PhysReg, Place, SrcOperand};
@@ -29,7 +28,7 @@ impl Assigner<'_> {
         let from_block = from.map(|k| predecessors[k]);
         let several = predecessors.len() > 1;
         if near.is_some() {
-            // Everything is where it was, and what does not live on goes.
+            // All values stay in place, and those that are not live into the block are removed.
             let leaving: Values = analysis.liveness.leaving(block).collect();
             self.remove_killed(&leaving);
         } else {
@@ -51,7 +50,7 @@ impl Assigner<'_> {
         self.start_inputs(start)
     }
 
-    /// Makes live what lives into a block, in the places that it has at the end of a predecessor.
+    /// Makes the live-in values of a block live, in their places at the end of a predecessor.
     fn restore(&mut self, from: Option<Block>, block: Block) {
         for i in 0..self.forest.live().len() {
             let value = self.forest.live()[i];
@@ -75,7 +74,7 @@ impl Assigner<'_> {
         }
     }
 
-    /// Phis and inputs get their places.
+    /// Chooses the places of phis and inputs.
     fn place_start(&mut self, from: Option<usize>, step: &Step) -> Result<(), Error> {
         let analysis = self.analysis;
         if let (None, Some(inputs)) = (from, &analysis.inputs) {
@@ -85,7 +84,7 @@ impl Assigner<'_> {
             }
             return Ok(());
         }
-        // Those whose place is known go first.
+        // Those with a known place first.
         let known: Vec<Option<u16>> = (step.results.iter())
             .map(|result| {
                 let data = &self.program.instrs[self.program.values[result.value].instr];
@@ -127,7 +126,7 @@ impl Assigner<'_> {
         Ok(())
     }
 
-    /// Emits the inputs, and forgets those that nobody reads.
+    /// Emits the inputs, and drops unused ones.
     fn start_inputs(&mut self, start: &[Instr]) -> Result<(), Error> {
         for &input in start {
             if self.program.instrs[input].opcode != Opcode::Input {
@@ -144,7 +143,7 @@ impl Assigner<'_> {
         Ok(())
     }
 
-    /// Notes the places at the start of a block with several predecessors.
+    /// Records the places at the start of a block with several predecessors.
     fn note_start(&mut self, block: Block, start: &[Instr]) {
         let first = self.starts.len() as u32;
         let analysis = self.analysis;
@@ -189,7 +188,8 @@ impl Assigner<'_> {
         Ok(())
     }
 
-    /// Makes the parallel copy at the end of `pred`, which is predecessor `k`, bring everything to where `block` has it.
+    /// Extends the parallel copy at the end of `pred`, which is predecessor `k`, to move all values to their places in
+    /// `block`.
     fn connect(&mut self, pred: Block, k: usize, block: Block) -> Result<(), Error> {
         let old = std::mem::take(&mut self.last[pred]);
         for (i, item) in old.iter().enumerate() {
@@ -221,14 +221,14 @@ impl Assigner<'_> {
                     _ => continue,
                 }
             }
-            // What the index says of a value holds if it is found there.
+            // An index entry of a value is valid only if the value is found there.
             let (in_old, in_exits) = self.index[source];
             let written = old.get(in_old as usize).filter(|item| item.value == source.into());
             let exit = self.exits[first as usize..end as usize].get(in_exits.wrapping_sub(first) as usize);
             let (src, from) = match (written, exit.filter(|exit| exit.value == source)) {
                 (Some(item), _) => (item.src, item.from),
                 (None, Some(&Exit { at, root, offset, .. })) => {
-                    // Its root may be what the copy writes.
+                    // The copy may write its root.
                     let whole = old.get(self.index[root].0 as usize).filter(|item| item.value == root.into());
                     match whole.map(|item| (item.src, item.from)) {
                         Some((SrcOperand::Place(Place::Reg(reg)), from)) if root != source => {
@@ -251,7 +251,7 @@ impl Assigner<'_> {
         Ok(())
     }
 
-    /// Puts the parallel copies where they belong.
+    /// Emits the parallel copies at the ends of their blocks.
     pub(super) fn emit_last_copies(&mut self) {
         for position in 0..self.analysis.liveness.order.len() {
             let block = self.analysis.liveness.order[position];

@@ -1,8 +1,8 @@
-//! Room by moving few values.
+//! Makes room for a result by moving few values.
 //!
-//! Each place that a result could have costs what must be moved out of it. The cheapest one is taken for which all that
-//! is in the way finds a gap elsewhere, or can change places with a source that dies at the instruction: the
-//! source is read where the result is written later.
+//! Each possible place of a result costs the moves of the values in it. The cheapest place is taken for which each of
+//! these values finds a gap elsewhere, or can swap places with a source that dies at the instruction: the source is
+//! read where the result is written later.
 
 use super::{Assigner, UNITS};
 use crate::ir3::Value;
@@ -11,7 +11,7 @@ use crate::regalloc::forest::{SHARED, Values, kind};
 use crate::regalloc::step::Step;
 use smallvec::SmallVec;
 
-/// Roots and where they go.
+/// Roots and their new places.
 type Plan = SmallVec<[(Value, u16); 8]>;
 
 impl Assigner<'_> {
@@ -52,7 +52,7 @@ impl Assigner<'_> {
         Some(at)
     }
 
-    /// What has to move if a result is to have `[at, at + len)`, for less than `limit`.
+    /// The moves that free `[at, at + len)` for a result, if they cost less than `limit`.
     fn plan(&self, file: usize, at: u16, len: u16, early: bool, step: &Step, limit: u32) -> Option<(u32, Plan)> {
         if !self.results[file].is_free(at, len) || !self.reserved[file].is_free(at, len) {
             return None;
@@ -74,13 +74,13 @@ impl Assigner<'_> {
                 }
             }
         }
-        // Where what is moved must not go: to the results, and to what is live.
+        // Units that moved values must not take: those of results and of live values.
         let mut blocked = self.taken[file].with(&self.results[file]);
         for &root in &in_the_way {
             blocked.remove(self.place[root], self.units(root));
         }
         blocked.insert(at, len);
-        // The wide ones first: they have less choice.
+        // Wide values first: they have fewer choices.
         in_the_way.sort_by_key(|&root| std::cmp::Reverse(self.units(root)));
         let mut plan = Plan::new();
         let mut swapped = Values::new();
@@ -92,7 +92,7 @@ impl Assigner<'_> {
                 None if early => return None,
                 None => {
                     let dying = self.partner(file, root, at..at + len, &swapped, step)?;
-                    // It comes to where the root was.
+                    // It moves to the old place of the root.
                     let old = self.place[root];
                     if plan.iter().any(|&(moved, to)| to < old + units && old < to + self.units(moved)) {
                         return None;
@@ -113,7 +113,7 @@ impl Assigner<'_> {
         Some((cost, plan))
     }
 
-    /// A dying root that `root` can change places with, to get out of `region`.
+    /// A dying root that `root` can swap places with to leave `region`.
     fn partner(
         &self,
         file: usize,
@@ -156,7 +156,7 @@ impl Assigner<'_> {
         roots
     }
 
-    /// Units without the ones of arrays.
+    /// Clears all units of a file but those of arrays.
     pub(super) fn clear_file(&mut self, file: usize) {
         self.taken[file] = self.reserved[file];
         self.owner[file].fill(None.into());

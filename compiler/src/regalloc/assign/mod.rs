@@ -1,19 +1,18 @@
-//! Registers for general and shared values: one walk over the blocks.
+//! Register assignment for general and shared values: one pass over the blocks.
 //!
-//! Blocks are visited so that each one comes behind its dominator and behind one of its predecessors; it starts with the
-//! registers that this one ends with. Each live root has a stretch of units, its pieces lie in it. A result
-//! takes, in this order (`choose`): where its merge set would have it; a gap for the whole set; the place of a
-//! source that dies; a gap. If there is none, live values make room (`evict`), or all are put in order
-//! (`compact`), by a parallel copy in front of the instruction. Copies are parallel copies themselves and take what has
-//! to move along (`copies`). Where edges bring together different places of a value, it is moved at the end of the
-//! predecessor (`edges`).
+//! Blocks are visited so that each one comes after its dominator and after one of its predecessors; it starts with the
+//! registers at the end of that predecessor. Each live root has a range of units, which contains its pieces. A result
+//! takes, in this order (`choose`): its place in its merge set; a gap for the whole set; the place of a source that
+//! dies; a gap. If there is none, a few live values are moved (`evict`), or all are put in order (`compact`), by a
+//! parallel copy before the instruction. Copies are parallel copies themselves and include such moves (`copies`). If a
+//! value has different places at the ends of an edge, it is moved at the end of the predecessor (`edges`).
 //!
 //! # Why it never fails
 //!
-//! Let the units that [`pressure`](super::pressure) counts at each point fit. *In front of* an instruction all roots,
-//! early results included, can be packed without gaps, and behind it what lives on and the results; `compact` gives one
-//! order that is both. At a copy, and at the start of a block, what was before and what is after need not even agree, as
-//! the moves between them are one parallel copy.
+//! Assume that the units that [`pressure`](super::pressure) counts at each point fit. *Before* an instruction all
+//! roots, early results included, can be packed without gaps, and after it the values that stay live and the results;
+//! `compact` gives one order that is both. At a copy, and at the start of a block, the places before and after need not
+//! even agree, as the moves between them are one parallel copy.
 
 use super::Error;
 use super::file::Units;
@@ -44,7 +43,7 @@ const NOWHERE: u16 = u16::MAX;
 /// One of the moves of a parallel copy.
 #[derive(Clone, Copy, Debug)]
 struct Move {
-    /// What is moved; of several moves that make a vector, all have it. None if the destination is given.
+    /// The moved value; all moves of a vector have the vector. None if the destination is given.
     value: PackedOption<Value>,
     class: RegClass,
     components: u16,
@@ -60,12 +59,12 @@ struct Move {
 struct Exit {
     value: Value,
     at: u16,
-    /// The root that it lies in, and how deep.
+    /// The root that contains it, and the offset in it.
     root: Value,
     offset: u16,
 }
 
-/// A value at the start of a block with several predecessors; of a phi, its position among the phis too.
+/// A value at the start of a block with several predecessors; for a phi, the phi too.
 #[derive(Clone, Copy)]
 struct Start {
     value: Value,
@@ -73,40 +72,41 @@ struct Start {
     phi: PackedOption<Instr>,
 }
 
-/// The state of the walk.
+/// The state of the pass.
 pub struct Assigner<'a> {
     program: &'a mut Program,
     analysis: &'a Analysis,
     merged: bool,
-    /// Units that each kind of register reaches, by [`forest::kind`].
+    /// The number of units that each kind of register reaches, by [`forest::kind`].
     reach: [u16; 4],
-    /// Units in front of which arrays of halves stand, and behind which arrays of full registers, by file.
+    /// The end of arrays of halves, and the start of arrays of full registers, by file.
     bounds: [(u16, u16); 3],
-    /// Units that are enough, by file: whole vec4. Beyond them up to the reach a place costs no move, but a register more.
+    /// The target size in units, by file: whole vec4. A place above it, up to the reach, saves a move but costs a
+    /// register.
     enough: [u16; 3],
-    /// Full registers start here as long as there is room: in front is what halves need.
+    /// Full registers start here as long as there is room: the units below are for halves.
     floor: u16,
     array_base: SecondaryMap<Array, u16>,
     /// Units of arrays.
     reserved: [Units; 3],
     forest: Forest,
-    /// What lives where, by file: units that are taken, and the root that has each unit.
+    /// Contents of the files: the taken units, and the root in each unit.
     taken: [Units; 3],
     owner: Box<[[PackedOption<Value>; UNITS]; 3]>,
     place: SecondaryMap<Value, u16>,
-    /// Where each set would start, judging by the member that was placed first.
+    /// The preferred start of each set, by the place of its first placed member.
     preferred: Vec<i32>,
-    /// Where the search for a gap begins, by file: behind what was placed last, so that registers are reused late.
+    /// The start of the search for a gap, by file: after the last placed root, so that registers are reused late.
     cursor: [u16; 3],
     /// Units of roots that die at this instruction, and of its results, by file.
     dying: [Units; 3],
     results: [Units; 3],
-    /// What had to move at this instruction, with its place before.
+    /// Values moved for this instruction, with their previous place.
     moved: Vec<(Value, u16)>,
-    /// Moves at this copy.
+    /// Moves of the current copy.
     moves: Vec<Move>,
     visited: SecondaryMap<Block, bool>,
-    /// The block that was visited last.
+    /// The last visited block.
     last_block: Option<Block>,
     exits: Vec<Exit>,
     exit_of: SecondaryMap<Block, (u32, u32)>,
@@ -117,13 +117,16 @@ pub struct Assigner<'a> {
     phi_place: SecondaryMap<Value, u16>,
     /// The parallel copy at the end of each block.
     last: SecondaryMap<Block, Vec<Move>>,
-    /// Scratch of `edges`: where a value is in a list of moves, and in the exits of the block that was asked for last.
+    /// Scratch of `edges`: the index of a value in a list of moves, and in the exits of the last queried block.
     index: SecondaryMap<Value, (u32, u32)>,
     indexed: Option<Block>,
     out: Vec<Instr>,
 }
 
 /// Chooses the registers of a program that needs no more than `limits`.
+///
+/// # Errors
+/// If it needs more than `limits`.
 pub fn run(
     program: &mut Program,
     analysis: &Analysis,
@@ -204,7 +207,7 @@ impl<'a> Assigner<'a> {
         Ok(this)
     }
 
-    /// What is copied to a given register would best be there already.
+    /// Prefers the given register for the source of an output copy.
     fn prefer_outputs(&mut self) {
         let analysis = self.analysis;
         for &(value, at) in analysis.outputs.iter().flat_map(|outputs| &outputs.places) {
@@ -216,7 +219,8 @@ impl<'a> Assigner<'a> {
         }
     }
 
-    /// Arrays of halves stand at the bottom, arrays of full registers at the top of what is enough, all the time.
+    /// Reserves units for arrays for the whole program: those of halves at the bottom, those of full registers at the
+    /// top of the target size.
     fn reserve_arrays(&mut self) -> Result<(), Error> {
         for array in self.program.arrays.keys() {
             let data = &self.program.arrays[array];
@@ -242,7 +246,7 @@ impl<'a> Assigner<'a> {
         Ok(())
     }
 
-    /// The file of a class: 0 full or merged, 1 half, 2 shared.
+    /// The index of a class's file: 0 full or merged, 1 half, 2 shared.
     fn file(&self, class: RegClass) -> usize {
         match forest::kind(class) {
             HALF if !self.merged => 1,
@@ -273,7 +277,7 @@ impl<'a> Assigner<'a> {
         self.owner[file][usize::from(at)..usize::from(at + len)].fill(None.into());
     }
 
-    /// Puts a root, and all that lies in it, at a place.
+    /// Sets the place of a root, and of all its pieces.
     fn set_place(&mut self, root: Value, at: u16) {
         self.place[root] = at;
         let sets = &self.analysis.sets;
@@ -283,14 +287,14 @@ impl<'a> Assigner<'a> {
         }
     }
 
-    /// Adds a value that stands in a live one.
+    /// Adds a value that is a piece of a live one.
     fn insert_piece(&mut self, value: Value) {
         self.place_piece(value);
         let (program, analysis) = (&*self.program, self.analysis);
         self.forest.insert(program, &analysis.liveness, &analysis.sets, value, &mut Values::new());
     }
 
-    /// A value stands where it does in a live one.
+    /// Sets the place of a value by that of the live value that contains it.
     fn place_piece(&mut self, value: Value) {
         let sets = &self.analysis.sets;
         if let Some(whole) = self.forest.container(sets, value) {
@@ -298,7 +302,7 @@ impl<'a> Assigner<'a> {
         }
     }
 
-    /// Adds a root that has no place yet; what it takes in has none from then on.
+    /// Adds a root that has no place yet; absorbed roots lose theirs.
     fn insert_root(&mut self, value: Value) {
         let (program, analysis) = (&*self.program, self.analysis);
         let mut absorbed = Values::new();
@@ -315,7 +319,7 @@ impl<'a> Assigner<'a> {
         self.prefer(root, at);
     }
 
-    /// Removes values that have been read for the last time.
+    /// Removes values after their last use.
     fn remove_killed(&mut self, killed: &[Value]) {
         let analysis = self.analysis;
         let mut exposed = Values::new();
@@ -329,7 +333,7 @@ impl<'a> Assigner<'a> {
         }
     }
 
-    /// The set of `value` would like to stand like this, if nobody said so before.
+    /// Sets the preferred start of the set of `value`, unless it has one.
     fn prefer(&mut self, value: Value, at: u16) {
         let sets = &self.analysis.sets;
         let set = sets.set_of(value);
@@ -343,7 +347,7 @@ impl<'a> Assigner<'a> {
         }
     }
 
-    /// Moves a root; notes where it was before this instruction, unless it is only defined here.
+    /// Moves a root; records its place before this instruction, unless the instruction defines it.
     fn relocate(&mut self, root: Value, to: u16, is_new: bool) {
         let from = self.place[root];
         if from == to {
@@ -379,7 +383,7 @@ impl<'a> Assigner<'a> {
         self.end_block(block)
     }
 
-    /// An instruction that computes something.
+    /// Handles an instruction that computes.
     fn compute(&mut self, instr: Instr, step: &Step) -> Result<(), Error> {
         self.moved.clear();
         if step.results.is_empty() {
@@ -397,7 +401,7 @@ impl<'a> Assigner<'a> {
             self.dying[file].insert(at, len);
         }
         let mut failed = [false; 3];
-        // Early ones first: they have less choice.
+        // Early results first: they have fewer choices.
         for early in [true, false] {
             for result in &step.results {
                 let value = result.value;
@@ -439,7 +443,7 @@ impl<'a> Assigner<'a> {
         Ok(())
     }
 
-    /// Moves that make room for an instruction, and copies of sources that are overwritten.
+    /// Emits the moves that make room for an instruction, and the copies of overwritten sources.
     fn emit_moves(&mut self, step: &Step) {
         let mut moves = std::mem::take(&mut self.moves);
         moves.clear();
@@ -463,7 +467,7 @@ impl<'a> Assigner<'a> {
         self.moves = moves;
     }
 
-    /// Where a value was before anything was moved for this instruction.
+    /// The place of a value before the moves for this instruction.
     fn place_before(&self, value: Value) -> u16 {
         let sets = &self.analysis.sets;
         let root = self.forest.root_of(sets, value);
@@ -480,7 +484,7 @@ impl<'a> Assigner<'a> {
         Move { value: value.into(), class: data.class, components: data.components, src, from: data.class, to }
     }
 
-    /// A parallel copy, unless there is nothing to copy.
+    /// Creates a parallel copy, unless there is nothing to copy.
     fn parallel_copy(&mut self, moves: &[Move]) -> Option<Instr> {
         let moves_something = |item: &&Move| {
             let there = SrcOperand::Place(Place::Reg(reg_of(item.class, item.to)));
@@ -501,7 +505,7 @@ impl<'a> Assigner<'a> {
         Some(self.program.instrs.push(copy))
     }
 
-    /// A register is dead behind its last read only if nothing that lives on shares it.
+    /// Clears the kill flag of registers that a live value shares.
     fn unmark_kills(&mut self, instr: Instr, step: &Step) {
         let sets = &self.analysis.sets;
         for &value in &step.killed {

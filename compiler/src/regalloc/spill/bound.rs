@@ -1,17 +1,17 @@
-//! A quick answer for the many programs that are far from the limit: no more than so many registers are needed.
+//! A quick upper bound on the number of registers, for the many programs that are far from the limit.
 //!
-//! Each value is taken to live from the first place of the code where it may be known to the last one, without gaps:
-//! a value that a loop reads and does not define lives to the loop's end; a phi lives from the ends of its block's
-//! predecessors on; parts of a vector live as long as it does, each by itself. The
-//! [pressure](super::super::pressure), which knows gaps and pieces, is less or the same at each place.
+//! Each value is assumed to be live from the first point of the code where it may be defined to the last one where it
+//! may be used, without gaps: a value that a loop reads and does not define is live to the loop's end; a phi is live
+//! from the ends of its block's predecessors on; parts of a vector are live as long as it is, counted separately. The
+//! [pressure](super::super::pressure), which accounts for gaps and pieces, is less or equal at each point.
 
 use super::room::{Room, Units};
 use super::scalars::{general_result, general_value};
 use crate::ir3::{Block, Opcode, Program, Value};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
-/// The most that the program may need, units of the full file and of half registers. `None` where the code's order is
-/// not that of a structured program.
+/// An upper bound on the pressure, in units of the full file and of half registers. `None` if the code's order is not
+/// that of a structured program.
 pub fn run(program: &Program, merged: bool) -> Option<(u32, u32)> {
     let mut first: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(program.blocks.len());
     let mut count = 0;
@@ -22,7 +22,7 @@ pub fn run(program: &Program, merged: bool) -> Option<(u32, u32)> {
         count += program.blocks[block].instrs.len() as u32;
     }
     let last = |block: Block| first[block] + (program.blocks[block].instrs.len() as u32).saturating_sub(1);
-    // Loops as stretches of the code, outer ones first.
+    // Loops as intervals of the code, outer ones first.
     let mut loops: Vec<(u32, u32)> = Vec::new();
     for &block in &program.layout {
         let back = program.blocks[block].predecessors.iter().filter(|&&pred| at[pred] >= at[block]);
@@ -34,7 +34,7 @@ pub fn run(program: &Program, merged: bool) -> Option<(u32, u32)> {
         }
     }
     for (i, outer) in loops.iter().enumerate() {
-        // They start in order; one that starts inside another one ends there, too.
+        // Sorted by their starts; a loop that starts inside another one must end there, too.
         if loops[i + 1..].iter().take_while(|inner| inner.0 <= outer.1).any(|inner| inner.1 > outer.1) {
             return None;
         }
@@ -74,7 +74,7 @@ pub fn run(program: &Program, merged: bool) -> Option<(u32, u32)> {
     }
     let mut read = |value: Value, position: u32| {
         let life = &mut lives[value.index()];
-        // The outermost loop around the place that does not define the value.
+        // The outermost loop around the use that does not define the value.
         let around = loops.iter().find(|&&(start, end)| start > life.0 && start <= position && position <= end);
         life.1 = life.1.max(around.map_or(position, |&(_, end)| end));
     };
@@ -93,7 +93,7 @@ pub fn run(program: &Program, merged: bool) -> Option<(u32, u32)> {
     Some(greatest(program, &lives, count, merged))
 }
 
-/// Where the terminators of a block start.
+/// The position of the first terminator of a block.
 fn terminators(program: &Program, block: Block, first: &SecondaryMap<Block, u32>) -> u32 {
     let list = &program.blocks[block].instrs;
     let behind = list.iter().rev().take_while(|&&instr| program.instrs[instr].opcode.is_terminator()).count();
@@ -101,7 +101,7 @@ fn terminators(program: &Program, block: Block, first: &SecondaryMap<Block, u32>
 }
 
 fn greatest(program: &Program, lives: &[(u32, u32)], count: u32, merged: bool) -> (u32, u32) {
-    // What begins at each place, and what has ended there.
+    // The units that become live at each position, and those that have died there.
     let mut changes: Vec<[Units; 2]> = vec![[Units::default(); 2]; count as usize + 2];
     for (value, &(start, end)) in program.values.keys().zip(lives) {
         if start <= end {

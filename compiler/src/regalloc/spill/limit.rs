@@ -1,18 +1,19 @@
-//! Which values are in registers where, after Braun and Hack ("Register Spilling and Live-Range Splitting for SSA-Form
-//! Programs").
+//! Chooses the values in registers at each point, after Braun and Hack ("Register Spilling and Live-Range Splitting for
+//! SSA-Form Programs").
 //!
-//! One walk over the blocks keeps `W`, the values in registers. An operand that is not among them is reloaded; where
-//! there are too many, the one whose next use is furthest leaves. Leaving costs nothing here, since a value that
-//! is ever reloaded is stored where it is defined. Operands cannot leave before they are read, results not before they
-//! are written.
+//! One pass over the blocks keeps `W`, the values in registers. An operand that is not in `W` is reloaded; if there are
+//! too many, the one with the furthest next use is evicted. Eviction costs nothing here, since a value that is ever
+//! reloaded is stored at its definition. Operands cannot be evicted before they are read, results not before they are
+//! written.
 //!
 //! At the start of a block, `W` is
-//! - behind one predecessor: what that has at its end;
-//! - at a join: what all predecessors have, then what some have, nearest uses first, while there is room;
-//! - at the header of a loop: what the loop uses, nearest first; then what lives through it, if all predecessors have it
-//!   and the loop leaves room.
+//! - after one predecessor: the set at its end;
+//! - at a join: the values that all predecessors have, then those that some have, nearest uses first, while there is
+//!   room;
+//! - at a loop header: the values that the loop uses, nearest first; then those that are live through it, if all
+//!   predecessors have them and the loop leaves room.
 //!
-//! Whatever is missing at the end of a predecessor is reloaded there. A phi that is not in `W` is a phi of memory: it
+//! Values that are missing at the end of a predecessor are reloaded there. A phi that is not in `W` is a memory phi: it
 //! shares its slot with its sources, each of which is stored there.
 
 use super::next_use::{LOOP_EXIT, Loops, NEVER, NextUse};
@@ -22,34 +23,34 @@ use crate::ir3::{Attrs, Block, InstrData, Opcode, OperandFlags, Program, SrcOper
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-/// What happens in a block.
+/// The plan for a block.
 #[derive(Clone, Debug, Default)]
 pub struct BlockPlan {
-    /// Values that are in registers at the start, phis among them; in order.
+    /// Values in registers at the start, phis included; sorted.
     pub entry: Vec<Value>,
-    /// Those at the end.
+    /// Values in registers at the end.
     pub exit: Vec<Value>,
-    /// Reloads: the position of the instruction that each is in front of.
+    /// Reloads, with the position of the instruction that each precedes.
     pub reloads: Vec<(u32, Value)>,
     /// Reloads at the end, for the successor.
     pub last: Vec<Value>,
 }
 
-/// What happens in a program.
+/// The plan for a program.
 pub struct Plan {
-    /// In each block.
+    /// The plan for each block.
     pub blocks: SecondaryMap<Block, BlockPlan>,
-    /// Values that are in memory for some time.
+    /// True for values that are spilled.
     pub memory: SecondaryMap<Value, bool>,
-    /// Values that are computed again instead.
+    /// True for values that are rematerialised instead.
     pub rematerializable: SecondaryMap<Value, bool>,
-    /// Phis whose value is in memory from the start.
+    /// True for phis whose value is in memory from the start.
     pub memory_phis: SecondaryMap<Value, bool>,
 }
 
-/// The values that can be computed again wherever they are needed, at the cost of a reload.
+/// The values that can be rematerialised at any point, at the cost of a reload.
 fn rematerializable(program: &Program) -> SecondaryMap<Value, bool> {
-    // Where the constant file changes, a constant may be another one later.
+    // If the program writes the constant file, a constant may change.
     let consts_change = program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.writes_consts());
     let mut table = SecondaryMap::with_capacity(program.values.len());
     for value in program.values.keys() {
@@ -73,7 +74,7 @@ fn is_fixed_move(program: &Program, value: Value, consts: bool) -> bool {
     moves && is_fixed && program.values[value].components == 1
 }
 
-/// Makes the plan. `fixed` is what arrays and the base register take.
+/// Computes the plan. `fixed` is the need of arrays and of the base register.
 pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, room: Room, fixed: Units) -> Plan {
     let mut walk = Walk {
         program,
@@ -112,24 +113,23 @@ struct Walk<'a> {
     loops: &'a Loops,
     room: Room,
     fixed: Units,
-    /// Units of what is in registers.
+    /// Units of the values in registers.
     sums: Units,
-    /// What is in registers.
+    /// The values in registers.
     inside: Vec<Value>,
     is_inside: SecondaryMap<Value, bool>,
-    /// Positions in this block at which each value is still to be read, the next one last.
+    /// Positions of the remaining uses of each value in this block, the next one last.
     uses: SecondaryMap<Value, SmallVec<[u32; 2]>>,
-    /// Distance of the next use behind the block, counted from its start; 0 where there is none.
+    /// Distance of the next use after the block, counted from its start; 0 if there is none.
     beyond: SecondaryMap<Value, u32>,
     position: u32,
     visited: SecondaryMap<Block, bool>,
-    /// For each loop, room for what lives through it.
+    /// For each loop, the units available for values that are live through it.
     through: Vec<Units>,
     plan: Plan,
 }
 
-/// The room that each loop leaves: what is there, without the most that any point of it needs of values that the loop
-/// uses.
+/// The units that each loop leaves: the limit minus the maximum need for the values that the loop uses.
 fn loop_room(
     program: &Program,
     order: &[Block],
@@ -220,7 +220,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Learns where values are read in the block and behind it.
+    /// Collects the uses of values in the block and after it.
     fn prepare(&mut self, block: Block) {
         let instrs = &self.program.blocks[block].instrs;
         let length = instrs.len() as u32;
@@ -254,7 +254,7 @@ impl Walk<'_> {
         phis.filter_map(|data| Some((general_result(data.dsts.first()?)?, data)))
     }
 
-    /// Chooses what is in registers at the start of a block.
+    /// Chooses the values in registers at the start of a block.
     fn enter(&mut self, block: Block) {
         self.clear();
         self.prepare(block);
@@ -276,7 +276,7 @@ impl Walk<'_> {
     }
 
     fn enter_join(&mut self, block: Block) {
-        // Values with the number of predecessors that have them, and the distance.
+        // Values with the number of predecessors that miss them, and the distance.
         let predecessors = &self.program.blocks[block].predecessors;
         let visited: SmallVec<[usize; 4]> =
             (0..predecessors.len()).filter(|&k| self.visited[predecessors[k]]).collect();
@@ -298,7 +298,7 @@ impl Walk<'_> {
         let is_open = visited.len() < predecessors.len();
         let mut through = Units::default();
         if is_open {
-            // What the loop uses comes first, whoever has it.
+            // Values that the loop uses come first, wherever they are available.
             candidates
                 .sort_unstable_by_key(|&(missing, distance, value)| (distance >= LOOP_EXIT, distance, missing, value));
             if let Some(number) = self.loops.headed_by(block) {
@@ -338,7 +338,7 @@ impl Walk<'_> {
             let data = &program.instrs[instr];
             match data.opcode {
                 Opcode::Phi => {}
-                // All inputs are there at once.
+                // All inputs are live simultaneously.
                 Opcode::Input => {
                     inputs = true;
                     results(data).for_each(|value| self.insert(value));
@@ -369,7 +369,7 @@ impl Walk<'_> {
             }
         }
         let early: Units = early_results(data).fold(Units::default(), |sum, value| sum + self.units(value));
-        // A result that is tied to a vector of which a part lives on may have to be apart from it.
+        // A result that is tied to a vector with a live part may need separate registers.
         let tied = data.dsts.iter().filter(|dst| dst.flags.contains(OperandFlags::TIED)).filter_map(general_result);
         let tied: Units = tied.fold(Units::default(), |sum, value| sum + self.units(value));
         self.limit(&reads, |_| early);
@@ -389,7 +389,7 @@ impl Walk<'_> {
         dying.iter().for_each(|&value| self.remove(value));
         let writes: SmallVec<[Value; 4]> = results(data).collect();
         writes.iter().for_each(|&value| self.insert(value));
-        // Of a vector that is taken apart, the parts are there as long as it is.
+        // If a vector is split, its parts are live while the vector is.
         if data.opcode != Opcode::Split || !dying.is_empty() {
             self.limit(&writes, |walk| walk.ghosts(&dying_vectors));
         }
@@ -400,7 +400,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Units that vectors keep when they die, beyond those of their parts that live on.
+    /// Units that vectors occupy after their death, beyond those of their live parts.
     fn ghosts(&self, dying: &[Value]) -> Units {
         let mut sum = Units::default();
         for &vector in dying {
@@ -421,7 +421,7 @@ impl Walk<'_> {
         sum
     }
 
-    /// Makes room, as far as there is any to be made: what is used last leaves, `pinned` and vectors stay.
+    /// Evicts values with the furthest uses until the rest fits, if possible; `pinned` values and vectors stay.
     fn limit(&mut self, pinned: &[Value], more: impl Fn(&Self) -> Units) {
         loop {
             let needed = self.sums + more(self) + self.fixed;
@@ -429,7 +429,7 @@ impl Walk<'_> {
                 return;
             }
             let (full, half) = Room::demand(needed, self.room.merged);
-            // Where only one of the files is full, only its values help.
+            // If only one of the files is full, only its values help.
             let (any, only_half) = (full > self.room.full, half > self.room.half);
             let can_leave = |&&value: &&Value| {
                 let is_half = self.program.values[value].class.half;
@@ -446,14 +446,14 @@ impl Walk<'_> {
         }
     }
 
-    /// A value comes from memory, or is computed again.
+    /// Marks a value as reloaded or rematerialised.
     fn reloaded(&mut self, value: Value) {
         if !self.plan.rematerializable[value] {
             self.plan.memory[value] = true;
         }
     }
 
-    /// Reloads at the ends of the predecessors what a join has in registers.
+    /// Plans reloads at the ends of the predecessors for the values that a join has in registers.
     fn couple(&mut self, block: Block) {
         let predecessors = &self.program.blocks[block].predecessors;
         if predecessors.len() < 2 {
@@ -462,7 +462,7 @@ impl Walk<'_> {
         let entry = std::mem::take(&mut self.plan.blocks[block].entry);
         for (k, &pred) in predecessors.iter().enumerate() {
             for &value in &entry {
-                // Of what is there at the start, the block's own phis are not live into it.
+                // The block's own phis are not live into it.
                 let source = match self.next.start[block].binary_search_by_key(&value, |&(value, _)| value) {
                     Ok(_) => Some(value),
                     Err(_) => {
@@ -481,7 +481,7 @@ impl Walk<'_> {
         self.plan.blocks[block].entry = entry;
     }
 
-    /// What is stored to the slot of a phi of memory is in memory, too.
+    /// Marks values that are stored to the slot of a memory phi as in memory, too.
     fn spread(&mut self) {
         let phis: Vec<Value> = self.program.values.keys().filter(|&value| self.plan.memory_phis[value]).collect();
         for phi in phis {

@@ -1,19 +1,19 @@
-//! Values that find no register go to memory and come back.
+//! Spilling: values that get no register are stored to memory and reloaded.
 //!
-//! 1. `scalars`: vectors are taken apart where they are defined and put together where they are read;
-//! 2. `next_use`: how far away the next use of each value is;
-//! 3. `limit`: which values are in registers where (`room`: how they are counted);
-//! 4. `rewrite` with `slots`: stores, reloads, and phis where names of one value meet; `unused` cleans up, and
-//!    `together` makes one reload of several.
+//! 1. `scalars`: vectors are split at their definitions and collected at their uses;
+//! 2. `next_use`: the distance of the next use of each value;
+//! 3. `limit`: which values are in registers at each point (`room`: how they are counted);
+//! 4. `rewrite` with `slots`: stores, reloads, and phis where several names of one value join; `unused` removes dead
+//!    code, and `together` merges reloads.
 //!
-//! What comes out is in SSA form, with `spill.macro` and `reload.macro` for accesses to slots. These address scratch
-//! memory by a base register, which holds 0, and an offset of any size.
+//! The result is in SSA form, with `spill.macro` and `reload.macro` for accesses to slots. These address scratch memory
+//! by a base register, which holds 0, and an offset of any size.
 //!
-//! It fits: the [pressure](super::pressure), by which registers are assigned, is asked in the end. Where counting
-//! scalars apart from vectors was too optimistic, the plan is made again for less room, and in the end for none: then
-//! everything is in memory but where an instruction reads or writes it. What a program needs so is the *least* that it
-//! can do with; if that does not fit, it is refused, with the instruction that needs most. Of a program that is far from
-//! the limit, `bound` tells so quickly.
+//! The result fits: the [pressure](super::pressure), which register assignment relies on, is checked in the end. If
+//! counting scalars apart from vectors was too optimistic, the plan is computed again for less room, and in the end for
+//! none: then every value is in memory except where an instruction reads or writes it. The need of the result is then
+//! the *minimum* for the program; if that does not fit, it is refused, with the instruction that needs most. For a
+//! program that is far from the limit, `bound` decides this quickly.
 
 mod bound;
 mod limit;
@@ -32,10 +32,13 @@ use crate::ir3::Program;
 use crate::target::{RegisterFiles, Target};
 use room::{BASE, Room, Units};
 
-/// How often a plan is made, each time for a smaller room, before everything goes to memory.
+/// The number of plans, each for less room, before all values are spilled.
 const ATTEMPTS: u32 = 4;
 
-/// Whether a program does not fit within the limit as it is.
+/// Returns true if a program does not fit within the limit without spilling.
+///
+/// # Errors
+/// If the program cannot be analysed.
 pub fn is_needed(program: &Program, target: &Target, limit: RegisterLimit) -> Result<bool, Error> {
     let files = limit.files(target);
     if matches!(limit, RegisterLimit::Minimum(_)) && target.pvtmem {
@@ -47,29 +50,32 @@ pub fn is_needed(program: &Program, target: &Target, limit: RegisterLimit) -> Re
     Ok(!fits(&pressure(program, target)?, &files))
 }
 
-/// No more than this is needed, if a quick look can tell: units of the full file, and of half registers.
+/// An upper bound on the need, if it can be computed quickly: units of the full file, and of half registers.
 pub(super) fn quick_bound(program: &Program, target: &Target) -> Option<(u32, u32)> {
-    // It knows no gaps between given registers.
+    // The bound ignores gaps between given registers.
     if super::outputs::any_given(program) { None } else { bound::run(program, target.merged_regs) }
 }
 
-/// What the program needs if it is assigned registers as it is.
+/// The need of the program without spilling.
 pub(super) fn pressure(program: &Program, target: &Target) -> Result<Pressure, Error> {
     analyse(&mut program.clone(), target)
 }
 
-/// The same of a program that may be put into conventional form.
+/// Like [`pressure`], but may convert the program to conventional SSA.
 fn analyse(program: &mut Program, target: &Target) -> Result<Pressure, Error> {
     let analysis = Analysis::new(program, target)?;
     Ok(analysis.max_pressure(program))
 }
 
-/// Whether the general registers suffice. The others are not spilled to memory.
+/// Returns true if the general registers suffice. The others are not spilled to memory.
 fn fits(pressure: &Pressure, files: &RegisterFiles) -> bool {
     pressure.full <= files.full && pressure.half <= files.half
 }
 
-/// Spills until the program fits within the limit. A program that fits as it is stays as it is.
+/// Spills until the program fits within the limit. A program that fits is not changed.
+///
+/// # Errors
+/// If the program does not fit even with all values spilled, or the target has no memory for spills.
 pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Result<(), Error> {
     let mut files = limit.files(target);
     let now = pressure(program, target)?;
@@ -139,7 +145,7 @@ fn no_private_memory(now: &Pressure, target: &Target, files: &RegisterFiles) -> 
     Err(Error::NoPrivateMemory { target: target.name, needed, available, file })
 }
 
-/// The error for the place that needs most, if that is more than there is.
+/// The error for the point with the highest need, if that exceeds the limit.
 fn neediest(program: &mut Program, target: &Target, files: &RegisterFiles) -> Result<Option<Error>, Error> {
     let analysis = Analysis::new(program, target)?;
     let mut worst: Option<(u32, Point, Pressure)> = None;

@@ -1,29 +1,30 @@
-//! How far away the next use of each value is, at the ends of blocks.
+//! Next-use distances of values at the starts and ends of blocks.
 //!
-//! A distance is counted in instructions, along the shortest way. Leaving a loop counts as many thousands, so what is
-//! needed behind a loop only is further away than all that the loop needs. A value without a distance is not live.
+//! A distance is counted in instructions, along the shortest path. A loop exit counts as many thousands, so a value
+//! whose next use is after a loop is further away than all values that the loop uses. A value without a distance is not
+//! live.
 //!
-//! Distances are a guess at what is best in memory; that a value has one is a fact, and the fixed point is one of
-//! the sets.
+//! Distances are a heuristic for the choice of spilled values; whether a value has one is liveness. The fixed point is
+//! computed on the sets of live values.
 
 use super::scalars::{general_result, general_value};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::{Block, Opcode, Program, Value};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
-/// What leaving a loop adds to a distance.
+/// The distance of a loop exit.
 pub const LOOP_EXIT: u32 = 1 << 16;
 
-/// No use any more.
+/// No further use.
 pub const NEVER: u32 = u32::MAX;
 
 /// The loops of a program.
 pub struct Loops {
-    /// Of each loop: the one around it.
+    /// The parent of each loop.
     parents: Vec<Option<usize>>,
-    /// The innermost loop that a block is in, plus one.
+    /// The innermost loop of a block, plus one.
     innermost: SecondaryMap<Block, u32>,
-    /// The loop that a block is the header of, plus one.
+    /// The loop whose header a block is, plus one.
     headed: SecondaryMap<Block, u32>,
 }
 
@@ -33,7 +34,7 @@ impl Loops {
         let mut this = Self { parents: Vec::new(), innermost: SecondaryMap::new(), headed: SecondaryMap::new() };
         let dominators = Dominators::new(program, EdgeKind::Logical);
         let mut headers: Vec<Block> = Vec::new();
-        // Inner loops first: their headers stand further back.
+        // Inner loops first: their headers are later in the order.
         for &header in order.iter().rev() {
             let mut stack: Vec<Block> = Vec::new();
             for &pred in &program.blocks[header].predecessors {
@@ -98,12 +99,12 @@ impl Loops {
         count
     }
 
-    /// The loop that a block is the header of.
+    /// The loop whose header the block is.
     pub fn headed_by(&self, block: Block) -> Option<usize> {
         (self.headed[block] as usize).checked_sub(1)
     }
 
-    /// The loops that a block is in, inner ones first.
+    /// The loops that contain a block, inner ones first.
     pub fn around(&self, block: Block) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors((self.innermost[block] as usize).checked_sub(1), |&inner| self.parents[inner])
     }
@@ -114,12 +115,12 @@ impl Loops {
     }
 }
 
-/// Values and distances, by value.
+/// Values and distances, sorted by value.
 pub type Distances = Vec<(Value, u32)>;
 
-/// The distances at the ends of all blocks.
+/// The distances at the starts and ends of all blocks.
 pub struct NextUse {
-    /// At the start, phis of the block not among them.
+    /// At the start, without the phis of the block.
     pub start: SecondaryMap<Block, Distances>,
     /// At the end.
     pub end: SecondaryMap<Block, Distances>,
@@ -150,7 +151,7 @@ impl NextUse {
         }
     }
 
-    /// The least of what all successors have at their starts.
+    /// The minimum of the distances at the starts of all successors.
     fn gather(&self, program: &Program, block: Block, loops: &Loops, table: &mut Table) {
         for next in program.blocks[block].successors() {
             let added = loops.left_by(block, next).saturating_mul(LOOP_EXIT);
@@ -209,7 +210,7 @@ impl Table {
         }
     }
 
-    /// What there is, in order; nothing is left.
+    /// Returns the entries, sorted, and clears the table.
     fn take(&mut self) -> Distances {
         let mut list = Vec::with_capacity(self.touched.len());
         for value in self.touched.drain(..) {

@@ -1,8 +1,8 @@
-//! Puts a plan into the program: stores, reloads, and phis where names of a value meet.
+//! Applies a plan to the program: stores, reloads, and phis where several names of a value join.
 //!
-//! A value has one name where it is defined and another one at each reload. Blocks are visited in order; each knows
-//! the names at its start, from its predecessor or from phis that it adds for what is in registers there. Phis all of
-//! whose sources are one value are looked through in the end, and what nobody reads goes.
+//! A value has one name at its definition and another one at each reload. Blocks are visited in order; the names at the
+//! start of each come from its predecessor, or from phis that are added for the values in registers there. In the end,
+//! phis whose sources are all one value are replaced by it, and unused ones are removed.
 
 use super::super::liveness::Liveness;
 use super::limit::Plan;
@@ -17,7 +17,7 @@ use cranelift_entity::packed_option::PackedOption;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-/// Carries out the plan.
+/// Applies the plan.
 pub fn run(program: &mut Program, order: &[Block], plan: &Plan, liveness: &Liveness) {
     let mut slots = Slots::new(program, plan, liveness);
     let (base_instr, base) = define_base(program);
@@ -48,7 +48,7 @@ fn define_base(program: &mut Program) -> (Instr, Value) {
     define(program, data, RegClass::FULL, 1)
 }
 
-/// How many instructions of the first block are inputs, or take inputs apart.
+/// The number of leading instructions of the first block that are inputs or split inputs.
 fn count_inputs(program: &Program, list: &[Instr]) -> usize {
     let is_input = |instr: Instr| program.instrs[instr].opcode == Opcode::Input;
     let of_input = |instr: Instr| {
@@ -57,7 +57,7 @@ fn count_inputs(program: &Program, list: &[Instr]) -> usize {
     list.iter().take_while(|&&i| is_input(i) || program.instrs[i].opcode == Opcode::Split && of_input(i)).count()
 }
 
-/// A phi for a value that has several names.
+/// A phi for a value with several names.
 struct Added {
     block: Block,
     phi: Instr,
@@ -68,7 +68,7 @@ struct Pass<'a> {
     plan: &'a Plan,
     base: Value,
     base_instr: Instr,
-    /// What each value is called here.
+    /// The current name of each value.
     name: SecondaryMap<Value, PackedOption<Value>>,
     touched: Vec<Value>,
     /// Names at the end of each block, by value.
@@ -90,7 +90,7 @@ impl Pass<'_> {
         exits.binary_search_by_key(&value, |&(value, _)| value).ok().map(|at| exits[at].1)
     }
 
-    /// Chooses names for what is in registers at the start of a block.
+    /// Chooses names for the values in registers at the start of a block.
     fn enter(&mut self, program: &mut Program, block: Block, list: &[Instr]) {
         for value in self.touched.drain(..) {
             self.name[value] = None.into();
@@ -123,7 +123,7 @@ impl Pass<'_> {
         self.out.clear();
         self.enter(program, block, &list);
         let mut reloads = plan.reloads.iter().peekable();
-        // Stores that wait for phis, inputs and splits to be over.
+        // Stores that are delayed until after phis, inputs and splits.
         let mut waiting: Vec<Value> = Vec::new();
         let is_start = |program: &Program, instr: Instr| {
             matches!(program.instrs[instr].opcode, Opcode::Phi | Opcode::Input | Opcode::Split)
@@ -164,7 +164,7 @@ impl Pass<'_> {
                 }
             }
         }
-        // The terminators define nothing, so nothing waits but at the end of a block without any.
+        // Terminators define nothing, so stores are delayed only to the end of a block without terminators.
         self.store(program, slots, &mut waiting);
         let behind = self.out.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
         let terminators = self.out.split_off(self.out.len() - behind);
@@ -183,7 +183,8 @@ impl Pass<'_> {
         self.exits[block] = exits;
     }
 
-    /// Whether a value is stored where it is defined. What is computed again is not, unless a phi of memory needs it.
+    /// Returns true if a value is stored at its definition. Rematerialised values are not, unless a memory phi needs
+    /// them.
     fn is_stored(&self, program: &Program, value: Value) -> bool {
         self.plan.memory[value] && !self.plan.memory_phis[value] && program.values[value].components == 1
     }
@@ -208,8 +209,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Stores the first parts of a vector, of which `behind` are the splits, with one instruction, if they are stored
-    /// at all and have slots in a row.
+    /// Stores the first parts of a vector, whose splits are `behind`, with one instruction, if they are stored at all
+    /// and have consecutive slots.
     fn store_vector(&mut self, program: &mut Program, slots: &mut Slots, vector: Value, behind: &[Instr]) {
         let size = if program.values[vector].class.half { 2 } else { 4 };
         let mut parts: SmallVec<[Value; 4]> = SmallVec::new();
@@ -268,7 +269,7 @@ impl Pass<'_> {
         self.set_name(value, name);
     }
 
-    /// Gives the phis that were added, and the others, their sources.
+    /// Sets the sources of the added phis and of the others.
     fn fill_phis(&mut self, program: &mut Program, order: &[Block]) {
         for Added { block, phi, value } in &self.added {
             let class = program.values[*value].class;
@@ -302,7 +303,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Looks through phis that were added in vain, and removes what nobody reads.
+    /// Replaces redundant phis that were added, and removes unused ones.
     fn simplify(&self, program: &mut Program) {
         let mut same: SecondaryMap<Value, PackedOption<Value>> = SecondaryMap::with_capacity(program.values.len());
         let find = |same: &SecondaryMap<Value, PackedOption<Value>>, mut value: Value| {
@@ -362,7 +363,7 @@ impl Pass<'_> {
     }
 }
 
-/// The attributes of a store or load of so many registers of a class.
+/// The attributes of a store or load of `components` registers of a class.
 pub fn attributes(class: RegClass, components: u8) -> MemoryAttrs {
     MemoryAttrs {
         ty: Some(if class.half { Type::U16 } else { Type::U32 }),

@@ -1,9 +1,9 @@
-//! Registers as the spiller counts them.
+//! Units of registers as the spiller counts them.
 //!
-//! Each scalar that is live in a register counts by itself, and so does each vector for as long as it lives. The
-//! [pressure](super::super::pressure) that the assigner goes by is less or the same: there, a value that is
-//! a piece of another one is not counted again. Only where a vector is read for the last time while one of its parts
-//! lives on, that may keep the vector's registers; this is counted here too (see `Walk::ghosts`).
+//! Each scalar that is live in a register counts separately, and so does each vector for as long as it is live. The
+//! [pressure](super::super::pressure) that the assigner relies on is less or equal: there, a piece of another value is
+//! not counted again. There is one exception: if a vector is read for the last time while one of its parts stays live,
+//! that part may keep the vector's registers; this is counted here too (see `Walk::ghosts`).
 
 use super::scalars::{general_result, general_value};
 use crate::ir3::{InstrData, OperandFlags, Program, RegFile, Value, opcode::Latency};
@@ -20,14 +20,14 @@ pub struct Units {
 }
 
 impl Units {
-    /// What a value takes.
+    /// The units of a value.
     pub fn of(program: &Program, value: Value) -> Self {
         let data = &program.values[value];
         let units = u32::from(data.components) * u32::from(data.class.component_units());
         if data.class.half { Self { full: 0, half: units } } else { Self { full: units, half: 0 } }
     }
 
-    /// What the arrays of a program take.
+    /// The units of the arrays of a program.
     pub fn of_arrays(program: &Program) -> Self {
         let mut sum = Self::default();
         for data in program.arrays.values().filter(|data| data.class.file == RegFile::General) {
@@ -59,31 +59,31 @@ impl std::ops::SubAssign for Units {
     }
 }
 
-/// The room that there is for values, and how it is divided.
+/// The units that are available for values, and their division into files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Units of the full file.
     pub full: u32,
-    /// Units that halves reach.
+    /// Units that half registers reach.
     pub half: u32,
-    /// Halves are the front of the full file.
+    /// True if halves are the start of the full file.
     pub merged: bool,
 }
 
 impl Room {
-    /// What so many units need of the files: full, half.
+    /// The units of the files that values with these units need: full, half.
     pub fn demand(units: Units, merged: bool) -> (u32, u32) {
         let halves = if merged { units.half.next_multiple_of(2) } else { 0 };
         (units.full + halves, units.half)
     }
 
-    /// Whether so many units fit.
+    /// Returns true if values with these units fit.
     pub fn fits(&self, units: Units) -> bool {
         let (full, half) = Self::demand(units, self.merged);
         full <= self.full && half <= self.half
     }
 
-    /// The room in the files.
+    /// The units available in the files.
     pub fn new(files: RegisterFiles, merged: bool) -> Self {
         Self { full: files.full, half: files.half, merged }
     }
@@ -100,19 +100,19 @@ pub fn operands(data: &InstrData) -> SmallVec<[Value; 8]> {
     list
 }
 
-/// The values that it defines.
+/// The values that an instruction defines.
 pub fn results(data: &InstrData) -> impl Iterator<Item = Value> + '_ {
     data.dsts.iter().filter_map(general_result)
 }
 
-/// Those of them that are written while sources are still to be read.
+/// The results that are written while sources are still read.
 pub fn early_results(data: &InstrData) -> impl Iterator<Item = Value> + '_ {
     let is_macro = data.opcode.info().latency == Latency::Macro;
     let early = data.dsts.iter().filter(move |dst| is_macro || dst.flags.contains(OperandFlags::EARLY_CLOBBER));
     early.filter_map(general_result)
 }
 
-/// Whether a value is a vector, which lives for an instruction or two and is never spilled.
+/// Returns true if a value is a vector, which is live for an instruction or two and is never spilled.
 pub fn is_vector(program: &Program, value: Value) -> bool {
     program.values[value].components > 1
 }

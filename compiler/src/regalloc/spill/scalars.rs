@@ -1,15 +1,15 @@
-//! Vectors that live for one instruction only.
+//! Scalarisation: vectors are live for one instruction only.
 //!
-//! What is spilled is scalars: parts of vectors go to memory and come back each by itself. So first
+//! The spilled entities are scalars: each part of a vector is stored and reloaded separately. So first
 //!
-//! - a vector that an instruction defines is taken apart right behind it,
-//! - a vector that an instruction reads is put together right in front of it,
-//! - collects, splits and copies in between are looked through,
+//! - a vector that an instruction defines is split directly after it,
+//! - a vector that an instruction reads is collected directly before it,
+//! - collects, splits and copies in between are replaced by their sources,
 //! - a phi of vectors becomes a phi for each component.
 //!
-//! And so that a phi and its sources may share a slot, each source becomes a copy of its own at the end of the
-//! predecessor. The copies happen at once in the program, but stand one behind the other here: where one reads a phi
-//! that another one of them will overwrite, it stands in front of that.
+//! So that a phi and its sources can share a slot, each source becomes a copy of its own at the end of the predecessor.
+//! The copies are simultaneous in the program but sequential here: a copy that reads a phi comes before the copy that
+//! overwrites the phi.
 
 use crate::ir3::{
     Attrs, Block, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Src, SrcOperand,
@@ -19,7 +19,7 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use smallvec::SmallVec;
 
-/// Puts a program into the form.
+/// Scalarises a program.
 pub fn run(program: &mut Program) {
     let mut pass = Pass {
         splits: SecondaryMap::new(),
@@ -38,12 +38,12 @@ pub fn run(program: &mut Program) {
     pass.insert_splits(program);
 }
 
-/// Whether values of this class are spilled.
+/// Returns true if values of this class are spilled.
 pub fn is_general(class: RegClass) -> bool {
     class.file == RegFile::General
 }
 
-/// The general value that a source reads, whole arrays aside.
+/// The general value that a source reads, except whole arrays.
 pub fn general_value(src: &Src) -> Option<Value> {
     match src.place() {
         Some(Place::Value(value) | Place::Assigned(value, _)) if is_general(src.class) => Some(*value),
@@ -59,7 +59,7 @@ pub fn general_result(dst: &Dst) -> Option<Value> {
     }
 }
 
-/// Adds an instruction with one result of so many components, which is placed nowhere yet.
+/// Creates an instruction with one result of `components`, in no block yet.
 pub fn define(program: &mut Program, data: InstrData, class: RegClass, components: u16) -> (Instr, Value) {
     let instr = program.instrs.push(data);
     let value = program.values.push(ValueData { instr, dst: 0, class, components, array: None });
@@ -68,14 +68,14 @@ pub fn define(program: &mut Program, data: InstrData, class: RegClass, component
     (instr, value)
 }
 
-/// A copy of a scalar operand.
+/// Creates a copy of a scalar operand.
 pub fn copy(program: &mut Program, operand: SrcOperand, class: RegClass) -> (Instr, Value) {
     let mut data = InstrData::new(Opcode::ParallelCopy);
     data.srcs.push(Src::new(operand, class, WriteMask::SCALAR));
     define(program, data, class, 1)
 }
 
-/// Inputs are there before anything else.
+/// Moves inputs to the start of the first block.
 fn hoist_inputs(program: &mut Program) {
     let entry = program.entry();
     let instrs = &program.instrs;
@@ -86,23 +86,23 @@ fn hoist_inputs(program: &mut Program) {
     }
 }
 
-/// Components that are read, each with its scalar and its split.
+/// The components that are read, each with its scalar and its split.
 type Components = SmallVec<[(u16, Value, Instr); 4]>;
 
 struct Pass {
-    /// For each vector that an instruction defines.
+    /// For each vector that an instruction defines, its splits.
     splits: SecondaryMap<Value, Components>,
     /// The scalar phis of a phi of vectors.
     parts: SecondaryMap<Value, SmallVec<[Value; 4]>>,
-    /// Phi and component that a scalar phi stands for.
+    /// The phi of vectors that a scalar phi belongs to.
     phis: SecondaryMap<Instr, PackedOption<Instr>>,
-    /// Copies that are not looked through.
+    /// Copies that are kept.
     kept: SecondaryMap<Instr, bool>,
     out: Vec<Instr>,
 }
 
 impl Pass {
-    /// A scalar phi for each component, in front of the phi of the vector, which goes later.
+    /// Inserts a scalar phi for each component before the phi of the vector, which is removed later.
     fn split_phis(&mut self, program: &mut Program) {
         for position in 0..program.layout.len() {
             let block = program.layout[position];
@@ -135,7 +135,7 @@ impl Pass {
         }
     }
 
-    /// What component `component` of `value` is: a scalar value, or what a copy of it would read.
+    /// Component `component` of `value`: a scalar value, or the source of a copy of it.
     fn component(&mut self, program: &mut Program, mut value: Value, mut component: u16) -> SrcOperand {
         loop {
             let instr = program.values[value].instr;
@@ -194,7 +194,7 @@ impl Pass {
         self.out.clear();
         for &instr in &list {
             match program.instrs[instr].opcode {
-                // Their sources are filled in later.
+                // Their sources are set later.
                 Opcode::Phi => self.out.push(instr),
                 Opcode::Collect | Opcode::Split | Opcode::ParallelCopy => self.look_through(program, instr),
                 _ => {
@@ -206,8 +206,8 @@ impl Pass {
         program.blocks[block].instrs = self.out.clone();
     }
 
-    /// Keeps of a copy what is not looked through: what it copies in other files, and sources that are read where it
-    /// stands, which become copies of their own.
+    /// Reduces a copy to what cannot be replaced by its sources: copies in other files, and sources that must be read
+    /// at this point, which become copies of their own.
     fn look_through(&mut self, program: &mut Program, instr: Instr) {
         for k in 0..program.instrs[instr].srcs.len() {
             let src = program.instrs[instr].srcs[k];
@@ -253,7 +253,7 @@ impl Pass {
         self.out.push(instr);
     }
 
-    /// Gives an instruction scalars, or vectors of its own, to read.
+    /// Replaces the sources of an instruction by scalars, or by new vectors.
     fn rewrite_sources(&mut self, program: &mut Program, instr: Instr) {
         let mut collects: SmallVec<[(Value, u32, Value); 4]> = SmallVec::new();
         for k in 0..program.instrs[instr].srcs.len() {
@@ -296,11 +296,11 @@ impl Pass {
         }
     }
 
-    /// Gives each scalar phi its sources, and each source a copy of its own.
+    /// Sets the sources of the scalar phis, each a copy of its own.
     fn fill_phis(&mut self, program: &mut Program) {
         for position in 0..program.layout.len() {
             let block = program.layout[position];
-            // The phi that each one stands for, with its component.
+            // The phi of vectors of each scalar phi, with its component.
             let mut phis: Vec<(Instr, Instr, u16)> = Vec::new();
             let mut gone: Vec<Instr> = Vec::new();
             for &instr in &program.blocks[block].instrs {
@@ -374,18 +374,18 @@ impl Pass {
     }
 }
 
-/// A source of a phi on its way.
+/// A source of a phi on an edge.
 struct EdgeCopy {
     /// The phi's value.
     phi: Value,
     operand: SrcOperand,
     done: bool,
-    /// The copy, unless nothing is copied.
+    /// The copy, unless no copy is needed.
     value: Option<Value>,
 }
 
-/// Copies that happen at once as copies one behind the other: whoever reads a phi comes before whoever overwrites it,
-/// and of a circle, one is read first of all.
+/// Sequentialises simultaneous copies: copies that read a phi come before the copy that overwrites it, and one value of
+/// each cycle is read first of all.
 fn sequence(program: &mut Program, copies: &mut [EdgeCopy]) -> Vec<Instr> {
     let mut instrs = Vec::with_capacity(copies.len());
     let mut first = Vec::new();
@@ -431,7 +431,7 @@ fn sequence(program: &mut Program, copies: &mut [EdgeCopy]) -> Vec<Instr> {
     first
 }
 
-/// Puts instructions at the end of a block.
+/// Inserts instructions before the terminators of a block.
 fn insert_before_terminators(program: &mut Program, block: Block, instrs: &[Instr]) {
     let list = &mut program.blocks[block].instrs;
     let behind = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();

@@ -1,16 +1,17 @@
-//! Where in scratch memory each spilled value is.
+//! The slots of spilled values in scratch memory.
 //!
-//! A phi of memory shares its slot with its sources. What such a source is a copy of, if it is in memory itself, shares
-//! it too, unless the two sets interfere: then nothing has to be loaded and stored again on that edge. Every other value has a
-//! slot of its own, those of a vector's parts in a row. The slots stand behind the scratch memory that the shader has
+//! A memory phi shares its slot with its sources. If such a source is a copy of a value that is in memory itself, that
+//! value shares it too, unless the two sets interfere: then the edge needs no load and store. Every other value has a
+//! slot of its own; the slots of a vector's parts are consecutive. The slots follow the scratch memory of the shader
 //! itself.
 //!
-//! Sharing is right: of the values of a set no two are live at once. A value is stored where it is defined, and
-//! loaded at most as long as it is live, so from the store to the last load nobody else stores to the slot: whoever
-//! does so is live there. (A store waits for phis, inputs and splits behind its definition to be over. They read vectors at
-//! most, so what waits is live until then.) For a phi and its sources this holds by how they are made: each
-//! source is a copy at the end of a predecessor, which comes behind all that read the phi there (`scalars`). For all others
-//! it is asked of their liveness. A copy whose slot is that of what it copies finds there what it would store.
+//! Sharing is correct: no two values of a set are live at once. A value is stored at its definition, and loaded only
+//! while it is live, so from the store to the last load no other value is stored to the slot: such a value would be
+//! live there. (A store is delayed until after the phis, inputs and splits that follow the definition. They read at
+//! most vectors, so the delayed value is live until then.) For a phi and its sources this holds by construction: each
+//! source is a copy at the end of a predecessor, after all instructions that read the phi there (`scalars`). For all
+//! others liveness is checked. If a copy has the slot of its source, the slot already holds the value that it would
+//! store.
 
 use super::super::liveness::{Liveness, Segment};
 use super::limit::Plan;
@@ -19,30 +20,30 @@ use crate::ir3::{Opcode, Program, Value};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
 
-/// Bytes of scratch memory of a shader that has some and does not say how much.
+/// Assumed bytes of scratch memory for a shader that uses some of unknown size.
 const UNKNOWN_BYTES: u32 = 4096;
 
-/// Bytes that the shader has for itself.
+/// Bytes of scratch memory that the shader itself uses.
 fn own_bytes(program: &Program) -> u32 {
     let is_scratch = |opcode| matches!(opcode, Opcode::Stp | Opcode::Ldp);
     let accesses = || program.iter_instrs().any(|(_, instr)| is_scratch(program.instrs[instr].opcode));
     if program.scratch_size == 0 && accesses() { UNKNOWN_BYTES } else { program.scratch_size }
 }
 
-/// Slots and their places.
+/// The slots of values.
 pub struct Slots {
-    /// Representative of the values that share a slot.
+    /// Union-find: the representative of the values that share a slot.
     parent: Vec<u32>,
-    /// Copies that find in their slots what they copy.
+    /// True for copies whose slot already holds their source.
     there: SecondaryMap<Value, bool>,
     /// Byte address of each representative's slot, plus one.
     address: SecondaryMap<Value, u32>,
-    /// Behind the last slot.
+    /// The end of the last slot.
     pub end: u32,
 }
 
 impl Slots {
-    /// Gives a slot to each value that is in memory, in the order of values.
+    /// Assigns a slot to each value in memory, in the order of values.
     pub fn new(program: &Program, plan: &Plan, liveness: &Liveness) -> Self {
         let count = program.values.len();
         let mut this = Self {
@@ -59,7 +60,7 @@ impl Slots {
             }
         }
         this.share(program, plan, liveness);
-        // Full ones first, so that nothing is lost to alignment; parts of a vector in a row.
+        // Full values first, to avoid padding; parts of a vector consecutively.
         for half in [false, true] {
             let splits = program.iter_instrs().map(|(_, instr)| &program.instrs[instr]);
             let splits = splits.filter(|data| data.opcode == Opcode::Split);
@@ -79,7 +80,8 @@ impl Slots {
         this
     }
 
-    /// What sources of phis of memory are copies of shares their slots, if it is in memory and does not interfere.
+    /// Lets the values that sources of memory phis are copies of share their slots, if they are in memory and do not
+    /// interfere.
     fn share(&mut self, program: &Program, plan: &Plan, liveness: &Liveness) {
         let mut copies: Vec<(Value, Value)> = Vec::new();
         for phi in program.values.keys().filter(|&value| plan.memory_phis[value]) {
@@ -93,7 +95,7 @@ impl Slots {
         if copies.is_empty() {
             return;
         }
-        // Where the members of each set are live, by the representative.
+        // The live segments of the members of each set, by representative.
         let mut lives: FxHashMap<Value, Vec<Segment>> = FxHashMap::default();
         for value in program.values.keys().filter(|&value| plan.memory[value]) {
             lives.entry(self.find(value)).or_default().extend(liveness.segments(value));
@@ -115,7 +117,7 @@ impl Slots {
         }
     }
 
-    /// Whether a value is a copy that finds in its slot what it copies.
+    /// Returns true if a value is a copy whose slot already holds its source.
     pub fn is_there(&self, value: Value) -> bool {
         self.there[value]
     }
@@ -135,14 +137,14 @@ impl Slots {
         self.parent[b.index()] = a.index() as u32;
     }
 
-    /// The slot of a value: its byte address, if it has one.
+    /// The byte address of a value's slot, if it has one.
     pub fn of(&mut self, value: Value) -> Option<u32> {
         let of = self.find(value);
         self.address[of].checked_sub(1)
     }
 }
 
-/// The value that a copy of one scalar is a copy of, in the same file.
+/// The source value of a copy of one scalar in the same file.
 fn copied(program: &Program, value: Value) -> Option<Value> {
     let data = &program.instrs[program.values[value].instr];
     let is_copy = data.opcode == Opcode::ParallelCopy && data.dsts.len() == 1 && data.srcs.len() == 1;
@@ -150,7 +152,7 @@ fn copied(program: &Program, value: Value) -> Option<Value> {
     (program.values[of].class == program.values[value].class && program.values[of].components == 1).then_some(of)
 }
 
-/// Whether a segment of one list overlaps one of the other. Both are in the order of their starts.
+/// Returns true if a segment of one list overlaps one of the other. Both are sorted by their starts.
 fn interfere(a: &[Segment], b: &[Segment]) -> bool {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let (mut end_a, mut end_b) = (0, 0);

@@ -1,7 +1,6 @@
-//! Reloads of neighbours that are put together to a vector become one reload of the vector.
+//! Merges reloads of adjacent slots that a collect reads into one reload of the vector.
 //!
-//! The vector's reload stands where the vector is put together, so nothing may be stored to its slots in between. That
-//! only makes lives shorter.
+//! The vector's reload is at the collect, so no store to its slots may be in between. This only shortens live ranges.
 
 use super::super::lower_spills::needs_base_to_the_end;
 use super::rewrite::attributes;
@@ -10,7 +9,7 @@ use crate::ir3::{Attrs, Instr, InstrData, Opcode, OperandFlags, Program, Src, Sr
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 
-/// Puts reloads together.
+/// Merges reloads.
 pub fn run(program: &mut Program) {
     let mut uses: SecondaryMap<Value, u32> = SecondaryMap::with_capacity(program.values.len());
     for (_, instr) in program.iter_instrs() {
@@ -21,7 +20,7 @@ pub fn run(program: &mut Program) {
     let mut gone: SecondaryMap<Instr, bool> = SecondaryMap::new();
     for position in 0..program.layout.len() {
         let block = program.layout[position];
-        // Where in the block each value was reloaded, and each address stored to.
+        // The position of each value's reload in the block, and of each address's last store.
         let mut reloads: FxHashMap<Value, (u32, usize)> = FxHashMap::default();
         let mut stores: FxHashMap<u32, usize> = FxHashMap::default();
         let mut any = false;
@@ -65,7 +64,7 @@ fn address(data: &InstrData) -> Option<u32> {
     }
 }
 
-/// The address of the first part and the parts, if these are reloads of neighbours for this collect alone.
+/// The address of the first part and the parts, if these are reloads of adjacent slots that only this collect reads.
 fn neighbours(
     collect: &InstrData,
     reloads: &FxHashMap<Value, (u32, usize)>,

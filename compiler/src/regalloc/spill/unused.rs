@@ -1,10 +1,10 @@
-//! Removes what a spilled program has no use for: values that nobody reads, and stores to slots that nobody loads.
+//! Removes dead code of a spilled program: unused values, and stores to slots that are never loaded.
 
 use crate::ir3::{Attrs, Instr, Opcode, Program, SrcOperand};
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashSet;
 
-/// Removes it, until all that is left is needed.
+/// Removes dead code until a fixed point.
 pub fn run(program: &mut Program) {
     loop {
         remove_values(program);
@@ -14,7 +14,7 @@ pub fn run(program: &mut Program) {
     }
 }
 
-/// Whether an instruction may go if nobody reads its result. Others belong to the program, not to the spiller.
+/// Returns true if an unused instruction may be removed. Others belong to the program, not to the spiller.
 fn may_go(opcode: Opcode) -> bool {
     matches!(
         opcode,
@@ -23,7 +23,7 @@ fn may_go(opcode: Opcode) -> bool {
 }
 
 fn remove_values(program: &mut Program) {
-    // Marked from what must stay, so that phis that only feed each other go.
+    // Marked from the instructions that must stay, so that phis in unused cycles are removed.
     let mut needed: SecondaryMap<Instr, bool> = SecondaryMap::with_capacity(program.instrs.len());
     let mut stack: Vec<Instr> = Vec::new();
     for (_, instr) in program.iter_instrs() {
@@ -49,7 +49,7 @@ fn remove_values(program: &mut Program) {
     }
 }
 
-/// Whether any store went.
+/// Removes stores to slots that are never loaded; returns true if there was any.
 fn remove_stores(program: &mut Program) -> bool {
     let mut loaded: FxHashSet<u32> = FxHashSet::default();
     for (_, instr) in program.iter_instrs() {

@@ -1,10 +1,10 @@
-//! Inputs and outputs whose registers are given.
+//! Inputs and outputs with given registers.
 
 use super::*;
 use crate::ir3::{Instr, PhysReg, Value};
 use crate::regalloc::spill;
 
-/// Registers of general operands: of inputs, or of what `end` reads.
+/// Registers of general operands: of inputs, or of sources of `end`.
 fn registers(program: &Program, outputs: bool) -> Vec<(Option<PhysReg>, RegClass, u32)> {
     let mut list = Vec::new();
     for (_, instr) in program.iter_instrs() {
@@ -23,7 +23,7 @@ fn registers(program: &Program, outputs: bool) -> Vec<(Option<PhysReg>, RegClass
     list
 }
 
-/// Gives registers to some inputs and outputs: no two of either overlap, and none has units that arrays of halves have.
+/// Gives registers to some inputs and outputs; these overlap neither each other nor the arrays of halves.
 fn give(program: &mut Program, target: &Target, seed: u64) {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut below = |n: u64| {
@@ -76,7 +76,7 @@ fn give(program: &mut Program, target: &Target, seed: u64) {
     }
 }
 
-/// Whether whatever is given in `before` is so in `after`; how much that is.
+/// Checks that each given register of `before` is the same in `after`; returns their number.
 fn kept(before: &Program, after: &Program) -> usize {
     let mut count = 0;
     for outputs in [false, true] {
@@ -92,8 +92,8 @@ fn kept(before: &Program, after: &Program) -> usize {
     count
 }
 
-/// Random programs with random given registers are right, in as many registers as were counted before, and what is
-/// given is kept.
+/// Random programs with random given registers are correct, need no more registers than were counted, and keep the
+/// given ones.
 #[test]
 fn random_programs_with_given_registers() {
     let (mut given, mut fitted, mut refused) = (0, 0, 0);
@@ -103,7 +103,7 @@ fn random_programs_with_given_registers() {
         let mut program = random_program(seed, target, profile);
         give(&mut program, target, seed);
         let needed = needed(&program, target);
-        // What is needed to the last register, more, or less.
+        // Exactly the need, more, or less.
         let limits = match seed % 8 {
             0 => RegisterFiles { full: needed.full.saturating_sub(2), ..needed },
             1 => target.register_files(),
@@ -129,7 +129,7 @@ fn random_programs_with_given_registers() {
     assert!(given > 5000 && fitted > 1000 && refused > 100, "{given} {fitted} {refused}");
 }
 
-/// A block of inputs, the values that `body` makes of them, and their registers in `end`.
+/// A block of inputs, the values that `body` computes from them, and their registers in `end`.
 fn program(count: usize, body: impl Fn(&mut Builder<'_>, &[Src]) -> Vec<(Value, Option<PhysReg>)>) -> Program {
     let mut program = Program::default();
     let block = program.blocks.push(BlockData::default());
@@ -188,7 +188,7 @@ fn two_outputs_in_one_register_are_refused() {
     assert_eq!(of([190, 191], true).unwrap(), "malformed program: there is no register r47.w for output ssa_2");
 }
 
-/// Behind outputs nothing is read; anywhere else a given register is refused, not forgotten.
+/// No value is read after outputs; a given register elsewhere is refused, not dropped.
 #[test]
 fn outputs_in_the_middle_are_refused() {
     let target = Target::default();
@@ -200,7 +200,7 @@ fn outputs_in_the_middle_are_refused() {
     });
     let error = full(&target, program.clone()).unwrap_err();
     assert!(error.to_string().contains("given register"), "{error}");
-    // Without the read behind it, all is well.
+    // Without the read after it, the program is accepted.
     let end = program.iter_instrs().map(|(_, instr)| instr).last().unwrap();
     program.instrs[end].srcs.clear();
     let after = full(&target, program).unwrap();

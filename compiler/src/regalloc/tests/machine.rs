@@ -1,4 +1,4 @@
-//! The interpreter: one lane, values in SSA form and registers side by side.
+//! A small interpreter: one lane, with SSA values and registers side by side.
 
 use crate::ir3::{
     Attrs, Block, Instr, InstrData, Mods, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, Src,
@@ -8,20 +8,20 @@ use crate::regalloc::parallel_copy::unit_of;
 use crate::target::Target;
 use std::collections::HashMap;
 
-/// A word, or nothing defined.
+/// A word; None if undefined.
 type Word = Option<u32>;
 
-/// What a run showed: the words of each instruction with an effect.
+/// The observable behaviour of a run: the words of each instruction with an effect.
 #[derive(Debug, PartialEq)]
 pub struct Trace {
     events: Vec<(Opcode, Vec<Word>)>,
     ended: bool,
-    /// Something undefined was branched on, or indexed with.
+    /// True after a branch on, or an index by, an undefined value.
     vacuous: bool,
 }
 
 impl Trace {
-    /// Whether this is what `before` allows.
+    /// Returns true if this run is allowed by `before`.
     pub fn refines(&self, before: &Trace) -> bool {
         let same = |(a, b): (&Word, &Word)| b.is_none() || a == b;
         before.vacuous
@@ -57,7 +57,7 @@ fn hash(words: impl IntoIterator<Item = u64>) -> u64 {
     })
 }
 
-/// Branches with two ways out that a run may take.
+/// The maximum number of conditional branches that a run takes.
 const FUEL: usize = 60;
 
 /// Runs a program to its end or until the fuel is used up.
@@ -162,7 +162,7 @@ impl Machine<'_> {
             Opcode::Collect => results.push(flat),
             Opcode::Split => {
                 let Attrs::Split { offset } = data.attrs else { panic!() };
-                // Other components of the source may be dead, and their registers somebody else's.
+                // Other components of the source may be dead, and their registers reused.
                 results.push(vec![flat[usize::from(offset)]]);
             }
             Opcode::ParallelCopy | Opcode::Swz => results = srcs,
@@ -178,7 +178,7 @@ impl Machine<'_> {
                 }]);
             }
             Opcode::XorB => results.push(vec![flat[0].zip(flat[1]).map(|(a, b)| a ^ b)]),
-            // The lowest bit of what is to be a predicate.
+            // The lowest bit of a value that becomes a predicate.
             Opcode::AndB => results.push(vec![flat[0].zip(flat[1]).map(|(a, b)| a & b)]),
             Opcode::ShrB => results.push(vec![flat[0].zip(flat[1]).map(|(a, b)| a >> b)]),
             opcode => {
@@ -343,7 +343,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What is read for the last time may not be read again.
+    /// A killed register must not be read again.
     fn kill(&mut self, data: &InstrData) {
         for src in data.srcs.iter().filter(|src| src.flags.contains(OperandFlags::KILL)) {
             if src.class.file == RegFile::Address {

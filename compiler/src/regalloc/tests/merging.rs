@@ -1,4 +1,4 @@
-//! What merges, and what is live with what.
+//! Merging of values, and values that are live simultaneously.
 
 use super::random::{Profile, random_program};
 use super::targets;
@@ -47,7 +47,7 @@ fn a_texture_and_a_sum_share_registers() {
     let expected = Pressure { full: 10, ..Pressure::default() };
     assert_eq!(analysis.max_pressure(&program), expected);
 
-    // In no more than these registers, without a copy.
+    // Fits exactly these registers, without a copy.
     let before = program.clone();
     let files = RegisterFiles { full: expected.full, ..target.register_files() };
     run_within(&mut program, &target, files).unwrap();
@@ -60,7 +60,7 @@ fn a_texture_and_a_sum_share_registers() {
     }
 }
 
-/// The rule of merge sets, at every point of random programs.
+/// The invariant of merge sets, at every point of random programs.
 #[test]
 fn live_members_are_nested() {
     let mut pieces = 0;

@@ -1,5 +1,5 @@
-//! Random programs, before and after, run by a small interpreter in which every operation but copies is an unknown
-//! function of its operands: two runs agree only if each operand was the right one.
+//! Random programs, before and after, run by a small interpreter in which every operation but copies is an
+//! uninterpreted function of its operands: two runs agree only if each operand was the right one.
 
 mod given;
 mod machine;
@@ -14,7 +14,7 @@ use crate::pipeline::{Options, Stage, run_stage};
 use machine::run_program;
 use random::{Profile, random_program};
 
-/// From SSA to registers, in files of the target's size.
+/// Assigns registers to a program in SSA form, within the target's files.
 fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
     predicates(program, target)?;
     run_within(program, target, target.register_files())
@@ -24,7 +24,7 @@ fn targets() -> [Target; 3] {
     ["a660", "a540", "a330"].map(|name| Target::by_name(name).unwrap())
 }
 
-/// Runs the stages on a program and compares after each one. Whether it fitted.
+/// Runs the stages on a program and compares after each one.
 fn check(before: &Program, target: &Target, opt: bool, seed: u64) -> Result<(), Error> {
     check_within(before, target, target.register_files(), opt, seed)
 }
@@ -60,7 +60,7 @@ fn check_within(before: &Program, target: &Target, limits: RegisterFiles, opt: b
     Ok(())
 }
 
-/// No register is above the size that was known before.
+/// Checks that no register exceeds the size that was computed before.
 fn assert_within(program: &Program, target: &Target, limits: RegisterFiles, before: &Program) {
     let mut before = before.clone();
     let pressure = Analysis::new(&mut before, target).unwrap().max_pressure(&before);
@@ -117,7 +117,7 @@ fn random_programs() {
     assert_eq!(refused, 0);
 }
 
-/// Registers that a program needs, if values could be moved at will.
+/// The number of registers that a program needs.
 fn needed(program: &Program, target: &Target) -> RegisterFiles {
     let mut program = program.clone();
     predicates(&mut program, target).unwrap();
@@ -125,7 +125,7 @@ fn needed(program: &Program, target: &Target) -> RegisterFiles {
     RegisterFiles { full: pressure.full.next_multiple_of(2), half: pressure.half, ..target.register_files() }
 }
 
-/// Programs in files that are just large enough: nothing is refused, and all is right after values had to move.
+/// Programs in files that are just large enough: none is refused, and all are correct after values had to move.
 #[test]
 fn random_programs_that_just_fit() {
     let mut copies = 0;
@@ -159,7 +159,7 @@ fn random_programs_in_random_files() {
         let profile = Profile { pressure: 4 + (seed % 50) as usize, size: 20 + (seed % 70) as usize };
         let program = random_program(seed, target, profile);
         let needed = needed(&program, target);
-        // Mostly around what is needed, tiny and full ones too.
+        // Mostly around the need, tiny and full ones too.
         let mix = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let full = match mix >> 60 {
             0 => 2 + (mix >> 32) as u32 % 40,

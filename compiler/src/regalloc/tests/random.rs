@@ -6,12 +6,12 @@ use crate::ir3::{
 };
 use crate::target::Target;
 
-/// What programs look like.
+/// Parameters of the programs.
 #[derive(Clone, Copy)]
 pub struct Profile {
-    /// Values that are kept alive, roughly.
+    /// Approximate number of live values.
     pub pressure: usize,
-    /// Instructions, roughly.
+    /// Approximate number of instructions.
     pub size: usize,
 }
 
@@ -42,7 +42,7 @@ struct Generator<'a> {
     random: Random,
     target: &'a Target,
     profile: Profile,
-    /// Values that may be read here: full and half ones, scalars, and vectors.
+    /// Values that are available here: full and half ones, scalars, and vectors.
     full: Vec<Value>,
     half: Vec<Value>,
     vectors: Vec<Value>,
@@ -52,7 +52,7 @@ struct Generator<'a> {
     budget: usize,
 }
 
-/// A random program.
+/// Generates a random program.
 pub fn random_program(seed: u64, target: &Target, profile: Profile) -> Program {
     let mut program = Program::default();
     let block = program.blocks.push(BlockData::default());
@@ -124,7 +124,7 @@ impl Generator<'_> {
     fn scalar(&mut self, class: RegClass) -> Src {
         let list = self.scalars(class);
         let n = list.len();
-        // Old values and new ones alike.
+        // Old and new values alike.
         let k = self.random.below(n);
         let value = self.scalars(class)[k];
         self.src(value)
@@ -163,7 +163,7 @@ impl Generator<'_> {
         self.program.add_edge(block, 1, other);
     }
 
-    /// A predicate: an old one at times.
+    /// A predicate, sometimes an existing one.
     fn predicate(&mut self) -> Value {
         if !self.predicates.is_empty() && self.random.chance(2) {
             let k = self.random.below(self.predicates.len());
@@ -198,7 +198,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Runs `body` and forgets what it defined.
+    /// Runs `body` and drops the values it defined.
     fn scoped<R>(&mut self, body: impl FnOnce(&mut Self) -> R) -> R {
         let saved = (
             self.full.clone(),
@@ -342,7 +342,7 @@ impl Generator<'_> {
                 }
             }
             10 => {
-                // Widths mixed.
+                // Mixed widths.
                 let other = if class.half { RegClass::FULL } else { RegClass::HALF };
                 let srcs = [self.scalar(class), self.scalar(class)];
                 let value = self.define(Opcode::CmpsS, other, 1, &srcs, Attrs::Compare(Condition::Lt));

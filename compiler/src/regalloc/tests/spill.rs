@@ -5,12 +5,12 @@ use crate::ir3::validate::{Form, validate};
 use crate::regalloc::pressure::Analysis;
 use crate::regalloc::{lower_spills, spill};
 
-/// What happened to a program.
+/// Counts of the outcomes.
 #[derive(Default)]
 struct Counts {
     spilled: usize,
     reloads: usize,
-    /// … that even so would not fit, which says so.
+    /// … that would not fit even so, which is reported.
     refused: usize,
 }
 
@@ -40,7 +40,7 @@ fn check_spilled(
     counts.reloads += reloads;
     counts.spilled += usize::from(reloads > 0);
     if let Err(violations) = validate(&spilled, target, Form::Ssa) {
-        // The random programs are no valid ones in all respects; these are what the spiller might break.
+        // The random programs break some rules; these are the ones that the spiller might break.
         use crate::ir3::validate::Rule;
         let broken =
             [Rule::Defined, Rule::Dominance, Rule::ValueRecord, Rule::InstrOnce, Rule::PhiSources, Rule::Components];
@@ -70,7 +70,7 @@ fn check_spilled(
     assert!(!lower_spills::is_needed(&spilled));
 }
 
-/// The quick bound is one, and no useless one.
+/// The quick bound holds, and is not trivial.
 #[test]
 fn no_program_needs_more_than_the_bound() {
     let (mut bounds, mut needs) = (0, 0);
@@ -94,7 +94,7 @@ fn random_programs_with_few_registers() {
     random_programs(false);
 }
 
-/// The same, with registers assigned to what was spilled.
+/// The same, with registers assigned after spilling.
 #[test]
 fn random_programs_in_few_registers() {
     random_programs(true);
@@ -125,12 +125,12 @@ fn no_private_memory_no_spilling() {
     predicates(&mut program, &target).unwrap();
     let error = spill::run(&mut program, &target, RegisterLimit::Registers(20)).unwrap_err();
     assert!(error.to_string().starts_with("a420 has no private memory to spill to: needs "), "{error}");
-    // The least is what it needs as it is.
+    // The minimum is its need without spilling.
     assert_eq!(spill::is_needed(&program, &target, RegisterLimit::Minimum(0)), Ok(false));
     run_limited(&mut program, &target, RegisterLimit::Minimum(0)).unwrap();
 }
 
-/// A limit that is too small for one instruction is refused with its name, and the least one that is not is not.
+/// A limit that is too small for one instruction is refused with its name, and the least sufficient one is accepted.
 #[test]
 fn a_limit_below_the_least_is_refused() {
     let target = Target::default();
@@ -153,7 +153,7 @@ fn a_limit_below_the_least_is_refused() {
     }
 }
 
-/// Inputs with given registers, holes between them, and others that have to go into the holes.
+/// Inputs with given registers, holes between them, and other inputs that must fill the holes.
 #[test]
 fn inputs_have_the_registers_that_are_given() {
     use crate::ir3::{PhysReg, RegClass};
@@ -200,8 +200,8 @@ fn inputs_have_the_registers_that_are_given() {
     }
 }
 
-/// A value that goes round a loop in memory is stored where it is computed, to the slot of its phi, if the phi is not read
-/// any more by then; otherwise it is loaded and stored again at the end.
+/// A value that is carried around a loop in memory is stored at its definition, to the slot of its phi, if the phi is
+/// dead by then; otherwise it is loaded and stored again at the end.
 #[test]
 fn what_goes_round_a_loop_shares_the_slot_of_its_phi() {
     let target = Target::default();
@@ -220,7 +220,7 @@ fn what_goes_round_a_loop_shares_the_slot_of_its_phi() {
         let mut b = Builder::new(&mut program, blocks[1]);
         let phi = b.define(Opcode::Phi, RegClass::FULL, 1, &[start], Attrs::None);
         let [x, y, z] = [b.src(phi), b.src(inputs[1]), b.src(inputs[2])];
-        // Until all these have been read, there is no register for the phi; and none for what is computed from it.
+        // Until all these have been read, there is no register for the phi, nor for values computed from it.
         for &value in &more {
             let srcs = [b.src(value), z];
             b.effect(Opcode::Stg, &srcs);
@@ -252,6 +252,6 @@ fn what_goes_round_a_loop_shares_the_slot_of_its_phi() {
         [in_block(1), in_block(2)]
     };
     let [shared, apart] = [accesses(false), accesses(true)];
-    // Both load what the loop begins with; the load and the store of the value itself are gone.
+    // Both load the initial value of the loop; the load and the store of the value itself are gone.
     assert_eq!((shared[0], shared[1] + 2), (apart[0], apart[1]));
 }

@@ -18,7 +18,7 @@ pub enum ProgramRef<'a> {
     Ir3(&'a ir3::Program),
 }
 
-/// A program of either language that may be changed. Shaders are copied when they are.
+/// A mutable program of either language. A shader is copied when it is changed.
 #[derive(Debug)]
 pub enum ProgramMut<'a, 's> {
     /// Before selection.
@@ -30,12 +30,12 @@ pub enum ProgramMut<'a, 's> {
 /// Changes the program after a stage, as a planted bug does.
 pub type Hook<'h> = &'h mut dyn FnMut(Stage, ProgramMut<'_, '_>) -> Change;
 
-/// What [`Compilation::step`] did.
+/// The result of [`Compilation::step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The stage that ran.
     pub stage: Stage,
-    /// What it has done to the program, or the hook after it. Selection makes a new program.
+    /// The change that it, or the hook after it, made to the program. Selection makes a new program.
     pub change: Change,
 }
 
@@ -55,7 +55,7 @@ pub struct Compilation<'s, 'h> {
     program: Current,
     /// The stages that have not run yet.
     stages: std::vec::IntoIter<Stage>,
-    /// The stage that ran last, or that is running.
+    /// The last stage that ran, or the one that is running.
     last: Option<Stage>,
     hook: Option<Hook<'h>>,
 }
@@ -75,7 +75,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
         }
     }
 
-    /// With a hook, which is called after each stage.
+    /// Sets a hook, which is called after each stage.
     #[must_use]
     pub fn with_hook(mut self, hook: Option<Hook<'h>>) -> Self {
         self.hook = hook;
@@ -100,7 +100,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
         self.stages.as_slice().first().copied()
     }
 
-    /// The stage that ran last. Where a step panicked, the stage that did.
+    /// The stage that ran last. After a panic in a step, the stage that panicked.
     pub fn last_stage(&self) -> Option<Stage> {
         self.last
     }
@@ -255,7 +255,7 @@ impl main {
         assert!(compilation.step().is_none());
         let stages: Vec<Stage> = steps.iter().map(|step| step.stage).collect();
         assert_eq!(stages, Stage::every().collect::<Vec<_>>());
-        // Nothing clamps: the change is that of the hook.
+        // No stage clamps: the change is that of the hook.
         let change = |at| steps.iter().find(|step| step.stage == at).map(|step| step.change);
         assert_eq!(change(Stage::Saturation), Some(Change::Something));
         assert_eq!(change(Stage::Predication), Some(Change::Nothing));

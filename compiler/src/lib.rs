@@ -1,7 +1,7 @@
-//! A shader-compiler backend in the manner of Mesa's ir3 (Adreno a3xx to a7xx).
+//! A shader-compiler backend modelled on Mesa's ir3 (Adreno a3xx to a7xx).
 //!
-//! A program travels from [`nir`] through instruction selection to [`ir3`] in SSA form, then to registers.
-//! This crate knows nothing of the verifier that checks it.
+//! A program is translated from [`nir`] by instruction selection to [`ir3`] in SSA form, then to registers. This crate
+//! does not depend on the verifier that checks it.
 
 pub mod compilation;
 pub mod delays;

@@ -1,7 +1,8 @@
-//! Lines of Mesa's log: prefixes and colours are removed.
+//! Lines of Mesa's log without prefixes and colours.
 //!
-//! Mesa puts `MESA: info: ` before each line that it logs, and a log of a log has it twice; a terminal may have put control
-//! sequences around that. A warning that another part of the driver logged in between is not part of the program: it reads as an empty line.
+//! Mesa writes `MESA: info: ` before each line that it logs, and a log of a log has it twice; a terminal may have added
+//! control sequences. A warning that another part of the driver logged in between is not part of the program: it reads
+//! as an empty line.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ const ESCAPE: char = '\x1b';
 /// A line without log prefix and control sequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine<'a> {
-    /// The rest of it.
+    /// The remaining text.
     pub text: Cow<'a, str>,
     /// Characters of the prefix, control sequences not counted.
     pub prefix: u32,
@@ -30,7 +31,7 @@ impl LogLine<'_> {
                 break;
             }
             let Some(rest) = rest.strip_prefix("info:").or_else(|| rest.strip_prefix("debug:")) else { break };
-            // An editor that trims trailing blanks leaves `MESA: info:` of an empty line.
+            // An editor that trims trailing blanks leaves `MESA: info:` for an empty line.
             prefix = plain.len() - rest.strip_prefix(' ').unwrap_or(rest).len();
         }
         if is_message {
@@ -48,14 +49,14 @@ impl LogLine<'_> {
     pub fn column(&self, raw: &str, at: usize) -> usize {
         let raw = raw.trim_end_matches('\r');
         let chars = self.text.get(..at).unwrap_or(&self.text).chars().count();
-        // All characters of a prefix have one byte.
+        // All characters of a prefix are one byte long.
         let place = visible(raw).nth(self.prefix as usize + chars);
         place.map_or_else(|| raw.chars().count(), |(place, _)| place) + 1
     }
 }
 
-/// The characters of a line that a terminal shows, with their places. A control sequence is ESC, `[`, parameters, and one final byte;
-/// one that does not end takes the rest of the line.
+/// The characters of a line that a terminal shows, with their positions. A control sequence is ESC, `[`, parameters,
+/// and one final byte; an unterminated one extends to the end of the line.
 fn visible(raw: &str) -> impl Iterator<Item = (usize, char)> {
     let mut chars = raw.chars().enumerate();
     std::iter::from_fn(move || {

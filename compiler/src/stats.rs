@@ -1,19 +1,19 @@
-//! What a program costs, counted as Mesa counts it.
+//! The cost of a program, counted as Mesa counts it.
 //!
-//! The figures are those of the lines that freedreno prints behind a shader (`; FRAG prog 1/1: 5 instr, …`), so that the
-//! two compilers can be put side by side. What Mesa counts, as its logs show:
-//! - an instruction with `(rptN)` is N + 1 instructions, `(nopN)` is N nops; what is no instruction of the machine
-//!   (`_meta:…`) is none, but its registers count;
-//! - what runs before the draw, from `shps` to `shpe`, is counted apart, though its registers count too;
-//! - `mov` is a cat1 move that keeps the type, `cov` one that changes it; `swz`, which swaps, is neither, but
-//!   two instructions;
-//! - `full` and `half` are vec4 of general registers; where the files are merged, half registers count as full;
+//! The figures are those of the lines that freedreno prints after a shader (`; FRAG prog 1/1: 5 instr, …`), so that the
+//! two compilers can be compared. Mesa's counts, as its logs show:
+//! - an instruction with `(rptN)` is N + 1 instructions, `(nopN)` is N nops; a meta instruction (`_meta:…`) is none,
+//!   but its registers count;
+//! - the preamble, from `shps` to `shpe`, is counted separately, though its registers count too;
+//! - `mov` is a cat1 move that keeps the type, `cov` one that changes it; `swz`, which swaps, is neither, but two
+//!   instructions;
+//! - `full` and `half` are vec4 of general registers; in a merged file, half registers count as full;
 //! - `stp` and `ldp` are components of private memory, not instructions.
 //!
-//! A program that has not been legalized yet has no nops. If it has registers, those are counted that its results need
-//! ([`Delays`]), and none that would carry an `(ss)` or an `(eq)`. Its jumps stand for what they may become: a jump to
-//! what comes next in the code anyway is not counted, and a branch of which neither side comes next counts twice. A
-//! macro counts as one instruction.
+//! A program before legalization has no nops. If it has registers, the nops that its results need are counted
+//! ([`Delays`]), and none that would carry an `(ss)` or an `(eq)`. Its jumps are counted as their final form: a jump to
+//! the next block in the code is not counted, and a branch of which neither side is next counts twice. A macro counts
+//! as one instruction.
 
 mod branches;
 
@@ -26,10 +26,10 @@ use crate::ir3::{
 };
 use crate::target::Target;
 
-/// The figures. See the module's text.
+/// The figures; see the module's documentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Instructions, nops among them, without the preamble.
+    /// Instructions, including nops, without the preamble.
     pub instructions: u32,
     /// Nops.
     pub nops: u32,
@@ -51,16 +51,16 @@ pub struct Stats {
     pub ldp: u32,
     /// Instructions by their category, cat0 (with the nops) to cat7.
     pub categories: [u32; 8],
-    /// Instructions of the preamble, its nops among them.
+    /// Instructions of the preamble, including its nops.
     pub preamble: u32,
-    /// Instructions that write a predicate, those of the preamble among them.
+    /// Instructions that write a predicate, including those of the preamble.
     pub predicates: u32,
-    /// Branches, those of the preamble among them.
+    /// Branches, including those of the preamble.
     pub branches: Branches,
 }
 
 impl Stats {
-    /// Instructions that do something.
+    /// The number of instructions other than nops.
     #[must_use]
     pub const fn non_nops(&self) -> u32 {
         self.instructions - self.nops
@@ -88,7 +88,7 @@ impl Stats {
                         stats.count(data, opcode, 1, in_preamble);
                     }
                 } else {
-                    // A swap is two moves, which legalized programs say by a repetition.
+                    // A swap is two moves, which legalized programs write as a repetition.
                     let count = if opcode == Opcode::Swz { 2 } else { 1 + u32::from(data.repeat) };
                     stats.count(data, opcode, count, in_preamble);
                 }
@@ -100,7 +100,7 @@ impl Stats {
         stats
     }
 
-    /// Counts nops that stand in front of an instruction, or that it carries.
+    /// Counts nops before an instruction, or in its `(nopN)`.
     fn count_nops(&mut self, nops: u32, in_preamble: bool) {
         if in_preamble {
             self.preamble += nops;
@@ -111,7 +111,7 @@ impl Stats {
         self.nops += nops;
     }
 
-    /// Counts an instruction that stands as `opcode` in the final program.
+    /// Counts an instruction that is `opcode` in the final program.
     fn count(&mut self, data: &InstrData, opcode: Opcode, count: u32, in_preamble: bool) {
         self.branches.count(opcode, count);
         if data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate) {
@@ -156,7 +156,7 @@ impl Stats {
     }
 
     fn count_register(&mut self, class: RegClass, place: &Place, mask: WriteMask, target: &Target) {
-        // The mask of an operand that advances with repetitions has all of its registers.
+        // The mask of an operand that advances with repetitions includes all of its registers.
         let span = mask.span().max(1) - 1;
         let last = match *place {
             Place::Relative { offset, size } => (i32::from(offset) + i32::from(size)).max(1) as u32 - 1,
@@ -168,7 +168,7 @@ impl Stats {
                 None => return,
             },
         };
-        // Beyond r47 are the shared and the special registers, and `r63.x`, which is none.
+        // Above r47 are the shared and the special registers, and `r63.x`, which is no register.
         if class.file != RegFile::General || last / 4 >= 48 {
             return;
         }
@@ -180,7 +180,7 @@ impl Stats {
     }
 }
 
-/// Components of an access to private memory. Mesa's texts have them as the last source only.
+/// Components of an access to private memory. In Mesa's texts, only the last source has them.
 fn components(data: &InstrData) -> u32 {
     let known = data.memory().and_then(|memory| memory.components).map(u32::from);
     known.unwrap_or_else(|| match data.srcs.last().map(|src| src.operand) {
@@ -203,13 +203,13 @@ const fn number(category: Category) -> Option<usize> {
     })
 }
 
-/// Whether all that is written is a register, so that its time can be told.
+/// Returns true if all destinations are registers, so that latencies can be computed.
 fn has_registers(program: &Program) -> bool {
     let known = |place: &Place| place.reg().is_some() || matches!(place, Place::Relative { .. });
     program.iter_instrs().all(|(_, instr)| program.instrs[instr].dsts.iter().all(|dst| known(&dst.place)))
 }
 
-/// Whether jumps are explicit and all nops there: a program without branches tells it by its nops.
+/// Returns true if jumps are explicit and all nops exist: for a program without branches, if it has nops.
 fn is_legalized(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| {
         let data = &program.instrs[instr];

@@ -1,4 +1,4 @@
-//! Every program of `corpus/` says what it is about, reads, is valid, and reads back the same after it was written.
+//! Every program of `corpus/` has a description, is read, is valid, and is the same after writing and reading it back.
 
 mod common {
     pub mod corpus;

@@ -1,4 +1,4 @@
-//! The nops of Mesa's final programs: taken out and put in again by our rules, they stand where they stood.
+//! The nops of Mesa's final programs: they are removed, inserted again by our rules, and must be the same.
 
 mod common {
     pub mod files;
@@ -28,7 +28,7 @@ fn mark_end_of_helpers(program: &mut Program, native: &str) {
     }
 }
 
-/// Takes the nops out that only pass time.
+/// Removes nops that only pass time.
 fn strip(program: &mut Program) {
     let Program { blocks, instrs, layout, .. } = program;
     for &block in layout.iter() {
@@ -44,8 +44,8 @@ fn strip(program: &mut Program) {
     }
 }
 
-/// A block's instructions: which, and how many nops each is or carries. Without `eq`, without a nop that is there for
-/// `(eq)` alone.
+/// A block's instructions, each with the nops that it is and carries. Without `eq`, a nop that only carries the `(eq)`
+/// is left out.
 fn shape(program: &Program, block: Block, eq: bool) -> Vec<(Option<Instr>, u8, u8)> {
     let shape = |&instr: &Instr| {
         let data = &program.instrs[instr];
@@ -59,15 +59,16 @@ fn shape(program: &Program, block: Block, eq: bool) -> Vec<(Option<Instr>, u8, u
     program.blocks[block].instrs.iter().filter_map(shape).collect()
 }
 
-/// Whether there is a jump backwards.
+/// Returns true if there is a backward jump.
 fn loops(program: &Program) -> bool {
     let order = CodeOrder::new(program);
     let backwards = |&block: &Block| program.blocks[block].successors().any(|to| order.place(to) <= order.place(block));
     program.layout.iter().any(backwards)
 }
 
-/// Whether there is an access relative to an address. Mesa takes all of the array for written and read, of which the final text has the
-/// length, but not the beginning: it prints the first element that is accessed. So its waits cannot be told from the text.
+/// Returns true if there is a relative access. Mesa assumes that all of the array is written and read. The final text
+/// has its length but not its start: it prints the first accessed element. So its waits cannot be derived from the
+/// text.
 fn has_relative(program: &Program) -> bool {
     let relative = |place: Option<&Place>| matches!(place, Some(Place::Relative { .. }));
     program.iter_instrs().any(|(_, i)| {
@@ -101,7 +102,7 @@ fn nops_stand_where_mesa_has_them() {
             let mut again = mesa.clone();
             strip(&mut again);
             nops::insert(&mut again, &target);
-            // What has its nops needs no more.
+            // A program with all its nops needs no more.
             let delays = Delays::of(&again, &target);
             assert!(again.iter_instrs().all(|(_, instr)| delays.before(instr) == 0), "{}", file.display());
             let (found, expected) = (nops(&again), nops(&mesa));
@@ -112,9 +113,8 @@ fn nops_stand_where_mesa_has_them() {
                 same += 1;
                 continue;
             };
-            // Mesa does a block again when its predecessors turn out otherwise, with the nops in it that it has put
-            // there already, and does not count what is carried as `(nopN)`. And it puts `prede` and what that needs in
-            // when all nops are there.
+            // When the predecessors change, Mesa processes a block again with the nops that it has already inserted,
+            // and does not count those in `(nopN)`. It also inserts `prede` and its nops after all others.
             let why = if loops(&mesa) { &mut in_loops } else { &mut predicated };
             *why += 1;
             let explained = loops(&mesa) || mesa.iter_instrs().any(|(_, i)| mesa.instrs[i].opcode == Opcode::Prede);
@@ -130,7 +130,7 @@ fn nops_stand_where_mesa_has_them() {
     assert!(files.is_empty() || same * 4 > programs * 3, "{same} of {programs}");
 }
 
-/// Where the nops of a block are others.
+/// Describes where the nops of a block differ.
 fn difference(mesa: &Program, again: &Program, block: Block) -> Option<String> {
     let (expected, found) = (shape(mesa, block, true), shape(again, block, true));
     if expected == found || shape(mesa, block, false) == found {

@@ -1,5 +1,5 @@
-//! Damaged text is refused with an error, or reads as a program that is written and read back the same; nothing
-//! panics. The sections of Mesa's logs are damaged where there are logs, the reader's own sample otherwise.
+//! Mutated text is refused with an error, or reads as a program that is the same after writing and reading it back;
+//! nothing panics. The inputs are sections of Mesa's logs if there are logs, the reader's own sample otherwise.
 
 mod common {
     pub mod files;
@@ -36,7 +36,7 @@ static SECTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     sections
 });
 
-/// What is done to the pieces of a text: lines, or words.
+/// A mutation of the pieces of a text: lines, or words.
 #[derive(Clone, Debug)]
 enum Damage {
     Remove(usize),

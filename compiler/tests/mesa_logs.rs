@@ -1,6 +1,7 @@
 //! Every `AFTER: …` section of Mesa's logs is read, written and read again.
 //!
-//! `IR3_SHARED` says where the logs are (`mesa` in it), by default `../shared` beside the workspace. All logs: `cargo test --release -p ir3-compiler --test mesa_logs -- --nocapture`. Without optimisation (`cargo test`) one log
+//! `IR3_SHARED` is the folder with the logs (`mesa` in it), by default `../shared` beside the workspace. All logs:
+//! `cargo test --release -p ir3-compiler --test mesa_logs -- --nocapture`. Without optimisation (`cargo test`) one log
 //! in eight is read, unless `IR3_LOGS=all`.
 
 mod common {
@@ -18,7 +19,7 @@ use ir3_compiler::ir3::text::{read, write};
 use ir3_compiler::ir3::validate::{Form, validate};
 use std::path::PathBuf;
 
-/// What a program is after a pass of Mesa's.
+/// The form of a program after a pass of Mesa's.
 fn form(pass: &str) -> Form {
     const BEFORE_ALLOCATION: [&str; 18] = [
         "nir->ir3",
@@ -47,7 +48,7 @@ fn form(pass: &str) -> Form {
     }
 }
 
-/// A line of Mesa's, or of ours, without prefix, colours, and the numbers that are not kept.
+/// A line of Mesa's or ours without prefix, colours, and the numbers that are not kept.
 fn comparable(line: &str) -> String {
     let mut bare = String::new();
     for (i, piece) in line.strip_prefix("MESA: info: ").unwrap_or(line).split('\x1b').enumerate() {
@@ -65,7 +66,7 @@ fn comparable(line: &str) -> String {
     }
 }
 
-/// The first line that we write otherwise than Mesa.
+/// The first line that our text has different from Mesa's.
 fn text_difference(mesa: &str, ours: &str) -> Option<String> {
     let mut mesa = mesa.lines().map(comparable);
     let mut ours = ours.lines().map(comparable);
@@ -78,7 +79,7 @@ fn text_difference(mesa: &str, ours: &str) -> Option<String> {
     }
 }
 
-/// Where two programs part.
+/// The first difference of two programs.
 fn first_difference(a: &Program, b: &Program) -> String {
     let (a, b) = (format!("{a:#?}"), format!("{b:#?}"));
     let lines = a.lines().zip(b.lines()).find(|(a, b)| a != b);

@@ -1,4 +1,5 @@
-//! Every `NIR (final form)` section of the real logs reads, validates, and survives a round trip.
+//! Every `NIR (final form)` section of the real logs is read, is valid, and is the same after writing and reading it
+//! back.
 
 mod common {
     pub mod files;
@@ -10,7 +11,7 @@ use common::final_forms::final_forms;
 use common::logs::{logs, text};
 use ir3_compiler::nir;
 
-/// A text with padding and log prefixes gone, for comparing with Mesa's.
+/// A text without padding and log prefixes, for comparison with Mesa's.
 fn squeeze(text: &str) -> Vec<String> {
     text.lines()
         .map(|line| line.strip_prefix("MESA: info:").unwrap_or(line))

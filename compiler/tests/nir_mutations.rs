@@ -1,4 +1,5 @@
-//! Broken texts: the reader and the validator answer, and never panic. What still reads also writes and reads again.
+//! Mutated texts: the reader and the validator return errors, and never panic. A text that is read can be written and
+//! read again.
 
 mod common {
     pub mod files;
@@ -13,10 +14,10 @@ use common::logs::{logs, text};
 use ir3_compiler::nir;
 use proptest::prelude::*;
 
-/// A text with something of everything.
+/// A text with every kind of construct.
 const SAMPLE: &str = include_str!("everything.nir");
 
-/// Final-form sections of a few real logs, if they are there, and the sample.
+/// Final-form sections of a few real logs, if there are any, and the sample.
 static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut texts = vec![SAMPLE.to_owned()];
     let folders = logs();
@@ -32,7 +33,7 @@ static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     texts
 });
 
-/// One change to a text. Places are fractions of its length, in 65536ths.
+/// One change to a text. Positions are fractions of its length, in 65536ths.
 #[derive(Clone, Debug)]
 enum Edit {
     DeleteBytes {
@@ -58,7 +59,7 @@ enum Edit {
         from: u16,
         to: u16,
     },
-    /// A token of one place in another.
+    /// Copies a token to another position.
     MoveToken {
         from: u16,
         to: u16,

@@ -1,7 +1,7 @@
-//! Every shader of the real logs, and every program of `corpus/`, goes through the whole pipeline. After each stage the
-//! program is valid, every memory and texture access says what it does, and the program's text reads back to it. What is
-//! refused is counted by its reason; what comes out has physical registers only, and, in the end, machine instructions
-//! only.
+//! Every shader of the real logs, and every program of `corpus/`, is compiled by the whole pipeline. After each stage
+//! the program is valid, every memory and texture access can be decoded, and the program's text reads back as the same
+//! program. Refused programs are counted by reason; results have only physical registers, and, in the end, only machine
+//! instructions.
 
 mod common {
     pub mod corpus;
@@ -27,7 +27,7 @@ use ir3_compiler::nir;
 use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
 
-/// What a program must be after a stage. Gives the number of its accesses.
+/// Checks a program after a stage. Returns the number of its accesses.
 fn check(stage: Stage, program: &Program, target: &Target, fail: &mut impl FnMut(String)) -> usize {
     let mut accesses = 0;
     for (block, instr) in program.iter_instrs() {
@@ -78,7 +78,7 @@ struct Tally {
     times: [Duration; Stage::ALL.len() + Stage::NIR.len()],
     refused: BTreeMap<String, Vec<String>>,
     internal: usize,
-    /// Programs that are not what they must be after a stage.
+    /// Programs that fail a check after a stage.
     broken: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ impl Tally {
         }
     }
 
-    /// Nothing is broken, no error is an internal one, and, if `all` must compile, nothing is refused.
+    /// Asserts that no check failed, no error is an internal one, and, if `all` must compile, nothing is refused.
     fn judge(&self, what: &str, all: bool) {
         let places: Vec<&String> = self.broken.iter().chain(self.refused.values().flatten().filter(|_| all)).collect();
         assert!(places.is_empty(), "{what}: {} failures, first {}", places.len(), places[0]);
@@ -142,7 +142,7 @@ fn every_real_shader_compiles() {
     tallies.iter().for_each(|(folder, tally)| tally.judge(folder, true));
 }
 
-/// Older GPUs lack what some programs need.
+/// Older GPUs lack features that some programs need.
 #[test]
 fn every_program_of_the_corpus_compiles_for_every_generation() {
     for name in ["a330", "a420", "a530", "a618", "a660", "a750"] {

@@ -1,4 +1,4 @@
-//! Physical edges and reconvergence points, beside Mesa's: both are in the logs, for hundreds of shaders.
+//! Physical edges and reconvergence points, compared with Mesa's: the logs have both, for hundreds of shaders.
 
 mod common {
     pub mod files;

@@ -1,26 +1,26 @@
-//! How many issue slots lie between an instruction and one that reads its result.
+//! Latency: the number of issue slots between an instruction and a user of its result.
 //!
-//! What the ALU computes is there after a fixed time, and nothing but distance makes a reader wait for it: that is the
-//! *hard* part, [`Latency::slots`]. Special functions, textures and memory take as long as they take, and readers wait by
-//! `(ss)` or `(sy)`: how long is an estimate, which only a scheduler wants to know.
+//! The result of the ALU is available after a fixed time, and only distance delays a user: that is the *hard* part,
+//! [`Latency::slots`]. Special functions, textures and memory have variable latency, and users wait with `(ss)` or
+//! `(sy)`: the expected time is an estimate for the scheduler only.
 
 use crate::ir3::{AddressSpace, Category, Dst, InstrData, Opcode, RegFile, SrcOperand};
 use crate::target::Target;
 
-/// Slots until an address register, a predicate, or anything that is not for the ALU may be read.
+/// Slots until an address register, a predicate, or any result may be read outside the ALU.
 pub const FAR: u32 = 6;
 /// Slots from ALU to ALU.
 pub const NEAR: u32 = 3;
-/// The third source of a multiplication with addition is read so much later than the others.
+/// The third source of a multiply-add is read this many slots later than the others.
 pub const THIRD_SOURCE: u32 = 2;
 
-/// Whether the instruction runs on an ALU, that of vectors or that of scalars.
+/// Returns true if the instruction runs on the vector or the scalar ALU.
 #[must_use]
 pub fn is_alu(opcode: Opcode) -> bool {
     matches!(opcode.category(), Category::Move | Category::Alu2 | Category::Alu3)
 }
 
-/// Whether the instruction runs on the ALU for what is the same in all lanes.
+/// Returns true if the instruction runs on the scalar ALU.
 #[must_use]
 pub fn is_scalar_alu(data: &InstrData, target: &Target) -> bool {
     let uniform = |operand: &SrcOperand, file: RegFile| match operand {
@@ -38,14 +38,14 @@ fn is_shared(dst: Option<&Dst>) -> bool {
     dst.is_some_and(|dst| dst.class.file == RegFile::Shared)
 }
 
-/// Whether the third source is read later than the others.
+/// Returns true if the third source is read later than the others.
 #[must_use]
 pub const fn reads_third_late(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(opcode, MadU16 | MadshU16 | MadS16 | MadshM16 | MadU24 | MadS24 | MadF16 | MadF32)
 }
 
-/// How many issue slots an instruction takes. What other units do, and jumps, are issued on the way.
+/// The number of issue slots of an instruction. Instructions of other units, and jumps, take none.
 #[must_use]
 pub fn issue_slots(data: &InstrData, target: &Target) -> u32 {
     use Opcode::*;
@@ -55,17 +55,17 @@ pub fn issue_slots(data: &InstrData, target: &Target) -> u32 {
         _ => false,
     };
     match data.opcode {
-        // Two moves, which legalized programs say by a repetition.
+        // Two moves, which legalized programs write as a repetition.
         Swz => 2,
         _ if counted => 1 + u32::from(data.repeat),
         _ => 0,
     }
 }
 
-/// What a reader waits by.
+/// The mechanism with which a user waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
-    /// Nothing but distance.
+    /// Distance only.
     Distance,
     /// `(ss)`.
     Ss,
@@ -73,7 +73,7 @@ pub enum Sync {
     Sy,
 }
 
-/// What the readers of an instruction's result wait by, if they are not on the scalar ALU themselves.
+/// The mechanism with which users of an instruction's result wait, if they are not on the scalar ALU themselves.
 #[must_use]
 pub fn sync(data: &InstrData, target: &Target) -> Sync {
     use Opcode::*;
@@ -95,19 +95,19 @@ pub fn sync(data: &InstrData, target: &Target) -> Sync {
     }
 }
 
-/// The time from an instruction to a reader of its result.
+/// The time from an instruction to a user of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// Slots that must lie between the two.
+    /// Slots that are required between the two.
     pub slots: u32,
-    /// Slots that had better lie between them: what must, or how long the reader would wait otherwise.
+    /// Preferred slots between them: the required ones, or the time that the user would wait otherwise.
     pub soft: u32,
 }
 
 impl Latency {
     const NONE: Self = Self { slots: 0, soft: 0 };
 
-    /// From an instruction to whoever reads its first result, as far as that does not depend on the reader.
+    /// From an instruction to a user of its first result, as far as that is independent of the user.
     #[must_use]
     pub fn of(producer: &InstrData, target: &Target) -> Self {
         let hard = |slots| Self { slots, soft: slots };
@@ -144,7 +144,7 @@ impl Latency {
             return Self::NONE;
         }
         if is_scalar_alu(producer, target) {
-            // Other readers wait by `(ss)`, in which the distance is.
+            // Other users wait with `(ss)`, which includes the distance.
             let same = is_scalar_alu(consumer, target)
                 && consumer.srcs.first().is_some_and(|src| src.class.half == dst.class.half);
             return if same { Self::NONE } else { Self { slots: 0, soft: 6 } };
@@ -158,7 +158,7 @@ impl Latency {
     }
 }
 
-/// About how long a result takes that readers wait for by `(sy)`, in slots.
+/// The approximate latency of a result that users wait for with `(sy)`, in slots.
 fn wait(data: &InstrData) -> u32 {
     let components = data.dsts.first().map_or(1, |dst| dst.mask.0.count_ones());
     match data.opcode.category() {

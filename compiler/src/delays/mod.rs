@@ -1,7 +1,7 @@
-//! When results may be read: latencies, and the nops that they cost.
+//! Delays: latencies, and the nops that they cost.
 //!
-//! The machine does not wait for the results of its ALU. An instruction that reads one too early reads the old content of the
-//! register, so the compiler puts other instructions between the two, or nops.
+//! The machine does not wait for the results of its ALU. An instruction that reads one too early reads the old contents
+//! of the register, so the compiler places other instructions between the two, or nops.
 
 pub mod latency;
 pub mod nops;

@@ -1,21 +1,22 @@
-//! Nops: how many must stand in front of each instruction, for the time that results of the ALU take.
+//! Nops: the number required before each instruction by the latency of the ALU.
 //!
-//! A scoreboard is kept in the order of the code: for every register, from which cycle on it may be read by the ALU, and
-//! from which by all others. A cycle is an issue slot, and only what is issued by the ALU or changes the flow takes one
-//! ([`issue_slots`]). The rules:
-//! - what the ALU writes can be read by the ALU after [`NEAR`] slots, by others, in the other width, or of predicates
-//!   and addresses, after [`FAR`];
-//! - an element of a repetition is written and read in its own slot, the two moves of a swap likewise; relative to an
-//!   address nobody knows which element is meant, so all are written last and read first;
-//! - the third source of a multiplication with addition is read [`THIRD_SOURCE`] slots late;
-//! - shared registers, and what other units write, are waited for otherwise and have no part here.
+//! A scoreboard is kept in code order: for every register, the cycle from which the ALU may read it, and the one from
+//! which other units may. A cycle is an issue slot; only ALU instructions and control flow take one ([`issue_slots`]).
+//! The rules:
+//! - the ALU can read its results after [`NEAR`] slots; other units, reads in the other width, and reads of predicates
+//!   and addresses need [`FAR`];
+//! - an element of a repetition is written and read in its own slot, and so are the two moves of a swap; for a relative
+//!   access the element is unknown, so all are written last and read first;
+//! - the third source of a multiply-add is read [`THIRD_SOURCE`] slots late;
+//! - shared registers, and results of other units, are waited for by other means and are ignored here.
 //!
-//! Half registers are the halves of full ones, so a write changes the times of both. Mesa has it so for the GPUs too
-//! whose files are apart, and we know of nobody who has shown that less is enough there.
+//! Half registers are the halves of full ones, so a write changes the times of both. Mesa does so for GPUs with
+//! separate files too, and there is no evidence that less is enough there.
 //!
-//! At the beginning of a block a register's time is the latest that any logical predecessor leaves. Around a loop this
-//! is repeated until nothing changes; times at a beginning never go back, so it ends. Addresses are written in the
-//! block that reads them; in an early preamble their readers wait by `(ss)`. Behind `prede`, and behind the second of `predt` and `predf`, some GPUs want nops of their own.
+//! At the start of a block a register's time is the latest over all logical predecessors. For loops this is iterated
+//! until a fixed point; times at a start never decrease, so it terminates. Addresses are written in the block that
+//! reads them; in an early preamble their users wait with `(ss)`. After `prede`, and after the second of `predt` and
+//! `predf`, some GPUs need extra nops.
 
 use super::latency::{FAR, NEAR, THIRD_SOURCE, is_alu, issue_slots, reads_third_late};
 use crate::ir3::{
@@ -34,7 +35,7 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Of a program with registers. Nops that are there already count for the time they take.
+    /// Computes the nops of a program with registers. Existing nops count for the time they take.
     #[must_use]
     pub fn of(program: &Program, target: &Target) -> Self {
         let behind = behind(program, target);
@@ -72,20 +73,20 @@ impl Delays {
         Self { before, behind }
     }
 
-    /// How many nops must stand in front of an instruction.
+    /// The number of nops before an instruction.
     #[must_use]
     pub fn before(&self, instr: Instr) -> u32 {
         u32::from(self.before[instr])
     }
 
-    /// How many must stand behind it, as a nop of their own: some GPUs want them where lanes wake up.
+    /// The number of nops after it, as a separate instruction: some GPUs need them where lanes are reactivated.
     #[must_use]
     pub fn behind(&self, instr: Instr) -> u32 {
         u32::from(self.behind[instr])
     }
 }
 
-/// Behind the second of a pair of `predt` and `predf`.
+/// After the second of a pair of `predt` and `predf`.
 const BEHIND_PREDTF: u8 = 5;
 const BEHIND_PREDE: u8 = 7;
 
@@ -112,13 +113,13 @@ fn behind(program: &Program, target: &Target) -> SecondaryMap<Instr, u8> {
     behind
 }
 
-/// The most nops that an instruction carries behind itself.
+/// The maximum number of nops in `(nopN)`.
 const MOST_CARRIED: u32 = 3;
-/// The most repetitions of a nop.
+/// The maximum number of repetitions of a nop.
 const MOST_REPEATED: u32 = 5;
 
-/// Puts the nops in: from a6xx on as `(nopN)` of the instruction in front, where that is a cat2 or cat3 without
-/// repetition; else as repetitions of a nop that is there; else as a new one.
+/// Inserts the nops: from a6xx on as `(nopN)` of the instruction before, if that is a cat2 or cat3 without repetition;
+/// else as repetitions of an existing nop; else as a new one.
 pub fn insert(program: &mut Program, target: &Target) {
     let delays = Delays::of(program, target);
     let mut out = Vec::new();
@@ -128,7 +129,7 @@ pub fn insert(program: &mut Program, target: &Target) {
         out.clear();
         for &instr in &list {
             let mut delay = delays.before(instr);
-            // What is not of the machine is in nobody's way.
+            // Meta instructions are skipped.
             let last = out.iter().rev().copied().find(|&last: &Instr| !program.instrs[last].opcode.is_meta());
             if let Some(last) = last.filter(|_| delay > 0) {
                 let scalar = super::latency::is_scalar_alu(&program.instrs[instr], target);
@@ -160,14 +161,15 @@ pub fn insert(program: &mut Program, target: &Target) {
     }
 }
 
-/// When a register may be read: cycles, all of them absolute on the board, counted from the end of a block in between.
+/// The times from which a register may be read: absolute cycles on the scoreboard, relative to the block's end in
+/// between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ready {
     alu: u32,
     others: u32,
 }
 
-/// A register, by its place on the board, that has to be waited for.
+/// A register, by its index on the scoreboard, with pending times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pending {
     slot: u16,
@@ -175,16 +177,16 @@ struct Pending {
 }
 
 const FULL: Range<u16> = 0..192;
-/// In one file with the full ones there are twice as many, though no instruction reaches the second half.
+/// With a merged file there are twice as many as full ones, though no instruction reaches the second half.
 const HALF: Range<u16> = FULL.end..FULL.end + 384;
 const PREDICATES: Range<u16> = HALF.end..HALF.end + 4;
 const ADDRESSES: Range<u16> = PREDICATES.end..PREDICATES.end + 2;
 
 struct Scoreboard<'a> {
     target: &'a Target,
-    /// By slot. What is not greater than `cycle` is as good as 0.
+    /// By register. Times that are not greater than `cycle` are equivalent to 0.
     ready: Vec<Ready>,
-    /// Slots that were written in this block, some more than once.
+    /// Registers that were written in this block, with duplicates.
     touched: Vec<u16>,
     cycle: u32,
 }
@@ -194,7 +196,7 @@ impl<'a> Scoreboard<'a> {
         Self { target, ready: vec![Ready::default(); usize::from(ADDRESSES.end)], touched: Vec::new(), cycle: 0 }
     }
 
-    /// A new block.
+    /// Starts a new block.
     fn begin(&mut self, entry: &[Pending]) {
         for slot in self.touched.drain(..) {
             self.ready[usize::from(slot)] = Ready::default();
@@ -203,7 +205,7 @@ impl<'a> Scoreboard<'a> {
         self.load(entry);
     }
 
-    /// The times are those of the board and these, whichever are later.
+    /// Takes the maximum of the current times and these.
     fn load(&mut self, pending: &[Pending]) {
         for &Pending { slot, ready } in pending {
             self.raise(slot, ready);
@@ -216,7 +218,7 @@ impl<'a> Scoreboard<'a> {
         self.touched.push(slot);
     }
 
-    /// What whoever comes next has to wait for, counted from now.
+    /// The pending times for the next block, relative to the current cycle.
     fn pending(&mut self) -> Vec<Pending> {
         self.touched.sort_unstable();
         self.touched.dedup();
@@ -228,7 +230,7 @@ impl<'a> Scoreboard<'a> {
         self.touched.iter().filter_map(left).collect()
     }
 
-    /// Issues an instruction: how many nops it needs in front.
+    /// Issues an instruction; returns the number of nops it needs before it.
     fn issue(&mut self, data: &InstrData) -> u32 {
         let delay = self.delay(data);
         self.cycle += delay;
@@ -266,7 +268,7 @@ impl<'a> Scoreboard<'a> {
         delay
     }
 
-    /// The times of what an instruction writes, one cycle after it was issued.
+    /// Sets the times of the results of an instruction, one cycle after it was issued.
     fn write(&mut self, data: &InstrData) {
         if data.opcode.is_meta() || is_early_address(data) {
             return;
@@ -305,13 +307,14 @@ impl<'a> Scoreboard<'a> {
     }
 }
 
-/// Returns true for a move to `a1.x` in an early preamble: who reads it waits by `(ss)`. It is marked by `(r)` without a repetition.
+/// Returns true for a move to `a1.x` in an early preamble, whose users wait with `(ss)`. It is marked by `(r)` without
+/// a repetition.
 fn is_early_address(data: &InstrData) -> bool {
     let is_a1 = data.dsts.first().is_some_and(|dst| dst.place.reg() == Some(PhysReg::A1_X));
     is_a1 && data.repeat == 0 && data.srcs.first().is_some_and(|src| src.flags.contains(OperandFlags::R))
 }
 
-/// The slots of the other width that a slot shares its register with.
+/// The registers of the other width that share storage with a register.
 fn aliases(slot: u16) -> Range<u16> {
     if slot < FULL.end {
         let first = HALF.start + 2 * slot;
@@ -322,10 +325,10 @@ fn aliases(slot: u16) -> Range<u16> {
     }
 }
 
-/// The registers of an operand on the board.
+/// The registers of an operand on the scoreboard.
 struct Slots {
     range: Range<u16>,
-    /// Nobody knows which.
+    /// True if the accessed element is unknown.
     relative: bool,
 }
 
@@ -344,7 +347,7 @@ impl Slots {
             RegFile::Address => (ADDRESSES, PhysReg::A0_X.0),
             RegFile::Shared => return None,
         };
-        // `r63.x` is none.
+        // `r63.x` is no register.
         let first =
             u16::try_from(first.max(0) - i32::from(origin)).ok().filter(|&first| first < file.end - file.start)?;
         let start = file.start + first;

@@ -34,7 +34,7 @@ fn target(name: &str) -> Target {
     Target::by_name(name).unwrap()
 }
 
-/// The nops in front of each instruction.
+/// The nops before each instruction.
 fn nops(program: &Program) -> Vec<u32> {
     let delays = Delays::of(program, &target("a660"));
     program.iter_instrs().map(|(_, instr)| delays.before(instr)).collect()
@@ -46,7 +46,7 @@ fn straight(lines: &[&str]) -> Vec<u32> {
 
 #[test]
 fn time_passes_over_the_edges() {
-    // The other way round the loop is longer than the first way in.
+    // The path around the loop is longer than the first path into it.
     let program = program(&[
         (&["add.f r0.x, r1.x, r1.y", "jump"], "block1"),
         (&["rcp r3.x, r0.x", "cmps.f.lt pp0.x, r1.x, r1.y", "br pp0.x"], "block2, block3"),
@@ -57,7 +57,7 @@ fn time_passes_over_the_edges() {
     let mut backwards = program.clone();
     let first = backwards.blocks[backwards.layout[0]].instrs[0];
     backwards.instrs[first].dsts[0].place = crate::ir3::Place::Reg(crate::ir3::PhysReg(60));
-    // Now only what comes round the loop has to be waited for.
+    // Now only the path around the loop has to be waited for.
     assert_eq!(nops(&backwards), [0, 0, 5, 0, 6, 0, 0, 0, 0]);
 }
 
@@ -92,18 +92,18 @@ fn latencies_are_those_of_the_units() {
     assert_eq!(between(["sam (f32)(xy)r0.x (wrmask=0x3), r1.x (wrmask=0x3), s#0, t#0", "rcp r2.x, r0.x"], 0), (0, 53));
     assert_eq!(between(["ldl r0.x, r1.x, imm[0.000000,0,0x0], imm[0.000000,1,0x1]", "rcp r2.x, r0.x"], 0), (0, 10));
     assert_eq!(between(["add.f r0.x, r1.x, r1.y", "end r0.x"], 0), (0, 0));
-    // The scalar ALU does not wait for itself, others wait by `(ss)`.
+    // The scalar ALU does not wait for itself, others wait with `(ss)`.
     assert_eq!(between(["add.u sr48.x, c0.x, imm[0.000000,1,0x1]", "add.u sr48.y, sr48.x, c0.y"], 0), (0, 0));
     assert_eq!(between(["add.u sr48.x, c0.x, imm[0.000000,1,0x1]", "add.u r0.x, sr48.x, r0.y"], 0), (0, 6));
 }
 
-/// In an early preamble who reads `a1.x` waits by `(ss)`: the move has `(r)` there.
+/// In an early preamble users of `a1.x` wait with `(ss)`: the move has `(r)` there.
 #[test]
 fn an_address_of_an_early_preamble_is_not_waited_for() {
     let load = "ldc.k.4 imm[0.000000,0,0x0], imm[0.000000,0,0x0], hr61.y";
     assert_eq!(straight(&["mov.u16u16 hr61.y, himm[0.000000,16,0x10]", load]), [0, 6]);
     assert_eq!(straight(&["mov.u16u16 hr61.y, (r)himm[0.000000,16,0x10]", load]), [0, 0]);
-    // The other address has no part in it.
+    // The other address register is not affected.
     let read = "mov.u32u32 r0.x, r<a0.x + 14> (8), hr61.x";
     assert_eq!(straight(&["mov.s16s16 hr61.x, (r)hr3.x", read]), [0, 6]);
 }

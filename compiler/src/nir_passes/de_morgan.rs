@@ -1,11 +1,11 @@
-//! De Morgan's laws, the other way round, for the conditions of ifs.
+//! De Morgan's laws, reversed, for the conditions of ifs.
 //!
-//! A compiler's front end likes to take negations out of conjunctions and disjunctions. Where the GPU branches on two
-//! predicates, and inverts each for nothing, they are better inside: the negation of a conjunction is the disjunction of
-//! two negations, and all three are one branch.
+//! Front ends usually move negations out of conjunctions and disjunctions. If the GPU branches on two predicates, and
+//! inverts each for free, they are better inside: the negation of a conjunction is the disjunction of two negations,
+//! and all three are one branch.
 //!
-//! Only a negation that nothing but the if behind its block reads is rewritten, of something that nothing else reads, and of
-//! which one operand can be tested by the branch itself. Elsewhere two negations would take the place of one.
+//! A negation is rewritten only if its only use is the if after its block, its operand has no other use, and the branch
+//! itself can test one operand of that. Otherwise two negations would replace one.
 
 use super::{Rewriter, Rule, Table, Term};
 use crate::nir::{Block, CfNode, Def, Function, Instr, InstrData, Op};
@@ -34,7 +34,7 @@ pub(super) const RULES: [Rule; 2] = [
 pub(super) const SIMPLER: [Rule; 1] =
     [Rule { name: "not-not", bits: 1, from: Term::Op(Op::Inot, &[Term::Op(Op::Inot, &[A])]), to: A }];
 
-/// Whether there is a negation to rewrite.
+/// Returns true if there is a negation to rewrite.
 pub fn is_needed(function: &Function) -> bool {
     let has = |instr: Instr| Table::DeMorgan.rules().iter().any(|rule| applies(function, rule, instr));
     function.instrs_in_order().any(|(_, instr)| has(instr)) && {
@@ -68,11 +68,11 @@ fn applies(function: &Function, rule: &Rule, instr: Instr) -> bool {
     matches!(&function.instrs[instr], InstrData::Alu(alu) if rule.matches(function, alu.op, &alu.srcs).is_some())
 }
 
-/// Who reads each value.
+/// The uses of each value.
 struct Reads {
-    /// Where it is defined.
+    /// The block of its definition.
     blocks: SecondaryMap<Def, PackedOption<Block>>,
-    /// How many instructions read it.
+    /// The number of instructions that read it.
     instrs: SecondaryMap<Def, u32>,
     /// The blocks that end with an if on it.
     ifs: SecondaryMap<Def, SmallVec<[Block; 1]>>,
@@ -110,7 +110,7 @@ impl Reads {
         }
     }
 
-    /// Whether a result in `block` will be no more than a part of the branch at its end, if that can be.
+    /// Returns true if a result in `block` can be folded into the branch at its end.
     fn pays(&self, function: &Function, block: Block, instr: Instr) -> bool {
         let Some((def, [inner])) = scalar(function, instr, |op| op == Op::Inot) else { return false };
         let of_branch = self.instrs[def] == 0 && self.ifs[def][..] == [block];
@@ -120,12 +120,12 @@ impl Reads {
         of_branch && self.is_sole(inner) && operands.into_iter().any(|operand| self.is_test(function, block, operand))
     }
 
-    /// Whether one instruction reads a value, and nothing else.
+    /// Returns true if one instruction reads a value, and there is no other use.
     fn is_sole(&self, def: Def) -> bool {
         self.instrs[def] == 1 && self.ifs[def].is_empty()
     }
 
-    /// Whether an operand is computed in `block` and for one reader only, so that it can be computed as a predicate.
+    /// Returns true if an operand is computed in `block` for one user only, so that it can be computed as a predicate.
     fn is_test(&self, function: &Function, block: Block, mut operand: Def) -> bool {
         while let Some((_, [inner])) = scalar(function, function.defs[operand].instr, |op| op == Op::Inot)
             && self.is_sole(operand)
@@ -136,7 +136,7 @@ impl Reads {
     }
 }
 
-/// The result and the operands of an operation with so many of them.
+/// The result and the operands of an operation with `N` of them.
 fn scalar<const N: usize>(function: &Function, instr: Instr, wanted: impl Fn(Op) -> bool) -> Option<(Def, [Def; N])> {
     let InstrData::Alu(alu) = &function.instrs[instr] else { return None };
     let operands: SmallVec<[Def; 4]> = alu.srcs.iter().map(|src| src.def).collect();
@@ -147,7 +147,7 @@ fn scalar<const N: usize>(function: &Function, instr: Instr, wanted: impl Fn(Op)
 mod tests {
     use super::*;
 
-    /// The rules hold for all values of one bit.
+    /// The rules hold for all 1-bit values.
     #[test]
     fn rules_hold() {
         fn value(term: Term, variables: u32) -> bool {

@@ -1,8 +1,8 @@
-//! Rewrites of nir, one file a pass, and the rules that they go by.
+//! Nir passes, one file per pass, and their rewrite rules.
 //!
-//! A [`Rule`] says that two terms are equal, whatever its variables are; that is all it says, and it can be proved without
-//! any program. Where a rule is worth applying is the pass's business. So a [`Table`] of rules is data, which a pass and
-//! a prover read alike; a pass has no other way to a rule.
+//! A [`Rule`] states that two terms are equal for all values of its variables, and nothing else; it can be proved
+//! without any program. The pass decides where a rule is profitable. So a [`Table`] of rules is data that both a pass
+//! and a prover read; a pass has no other access to a rule.
 
 pub mod de_morgan;
 
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 /// One side of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Term {
-    /// Any scalar value, the same one everywhere in the rule.
+    /// Any scalar value; every occurrence in the rule is the same value.
     Variable(u8),
     /// An operation on scalars.
     Op(Op, &'static [Term]),
@@ -21,17 +21,17 @@ pub enum Term {
 /// Two terms that are equal for all values of their variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What to call it.
+    /// The name.
     pub name: &'static str,
-    /// Bits of all values in it.
+    /// The width of all values in it.
     pub bits: u8,
-    /// What is looked for.
+    /// The pattern.
     pub from: Term,
-    /// What takes its place; no variable is in it that is not in the other one.
+    /// The replacement, with variables of the pattern only.
     pub to: Term,
 }
 
-/// The tables: a prover goes through all of them, and a pass names the ones that it applies.
+/// Declares the tables: a prover iterates over all of them, and a pass names the ones that it applies.
 macro_rules! tables {
     ($($(#[$doc:meta])* $table:ident $name:literal = $rules:expr;)*) => {
         /// Rules that are applied together.
@@ -41,10 +41,10 @@ macro_rules! tables {
         }
 
         impl Table {
-            /// Every table that there is.
+            /// All tables.
             pub const ALL: &'static [Table] = &[$(Table::$table),*];
 
-            /// What to call it.
+            /// The name.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Table::$table => $name,)*
@@ -62,20 +62,20 @@ macro_rules! tables {
 }
 
 tables! {
-    /// What a negation of ifs is rewritten by.
+    /// Rules for negated conditions of ifs.
     DeMorgan "de-morgan" = de_morgan::RULES;
-    /// What makes the new negations simpler.
+    /// Rules that simplify the new negations.
     Simpler "de-morgan-simpler" = de_morgan::SIMPLER;
 }
 
-/// The most variables that a rule has.
+/// The maximum number of variables of a rule.
 pub const VARIABLES: usize = 4;
 
-/// What the variables of a rule stand for.
+/// The values of a rule's variables.
 type Bindings = [Option<AluSrc>; VARIABLES];
 
 impl Rule {
-    /// What the variables are where an operation is the left side of the rule.
+    /// Matches an operation with the left side of the rule; returns the values of the variables.
     fn matches(&self, function: &Function, op: Op, srcs: &[AluSrc]) -> Option<Bindings> {
         let Term::Op(wanted, terms) = self.from else { return None };
         let mut bindings = Bindings::default();
@@ -114,20 +114,20 @@ impl Rule {
     }
 }
 
-/// Puts operations in front of an instruction.
+/// Inserts operations before an instruction.
 struct Rewriter<'a> {
     function: &'a mut Function,
     block: Block,
-    /// What stands behind the new operations.
+    /// The instruction after the new operations.
     before: Instr,
-    /// Rules that make new operations simpler, where one of them is the left side.
+    /// Rules that simplify new operations.
     simpler: Table,
-    /// The number of the next value in the text.
+    /// The index of the next value in the text.
     next_index: u32,
 }
 
 impl Rewriter<'_> {
-    /// A term, computed. What is a variable, or becomes one by a simpler rule, is no new value.
+    /// Builds a term. Variables, and terms that a simplification turns into one, need no new value.
     fn build(&mut self, term: Term, bindings: &Bindings) -> Option<AluSrc> {
         let (op, terms) = match term {
             Term::Variable(number) => return bindings[usize::from(number)],
@@ -156,12 +156,12 @@ impl Rewriter<'_> {
         terms.iter().map(|&term| self.build(term, bindings)).collect()
     }
 
-    /// Whether lanes may have different values, where that has been found out for all sources.
+    /// The divergence of a result, if it is known for all sources.
     fn divergent(&self, srcs: &[AluSrc]) -> Option<bool> {
         srcs.iter().try_fold(false, |any, src| Some(self.function.defs[src.def].divergent? || any))
     }
 
-    /// Gives the value of the instruction another operation.
+    /// Replaces the operation that defines the value.
     fn replace(&mut self, op: Op, terms: &[Term], bindings: &Bindings, def: Def) -> bool {
         let Some(srcs) = self.operands(terms, bindings) else { return false };
         self.function.instrs[self.before] = alu(op, def, srcs);

@@ -1,13 +1,13 @@
-//! Immediates that no operand can hold, in the constant file.
+//! Moves immediates that no operand can encode to the constant file.
 //!
-//! An operation of cat2 holds an integer of ten bits or a float of the table ([`legality`](crate::ir3::legality)), one of
-//! cat3 no immediate at all, but both read words of the constant file. So a number that copy propagation has left in a
-//! register, moved there for the operation, becomes a word behind the last one that the program has a use for, and the
-//! program says what the driver has to put there ([`ConstLayout`](crate::ir3::ConstLayout)). The same number is one word.
+//! An operation of cat2 can encode an integer of ten bits or a float of the table ([`legality`](crate::ir3::legality)),
+//! one of cat3 no immediate at all, but both can read words of the constant file. So an immediate that copy propagation
+//! has left in a register becomes a word after the last one that the program uses, and the program records the value
+//! that the driver must put there ([`ConstLayout`](crate::ir3::ConstLayout)). Equal immediates share a word.
 //!
-//! Not where accesses relative to an address may go to any word, nor where the program writes to the constant file at places
-//! that are not known. Half registers keep their moves: what a half operand reads of a word is a conversion, by
-//! the type of its reader.
+//! The pass does nothing if relative accesses may read any word, or if the program writes to the constant file at
+//! unknown addresses. Half registers keep their moves: a half operand converts the word that it reads, by the type of
+//! its reader.
 
 use super::operands::place;
 use crate::ir3::{
@@ -18,14 +18,14 @@ use crate::target::Target;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Whether an operation reads an immediate from a register.
+/// Returns true if an operation reads an immediate from a register.
 pub fn is_needed(program: &Program) -> bool {
     program
         .iter_instrs()
         .any(|(_, instr)| (0..program.instrs[instr].srcs.len()).any(|slot| immediate(program, instr, slot).is_some()))
 }
 
-/// Has operations read from the constant file what they cannot hold.
+/// Makes operations read immediates that they cannot encode from the constant file.
 pub fn run(program: &mut Program, target: &Target) {
     let mut free = free_words(program, target);
     let mut words: FxHashMap<u32, u16> = program.consts.immediates.iter().map(|&(word, bits)| (bits, word)).collect();
@@ -49,10 +49,10 @@ pub fn run(program: &mut Program, target: &Target) {
     }
 }
 
-/// The immediate of 32 bits that source `slot` of an operation reads from a register.
+/// The 32-bit immediate that source `slot` of an operation reads from a register.
 fn immediate(program: &Program, instr: Instr, slot: usize) -> Option<u32> {
     let data = &program.instrs[instr];
-    // Phis and copies become moves, which hold any immediate.
+    // Phis and copies become moves, which can encode any immediate.
     if !matches!(data.opcode.category(), Category::Alu2 | Category::Alu3) {
         return None;
     }
@@ -73,7 +73,7 @@ fn immediate(program: &Program, instr: Instr, slot: usize) -> Option<u32> {
     moved.filter(|_| fits)
 }
 
-/// Words of the constant file behind all that the program reads or writes, up to the first that the driver passes.
+/// Words of the constant file after all that the program reads or writes, up to the first driver parameter.
 fn free_words(program: &Program, target: &Target) -> Range<u16> {
     const NONE: Range<u16> = 0..0;
     let limits = &target.const_limits;
@@ -89,7 +89,7 @@ fn free_words(program: &Program, target: &Target) -> Range<u16> {
         let data = &program.instrs[instr];
         for src in &data.srcs {
             match src.operand {
-                // The driver's words, which are at the end, are no obstacle.
+                // The driver's words are at the end and do not matter.
                 SrcOperand::Const(word) if u32::from(word) < end => start = start.max(u32::from(word) + 1),
                 SrcOperand::ConstRelative(_) => return NONE,
                 _ => {}
@@ -120,7 +120,7 @@ fn stored_words(program: &Program, data: &InstrData) -> Option<Range<u32>> {
     Some(base..base.checked_add(count)?)
 }
 
-/// The number in an address register, if that is moved there.
+/// The constant in an address register, if it is moved there.
 fn constant_address(program: &Program, src: &Src) -> Option<u32> {
     let def = &program.instrs[program.values[src.value()?].instr];
     match def.srcs[..] {

@@ -1,19 +1,19 @@
 //! Copy propagation.
 //!
-//! One walk over the program, definitions before uses: each source that reads a copy reads what was copied instead,
-//! as long as the instruction can encode it there ([`legality`](crate::ir3::legality)). Because what is copied has been
-//! treated already, one or two steps reach the end of any chain. Phis, which may read what comes later, have their turn
-//! at the end.
+//! One pass over the program, definitions before uses: each source that reads a copy reads the copy's source instead,
+//! if the instruction can encode it there ([`legality`](crate::ir3::legality)). Sources of copies have been processed
+//! already, so one or two steps reach the end of any chain. Phis, whose operands may be defined later, are processed at
+//! the end.
 //!
-//! What counts as a copy:
+//! The copies are:
 //! - `mov` without conversion, of a register, an immediate, or a word of the constant file;
-//! - `absneg`, where the reader has the same modifiers for its source;
+//! - `absneg`, if the user supports the same modifiers on its source;
 //! - a split of a collect, and a collect of all splits of one vector.
 //!
-//! Where only the other source of a commutative operation can hold a constant or an immediate, the two change places.
+//! If only the other source of a commutative operation can encode a constant or an immediate, the two are swapped.
 //!
-//! A word of the constant file may be written by the program itself (a preamble does so). Its copy is a register with
-//! the old contents, so only copies that stand behind the last such write are looked through.
+//! The program itself may write a word of the constant file (a preamble does so). A copy of the word then has the old
+//! contents, so only copies after the last such write are propagated.
 
 use super::operands::place;
 use crate::ir3::legality::{allowed_mods, takes_flut_immediates};
@@ -27,7 +27,7 @@ use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 
-/// Replaces operands by what was copied into them.
+/// Propagates copies.
 pub fn run(program: &mut Program, target: &Target) {
     let writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();
     let shared = SharedValues::new(program);
@@ -60,21 +60,21 @@ pub fn run(program: &mut Program, target: &Target) {
 struct Pass<'a> {
     target: &'a Target,
     program: &'a mut Program,
-    /// The vector that a collect puts together again.
+    /// The vector that a collect rebuilds from its splits.
     vectors: SecondaryMap<Value, PackedOption<Value>>,
-    /// Moves in front of the last write to the constant file.
+    /// Moves before the last write to the constant file.
     early: SecondaryMap<Instr, bool>,
     writers_to_come: usize,
-    /// Where shared values are defined, if there are any.
+    /// The definitions of shared values, if there are any.
     shared: Option<SharedValues>,
-    /// The block whose turn it is.
+    /// The current block.
     block: Block,
 }
 
-/// What has to be known to read a shared value later than a copy of it was made.
+/// The facts needed to read a shared value later than its copy.
 struct SharedValues {
     def_block: SecondaryMap<Value, PackedOption<Block>>,
-    /// The blocks that read a predicate or an address, which may be computed again there.
+    /// The blocks that read a predicate or an address, which may be rematerialised there.
     special_uses: SecondaryMap<Value, Vec<Block>>,
     waiting: Waiting,
 }
@@ -101,19 +101,18 @@ impl SharedValues {
         Some(Self { def_block, special_uses, waiting })
     }
 
-    /// Whether lanes that read `value` in `block` are sure to find what a copy at its definition has for them.
+    /// Returns true if lanes that read `value` in `block` find the value that a copy at its definition has.
     fn is_current(&self, value: Value, block: Block) -> bool {
         let def = self.def_block[value].expand();
         def.is_some_and(|def| def == block || !self.waiting.waits_between(def, block))
     }
 }
 
-/// What a copy is a copy of, and how.
+/// The source of a copy, and the kind of copy.
 enum Copied {
     /// The same bits.
     Same(Src),
-    /// A word of the constant file, converted to half: as a float where the reader is of that kind, as an integer where
-    /// it is of another.
+    /// A word of the constant file, converted to half: as a float if the user is a float operation, else as an integer.
     Converted(Src, Numeric),
     /// A register, or a word of the constant file, with modifiers, float or integer.
     Modified(Src, Numeric),
@@ -123,7 +122,7 @@ impl Pass<'_> {
     fn run_instr(&mut self, instr: Instr) {
         let opcode = self.program.instrs[instr].opcode;
         for slot in 0..self.program.instrs[instr].srcs.len() {
-            // Each step goes to an earlier definition, but nothing relies on that.
+            // Each step moves to an earlier definition, but correctness does not rely on that.
             for _ in 0..4 {
                 if !self.step(instr, slot) {
                     break;
@@ -139,11 +138,11 @@ impl Pass<'_> {
         }
     }
 
-    /// Looks through one copy in source `slot`; whether it did.
+    /// Propagates one copy into source `slot`; returns true if it did.
     fn step(&mut self, instr: Instr, slot: usize) -> bool {
         let data = &self.program.instrs[instr];
         let src = data.srcs[slot];
-        // The register of an output may be given; whatever it reads, it does so from there.
+        // The register of an output may be given; the new source keeps it.
         let (value, given) = match src.operand {
             SrcOperand::Place(Place::Value(value)) => (value, None),
             SrcOperand::Place(Place::Assigned(value, reg)) if data.opcode.is_output() => (value, Some(reg)),
@@ -194,7 +193,7 @@ impl Pass<'_> {
         place(self.program, self.target, instr, slot, new)
     }
 
-    /// Whether source `slot` may read the shared register `from` instead of the general one that it was copied to.
+    /// Returns true if source `slot` may read the shared register `from` instead of its general copy.
     fn may_read_shared(&self, instr: Instr, slot: usize, from: Src) -> bool {
         let data = &self.program.instrs[instr];
         let (Some(shared), Some(value)) = (&self.shared, from.value()) else { return false };
@@ -206,7 +205,7 @@ impl Pass<'_> {
         {
             return false;
         }
-        // A predicate is computed wherever it is read; an address is moved from general registers.
+        // A predicate is computed in each block that reads it; an address is moved from general registers.
         data.dsts.iter().all(|dst| match (dst.class.file, dst.value()) {
             (RegFile::Predicate, Some(dst)) => {
                 shared.special_uses[dst].iter().all(|&block| shared.is_current(value, block))
@@ -216,7 +215,7 @@ impl Pass<'_> {
         })
     }
 
-    /// What `value`, which `reader` reads, is a copy of.
+    /// The copy that defines `value`, as `reader` sees it.
     fn copied(&self, value: Value, reader: Src) -> Option<Copied> {
         if let Some(vector) = self.vectors[value].expand() {
             let operand = SrcOperand::Place(Place::Value(vector));
@@ -240,13 +239,13 @@ impl Pass<'_> {
         {
             return Some(converted);
         }
-        // Constants have no file; a shared register may be copied to a general one, and is looked through if the reader may.
+        // Constants have no file. A copy from a shared to a general register is propagated if the user supports it.
         let from_shared = info.class.file == RegFile::General && from.class.file == RegFile::Shared;
         let fits = if is_value { from.class == info.class || from_shared } else { true };
         if from.class.half != info.class.half || !fits {
             return None;
         }
-        // A half constant is converted as its reader's type wants it.
+        // A half constant is converted according to its user's type.
         let is_word = matches!(from.operand, SrcOperand::Const(_)) && !info.class.half && !self.early[info.instr];
         match def.opcode {
             Opcode::Mov if from.mods.is_empty() && copies_bits(def) => {
@@ -280,7 +279,7 @@ impl Pass<'_> {
         plain.then_some(Copied::Converted(Src::constant(word, true), numeric))
     }
 
-    /// A split of a collect is a move of one of its sources.
+    /// Turns a split of a collect into a move of one of its sources.
     fn simplify_split(&mut self, instr: Instr) {
         let data = &self.program.instrs[instr];
         let Attrs::Split { offset } = data.attrs else { return };
@@ -303,7 +302,7 @@ impl Pass<'_> {
         data.srcs[0] = Src { flags: OperandFlags::empty(), ..from };
     }
 
-    /// Notes a collect of all the components of one vector, in order.
+    /// Records a collect of all the components of one vector, in order.
     fn note_collect(&mut self, instr: Instr) {
         let data = &self.program.instrs[instr];
         let Some(dst) = data.dsts[0].value() else { return };
@@ -331,7 +330,7 @@ impl Pass<'_> {
     }
 }
 
-/// Whether a `mov` gives the bits that it reads.
+/// Returns true if a `mov` preserves the bits of its source.
 fn copies_bits(data: &InstrData) -> bool {
     use Type::*;
     matches!(data.attrs, Attrs::Move { src, dst, .. } if src == dst && matches!(src, F16 | F32 | U16 | U32 | S16 | S32))
@@ -341,7 +340,7 @@ fn is_macro(opcode: Opcode) -> bool {
     opcode.info().latency == Latency::Macro
 }
 
-/// `from` with the reader's modifiers, folded into immediates where the encoding has no modifiers for these.
+/// `from` with the user's modifiers, folded into immediates that cannot have modifiers.
 fn with_reader_mods(opcode: Opcode, from: Src, mods: Mods) -> Option<Src> {
     let SrcOperand::Immediate(bits) = from.operand else { return Some(from.with_mods(mods)) };
     if mods.is_empty() || takes_flut_immediates(opcode) {
@@ -354,8 +353,8 @@ fn with_reader_mods(opcode: Opcode, from: Src, mods: Mods) -> Option<Src> {
     Some(Src { operand: SrcOperand::Immediate(!bits & mask), mods: Mods::empty(), ..from })
 }
 
-/// Whether modifiers mean to the operation what `absneg` computes: an operation that passes bits on would pass on a
-/// NaN that `absneg` would have replaced by the canonical one.
+/// Returns true if modifiers of the operation compute the same as `absneg`: an operation that copies bits would copy a
+/// NaN that `absneg` replaces by the canonical one.
 fn applies_mods_to_numbers(opcode: Opcode) -> bool {
     use Opcode::*;
     !matches!(opcode, SelF16 | SelF32 | CmpvF | BaryF)

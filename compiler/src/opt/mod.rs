@@ -1,4 +1,4 @@
-//! Optimisations of ir3 in SSA form, one file a pass.
+//! Optimisations of ir3 in SSA form, one file per pass.
 
 pub mod constants;
 pub mod copy_propagation;

@@ -1,10 +1,11 @@
-//! Putting an operand where an instruction can hold it.
+//! Places an operand into a slot that can encode it.
 
 use crate::ir3::legality::valid_source;
 use crate::ir3::{Attrs, Condition, Instr, Opcode, Program, Src};
 use crate::target::Target;
 
-/// Makes `new` the source `slot`, or, where that cannot hold it, the other one of a commutative operation; whether it did.
+/// Makes `new` the source `slot`, or, if the slot cannot encode it, the other source of a commutative operation;
+/// returns true if it did.
 pub fn place(program: &mut Program, target: &Target, instr: Instr, slot: usize, new: Src) -> bool {
     let data = &mut program.instrs[instr];
     if valid_source(target, data, slot, &new) {
@@ -26,7 +27,7 @@ pub fn place(program: &mut Program, target: &Target, instr: Instr, slot: usize, 
     valid
 }
 
-/// Whether the first two sources may be exchanged (and a comparison mirrored).
+/// Returns true if the first two sources may be swapped (and a comparison mirrored).
 pub fn is_commutative(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
@@ -58,7 +59,7 @@ pub fn is_commutative(opcode: Opcode) -> bool {
     )
 }
 
-/// The condition that says the same with its operands exchanged.
+/// The equivalent condition for swapped operands.
 fn mirrored(condition: Condition) -> Condition {
     match condition {
         Condition::Lt => Condition::Gt,
@@ -87,13 +88,13 @@ mod tests {
         let target = Target::default();
         let word = Src::constant(5, false);
         let [less, mad] = [less, mad].map(|value| program.values[value].instr);
-        // The second source of mad holds registers only.
+        // The second source of mad must be a register.
         assert!(place(&mut program, &target, mad, 1, word));
         assert_eq!(program.instrs[mad].srcs[..], [word, x, x]);
         assert!(!place(&mut program, &target, mad, 1, word));
         assert!(place(&mut program, &target, less, 0, word));
         assert_eq!(program.instrs[less].attrs, Attrs::Compare(Condition::Lt));
-        // Two words of the constant file fit in no order.
+        // Two words of the constant file cannot be encoded in any order.
         assert!(!place(&mut program, &target, less, 1, Src::constant(6, false)));
         assert_eq!(program.instrs[less].srcs[..], [word, x]);
         assert_eq!(mirrored(Condition::Lt), Condition::Gt);

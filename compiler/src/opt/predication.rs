@@ -1,39 +1,39 @@
-//! Small ifs without a branch: lanes sleep instead (`predt`, `predf`, `prede`).
+//! Predication: small ifs without a branch, by deactivating lanes (`predt`, `predf`, `prede`).
 //!
-//! `predt p` has the lanes sleep where `p` fails, until `predf` wakes them and has the others sleep, until `prede` wakes
-//! all. Nothing is jumped over, and nothing waits for the branch to be decided, so this pays where lanes part anyway.
-//! The block in front of the if ends with `predt` (`predf` where the condition is inverted), its first arm with
-//! the opposite, its second arm with a jump; the three blocks and what is behind them follow each other in the code. The
-//! `prede`, and what becomes of an arm without instructions, is for legalization.
+//! `predt p` deactivates the lanes where `p` is false, until `predf` reactivates them and deactivates the others, until
+//! `prede` reactivates all. No code is jumped over, and no instruction waits for the branch, so this pays off if lanes
+//! diverge anyway. The block before the if ends with `predt` (`predf` for an inverted condition), its first arm with
+//! the opposite, its second arm with a jump; the three blocks and the block after them are consecutive in the code.
+//! Legalization adds the `prede` and handles an arm without instructions.
 //!
-//! That is done for each if where lanes may part, with a branch on one predicate (one on two is better off as it is),
-//! whose arms are one block each, with nothing in them that
-//! - becomes control flow later (macros, kills), or is about the lanes that run;
-//! - writes a predicate: the first arm ends with a read of the one that the if has, in `p0.x` and nowhere else.
+//! The pass applies to each divergent if with a branch on one predicate (a branch on two predicates is kept), whose
+//! arms are one block each, without instructions that
+//! - become control flow later (macros, kills), or depend on the active lanes;
+//! - write a predicate: the first arm ends with a read of the predicate of the if, in `p0.x` and in no other register.
 //!
-//! There is no limit of size, as Mesa has none: the largest arm of its logs has 144 instructions.
+//! There is no size limit, as in Mesa: the largest arm of its logs has 144 instructions.
 
 use crate::ir3::uniformity::Uniformity;
 use crate::ir3::{Block, Instr, InstrData, Latency, Mods, Opcode, Program, RegFile, reconvergence};
 use crate::target::Target;
 
-/// An if that can do without a branch.
+/// An if that can be predicated.
 struct If {
-    /// Its last block in front.
+    /// The block before it.
     from: Block,
     branch: Instr,
-    /// Its arms: the one in which the condition holds, the other one.
+    /// Its arms: first the one where the condition is true.
     arms: [Block; 2],
-    /// Where the arms are in the layout.
+    /// The position of the arms in the layout.
     position: usize,
 }
 
-/// Whether there is an if to do it for.
+/// Returns true if there is an if to predicate.
 pub fn is_needed(program: &Program, target: &Target) -> bool {
     target.has_predication && (0..program.layout.len()).any(|position| candidate(program, position).is_some())
 }
 
-/// Does it.
+/// Predicates all candidates.
 pub fn run(program: &mut Program) {
     let uniformity = Uniformity::new(program);
     for position in 0..program.layout.len() {
@@ -43,13 +43,13 @@ pub fn run(program: &mut Program) {
             predicate(program, &found);
         }
     }
-    // Arms may have changed places, and lanes that sleep do not come together anywhere.
+    // Arms may have been swapped, and inactive lanes do not reconverge at a block.
     if program.layout.iter().any(|&block| !program.blocks[block].physical_successors.is_empty()) {
         reconvergence::run(program);
     }
 }
 
-/// The if whose branch is at the end of a block of the layout.
+/// The if whose branch ends a block of the layout.
 fn candidate(program: &Program, position: usize) -> Option<If> {
     let &[from, first, second] = program.layout.get(position..position + 3)? else { return None };
     let data = &program.blocks[from];
@@ -66,7 +66,7 @@ fn candidate(program: &Program, position: usize) -> Option<If> {
     fits.then_some(If { from, branch, arms: [yes, no], position: position + 1 })
 }
 
-/// Whether all that an arm does can be done while lanes sleep.
+/// Returns true if an arm may run with lanes deactivated by predication.
 fn can_sleep(program: &Program, arm: Block) -> bool {
     let Some((&last, instrs)) = program.blocks[arm].instrs.split_last() else { return false };
     program.instrs[last].opcode == Opcode::Jump && instrs.iter().all(|&instr| can_be_in_arm(&program.instrs[instr]))
@@ -90,7 +90,7 @@ fn predicate(program: &mut Program, found: &If) {
     let condition = program.instrs[branch].srcs[0];
     let mut holds = !condition.mods.contains(Mods::NOT);
     let (mut first, mut second) = (yes, no);
-    // An arm that does nothing is better the second one: that is left out.
+    // An empty arm is better as the second one: that is left out.
     let is_empty = |arm: Block| program.blocks[arm].instrs.len() == 1;
     if is_empty(first) && !is_empty(second) {
         std::mem::swap(&mut first, &mut second);

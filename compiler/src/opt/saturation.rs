@@ -1,15 +1,15 @@
-//! Clamps to [0, 1], in the operations that compute what is clamped.
+//! Folds clamps to [0, 1] into the operations that compute the clamped values.
 //!
-//! nir's `fsat` is selected as `(sat)max.f x, x`. Where nothing else reads `x`, and what computes it is a float operation
-//! that can clamp its own result, it does so, and the `max.f` goes: the clamp of a number is the same in both places, and
-//! that of a NaN is 0 in both.
+//! nir's `fsat` is selected as `(sat)max.f x, x`. If `x` has no other use and is the result of a float operation that
+//! can clamp its own result, that operation does so and the `max.f` is removed: the clamp of a number is the same in
+//! both places, and that of a NaN is 0 in both.
 
 use crate::ir3::legality::can_saturate;
 use crate::ir3::{Dst, Instr, InstrFlags, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
-/// Whether there is a clamp.
+/// Returns true if there is a clamp.
 pub fn is_needed(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| clamped(program, instr).is_some())
 }
@@ -22,16 +22,16 @@ pub fn run(program: &mut Program) {
             reads[value] += 1;
         }
     }
-    // The clamped values, which are now what they were clamped from.
+    // The results of removed clamps, with the values that replace them.
     let mut same = SecondaryMap::<Value, PackedOption<Value>>::new();
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         let mut list = std::mem::take(&mut program.blocks[block].instrs);
         list.retain(|&instr| {
             let Some((x, result)) = clamped(program, instr) else { return true };
-            // Both sources of the `max.f`, and no more.
+            // Both sources of the `max.f` are the only uses.
             let sole = reads[x] == 2;
-            // What is clamped may be a clamp itself, and gone.
+            // The clamped value may be the result of a removed clamp.
             let x = same[x].expand().unwrap_or(x);
             let def = program.values[x].instr;
             if !sole || !computes_float(program, def, x) {
@@ -55,7 +55,7 @@ pub fn run(program: &mut Program) {
     }
 }
 
-/// What `(sat)max.f x, x` clamps, and its result.
+/// The operand of `(sat)max.f x, x`, and its result.
 fn clamped(program: &Program, instr: Instr) -> Option<(Value, Value)> {
     let data = &program.instrs[instr];
     if data.opcode != Opcode::MaxF || data.flags != InstrFlags::SAT || data.repeat != 0 {
@@ -69,7 +69,7 @@ fn clamped(program: &Program, instr: Instr) -> Option<(Value, Value)> {
     (a == b && mods.is_empty() && general && a.class == class).then_some((x, result))
 }
 
-/// Whether the instruction computes `x`, a float, and can clamp it.
+/// Returns true if the instruction computes the float `x` and can clamp it.
 fn computes_float(program: &Program, instr: Instr, x: Value) -> bool {
     let data = &program.instrs[instr];
     let [Dst { place: Place::Value(value), class, .. }] = data.dsts[..] else { return false };

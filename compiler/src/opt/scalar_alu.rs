@@ -1,20 +1,20 @@
-//! Uniform values go to shared registers, and what computes them to the scalar ALU.
+//! Scalarisation: moves uniform values to shared registers, and their computation to the scalar ALU.
 //!
 //! A shared register holds one value for the whole wave, and the scalar ALU computes one, whatever lanes are active. So
-//! an operation can go there if its sources are the same in all lanes that run it, and the result may be read only where
-//! the last run of its definition is the one that all readers mean ([`Uniformity`] answers both).
+//! an operation can move there if its sources are uniform for all lanes that run it, and the result may be read only
+//! where the last execution of its definition is the one that all readers mean ([`Uniformity`] decides both).
 //!
-//! Results of operations whose sources are all uniform become shared, and phis of such values where no lanes come together
-//! that took different edges. On every GPU with shared registers, what is born uniform does: the workgroup's number, lane
-//! masks, values read out of one lane.
+//! Results of operations whose sources are all uniform become shared, and so do phis of such values at blocks where no
+//! lanes reconverge that took different edges. On every GPU with shared registers, values that are uniform by their
+//! definition do: the workgroup's index, lane masks, values read from one lane.
 //!
-//! Shared and general registers meet in moves, one a value, right behind its definition:
-//! - an instruction that stays as it was reads a general copy of a shared value (copy propagation gives it the shared
-//!   register itself, where its encoding has a place for one and the value is current there);
+//! Moves connect shared and general registers, one per value, directly after its definition:
+//! - an instruction that stays on the vector ALU reads a general copy of a shared value (copy propagation replaces it
+//!   by the shared register itself, if the encoding supports one and the value is current there);
 //! - a scalar operation that reads a uniform value of a general register reads a shared copy of it. Constants are moved
-//!   once more instead.
+//!   again instead.
 //!
-//! An operation stays where it is if nobody gains: if its result would only be copied back.
+//! An operation is not moved if its result would only be copied back.
 
 use super::operands::is_commutative;
 use crate::ir3::legality::valid_source;
@@ -28,7 +28,7 @@ use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
-/// Moves uniform computation to the scalar ALU, and gives the program its physical edges.
+/// Moves uniform computation to the scalar ALU, and computes the program's physical edges.
 pub fn run(program: &mut Program, target: &Target) {
     let uniformity = Uniformity::new(program);
     for &block in &program.layout {
@@ -48,14 +48,14 @@ const fn shared(class: RegClass) -> RegClass {
     RegClass { file: RegFile::Shared, half: class.half }
 }
 
-/// Whether an instruction moves an immediate or a word of the constant file into a register.
+/// Returns true if an instruction moves an immediate or a word of the constant file into a register.
 fn is_constant_move(data: &InstrData) -> bool {
     let bits = matches!(data.attrs, Attrs::Move { src, dst, .. } if src == dst);
     let constant = matches!(data.srcs[..], [Src { operand: SrcOperand::Immediate(_) | SrcOperand::Const(_), .. }]);
     data.opcode == Opcode::Mov && bits && constant && data.flags.is_empty() && data.srcs[0].mods.is_empty()
 }
 
-/// Which values become shared.
+/// The values that become shared.
 struct Choice<'a> {
     program: &'a Program,
     target: &'a Target,
@@ -74,7 +74,7 @@ impl<'a> Choice<'a> {
         this
     }
 
-    /// The only result of an instruction, if it is a general register that is the same in all lanes.
+    /// The only result of an instruction, if it is a uniform general register.
     fn uniform_result(&self, data: &InstrData) -> Option<Value> {
         let [Dst { place: Place::Value(value), class, flags, .. }] = data.dsts[..] else { return None };
         let plain =
@@ -82,7 +82,7 @@ impl<'a> Choice<'a> {
         (plain && self.uniformity.is_uniform(value)).then_some(value)
     }
 
-    /// Chooses all values whose instructions could be scalar, if their sources are.
+    /// Chooses all values whose instructions can be scalar if their sources are.
     fn propose(&mut self) {
         for (block, instr) in self.program.iter_instrs() {
             let data = &self.program.instrs[instr];
@@ -102,7 +102,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Whether the scalar ALU has the operation, its sources being shared.
+    /// Returns true if the scalar ALU supports the operation with shared sources.
     fn could_be_scalar(&self, block: Block, data: &InstrData) -> bool {
         use Opcode::*;
         let known = match data.opcode {
@@ -136,7 +136,7 @@ impl<'a> Choice<'a> {
         (0..scalar.srcs.len()).all(|slot| valid_source(self.target, &scalar, slot, &scalar.srcs[slot]))
     }
 
-    /// One round over what is chosen; whether something was withdrawn because its sources are not to be had.
+    /// One iteration over the chosen values; returns true if one was withdrawn because its sources are unavailable.
     fn withdraw(&mut self) -> bool {
         let mut changed = false;
         let vectors = self.vectors_read_whole();
@@ -154,7 +154,7 @@ impl<'a> Choice<'a> {
                     SrcOperand::Immediate(_) | SrcOperand::Const(_) => true,
                     _ => false,
                 }),
-                // The machine has a bug with moves of 16 bits from general to shared registers.
+                // The machine has a bug with 16-bit moves from general to shared registers.
                 _ => data.srcs.iter().filter_map(|src| src.value()).all(|value| {
                     self.chosen[value] || self.is_constant(value) || !self.program.values[value].class.half
                 }),
@@ -171,7 +171,7 @@ impl<'a> Choice<'a> {
         is_constant_move(&self.program.instrs[self.program.values[value].instr])
     }
 
-    /// Vectors that are read by something that is no split.
+    /// Vectors with a use other than a split.
     fn vectors_read_whole(&self) -> SecondaryMap<Value, bool> {
         let mut whole = SecondaryMap::new();
         for (_, instr) in self.program.iter_instrs() {
@@ -186,7 +186,7 @@ impl<'a> Choice<'a> {
         whole
     }
 
-    /// Withdraws what would only be copied back, from the last to the first.
+    /// Withdraws values that would only be copied back, from the last to the first.
     fn withdraw_useless(&mut self) {
         let mut useful: SecondaryMap<Value, bool> = SecondaryMap::with_capacity(self.program.values.len());
         let phis = self.program.iter_instrs().map(|(_, instr)| &self.program.instrs[instr]);
@@ -207,7 +207,7 @@ impl<'a> Choice<'a> {
                 {
                     let sources = data.srcs.iter().filter_map(|src| src.value());
                     let count = sources.filter(|&value| self.chosen[value]).count();
-                    // The vector ALU reads one shared register at most, special functions none.
+                    // The vector ALU reads at most one shared register, special functions none.
                     let stays = count == 0 || count == 1 && data.opcode.category() != Category::Sfu;
                     if stays && !useful[value] {
                         self.chosen[value] = false;
@@ -228,8 +228,8 @@ impl<'a> Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Whether an operation of the vector ALU can read its source from a shared register, there or at the place of
-    /// the one that it can be exchanged with.
+    /// Returns true if an operation of the vector ALU can read its source from a shared register, in this slot or in
+    /// the one that it can be swapped with.
     fn reads_shared(&self, data: &InstrData, slot: usize) -> bool {
         if !matches!(data.opcode.category(), Category::Alu2 | Category::Alu3) {
             return false;
@@ -255,7 +255,7 @@ struct Rewrite<'a> {
     chosen: SecondaryMap<Value, bool>,
     /// The copy of a value in the other kind of register.
     copies: SecondaryMap<Value, PackedOption<Value>>,
-    /// What is put behind an instruction.
+    /// Instructions to insert after an instruction.
     behind: SecondaryMap<Instr, Vec<Instr>>,
 }
 
@@ -286,7 +286,7 @@ impl<'a> Rewrite<'a> {
         self.chosen[value].then_some(value)
     }
 
-    /// Whether sources of the instruction come from shared registers: those of macros come from lanes.
+    /// Returns true if the instruction reads shared registers: sources of macros come from lanes.
     fn is_scalar(&self, instr: Instr) -> bool {
         self.chosen_result(instr).is_some() && !is_lane_macro(self.program.instrs[instr].opcode)
     }
@@ -314,7 +314,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// The copy of a value in the other kind of register, right behind its definition.
+    /// The copy of a value in the other kind of register, directly after its definition.
     fn copy(&mut self, value: Value) -> Value {
         if let Some(copy) = self.copies[value].expand() {
             return copy;
@@ -341,7 +341,7 @@ impl<'a> Rewrite<'a> {
         copy
     }
 
-    /// Puts the copies into the code: those of phis and inputs behind all of these.
+    /// Inserts the copies into the code: those of phis and inputs after all of these.
     fn insert(&mut self, block: Block) {
         let list = &self.program.blocks[block].instrs;
         if list.iter().all(|&instr| self.behind[instr].is_empty()) {

@@ -1,8 +1,8 @@
-//! Arithmetic: one component at a time.
+//! Selection of arithmetic, one component at a time.
 //!
-//! Which file an operation goes to depends on its width first: [`int64`] and [`int8`] put together what the machine
-//! has only for 32 and 16 bits. What follows in [`float`], [`integer`], [`bits`], [`convert`] and [`pack`] works on
-//! registers as they are, full or half, and leaves the width to their class.
+//! The width of an operation decides first: [`int64`] and [`int8`] build operations that the machine has only for 32
+//! and 16 bits. The other files, [`float`], [`integer`], [`bits`], [`convert`] and [`pack`], work on full or half
+//! registers; the register class is the width.
 
 mod bits;
 mod compare;
@@ -50,7 +50,7 @@ pub(super) fn emit(ctx: &mut Context<'_>, alu: &Alu) -> Result<(), SelectError> 
     Ok(())
 }
 
-/// Takes over one component of a source as it is.
+/// Copies one component of a source unchanged.
 fn copy(ctx: &mut Context<'_>, alu: &Alu, src: usize, from: u8, to: u8) {
     let words = words_per_component(ctx.bits(alu.def));
     let from = usize::from(alu.srcs[src].swizzle[usize::from(from)]);
@@ -95,7 +95,7 @@ impl<'a> Scalar<'_, 'a> {
         if done { Ok(()) } else { Err(self.ctx.unsupported(format!("not supported for {width} bits"))) }
     }
 
-    /// Operations with floats where something has 64 bits.
+    /// Selects float operations with a 64-bit operand or result.
     fn wide_float(&mut self) -> Result<(), SelectError> {
         let info = self.alu.op.info();
         if self.double_op() {
@@ -110,7 +110,7 @@ impl<'a> Scalar<'_, 'a> {
         Err(self.ctx.unsupported("conversion between floats and integers of 64 bits"))
     }
 
-    /// Refuses arithmetic on integers of one bit; what remains of them are bools.
+    /// Refuses arithmetic on 1-bit integers; the remaining 1-bit operations are on bools.
     fn one_bit(&mut self, width: u8) -> Result<bool, SelectError> {
         let logic = matches!(self.op(), Op::Iand | Op::Ior | Op::Ixor | Op::Inot | Op::AndgIr3 | Op::BitfieldSelect);
         if width == 1 && !logic {
@@ -147,7 +147,7 @@ impl<'a> Scalar<'_, 'a> {
         self.ctx.pair(src.def, src.swizzle[usize::from(self.component)])
     }
 
-    /// A source that is a constant.
+    /// The value of a constant source.
     fn constant(&self, index: usize) -> Option<u32> {
         let src = &self.alu.srcs[index];
         match self.ctx.word(src.def, usize::from(src.swizzle[usize::from(self.component)])) {
@@ -156,7 +156,7 @@ impl<'a> Scalar<'_, 'a> {
         }
     }
 
-    /// A source as an integer operand of cat2: in the instruction if it is a small constant.
+    /// A source as an integer operand of cat2: an immediate if it is a small constant.
     fn int_src(&mut self, index: usize) -> Src {
         match self.constant(index) {
             Some(bits) if bits < 0x200 => Src::immediate(bits, self.ctx.is_half(self.bits(index))),
@@ -164,14 +164,14 @@ impl<'a> Scalar<'_, 'a> {
         }
     }
 
-    /// The first two sources as operands of an integer operation of cat2, one of them perhaps an immediate.
+    /// The first two sources as operands of an integer operation of cat2; at most one is an immediate.
     fn int_srcs(&mut self) -> [Src; 2] {
         let second = self.int_src(1);
         let first = if is_register(&second) { self.int_src(0) } else { self.src(0) };
         [first, second]
     }
 
-    /// The result in a register.
+    /// Sets the result to a register.
     fn result(&mut self, src: Src) -> bool {
         if let Some(value) = src.value() {
             self.ctx.set(self.alu.def, self.component, value);
@@ -179,13 +179,13 @@ impl<'a> Scalar<'_, 'a> {
         true
     }
 
-    /// The result, without bits above the width: those of 8 bits are cleared.
+    /// Sets the result with the bits above the width cleared: for 8 bits.
     fn masked_result(&mut self, src: Src) -> bool {
         let src = if self.dst_bits() == 8 { self.ctx.bin(Opcode::AndB, src, Src::immediate(0xff, true)) } else { src };
         self.result(src)
     }
 
-    /// Both words of a 64-bit result.
+    /// Sets both words of a 64-bit result.
     fn wide_result(&mut self, [low, high]: [Src; 2]) -> bool {
         if let (Some(low), Some(high)) = (low.value(), high.value()) {
             self.ctx.set_pair(self.alu.def, self.component, low, high);
@@ -199,7 +199,7 @@ impl<'a> Scalar<'_, 'a> {
         let (condition, yes, no) = match self.op() {
             Op::Bcsel | Op::B8csel | Op::B16csel | Op::B32csel => {
                 let mut condition = self.src(0);
-                // A bool of 32 bits need not have any of its lower 16 set.
+                // A 32-bit bool may have all of its lower 16 bits clear.
                 if condition.class.half != self.ctx.is_half(self.dst_bits()) && self.bits(0) != 1 {
                     let zero = Src::immediate(0, condition.class.half);
                     condition = self.ctx.compare_src(Opcode::CmpsS, Condition::Ne, condition, zero);
@@ -229,31 +229,31 @@ impl<'a> Scalar<'_, 'a> {
     }
 }
 
-/// Whether a source is a register, not an immediate.
+/// Returns true if a source is a register, not an immediate.
 fn is_register(src: &Src) -> bool {
     src.place().is_some()
 }
 
-/// Sequences are written with these: sources in, the result as a source of what follows.
+/// Helpers for sequences: sources in, the result as a source of the next operation.
 impl Context<'_> {
-    /// An operation of one source; the result has its class.
+    /// A unary operation; the result has the class of the source.
     pub(super) fn un(&mut self, opcode: Opcode, a: Src) -> Src {
         self.alu_src(opcode, RegClass::general(a.class.half), &[a])
     }
 
-    /// An operation of two sources of one class, which is that of the result.
+    /// A binary operation on sources of one class, which is that of the result.
     pub(super) fn bin(&mut self, opcode: Opcode, a: Src, b: Src) -> Src {
         debug_assert_eq!(a.class.half, b.class.half, "{opcode}");
         self.alu_src(opcode, RegClass::general(a.class.half), &[a, b])
     }
 
-    /// An operation of three sources of one class, which is that of the result.
+    /// A ternary operation on sources of one class, which is that of the result.
     pub(super) fn tri(&mut self, opcode: Opcode, a: Src, b: Src, c: Src) -> Src {
         debug_assert!(a.class.half == b.class.half && b.class.half == c.class.half, "{opcode}");
         self.alu_src(opcode, RegClass::general(a.class.half), &[a, b, c])
     }
 
-    /// An operation with `(sat)`.
+    /// A binary operation with `(sat)`.
     fn saturated(&mut self, opcode: Opcode, a: Src, b: Src) -> Src {
         let result = self.bin(opcode, a, b);
         if let Some(value) = result.value() {
@@ -263,7 +263,7 @@ impl Context<'_> {
         result
     }
 
-    /// `yes` where the condition is not 0, else `no`. A condition of another width must be a bool.
+    /// `yes` if the condition is not 0, else `no`. A condition of another width must be a bool.
     pub(super) fn select(&mut self, condition: Src, yes: Src, no: Src) -> Src {
         let half = yes.class.half;
         let condition = self.resize(condition, half);

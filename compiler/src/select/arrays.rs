@@ -1,7 +1,7 @@
-//! Local arrays: nir's registers that are indexed.
+//! Local arrays: nir's indexed registers.
 //!
-//! An array keeps its place for the whole program, so an access names the array and no version of it. The elements of
-//! an array of vectors lie one behind the other, component by component.
+//! An array has the same registers for the whole program, so an access names the array and no version of it. The
+//! elements of an array of vectors are consecutive, component by component.
 
 use super::SelectError;
 use super::context::{Context, words_per_component};
@@ -11,7 +11,7 @@ use crate::ir3::{
 };
 use crate::nir::{Def, InstrData as NirInstr, Intrinsic, IntrinsicOp};
 
-/// Translates one intrinsic of this room.
+/// Translates one intrinsic of this module.
 pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     match (intrinsic.op, &intrinsic.srcs[..]) {
         (IntrinsicOp::DeclReg, _) => declare(ctx, intrinsic),
@@ -39,12 +39,12 @@ fn declare(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectErr
     Ok(())
 }
 
-/// Where an access goes: the array, the words of its elements, and the number of its first word.
+/// An array access: the array, its first word, and the number of words of an element.
 struct Access {
     array: Array,
     class: RegClass,
     first: u32,
-    /// `a0.x` is added.
+    /// The index that is added through `a0.x`.
     address: Option<Def>,
     words: u32,
 }

@@ -9,7 +9,7 @@ use crate::ir3::{InstrData, Opcode, RegClass, WriteMask};
 use crate::nir::{self, Intrinsic, IntrinsicOp};
 use crate::target::Generation;
 
-/// Translates one intrinsic of this room.
+/// Translates one intrinsic of this module.
 pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
     use IntrinsicOp as I;
     let op = operation(ctx, intrinsic)?;
@@ -49,7 +49,8 @@ fn operation(ctx: &Context<'_>, intrinsic: &Intrinsic) -> Result<AtomicOp, Selec
     }
 }
 
-/// The data of an atomic as one source: for `cmpxchg`, nir has what is compared with in `first` and the new value behind it.
+/// The data of an atomic as one source. For `cmpxchg`, nir's source `first` is the comparand, followed by the new
+/// value.
 fn operand(
     ctx: &mut Context<'_>,
     intrinsic: &Intrinsic,
@@ -62,8 +63,8 @@ fn operand(
     if wide && old {
         return Err(ctx.unsupported("64-bit atomics are on buffers and global memory only, from a6xx on"));
     }
-    // The result says how wide the atomic is: Mesa's lowering of 64-bit atomics on shared memory leaves data of 64 bits,
-    // of which the low word counts.
+    // The width of the atomic is that of its result: Mesa's lowering of 64-bit atomics on shared memory leaves 64-bit
+    // data, of which the low word counts.
     let mut words = |src: usize| {
         let mut words = ctx.vector(intrinsic.srcs[src]);
         words.truncate(if wide { 2 } else { 1 });
@@ -76,7 +77,7 @@ fn operand(
     Ok(AtomicOperand { op, data: ctx.collect(&order), wide })
 }
 
-/// Appends an atomic that has a destination of its own.
+/// Appends an atomic with a separate destination.
 fn finish(ctx: &mut Context<'_>, intrinsic: &Intrinsic, data: InstrData, wide: bool) {
     let instr = memory::push_effect(ctx, data);
     let mask = WriteMask::first(if wide { 2 } else { 1 });
@@ -85,7 +86,7 @@ fn finish(ctx: &mut Context<'_>, intrinsic: &Intrinsic, data: InstrData, wide: b
     define(ctx, intrinsic, &parts);
 }
 
-/// Appends an atomic whose destination is tied to its data: the old value comes first in it.
+/// Appends an atomic whose destination is tied to its data; the old value is its first component.
 fn finish_tied(ctx: &mut Context<'_>, intrinsic: &Intrinsic, data: InstrData, operand: &AtomicOperand) {
     let instr = memory::push_effect(ctx, data);
     let value = ctx.builder().add_dst(instr, RegClass::FULL, operand.data.mask);

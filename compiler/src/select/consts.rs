@@ -1,4 +1,4 @@
-//! The constant file: what nir loads from it and, in a preamble, stores to it.
+//! The constant file: nir's loads from it and, in a preamble, its stores to it.
 
 use super::SelectError;
 use super::context::{Context, words_per_component};
@@ -11,7 +11,7 @@ use crate::nir::{Intrinsic, IntrinsicOp};
 /// Words of the constant file.
 pub(super) const WORDS: u16 = 2048;
 
-/// Translates one intrinsic of this room.
+/// Translates one intrinsic of this module.
 pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     match intrinsic.op {
         IntrinsicOp::LoadConstIr3 => load(ctx, intrinsic),
@@ -36,7 +36,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
     let mut address = None;
     if constant.is_none() {
         let mut offset = ctx.scalar(offset, 0);
-        // The relative form reaches 512 words on.
+        // The relative form has an offset of up to 512 words.
         if base + words > 512 {
             let far = ctx.immediate(base as u32, false);
             offset = ctx.widened(offset);
@@ -88,7 +88,7 @@ fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError
 }
 
 impl Context<'_> {
-    /// `a1.x` with a constant, for one use right behind.
+    /// Sets `a1.x` to a constant, for one use directly after it.
     pub(super) fn address_1(&mut self, bits: u16) -> Src {
         let attrs = Attrs::Move { src: Type::U16, dst: Type::U16, round: Round::Default };
         let src = Src::immediate(u32::from(bits), true);
@@ -99,7 +99,7 @@ impl Context<'_> {
         Src::reg(place, RegClass::ADDRESS, WriteMask::SCALAR)
     }
 
-    /// A system value that the driver passes in the constant file, at its end: all components of a value are in one
+    /// A system value that the driver passes at the end of the constant file; all components of a value are in one
     /// vec4.
     pub(super) fn driver_param(&mut self, value: SystemValue, component: u8) -> Src {
         let params = &mut self.program.consts.driver_params;

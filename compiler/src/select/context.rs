@@ -1,4 +1,4 @@
-//! What all of selection works on: the program that grows, and which ir3 value each nir component is.
+//! The state of selection: the program under construction, and the ir3 value of each nir component.
 
 use super::SelectError;
 use super::outputs::Outputs;
@@ -13,14 +13,14 @@ use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// One register's worth of a nir value.
+/// One register of a nir value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// An ir3 value.
     Value(Value),
-    /// A constant that is no value yet.
+    /// A constant without an ir3 value yet.
     Immediate(u32),
-    /// Nothing in particular.
+    /// An undefined value.
     Undef,
 }
 
@@ -40,38 +40,38 @@ pub(super) struct Context<'a> {
     pub target: &'a Target,
     /// The program so far.
     pub program: Program,
-    /// The block that instructions go to.
+    /// The block that instructions are appended to.
     pub block: Block,
     /// The nir instruction that is translated, for messages.
     pub instr: Option<nir::Instr>,
-    /// Values of the outputs that have been stored.
+    /// Values of the stored outputs.
     pub outputs: Outputs,
     /// Arrays by the value of their `decl_reg`.
     pub arrays: FxHashMap<nir::Def, Array>,
-    /// How conversions round.
+    /// The rounding of conversions.
     pub controls: nir::FloatControls,
-    /// How many ifs and loops are around the current place.
+    /// The number of ifs and loops around the current block.
     pub depth: u32,
     words: Vec<Word>,
     first_word: SecondaryMap<nir::Def, u32>,
-    /// Immediates that the current block has in registers.
+    /// Immediates that are in registers in the current block.
     materialised: FxHashMap<(u32, bool), Value>,
     /// Inputs and their values.
     inputs: FxHashMap<InputKind, Value>,
-    /// The instructions of the inputs, which go to the start of the program.
+    /// The instructions of the inputs, which are inserted at the start of the program.
     input_instrs: Vec<Instr>,
-    /// What takes vector inputs apart, which goes behind them.
+    /// The splits of vector inputs, which follow them.
     input_splits: Vec<Instr>,
     /// The components of vector inputs.
     input_parts: FxHashMap<Value, Values>,
 }
 
 impl<'a> Context<'a> {
-    /// Starts an empty program with one block.
+    /// Creates an empty program with one block.
     pub fn new(shader: &'a nir::Shader, target: &'a Target) -> Self {
         let function = &shader.entry;
         let mut program = Program { stage: stage(shader.stage), ..Program::default() };
-        // A size that only the dispatch knows is no size.
+        // A size that is only known at dispatch does not count.
         program.workgroup_size = shader
             .info
             .workgroup_size
@@ -107,7 +107,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The finished program: inputs come first in it.
+    /// Returns the finished program, with the inputs first.
     pub fn finish(mut self) -> Program {
         let entry = self.program.entry();
         let inputs = self.input_instrs.into_iter().chain(self.input_splits);
@@ -117,7 +117,7 @@ impl<'a> Context<'a> {
 
     // Errors.
 
-    /// The error that says why the current instruction is refused.
+    /// The error for an unsupported use of the current instruction.
     pub fn unsupported(&self, reason: impl Into<String>) -> SelectError {
         let operation = match self.instr {
             Some(instr) => self.function.instrs[instr].name().to_owned(),
@@ -127,7 +127,7 @@ impl<'a> Context<'a> {
         SelectError { operation, reason: reason.into(), line, instr: self.instr }
     }
 
-    // What is known of nir values.
+    // Properties of nir values.
 
     /// Components of a nir value.
     pub fn components(&self, def: nir::Def) -> u8 {
@@ -139,7 +139,7 @@ impl<'a> Context<'a> {
         self.function.defs[def].bit_size
     }
 
-    /// Whether values of that width live in half registers.
+    /// Returns true if values of that width are in half registers.
     pub fn is_half(&self, bits: u8) -> bool {
         match bits {
             1 => self.target.bools_are_half(),
@@ -148,7 +148,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The register class of values of that width (of one of the two words of 64 bits).
+    /// The register class of values of that width (for 64 bits, of each word).
     pub fn class(&self, bits: u8) -> RegClass {
         RegClass::general(self.is_half(bits))
     }
@@ -170,12 +170,12 @@ impl<'a> Context<'a> {
 
     // Sources.
 
-    /// One register's worth of a nir value, as it is known.
+    /// One register of a nir value: its ir3 value or constant.
     pub fn word(&self, def: nir::Def, index: usize) -> Word {
         self.words[self.first_word[def] as usize + index]
     }
 
-    /// One component of a nir value of at most 32 bits (the low word of one of 64 bits), in a register.
+    /// One component of a nir value of at most 32 bits (the low word of a 64-bit one), in a register.
     pub fn scalar(&mut self, def: nir::Def, component: u8) -> Src {
         let index = usize::from(component) * words_per_component(self.bits(def));
         self.word_src(def, index)
@@ -187,7 +187,7 @@ impl<'a> Context<'a> {
         [self.word_src(def, index), self.word_src(def, index + 1)]
     }
 
-    /// All registers of a nir value: its components in order, two words for each of 64 bits.
+    /// All registers of a nir value: its components in order, two words for each 64-bit one.
     pub fn vector(&mut self, def: nir::Def) -> Srcs {
         let count = usize::from(self.components(def)) * words_per_component(self.bits(def));
         (0..count).map(|index| self.word_src(def, index)).collect()
@@ -199,7 +199,7 @@ impl<'a> Context<'a> {
         self.src_of_word(word, half)
     }
 
-    /// A word in a register; one that is undefined is 0.
+    /// A word in a register; an undefined one is 0.
     pub fn src_of_word(&mut self, word: Word, half: bool) -> Src {
         match word {
             Word::Value(value) => self.src(value),
@@ -214,7 +214,7 @@ impl<'a> Context<'a> {
         Src::reg(Place::Value(value), data.class, WriteMask::first(u32::from(data.components)))
     }
 
-    /// A constant in a register: a move, once for each block.
+    /// A constant in a register: one move per block.
     pub fn immediate(&mut self, bits: u32, half: bool) -> Src {
         let bits = if half { bits & 0xffff } else { bits };
         if let Some(&value) = self.materialised.get(&(bits, half)) {
@@ -226,12 +226,12 @@ impl<'a> Context<'a> {
         self.src(value)
     }
 
-    /// A constant as an integer operand of cat2: in the instruction if it fits, else in a register.
+    /// A constant as an integer operand of cat2: an immediate if it fits, else in a register.
     pub fn small(&mut self, bits: u32, half: bool) -> Src {
         if bits < 0x200 { Src::immediate(bits, half) } else { self.immediate(bits, half) }
     }
 
-    /// Puts scalars of one class together to a vector, which is one source. A single scalar stays as it is.
+    /// Collects scalars of one class into a vector, which is one source. A single scalar is returned unchanged.
     pub fn collect(&mut self, srcs: &[Src]) -> Src {
         if let [src] = srcs {
             return *src;
@@ -247,7 +247,7 @@ impl<'a> Context<'a> {
         self.collect(&srcs)
     }
 
-    /// `a0.x` with a value (its low 16 bits), for one use right behind.
+    /// Sets `a0.x` to a value (its low 16 bits), for one use directly after it.
     pub fn address(&mut self, src: Src) -> Src {
         let src = if src.class.half { src } else { self.convert_src(Type::S32, Type::S16, src) };
         let value = self.builder().define(
@@ -264,31 +264,31 @@ impl<'a> Context<'a> {
 
     // Results.
 
-    /// Says which values a nir value is: one for each of its registers, in order.
+    /// Sets the ir3 values of a nir value: one for each of its registers, in order.
     pub fn define(&mut self, def: nir::Def, values: &[Value]) {
         for (index, &value) in values.iter().enumerate() {
             self.set_word(def, index, Word::Value(value));
         }
     }
 
-    /// Says what one register's worth of a nir value is.
+    /// Sets one register of a nir value.
     pub fn set_word(&mut self, def: nir::Def, index: usize, word: Word) {
         let slot = self.first_word[def] as usize + index;
         self.words[slot] = word;
     }
 
-    /// Says which value one register's worth of a nir value is.
+    /// Sets one register of a nir value to an ir3 value.
     pub fn define_word(&mut self, def: nir::Def, index: usize, value: Value) {
         self.set_word(def, index, Word::Value(value));
     }
 
-    /// Says what one component of at most 32 bits is.
+    /// Sets one component of at most 32 bits.
     pub fn set(&mut self, def: nir::Def, component: u8, value: Value) {
         debug_assert_eq!(self.program.values[value].class, self.class(self.bits(def)), "class of a component");
         self.set_word(def, usize::from(component), Word::Value(value));
     }
 
-    /// Says what both words of a 64-bit component are.
+    /// Sets both words of a 64-bit component.
     pub fn set_pair(&mut self, def: nir::Def, component: u8, low: Value, high: Value) {
         let index = usize::from(component) * 2;
         self.set_word(def, index, Word::Value(low));
@@ -310,12 +310,13 @@ impl<'a> Context<'a> {
 
     // Instructions.
 
-    /// Appends to the current block.
+    /// A builder at the end of the current block.
     pub fn builder(&mut self) -> Builder<'_> {
         Builder::new(&mut self.program, self.block)
     }
 
-    /// Appends an instruction. An immediate that a memory or texture instruction cannot encode where it stands goes through a register.
+    /// Appends an instruction. An immediate that a memory or texture instruction cannot encode is moved to a register
+    /// first.
     pub fn push(&mut self, mut data: InstrData) -> Instr {
         if matches!(data.opcode.category(), Category::Memory | Category::Texture) {
             for slot in 0..data.srcs.len() {
@@ -341,7 +342,7 @@ impl<'a> Context<'a> {
         self.src(value)
     }
 
-    /// Appends a comparison that gives a bool.
+    /// Appends a comparison whose result is a bool.
     pub fn compare(&mut self, opcode: Opcode, condition: Condition, a: Src, b: Src) -> Value {
         let class = self.bool_class();
         self.builder().compare(opcode, condition, class, a, b)
@@ -364,7 +365,7 @@ impl<'a> Context<'a> {
         self.src(value)
     }
 
-    /// An integer in a full register, zero-extended if it is in a half one.
+    /// An integer in a full register, zero-extended from a half one.
     pub fn widened(&mut self, src: Src) -> Src {
         if src.class.half { self.convert_src(Type::U16, Type::U32, src) } else { src }
     }
@@ -374,18 +375,18 @@ impl<'a> Context<'a> {
         if src.class.half { src } else { self.convert_src(Type::U32, Type::U16, src) }
     }
 
-    /// An integer in a register of that class.
+    /// An integer in a full or half register.
     pub fn resize(&mut self, src: Src, half: bool) -> Src {
         if half { self.narrowed(src) } else { self.widened(src) }
     }
 
-    /// A predicate that holds where a bool does.
+    /// A predicate that is true if a bool is.
     pub fn predicate(&mut self, condition: nir::Def) -> Src {
         let src = self.scalar(condition, 0);
         self.predicate_of(src)
     }
 
-    /// A predicate that holds where an integer is not 0.
+    /// A predicate that is true if an integer is not 0.
     pub fn predicate_of(&mut self, src: Src) -> Src {
         let zero = Src::immediate(0, src.class.half);
         let value = self.builder().compare(Opcode::CmpsS, Condition::Ne, RegClass::PREDICATE, src, zero);
@@ -394,7 +395,7 @@ impl<'a> Context<'a> {
 
     // Inputs.
 
-    /// The value of an input that takes `components` registers; the first use of it adds it to the program.
+    /// The value of an input with `components` registers; the first use adds it to the program.
     pub fn input(&mut self, kind: InputKind, class: RegClass, components: u16) -> Value {
         if let Some(&value) = self.inputs.get(&kind) {
             return value;
@@ -412,7 +413,7 @@ impl<'a> Context<'a> {
         self.input(InputKind::System(value), class, components)
     }
 
-    /// The components of an input as scalars, taken apart once for the program, right behind the input.
+    /// The components of an input as scalars, split once per program, directly after the input.
     pub fn split_input(&mut self, value: Value) -> Values {
         let data = &self.program.values[value];
         let (class, components) = (data.class, data.components);
@@ -439,18 +440,18 @@ impl<'a> Context<'a> {
 
     // Blocks.
 
-    /// Adds a block that has no place yet.
+    /// Adds a block without a position in the layout.
     pub fn new_block(&mut self) -> Block {
         self.program.blocks.push(Default::default())
     }
 
-    /// Places a block behind all others and goes on there.
+    /// Appends a block to the layout and continues there.
     pub fn place_block(&mut self, block: Block) {
         self.program.layout.push(block);
         self.go_to(block);
     }
 
-    /// Appends to that block from now on.
+    /// Continues at the end of a block.
     pub fn go_to(&mut self, block: Block) {
         self.block = block;
         self.materialised.clear();
@@ -476,7 +477,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Registers that a component takes.
+/// The number of registers of a component.
 pub(super) fn words_per_component(bits: u8) -> usize {
     if bits == 64 { 2 } else { 1 }
 }

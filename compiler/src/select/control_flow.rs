@@ -1,16 +1,15 @@
-//! Blocks, branches and phis.
+//! Selection of control flow: blocks, branches and phis.
 //!
-//! Lanes that part meet again because the wave always runs the block that comes first in the layout among those where
-//! lanes wait. So the order of blocks is what makes structured control flow structured: then, else, merge, each before
-//! what follows it. A loop adds one demand: the lanes of an iteration must all have come to its end before any of them
-//! starts the next. That holds if the only back edge leaves from the last block of the loop. Where it does not
-//! (several back edges, or one that is not last), a *continue block* is put last in the loop, and all back edges go
-//! through it.
+//! Diverged lanes reconverge because the wave always runs the block that is first in the layout among those where lanes
+//! wait. So the block order makes structured control flow work: then, else, merge, each before the blocks that follow
+//! it. A loop adds a requirement: all lanes of an iteration must reach its end before any of them starts the next. That
+//! holds if the only back edge is at the last block of the loop. If it does not (several back edges, or one that is not
+//! last), a *continue block* is placed last in the loop, and all back edges go through it.
 //!
-//! nir blocks and ir3 blocks correspond one to one, apart from continue blocks and the block of `end`. Blocks that
-//! nothing reaches are left out, with all that hangs on them.
+//! nir blocks and ir3 blocks correspond one to one, except for continue blocks and the block of `end`. Unreachable
+//! blocks and their contents are left out.
 //!
-//! Phis get their sources when all blocks are there, in the order of the ir3 block's predecessors.
+//! Phis get their sources after all blocks have been created, in the order of the ir3 block's predecessors.
 
 use super::SelectError;
 use super::context::{Context, Word, words_per_component};
@@ -20,7 +19,7 @@ use crate::nir::{self, CfNode, Cfg, InstrData, IntrinsicOp, JumpKind};
 use cranelift_entity::packed_option::ReservedValue;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
-/// A phi that waits for its sources.
+/// A phi without sources yet.
 struct PendingPhi {
     block: nir::Block,
     instr: nir::Instr,
@@ -32,12 +31,12 @@ struct Walk<'c, 'a> {
     ctx: &'c mut Context<'a>,
     cfg: Cfg,
     reachable: EntitySet<nir::Block>,
-    /// The ir3 block of each nir block that has been reached, or that something jumps to.
+    /// The ir3 block of each nir block that has been reached, or is the target of a jump.
     blocks: SecondaryMap<nir::Block, Option<Block>>,
     /// The continue block of the loop with that header.
     continue_blocks: SecondaryMap<nir::Block, Option<Block>>,
     phis: Vec<PendingPhi>,
-    /// The nir blocks that the walk has come to.
+    /// The nir blocks that have been placed.
     placed: EntitySet<nir::Block>,
 }
 
@@ -137,7 +136,7 @@ impl<'a> Walk<'_, 'a> {
         preds.partition(|&pred| !inside.contains(pred))
     }
 
-    /// The ir3 block of a nir block; it is placed when the walk comes to it.
+    /// The ir3 block of a nir block; it is placed later, in source order.
     fn block_of(&mut self, block: nir::Block) -> Block {
         match self.blocks[block] {
             Some(found) => found,
@@ -154,7 +153,7 @@ impl<'a> Walk<'_, 'a> {
             return Ok(());
         }
         let target = self.block_of(block);
-        // The entry block is there from the start.
+        // The entry block exists from the start.
         if !self.placed.insert(block) || self.ctx.program.layout[0] == target {
             self.ctx.go_to(target);
         } else {
@@ -214,10 +213,10 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// Where an edge from the current block to a nir block goes: a back edge goes to the continue block.
+    /// The target of an edge from the current block to a nir block: the continue block for a back edge.
     fn edge_target(&mut self, to: nir::Block) -> Block {
         if let Some(block) = self.continue_blocks[to] {
-            // The edge into the loop is the one that is there before the header has been placed.
+            // The edge into the loop is the one that exists before the header has been placed.
             if self.placed.contains(to) {
                 return block;
             }
@@ -231,7 +230,7 @@ impl<'a> Walk<'_, 'a> {
         self.ctx.program.add_edge(from, 0, target);
     }
 
-    /// Whether a lane is elected in this block, and no lane ends between that and the end of the block.
+    /// Returns true if a lane is elected in this block, and no lane ends between that and the end of the block.
     fn is_elected_here(&self, block: nir::Block, condition: nir::Def) -> bool {
         let function = self.ctx.function;
         let elect = function.defs[condition].instr;
@@ -308,7 +307,7 @@ impl<'a> Walk<'_, 'a> {
         Ok(())
     }
 
-    /// What a phi takes from one predecessor.
+    /// The source of a phi for one predecessor.
     fn phi_src(
         &mut self,
         pred: Block,
@@ -324,7 +323,7 @@ impl<'a> Walk<'_, 'a> {
         Ok(self.ctx.word_at_end(pred, word, class))
     }
 
-    /// What a phi of a loop header takes from the continue block: a phi over the back edges, where they differ.
+    /// The source of a loop header's phi for the continue block: a phi over the back edges, if they differ.
     fn continue_phi(
         &mut self,
         block: Block,

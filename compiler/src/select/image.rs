@@ -1,7 +1,7 @@
 //! Storage images.
 //!
-//! From a6xx on the machine computes a texel's address; below, it wants the coordinates and the byte offset, which needs the image's
-//! strides: the driver has them in constants, on a4xx behind those of the SSBOs.
+//! From a6xx on the machine computes a texel's address. Below a6xx, it needs the coordinates and the byte offset, which
+//! depends on the image's strides: the driver passes them in constants, on a4xx after those of the SSBOs.
 
 use super::SelectError;
 use super::context::Context;
@@ -11,7 +11,7 @@ use crate::ir3::{AddressSpace, InstrFlags, Opcode, RegClass, Src, Type};
 use crate::nir::{Access, AluType, BaseType, Format, ImageDim, Intrinsic, IntrinsicOp};
 use crate::target::Generation;
 
-/// Translates one intrinsic of this room.
+/// Translates one intrinsic of this module.
 pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
     use IntrinsicOp as I;
     check(ctx)?;
@@ -23,7 +23,7 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
     }
 }
 
-/// Refuses the images that the GPU does not have.
+/// Refuses images on GPUs without them.
 pub(super) fn check(ctx: &Context<'_>) -> Result<(), SelectError> {
     if ctx.target.generation == Generation::A3xx {
         return Err(ctx.unsupported("a3xx has no storage images"));
@@ -35,28 +35,28 @@ fn is_1d(intrinsic: &Intrinsic) -> bool {
     matches!(intrinsic.indices.image_dim(), ImageDim::Dim1D | ImageDim::Buf)
 }
 
-/// The coordinates of a texel, as scalars; they are source 1 of all image intrinsics. The machine takes no sample number: a multisampled
-/// image that is stored to has one sample.
+/// The coordinates of a texel, as scalars; they are source 1 of all image intrinsics. The machine has no sample index:
+/// a multisampled image that is stored to has one sample.
 fn coordinates(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Vec<Src> {
     let count = intrinsic.indices.image_dim().coordinates(intrinsic.indices.image_array());
     let count = count.min(ctx.components(intrinsic.srcs[1]));
     (0..count).map(|component| ctx.scalar(intrinsic.srcs[1], component)).collect()
 }
 
-/// The coordinates of a texel, as operand of an instruction.
+/// The coordinates of a texel, as an operand of an instruction.
 pub(super) fn location(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Location {
     let coordinates = coordinates(ctx, intrinsic);
     Location::Texel(ctx.collect(&coordinates), coordinates.len() as u8)
 }
 
-/// The constant with an image's size of a texel (0), row pitch (1) or slice pitch (2) on a5xx; on a4xx they stand in the order in which an
-/// SSBO has its address and sizes: address (0), row pitch (1), slice pitch (2), size of a texel (3).
+/// The constant with an image's texel size (0), row pitch (1) or slice pitch (2) on a5xx. On a4xx they are in the order
+/// of an SSBO's address and sizes: address (0), row pitch (1), slice pitch (2), texel size (3).
 fn stride(ctx: &Context<'_>, intrinsic: &Intrinsic, word: u32) -> Result<Src, SelectError> {
     let buffers = if ctx.target.generation == Generation::A4xx { ctx.shader.info.num_ssbos } else { 0 };
     memory::old_constant(ctx, intrinsic.srcs[0], buffers, word)
 }
 
-/// The byte offset of a texel below a6xx: from the start of the image, or of memory on a4xx.
+/// The byte offset of a texel below a6xx: from the start of the image, on a4xx from the start of memory.
 pub(super) fn old_offset(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<Src, SelectError> {
     let a4xx = ctx.target.generation == Generation::A4xx;
     let coordinates = coordinates(ctx, intrinsic);
@@ -82,7 +82,7 @@ pub(super) fn old_address(ctx: &mut Context<'_>, bytes: Src) -> Src {
     ctx.collect(&[bytes, high])
 }
 
-/// Type of the registers of an image access. Atomic loads and stores say no type: theirs are bits.
+/// Type of the registers of an image access. Atomic loads and stores have no type: theirs is uninterpreted bits.
 fn texel_type(ctx: &Context<'_>, ty: AluType, bits: u8) -> Result<Type, SelectError> {
     match (ty.base, bits) {
         (BaseType::Float, 16) => Ok(Type::F16),
@@ -102,7 +102,8 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
     let access = intrinsic.indices.access();
     let class = ctx.class(bits);
     let elements = Elements { ty, components };
-    // What nobody writes can be read through the texture unit's cache: the sets of bindless resources have a descriptor for it.
+    // A reorderable image can be read through the texture unit's cache: the sets of bindless resources have a
+    // descriptor for it.
     let (set, index) = memory::bindless(ctx, intrinsic.srcs[0]);
     let data = if let (true, Some(set)) = (access.contains(Access::REORDERABLE), set)
         && ctx.target.generation >= Generation::A6xx
@@ -110,7 +111,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
         let set = memory::set_field(ctx, Some(set))?;
         let mut coordinates = coordinates(ctx, intrinsic);
         if is_1d(intrinsic) {
-            // The machine has no one-dimensional textures: they are two-dimensional ones of height 1.
+            // The machine has no one-dimensional textures: they are two-dimensional with height 1.
             coordinates.insert(1, ctx.immediate(0, false));
         }
         let mut flags = InstrFlags::empty();
@@ -127,7 +128,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
         if ctx.target.generation >= Generation::A6xx {
             build::ldib(handle, location, elements)
         } else {
-            // a4xx has no conversion in loads: what is loaded is the texel's bits.
+            // a4xx has no conversion in loads: the result is the texel's bits.
             let opcode = if ctx.target.generation == Generation::A4xx { Opcode::Ldgb } else { Opcode::Ldib };
             let format = intrinsic.indices.format();
             let plain = matches!(format, Format::R32Uint | Format::R32Sint | Format::R32Float);
@@ -146,7 +147,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
 
 fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     let value = intrinsic.srcs[3];
-    // What the format does not have is not stored.
+    // Components that the format does not have are not stored.
     let stored = intrinsic.indices.format().components().unwrap_or(4);
     let (bits, components) = (ctx.bits(value), ctx.components(value).min(stored));
     let ty = texel_type(ctx, intrinsic.indices.src_type(), bits)?;

@@ -1,14 +1,14 @@
 //! Inputs: vertex attributes and varyings.
 //!
 //! An attribute is in registers when the program starts. A varying is interpolated by `bary.f` at barycentric
-//! coordinates, or read as it is by `flat.b`; its number is four times its base, plus its component.
+//! coordinates, or read without interpolation by `flat.b`; its index is four times its base, plus its component.
 
 use super::SelectError;
 use super::context::{Context, words_per_component};
 use crate::ir3::{InputKind, Opcode, RegClass, Src, SystemValue, WriteMask};
 use crate::nir::{Def, InstrData as NirInstr, InterpMode, Intrinsic, IntrinsicOp, Stage};
 
-/// Translates one intrinsic of this room.
+/// Translates one intrinsic of this module.
 pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     let Some(def) = intrinsic.def else { return Ok(()) };
     match (intrinsic.op, &intrinsic.srcs[..]) {
@@ -37,7 +37,7 @@ pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), S
     }
 }
 
-/// The barycentric coordinates that an intrinsic asks for.
+/// The barycentric coordinates that an intrinsic loads.
 fn barycentric(intrinsic: &Intrinsic) -> Option<SystemValue> {
     use SystemValue::*;
     let linear = intrinsic.indices.interp_mode() == InterpMode::NoPerspective;
@@ -117,7 +117,7 @@ fn varying(
     Ok(())
 }
 
-/// Barycentric coordinates as one source: the input itself where they are one.
+/// Barycentric coordinates as one source: the input itself if they are one.
 fn coordinate_pair(ctx: &mut Context<'_>, def: Def) -> Src {
     if let NirInstr::Intrinsic(intrinsic) = ctx.producer(def)
         && let Some(kind) = barycentric(intrinsic)

@@ -1,4 +1,4 @@
-//! Which file translates which intrinsic.
+//! Dispatch of intrinsics to the files that translate them.
 
 use super::context::{Context, Word};
 use super::{SelectError, arrays, atomic, consts, image, inputs, memory, outputs, subgroups, system_values, texture};
@@ -66,7 +66,7 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         | BindlessImageSize | BindlessImageStore => image::emit(ctx, intrinsic),
         LoadSamplePosFromId => texture::emit_sample_position(ctx, intrinsic),
         PrefetchTexIr3 | PrefetchSamIr3 => texture::emit_prefetch(ctx, intrinsic),
-        // A handle is its descriptor's index; who uses it looks at this instruction for the set.
+        // A handle is its descriptor's index; its users read the set from this instruction.
         BindlessResourceIr3 => {
             if let Some(def) = intrinsic.def {
                 let word = ctx.word(intrinsic.srcs[0], 0);
@@ -140,7 +140,7 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
     }
 }
 
-/// `kill` or `demote`, of all lanes that are here or of those where a bool holds.
+/// `kill` or `demote`, of all active lanes or of those where a bool is true.
 fn kill(ctx: &mut Context<'_>, opcode: Opcode, condition: Option<&Intrinsic>) -> Result<(), SelectError> {
     let predicate = match condition {
         Some(intrinsic) => ctx.predicate(intrinsic.srcs[0]),
@@ -153,7 +153,7 @@ fn kill(ctx: &mut Context<'_>, opcode: Opcode, condition: Option<&Intrinsic>) ->
     Ok(())
 }
 
-/// A barrier is a fence for the memories that it orders and, for a workgroup to meet, `bar`.
+/// A barrier is a fence for the memories that it orders and, if it synchronizes a workgroup, `bar`.
 fn barrier(ctx: &mut Context<'_>, intrinsic: &Intrinsic) {
     let modes = intrinsic.indices.memory_modes();
     let older = ctx.target.generation.number() < 6;

@@ -1,7 +1,7 @@
 //! Memory: uniform and storage buffers, shared, global and scratch memory.
 //!
-//! Accesses of more than four elements, and stores of elements with holes between them, become several accesses; 64 bits are two elements. An
-//! offset that does not fit into the instruction is added to the address before.
+//! Accesses of more than four elements, and stores of elements with holes between them, become several accesses; 64
+//! bits are two elements. An offset that the instruction cannot encode is added to the address first.
 
 use super::SelectError;
 use super::consts::WORDS as CONST_WORDS;
@@ -14,16 +14,16 @@ use crate::ir3::{
 use crate::nir::{self, Access, IndexKind, Intrinsic, IntrinsicOp};
 use crate::target::Generation;
 
-/// Elements that one instruction accesses.
+/// The maximum number of elements per instruction.
 const MAX_ELEMENTS: u8 = 4;
 
-/// First word behind those that `ldl`, `stl`, `ldp` and `stp` reach: their offset is signed and of 13 bits.
+/// The limit of the offsets of `ldl`, `stl`, `ldp` and `stp`: they are signed and have 13 bits.
 const LOCAL_OFFSET_LIMIT: i32 = 1 << 12;
 
-/// The word of the constant file from which on the driver has four words for each SSBO and image of a4xx and a5xx.
+/// The first word of the constant file of the driver's four words for each SSBO and image of a4xx and a5xx.
 const OLD_RESOURCE_CONSTANTS: u32 = 0x700;
 
-/// Translates one intrinsic of this room.
+/// Translates one intrinsic of this module.
 pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
     use IntrinsicOp as I;
     match intrinsic.op {
@@ -38,7 +38,7 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Resul
         I::StoreScratch => store_local(ctx, intrinsic, AddressSpace::Scratch),
         I::LoadGlobalIr3 => load_global(ctx, intrinsic),
         I::StoreGlobalIr3 => store_global(ctx, intrinsic),
-        // Asks for a descriptor ahead of time: changes no value.
+        // Prefetches a descriptor: has no effect on values.
         I::PrefetchUboIr3 => Ok(()),
         I::LoadSsbo | I::StoreSsbo | I::LoadUbo | I::LoadGlobal | I::StoreGlobal | I::LoadGlobalConstant => {
             Err(ctx.unsupported("only its form with ir3's offsets is supported"))
@@ -53,7 +53,7 @@ pub(super) fn is_volatile(intrinsic: &Intrinsic) -> bool {
     access.is_some_and(|access| access.intersects(Access::VOLATILE | Access::COHERENT))
 }
 
-/// Marks the accesses among all instructions from number `first` on.
+/// Marks the accesses among all instructions from number `first` on as volatile.
 pub(super) fn mark_volatile(ctx: &mut Context<'_>, first: usize) {
     for (_, data) in ctx.program.instrs.iter_mut().skip(first) {
         if let Attrs::Memory(memory) = &mut data.attrs {
@@ -62,9 +62,9 @@ pub(super) fn mark_volatile(ctx: &mut Context<'_>, first: usize) {
     }
 }
 
-// What the rooms of memory share.
+// Shared by the modules for memory.
 
-/// The descriptor set and the index that a nir handle stands for.
+/// The descriptor set and the index of a nir handle.
 pub(super) fn bindless(ctx: &Context<'_>, def: nir::Def) -> (Option<u32>, nir::Def) {
     match ctx.producer(def) {
         nir::InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => {
@@ -93,7 +93,7 @@ pub(super) fn handle(ctx: &mut Context<'_>, def: nir::Def, access: Access) -> Re
     Ok(Handle { set, index, nonuniform: access.contains(Access::NON_UNIFORM) })
 }
 
-/// Appends a load into so many registers.
+/// Appends a load into `components` registers.
 pub(super) fn push_load(ctx: &mut Context<'_>, data: InstrData, class: RegClass, components: u8) -> Values {
     let instr = ctx.push(data);
     let mask = WriteMask::first(u32::from(components));
@@ -113,7 +113,7 @@ pub(super) fn parts(ctx: &mut Context<'_>, value: Value, mask: WriteMask) -> Val
     written.map(|offset| ctx.builder().define(Opcode::Split, class, 1, &[src], Attrs::Split { offset })).collect()
 }
 
-/// Appends an instruction with an effect beside its result.
+/// Appends an instruction with an effect besides its result.
 pub(super) fn push_effect(ctx: &mut Context<'_>, data: InstrData) -> Instr {
     let instr = ctx.push(data);
     let block = ctx.block;
@@ -121,7 +121,7 @@ pub(super) fn push_effect(ctx: &mut Context<'_>, data: InstrData) -> Instr {
     instr
 }
 
-/// How the components of a nir value are loaded and stored: type of an element, elements a component. 64 bits are two elements.
+/// The type of the elements for components of `bits` bits, and the elements per component. 64 bits are two elements.
 fn elements_of(ctx: &Context<'_>, bits: u8) -> Result<(Type, u8), SelectError> {
     match bits {
         8 => Ok((Type::U8, 1)),
@@ -141,14 +141,14 @@ pub(super) fn add(ctx: &mut Context<'_>, src: Src, constant: i32) -> Src {
     ctx.alu_src(Opcode::AddU, RegClass::FULL, &[src, constant])
 }
 
-/// An offset: what is in a register, and what is added.
+/// An offset: a register plus a constant.
 #[derive(Clone, Copy)]
 struct Offset {
     register: Option<Src>,
     constant: i32,
 }
 
-/// The offset of an SSBO access of `bits` bits, in elements; 64 bits are two elements, and nir counts half ones of them.
+/// The offset of an SSBO access of `bits` bits, in elements; 64 bits are two elements, and nir counts halves of these.
 fn ssbo_offset(ctx: &mut Context<'_>, def: nir::Def, base: i32, bits: u8) -> Offset {
     if let Some(constant) = ctx.constant(def, 0) {
         let sum = (constant as u32).wrapping_add_signed(base);
@@ -164,8 +164,8 @@ fn ssbo_offset(ctx: &mut Context<'_>, def: nir::Def, base: i32, bits: u8) -> Off
     Offset { register: Some(words), constant: 0 }
 }
 
-/// An offset `first` elements further on, as a register and an immediate below `limit` (a power of two) and not negative. Constants leave
-/// as much of themselves in the immediate as fits, so that neighbours share the register.
+/// An offset plus `first` elements, as a register and a non-negative immediate below `limit` (a power of two). For a
+/// constant, the immediate takes as many low bits as fit, so that adjacent accesses share the register.
 fn split_offset(ctx: &mut Context<'_>, offset: Offset, first: u8, limit: i32) -> (Src, i32) {
     let constant = offset.constant.wrapping_add(first.into());
     match offset.register {
@@ -178,7 +178,7 @@ fn split_offset(ctx: &mut Context<'_>, offset: Offset, first: u8, limit: i32) ->
     }
 }
 
-/// Runs of a mask of at most `longest` elements: first element, number.
+/// Runs of a mask of at most `longest` elements: first element, count.
 fn runs(mask: u32, components: u8, longest: u8) -> impl Iterator<Item = (u8, u8)> {
     let mut next = 0;
     std::iter::from_fn(move || {
@@ -193,7 +193,7 @@ fn runs(mask: u32, components: u8, longest: u8) -> impl Iterator<Item = (u8, u8)
     })
 }
 
-/// The components that are stored: all of them where the intrinsic does not say.
+/// The components that are stored: all of them if the intrinsic has no mask.
 fn write_mask(intrinsic: &Intrinsic) -> u32 {
     match intrinsic.indices.get(IndexKind::WriteMask) {
         Some(_) => u32::from(intrinsic.indices.write_mask()),
@@ -201,7 +201,7 @@ fn write_mask(intrinsic: &Intrinsic) -> u32 {
     }
 }
 
-/// A load in runs of at most `longest` elements; `one` makes the access to a run, given its first element.
+/// A load in runs of at most `longest` elements; `one` builds the access for a run, given its first element.
 fn load_runs(
     ctx: &mut Context<'_>,
     def: nir::Def,
@@ -245,14 +245,14 @@ fn store_runs(
 
 // Storage buffers.
 
-/// Refuses what the GPU's SSBO accesses cannot do; says how many elements one of them has.
+/// Refuses SSBO accesses that the GPU does not support; returns the maximum number of elements per access.
 pub(super) fn check_ssbo(ctx: &Context<'_>, bits: u8) -> Result<u8, SelectError> {
     match (ctx.target.generation, bits) {
         (Generation::A3xx, _) => Err(ctx.unsupported("a3xx has no storage buffers")),
         (Generation::A4xx | Generation::A5xx, 8 | 16) => {
             Err(ctx.unsupported(format!("{} has no storage buffers of {bits}-bit elements", ctx.target)))
         }
-        // An 8-bit access is one to a texel of 8 bits.
+        // An 8-bit access accesses an 8-bit texel.
         (_, 8) => Ok(1),
         _ => Ok(MAX_ELEMENTS),
     }
@@ -265,7 +265,7 @@ fn element(ctx: &mut Context<'_>, offset: Offset, first: u8) -> Location {
     Location::Element(src, immediate as u32)
 }
 
-/// The byte offset of an SSBO access below a6xx, as the machine wants it: `extra` bytes behind nir's.
+/// The byte offset of an SSBO access below a6xx in the machine's format: nir's plus `extra` bytes.
 pub(super) fn old_bytes(
     ctx: &mut Context<'_>,
     buffer: nir::Def,
@@ -277,12 +277,12 @@ pub(super) fn old_bytes(
     old_address(ctx, buffer, bytes)
 }
 
-/// Bytes behind nir's byte offset at which element `first` of an SSBO access is.
+/// The byte offset of element `first` of an SSBO access relative to nir's byte offset.
 fn extra_bytes(base: i32, bits: u8, first: u8, ty: Type) -> i32 {
     base.wrapping_mul(ssbo_offset_unit(bits).into()).wrapping_add(i32::from(first) * i32::from(ty.bits() / 8))
 }
 
-/// A byte offset in an SSBO as a4xx and a5xx want it.
+/// A byte offset in an SSBO in the format of a4xx and a5xx.
 fn old_address(ctx: &mut Context<'_>, buffer: nir::Def, bytes: Src) -> Result<Src, SelectError> {
     if ctx.target.generation == Generation::A4xx {
         let start = old_constant(ctx, buffer, 0, 0)?;
@@ -293,7 +293,7 @@ fn old_address(ctx: &mut Context<'_>, buffer: nir::Def, bytes: Src) -> Result<Sr
     }
 }
 
-/// The constant with the address of a buffer (word 0, a4xx) or an attribute of the image behind `first` buffers.
+/// The constant with the address of a buffer (word 0, a4xx) or an attribute of the image after `first` buffers.
 pub(super) fn old_constant(ctx: &Context<'_>, buffer: nir::Def, first: u32, word: u32) -> Result<Src, SelectError> {
     let index = ctx.constant(buffer, 0).map(|index| (index as u32).saturating_add(first)).filter(|&index| index < 64);
     let index = index.ok_or_else(|| ctx.unsupported(format!("{} needs to know the buffer's number", ctx.target)))?;
@@ -316,8 +316,8 @@ fn load_ssbo(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectE
             Ok(build::old_load(Opcode::Ldgb, handle, bytes, location, elements))
         });
     }
-    // What nobody writes can be read through the texture unit's cache, if the descriptor is there too: the sets of
-    // bindless resources have both; where SSBOs have numbers, textures have others.
+    // A reorderable buffer can be read through the texture unit's cache if the descriptor exists: the sets of bindless
+    // resources have both; bound SSBOs and textures have different indices.
     let (set, index) = bindless(ctx, buffer);
     let texture = access.contains(Access::REORDERABLE) && ctx.target.has_isam_ssbo && bits != 8;
     if let (true, Some(set)) = (texture, set)
@@ -389,7 +389,7 @@ fn ssbo_size(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectE
     let Some(def) = intrinsic.def else { return Ok(()) };
     check_ssbo(ctx, 32)?;
     let handle = handle(ctx, intrinsic.srcs[0], intrinsic.indices.access())?;
-    // a5xx returns the size in two halves.
+    // Below a6xx the size is returned in two halves.
     let halves = ctx.target.generation < Generation::A6xx;
     let parts = push_load(ctx, build::resinfo(handle, AddressSpace::Ssbo, 1, halves), RegClass::FULL, 3);
     let mut size = parts[0];
@@ -489,7 +489,7 @@ fn store_local(ctx: &mut Context<'_>, intrinsic: &Intrinsic, space: AddressSpace
 
 // Global memory.
 
-/// Both words of a 64-bit address, which nir has as a vector of two.
+/// Both words of a 64-bit address, which is a vector of two in nir.
 pub(super) fn global_address(ctx: &mut Context<'_>, address: nir::Def) -> Result<[Src; 2], SelectError> {
     if ctx.target.generation < Generation::A6xx {
         return Err(ctx.unsupported(format!("{} has no global memory", ctx.target)));
@@ -500,7 +500,7 @@ pub(super) fn global_address(ctx: &mut Context<'_>, address: nir::Def) -> Result
     }
 }
 
-/// A 64-bit address some bytes further on.
+/// A 64-bit address plus a number of bytes.
 pub(super) fn advance(ctx: &mut Context<'_>, words: [Src; 2], bytes: i32) -> Src {
     let [low, high] = words;
     if bytes == 0 {
@@ -517,16 +517,16 @@ pub(super) fn advance(ctx: &mut Context<'_>, words: [Src; 2], bytes: i32) -> Src
     ctx.collect(&[sum, high])
 }
 
-/// Where a global access goes.
+/// The address of a global access.
 enum GlobalAddress {
-    /// An address and bytes behind it, in the instruction.
+    /// An address plus an immediate number of bytes.
     Immediate(Src, i32),
-    /// An address, a register, and the bytes that the register counts.
+    /// An address, an index register, and the unit of the index in bytes.
     Indexed(Src, Src, u8),
 }
 
-/// The address of the component `bytes` behind the first one, at an offset that nir counts in words: in the instruction if it is a constant
-/// of less than `limit` words.
+/// The address of the component `bytes` after the first one, at an offset that nir counts in words: an immediate if it
+/// is a constant of less than `limit` words.
 fn global_location(ctx: &mut Context<'_>, words: [Src; 2], offset: nir::Def, bytes: i32, limit: i32) -> GlobalAddress {
     let constant = ctx.constant(offset, 0).map(|words| words as u32 as i32);
     if let Some(constant) = constant.filter(|&words| -limit < words && words < limit) {

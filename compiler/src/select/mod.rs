@@ -1,17 +1,18 @@
-//! Instruction selection: nir in, ir3 in SSA form out.
+//! Instruction selection: from nir to ir3 in SSA form.
 //!
-//! One walk over the tree of control flow, in source order, one nir instruction at a time; nothing is matched across
-//! instructions, since copy propagation and dead-code elimination run behind. The room has one file for each kind of
-//! nir instruction; all of them work on one `Context`, which knows for every component of a nir value which ir3
-//! value it is.
+//! One pass over the tree of control flow, in source order, one nir instruction at a time. Patterns of several
+//! instructions are not matched, since copy propagation and dead-code elimination run later. The module has one file
+//! for each kind of nir instruction; all of them work on one `Context`, which maps every component of a nir value to
+//! its ir3 value.
 //!
-//! How nir's values are kept:
+//! The representation of nir's values:
 //! - a component of 32 bits is a full register, one of 16 bits a half register, one of 64 bits two full registers, the
 //!   low word first;
-//! - a component of 8 bits is a half register whose upper byte is zero: whatever computes 8 bits ends by masking;
+//! - a component of 8 bits is a half register whose upper byte is zero: each 8-bit operation ends with a mask;
 //! - a bool is 0 or 1, in a half register from a5xx on and in a full one below;
-//! - constants are no values until something reads them: then they are immediates, moved into a register once a block;
-//! - vectors exist only where an instruction wants one, through `collect` and `split`.
+//! - constants have no values until an instruction reads them: then they are immediates, moved into a register once per
+//!   block;
+//! - vectors exist only as operands of instructions that need one, through `collect` and `split`.
 
 mod alu;
 mod arrays;
@@ -37,16 +38,16 @@ use crate::target::Target;
 use context::Context;
 use std::fmt;
 
-/// What selection cannot translate, and where it stands.
+/// A construct that selection cannot translate, and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectError {
     /// The operation, as nir text names it.
     pub operation: String,
-    /// Why it is refused.
+    /// The reason.
     pub reason: String,
     /// The line in the nir text, if the shader came from text.
     pub line: Option<u32>,
-    /// The instruction, if it is about one.
+    /// The instruction, if there is one.
     pub instr: Option<nir::Instr>,
 }
 
@@ -66,7 +67,7 @@ impl std::error::Error for SelectError {}
 /// Translates a shader for a GPU.
 ///
 /// # Errors
-/// Names the operation that ir3 does not have, or that is not supported, and its place.
+/// Names the operation that ir3 does not have, or that is not supported, and its location.
 pub fn run(shader: &nir::Shader, target: &Target) -> Result<Program, SelectError> {
     let mut ctx = Context::new(shader, target);
     ctx.controls = nir::FloatControls::of(&shader.info).map_err(|error| ctx.unsupported(error.to_string()))?;

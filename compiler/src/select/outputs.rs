@@ -1,7 +1,7 @@
-//! Outputs: what `store_output` stored last, on the `end` of the program.
+//! Outputs: the values of the last `store_output`s, as sources of the program's `end`.
 //!
-//! A store at the top level is just remembered; one component is one output. Where the program ends in several places
-//! (early returns), `end` has a block of its own, with a phi for each output that differs between them.
+//! A store at the top level is only recorded; one component is one output. If the program ends in several places (early
+//! returns), `end` has a block of its own, with a phi for each output that differs between them.
 
 use super::SelectError;
 use super::context::{Context, Word};
@@ -10,17 +10,17 @@ use crate::nir::Intrinsic;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// The outputs by base and component: what was stored, and whether that is a half register.
+/// The outputs by base and component: the stored word, and true if it is a half register.
 type Stored = BTreeMap<(u16, u8), (Word, bool)>;
 
-/// The outputs that have been stored, and where the program ends.
+/// The stored outputs, and the blocks where the program ends.
 #[derive(Default)]
 pub(super) struct Outputs {
     stored: Stored,
     exits: Vec<(Block, Stored)>,
 }
 
-/// Translates `store_output` and `store_per_view_output`: the views of an output are one behind the other.
+/// Translates `store_output` and `store_per_view_output`: the views of an output are consecutive.
 pub(super) fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     let (value, offset) = match intrinsic.srcs[..] {
         [value, offset] => (value, offset),
@@ -54,7 +54,7 @@ pub(super) fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), 
     Ok(())
 }
 
-/// The current block goes to the end of the program.
+/// Ends the current block as an exit of the program.
 pub(super) fn exit(ctx: &mut Context<'_>) {
     let block = ctx.block;
     let stored = ctx.outputs.stored.clone();
@@ -97,7 +97,7 @@ pub(super) fn end(ctx: &mut Context<'_>) {
     ctx.push(data);
 }
 
-/// The outputs where several ways to the end come together: the current block, whose predecessors are the exits.
+/// The outputs at the join of several exits: the current block, whose predecessors are the exits.
 fn merge(ctx: &mut Context<'_>, exits: &[(Block, Stored)]) -> Stored {
     let mut merged = Stored::new();
     for (_, stored) in exits {

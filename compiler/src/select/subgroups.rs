@@ -1,4 +1,4 @@
-//! Operations across lanes: derivatives, votes, reading from other lanes, scans.
+//! Subgroup operations: derivatives, votes, reads from other lanes, scans.
 
 use super::SelectError;
 use super::context::{Context, words_per_component};
@@ -8,7 +8,7 @@ use crate::ir3::{
 };
 use crate::nir::{Def, Intrinsic, IntrinsicOp, Op};
 
-/// Translates one intrinsic of this room.
+/// Translates one intrinsic of this module.
 pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     use IntrinsicOp::*;
     let Some(def) = intrinsic.def else {
@@ -89,13 +89,13 @@ fn type_of(class: RegClass, float: bool) -> Type {
 }
 
 impl Context<'_> {
-    /// One of the macros of cat1 that look at other lanes.
+    /// Appends a cat1 macro that reads other lanes.
     fn lane_macro(&mut self, opcode: Opcode, class: RegClass, srcs: &[Src]) -> Value {
         let ty = type_of(class, false);
         self.builder().define(opcode, class, 1, srcs, Attrs::Move { src: ty, dst: ty, round: Round::Default })
     }
 
-    /// An instruction of cat5 on a scalar.
+    /// Appends a cat5 instruction on a scalar.
     fn lane_texture(&mut self, opcode: Opcode, class: RegClass, srcs: &[Src], float: bool) -> Value {
         let attrs = TextureAttrs { ty: Some(type_of(class, float)), ..TextureAttrs::default() };
         self.builder().define(opcode, class, 1, srcs, Attrs::Texture(attrs))
@@ -120,7 +120,7 @@ fn vote(ctx: &mut Context<'_>, def: Def, condition: Def, opcode: Opcode) -> Resu
     Ok(())
 }
 
-/// The mask of the lanes where a bool holds: two words for a wave, zeros behind them.
+/// The mask of the lanes where a bool is true: two words for a wave, followed by zeros.
 fn ballot(ctx: &mut Context<'_>, def: Def, condition: Def) -> Result<(), SelectError> {
     if ctx.bits(def) < 32 {
         return Err(ctx.unsupported("a mask of less than 32 bits"));
@@ -163,7 +163,8 @@ fn quad(ctx: &mut Context<'_>, def: Def, value: Def, opcode: Opcode, lane: Optio
     Ok(())
 }
 
-/// Sources: what other lanes keep, and what is broadcast. The instruction has them the other way round.
+/// Sources: the value that other lanes keep, and the value that is broadcast. The instruction has them in reverse
+/// order.
 fn broadcast_active(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
     let Ok(cluster) = u8::try_from(intrinsic.indices.cluster_size()) else {
         return Err(ctx.unsupported("the size of the cluster"));
@@ -186,7 +187,7 @@ fn broadcast_active(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> R
     Ok(())
 }
 
-/// Reads the lane at a distance that is the same in all lanes.
+/// Reads the lane at a uniform distance.
 fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
     use IntrinsicOp::*;
     let mode = match intrinsic.op {
@@ -215,7 +216,7 @@ fn shuffle(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(),
     Ok(())
 }
 
-/// Whether a value is the same in all lanes: whether all have what the first has.
+/// Tests if a value is uniform: all lanes compare it with that of the first.
 fn vote_equal(ctx: &mut Context<'_>, def: Def, value: Def, compare: Opcode) -> Result<(), SelectError> {
     if ctx.bits(value) == 64 && compare == Opcode::CmpsF {
         return Err(ctx.unsupported("floats of 64 bits, which the machine does not have"));
@@ -239,7 +240,7 @@ fn vote_equal(ctx: &mut Context<'_>, def: Def, value: Def, compare: Opcode) -> R
     Ok(())
 }
 
-/// The bit of a mask that stands for this lane.
+/// The bit of a mask for this lane.
 fn inverse_ballot(ctx: &mut Context<'_>, def: Def, mask: Def) -> Result<(), SelectError> {
     if ctx.bits(mask) < 32 {
         return Err(ctx.unsupported("a mask of less than 32 bits"));
@@ -259,7 +260,7 @@ fn inverse_ballot(ctx: &mut Context<'_>, def: Def, mask: Def) -> Result<(), Sele
     Ok(())
 }
 
-/// The number of the first or the last active lane.
+/// The index of the first or the last active lane.
 fn lane_number(ctx: &mut Context<'_>, def: Def, opcode: Opcode) -> Result<(), SelectError> {
     let lane = ctx.system_value(SystemValue::SubgroupInvocation, RegClass::FULL, 1);
     let lane = ctx.src(lane);
@@ -268,11 +269,11 @@ fn lane_number(ctx: &mut Context<'_>, def: Def, opcode: Opcode) -> Result<(), Se
     Ok(())
 }
 
-/// The operation of a reduction of values of so many bits, and the value that changes nothing.
+/// The operation of a reduction of values of `bits` bits, and its identity.
 fn reduction(ctx: &Context<'_>, op: Op, bits: u8) -> Result<(Opcode, u32), SelectError> {
     let choose = |full: u32, half_bits: u32| if bits == 16 { half_bits } else { full };
     Ok(match op {
-        // A bool is 0 or 1 in a register, and these three keep it so.
+        // A bool is 0 or 1 in a register, and these three preserve that.
         Op::Iand if bits == 1 => (Opcode::AndB, 1),
         Op::Ior if bits == 1 => (Opcode::OrB, 0),
         Op::Ixor if bits == 1 => (Opcode::XorB, 0),
@@ -303,7 +304,7 @@ fn reduction_class(ctx: &Context<'_>, def: Def) -> Result<RegClass, SelectError>
     }
 }
 
-/// Destinations: the exclusive scan, the inclusive one, the reduction, which starts as the second source.
+/// Destinations: the exclusive scan, the inclusive one, and the reduction, which is initialised from the second source.
 fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
     let size = intrinsic.indices.cluster_size();
     if intrinsic.op == IntrinsicOp::Reduce && size != 0 && size < 64 {
@@ -322,7 +323,7 @@ fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), Se
         let results = [0; 3].map(|_| ctx.builder().add_dst(instr, class, WriteMask::SCALAR));
         let dsts = &mut ctx.program.instrs[instr].dsts;
         dsts[0].flags |= OperandFlags::EARLY_CLOBBER;
-        // A product of 32 bits takes several instructions, which read the source to the end.
+        // A 32-bit product takes several instructions, which read the source until the last.
         dsts[1].flags |= OperandFlags::EARLY_CLOBBER;
         dsts[2].flags |= OperandFlags::TIED;
         let result = match intrinsic.op {
@@ -335,8 +336,8 @@ fn scan(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), Se
     Ok(())
 }
 
-/// Destinations: the reduction, which starts as the first source, the inclusive scan, then the exclusive one if it is
-/// wanted, and a register for the steps of a product of 32 bits.
+/// Destinations: the reduction, which is initialised from the first source, the inclusive scan, then the exclusive one
+/// if required, and a scratch register for a 32-bit product.
 fn scan_clusters(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
     let class = reduction_class(ctx, def)?;
     let (opcode, identity) = reduction(ctx, intrinsic.indices.reduction_op(), ctx.bits(def))?;

@@ -5,7 +5,7 @@ use super::context::{Context, Values};
 use crate::ir3::{Mods, Opcode, RegClass, Src, SystemValue, Type};
 use crate::nir::{Def, Intrinsic, IntrinsicOp};
 
-/// Translates one intrinsic of this room.
+/// Translates one intrinsic of this module.
 pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
     use IntrinsicOp::*;
     let Some(def) = intrinsic.def else {
@@ -91,7 +91,7 @@ fn parameter(ctx: &mut Context<'_>, def: Def, kind: SystemValue) -> Result<(), S
     Ok(())
 }
 
-/// Arguments of a kernel: base and offset count bytes.
+/// Arguments of a kernel: base and offset are in bytes.
 fn kernel_input(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Result<(), SelectError> {
     check_width(ctx, def)?;
     let Some(offset) = ctx.constant(intrinsic.srcs[0], 0) else {
@@ -109,7 +109,7 @@ fn kernel_input(ctx: &mut Context<'_>, intrinsic: &Intrinsic, def: Def) -> Resul
     Ok(())
 }
 
-/// A driver parameter of each view.
+/// A driver parameter per view.
 fn of_view(
     ctx: &mut Context<'_>,
     intrinsic: &Intrinsic,

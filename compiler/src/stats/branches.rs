@@ -1,13 +1,13 @@
-//! Branches by their kind, as they stand in the final program.
+//! Branches by their kind, as they are in the final program.
 //!
-//! A block with two successors ends with an inverted branch to the second and a branch to the first, and the one that goes to
-//! what comes next in the code anyway is left out. So what is `braa` in front of legalization is mostly `brao` behind it.
+//! A block with two successors ends with an inverted branch to the second and a branch to the first; the one that goes
+//! to the next block in the code is omitted. So a `braa` before legalization is usually a `brao` after it.
 
 use crate::ir3::{Block, CodeOrder, Opcode, Program};
 use smallvec::{SmallVec, smallvec};
 use std::ops::{Add, AddAssign};
 
-/// The opcodes that are counted, each for itself.
+/// The opcodes that are counted separately.
 pub const BRANCHES: [Opcode; 12] = [
     Opcode::Br,
     Opcode::Braa,
@@ -23,7 +23,7 @@ pub const BRANCHES: [Opcode; 12] = [
     Opcode::Jump,
 ];
 
-/// How many there are of each of [`BRANCHES`].
+/// The count of each of [`BRANCHES`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Branches([u32; BRANCHES.len()]);
 
@@ -35,7 +35,7 @@ impl Branches {
         }
     }
 
-    /// Each kind with its number.
+    /// Each kind with its count.
     pub fn iter(&self) -> impl Iterator<Item = (Opcode, u32)> + '_ {
         BRANCHES.into_iter().zip(self.0)
     }
@@ -56,7 +56,7 @@ impl Add for Branches {
     }
 }
 
-/// What a terminator becomes when jumps are made explicit.
+/// The instructions that a terminator becomes when jumps are made explicit.
 pub(super) fn explicit(program: &Program, order: &CodeOrder, position: usize, opcode: Opcode) -> SmallVec<[Opcode; 2]> {
     let block = program.layout[position];
     if order.is_empty(block) {
@@ -66,7 +66,7 @@ pub(super) fn explicit(program: &Program, order: &CodeOrder, position: usize, op
     let falls_through = |successor: Block| Some(order.landing(successor)) == next;
     let (inverse, successors) = (opcode.inverse_branch(), program.blocks[block].successors);
     match (opcode, inverse, successors) {
-        // Without another side there is nothing to begin, and all wake up.
+        // Without a second arm, all lanes are reactivated.
         (Opcode::Predt | Opcode::Predf, _, [Some(_), None])
             if other_side(program, position).is_none_or(|other| order.is_empty(other)) =>
         {
@@ -77,7 +77,7 @@ pub(super) fn explicit(program: &Program, order: &CodeOrder, position: usize, op
             false => smallvec![Opcode::Prede, Opcode::Jump],
         },
         (Opcode::Jump, _, [Some(only), None]) if falls_through(only) => SmallVec::new(),
-        // These jump to the second, and to nothing else.
+        // These jump to the second successor only.
         (Opcode::Getone | Opcode::Getlast | Opcode::Shps, _, [Some(first), Some(_)]) if !falls_through(first) => {
             smallvec![opcode, Opcode::Jump]
         }
@@ -90,12 +90,12 @@ pub(super) fn explicit(program: &Program, order: &CodeOrder, position: usize, op
     }
 }
 
-/// The block that lanes run which have slept in this one.
+/// The block that runs the lanes that were inactive in this one.
 fn other_side(program: &Program, position: usize) -> Option<Block> {
     program.layout.get(position + 1).copied()
 }
 
-/// Whether a block is the second side of a predicated if.
+/// Returns true if a block is the second arm of a predicated if.
 fn ends_predication(program: &Program, position: usize) -> bool {
     let block = program.layout[position];
     let [from] = program.blocks[block].predecessors[..] else { return false };
@@ -110,7 +110,7 @@ mod tests {
     use crate::stats::Stats;
     use crate::target::Target;
 
-    /// What a predicated if becomes in the final program: with a second arm, and without.
+    /// The final form of a predicated if: with a second arm, and without.
     #[test]
     fn predication() {
         for (sum, expected) in [("\t0005:0004:000: \tadd.u ssa_5, ssa_1, ssa_1\n", [1, 1, 1, 0]), ("", [1, 0, 1, 0])] {

@@ -1,9 +1,9 @@
-//! Walking folders.
+//! File search.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files below a folder with an extension, in order; none if there is no such folder.
+/// The files below a folder with an extension, sorted; none if there is no such folder.
 pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
     entries.sort();

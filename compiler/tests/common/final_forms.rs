@@ -1,6 +1,6 @@
 //! The nir of a log.
 
-/// The final-form sections of a log, without the headline.
+/// The final-form sections of a log, without the heading.
 pub fn final_forms(log: &str) -> Vec<String> {
     let mut sections = Vec::new();
     let mut current: Option<String> = None;

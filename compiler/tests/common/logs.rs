@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::files::files;
 
-/// The logs by the name of their folder, which is that of a GPU and, behind a dash, of a variant. Without that
-/// folder there are none, which is said.
+/// The logs by the name of their folder, which is that of a GPU and, after a dash, of a variant. Without that folder
+/// the map is empty, and a message is printed.
 pub fn logs() -> BTreeMap<String, Vec<PathBuf>> {
-    // A relative path is one from the workspace, where cargo is called, not from the package, where tests run.
+    // A relative path is relative to the workspace, where cargo is called, not to the package, where tests run.
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let shared = workspace.join(std::env::var_os("IR3_SHARED").unwrap_or_else(|| "../shared".into()));
     let mut logs: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();

@@ -7,7 +7,7 @@ pub fn passes(log: &str) -> impl Iterator<Item = (&str, &str)> {
     starts.map(move |at| {
         let section = &log[at + START.len()..];
         let (title, body) = section.split_once('\n').unwrap_or((section, ""));
-        // Up to the next section, which has no indentation and is no block.
+        // Up to the next section, which has no indentation and is not a block.
         let mut end = 0;
         for line in body.split_inclusive('\n') {
             let Some(bare) = line.strip_prefix("MESA: info: ") else { break };

@@ -1,12 +1,12 @@
-//! Branches that read two predicates.
+//! Branches on two predicates.
 
 use super::{DEPTH, Pass, predicate_src};
 use crate::ir3::{Attrs, Condition, Instr, InstrData, Mods, Opcode, OperandFlags, RegClass, Src, Value};
 use smallvec::SmallVec;
 
 impl Pass<'_> {
-    /// A branch on `and.b` or `or.b` of two bools becomes `braa` or `brao` on tests of them. At least one of the bools
-    /// has to be computed for this only, and here, so that its computation will be the test.
+    /// Turns a branch on `and.b` or `or.b` of two bools into `braa` or `brao` on tests of them. At least one of the
+    /// bools must have no other use and be computed in this block, so that its computation will be the test.
     pub(super) fn two_predicates(&mut self, instr: Instr) {
         if self.data(instr).opcode != Opcode::Br {
             return;
@@ -25,7 +25,7 @@ impl Pass<'_> {
             return;
         }
         let [a, b] = data.srcs[..] else { return };
-        // A bool read with `(not)` is its negation where another bool leaves no more than its lowest bit.
+        // A bool read with `(not)` is its negation only if the other bool clears all but the lowest bit.
         let negations = [a, b].iter().filter(|src| src.mods.contains(Mods::NOT)).count();
         if negations > usize::from(conjunction) {
             return;
@@ -38,7 +38,7 @@ impl Pass<'_> {
         if !fits || !(is_computed(&plain(a)) || is_computed(&plain(b))) {
             return;
         }
-        // Not both is one of the negations.
+        // Inverting the conjunction moves the negation to the operands.
         let inverted = predicate.mods.contains(Mods::NOT);
         let mut srcs = SmallVec::<[Src; 3]>::new();
         self.remove(def);
@@ -64,7 +64,7 @@ impl Pass<'_> {
         self.remove(test.1);
     }
 
-    /// A predicate that holds where a register is not 0, in front of another.
+    /// Inserts a predicate that is true if a register is not 0 before another one.
     fn new_test(&mut self, before: Instr, src: Src) -> Value {
         let mut data = InstrData::new(Opcode::CmpsS);
         data.attrs = Attrs::Compare(Condition::Ne);

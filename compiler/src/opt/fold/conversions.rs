@@ -1,9 +1,9 @@
-//! Conversions of results, done by the operations that compute them.
+//! Folds conversions of results into the operations that compute them.
 //!
 //! Operations of cat2 and cat3 can have a result of another width than their sources: a float is then converted as a
-//! number and rounded toward zero, as `cov` without a rounding mode does it; an integer is cut or extended. Where all that
-//! reads a result is one and the same conversion, the operation gives its readers' width at once. A conversion that rounds
-//! another way stays.
+//! number and rounded toward zero, like `cov` without a rounding mode; an integer is truncated or extended. If all uses
+//! of a result are the same conversion, the operation computes that width directly. A conversion with another rounding
+//! stays.
 
 use super::{Pass, is_comparison};
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, RegClass, RegFile, Round, Type, Value};
@@ -13,18 +13,18 @@ use crate::ir3::{Attrs, Instr, InstrData, Opcode, RegClass, RegFile, Round, Type
 pub struct Conversion {
     /// The types of the conversion.
     pub types: (Type, Type),
-    /// The operations, of sources as wide as the result that is converted.
+    /// The operations, with sources as wide as the unconverted result.
     pub opcodes: &'static [Opcode],
 }
 
-/// What gives its result converted if it has a destination of the other width.
+/// The operations that convert their result if their destination has the other width.
 pub const CONVERSIONS: [Conversion; 5] = {
     use Opcode::*;
     use Type::*;
-    // The low bits of a sum are those of the sum of the low bits.
+    // The low bits of a sum are the sum of the low bits.
     const LOW: &[Opcode] = &[CmpsF, CmpsU, CmpsS, AndB, OrB, XorB, ShrB, ShlB, AddU, AddS, SubU, SubS];
     const ZEROS: &[Opcode] = &[CmpsF, CmpsU, CmpsS, AndB, OrB, XorB, ShrB];
-    // What gives another float than its operands or their product and sum does not convert it.
+    // Operations with a float result other than an operand, sum or product do not convert it.
     const FLOATS: &[Opcode] = &[AddF, MulF, MadF16, MadF32];
     [
         Conversion { types: (U16, U32), opcodes: ZEROS },
@@ -42,8 +42,7 @@ impl Pass<'_> {
         (types == (Type::U16, Type::U32)).then_some(value)
     }
 
-    /// The types and the result of an instruction that converts between half and full registers of one file, and does
-    /// nothing else.
+    /// The types and the result of an instruction that only converts between half and full registers of one file.
     fn conversion_of(&self, instr: Instr) -> Option<((Type, Type), Value)> {
         let data = self.data(instr);
         let Attrs::Move { src: from, dst: to, round: Round::Default } = data.attrs else { return None };
@@ -59,7 +58,7 @@ impl Pass<'_> {
         converts.then_some(((from, to), value))
     }
 
-    /// Looks at what reads a result.
+    /// Folds the conversions that read a result.
     pub(super) fn conversion(&mut self, instr: Instr) {
         let Some(value) = self.result(instr) else { return };
         let class = self.program.values[value].class;
@@ -69,7 +68,7 @@ impl Pass<'_> {
         if !matches!(class.file, RegFile::General | RegFile::Shared) || !can_convert(self.data(instr), class, types) {
             return;
         }
-        // A shared register is another one in another block.
+        // A shared register may have another value in another block.
         let here = |user: Instr| class.file != RegFile::Shared || self.blocks[user] == self.blocks[instr];
         if !uses.iter().all(|&(user, _)| here(user) && self.conversion_of(user).is_some_and(|(its, _)| its == types)) {
             return;
@@ -86,10 +85,10 @@ impl Pass<'_> {
     }
 }
 
-/// Whether an operation whose result has `class` would give it converted, having a result of the other width.
+/// Returns true if an operation whose result has `class` converts it when its destination has the other width.
 fn can_convert(data: &InstrData, class: RegClass, types: (Type, Type)) -> bool {
     let plain = data.flags.is_empty() && data.repeat == 0;
-    // 0 and 1 are what they are in any width.
+    // 0 and 1 are the same in any width.
     let fits = is_comparison(data.opcode) || data.srcs.iter().all(|src| src.class.half == class.half);
     let listed = |it: &Conversion| it.types == types && it.opcodes.contains(&data.opcode);
     plain && fits && CONVERSIONS.iter().any(listed)

@@ -1,18 +1,17 @@
-//! Results, computed as their readers want them.
+//! Folds operations into the instructions that compute their operands, or into those that read their results.
 //!
-//! A bool is a number in a register, 0 or 1, half where the GPU can. Selection computes each bool as such, and converts it where
-//! it is read: to a predicate for a branch or a kill, to a full register for a selection of 32 bits, and nir's negations
-//! are `xor.b` with 1. Here what computes the bool gives its readers what they want at once:
-//! - `negation`: branches are inverted instead, selections exchange their operands, bitwise operations read `(not)`;
+//! A bool is a number in a register, 0 or 1, half if the GPU can. Selection computes each bool this way, and converts
+//! it at its uses: to a predicate for a branch or a kill, to a full register for a 32-bit selection; nir's negations
+//! are `xor.b` with 1. This pass computes the required form directly:
+//! - `negation`: branches are inverted instead, selections swap their operands, bitwise operations read `(not)`;
 //! - `branches`: a branch on the conjunction or disjunction of two bools reads two predicates;
-//! - `votes`: a branch on a vote votes itself;
+//! - `votes`: a branch on a subgroup vote becomes a vote branch;
 //! - `predicates`: comparisons and bitwise operations write predicates;
 //!
-//! The same goes for other widths: `conversions` has operations convert their own results, those of floats and integers,
-//! too.
+//! Likewise for other widths: with `conversions`, operations convert their own results, including floats and integers.
 //!
-//! What a bool *is* has to be known for a negation by one bit to be one of the whole (`Pass::is_bool`): not every
-//! register that is compared with 0 holds a bool. What is folded away is removed here; nothing else is.
+//! A 1-bit negation is a logical one only for a proven bool (`Pass::is_bool`): not every register that is compared with
+//! 0 holds a bool. The pass removes the instructions that it folds, and no others.
 
 mod branches;
 mod conversions;
@@ -32,7 +31,7 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use smallvec::SmallVec;
 
-/// Whether there is a comparison, or a conversion of width.
+/// Returns true if there is a comparison, or a conversion of width.
 pub fn is_needed(program: &Program) -> bool {
     let converts = |data: &InstrData| data.move_types().is_some_and(|(from, to)| from.is_half() != to.is_half());
     program
@@ -41,30 +40,30 @@ pub fn is_needed(program: &Program) -> bool {
         .any(|data| is_comparison(data.opcode) || converts(data))
 }
 
-/// What is folded.
+/// The enabled rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Negations, into what reads them.
+    /// Negations, into their users.
     pub negations: bool,
-    /// Conjunctions and disjunctions, into branches where the target has those.
+    /// Conjunctions and disjunctions, into branches if the target supports those.
     pub branch_and_or: bool,
-    /// Votes, into branches.
+    /// Subgroup votes, into branches.
     pub votes: bool,
     /// Tests of comparisons, into the comparisons.
     pub comparisons: bool,
-    /// Tests of bitwise operations, into these where the target can.
+    /// Tests of bitwise operations, into these if the target supports it.
     pub bitops: bool,
-    /// Conversions, into what computes what is converted.
+    /// Conversions, into the operations that compute their sources.
     pub conversions: bool,
 }
 
 impl Rules {
-    /// All of them.
+    /// All rules.
     pub const ALL: Self =
         Self { negations: true, branch_and_or: true, votes: true, comparisons: true, bitops: true, conversions: true };
 }
 
-/// Folds what can be folded.
+/// Applies the rules.
 pub fn run(program: &mut Program, target: &Target, rules: Rules) {
     let mut pass = Pass::new(program, target, rules);
     if rules.negations {
@@ -89,10 +88,10 @@ fn is_comparison(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::CmpsF | Opcode::CmpsS | Opcode::CmpsU)
 }
 
-/// How far what computes a bool is looked at.
+/// Maximum depth of the search for the definition of a bool.
 const DEPTH: u32 = 4;
 
-/// A read: the instruction, and which of its sources.
+/// A use: the instruction, and the index of the source.
 type Use = (Instr, u8);
 
 struct Pass<'a> {
@@ -100,13 +99,13 @@ struct Pass<'a> {
     target: &'a Target,
     rules: Rules,
     uses: SecondaryMap<Value, SmallVec<[Use; 2]>>,
-    /// Where each instruction stands; nothing for one that has been removed.
+    /// The block of each instruction; None for a removed one.
     blocks: SecondaryMap<Instr, PackedOption<Block>>,
-    /// Instructions in front of a write to the constant file, which may not read it later.
+    /// Instructions before a write to the constant file, whose constants may not be read later.
     early: SecondaryMap<Instr, bool>,
-    /// Votes behind which lanes end in the same block.
+    /// Subgroup votes after which lanes end in the same block.
     outvoted: Vec<Instr>,
-    /// New instructions, each with the one that it goes in front of.
+    /// New instructions, each with the one that it precedes.
     added: Vec<(Instr, Instr)>,
 }
 
@@ -133,7 +132,7 @@ impl<'a> Pass<'a> {
         Self { program, target, rules, uses, blocks, early, outvoted, added: Vec::new() }
     }
 
-    /// Has a rule look at each instruction.
+    /// Applies a rule to each instruction.
     fn each(&mut self, rule: fn(&mut Self, Instr)) {
         for position in 0..self.program.layout.len() {
             let block = self.program.layout[position];
@@ -151,7 +150,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Takes away what has been removed.
+    /// Deletes the removed instructions from the blocks.
     fn finish(self) {
         for &block in &self.program.layout {
             self.program.blocks[block].instrs.retain(|&instr| self.blocks[instr].is_some());
@@ -162,7 +161,7 @@ impl<'a> Pass<'a> {
         &self.program.instrs[instr]
     }
 
-    /// The value that an instruction defines, if it is one register, and the only one.
+    /// The value that an instruction defines, if it is one register, and the only result.
     fn result(&self, instr: Instr) -> Option<Value> {
         match self.data(instr).dsts[..] {
             [Dst { place: Place::Value(value), mask: WriteMask::SCALAR, .. }] => Some(value),
@@ -170,7 +169,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The instruction that computes what a source reads, if that is one whole register without modifiers.
+    /// The instruction that defines a source, if the source is one whole register without modifiers.
     fn producer(&self, src: &Src) -> Option<(Value, Instr)> {
         let SrcOperand::Place(Place::Value(value)) = src.operand else { return None };
         let instr = self.program.values[value].instr;
@@ -178,7 +177,7 @@ impl<'a> Pass<'a> {
         (plain && self.result(instr) == Some(value)).then_some((value, instr))
     }
 
-    /// The same, where nothing else reads it.
+    /// Like [`producer`](Self::producer), if the source is the only use.
     fn sole_producer(&self, src: &Src) -> Option<(Value, Instr)> {
         self.producer(src).filter(|&(value, _)| self.uses[value].len() == 1)
     }
@@ -190,7 +189,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Removes an instruction, which has no effect beside its result, if nobody reads it.
+    /// Removes an instruction without other effects, if its result is unused.
     fn remove_unread(&mut self, instr: Instr) {
         if self.result(instr).is_some_and(|value| self.uses[value].is_empty()) {
             self.remove(instr);
@@ -203,7 +202,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Notes the reads of an instruction that is new, or has new sources.
+    /// Records the uses of an instruction that is new, or has new sources.
     fn note(&mut self, instr: Instr) {
         for slot in 0..self.program.instrs[instr].srcs.len() {
             if let Some(value) = self.program.instrs[instr].srcs[slot].value() {
@@ -212,7 +211,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Puts other data in the place of an instruction's.
+    /// Replaces an instruction.
     fn rewrite(&mut self, instr: Instr, data: InstrData) {
         for slot in 0..self.program.instrs[instr].srcs.len() {
             self.forget(instr, slot);
@@ -221,7 +220,7 @@ impl<'a> Pass<'a> {
         self.note(instr);
     }
 
-    /// Adds an instruction with one result in front of another; returns its value.
+    /// Inserts an instruction with one result before another; returns its value.
     fn add(&mut self, mut data: InstrData, class: RegClass, before: Instr) -> Value {
         data.dsts.clear();
         let instr = self.program.instrs.push(data);
@@ -233,7 +232,7 @@ impl<'a> Pass<'a> {
         value
     }
 
-    /// Has all readers of `old` read `new`, which has its class.
+    /// Replaces all uses of `old` by `new`, which has its class.
     fn replace(&mut self, old: Value, new: Value) {
         for (instr, slot) in std::mem::take(&mut self.uses[old]) {
             self.program.instrs[instr].srcs[usize::from(slot)].set_value(new);
@@ -241,13 +240,13 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Whether what is true of a source where `from` reads it is true of it in all those places: a shared register may have
-    /// another value elsewhere, for lanes that have come later.
+    /// Returns true if a source has the same value at `from` and at all `places`: a shared register may have another
+    /// value elsewhere, for lanes that have come later.
     fn is_current(&self, src: &Src, from: Instr, places: &[Instr]) -> bool {
         src.class.file != RegFile::Shared || places.iter().all(|&instr| self.blocks[instr] == self.blocks[from])
     }
 
-    /// Whether a source is certainly 0 or 1.
+    /// Returns true if a source is provably 0 or 1.
     fn is_bool(&self, src: &Src, depth: u32) -> bool {
         if matches!(src.operand, SrcOperand::Immediate(0 | 1)) {
             return src.mods.is_empty();
@@ -256,7 +255,7 @@ impl<'a> Pass<'a> {
         self.gives_bool(def, depth)
     }
 
-    /// Whether the result of an instruction is certainly 0 or 1.
+    /// Returns true if the result of an instruction is provably 0 or 1.
     fn gives_bool(&self, instr: Instr, depth: u32) -> bool {
         let data = self.data(instr);
         let is_bool = |src: &Src| self.is_bool(src, depth - 1);
@@ -264,17 +263,17 @@ impl<'a> Pass<'a> {
             opcode if is_comparison(opcode) => data.dsts[0].class.file != RegFile::Predicate,
             _ if depth == 0 || !data.flags.is_empty() => false,
             Opcode::AnyMacro | Opcode::AllMacro => true,
-            // Of what one bool is joined with, no more than the lowest bit is left.
+            // A conjunction with a bool keeps at most the lowest bit.
             Opcode::AndB => data.srcs.iter().any(is_bool),
             Opcode::OrB | Opcode::XorB => data.srcs.iter().all(is_bool),
             Opcode::Mov => moves_integer(data) && data.srcs.iter().all(is_bool),
-            // One of a loop goes round and round, until it is too far.
+            // A cycle of phis ends at the depth limit.
             Opcode::Phi => data.srcs.len() <= 4 && data.srcs.iter().all(is_bool),
             _ => false,
         }
     }
 
-    /// The comparison with 0 that makes a predicate, and what it compares.
+    /// The comparison with 0 that computes a predicate, and the compared operand.
     fn test(&self, predicate: &Src) -> Option<((Value, Instr), Src)> {
         let (value, def) = self.producer(predicate)?;
         let data = self.data(def);
@@ -287,14 +286,14 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Whether a move keeps the number, if that is 0 or 1: between unsigned or signed integers of 16 or 32 bits.
+/// Returns true if a move preserves 0 and 1: between unsigned or signed integers of 16 or 32 bits.
 fn moves_integer(data: &InstrData) -> bool {
     use Type::*;
     let is_integer = |ty| matches!(ty, U16 | U32 | S16 | S32);
     data.move_types().is_some_and(|(from, to)| is_integer(from) && is_integer(to))
 }
 
-/// Votes behind which lanes end in the same block.
+/// Subgroup votes after which lanes end in the same block.
 fn outvoted(program: &Program) -> Vec<Instr> {
     let mut list = Vec::new();
     for &block in &program.layout {
@@ -310,7 +309,7 @@ fn outvoted(program: &Program) -> Vec<Instr> {
     list
 }
 
-/// Whether the instruction can have all of its sources beside each other.
+/// Returns true if the instruction can encode all of its sources together.
 fn is_legal(target: &Target, data: &InstrData) -> bool {
     data.srcs.iter().enumerate().all(|(slot, src)| valid_source(target, data, slot, src))
 }

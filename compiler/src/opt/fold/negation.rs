@@ -1,10 +1,10 @@
-//! Negations of bools, taken over by their readers.
+//! Folds negations of bools into their users.
 
 use super::{DEPTH, Pass, is_legal};
 use crate::ir3::{Instr, Mods, Opcode, RegFile, Src, SrcOperand};
 
 impl Pass<'_> {
-    /// Looks for negations that an instruction reads.
+    /// Folds the negations that an instruction reads.
     pub(super) fn negation(&mut self, instr: Instr) {
         match self.data(instr).opcode {
             Opcode::Br => self.inverted_branch(instr),
@@ -15,7 +15,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The bool that a source is the negation of, and the negation. It can be read in those other places instead.
+    /// The negated bool that a source reads, and the negation, if the bool has the same value at `places`.
     pub(super) fn negated(&self, src: &Src, places: &[Instr]) -> Option<(Src, Instr)> {
         let (_, def) = self.producer(src)?;
         let data = self.data(def);
@@ -34,7 +34,7 @@ impl Pass<'_> {
         let predicate = self.data(instr).srcs[0];
         let Some((test, x)) = self.test(&Src { mods: Mods::empty(), ..predicate }) else { return };
         let Some((bool, negation)) = self.negated(&x, &[test.1, instr]) else { return };
-        // Whoever reads the predicate has to take over the negation.
+        // All users of the predicate must take over the negation.
         let users = self.uses[test.0].clone();
         use Opcode::{Ball, Bany, Br, Braa, Brao};
         if users.iter().all(|&(user, _)| matches!(self.data(user).opcode, Br | Braa | Brao | Bany | Ball)) {
@@ -58,7 +58,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The negation of a bool that is widened to be the condition of selections, and nothing else.
+    /// Folds the negation of a bool that is widened and only used as the condition of selections.
     fn exchanged_operands_behind(&mut self, instr: Instr) {
         let Some(wide) = self.widened(instr) else { return };
         let Some((bool, negation)) = self.negated(&self.data(instr).srcs[0], &[instr]) else { return };
@@ -82,7 +82,7 @@ impl Pass<'_> {
         self.remove_unread(negation);
     }
 
-    /// In a conjunction of two bools one may be read with `(not)`: of all of its bits the other leaves only the lowest.
+    /// One operand of a conjunction of two bools may be read with `(not)`: the other clears all but its lowest bit.
     fn negated_operand(&mut self, instr: Instr) {
         if !self.data(instr).flags.is_empty() {
             return;

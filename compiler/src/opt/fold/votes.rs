@@ -1,11 +1,11 @@
-//! Branches on votes.
+//! Folds subgroup votes into branches.
 
 use super::Pass;
 use crate::ir3::{Instr, Mods, Opcode, Src};
 
 impl Pass<'_> {
-    /// A branch on whether a predicate holds in any lane, or in all of them, decides that itself. The vote is that of
-    /// the lanes that branch, so the two must be in one block, and no lane may end in between.
+    /// Turns a branch on a subgroup vote (any lane, or all lanes) into the branch that votes. The vote is among the
+    /// lanes that branch, so the two must be in one block, and no lane may end in between.
     pub(super) fn vote(&mut self, instr: Instr) {
         if self.data(instr).opcode != Opcode::Br {
             return;
@@ -24,7 +24,7 @@ impl Pass<'_> {
         if self.outvoted.contains(&vote) {
             return;
         }
-        // That it does not hold in any lane is that the opposite holds in all.
+        // `!any(p)` is `all(!p)`.
         let inverted = condition.mods.contains(Mods::NOT);
         let mut predicate = self.data(vote).srcs[0];
         predicate.mods ^= condition.mods & Mods::NOT;

@@ -1,4 +1,4 @@
-//! Shifts, bit fields, and counting bits.
+//! Shifts, bit fields, and bit counts.
 
 use super::Scalar;
 use crate::ir3::{Condition, Opcode, Src, Type};
@@ -30,8 +30,8 @@ impl Scalar<'_, '_> {
                 }
             }
             Op::Shfr => {
-                // The low word of a pair that is shifted right: what comes in from the high word goes in two steps,
-                // so that a count of 0 brings in nothing.
+                // The low word of a pair that is shifted right: the bits from the high word are shifted in two steps,
+                // so that a count of 0 brings in none.
                 let (high, low, count) = (self.src(0), self.src(1), self.src(2));
                 let low = self.ctx.bin(ShrB, low, count);
                 let up = self.ctx.bin(ShlB, high, Src::immediate(1, false));
@@ -112,7 +112,8 @@ impl Scalar<'_, '_> {
         Ok(self.masked_result(result))
     }
 
-    /// A shift count in the class of values of `width`. The machine masks it to 5 or 4 bits; for 8 it is done here.
+    /// A shift count in the class of values of `width`. The machine masks it to 5 or 4 bits; for 8 bits it is masked
+    /// here.
     pub(super) fn shift_count(&mut self, index: usize, width: u8) -> Src {
         let half = self.ctx.is_half(width);
         if let Some(bits) = self.constant(index) {
@@ -150,7 +151,7 @@ impl Scalar<'_, '_> {
         }
     }
 
-    /// A shift and a bitwise operation in one.
+    /// Selects a combined shift and bitwise operation.
     fn shift_and(&mut self, opcode: Opcode, width: u8) -> Src {
         let (x, other) = (self.src(0), self.src(2));
         let count = self.shift_count(1, width);
@@ -168,13 +169,13 @@ impl Scalar<'_, '_> {
         self.ctx.bin(join, shifted, other)
     }
 
-    /// A source in a full register; of 8 and 16 bits zero-extended.
+    /// A source in a full register; 8 and 16 bits are zero-extended.
     fn zero_extended(&mut self, index: usize) -> Src {
         let x = self.src(index);
         self.ctx.widened(x)
     }
 
-    /// A field whose offset and length have 5 bits.
+    /// Extracts a field whose offset and length have 5 bits.
     fn extract_field(&mut self, shift: Opcode) -> Src {
         let (base, offset, bits) = (self.src(0), self.src(1), self.src(2));
         let mask = Src::immediate(31, false);
@@ -192,7 +193,7 @@ impl Scalar<'_, '_> {
         self.ctx.select(bits, field, zero)
     }
 
-    /// A field that lies within the word, of one bit or more.
+    /// Extracts a non-empty field within the word.
     fn extract_checked(&mut self, shift: Opcode) -> Src {
         let (base, offset, bits) = (self.src(0), self.src(1), self.src(2));
         let end = self.ctx.bin(AddU, offset, bits);
@@ -202,8 +203,8 @@ impl Scalar<'_, '_> {
         self.ctx.bin(shift, field, down)
     }
 
-    /// `field`, but 0 where the field whose offset is source `first` and whose length is the next one lies outside of
-    /// the word or is empty.
+    /// `field`, or 0 if the field whose offset is source `first` and whose length is the next one is empty or not
+    /// inside the word.
     fn checked(&mut self, field: Src, first: usize) -> Src {
         let zero = self.ctx.immediate(0, false);
         let valid = self.field_is_inside(first);
@@ -212,8 +213,7 @@ impl Scalar<'_, '_> {
         self.ctx.select(bits, field, zero)
     }
 
-    /// Whether 0 <= offset, 0 <= bits and offset + bits <= 32. The sum may overflow, but only if one of them is more
-    /// than 32.
+    /// Tests 0 <= offset, 0 <= bits and offset + bits <= 32. The sum may overflow, but only if one of them exceeds 32.
     fn field_is_inside(&mut self, first: usize) -> Src {
         let (offset, bits) = (self.src(first), self.src(first + 1));
         let larger = self.ctx.bin(MaxU, offset, bits);
@@ -226,7 +226,7 @@ impl Scalar<'_, '_> {
 
     fn insert_field(&mut self) -> Src {
         let (base, insert, offset, bits) = (self.src(0), self.src(1), self.src(2), self.src(3));
-        // The ones of the field; all of them for 32 bits, where the shift would be by 0.
+        // The mask of the field; all ones for 32 bits, where the shift would be by 0.
         let ones = self.ctx.immediate(u32::MAX, false);
         let down = self.ctx.negate(bits);
         let ones = self.ctx.bin(ShrB, ones, down);
@@ -251,7 +251,7 @@ impl Scalar<'_, '_> {
         self.ctx.bin(XorB, base, changed)
     }
 
-    /// Byte or word number `index` of the value; nir's index is a constant.
+    /// The index of the extracted byte or word, which is a constant in nir.
     fn part(&mut self, size: u32) -> Result<u32, SelectError> {
         let width = u32::from(self.bits(0));
         match self.constant(1) {
@@ -266,7 +266,7 @@ impl Scalar<'_, '_> {
         let width = u32::from(self.bits(0));
         let x = self.src(0);
         let half = x.class.half;
-        // In a register of 16 bits a value of 8 begins at the same place.
+        // In a 16-bit register an 8-bit value begins at the same bit.
         let top = if half { 16 } else { 32 };
         let up = self.ctx.bin(ShlB, x, Src::immediate(top - at - size, half));
         debug_assert!(width <= top);
@@ -284,7 +284,7 @@ impl Scalar<'_, '_> {
 }
 
 impl Context<'_> {
-    /// How many bits of a register are set, in a full register.
+    /// The number of set bits of a register, in a full register.
     pub(super) fn count_bits(&mut self, x: Src) -> Src {
         if x.class.half {
             let count = self.un(CbitsB, x);
@@ -303,15 +303,15 @@ impl Context<'_> {
         self.widened(count)
     }
 
-    /// The number of the highest bit that is set, -1 of 0.
+    /// The index of the highest set bit, -1 for 0.
     pub(super) fn highest_bit(&mut self, x: Src) -> Src {
         let zeros = self.un(ClzB, x);
         let bit = self.bin(SubU, Src::immediate(31, false), zeros);
-        // Where there is none, the machine counts -1.
+        // If there is none, the machine returns -1.
         self.select(x, bit, zeros)
     }
 
-    /// The number of the lowest bit that is set, -1 of 0.
+    /// The index of the lowest set bit, -1 for 0.
     pub(super) fn lowest_bit(&mut self, x: Src) -> Src {
         let reversed = self.un(BfrevB, x);
         self.un(ClzB, reversed)

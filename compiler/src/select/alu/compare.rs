@@ -1,4 +1,4 @@
-//! Comparisons. The forms that give 0 and -1 of a width, where others give a bool, are a bool negated.
+//! Comparisons. The forms with a result of 0 or -1 of some width negate the bool of the others.
 
 use super::Scalar;
 use crate::ir3::{Condition, Mods, Opcode, Src};
@@ -42,7 +42,7 @@ impl Scalar<'_, '_> {
         self.bool_result(holds)
     }
 
-    /// A bool as the result, which may be 0 and -1 of some width.
+    /// Sets the result to a bool, or to 0 or -1 of some width.
     pub(super) fn bool_result(&mut self, holds: Src) -> bool {
         let bits = self.dst_bits();
         if bits == 1 {
@@ -70,7 +70,7 @@ impl Scalar<'_, '_> {
         self.ctx.bin(Opcode::OrB, less, greater)
     }
 
-    /// Each operand against itself: whether it is, or is not, a number.
+    /// Compares each operand with itself, which tests whether it is a NaN.
     fn both(&mut self, condition: Condition, join: Opcode) -> Src {
         let (a, b) = (self.src(0), self.src(1));
         let a = self.ctx.compare_src(Opcode::CmpsF, condition, a, a);
@@ -86,7 +86,7 @@ impl Scalar<'_, '_> {
 
     fn bit(&mut self, condition: Condition) -> Src {
         let x = self.src(0);
-        // Of one bit there is no other.
+        // A 1-bit value has no other bit.
         let shifted = if self.bits(0) == 1 {
             x
         } else {

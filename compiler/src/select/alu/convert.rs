@@ -60,7 +60,7 @@ impl Scalar<'_, '_> {
             F2f16 | F2f32 | F2f16Rtne | F2f16Rtz => {
                 let x = self.src(0);
                 if from == to {
-                    // Not a move: a NaN comes out as the one NaN.
+                    // Not a move: every NaN becomes the canonical NaN.
                     let x = self.ctx.bin(MaxF, x, x);
                     return Ok(self.result(x));
                 }
@@ -125,7 +125,7 @@ impl Scalar<'_, '_> {
         })
     }
 
-    /// The low half of the source, or its high half in the operation `high`.
+    /// The low half of the source, or its high half for the operation `high`.
     fn word_half(&mut self, high: Op) -> Src {
         let x = self.src(0);
         let x = if self.op() == high { self.ctx.bin(ShrB, x, Src::immediate(16, false)) } else { x };
@@ -137,13 +137,13 @@ impl Scalar<'_, '_> {
         self.result(x)
     }
 
-    /// A plain conversion to a float of so many bits.
+    /// Selects a plain conversion to a float of `to` bits.
     fn float_from(&mut self, from: Type, to: u8, x: Src) -> bool {
         let x = self.ctx.convert_rounded(from, float_type(to), self.ctx.conversion_rounding(to), x);
         self.result(x)
     }
 
-    /// A signed integer in its register: one of 8 bits is sign-extended to 16, one of 1 bit to the register.
+    /// A signed integer in its register: 8 bits are sign-extended to 16, 1 bit to the register.
     pub(super) fn signed(&mut self, index: usize) -> Src {
         let x = self.src(index);
         match self.bits(index) {
@@ -153,7 +153,7 @@ impl Scalar<'_, '_> {
         }
     }
 
-    /// A bool of any width as one of 1 bit.
+    /// A bool of any width as a 1-bit bool.
     pub(super) fn bool_src(&mut self, index: usize) -> Src {
         let x = self.src(index);
         if self.bits(index) == 1 {
@@ -162,7 +162,7 @@ impl Scalar<'_, '_> {
         self.ctx.compare_src(CmpsS, Condition::Ne, x, Src::immediate(0, x.class.half))
     }
 
-    /// An integer in the register class of `to` bits.
+    /// Converts an integer to the register class of `to` bits.
     fn narrow_or_widen(&mut self, x: Src, signed: bool, to: u8) -> Src {
         match (x.class.half, self.ctx.is_half(to)) {
             (true, false) if signed => self.ctx.convert_src(Type::S16, Type::S32, x),
@@ -176,20 +176,20 @@ fn float_type(bits: u8) -> Type {
 }
 
 impl crate::select::context::Context<'_> {
-    /// A conversion with a rounding mode.
+    /// Converts with a rounding mode.
     pub(super) fn convert_rounded(&mut self, from: Type, to: Type, round: Round, src: Src) -> Src {
         let class = RegClass::general(to.is_half());
         let value = self.builder().define(Mov, class, 1, &[src], Attrs::Move { src: from, dst: to, round });
         self.src(value)
     }
 
-    /// The rounding of a plain conversion to a float of so many bits: the machine's, which is toward zero, unless the
-    /// header of the shader has another.
+    /// The rounding of a plain conversion to a float of `bits` bits: the machine's, which is toward zero, unless the
+    /// header of the shader requires another.
     fn conversion_rounding(&self, bits: u8) -> Round {
         if self.controls.rounds_to_even(bits) { Round::Even } else { Round::Default }
     }
 
-    /// Two half registers as the halves of a full one.
+    /// Packs two half registers into a full one.
     pub(super) fn pack_halves(&mut self, low: Src, high: Src) -> Src {
         let low = self.widened(low);
         let high = self.widened(high);
@@ -197,7 +197,7 @@ impl crate::select::context::Context<'_> {
         self.bin(OrB, low, high)
     }
 
-    /// Four bytes in half registers as the bytes of a full one.
+    /// Packs four bytes in half registers into a full one.
     pub(super) fn pack_bytes(&mut self, bytes: [Src; 4]) -> Src {
         let [low, high] = [[bytes[0], bytes[1]], [bytes[2], bytes[3]]].map(|[low, high]| {
             let high = self.bin(ShlB, high, Src::immediate(8, true));

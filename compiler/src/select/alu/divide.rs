@@ -1,8 +1,8 @@
-//! Integer division, which the machine does not have.
+//! Integer division by multiplication with a reciprocal; the machine has no division.
 //!
-//! 32 bits: a reciprocal in floats, scaled so that it is never too large, is made exact enough in integers by one
-//! Newton step; the quotient that it gives is at most 2 too small, which two conditional corrections mend. Smaller
-//! widths are extended to 32 bits. What is divided by zero is zero.
+//! 32 bits: a float reciprocal, scaled so that it is never too large, is refined by one Newton step in integers. The
+//! resulting quotient is at most 2 too small, which two conditional corrections fix. Smaller widths are extended to 32
+//! bits. A quotient by zero is zero.
 
 use super::Scalar;
 use crate::ir3::{Condition, Opcode, Round, Src, Type};
@@ -11,7 +11,7 @@ use crate::select::context::Context;
 
 use Opcode::*;
 
-/// The largest float that, times the rounded reciprocal of a number, stays below 2^32 over that number.
+/// The largest float whose product with the rounded reciprocal of a number stays below 2^32 divided by that number.
 const SCALE: f32 = 4_294_966_784.0;
 
 impl Scalar<'_, '_> {
@@ -49,7 +49,7 @@ impl Scalar<'_, '_> {
                 if self.op() == Op::Imod { self.modulus(remainder, n, d) } else { remainder }
             }
         };
-        // Sources that are 0 give a defined 0.
+        // A zero divisor gives a defined 0.
         let zero = self.ctx.immediate(0, false);
         let result = self.ctx.select(d, result, zero);
         let result = if width == 32 { result } else { self.ctx.narrowed(result) };
@@ -78,9 +78,9 @@ impl Scalar<'_, '_> {
 }
 
 impl Context<'_> {
-    /// The quotient or the remainder of unsigned numbers of 32 bits; anything where the divisor is 0.
+    /// The quotient or the remainder of 32-bit unsigned integers; undefined for the divisor 0.
     fn divide(&mut self, n: Src, d: Src, remainder_wanted: bool) -> Src {
-        // To nearest: the scale is made for that.
+        // To nearest: the scale is chosen for that rounding.
         let float = self.convert_rounded(Type::U32, Type::F32, Round::Even, d);
         let reciprocal = self.un(Rcp, float);
         let scale = self.immediate(SCALE.to_bits(), false);

@@ -1,5 +1,5 @@
-//! Dot products of bytes and of halves of words. They are not done by `dp4acc` and `dp2acc`, which not all GPUs have
-//! and which differ between those that do, but by parts; a sum of products of bytes is exact in 32 bits, so that only
+//! Dot products of bytes and of half words. `dp4acc` and `dp2acc` are not used: not all GPUs have them, and they differ
+//! between those that do. The products are computed separately; a sum of products of bytes is exact in 32 bits, so only
 //! the last addition needs to saturate.
 
 use super::Scalar;
@@ -12,7 +12,7 @@ use Opcode::*;
 impl Scalar<'_, '_> {
     pub(super) fn dot_op(&mut self) -> bool {
         use Op::*;
-        // Bits of a part, and whether the parts of each source have a sign.
+        // The width of a part, and whether the parts of each source are signed.
         let (size, signs) = match self.op() {
             Sdot4x8Iadd | Sdot4x8IaddSat => (8, [true, true]),
             Udot4x8Uadd | Udot4x8UaddSat => (8, [false, false]),
@@ -43,7 +43,7 @@ impl Scalar<'_, '_> {
 }
 
 impl Context<'_> {
-    /// `size` bits of a word from bit `at` on, extended.
+    /// Extracts `size` bits of a word from bit `at` on, extended.
     fn part_of_word(&mut self, x: Src, at: u32, size: u32, signed: bool) -> Src {
         let up = 32 - at - size;
         let x = if up == 0 { x } else { self.bin(ShlB, x, Src::immediate(up, false)) };

@@ -1,8 +1,8 @@
-//! Comparisons of floats of 64 bits, on their bits. The machine computes nothing with such floats, and no more is
-//! needed of them: Mesa votes on their equality.
+//! Comparisons of 64-bit floats, on their bits. The machine has no arithmetic on such floats; only comparisons are
+//! needed, for Mesa's subgroup votes on their equality.
 //!
-//! As integers without their sign, floats are in order; with it, the negative ones are the other way round, so their
-//! bits are inverted. Two things are not as the bits say: a NaN compares as nothing, and both zeros are equal.
+//! As integers without their sign, floats are ordered; with it, negative ones are in reverse order, so their bits are
+//! inverted. Two cases differ from the order of the bits: a NaN is unordered, and both zeros are equal.
 
 use super::Scalar;
 use crate::ir3::{Condition, Opcode, Src};
@@ -60,7 +60,7 @@ impl Context<'_> {
         self.bin(AndB, high, mask)
     }
 
-    /// Whether the float is no NaN: its magnitude is not above that of infinity.
+    /// Tests that the float is not a NaN: its magnitude is not above that of infinity.
     fn is_number(&mut self, [low, high]: [Src; 2]) -> Src {
         let high = self.magnitude(high);
         let some = self.compare_src(CmpsS, Condition::Ne, low, Src::immediate(0, false));
@@ -70,7 +70,7 @@ impl Context<'_> {
         self.compare_src(CmpsU, Condition::Le, high, infinity)
     }
 
-    /// An unsigned integer in the order of the floats.
+    /// An unsigned integer with the order of the floats.
     fn sortable(&mut self, [low, high]: [Src; 2]) -> [Src; 2] {
         let sign = self.bin(AshrB, high, Src::immediate(31, false));
         let top = self.immediate(0x8000_0000, false);

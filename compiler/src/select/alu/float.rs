@@ -94,7 +94,7 @@ impl Scalar<'_, '_> {
         self.ctx.un(Opcode::AbsnegF, x.with_mods(mods))
     }
 
-    /// 1.0 where the comparison holds, else 0.0.
+    /// 1.0 if the comparison holds, else 0.0.
     fn compared(&mut self, condition: Condition, half: bool) -> Src {
         let (a, b) = (self.src(0), self.src(1));
         let holds = self.ctx.compare_src(Opcode::CmpsF, condition, a, b);

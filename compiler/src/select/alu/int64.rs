@@ -9,7 +9,7 @@ use crate::select::context::Context;
 use Condition::{Eq, Lt, Ne};
 use Opcode::*;
 
-/// A number of 64 bits.
+/// A 64-bit integer: low and high word.
 type Pair = [Src; 2];
 
 impl Scalar<'_, '_> {
@@ -34,7 +34,7 @@ impl Scalar<'_, '_> {
                 self.ctx.select64(negative, negated, x)
             }
             Isign => {
-                // The sign's bits, and 1 where there is any bit at all.
+                // The sign bits, combined with 1 if any bit is set.
                 let x = self.pair(0);
                 let sign = self.ctx.bin(AshrB, x[1], Src::immediate(31, false));
                 let any = self.ctx.bin(OrB, x[0], x[1]);
@@ -145,7 +145,7 @@ impl Scalar<'_, '_> {
         Ok(self.wide_result(result))
     }
 
-    /// Operations on 64 bits with a smaller result.
+    /// Selects operations on 64 bits with a smaller result.
     fn int64_to_less(&mut self) -> Result<bool, SelectError> {
         use Op::*;
         let result = match self.op() {
@@ -237,16 +237,16 @@ impl Scalar<'_, '_> {
             }
             16 => self.ctx.convert_src(Type::S16, Type::S32, x),
             _ => {
-                // One bit: 1 is -1.
+                // One bit: 1 means -1.
                 let x = self.ctx.widened(x);
                 self.ctx.negate(x)
             }
         }
     }
 
-    /// Shifts. With the machine's counts modulo 32 each word is shifted as if the count were below 32, and what goes
-    /// over from the other word by one and then by 31 minus the count, so that a count of 0 brings nothing over. A
-    /// count of 32 or more then moves a whole word.
+    /// Shifts a pair. The machine takes counts modulo 32, so each word is shifted as if the count were below 32. The
+    /// bits that cross into the other word are shifted by one and then by 31 minus the count, so that a count of 0
+    /// moves none. For a count of 32 or more, the result takes whole words.
     fn shift64(&mut self, [low, high]: Pair) -> Pair {
         let op = self.op();
         let count = self.src(1);
@@ -314,7 +314,7 @@ impl Context<'_> {
         [0, 1].map(|i| self.select(condition, yes[i], no[i]))
     }
 
-    /// Whether one number is less: by the high words, or by the low ones where those are equal.
+    /// Returns a bool for less-than: by the high words, or by the low ones if those are equal.
     pub(super) fn less64(&mut self, a: Pair, b: Pair, signed: bool) -> Src {
         let high = self.compare_src(if signed { CmpsS } else { CmpsU }, Lt, a[1], b[1]);
         let equal = self.compare_src(CmpsS, Eq, a[1], b[1]);

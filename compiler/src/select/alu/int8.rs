@@ -1,5 +1,5 @@
-//! Integers of 8 bits: in half registers with a zero upper byte. Sources are extended where the sign matters, results
-//! are masked where something may have got into the upper byte.
+//! 8-bit integers: in half registers with a zero upper byte. Sources are extended if the sign matters; results are
+//! masked if the upper byte may be nonzero.
 
 use super::Scalar;
 use crate::ir3::{Condition, Mods, Opcode, Src};
@@ -9,7 +9,7 @@ use crate::select::SelectError;
 use Opcode::*;
 
 impl Scalar<'_, '_> {
-    /// What differs from 16 bits. Everything else is done as there.
+    /// Selects the operations that differ from 16 bits. All others are selected as for 16 bits.
     pub(super) fn int8(&mut self) -> Result<bool, SelectError> {
         let result = match self.op() {
             Op::Iadd => self.binary8(AddU),

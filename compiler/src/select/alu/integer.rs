@@ -61,7 +61,7 @@ impl Scalar<'_, '_> {
                 let borrow = self.ctx.compare_src(CmpsU, Condition::Lt, a, b);
                 self.ctx.resize(borrow, half)
             }
-            // Halves of sums that do not overflow: what the operands share, and half of where they differ.
+            // Half of a sum without overflow: the common bits of the operands, plus half of the differing ones.
             Op::Ihadd => self.half_sum(AndB, AddU, AshrB),
             Op::Uhadd => self.half_sum(AndB, AddU, ShrB),
             Op::Irhadd => self.half_sum(OrB, SubU, AshrB),

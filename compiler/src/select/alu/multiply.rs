@@ -1,4 +1,5 @@
-//! Integer products. The machine multiplies 16 bits (`mull.u`, `madsh.m16`) and 24 bits; 32 bits are put together.
+//! Integer products. The machine multiplies 16 bits (`mull.u`, `madsh.m16`) and 24 bits; 32-bit products are computed
+//! from these.
 
 use super::Scalar;
 use crate::ir3::{Opcode, Src, Type};
@@ -102,7 +103,7 @@ impl Context<'_> {
         let low = self.bin(MullU, a, b);
         let cross = [self.bin(MullU, a, b_high), self.bin(MullU, a_high, b)];
         let mut high = self.bin(MullU, a_high, b_high);
-        // Three numbers of 16 bits: their sum does not overflow.
+        // Three 16-bit numbers: their sum does not overflow.
         let mut middle = self.bin(ShrB, low, sixteen);
         for product in cross {
             let low = self.bin(AndB, product, mask);
@@ -114,7 +115,8 @@ impl Context<'_> {
         self.bin(AddU, high, carried)
     }
 
-    /// The high 32 bits of a signed product: a negative factor counts 2^32 too much of the other.
+    /// The high 32 bits of a signed product: for a negative factor, the unsigned product is too large by 2^32 times the
+    /// other.
     pub(super) fn multiply_high_signed(&mut self, a: Src, b: Src) -> Src {
         let mut high = self.multiply_high(a, b);
         for (factor, other) in [(a, b), (b, a)] {

@@ -1,4 +1,5 @@
-//! Packing and unpacking across components, and what joins and parts the words of 64 bits: all of that is naming.
+//! Packing and unpacking across components, and building and splitting 64-bit values: most of these only rename
+//! registers.
 
 use crate::ir3::{Opcode, Round, Src, Type};
 use crate::nir::{Alu, Op};
@@ -7,7 +8,7 @@ use crate::select::context::Context;
 
 use Opcode::*;
 
-/// Translates the operation if it is one of these.
+/// Translates the operation; returns false if it is not one of these.
 pub(super) fn emit(ctx: &mut Context<'_>, alu: &Alu) -> Result<bool, SelectError> {
     let word = |ctx: &Context<'_>, src: usize, component: usize, part: usize| {
         let src = &alu.srcs[src];
@@ -125,7 +126,7 @@ fn halfword(ctx: &mut Context<'_>, x: Src, index: usize) -> Src {
     ctx.convert_src(Type::U32, Type::U16, x)
 }
 
-/// One register of the result.
+/// Defines one register of the result.
 fn define(ctx: &mut Context<'_>, alu: &Alu, index: usize, src: Src) {
     if let Some(value) = src.value() {
         ctx.set_word(alu.def, index, super::Word::Value(value));

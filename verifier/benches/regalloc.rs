@@ -1,14 +1,14 @@
 //! Speed of register allocation: straight-line code, branches and loops, of 100 to 100,000 instructions.
 //!
-//! `cargo bench -p ir3-verifier --bench regalloc` prints nanoseconds of CPU time for each instruction of the program in SSA
-//! form, of the best of many runs. In the figure is everything from there to machine instructions, by parts:
+//! `cargo bench -p ir3-verifier --bench regalloc` prints nanoseconds of CPU time per instruction of the program in SSA form, of the best of
+//! many runs. The figure covers everything from SSA form to machine instructions, by parts:
 //!
 //! - *predicates*: critical edges, tied sources, registers of predicates and addresses (`regalloc::predicates`);
-//! - *assignment*: conventional form, liveness, merge sets, pressure and assignment (`regalloc::run_within`);
+//! - *assignment*: conversion to conventional SSA, liveness, merge sets, pressure and assignment (`regalloc::run_within`);
 //! - *lowering*: parallel copies to moves and swaps (`regalloc::lower_copies`).
 //!
-//! The programs fit, so nothing is spilled. The last column is the scheduler in front of all that (`schedule::before`), in
-//! nanoseconds for each instruction too; it is in none of the figures before it.
+//! The programs fit, so nothing is spilled. The last column is the scheduler before allocation (`schedule::before`), in nanoseconds per
+//! instruction too; it is in none of the other figures.
 
 mod programs;
 
@@ -22,7 +22,7 @@ use programs::{Chosen, generate, print_spread};
 /// The parts of the figure.
 const PARTS: [&str; 3] = ["predicates", "assignment", "lowering"];
 
-/// Nanoseconds of CPU time of the parts, each of the run in which all together were fastest.
+/// Nanoseconds of CPU time of the parts, in the run whose sum was the fastest.
 fn time(program: &Program, target: &Target, runs: usize) -> [f64; PARTS.len()] {
     let run = |_| {
         let mut program = program.clone();

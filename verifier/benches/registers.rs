@@ -1,9 +1,9 @@
-//! Speed of the register-content proof: straight-line code, branches and loops, of 100 to 100,000 instructions.
+//! Speed of the register checker: straight-line code, branches and loops, of 100 to 100,000 instructions.
 //!
-//! `cargo bench -p ir3-verifier --bench registers` prints nanoseconds of CPU time for each instruction of the program in SSA
-//! form, of the best of many runs, for the two boundaries that every program has: *assignment* (values to registers) and
-//! *lowering* (parallel copies to moves and swaps). The figure is for the slower of both. *Spilled* is assignment with as few
-//! registers as there may be, for each instruction behind `spill`.
+//! `cargo bench -p ir3-verifier --bench registers` prints nanoseconds of CPU time per instruction of the program in SSA form, of the best
+//! of many runs, for the two boundaries that every program has: *assignment* (values to registers) and *lowering* (parallel copies to moves
+//! and swaps). The figure is for the slower of both. *Spilled* is assignment with the smallest register limit, per instruction after
+//! `spill`.
 
 mod programs;
 
@@ -25,7 +25,7 @@ fn time(source: &Program, target: &Program, machine: &Target, runs: usize) -> f6
     (0..runs).map(run).fold(f64::INFINITY, f64::min)
 }
 
-/// The program behind `spill` and behind assignment, with as few registers as there may be.
+/// The program after `spill` and after assignment, with the smallest register limit.
 fn spilled(program: &Program, machine: &Target) -> [Program; 2] {
     let options = Options { registers: RegisterLimit::Minimum(0), ..Options::default() };
     let behind = |stage: Stage, program: &Program| {

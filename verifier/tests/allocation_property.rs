@@ -1,14 +1,13 @@
-//! What SSA-based allocation promises: how many registers a program needs is known before any is assigned, and met
-//! exactly. Random programs of every profile, on every generation, with limits from a handful of registers to all:
+//! The guarantee of SSA-based allocation: the number of registers that a program needs is known before any is assigned, and met exactly.
+//! Random programs of every profile, on every generation, with limits from a handful of registers to all:
 //!
-//! - spilling refuses a program by name, or leaves one whose pressure fits the limit;
+//! - spilling refuses a program by an error that names the reason, or leaves one whose pressure fits the limit;
 //! - assignment never fails when the pressure fits;
 //! - inputs and outputs have the registers that are given, as some are in a third of the programs;
-//! - it uses no register above the size that was computed before, and where that is all that there is, none above the
-//!   pressure itself.
+//! - assignment uses no register above the size that was computed before, and where that is all registers, none above the pressure itself.
 //!
-//! `IR3_PROPERTY_PROGRAMS=100000 cargo test --release -p ir3-verifier --test suite allocation_property:: -- --nocapture` prints
-//! what was tried. There are 1,200 programs unless told otherwise.
+//! `IR3_PROPERTY_PROGRAMS=100000 cargo test --release -p ir3-verifier --test suite allocation_property:: -- --nocapture` prints the counts.
+//! The default is 1,200 programs.
 
 use ir3_compiler::ir3::{Dst, Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand};
 use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage, run_stage, select};
@@ -24,11 +23,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// One or two of each generation.
 const GPUS: [&str; 8] = ["a320", "a420", "a540", "a610", "a640", "a660", "a740", "a750"];
 
-/// Programs that are tried unless the environment says how many.
+/// The default number of programs.
 const PROGRAMS: u64 = 1200;
 
-/// Half registers from the first to behind the last one that an operand names: of the full file (with half
-/// registers, where they are the front of it), and of half registers.
+/// The end, in half registers, of the registers that an operand names in its file: in the full file, which includes the half registers
+/// where files are merged, or in the half file.
 fn extent(place: &Place, class: RegClass, components: u32) -> u32 {
     let units = u32::from(class.component_units());
     match *place {
@@ -38,7 +37,7 @@ fn extent(place: &Place, class: RegClass, components: u32) -> u32 {
     }
 }
 
-/// What the general registers of a program take: units of the full and of the half file.
+/// The sizes of the general registers that a program uses: units of the full and of the half file.
 fn used(program: &Program, merged: bool) -> (u32, u32) {
     let (mut full, mut half) = (0, 0);
     let mut see = |place: &Place, class: RegClass, components: u32| {
@@ -65,7 +64,7 @@ fn used(program: &Program, merged: bool) -> (u32, u32) {
     (full, half)
 }
 
-/// The second half of the property: no register of the program is above what it was allowed.
+/// The second half of the property: the program uses no register above its limit.
 fn check_extent(program: &Program, merged: bool, full: u32, half: u32) -> Result<(), String> {
     let (used_full, used_half) = used(program, merged);
     if used_full > full.next_multiple_of(2) || used_half > half {
@@ -87,17 +86,17 @@ fn draw_limit(seed: u64) -> RegisterLimit {
     }
 }
 
-/// What became of a program.
+/// The result for a program.
 struct Tried {
     limit: RegisterLimit,
-    /// Inputs and outputs that had a given register.
+    /// The number of inputs and outputs that had a given register.
     given: usize,
-    /// Why it was refused, in so many words.
+    /// The error, if it was refused.
     refused: Option<String>,
     spilled: bool,
     /// With exactly the registers that it needs, it used the last one.
     used_last: bool,
-    /// Compared with the pressure, after every general register was moved up by one.
+    /// The check against the pressure, after every general register was moved up by one.
     shifted: Result<(), String>,
 }
 
@@ -105,7 +104,7 @@ fn is_reload(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode == Opcode::ReloadMacro)
 }
 
-/// The registers of inputs and outputs, as far as they are known.
+/// The registers of inputs and outputs, where they are assigned.
 fn interface(program: &Program) -> Vec<Option<PhysReg>> {
     let mut list = Vec::new();
     for (_, instr) in program.iter_instrs() {
@@ -119,7 +118,7 @@ fn interface(program: &Program) -> Vec<Option<PhysReg>> {
     list
 }
 
-/// The allocator that uses one register more: a program with every general register moved up by one.
+/// A planted bug: an allocator that uses one register more. Moves every general register up by one.
 fn shift(program: &mut Program, merged: bool) {
     let move_up = |place: &mut Place, class: RegClass| {
         let by = if class.half && merged { 2 } else { 1 };
@@ -139,7 +138,7 @@ fn shift(program: &mut Program, merged: bool) {
     }
 }
 
-/// What is known before any register is assigned: the pressure, and how many registers cost no wave.
+/// The facts that are known before any register is assigned: the pressure, and the number of registers that cost no wave.
 fn known_before(program: &Program, target: &Target, files: RegisterFiles) -> (Pressure, RegisterFiles) {
     let mut copy = program.clone();
     let analysis = Analysis::new(&mut copy, target).expect("a program that can be analysed");
@@ -147,7 +146,7 @@ fn known_before(program: &Program, target: &Target, files: RegisterFiles) -> (Pr
     (pressure, target_size(&copy, &pressure, target, files))
 }
 
-/// Tries one program. `None` where selection refuses it.
+/// Tries one program. `None` if selection refuses it.
 fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
     let generated = from_seed(seed, profile, Features::of(target));
     let mut program = select(&generated.shader, target).ok()?;
@@ -173,13 +172,13 @@ fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
     let files = limit.files(target);
     let (pressure, size) = known_before(&program, target, files);
     assert!(pressure.full <= files.full && pressure.half <= files.half, "{place}: {pressure:?} was not made to fit");
-    // In the files of the limit, as many registers as cost no wave.
+    // In the files of the limit, the number of registers that cost no wave.
     let mut roomy = program.clone();
     run_within(&mut roomy, target, files).unwrap_or_else(|error| panic!("{place}: {error}, with {pressure:?}"));
     if let Err(error) = check_extent(&roomy, target.merged_regs, size.full, size.half) {
         panic!("{place}: {error}, with {pressure:?}");
     }
-    // With what the program needs, and no register more.
+    // With exactly the registers that the program needs.
     let exact = RegisterFiles { full: pressure.full.next_multiple_of(2), half: pressure.half, ..files };
     let mut tight = program.clone();
     run_within(&mut tight, target, exact).unwrap_or_else(|error| panic!("{place}: {error}, with exactly {pressure:?}"));
@@ -314,7 +313,7 @@ fn what_fits_is_assigned_and_in_no_more_registers() {
     assert_eq!(all.shift_seen, all.assigned(), "an allocator that uses one register more is not always seen");
     assert!(all.used_last == all.assigned(), "what is needed is used: {} of {}", all.used_last, all.assigned());
     assert!(all.with_given * 8 > all.assigned(), "{} programs have given registers", all.with_given);
-    // Below a5xx nothing can be spilled, and with many registers nothing is.
+    // Before a5xx nothing can be spilled, and with many registers nothing is.
     assert!(all.spilled * 4 > all.assigned(), "{} of {} programs spilled", all.spilled, all.assigned());
     assert!(all.refused() * 2 < all.programs && table.len() > 12 + 8 + 8);
 }

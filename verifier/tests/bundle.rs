@@ -1,4 +1,4 @@
-//! Failures as folders: written whole, read back, replaced, and fit to be read by people.
+//! Failures as folders: written completely, read back, replaced, with readable reports.
 
 use ir3_compiler::nir::text;
 use ir3_verifier::harness::report::bundle;
@@ -34,10 +34,10 @@ fn a_refusal_is_written_read_and_reduced_in_place() {
     assert_eq!(there, result.case);
     let original = there.original.as_ref().expect("what it was");
     assert_eq!(text::write(&original.program), text::write(&case.program));
-    // The name stays, and nothing else is left.
+    // The name stays, and no other folder is left.
     assert_eq!(there.folder_name(), case.folder_name());
     assert_eq!(names(root.path()), [case.folder_name()]);
-    // It is found again by a campaign: what was reduced stays.
+    // A campaign finds it again: the reduced program stays.
     assert_eq!(bundle::write(root.path(), &case).expect("a folder"), path);
     assert_eq!(bundle::read(&path).expect("our own folder"), there);
     assert_eq!(bundle::list(root.path()).expect("a folder"), [path]);
@@ -55,7 +55,7 @@ fn a_crash_has_a_bundle_too() {
     assert_eq!(names(&path), ["README.md", "before.ir3", "bundle.json", "original", "program.nir"]);
 }
 
-/// An interrupted reduction leaves what it reached, and goes on from there.
+/// An interrupted reduction leaves its last state, and continues from there.
 #[test]
 fn a_reduction_goes_on() {
     let root = Folder::new("goes-on");
@@ -71,8 +71,8 @@ fn a_reduction_goes_on() {
     assert_eq!(names(root.path()), [path.file_name().expect("a name").to_string_lossy()]);
 }
 
-/// What a process leaves when it is killed: a partial folder, of a process that is no more; an old folder without its
-/// name, where names cannot be exchanged; a checkpoint.
+/// The remains of a killed process: a partial folder of a process that has ended; an old folder without its name, where names cannot be
+/// exchanged; a checkpoint.
 #[test]
 fn what_is_half_written_counts_for_nothing() {
     let root = Folder::new("partial");
@@ -91,11 +91,11 @@ fn what_is_half_written_counts_for_nothing() {
     fs::rename(&path, root.path().join(format!(".{name}.old"))).expect("the folder is ours");
     assert_eq!(bundle::read(&path).expect("it is recovered"), case);
     assert_eq!(names(root.path()), std::slice::from_ref(&name));
-    // Killed behind them.
+    // Killed after both renames.
     fs::create_dir(root.path().join(format!(".{name}.old"))).expect("a folder");
     bundle::clean(root.path()).expect("a folder");
     assert_eq!((names(root.path()), bundle::read(&path).expect("it is whole")), (vec![name.clone()], case.clone()));
-    // Nothing else than a bundle is replaced.
+    // Only a bundle is replaced.
     let other = root.path().join("notes");
     fs::create_dir(&other).expect("a folder");
     fs::write(other.join("text"), "mine").expect("a file");
@@ -159,8 +159,8 @@ fn ir3_equiv(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), text)
 }
 
-/// What the report and the difference of a bug look like, word for word; and the command in it shows the bug. With
-/// `BLESS=1` the files are written anew. The words are those of a bug in selection: what comes behind changes more often.
+/// The report and the difference of a bug are compared word for word; and the command in the report reproduces the bug. With `BLESS=1` the
+/// files are written anew. The bug is in selection: output of later stages changes more often.
 #[test]
 fn reports_are_as_people_have_seen_them() {
     let root = Folder::new("snapshots");
@@ -189,7 +189,7 @@ fn reports_are_as_people_have_seen_them() {
         let (code, output) = ir3_equiv(&path, &arguments);
         assert_eq!(code, Some(1), "{output}");
         assert!(output.contains("refuted") && output.contains("it fails as its bundle says"), "{output}");
-        // From elsewhere, as it is said there.
+        // From another folder, by the path in the report.
         let (code, output) = ir3_equiv(root.path(), &["verify", &path.to_string_lossy()]);
         assert_eq!(code, Some(1), "{output}");
         assert!(output.contains("it fails as its bundle says"), "{output}");

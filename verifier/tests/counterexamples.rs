@@ -1,4 +1,4 @@
-//! Where a proof fails the solver's model becomes an input, and the interpreter confirms it.
+//! If a proof fails, the solver's model becomes an input, and the interpreter confirms it.
 
 use super::common::vertex;
 
@@ -11,7 +11,7 @@ fn gpu() -> Target {
     Target::by_name("a660").expect("a GPU")
 }
 
-/// A vertex shader whose output is `result`, which may read `%6`: whether a value is a number.
+/// A vertex shader whose output is `result`, which may read `%6`: true if a value equals a constant.
 fn program(value: &str, number: u32, result: &str) -> Snapshot {
     let lines = format!(
         "32x4   %2 = @load_const_ir3 (%0 (0x0)) (base=4)
@@ -25,12 +25,12 @@ fn program(value: &str, number: u32, result: &str) -> Snapshot {
     vertex::shader(&lines, "%8")
 }
 
-/// Both sides differ on one value of 2^32.
+/// Two programs that differ on one value of 2^32.
 fn sides(value: &str, number: u32) -> [Snapshot; 2] {
     ["bcsel %7, %1.y, %1.z", "mov %1.z"].map(|result| program(value, number, result))
 }
 
-/// Each of these is one number in 2^32: no random input hits it.
+/// Each of these is one value of 2^32: no random input hits it.
 const VALUES: [&str; 7] =
     ["mov %1.x", "mov %2.x", "mov %3", "mov %4", "iadd %1.x, %2.y", "ixor %3, %2.w", "imul %1.w, %2.z"];
 
@@ -43,7 +43,7 @@ fn one_value_in_many_is_found() {
         assert!(matches!(tried, Verdict::Tested { .. }), "{value}: {tried:?}");
         let verdict = Smt::default().compare(&before, &after, &gpu());
         let Verdict::Refuted(refutation) = verdict else { panic!("{value}: {verdict:?}") };
-        // The input is a text, and shows the difference again.
+        // The input is text, and reproduces the difference.
         let env = Env::from_json(&refutation.env.to_json()).expect("an environment");
         assert_eq!(env, refutation.env);
         let again = compare_snapshots(&before, &after, &gpu(), &[env]).0;
@@ -51,7 +51,7 @@ fn one_value_in_many_is_found() {
     }
 }
 
-/// No lane has such a number: nothing that cannot be is held against a program.
+/// No lane has such a value: an impossible input is no counterexample.
 #[test]
 fn what_no_lane_can_have_is_no_counterexample() {
     let [before, after] = sides("@load_subgroup_invocation", 64);

@@ -1,4 +1,4 @@
-//! No stage changes what a program means: the property that the fuzz target has, as a proptest.
+//! No stage changes the meaning of a program: the property of the fuzz target, as a proptest.
 
 use ir3_compiler::compilation;
 use ir3_compiler::ir3;
@@ -41,19 +41,19 @@ proptest! {
     }
 }
 
-/// The outcomes of a run behind a run that left zeros everywhere, and behind one that left ones.
+/// The outcomes of a run whose buffers an earlier run left full of zeros, and full of ones.
 fn behind_others(run: impl Fn(&mut Scratch) -> Outcome) -> [Outcome; 2] {
     [0, u32::MAX].map(|left| {
         let mut scratch = Scratch::new();
-        // More than any program here has.
+        // More rows than any program here has.
         scratch.prepare(&Env::default(), 20_000, 0);
         scratch.rows.iter_mut().for_each(|row| row.fill(left));
         run(&mut scratch)
     })
 }
 
-/// What a run leaves behind is a function of its program and its environment: nothing of an earlier run is seen, not even
-/// where the program defines nothing.
+/// The outcome of a run is a function of its program and its environment: it is independent of earlier runs, even where the program leaves
+/// values undefined.
 #[test]
 fn nothing_of_an_earlier_run_is_left() {
     let target = Target::default();
@@ -69,7 +69,7 @@ fn nothing_of_an_earlier_run_is_left() {
         let [a, b] = behind_others(|scratch| result.run(&env, 64 * DEFAULT_FUEL, scratch));
         assert_eq!(a, b, "ir3, {profile}, seed {seed}");
     }
-    // An output and a word of memory that nobody has defined.
+    // An undefined output and an undefined word of memory.
     let program = ir3::text::read(UNDEFINED).expect("our own text");
     let decoded = interp::ir3::Decoded::new(&program, &target).expect("it can be run");
     let [a, b] = behind_others(|scratch| decoded.run(&Env::from_seed(1), DEFAULT_FUEL, scratch));

@@ -1,4 +1,4 @@
-//! Each fuzz target for about a second, on the same inputs each time; and with a bug planted, which it must find.
+//! Each fuzz target for about a second, on the same inputs each time; and with a planted bug, which it must find.
 
 use ir3_compiler::ir3::{Attrs, Condition, Opcode, Program};
 use ir3_compiler::pipeline::Stage;
@@ -18,7 +18,7 @@ fn programs(count: u64) -> impl Iterator<Item = ProgramInput> {
     (0..count).map(|seed| ProgramInput::from_bytes(&bytes(seed)))
 }
 
-/// The number of inputs that were worth keeping.
+/// The number of interesting inputs.
 fn kept<T: std::fmt::Debug>(inputs: impl Iterator<Item = T>, target: impl Fn(&T) -> Result<bool, Failure>) -> usize {
     inputs.filter(|input| fuzz_targets::settle(target(input), input)).count()
 }

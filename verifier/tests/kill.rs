@@ -1,7 +1,7 @@
-//! `kill -9` at a random moment of a campaign and of a reduction: nothing that was found is lost, and nothing
-//! half-written is taken for a bundle.
+//! `kill -9` at a random moment of a campaign and of a reduction: no failure that was found is lost, and nothing half-written is mistaken
+//! for a bundle.
 //!
-//! `IR3_KILLS` says how many kills of each there are; `ci/kill` does 50 and prints the figures.
+//! `IR3_KILLS` is the number of kills of each; `ci/kill` does 50 and prints the figures.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use ir3_verifier::harness::report::bundle;
 use ir3_verifier::harness::triage;
 use ir3_verifier::programs::seeds::program_seed;
 
-/// A folder that goes with its name.
+/// A folder that is removed at the end of its test.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -35,8 +35,8 @@ fn kills() -> u64 {
     std::env::var("IR3_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(3)
 }
 
-/// Runs the program and kills it after `after`, unless it has come to its end; says whether it had to be killed. What it
-/// printed is in `output`.
+/// Runs the program, with its output written to `output`, and kills it after `after`. Returns true if it was killed, false if it had ended
+/// before.
 fn run(arguments: &[&str], output: &Path, after: Option<Duration>) -> bool {
     let stdout = File::create(output).expect("the folder can be written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_ir3-equiv"));
@@ -55,14 +55,14 @@ fn run(arguments: &[&str], output: &Path, after: Option<Duration>) -> bool {
     running
 }
 
-/// The folders that a campaign has said to have written. A line without its end does not count: it was not said.
+/// The folders that a campaign has reported as written. A line without its end does not count.
 fn announced(output: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(output).expect("the output");
     let lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     lines.filter_map(|line| line.strip_prefix("  written to ")).map(PathBuf::from).collect()
 }
 
-/// What is wrong with a bundle, if anything is.
+/// The defect of a bundle, if it has one.
 fn complaint(path: &Path) -> Option<String> {
     let case = match bundle::read(path) {
         Ok(case) => case,
@@ -80,18 +80,18 @@ fn complaint(path: &Path) -> Option<String> {
     })
 }
 
-/// What is in a folder after a kill.
+/// The contents of a folder after a kill.
 #[derive(Default)]
 struct Audit {
-    /// Bundles.
+    /// The number of bundles.
     bundles: usize,
-    /// Half-written ones, which are hidden, and are no more now.
+    /// The number of half-written bundles, which are hidden; they are removed by now.
     partial: usize,
-    /// What is wrong: a bundle that was announced and is not there, or anything that looks like a bundle and is none.
+    /// A reported bundle that is missing, and every folder that looks like a bundle and is none.
     complaints: Vec<String>,
 }
 
-/// What a process leaves that is killed: half-written things, and what a reduction has reached.
+/// The remains of a killed process: half-written files, and the checkpoint of a reduction.
 fn hidden(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let names = entries.map(|entry| entry.expect("a folder of ours").file_name().to_string_lossy().into_owned());
@@ -198,7 +198,7 @@ fn a_killed_reduction_loses_nothing_and_goes_on() {
 
     let (mut partial, mut killed, mut minimal) = (0, 0, 0);
     let mut complaints = Vec::new();
-    // Those that came to their end before they were killed do not count.
+    // Runs that ended before they were killed do not count.
     for kill in 0..kills() * 8 {
         if killed == kills() {
             break;
@@ -216,7 +216,7 @@ fn a_killed_reduction_loses_nothing_and_goes_on() {
         }
         let is_minimal = |path: &&PathBuf| bundle::read(path).is_ok_and(|case| case.minimal);
         minimal += announced.iter().filter(is_minimal).count();
-        // Another one goes on, to the end.
+        // Another process continues, to the end.
         reduce(&folder, None);
         complaints.extend(audit(&folder, &announced).complaints);
         complaints.extend(hidden(&folder).into_iter().map(|name| format!("{name}: left behind in the end")));
@@ -237,7 +237,7 @@ fn a_killed_reduction_loses_nothing_and_goes_on() {
     assert_eq!(killed, kills());
 }
 
-/// The audit sees what it is there for.
+/// The audit reports lost and broken bundles.
 #[test]
 fn what_is_lost_or_broken_is_seen() {
     let root = Temporary::new("audit");

@@ -1,15 +1,15 @@
-//! The map of ARCHITECTURE.md against the sources: a module uses only modules that stand above it there, so there is no circle.
+//! Compares the map of ARCHITECTURE.md with the sources: a module uses only modules that stand above it there, so there is no cycle.
 //!
-//! A line of the map that begins with a path under `src/` names a module, a folder or a file; the first part of the path may be a layer with
-//! modules of its own. Every path that begins with `crate::` or goes up by `super::` in code (not in comments, nor in tests, which may use
-//! everything) leads from the module of its file to that of its target.
+//! A line of the map that begins with a path under `src/` names a module, a folder or a file; the first part of the path may be a layer
+//! with modules of its own. Every path in code that begins with `crate::` or goes up by `super::` leads from the module of its file to that
+//! of its target. Comments do not count, nor do tests, which may use everything.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A package: where its sources are, and its modules in the order of the map.
+/// A package: the folder of its sources, and its modules in the order of the map.
 struct Package {
     sources: PathBuf,
     modules: Vec<Vec<String>>,
@@ -32,7 +32,7 @@ fn packages(map: &str, root: &Path) -> Vec<Package> {
 }
 
 impl Package {
-    /// The number of the module that a path of names lies in. A layer is no module: what it re-exports lies where it comes from.
+    /// The number of the module of a path of names. A layer is no module: its re-exports belong to the module that they come from.
     fn module_of(&self, path: &[String]) -> Option<usize> {
         let is_layer = |module: &[String]| {
             self.modules.iter().any(|other| other.len() > module.len() && other.starts_with(module))
@@ -51,11 +51,11 @@ impl Package {
         self.modules.iter().position(|module| *module == path)
     }
 
-    /// All uses that the order does not allow, and sources that no module of the map has.
+    /// All uses that the order does not allow, and sources that belong to no module of the map.
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for file in rust_files(&self.sources) {
-            // A program of its own, which uses the library as others do.
+            // A program of its own, which uses the library from outside.
             if file.parent().is_some_and(|folder| folder.join("main.rs").exists()) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Operations of nir that the machine has in many pieces: what selection makes of each is proved, and what it makes of another one is
+//! Operations of nir that need many machine instructions: the selected instructions of each are proved, and those of another operation are
 //! not.
 
 use super::common::vertex;
@@ -27,7 +27,7 @@ fn plain(op: &str, operands: usize) -> Snapshot {
     shader(&[&format!("32 %2 = {op} {operands}")])
 }
 
-/// One operation of two narrow numbers, widened as `i` or `u` says.
+/// One operation on two narrow numbers, widened with (`i`) or without (`u`) a sign.
 fn narrow(op: &str, bits: u8, sign: char) -> Snapshot {
     shader(&[
         &format!("{bits} %3 = u2u{bits} %1.x"),
@@ -65,7 +65,7 @@ fn prove(source: &Snapshot, target: ir3::Program, time: Duration) -> Result<Proo
     simulation::prove(source.into(), (&target).into(), &gpu(), &limits, &mut Z3::default())
 }
 
-/// Each row is proved, by these lemmas, and nothing of a row is taken for anything else in it.
+/// Each row is proved, by these lemmas, and no row is proved equivalent to another.
 fn family(rows: &[(&str, Snapshot, &[&str])]) {
     for (name, source, lemmas) in rows {
         let proof = prove(source, selected(source), Duration::from_secs(20));
@@ -77,7 +77,7 @@ fn family(rows: &[(&str, Snapshot, &[&str])]) {
     apart(rows);
 }
 
-/// Nothing of a row is taken for anything else in it.
+/// No row is proved equivalent to another.
 fn apart(rows: &[(&str, Snapshot, &[&str])]) {
     for (name, source, _) in rows {
         for (other, target, _) in rows.iter().filter(|(other, ..)| other != name) {
@@ -98,7 +98,7 @@ fn division() {
     ]);
 }
 
-/// Not proved yet: the products of these take other shapes.
+/// Not proved yet: the products of these have other shapes.
 #[test]
 fn division_of_narrow_numbers() {
     for bits in [8, 16] {
@@ -125,7 +125,7 @@ fn division_by_numbers() {
     ]);
 }
 
-/// A correction too few, for numbers that the divisor divides.
+/// One correction step is missing, which matters where the divisor divides the number.
 #[test]
 fn a_wrong_division_is_not_proved() {
     for op in ["udiv", "umod", "idiv", "imod"] {

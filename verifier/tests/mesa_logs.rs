@@ -1,4 +1,4 @@
-//! Cutting the real logs of `../shared/mesa` into sections, and what happens to damaged ones.
+//! The real logs of `../shared/mesa` are cut into sections, and damaged logs are handled.
 
 use super::common;
 
@@ -41,7 +41,7 @@ fn every_real_log_falls_into_sections() {
     assert_eq!(counts["listing"], paths.len());
 }
 
-/// A log made up for damaging where the real ones are absent.
+/// A small log to damage, where the real ones are absent.
 const SMALL: &str = "\
 MESA: info: NIR (final form) for CL shader (null):
 MESA: info: shader: MESA_SHADER_COMPUTE

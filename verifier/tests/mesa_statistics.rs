@@ -1,4 +1,4 @@
-//! Our counting and our rules of occupancy against Mesa's own statistics, on Mesa's own final programs.
+//! Our statistics and our rules of occupancy compared with Mesa's own statistics, on Mesa's own final programs.
 
 use super::common;
 
@@ -30,7 +30,7 @@ fn final_programs_cost_what_mesa_says() {
             let target = target(path);
             let mut ours = Stats::of(&read(&section.text).unwrap(), &target);
             variants += 1;
-            // The last thing that Mesa does with a compute shader of a7xx is to put `lock` and `unlock` around it.
+            // The last pass of Mesa on a compute shader of a7xx puts `lock` and `unlock` around it.
             if target.generation == Generation::A7xx && statistics.stage == "CL" {
                 ours.instructions += 2;
                 ours.categories[7] += 2;
@@ -69,7 +69,7 @@ fn waves_are_those_that_mesa_says() {
             let target = target(path);
             let ours = target.occupancy(&work, full);
             assert_eq!((ours.double, ours.waves), (said.double, said.max_waves), "{}: {work:?}", path.display());
-            // Mesa never uses registers that cost a wave which fewer would leave.
+            // Mesa never uses so many registers that they cost a wave.
             assert!(target.registers_without_loss(&work, full) >= full);
             checked += 1;
         }
@@ -78,7 +78,7 @@ fn waves_are_those_that_mesa_says() {
     assert!(checked > 600, "only {checked}");
 }
 
-/// Whether a loop is in another one.
+/// Returns true if there are nested loops.
 fn has_nested_loops(program: &Program) -> bool {
     let order = CodeOrder::new(program);
     let loops: Vec<[u32; 2]> = program
@@ -92,8 +92,8 @@ fn has_nested_loops(program: &Program) -> bool {
     loops.iter().any(|&inner| loops.iter().any(|&outer| inside(inner, outer)))
 }
 
-/// Mesa says one more than the final program needs for some programs with a loop in a loop, and two more where there was a scan: its macro
-/// counts for three branches, of which the final program has one. Of all other programs it says the same.
+/// Mesa's stack of branches is one deeper than the final program needs for some programs with nested loops, and two deeper for programs
+/// that had a scan: its macro counts as three branches, of which the final program has one. For all other programs it is the same.
 #[test]
 fn the_stack_of_branches_is_as_deep_as_mesa_says() {
     let Some(paths) = common::logs() else { return };

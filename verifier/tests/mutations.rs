@@ -1,10 +1,10 @@
-//! How much of what is done to a program is seen: random single mutations behind each stage, by kind.
+//! The share of random changes to programs that the checker refutes: single mutations after each stage, by kind.
 //!
-//! A mutant is run beside the program that it was made from, as the checker does at a boundary. Some of the valid
-//! ones go through the whole checker besides, which must say the same of their stage and nothing of any other. Not all
-//! mutants can be refuted (a change may not matter to what the program does), so each kind has a share that must be.
+//! A mutant runs beside the program that it was made from, as the checker does at a boundary. Some of the valid mutants go through the
+//! whole checker as well, which must refute their stage and no other. Not all mutants can be refuted (a change may not affect the behaviour
+//! of the program), so each kind has a least share.
 //!
-//! Behind the stages that move values about, no mutant that is refuted is proved by the register checker.
+//! After the stages of moves, spilling and register assignment, the register checker proves no mutant that is refuted.
 //!
 //! `IR3_MUTATIONS=<n>` multiplies the number of programs; `IR3_MUTATIONS_SHOW=<kind>` prints the survivors of a kind.
 
@@ -22,9 +22,9 @@ use ir3_verifier::prove::registers;
 use ir3_verifier::semantics::environment::env::Env;
 use ir3_verifier::semantics::interp::{Compared, Difference, End, Outcome, Scratch, ir3};
 
-/// Environments of each program.
+/// The number of environments of each program.
 const RUNS: u32 = 3;
-/// Environments in which survivors are run again.
+/// The number of environments in which survivors are run again.
 const MORE_RUNS: u32 = 24;
 
 /// The share of the mutants of each kind, in percent, that must be refuted.
@@ -54,7 +54,7 @@ const LEAST: &[(&str, u32)] = &[
     ("memory type", 60),
     ("memory space", 65),
     ("memory order", 15),
-    // Random programs have no barriers and no bindless resources; see `equivalence::memory_tests`.
+    // Random programs have no barriers and no bindless resources; see `simulation::memory_tests`.
     ("drop barrier", 0),
     ("store over barrier", 0),
     ("descriptor set", 0),
@@ -79,19 +79,19 @@ const LEAST: &[(&str, u32)] = &[
     ("branch target", 30),
 ];
 
-/// What became of mutants.
+/// The results for mutants.
 #[derive(Clone, Copy, Default)]
 struct Count {
     applied: u32,
     /// Refuted by the interpreter.
     refuted: u32,
-    /// Of no meaning to the interpreter, or not valid.
+    /// Undefined or unsupported in the interpreter, or not valid.
     refused: u32,
-    /// Survivors that the validator does not let pass.
+    /// Survivors that the validator rejects.
     invalid: u32,
     /// Survivors that are refuted in other environments.
     later: u32,
-    /// Mutants that the contents of registers were looked at of, and those of them that were not proved.
+    /// Mutants that the register checker was run on, and those of them that it did not prove.
     judged: u32,
     denied: u32,
 }
@@ -133,7 +133,7 @@ fn outcomes(program: &ir3::Decoded, envs: &[Env], fuel: &[u64], scratch: &mut Sc
     envs.iter().zip(fuel).map(|(env, &fuel)| program.run(env, fuel, scratch)).collect()
 }
 
-/// The first difference that counts: those that the checker reports.
+/// The first difference that the checker reports as such.
 fn difference(source: &Outcome, target: &Outcome) -> Option<Difference> {
     match source.compare(target) {
         Err(difference) => Some(difference),
@@ -142,10 +142,10 @@ fn difference(source: &Outcome, target: &Outcome) -> Option<Difference> {
     }
 }
 
-/// So many mutants of a kind are enough to hold their share against what it should be.
+/// The number of mutants of a kind from which on their share is checked.
 const ENOUGH: u32 = 100;
 
-/// A program behind a stage, and its runs.
+/// A program after a stage, and its runs.
 struct Behind<'a> {
     program: &'a Program,
     envs: &'a [Env],
@@ -246,7 +246,7 @@ fn mutations_are_seen() {
                         println!("{number} {profile} {stage}{note}\n{}", changed_lines(behind.program, &mutant));
                     }
                 }
-                // All of the checker, now and then.
+                // The whole checker, now and then.
                 if valid && show.is_none() && random.is_multiple_of(32) {
                     through_checker += 1;
                     let report = checker.program_or_panic(
@@ -295,7 +295,8 @@ fn mutations_are_seen() {
         );
         let least = LEAST.iter().find(|(name, _)| *name == kind.name).map(|&(_, least)| least);
         let least = least.unwrap_or_else(|| panic!("{} has no share that must be refuted", kind.name));
-        // Of few, which are the same few behind each stage, the share says little; with IR3_MUTATIONS=5 there are enough of all.
+        // The share of few mutants, which are the same few after each stage, means little; with IR3_MUTATIONS=5 there are enough of all
+        // kinds.
         if all.applied == 0 && least > 0 || (all.applied >= ENOUGH && rate < least) {
             weak.push(format!("{}: {rate} % instead of {least} %", kind.name));
         }

@@ -1,16 +1,17 @@
-//! Hand-made pairs of programs, `corpus/pairs/<family>/<name>.before.*` and `.after.*`: what every engine says of them.
+//! Hand-made pairs of programs, `corpus/pairs/<family>/<name>.before.*` and `.after.*`, and the verdict of every engine.
 //!
-//! The first line of a before file is the verdict, the second says what the pair is about:
+//! The first line of a before file is the verdict, the second describes the pair:
 //!
 //! - `// expect: refuted`: the programs differ. No engine proves the pair, and a run (or the comparison of the headers) refutes it.
-//! - `// expect: proved`: the programs are equivalent. The engine `smt` proves it (`by=registers`: that engine does), and no run refutes it.
+//! - `// expect: proved`: the programs are equivalent. The engine `smt` proves it (`by=registers`: that engine does), and no run refutes
+//!   it.
 //! - `// expect: not proved`: nothing is proved or refuted.
-//! - `// expect: never proved`: the programs differ where no run comes by chance: nothing is proved, and a refutation is welcome.
+//! - `// expect: never proved`: the programs differ where random runs do not reach: nothing is proved, and a refutation is welcome.
 //! - `// expect: not refuted`: the programs are equivalent, and nothing refutes the pair; a proof is welcome.
 //! - `// expect: refused: TEXT`: one of the files is refused when it is read, by an error that contains the text.
 //!
-//! Behind the verdict may stand `gpu=NAME` (a660 unless given), `runs=N` (environments), and `assuming=NAME` (the proof names
-//! this assumption). `BLESS=1` writes the verdicts that are found.
+//! Options may follow the verdict: `gpu=NAME` (a660 by default), `runs=N` (environments), and `assuming=NAME` (the proof names this
+//! assumption). `BLESS=1` writes the verdicts that are found.
 
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Answer, EngineKind, Engines};
@@ -28,7 +29,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Environments where the file does not say.
+/// The default number of environments.
 const RUNS: u32 = 24;
 
 /// A verdict, expected or found.
@@ -40,7 +41,7 @@ enum Outcome {
     NeverProved,
     NotRefuted,
     Refused(String),
-    /// One engine proves what another refutes. Never expected.
+    /// One engine proves a pair that another refutes. Never expected.
     Contradiction,
 }
 
@@ -57,7 +58,7 @@ impl Outcome {
         }
     }
 
-    /// Returns true if `found` is what `self`, an expectation, asks for.
+    /// Returns true if `found` satisfies the expectation `self`.
     fn holds(&self, found: &Self) -> bool {
         match (self, found) {
             (Self::Refused(part), Self::Refused(error)) => !part.is_empty() && error.contains(part.as_str()),
@@ -103,7 +104,7 @@ impl Pair {
         Ok(Self { name: name.to_owned(), before, after, expected, options })
     }
 
-    /// Asks the engines; the outcome, and their answers in words.
+    /// Runs the engines; returns the verdict, and their results as text.
     fn judge(&self) -> (Outcome, String) {
         let gpu = self.option("gpu").unwrap_or("a660");
         let target = Target::by_name(gpu).unwrap_or_else(|_| panic!("{}: no GPU {gpu}", self.name));
@@ -141,7 +142,7 @@ impl Pair {
             (false, Some(assumptions), _) if self.option("assuming").is_none_or(|name| assumptions.contains(&name)) => {
                 Outcome::Proved
             }
-            // A proof is a proof, whichever engine it is expected of.
+            // A proof counts, whichever engine it is expected of.
             (false, None, Some(_)) if matches!(self.expected, Outcome::NotProved | Outcome::NeverProved) => {
                 Outcome::Proved
             }
@@ -177,7 +178,7 @@ fn load(path: &Path, target: &Target) -> Result<Snapshot, String> {
     Ok(program.program)
 }
 
-/// Writes the verdict that was found into the first line.
+/// Writes the verdict that was found to the first line.
 fn bless(pair: &Pair, found: &Outcome) {
     let text = std::fs::read_to_string(&pair.before).expect("a file that was read before");
     let (_, rest) = text.split_once('\n').expect("two lines");
@@ -259,5 +260,5 @@ fn every_pair_has_its_verdict() {
     assert!(!only.is_empty() || pairs.len() >= LEAST, "{} pairs", pairs.len());
 }
 
-/// As many pairs as there must be.
+/// The least number of pairs.
 const LEAST: usize = 150;

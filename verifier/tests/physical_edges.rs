@@ -1,4 +1,4 @@
-//! Physical edges, against the waves that take them: every step of a run is along one, and one that is missing is noticed.
+//! Physical edges compared with the waves that take them: every step of a run is along one, and a missing edge is noticed.
 
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::{Program, reconvergence};
@@ -25,7 +25,7 @@ fn steps(program: &Program, target: &Target, seed: u64) -> BTreeSet<(usize, usiz
     steps
 }
 
-/// The physical edges of a program, by positions, and whether each is a logical one too.
+/// The physical edges of a program, by positions. True for those that are logical edges too.
 fn edges(program: &Program) -> Vec<((usize, usize), bool)> {
     let position = |block| program.layout.iter().position(|&b| b == block).expect("a block of the layout");
     let of = |(from, &block): (usize, &_)| {
@@ -65,6 +65,6 @@ fn every_step_is_along_a_physical_edge() {
         "{programs} programs, {taken} edges taken; of {physical_only} edges that are only physical {physical_only_taken} are taken"
     );
     assert!(programs >= 300 && physical_only > 1000, "{programs} programs, {physical_only} edges");
-    // Each of these would be missed if it were not there. The others stand for lanes that these few runs did not part.
+    // A run would notice if one of these were missing. The others are for lanes that did not diverge in these few runs.
     assert!(physical_only_taken > 100, "{physical_only_taken} of {physical_only} taken");
 }

@@ -1,5 +1,5 @@
-//! Bugs that branches, predication and De Morgan's laws could have must be refuted at their stages, and nowhere else; and
-//! random programs have enough of what those stages make.
+//! Planted bugs of branches, predication and De Morgan's laws: each must be refuted at its stage, and at no other; and random programs have
+//! enough of the results of those stages.
 
 use super::common::planted as programs;
 use ir3_verifier::semantics::environment::env::Env;
@@ -21,7 +21,7 @@ fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bo
         .planted(stage, bug);
 }
 
-/// The `n`-th of the instructions that `wanted` likes, counted around.
+/// The `n`-th of the instructions that satisfy `wanted`, modulo their number.
 fn nth(program: &Program, n: u64, wanted: impl Fn(&InstrData) -> bool) -> Option<Instr> {
     let all: Vec<Instr> = program.iter_instrs().map(|(_, i)| i).filter(|&i| wanted(&program.instrs[i])).collect();
     all.get((n % all.len().max(1) as u64) as usize).copied()
@@ -31,7 +31,7 @@ fn reads_two(data: &InstrData) -> bool {
     matches!(data.opcode, Opcode::Braa | Opcode::Brao)
 }
 
-/// The inversion of the one predicate is that of the other.
+/// The inversions of two predicates are exchanged.
 #[test]
 fn inversions_are_exchanged() {
     planted(Stage::Fold, Profile::Predicates, |program, n| {
@@ -43,7 +43,7 @@ fn inversions_are_exchanged() {
     });
 }
 
-/// `braa` where `brao` is right, and the other way round.
+/// `braa` in place of `brao`, and vice versa.
 #[test]
 fn both_where_one_is_enough() {
     planted(Stage::Fold, Profile::Predicates, |program, n| {
@@ -54,7 +54,7 @@ fn both_where_one_is_enough() {
     });
 }
 
-/// A bitwise operation becomes one that writes a predicate, and is still one of half registers: it writes another register.
+/// A bitwise operation becomes one that writes a predicate, but keeps the flag of half registers: it writes another register.
 #[test]
 fn a_predicate_with_the_flag_of_half_registers() {
     planted(Stage::Fold, Profile::Predicates, |program, n| {
@@ -86,8 +86,8 @@ fn predication_of_the_other_lanes() {
     });
 }
 
-/// The first arm ends with the instruction that it began with: the lanes of the second arm do not wake up, and those that
-/// run do not fall asleep.
+/// The first arm ends with the instruction that it began with: the lanes of the second arm do not become active, and those of the first
+/// stay active.
 #[test]
 fn predication_without_an_end() {
     planted(Stage::Predication, Profile::Predicates, |program, n| {
@@ -104,7 +104,7 @@ fn predication_without_an_end() {
     });
 }
 
-/// A vote whose outcome is negated: all for any, of the lanes where the predicate fails.
+/// A subgroup vote whose result is negated: all for any, of the lanes where the predicate fails.
 #[test]
 fn a_negated_vote() {
     planted(Stage::Fold, Profile::Predicates, |program, n| {
@@ -118,7 +118,7 @@ fn a_negated_vote() {
     });
 }
 
-/// De Morgan's law is applied in place where what is negated has another reader: that gets the negation.
+/// De Morgan's law is applied in place though the negated value has another reader: that one reads the negation.
 fn another_reader(stage: Stage, shader: &mut Shader) -> bool {
     if stage != Stage::DeMorgan {
         return false;
@@ -167,7 +167,7 @@ fn another_reader(stage: Stage, shader: &mut Shader) -> bool {
     false
 }
 
-/// What a negation of one bit negates.
+/// The operand of a negation of one bit.
 fn operand(function: &nir::Function, instr: nir::Instr) -> Option<(nir::Instr, Alu)> {
     match &function.instrs[instr] {
         nir::InstrData::Alu(alu) if alu.op == Op::Inot && function.defs[alu.def].bit_size == 1 => {
@@ -201,10 +201,10 @@ fn de_morgan_with_another_reader() {
     assert!(refuted * 4 >= changed, "only {refuted} of {changed} were refuted");
 }
 
-/// An instruction to count: what it is, whether one is it, and how many programs must have one.
+/// An instruction to count: its description, a test for it, and the least number of programs that have one.
 type Wanted<'a> = (&'a str, &'a dyn Fn(&InstrData) -> bool, u32);
 
-/// How many of some programs have what a stage makes.
+/// Counts the programs that have the results of a stage.
 fn census(profile: Profile, wanted: &[Wanted<'_>]) {
     let target = Target::default();
     let count = 200;

@@ -1,4 +1,4 @@
-//! Bugs planted behind a stage must be refuted at that stage, and nowhere else.
+//! Bugs planted after a stage must be refuted at that stage, and at no other.
 
 use super::common::planted as programs;
 use ir3_verifier::semantics::environment::env::Env;
@@ -11,7 +11,7 @@ use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use programs::Programs;
 
-/// The `n`-th of the instructions that `wanted` likes, counted around.
+/// The `n`-th of the instructions that satisfy `wanted`, modulo their number.
 fn nth(program: &Program, n: u64, wanted: impl Fn(&Program, Instr) -> bool) -> Option<Instr> {
     let candidates: Vec<Instr> = program.iter_instrs().map(|(_, i)| i).filter(|&i| wanted(program, i)).collect();
     (!candidates.is_empty()).then(|| candidates[(n % candidates.len() as u64) as usize])
@@ -67,7 +67,7 @@ fn wrong_phi_operand() {
 #[test]
 fn clobbered_live_register() {
     planted(Stage::RegisterAllocation, Profile::Pressure, |program, n| {
-        // Let an operation write the register that the one before it wrote.
+        // An operation writes the register that the one before it wrote.
         let scalar = |dst: &Dst| dst.class.file == RegFile::General && !dst.class.half && dst.mask.span() == 1;
         let mut pairs = Vec::new();
         for &block in &program.layout {
@@ -106,7 +106,7 @@ fn a_crash_is_a_verdict_and_not_the_end() {
     let Some((last, others)) = proved.split_last() else { panic!("no verdicts") };
     assert!(last.stage == Stage::RegisterAllocation && matches!(last.verdict, Verdict::Unknown(Unknown::Crashed(_))));
     assert!(others.len() >= 4 && others.iter().all(|proved| matches!(proved.verdict, Verdict::Proved { .. })));
-    // The checker can go on.
+    // The checker can continue.
     let report = checker.program(&shader, &Env::from_seeds(&[1]), None);
     assert!(report.boundaries.iter().all(|(_, verdict, _)| matches!(verdict, Verdict::Tested { .. })));
 }

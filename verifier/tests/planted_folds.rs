@@ -1,4 +1,4 @@
-//! Bugs that value numbering and the folds could have must be refuted at their stages, and nowhere else.
+//! Planted bugs of value numbering and the folds: each must be refuted at its stage, and at no other.
 
 use super::common::planted as programs;
 
@@ -8,13 +8,13 @@ use ir3_compiler::pipeline::{Options, Stage};
 use ir3_verifier::programs::generator::Profile;
 use programs::Programs;
 
-/// Some of what is folded is rare.
+/// Some folds are rare.
 fn planted(stage: Stage, profile: Profile, bug: impl Fn(&mut Program, u64) -> bool) {
     Programs { seed: 0xf01d, count: 240, profiles: &[profile], runs: 1, one_in: 4, options: Options::default() }
         .planted(stage, bug);
 }
 
-/// The `n`-th of a list, counted around.
+/// The `n`-th element of a list, modulo its length.
 fn nth<T: Copy>(list: &[T], n: u64) -> Option<T> {
     list.get((n % list.len().max(1) as u64) as usize).copied()
 }
@@ -27,7 +27,7 @@ fn result(program: &Program, instr: Instr) -> Option<Value> {
     program.instrs[instr].dsts.first().and_then(Dst::value)
 }
 
-/// Has all readers of a value read another one.
+/// Replaces all uses of a value by another one.
 fn replace(program: &mut Program, old: Value, new: Value) {
     for instr in all(program, |_, _| true) {
         for src in &mut program.instrs[instr].srcs {
@@ -38,7 +38,7 @@ fn replace(program: &mut Program, old: Value, new: Value) {
     }
 }
 
-/// Two splits of a vector are the same though they take different components.
+/// Two splits of a vector are treated as equal though they take different components.
 #[test]
 fn value_numbering_forgets_attributes() {
     planted(Stage::ValueNumbering, Profile::Vectors, |program, n| {
@@ -55,7 +55,7 @@ fn value_numbering_forgets_attributes() {
     });
 }
 
-/// The word of a number is the next one, which holds another number or nothing in particular.
+/// An operand reads the word after that of its immediate, which has another immediate or is undefined.
 #[test]
 fn a_number_is_at_another_word() {
     planted(Stage::Constants, Profile::Alu, |program, n| {
@@ -67,7 +67,7 @@ fn a_number_is_at_another_word() {
     });
 }
 
-/// A number is put where the shader has a word of its own.
+/// An immediate is put at a word that the shader itself uses.
 #[test]
 fn a_number_overlaps_a_word_in_use() {
     planted(Stage::Constants, Profile::Mixed, |program, n| {
@@ -94,7 +94,7 @@ fn a_number_overlaps_a_word_in_use() {
     });
 }
 
-/// A clamp goes, and no operation clamps instead.
+/// A clamp is removed, and no operation saturates instead.
 #[test]
 fn a_clamp_is_lost() {
     planted(Stage::Saturation, Profile::Alu, |program, n| {
@@ -108,7 +108,7 @@ fn a_clamp_is_lost() {
     });
 }
 
-/// The negation of a selection's condition goes, and its operands stay where they are.
+/// The negation of a selection's condition is removed, and its operands are not exchanged.
 #[test]
 fn a_selection_without_the_exchange() {
     planted(Stage::Fold, Profile::Branchy, |program, n| {
@@ -122,7 +122,7 @@ fn a_selection_without_the_exchange() {
     });
 }
 
-/// The negation of a condition goes, and the branch is not inverted.
+/// The negation of a condition is removed, and the branch is not inverted.
 #[test]
 fn a_branch_without_the_inversion() {
     planted(Stage::Fold, Profile::Predicates, |program, n| {

@@ -1,4 +1,4 @@
-//! Bugs that the allocation of predicates could have must be refuted at its stage, and nowhere else.
+//! Planted bugs of the allocation of predicates: each must be refuted at its stage, and at no other.
 
 use super::common::planted as programs;
 
@@ -10,13 +10,13 @@ use ir3_compiler::pipeline::{Options, Stage};
 use ir3_verifier::programs::generator::Profile;
 use programs::Programs;
 
-/// Some of it is rare.
+/// Some places for bugs are rare.
 fn planted(stage: Stage, count: u64, bug: impl Fn(&mut Program, u64) -> bool) {
     let options = Options::default();
     Programs { seed: 0xb001, count, profiles: &[Profile::Predicates], runs: 1, one_in: 4, options }.planted(stage, bug);
 }
 
-/// The `n`-th of a list, counted around.
+/// The `n`-th element of a list, modulo its length.
 fn nth<T: Copy>(list: &[T], n: u64) -> Option<T> {
     list.get((n % list.len().max(1) as u64) as usize).copied()
 }
@@ -31,7 +31,7 @@ fn is_same(a: &InstrData, b: &InstrData) -> bool {
     a.opcode == b.opcode && a.attrs == b.attrs && operands(a) == operands(b)
 }
 
-/// The instructions that compute a predicate again, with their blocks and positions.
+/// The instructions that rematerialise a predicate, with their blocks and positions.
 fn clones(program: &Program) -> Vec<(Block, usize, Instr)> {
     let mut before: Vec<Instr> = Vec::new();
     let mut clones = Vec::new();
@@ -54,12 +54,12 @@ fn is_back_edge(program: &Program, block: Block) -> bool {
     program.blocks[block].successors().any(|next| place(next) <= place(block))
 }
 
-/// What stands between an instruction and the end of its block.
+/// The instructions between an instruction and the end of its block.
 fn behind(program: &Program, block: Block, at: usize) -> impl Iterator<Item = &InstrData> {
     program.blocks[block].instrs[at + 1..].iter().map(|&instr| &program.instrs[instr])
 }
 
-/// Those that a back edge restores: behind them the block only jumps.
+/// Those that restore a predicate on a back edge: only the jump of the block follows them.
 fn restored(program: &Program) -> Vec<(Block, usize, Instr)> {
     let mut list = clones(program);
     list.retain(|&(block, at, _)| {
@@ -73,7 +73,7 @@ fn remove(program: &mut Program, block: Block, at: usize) {
     program.blocks[block].instrs.remove(at);
 }
 
-/// In the next iteration the register holds what the last one has left there: something else, whichever way it went.
+/// In the next iteration the register has the value that the last one left: another value, on every path.
 #[test]
 fn a_back_edge_does_not_restore() {
     let options = Options::default();
@@ -98,7 +98,7 @@ fn a_back_edge_does_not_restore() {
     });
 }
 
-/// A read takes what is in the register, though another value has been put there, or predecessors do not agree.
+/// A read reads the register, though another value is there, or predecessors do not agree.
 #[test]
 fn a_clone_is_not_made() {
     planted(Stage::Predicates, 240, |program, n| {
@@ -110,7 +110,7 @@ fn a_clone_is_not_made() {
     });
 }
 
-/// What it reads has been overwritten: it finds the result of the last instruction in front of it.
+/// The register that it reads has been overwritten: it reads the result of the last instruction before it.
 fn reads_the_last_result(program: &mut Program, list: &[(Block, usize, Instr)], n: u64) -> bool {
     let Some((block, at, instr)) = nth(list, n) else { return false };
     let data = &program.instrs[instr];
@@ -139,7 +139,7 @@ fn a_clone_reads_another_value() {
     });
 }
 
-/// Its sources live up to the clone: here the register of one has been given to another value.
+/// The sources of a clone are live up to it: here the register of one has been given to another value.
 #[test]
 fn the_source_of_a_clone_has_lost_its_register() {
     planted(Stage::RegisterAllocation, 240, |program, n| {
@@ -148,7 +148,7 @@ fn the_source_of_a_clone_has_lost_its_register() {
     });
 }
 
-/// A read takes the register where the value was before it gave way.
+/// A read reads the register that the value had before it was evicted.
 #[test]
 fn a_read_of_another_register() {
     planted(Stage::Predicates, 60, |program, n| {
@@ -169,7 +169,7 @@ fn a_read_of_another_register() {
     });
 }
 
-/// A comparison stays where it was, though its register has been given to another value that is still to be read.
+/// A comparison stays where it was, though its register has been given to another value that has later uses.
 #[test]
 fn a_definition_evicts_what_is_needed() {
     planted(Stage::Predicates, 120, |program, n| {
@@ -184,7 +184,7 @@ fn a_definition_evicts_what_is_needed() {
             }
         }
         let Some((a, b)) = nth(&pairs, n) else { return false };
-        // Whoever reads the second one reads the register that it has now.
+        // Readers of the second one read the register that it has now.
         let place = program.instrs[b].dsts[0].place;
         program.instrs[a].dsts[0].place = place;
         program.instrs[b].dsts[0].place = place;

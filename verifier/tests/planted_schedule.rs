@@ -1,7 +1,7 @@
-//! Bugs that a scheduler could have must be refuted at its boundary, and nowhere else.
+//! Planted bugs of a scheduler: each must be refuted at its boundary, and at no other.
 //!
-//! A wave alone runs in step, so that a barrier by itself changes nothing of what it does: what would show in other waves
-//! shows here where an access on either side changes places with one on the other.
+//! A single wave runs in lockstep, so moving a barrier alone does not change its behaviour. Differences that other waves would see appear
+//! here where an access before the barrier is exchanged with one after it.
 
 use super::common::planted as programs;
 use ir3_verifier::semantics::environment::env::Env;
@@ -70,7 +70,8 @@ impl main {
 }
 ";
 
-/// Moves an instruction without a result behind another one of its block: of the pairs that `wanted` likes, one.
+/// Moves an instruction without a result after another one of its block: of the pairs that satisfy `first` and `second`, the one that `n`
+/// selects.
 fn behind(
     program: &mut Program,
     n: u64,
@@ -148,7 +149,7 @@ fn an_array_is_read_over_a_write() {
     });
 }
 
-/// A store from in front of a barrier is moved behind a load from behind it.
+/// A store from before a barrier is moved after a load that follows the barrier.
 #[test]
 fn accesses_cross_a_barrier() {
     refuted(include_str!("../../corpus/memory/shared-reverse.nir"), |program| {

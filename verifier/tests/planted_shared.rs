@@ -1,4 +1,4 @@
-//! Bugs of shared registers, planted: each is refuted behind the stage that gives shared values their registers.
+//! Planted bugs of shared registers: each is refuted after the stage that assigns registers to shared values.
 
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode, PhysReg, Place, Program, RegClass, RegFile, Round, Src, Type};
 use ir3_compiler::ir3::{Dst, WriteMask};
@@ -10,8 +10,8 @@ use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::semantics::environment::env::Env;
 
-/// Plants `bug` behind `stage` in random programs with few shared registers. At least `least` must be refuted, all of
-/// them behind the allocation of shared registers.
+/// Plants `bug` after `stage` in random programs with few shared registers. At least `least` must be refuted, all of
+/// them after the allocation of shared registers.
 fn planted(name: &str, stage: Stage, least: u32, bug: impl Fn(&mut Program) -> bool) {
     let mut checker = Checker::new(Target::default(), Options::default());
     checker.set_registers(RegisterLimit::Minimum(4));
@@ -49,7 +49,7 @@ fn shared(place: Option<&Place>, class: RegClass) -> Option<(PhysReg, bool)> {
     }
 }
 
-/// Nobody is known to wait: shared values live along the edges that lanes take, and no others.
+/// No lanes are assumed to wait: shared values are live on logical edges only.
 #[test]
 fn missing_physical_edges() {
     planted("missing physical edges", Stage::Predicates, 5, |program| {
@@ -101,7 +101,7 @@ fn overwritten_in_the_other_arm() {
     });
 }
 
-/// What was spilled does not come back: a reader finds whatever is in the shared register.
+/// A spilled value is not reloaded: a reader reads another value of the shared register.
 #[test]
 fn lost_reload() {
     planted("lost reload", Stage::SharedRegisters, 10, |program| {
@@ -122,7 +122,7 @@ fn lost_reload() {
     });
 }
 
-/// The copies that a phi of shared values is are lost at the end of a block.
+/// The copies of a phi of shared values at the end of a block are lost.
 #[test]
 fn lost_phi_copy() {
     planted("lost phi copy", Stage::SharedRegisters, 5, |program| {

@@ -1,5 +1,5 @@
-//! What programs of the profile `predicates` have of what the allocation of predicates is about: a campaign in which
-//! nothing of it happens would find nothing.
+//! Counts the cases of predicate allocation in programs of the profile `predicates`: a campaign without them would find
+//! nothing.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,23 +11,23 @@ use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::seeds::program_seed;
 
-/// In how many programs something is.
+/// The numbers of programs with each property.
 #[derive(Debug, Default)]
 struct Census {
     programs: u32,
-    /// More predicates are alive at one point than there are registers.
+    /// More predicates are live at one point than there are registers.
     crowded: u32,
     /// A block reads a register that another one has written.
     across_blocks: u32,
-    /// The same around a loop: read in it, written in front of it.
+    /// A loop reads a register that was written before it.
     into_loops: u32,
-    /// A comparison is made again.
+    /// A comparison is rematerialised.
     clones: u32,
-    /// One is made again at the end of a back edge.
+    /// One is rematerialised at the end of a back edge.
     restored: u32,
-    /// A definition has moved to its first read.
+    /// A definition has moved to its first use.
     put_off: u32,
-    /// Votes, ballots and elections.
+    /// Subgroup votes, ballots and elections.
     votes: u32,
     /// Bitwise operations write predicates, or branches read two.
     trees: u32,
@@ -41,7 +41,7 @@ fn writes(data: &InstrData) -> bool {
     data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate)
 }
 
-/// The most predicates that are alive at one point.
+/// The largest number of predicates that are live at one point.
 fn most_alive(program: &Program) -> usize {
     let mut live_in: HashMap<Block, HashSet<Value>> = HashMap::new();
     let mut most = 0;
@@ -101,7 +101,7 @@ impl Census {
                 written.insert(data.dsts[0].place.reg());
                 clones |= is_new(instr);
                 put_off |= old_block.get(&instr).is_some_and(|&old| old != block);
-                // Behind it the block only jumps back.
+                // After it the block only jumps back.
                 let back = after.blocks[block].successors().any(|next| place[&next] <= place[&block]);
                 let list = &after.blocks[block].instrs;
                 let behind = list.iter().skip_while(|&&other| other != instr).skip(1);

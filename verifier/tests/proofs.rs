@@ -1,4 +1,4 @@
-//! Proofs on terms: what is the same is proved, with its loops as they are, and what is not the same never is.
+//! Proofs on terms: equivalent programs are proved, with their loops as they are, and different programs never are.
 
 use ir3_compiler::compilation::Compilation;
 use ir3_compiler::ir3::Opcode;
@@ -23,7 +23,7 @@ fn gpu() -> Target {
     Target::by_name("a660").expect("a GPU")
 }
 
-/// Enough for small programs, and soon over for those that cannot be proved.
+/// Enough for small programs, and soon used up by those that cannot be proved.
 const LIMITS: Limits = Limits {
     query: Budget { rlimit: 400_000, time: Duration::from_millis(500) },
     time: Duration::from_millis(1600),
@@ -34,7 +34,7 @@ fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
     simulation::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
 }
 
-/// `IR3_MUTATIONS` times as many as in an ordinary run.
+/// The factor `IR3_MUTATIONS` of an ordinary run's number of programs.
 fn times() -> usize {
     std::env::var("IR3_MUTATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
@@ -42,7 +42,7 @@ fn times() -> usize {
 #[test]
 fn no_planted_miscompilation_is_proved() {
     let machine = gpu();
-    // Nothing is proved of these, so each takes all the time that there is: more of them, each for less time, see more.
+    // None of these is proved, so each takes all of its time: more programs, each for less time, find more.
     let limits = Limits { time: Duration::from_millis(500), ..LIMITS };
     let mutants = Mutants::new(1, 40, &machine);
     for mutant in mutants.take(100 * times()) {
@@ -54,8 +54,8 @@ fn no_planted_miscompilation_is_proved() {
     }
 }
 
-/// A parallel copy that has lost a destination leaves a value that says where it is defined, and is not: it may be anything, not only what
-/// the source has there. Both programs had such a copy whose value is 0.
+/// A parallel copy that has lost a destination leaves a value that names its definition, and is undefined: it may be anything, not only the
+/// value that the source has there. Both programs had such a copy whose value is 0.
 #[test]
 fn a_value_that_nothing_writes_is_undefined() {
     let machine = gpu();
@@ -104,7 +104,7 @@ fn rewrites_that_no_stage_makes_are_proved() {
     assert!(open.len() * 10 <= count, "{} of {count} are not proved:\n{}", open.len(), open.join("\n"));
 }
 
-/// Lanes in several places at once.
+/// Lanes that are in several blocks at the same time.
 #[test]
 fn no_run_refutes_what_is_proved_of_waves() {
     let machine = gpu();
@@ -127,7 +127,7 @@ fn shader(source: &str) -> Shader {
     text::read(source).expect("a shader")
 }
 
-/// A loop that nobody could unroll: how often it goes round is an input.
+/// A loop that cannot be unrolled: its trip count is an input.
 const LOOP: &str = include_str!("../../corpus/control-flow/fibonacci.nir");
 
 #[test]
@@ -152,7 +152,7 @@ fn the_order_of_the_operands_of_a_loop_matters() {
     assert!(matches!(prove(&before, &after), Err(Failure::NotShown { .. })));
 }
 
-/// Branches on a value that nobody has defined.
+/// Branches on an undefined value.
 const MEANINGLESS: &str = "shader: MESA_SHADER_FRAGMENT
 decl_function main () (entrypoint)
 

@@ -1,5 +1,5 @@
-//! What the engine of terms proves by ways of its own (loops cut elsewhere, a lane's own memory as registers, shared registers that
-//! some lanes write), and the same with a bug in it, which it must not prove.
+//! Programs that the term engine proves by special rules (loops cut at other points, scratch memory as registers, shared registers that
+//! some lanes write), and the same with a bug, which it must not prove.
 
 use ir3_compiler::ir3::text;
 use ir3_compiler::ir3::validate::{Form, validate};
@@ -33,7 +33,7 @@ fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
     simulation::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
 }
 
-/// Whether a run differs.
+/// Returns true if a run differs.
 fn differ(source: &Snapshot, target: &Snapshot) -> bool {
     let envs: Vec<Env> = env_seeds(7, 6).into_iter().map(Env::from_seed).collect();
     matches!(compare_snapshots(source, target, &gpu(), &envs).0, Verdict::Refuted(_))
@@ -49,10 +49,10 @@ fn program(scratch: u32, blocks: &[(&str, &[usize])]) -> Snapshot {
     Snapshot::Ir3(Box::new(program))
 }
 
-/// A program made of texts that are changed by a function.
+/// Makes a program from its texts, each changed by a function.
 type Made<'a> = &'a dyn Fn(&dyn Fn(&str) -> String) -> Snapshot;
 
-/// The target is proved as it stands; with each of the changes to its text it is another program, and is not.
+/// The target is proved; with each of the changes to its text it is another program, and is not proved.
 fn only_as_it_stands(source: &Snapshot, target: Made<'_>, changes: &[(&str, &str)]) {
     let plain = target(&str::to_owned);
     assert!(!differ(source, &plain));
@@ -101,9 +101,9 @@ fn spilled_or_not() {
             // One slot for both; one that begins in the middle of the other.
             ("offset=4", "offset=0"),
             ("offset=4", "offset=2"),
-            // The wrong slot; one that nobody wrote.
+            // The wrong slot; one that is never written.
             ("imm[0.000000,4,0x4]", "imm[0.000000,0,0x0]"),
-            // A base that is not what it was.
+            // A base that has changed.
             ("mov.u32u32 r2.x, imm[0.000000,0,0x0]", "mov.u32u32 r2.x, r0.x"),
             // Beyond the end.
             ("stp r2.x, r1.y", "shortstp r2.x, r1.y"),
@@ -183,7 +183,7 @@ fn a_loop_that_tests_first_or_last() {
         &source,
         &target,
         &[
-            // Once round at least; another test in front; another at the end; the value of before tested.
+            // At least one iteration; another test before; another at the end; the value before the update tested.
             (
                 "cmps.u.ge pp0.x, r1.x, imm[0.000000,40,0x28]\n        br pp0.x // guard",
                 "cmps.u.lt pp0.x, r1.x, imm[0.000000,0,0x0]\nbr pp0.x",
@@ -195,7 +195,7 @@ fn a_loop_that_tests_first_or_last() {
     );
 }
 
-/// Where lanes go back from the middle of a loop, they do not wait for those that go on.
+/// Lanes that jump back from the middle of a loop do not wait for those that continue.
 #[test]
 fn lanes_that_part_for_iterations() {
     let begin = format!(
@@ -211,7 +211,7 @@ fn lanes_that_part_for_iterations() {
         stib imm[0.000000,0,0x0], r1.y, imm[0.000000,0,0x0], r2.x // {type=u32, components=1, space=ssbo, coords=1}";
     let latch = "cmps.u.lt pp0.x, r1.x, r1.z
         br pp0.x";
-    // Whoever goes on to count in iteration r0.x, and those that do not yet.
+    // The lanes that count in iteration r0.x, and those that do not yet.
     let together = program(
         0,
         &[(&begin, &[2]), (header, &[4, 3]), (&format!("{counts}\njump"), &[4]), (latch, &[2, 5]), ("end", &[])],
@@ -246,7 +246,7 @@ fn what_some_lanes_write_to_a_shared_register() {
         &[
             ("imm[0.000000,9,0x9]", "imm[0.000000,8,0x8]"),
             ("r0.x, imm[0.000000,3,0x3]", "r0.x, imm[0.000000,0,0x0]"),
-            // Each lane for itself.
+            // Each lane separately.
             ("sr49.y", "r1.y"),
             // Half of what was written.
             ("mov.u32u32 sr49.y, imm[0.000000,9,0x9]", "mov.u16u16 shr50.x, himm[0.000000,9,0x9]"),
@@ -275,16 +275,16 @@ fn a_shared_register_behind_a_loop_that_lanes_leave_one_after_the_other() {
         &source,
         &target,
         &[
-            // What a lane had when it left.
+            // The value that a lane had when it left.
             ("mov.u32u32 r1.x, sr49.y", "mov.u32u32 r1.x, r1.x"),
             ("sr49.y, sr49.y, imm[0.000000,1,0x1]", "sr49.y, sr49.y, imm[0.000000,2,0x2]"),
-            // What others have left behind is gone.
+            // The values that others left are overwritten.
             ("mov.u32u32 r1.x, sr49.y", "mov.u32u32 sr49.y, imm[0.000000,1,0x1]\nmov.u32u32 r1.x, sr49.y"),
         ],
     );
 }
 
-/// Lanes may not disagree about a shared register, not even about whether it holds anything.
+/// Lanes may not disagree about a shared register, not even about whether it is defined.
 #[test]
 fn a_shared_register_that_some_lanes_leave_undefined() {
     let with = |last: &str| {
@@ -297,7 +297,7 @@ fn a_shared_register_that_some_lanes_leave_undefined() {
     unproved(&source, &target);
 }
 
-/// Those that went past a loop wait for those that ran it, and write together with them.
+/// Lanes that bypassed a loop wait for those that ran it, and write together with them.
 #[test]
 fn a_shared_register_that_lanes_write_who_come_from_a_loop_and_from_elsewhere() {
     let begin = format!(
@@ -315,13 +315,13 @@ fn a_shared_register_that_lanes_write_who_come_from_a_loop_and_from_elsewhere() 
     assert!(prove(&source, &source).is_ok());
     assert!(prove(&target, &target).is_ok());
     unproved(&source, &target);
-    // What is the same for all of them they may write together.
+    // They may write values that are the same for all of them.
     let same = with("", "mov.u32u32 sr48.x, imm[0.000000,7,0x7]\nmov.u32u32 r1.x, sr48.x\n");
     let plain = with("", "mov.u32u32 r1.x, imm[0.000000,7,0x7]\n");
     assert!(!differ(&plain, &same));
     let proof = prove(&plain, &same);
     assert!(proof.is_ok(), "{proof:?}");
-    // From each way something else that all have there.
+    // On each path another value, which all lanes of the path share.
     let one_each = |arm: &str, both: &str| {
         let (arm, both) = (format!("{arm}jump"), format!("{both}{STORE}"));
         program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), (&arm, &[5]), ("jump", &[5]), (&both, &[])])
@@ -331,7 +331,7 @@ fn a_shared_register_that_lanes_write_who_come_from_a_loop_and_from_elsewhere() 
     unproved(&source, &target);
 }
 
-/// What those do who went past a loop, lanes see who come from it, in the order of the blocks.
+/// Lanes that come from a loop see the effects of lanes that bypassed it, in the order of the blocks.
 #[test]
 fn what_lanes_do_that_went_past_a_loop() {
     let begin = format!(
@@ -371,9 +371,9 @@ fn what_lanes_do_that_went_past_a_loop() {
     unproved(&one, &other);
 }
 
-/// A loop that counts iterations, with another one in it, and behind both what all lanes have counted: from a register of their own, or by way of
-/// a shared one. The blocks are 2, the header of the outer loop, where a lane is told by its number which way it goes; 3, the inner loop; 4, which
-/// goes back; 5, behind both.
+/// A loop that counts iterations, with an inner loop, and after both the count of all lanes: from a register of each lane, or from a shared
+/// one. The blocks are 2, the header of the outer loop, where the lane number decides the edge that a lane takes; 3, the inner loop; 4,
+/// which jumps back; 5, after both.
 fn counted_through_a_shared_register(outer_to: &[usize], inner_to: &[usize]) {
     let begin = format!("{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,0,0x0]\njump");
     let outer = "add.u r1.x, r1.x, imm[0.000000,1,0x1]
@@ -390,19 +390,19 @@ fn counted_through_a_shared_register(outer_to: &[usize], inner_to: &[usize]) {
     unproved(&source, &target);
 }
 
-/// Lanes that leave an inner loop as one, and the outer one with it, may leave that in different iterations.
+/// Lanes that leave an inner loop together, and the outer one with it, may leave the outer one in different iterations.
 #[test]
 fn a_shared_register_behind_an_outer_loop_that_lanes_leave_from_an_inner_one() {
     counted_through_a_shared_register(&[3, 4], &[3, 5]);
 }
 
-/// Lanes that leave a loop at its header do so one after the other, even if nobody goes back there but from an inner loop.
+/// Lanes that leave a loop at its header do so one after the other, even if all back edges to it come from an inner loop.
 #[test]
 fn a_shared_register_behind_a_loop_that_lanes_go_on_in_by_an_inner_one() {
     counted_through_a_shared_register(&[5, 3], &[3, 4]);
 }
 
-/// Lanes that have left a loop do not wait for the others in a block that stands in it.
+/// Lanes that have left a loop do not wait for the others in a block that is laid out inside it.
 #[test]
 fn a_vote_of_lanes_that_have_left_a_loop() {
     let begin = format!("{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,0,0x0]\njump");
@@ -420,7 +420,7 @@ fn a_vote_of_lanes_that_have_left_a_loop() {
     unproved(&behind, &inside);
 }
 
-/// The register checker, where the texts do not say where the wave goes.
+/// The register checker, where the texts do not determine the order of the blocks of a wave.
 #[test]
 fn a_shared_register_that_others_write_while_lanes_wait() {
     let begin = format!(
@@ -439,7 +439,7 @@ fn a_shared_register_that_others_write_while_lanes_wait() {
     let alone = "mov.u32u32 sr49.x, imm[0.000000,2,0x2]";
     assert!(proved(&with(alone, read), &with(alone, known)));
     let writes = "mov.u32u32 sr48.x, imm[0.000000,2,0x2]";
-    // What the last lane wrote before it ended, and what it did not come to.
+    // The writes of the last lane before it ended, and those that it did not reach.
     let ends = format!(
         "{writes}\ncmps.u.lt pp0.x, r0.x, imm[0.000000,3,0x3]\nkill pp0.x\nmov.u32u32 sr48.x, imm[0.000000,1,0x1]"
     );
@@ -451,7 +451,8 @@ fn a_shared_register_that_others_write_while_lanes_wait() {
     }
 }
 
-/// What is selected of a shader is proved; of the shader with each of the changes to its text it is another program, and is not.
+/// The selected program of a shader is proved; that of the shader with each of the changes to its text is another program, and is not
+/// proved.
 fn selected_is_proved(shader: &str, changes: &[(&str, &str)]) {
     let read = |text: &str| nir::text::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let plain = read(shader);
@@ -470,7 +471,7 @@ fn selected_is_proved(shader: &str, changes: &[(&str, &str)]) {
     }
 }
 
-/// A shader that loads a word by the number of the lane, %5, and stores %90 there.
+/// A shader that loads a word by the lane number, %5, and stores %90 there.
 fn shader_of(body: &str) -> String {
     format!(
         "shader: MESA_SHADER_COMPUTE\nworkgroup_size: 64, 1, 1\nnum_ssbos: 2\nsubgroup_size: 1
@@ -496,7 +497,7 @@ impl main {{
     )
 }
 
-/// The machine finds components of other elements where nir finds none, as the number of registers is three times the index.
+/// The machine reads components of other elements where nir reads none, as the number of registers is three times the index.
 #[test]
 fn an_array_of_vectors_of_three_by_an_index_from_memory() {
     let body = "    32         %10 = @decl_reg (num_components=3, num_array_elems=2, bit_size=32, divergent=1)
@@ -516,7 +517,7 @@ fn an_array_of_vectors_of_three_by_an_index_from_memory() {
     selected_is_proved(&shader_of(body), &[("%15.z", "%15.y"), ("iand %0, %2", "iand %5, %2")]);
 }
 
-/// Selection leaves a phi of something undefined as it is: what is computed of it is the same where it is not undefined.
+/// Selection leaves a phi of an undefined value unchanged: values computed from it are the same on paths on which it is defined.
 #[test]
 fn what_is_computed_of_a_phi_that_is_undefined_on_one_way() {
     let body = "    32     %8 = undefined
@@ -543,7 +544,7 @@ fn what_is_computed_of_a_phi_that_is_undefined_on_one_way() {
     selected_is_proved(&shader_of(body), &[("bcsel %7, %19", "bcsel %7, %18"), ("fmul %12", "fmul %11")]);
 }
 
-/// A broadcast looks at lanes that are there, so a bool of another lane is one bit in a half register, too.
+/// A broadcast reads lanes that are active, so a bool of another lane is one bit in a half register, too.
 #[test]
 fn a_bool_that_is_broadcast_in_clusters() {
     let body = "    1      %10 = load_const (false)
@@ -560,7 +561,7 @@ fn a_bool_that_is_broadcast_in_clusters() {
     );
 }
 
-/// Random changes to what is proved by these ways.
+/// Random changes to programs that these rules prove.
 #[test]
 fn changed_pairs_are_not_proved() {
     for kind in ["loops rotated", "other register limit"] {

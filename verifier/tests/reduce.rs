@@ -1,4 +1,4 @@
-//! Bugs planted behind stages are reduced to programs that anyone can read, and stay the same bugs.
+//! Bugs planted after stages are reduced to small programs, and stay the same bugs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use ir3_verifier::programs::planted_bugs::{Plant, SharedPlant};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::semantics::environment::env::Env;
 
-/// The first instruction that `wanted` likes.
+/// The first instruction that satisfies `wanted`.
 fn first(program: &Program, wanted: impl Fn(&Program, Instr) -> bool) -> Option<Instr> {
     program.iter_instrs().map(|(_, i)| i).find(|&i| wanted(program, i))
 }
@@ -64,7 +64,8 @@ fn with_jobs(shader: &Shader, oracle: &Oracle, jobs: usize) -> Reduced {
     reduce::run_parallel(shader, &mut same, &reduce::Options::default(), &mut |_| true).expect("no file is written")
 }
 
-/// Reduces a bug: at most 20 instructions are left, it fails in the same way, and neither threads nor chance matter.
+/// Reduces a bug: at most 20 instructions are left, it fails in the same way, and the result depends neither on threads
+/// nor on chance.
 fn reduces(name: &str, profile: Profile, plant: Option<&SharedPlant>, expected: impl Fn(&Failure) -> bool) -> Shader {
     let (shader, oracle) = failing(Target::default(), profile, plant, &expected);
     reduces_from(name, &shader, &oracle, expected)
@@ -88,7 +89,7 @@ fn reduces_from(name: &str, shader: &Shader, oracle: &Oracle, expected: impl Fn(
     assert!(oracle.fork().same(&reduced.shader), "{name}: another failure");
     assert!(Size::of(&reduced.shader) < Size::of(shader), "{name}");
     assert!(reduced.shader.instruction_count() <= 20, "{name}");
-    // What is written is read back as the same program, and fails in the same way.
+    // The written program is read back as the same program, and fails in the same way.
     let read = text::read(&text::write(&reduced.shader)).expect("our own text");
     assert!(oracle.fork().same(&read), "{name}: the text does not fail");
     assert_eq!(with_jobs(shader, oracle, 2).shader, reduced.shader, "{name}: two threads give something else");
@@ -125,7 +126,7 @@ fn planted_bugs() {
     let start = ThreadTime::now();
     let mut sizes = Vec::new();
     for (number, plant) in planted_bugs::ALL.iter().enumerate() {
-        // The first that is not small: small programs say little. Mostly it is among the first few.
+        // The first failing program that is not small: small programs test little. Mostly it is among the first few.
         let found = [4, 24].into_iter().find_map(|programs| {
             let found = planted_trial::find(plant, Target::default(), 1, programs, Duration::from_secs(60));
             found.into_iter().find(|found| found.shader.instruction_count() >= 60)
@@ -140,12 +141,12 @@ fn planted_bugs() {
         assert!(at_its_stage && small.same, "{}: {}\n{}", plant.name, small.failure, small.result());
         let count = small.whole.reduced.shader.instruction_count();
         assert!(count <= 20, "{}", small.result());
-        // Neither threads nor chance matter, which every third shows: the bug has no part in it.
+        // The result depends neither on threads nor on chance; every third bug is enough to test that.
         if number % 3 == 0 {
             let again = found.reduce(Target::default(), 2).expect("it fails");
             assert_eq!(small.result(), again.result(), "{}", plant.name);
         }
-        // What is written is read back as the same program, and no step is left.
+        // The written program is read back as the same program, and no step is left.
         let Whole { reduced, env, target, options } = &small.whole;
         let read = text::read(&text::write(&reduced.shader)).expect("our own text");
         let envs: Vec<Env> = env.iter().cloned().collect();
@@ -163,7 +164,7 @@ fn planted_bugs() {
     assert!(sizes[sizes.len() / 2] <= 10);
 }
 
-/// What does not depend on a GPU or on a pass is shown without them.
+/// A bug that does not depend on a GPU or on a pass is reduced to one without them.
 #[test]
 fn options_and_gpus_get_plainer() {
     let a730 = Target::by_name("a730").expect("a GPU");
@@ -187,7 +188,7 @@ fn options_and_gpus_get_plainer() {
 
 #[test]
 fn a_refusal() {
-    // This GPU has no storage buffers that instructions of a660 programs use.
+    // This GPU does not have the storage buffer instructions of a660 programs.
     let target = Target::by_name("a306").expect("a GPU");
     let (shader, oracle) = failing(target, Profile::Memory, None, |_| true);
     let small = reduces_from("a refusal", &shader, &oracle, |failure| matches!(failure, Failure::Refused { .. }));
@@ -205,7 +206,7 @@ fn an_interrupted_reduction_goes_on() {
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     let options = reduce::Options { checkpoint: Some(folder.join("checkpoint.json")), ..Default::default() };
     let mut oracle = oracle.fork();
-    // Stopped after each step that was taken, again and again; each time it goes on from where it was.
+    // Stopped after each step that was taken, again and again; each time the reduction continues.
     let mut last = Size::of(&shader);
     for round in 0.. {
         let mut taken = 0;
@@ -223,7 +224,7 @@ fn an_interrupted_reduction_goes_on() {
             break;
         }
     }
-    // A checkpoint of another program counts for nothing.
+    // A checkpoint of another program is ignored.
     let other = generator::from_seed(1, Profile::Mixed, Features::ALL).shader;
     let result = reduce::run(&other, &mut |_| true, &options, &mut |_| true).expect("a checkpoint can be read");
     assert!(result.minimal && result.shader.instruction_count() == 0);
@@ -250,7 +251,8 @@ fn an_input_gets_simpler() {
     assert_eq!(Env::from_json(&simple.to_json()).ok(), Some(simple));
 }
 
-/// A bug that hits another instruction in each program, so that it moves while the program gets smaller; at each stage.
+/// A bug that affects another instruction in each program, so that it moves while the program gets smaller; at each
+/// stage.
 #[test]
 fn bugs_that_move() {
     let mut sizes = Vec::new();
@@ -330,13 +332,13 @@ fn the_command_line_takes_programs_folders_and_artifacts() {
         let reduced = bundle::read(&result).expect("the result");
         assert!(reduced.minimal && reduced.original.is_some());
         assert!(reduced.program.instruction_count() <= 6, "{}", text::write(&reduced.program));
-        // It is seen again, and goes on from where it is.
+        // `verify` finds it again, and `reduce` continues.
         let (success, output) = ir3_equiv(&["verify", &path(&result)]);
         assert!(!success && output.contains("it fails as its bundle says"), "{output}");
         let (success, output) = ir3_equiv(&arguments);
         assert!(success && output.contains(", 0 steps, "), "{output}");
     }
-    // What passes cannot be reduced.
+    // A program that passes cannot be reduced.
     write(&nir, text::write(&Builder::new(nir::Stage::Compute).finish()).as_bytes());
     let (success, output) = ir3_equiv(&["reduce", &path(&nir)]);
     assert!(!success && output.contains("found no failure"), "{output}");

@@ -1,6 +1,6 @@
-//! The register checker: what the allocator does is proved, and what it might do wrong is not.
+//! The register checker: the allocator's results are proved, and results with its possible bugs are not.
 //!
-//! `tests/mutations` has random changes by the thousand; here are those by name that validators of other compilers let pass.
+//! `tests/mutations` has random changes by the thousand; here are, by name, changes that validators of other compilers accept.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::compilation::Compilation;
@@ -17,7 +17,7 @@ use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::prove::registers;
 use ir3_verifier::prove::registers::Failure;
 
-/// Random programs of every profile, on one GPU of each kind, half of them with as few registers as there may be.
+/// Random programs of every profile, on one GPU of each kind, half of them with the smallest register limit.
 #[test]
 fn random_programs_are_proved() {
     let (mut proved, mut checked) = (0, 0);
@@ -47,7 +47,7 @@ fn random_programs_are_proved() {
     assert!(proved > 1000 && checked > 100_000, "{proved} boundaries with {checked} pieces of operands");
 }
 
-/// What the source computes, in SSA form; two blocks that meet in a phi where `branches`.
+/// The source program, in SSA form; two blocks that join in a phi if `branches`.
 fn source(branches: bool) -> Program {
     let mut program = Program { stage: Some(ShaderStage::Vertex), ..Program::default() };
     let blocks: Vec<Block> =
@@ -90,7 +90,7 @@ fn source(branches: bool) -> Program {
     program
 }
 
-/// The same with registers: every value has its own, full ones from `r0.x` on, half ones from `hr12.x`.
+/// The same program with registers: every value has its own, full ones from `r0.x` on, half ones from `hr12.x`.
 fn target(source: &Program) -> Program {
     let mut program = source.clone();
     let mut next = 0;
@@ -146,7 +146,7 @@ fn reg(number: u16) -> SrcOperand {
     SrcOperand::Place(Place::Reg(PhysReg(number)))
 }
 
-/// A move between full registers, put in front of the nth instruction of the first block.
+/// Inserts a move between full registers before the nth instruction of the first block.
 fn put_move(program: &mut Program, at: usize, to: u16, from: u16) {
     let mut mov = InstrData::new(Opcode::Mov);
     mov.attrs = Attrs::Move { src: Type::U32, dst: Type::U32, round: Round::Default };
@@ -157,7 +157,7 @@ fn put_move(program: &mut Program, at: usize, to: u16, from: u16) {
     program.blocks[block].instrs.insert(at, mov);
 }
 
-/// A spill or a reload of so many registers from `register` on, in front of the nth instruction; `r20.x` is the base.
+/// Inserts a spill or a reload of `components` registers from `register` on before the nth instruction; `r20.x` is the base.
 fn put_access(program: &mut Program, at: usize, opcode: Opcode, register: u16, components: u32, address: i32) {
     let mut data = InstrData::new(opcode);
     let mask = WriteMask::first(components);
@@ -175,8 +175,7 @@ fn put_access(program: &mut Program, at: usize, opcode: Opcode, register: u16, c
     program.blocks[block].instrs.insert(at, instr);
 }
 
-/// `sum`, the fourth value, goes to memory behind its definition and comes back in front of the collect, with 16 bytes of
-/// scratch memory.
+/// `sum`, the fourth value, is spilled after its definition and reloaded before the collect, with 16 bytes of scratch memory.
 fn with_spill(source: &Program, first: i32, second: i32) -> Program {
     let mut program = target(source);
     program.scratch_size = 16;
@@ -184,7 +183,7 @@ fn with_spill(source: &Program, first: i32, second: i32) -> Program {
     put_move(&mut program, 5, 3, 90);
     put_access(&mut program, 5, Opcode::SpillMacro, 4, 2, second);
     put_access(&mut program, 5, Opcode::SpillMacro, 3, 1, first);
-    // The sum is read once more before it is gone, so the move over it stands behind that.
+    // The sum is read once more before it is overwritten, so the move over it follows that read.
     let block = program.layout[0];
     program.blocks[block].instrs.swap(7, 8);
     let mut mov = InstrData::new(Opcode::Mov);
@@ -196,7 +195,7 @@ fn with_spill(source: &Program, first: i32, second: i32) -> Program {
     program
 }
 
-/// What must be refused: its name, whether the program branches, and the change.
+/// A change that must be refused: its name, whether the program branches, and the change.
 type Wrong = (&'static str, bool, fn(&mut Program, &mut Program));
 
 const WRONG: [Wrong; 17] = [
@@ -220,7 +219,7 @@ const WRONG: [Wrong; 17] = [
         let data = nth(t, Opcode::XorB, 0);
         data.dsts[0].place = Place::Reg(PhysReg(3));
         let place = data.dsts[0].place;
-        // All readers follow, so that nothing but the overlap is wrong.
+        // All uses are renamed too, so that only the overlap is wrong.
         for (opcode, n, slot) in [(Opcode::AddU, 2, 0), (Opcode::Collect, 0, 0), (Opcode::End, 0, 0)] {
             nth(t, opcode, n).srcs[slot].operand = SrcOperand::Place(place);
         }
@@ -292,7 +291,7 @@ fn slots_of_scratch_memory() {
     assert!(failure.contains("that the shader has for itself"), "{failure}");
 }
 
-/// Slots that no offset reaches, in other blocks than the spill: a register is set to where they are.
+/// Slots that no immediate offset reaches, in other blocks than the spill: a register is set to their base.
 #[test]
 fn slots_behind_a_base() {
     let source = source(true);
@@ -300,7 +299,7 @@ fn slots_behind_a_base() {
         let mut program = target(&source);
         program.scratch_size = 5008;
         let blocks = program.layout.clone();
-        // Each is put into the first block, and moved from there.
+        // Each is inserted in the first block, and moved from there.
         let mut add = |block: usize, at: usize, put: &dyn Fn(&mut Program)| {
             put(&mut program);
             let instr = program.blocks[blocks[0]].instrs.remove(0);
@@ -310,7 +309,7 @@ fn slots_behind_a_base() {
             put_move(program, 0, 80, 0);
             nth(program, Opcode::Mov, 0).srcs[0] = Src::immediate(5000, false);
         };
-        // `x` goes to memory behind its last use in the block, and its register gets something else.
+        // `x` is spilled after its last use in the block, and its register is overwritten.
         add(0, 4, &|program| put_move(program, 0, 0, 90));
         add(0, 4, &|program| put_access(program, 0, Opcode::SpillMacro, 0, 1, 4));
         add(0, 4, &base);
@@ -325,7 +324,7 @@ fn slots_behind_a_base() {
     assert!(failure.contains("should hold"), "{failure}");
 }
 
-/// A write to an element that an address finds may be to any register of its array, but to no other.
+/// A write to an element by an address may be to any register of its array, but to no other.
 #[test]
 fn relative_writes_beside_the_base_of_slots() {
     let mut program = with_spill(&source(false), 0, 4);
@@ -335,7 +334,7 @@ fn relative_writes_beside_the_base_of_slots() {
     mov.srcs.push(Src::new(reg(0), RegClass::FULL, WriteMask::SCALAR));
     let mov = program.instrs.push(mov);
     let block = program.layout[0];
-    // Behind the definition of `r20.x`, number 80.
+    // After the definition of `r20.x`, number 80.
     program.blocks[block].instrs.insert(3, mov);
     let with = |arrays: &[(u16, Option<u16>)]| {
         let mut program = program.clone();
@@ -356,7 +355,7 @@ fn relative_writes_beside_the_base_of_slots() {
     }
 }
 
-/// A comparison that is made again must be made of the same.
+/// A rematerialised comparison must have the same operands.
 #[test]
 fn clones() {
     let source = source(true);
@@ -377,7 +376,7 @@ fn clones() {
     assert!(prove(&source, &target).is_err());
 }
 
-/// What two neighbours in a block may be.
+/// The kinds of two neighbouring instructions of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Alu,
@@ -417,8 +416,8 @@ const KINDS: [Kind; 15] = [
     Rounding,
 ];
 
-/// What must stay as it is: the first, and what it must not change places with on either side. (What a lane gives to all in
-/// front of a kill is nothing defined unless all lanes have the same; so it may be computed behind it, too.)
+/// Pairs that must not be exchanged in either order. (A value from all lanes before a kill is undefined unless all lanes have the same; so
+/// it may be computed after it, too.)
 const ORDERED: [(Kind, &[Kind]); 9] = [
     (ReadConst, &[WriteConst]),
     (WriteConst, &[ReadConst, WriteConst, Kill, Barrier]),
@@ -434,7 +433,7 @@ const ORDERED: [(Kind, &[Kind]); 9] = [
 fn must_stay(a: Kind, b: Kind) -> bool {
     let listed = |a: Kind, b: Kind| ORDERED.iter().any(|(first, others)| *first == a && others.contains(&b));
     let earlier = matches!((a, b), (Kill | Barrier, ToShared));
-    // A plain move rounds nothing.
+    // A plain move does not round.
     let rounds = a == Rounding || (a, b) != (WriteArray, Rounding) && b == Rounding;
     rounds || earlier || listed(a, b) || listed(b, a)
 }
@@ -502,7 +501,7 @@ fn neighbours(kinds: [Kind; 2]) -> Program {
     program
 }
 
-/// Any two instructions that do not depend on each other may change places, and no others.
+/// Two instructions that do not depend on each other may be exchanged, and no others.
 #[test]
 fn another_order() {
     let mut refused = 0;
@@ -515,7 +514,7 @@ fn another_order() {
         let found = prove(&source, &target);
         assert_eq!(found.is_err(), must_stay(a, b), "{a:?} {b:?}: {found:?}");
         refused += usize::from(found.is_err());
-        // Between the inputs nothing moves, the end is the end, and everything is there once.
+        // Inputs stay first, the end stays last, and every instruction occurs once.
         let changes: [fn(&mut Vec<Instr>); 3] =
             [|list| list.swap(1, 3), |list| list.swap(4, 6), |list| list[4] = list[3]];
         for change in changes {

@@ -1,4 +1,4 @@
-//! Every bundle in `corpus/regressions` is a test: a real bug stays fixed, a planted one stays found.
+//! Every bundle in `corpus/regressions` is a test: a real bug stays fixed, a planted one is still found.
 
 use ir3_verifier::harness::check::{Checker, Verdict};
 use ir3_verifier::harness::reduce::Failure;
@@ -14,12 +14,12 @@ use super::common::folder;
 
 use folder::Folder;
 
-/// Random inputs that a fixed bug is tried on, beside its own.
+/// The number of random inputs on which a fixed bug is tried, beside its own.
 const RUNS: u32 = 8;
 
-/// What is wrong with the bundles of a folder, one text each; and how many there are.
+/// The defects of the bundles of a folder, one text each; and the number of bundles.
 fn problems(root: &Path) -> (Vec<String>, usize) {
-    // Everything but text has to be a bundle: what nobody reads must not look like a test.
+    // Everything but text has to be a bundle: an unread folder must not look like a test.
     let entries = fs::read_dir(root).unwrap_or_else(|error| panic!("{}: {error}", root.display()));
     let mut folders: Vec<PathBuf> =
         entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect();
@@ -35,7 +35,7 @@ fn problems(root: &Path) -> (Vec<String>, usize) {
     (wrong.collect(), folders.len())
 }
 
-/// A planted bug is found at its stage, in its way. Where a panic is in the source does not matter.
+/// A planted bug is found at its stage, with the same kind of failure. The source line of a panic does not matter.
 fn planted(case: &Case) -> Result<(), String> {
     let recorded = &case.symptom;
     match Evidence::of(case).symptom {
@@ -61,7 +61,7 @@ fn fixed(case: &Case) -> Result<(), String> {
         for (stage, verdict, _) in &report.boundaries {
             match verdict {
                 Verdict::Tested { .. } => passed += 1,
-                // Another input than the bundle's may well mean nothing.
+                // The program may be undefined on another input than the bundle's.
                 Verdict::Unknown(_) if number > 0 && report.refusal.is_none() && report.crash().is_none() => {}
                 other => {
                     let reason = other.reason().unwrap_or_default();
@@ -89,14 +89,14 @@ fn all_of_them_hold() {
     assert!(count > 0, "there is no regression");
 }
 
-/// A bundle that fails, dropped in, fails the test, and says how.
+/// A bundle that fails makes the test fail, with its error.
 #[test]
 fn a_bundle_that_fails_is_noticed() {
     let root = Folder::new("regressions");
     let case = folder::planted("lost-store");
     let path = bundle::write(root.path(), &case).expect("a folder");
     assert_eq!(problems(root.path()), (Vec::new(), 1), "a planted bug that is found is no problem");
-    // The same, as if the bug were one of the compiler's that is not fixed: it refuses the program.
+    // The same, as if the bug were an unfixed one of the compiler: it refuses the program.
     let refused = folder::refused();
     let other = bundle::write(root.path(), &refused).expect("a folder");
     let (problems_, count) = problems(root.path());
@@ -104,7 +104,7 @@ fn a_bundle_that_fails_is_noticed() {
     assert!(problems_[0].contains(&*other.to_string_lossy()), "{problems_:?}");
     assert!(problems_[0].contains("fails at select on ") && problems_[0].contains("refuses"), "{problems_:?}");
     fs::remove_dir_all(other).expect("the folder is ours");
-    // A planted bug that is not found where its bundle says.
+    // A planted bug that is not found at the stage of its bundle.
     let json = path.join("bundle.json");
     let text = fs::read_to_string(&json).expect("our own file");
     fs::write(&json, text.replace("lost-store", "half-overlap")).expect("our own file");
@@ -113,7 +113,7 @@ fn a_bundle_that_fails_is_noticed() {
     // A fixed bug passes: the program without its plant.
     fs::write(&json, text.replace("\"lost-store\"", "null")).expect("our own file");
     assert_eq!(problems(root.path()), (Vec::new(), 1));
-    // What is no bundle is no test, and says so.
+    // A folder that is no bundle is an error, not a test.
     fs::create_dir(root.path().join("something")).expect("a folder");
     let (problems_, _) = problems(root.path());
     assert!(

@@ -1,5 +1,5 @@
-//! Every arithmetic operation of nir, at every width: what selection makes of it computes, in the ir3 interpreter, what
-//! the operation's own kernel computes. Operands are edge values and random bits.
+//! Every arithmetic operation of nir, at every width: the selected instructions compute, in the ir3 interpreter, the
+//! result of the operation's own kernel. Operands are corner cases and random bits.
 
 use std::collections::BTreeMap;
 
@@ -177,7 +177,7 @@ fn shader(case: &Case) -> nir::Shader {
     b.finish()
 }
 
-/// Rows for every register of every operand, in order, and the attributes that become them.
+/// Rows for every register of every operand, in order, and the attributes that provide them.
 fn operands(case: &Case, round: u64) -> (Vec<Row>, BTreeMap<String, Vec<u32>>) {
     let mut rows = Vec::new();
     let mut attributes = BTreeMap::new();
@@ -228,7 +228,7 @@ fn expected(case: &Case, kernel: Kernel, rows: &[Row]) -> Vec<Row> {
         Kernel::Two(f) => (f.run)(&mut out[0], &rows[0], &rows[1]),
         Kernel::Three(f) => (f.run)(&mut out[0], &rows[0], &rows[1], &rows[2]),
         Kernel::Select(select) => {
-            // Which row a source starts at.
+            // The first row of each source.
             let mut starts = Vec::new();
             let mut next = 0;
             for &bits in &case.src_bits {

@@ -1,5 +1,5 @@
-//! Every intrinsic about lanes, inputs and system values: compiled, it does what the nir does, after every stage; for
-//! all lanes, and where some of them are elsewhere.
+//! Every intrinsic about lanes, inputs and system values: the compiled program has the behaviour of the nir, after
+//! every stage; for all lanes, and where some of them are inactive.
 
 use ir3_compiler::compilation;
 use ir3_compiler::nir::{self, Builder, Def, Index, InterpMode, IntrinsicOp, Op, Stage};
@@ -11,7 +11,7 @@ use ir3_verifier::semantics::interp::{Compared, Outcome, Scratch};
 
 use IntrinsicOp::*;
 
-/// Lanes of a shader in which only some run what is tested.
+/// The lanes that run the intrinsic under test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Where {
     Everywhere,
@@ -47,7 +47,7 @@ fn value(b: &mut Builder, number: i32, bits: u8) -> Def {
     }
 }
 
-/// Everything of a value as words of 32 bits.
+/// A value as words of 32 bits.
 fn words(b: &mut Builder, def: Def) -> Vec<Def> {
     let data = &b.function().defs[def];
     let (components, bits) = (data.num_components, data.bit_size);
@@ -103,7 +103,7 @@ fn shader(stage: Stage, lanes: Where, make: &dyn Fn(&mut Builder) -> Def) -> nir
     b.finish()
 }
 
-/// Compiles, and compares each stage with the one before, nir first. Says whether anything was compared.
+/// Compiles, and compares each stage with the one before, nir first. Returns the number of comparisons.
 fn check(name: &str, gpu: &str, shader: &nir::Shader, failures: &mut Vec<String>) -> usize {
     let target = Target::by_name(gpu).unwrap();
     let mut scratch = Scratch::new();

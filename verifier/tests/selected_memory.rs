@@ -1,5 +1,5 @@
-//! Every memory, image and texture operation of nir, in every form that selection tells apart: after each stage the program does
-//! what nir says. Addresses and data are random, per lane.
+//! Every memory, image and texture operation of nir, in every form that selection distinguishes: after each stage the program has the
+//! behaviour of the nir. Addresses and data are random, per lane.
 
 use std::collections::BTreeSet;
 
@@ -22,13 +22,13 @@ const RANDOM: u64 = 30;
 /// Buffer for results.
 const RESULTS: u64 = 31;
 
-/// A shader that grows.
+/// A shader under construction.
 struct Shader {
     b: Builder,
     lane: Def,
-    /// Random numbers so far.
+    /// The number of random numbers so far.
     drawn: u64,
-    /// Results so far.
+    /// The number of results so far.
     stored: u64,
 }
 
@@ -96,7 +96,7 @@ impl Shader {
         self.b.alu(Op::Iand, &[word, mask])
     }
 
-    /// Stores a value where it is compared.
+    /// Stores a value to the results.
     fn result(&mut self, def: Option<Def>) {
         let Some(def) = def else { return };
         let data = self.b.function().defs[def].clone();
@@ -133,7 +133,7 @@ impl Shader {
     }
 }
 
-/// How a resource is named.
+/// The form in which a resource is named.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Handle {
     Bound(u64),
@@ -293,7 +293,7 @@ fn atomics(cases: &mut Cases) {
         let index = Index::AtomicOp(op);
         for bits in [32, 64] {
             let data = |s: &mut Shader| -> Vec<Def> {
-                // Few comparands, so that some are equal to what is there.
+                // Few comparands, so that some are equal to the contents of memory.
                 if swap { vec![s.random_of(bits), s.random_of(bits)] } else { vec![s.random_of(bits)] }
             };
             for &handle in HANDLES {
@@ -307,7 +307,7 @@ fn atomics(cases: &mut Cases) {
                     let def = s.b.intrinsic(intrinsic, 1, bits, &srcs, [index.clone()]);
                     s.result(def);
                     if swap {
-                        // The comparand is what the first one left.
+                        // The comparand is the old value that the first atomic read.
                         let Some(old) = def else { return };
                         let new = s.random_of(bits);
                         let srcs = [buffer, bytes, old, new, element];
@@ -423,7 +423,7 @@ fn images(cases: &mut Cases) {
     }
 }
 
-/// How a texture and its sampler are named.
+/// The form in which a texture and its sampler are named.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Names {
     Numbers(u32, u32),
@@ -544,7 +544,7 @@ fn textures(cases: &mut Cases) {
     }
 }
 
-/// A nir program that copies vec4s of a buffer to the constant file, and reads words before, among and behind them.
+/// A nir program that copies vec4s of a buffer to the constant file, and reads words before, among and after them.
 fn copy(s: &mut Shader, handle: Handle, offset: Option<u64>, base: i32, range: u32) {
     let buffer = s.handle(handle);
     let offset = match offset {
@@ -575,7 +575,7 @@ fn copies(cases: &mut Cases) {
     }
 }
 
-/// Cases that were the same after all stages; what was refused, by reason; what is wrong.
+/// The number of cases that were the same after all stages; the reasons of refusals; the failures.
 fn check(gpu: &str, cases: &Cases) -> (usize, BTreeSet<String>, Vec<String>) {
     let target = Target::by_name(gpu).unwrap();
     let mut scratch = Scratch::new();
@@ -592,7 +592,7 @@ fn check(gpu: &str, cases: &Cases) -> (usize, BTreeSet<String>, Vec<String>) {
                 continue;
             }
         };
-        // Some promise that other names are other buffers.
+        // Some promise that buffers with other names do not alias.
         let env = Env { one_buffer: Some(false), ..Env::from_seed(number as u64) };
         let expected = source.run(&env, 10_000, &mut scratch);
         assert_eq!(expected.end, End::Finished, "{name}");
@@ -648,7 +648,7 @@ fn every_form_does_what_nir_says() {
     assert!(failures.is_empty(), "{} cases are wrong, first {}", failures.len(), failures[0]);
 }
 
-/// Changes to a copy to the constant file: a run finds each, and no proof is given.
+/// Changes to a copy to the constant file: a run refutes each, and none is proved.
 #[test]
 fn a_changed_copy_is_refuted() {
     type Change = fn(&mut ir3::Program, ir3::Instr);

@@ -1,5 +1,5 @@
-//! Spilling, end to end: random programs with few registers, and bugs planted in what spilling makes, each of which is
-//! refuted at its own boundary.
+//! Spilling, end to end: random programs with few registers, and bugs planted in the results of spilling, each of which
+//! is refuted at its own boundary.
 
 use super::common::planted as programs;
 
@@ -74,7 +74,7 @@ fn programs_with_few_registers() {
     assert!(spilled * 2 > programs, "{spilled} of {programs}");
 }
 
-/// The whole corpus with as few registers as it can do with, and with a few more.
+/// The whole corpus with the smallest register limit, and with a few registers more.
 #[test]
 fn the_corpus_with_few_registers() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
@@ -121,7 +121,7 @@ fn what_has_no_private_memory_says_so() {
     assert!(refused > 5, "{refused}");
 }
 
-/// Plants `bug` behind `stage` in programs with as few registers as they can do with.
+/// Plants `bug` after `stage` in programs with the smallest register limit.
 fn planted(stage: Stage, bug: impl Fn(&mut Program, usize) -> bool) {
     let profiles = [Profile::Pressure, Profile::Loops, Profile::Vectors, Profile::Half];
     Programs {
@@ -156,7 +156,7 @@ fn a_reload_from_the_wrong_slot() {
 #[test]
 fn slots_that_overlap() {
     planted(Stage::Spill, |program, n| {
-        // All that goes to one slot goes to another one.
+        // All accesses to one slot are moved to another.
         let stores = all(program, Opcode::SpillMacro);
         let mut slots: Vec<i64> = stores.iter().filter_map(|&i| address(&mut program.instrs[i])).collect();
         slots.sort_unstable();
@@ -206,7 +206,7 @@ fn an_offset_that_is_lowered_wrongly() {
     });
 }
 
-/// Six registers to memory and back, far from the base: two chunks, and the base is set and set back.
+/// Six registers are spilled and reloaded, far from the base: two chunks, and the base is set and reset.
 fn vectors(address: u32) -> Program {
     let mut text = format!("// {{stage=vertex}}\n// {{scratch={}}}\n", address + 24);
     for i in 0..6 {
@@ -234,7 +234,7 @@ fn vectors(address: u32) -> Program {
     line(&format!(
         "reload.macro (early_clobber)r3.x (wrmask=0x3f), r0.x, imm[0.000000,{address},{address:#x}], imm[0.000000,6,0x6] // {{type=u32, components=6, space=scratch}}"
     ));
-    // Once more: the base is what it was.
+    // Once more: the base has its value again.
     line(&format!(
         "reload.macro (early_clobber)r5.x (wrmask=0x3f), (kill)r0.x, imm[0.000000,{address},{address:#x}], imm[0.000000,6,0x6] // {{type=u32, components=6, space=scratch}}"
     ));
@@ -266,7 +266,8 @@ fn vectors_go_in_chunks() {
         );
         let compare = |after: &Program| compare_snapshots(&snapshot(&before), &snapshot(after), &target, &envs).0;
         assert!(matches!(compare(&after), Verdict::Tested { .. }), "{at}: {:?}", compare(&after));
-        // The second chunk into the registers of the first; from beside its slot; of the first one's registers.
+        // The second chunk into the registers of the first; from the address next to its slot; of the first one's
+        // registers.
         let mut wrong = after.clone();
         wrong.instrs[ldp[1]].dsts[0].place = wrong.instrs[ldp[0]].dsts[0].place;
         assert!(matches!(compare(&wrong), Verdict::Refuted(_)));

@@ -44,7 +44,7 @@ mod triage;
 mod truth_tables;
 mod walkthrough;
 
-/// A file that is forgotten here is never run.
+/// A file that is not listed here would never run.
 #[test]
 fn every_file_is_a_module_of_this_one() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");

@@ -1,5 +1,5 @@
-//! Random programs in register files that are just large enough, so that values have to be moved to make room, on 64
-//! lanes that part and meet. (In files of the machine's size that hardly happens.)
+//! Random programs in register files that are just large enough, so that values have to be moved to make room, with
+//! lanes that diverge and reconverge. (In files of the machine's size that rarely happens.)
 
 use ir3_compiler::pipeline::{Options, Stage, run_stage, select};
 use ir3_compiler::regalloc::{self, Error};
@@ -30,7 +30,7 @@ fn programs_survive_small_register_files() {
         if expected.end != End::Finished {
             continue;
         }
-        // Start with next to nothing, and grow by what is said to be missing.
+        // Starts with almost no registers, and grows the files by what the error says is missing.
         let mut limits = RegisterFiles { full: 4, half: 2, ..target.register_files() };
         let mut allocated = loop {
             let mut attempt = program.clone();
@@ -67,7 +67,7 @@ fn programs_survive_small_register_files() {
         compared += 1;
     }
     println!("{compared} programs; in {moved} of them {moves} moves to make room");
-    // That values had to move in many programs is what makes this a test. How many moves that took is the allocator's
-    // matter: fewer are better.
+    // Values must have moved in many programs, or this tests nothing. The number of moves is the allocator's matter:
+    // fewer are better.
     assert!(compared > 300 && 4 * moved > compared, "{moved} of {compared}");
 }

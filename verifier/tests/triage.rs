@@ -1,4 +1,4 @@
-//! The flow of `fuzz` and `triage`, and that one bug is one group.
+//! The flow of `fuzz` and `triage`; one bug is one group.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// A folder that goes with its name.
+/// A folder that is removed at the end of its test.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -86,7 +86,7 @@ fn the_first_failure_ends_a_campaign_and_is_reduced() {
     assert_eq!(code, Some(1), "{out}{err}");
     assert!(out.contains("it fails as its bundle says"), "{out}");
 
-    // The same without a reduction, which `triage` makes up for.
+    // The same without a reduction: `triage` reduces.
     let found = root.path("unreduced");
     let (code, out, _) = run("fuzz --jobs 1 --no-reduce --plant inverted-branch --failures", &found);
     assert_eq!(code, Some(1));
@@ -153,7 +153,7 @@ fn what_is_no_bundle_is_named() {
     let (code, out, err) = run("triage --no-reduce", &found);
     assert_eq!(code, Some(1), "{out}{err}");
     assert!(out.contains(&format!("{}: does not fail any more", gone.display())), "{out}");
-    // What a killed process has left is removed and not spoken of.
+    // The remains of a killed process are removed silently.
     let partial = Path::new(&found).join(".something.4194303.partial");
     fs::create_dir_all(&partial).expect("a folder");
     fs::write(partial.join("bundle.json"), "{").expect("a file");
@@ -170,7 +170,7 @@ fn what_is_no_bundle_is_named() {
     assert!(out.contains("copy-propagation"), "{out}");
 }
 
-/// Ctrl-C: what was found is kept, and `triage` goes on.
+/// Ctrl-C: failures found so far are kept, and `triage` continues with them.
 #[test]
 #[cfg(unix)]
 fn an_interrupted_campaign_is_gone_on_with() {
@@ -196,7 +196,7 @@ fn an_interrupted_campaign_is_gone_on_with() {
     assert!(groups.iter().all(|group| group["count"] == group["reduced"]), "{out}");
 }
 
-/// The groups of a bug, found in so many programs.
+/// The groups of a bug, found in this many programs.
 fn groups_of(root: &Temporary, plant: &str, programs: u32) -> Vec<Value> {
     let arguments = format!("fuzz --keep-going --format json --programs {programs} --plant {plant} --failures");
     let (code, out, err) = run(&arguments, &root.path(plant));
@@ -208,7 +208,7 @@ fn groups_of(root: &Temporary, plant: &str, programs: u32) -> Vec<Value> {
     groups
 }
 
-/// One bug shows up once, by and large; two bugs of one stage are not taken for one.
+/// One bug is mostly one group; two bugs of one stage are different groups.
 #[test]
 fn a_bug_is_a_group_and_two_are_two() {
     let root = Temporary::new("groups");
@@ -236,7 +236,7 @@ fn a_bug_is_a_group_and_two_are_two() {
     }
 }
 
-/// Of many that look alike a few are reduced, and the table says so.
+/// Of many similar failures a few are reduced, and the table shows that.
 #[test]
 fn not_all_are_reduced_where_there_are_many() {
     let root = Temporary::new("many");
@@ -246,7 +246,7 @@ fn not_all_are_reduced_where_there_are_many() {
     let groups = groups(&out);
     let sum = |field: &str| groups.iter().map(|group| group[field].as_u64().expect("a number")).sum::<u64>();
     assert!(sum("reduced") < sum("count") && sum("reduced") > 0, "{out}");
-    // Most of the others are told by what differs in them.
+    // Most of the others have a distinguishing difference.
     let unknown: u64 = groups.iter().filter(|group| group["shape"].is_null()).map(count).sum();
     assert!(unknown * 4 < sum("count"), "{out}");
 }

@@ -1,18 +1,17 @@
-//! Every tree of `and`, `or` and `not` up to a depth over three comparisons, as the condition of a branch: compiled for a
-//! GPU of each generation, run on all eight assignments, and never longer than without folding.
+//! Every tree of `and`, `or` and `not` up to a depth over three comparisons, as the condition of a branch: compiled for a GPU of each
+//! generation, run on all eight assignments, and never longer than without folding.
 //!
-//! The trees of depth 0 are the three comparisons. A tree of depth d + 1 is a comparison, or the negation of a tree of depth
-//! d, or the conjunction or disjunction of two of them, in this order: 3, 24, 1,179 and 2,781,264 trees. No two of them are
-//! taken for the same, not even those with exchanged operands. Each is built as it is, with a value of its own for each
-//! of its operations, and no nir pass simplifies it.
+//! The trees of depth 0 are the three comparisons. A tree of depth d + 1 is a comparison, or the negation of a tree of depth d, or the
+//! conjunction or disjunction of two of them, in this order: 3, 24, 1,179 and 2,781,264 trees. No two of them are identified, not even
+//! those with exchanged operands. Each is built as it is, with a value of its own for each of its operations, and no nir pass simplifies
+//! it.
 //!
-//! [`PER_PROGRAM`] trees make a program, one if after the other. A tree has its own three comparisons, which differ from all
-//! others in their constant. The arms of if k give bit k of the result, which is there only if exactly the right arm
-//! has run, in each of the eight lanes; so both arms are observable. The instructions of a tree are those of the
-//! block that ends with its branch, and of the two arms.
+//! [`PER_PROGRAM`] trees make a program, with consecutive ifs. A tree has its own three comparisons, which differ from all others in their
+//! constant. The arms of if k give bit k of the result, which is right only if exactly the right arm has run, in each of the eight lanes;
+//! so both arms are observable. The instructions of a tree are those of the block that ends with its branch, and of the two arms.
 //!
-//! `IR3_TRUTH_TABLES=all` does them all (depth 3, in release), on all cores, and the name of a GPU does them for that one; without it there are those of depth 2, and a sample of
-//! those of depth 3 that is spread over all of them.
+//! `IR3_TRUTH_TABLES=all` runs all trees (depth 3, in release), on all cores, and the name of a GPU runs them for that GPU; without it the
+//! test runs those of depth 2, and a sample of those of depth 3 that is spread over all of them.
 
 use cpu_time::ProcessTime;
 use ir3_compiler::compilation;
@@ -31,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// One GPU of each generation.
 const GPUS: [&str; 5] = ["a306", "a420", "a540", "a660", "a750"];
 
-/// Ifs of a program: the bits of its result.
+/// The number of ifs of a program: the bits of its result.
 const PER_PROGRAM: u64 = 32;
 
 /// A tree by its number among those of its depth.
@@ -41,7 +40,7 @@ struct Tree {
     number: u64,
 }
 
-/// What stands at the root.
+/// The operation at the root.
 enum Root {
     Comparison(usize),
     Not(Tree),
@@ -49,7 +48,7 @@ enum Root {
     Or(Tree, Tree),
 }
 
-/// How many trees there are of a depth.
+/// The number of trees of a depth.
 fn count(depth: u32) -> u64 {
     match depth {
         0 => 3,
@@ -82,7 +81,7 @@ impl Tree {
         Root::Or(a, b)
     }
 
-    /// For each assignment whether the tree holds: assignment i has comparison k true where bit k of i is set.
+    /// The truth table of the tree: in assignment i comparison k is true if bit k of i is set.
     fn truth(self) -> u8 {
         match self.root() {
             Root::Comparison(k) => [0b1010_1010, 0b1100_1100, 0b1111_0000][k],
@@ -120,7 +119,7 @@ impl Tree {
     }
 }
 
-/// A value that no constant of a comparison comes near.
+/// A value far from all constants of comparisons.
 const LARGE: u32 = 1000;
 
 /// The shader: one if for each tree.
@@ -131,7 +130,7 @@ fn shader(trees: &[Tree]) -> nir::Shader {
         .map(|base| b.intrinsic(IntrinsicOp::LoadInput, 1, 32, &[zero], [Index::Base(base)]).expect("it has a result"));
     let mut result = zero;
     for (bit, tree) in trees.iter().enumerate() {
-        // 0 or LARGE, against a constant in between.
+        // 0 or LARGE, compared with a constant in between.
         let mut comparisons = [None; 3];
         let constant = b.constant(32, 1 + bit as u64);
         let condition = tree.build(&mut b, &mut |b, k| {
@@ -157,7 +156,7 @@ fn shader(trees: &[Tree]) -> nir::Shader {
     b.finish()
 }
 
-/// The eight assignments, a lane each.
+/// The eight assignments, one per lane.
 fn assignments() -> Env {
     let mut env = Env { lanes: Some(0xff), ..Env::from_seed(1) };
     for k in 0..3 {
@@ -167,18 +166,18 @@ fn assignments() -> Env {
     env
 }
 
-/// How many instructions each tree takes.
+/// The number of instructions of each tree.
 fn lengths(program: &Program, trees: usize) -> Vec<u32> {
     let of_block = |block: &Block| {
         let opcodes = program.blocks[*block].instrs.iter().map(|&instr| program.instrs[instr].opcode);
-        // Whether a jump is needed is for whoever lays the code out.
+        // The layout of the code decides whether a jump is needed.
         opcodes.filter(|&opcode| !opcode.is_meta() && opcode != Opcode::Jump).count() as u32
     };
     assert_eq!(program.layout.len(), 3 * trees + 1, "the blocks are not those of the source");
     program.layout.chunks_exact(3).map(|blocks| blocks.iter().map(of_block).sum()).collect()
 }
 
-/// What has been counted.
+/// The counters.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     trees: u64,
@@ -203,13 +202,13 @@ impl Figures {
     }
 }
 
-/// All that works on conditions.
+/// All features that affect conditions.
 fn conditions() -> Features {
     use Feature::*;
     DeMorgan | Negations | BranchAndOr | PredicateComparisons | PredicateBitops
 }
 
-/// Without that.
+/// Options without these features.
 fn without_folding() -> Options {
     Options { features: Features::all() - conditions(), ..Options::default() }
 }
@@ -263,7 +262,7 @@ fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn
     figures
 }
 
-/// Does trees `number(0)` to `number(count - 1)` of a depth for all GPUs, on all cores.
+/// Runs trees `number(0)` to `number(count - 1)` of a depth for all GPUs, on all cores.
 fn run(gpus: &[&str], depth: u32, count: u64, number: impl Fn(u64) -> u64 + Sync) {
     let programs = count.div_ceil(PER_PROGRAM);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -335,7 +334,7 @@ fn trees_of_depth_three() {
     match std::env::var("IR3_TRUTH_TABLES").as_deref() {
         Ok("all") => run(&GPUS, 3, all, |n| n),
         Ok(gpu) => run(&[gpu], 3, all, |n| n),
-        // A step that has no divisor in common with the number of trees comes to all of them.
+        // A step that is coprime to the number of trees reaches all of them.
         Err(_) => run(&GPUS, 3, 2048, |n| n * 1_234_567 % all),
     }
 }

@@ -1,9 +1,9 @@
-//! What `docs/` shows of the command line is what the command line prints.
+//! The command line output in `docs/` is the output of the command line.
 //!
-//! In a block of `console`, each line that begins with `$ ` is a command, and what follows is its output. The commands of
-//! a document are run one after the other in an empty folder. Times, rates, and the numbers in the names of folders
-//! differ from run to run or from version to version, so they do not count; everything else must be the same.
-//! `IR3_BLESS=1 cargo test --test suite walkthrough::` writes what is printed now into the documents.
+//! In a block of `console`, each line that begins with `$ ` is a command, followed by its output. The commands of a document are run one
+//! after the other in an empty folder. Times, rates, and the numbers in the names of folders differ from run to run or from version to
+//! version, so they are ignored; everything else must be the same. `IR3_BLESS=1 cargo test --test suite walkthrough::` writes the current
+//! output into the documents.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ fn arguments(folder: &Path, command: &str) -> Vec<String> {
     command.split_whitespace().map(expand).collect()
 }
 
-/// Runs a command, and gives what it prints.
+/// Runs a command, and returns what it prints.
 fn run(folder: &Path, command: &str) -> String {
     let words = arguments(folder, command);
     match words[0].as_str() {
@@ -46,7 +46,7 @@ fn run(folder: &Path, command: &str) -> String {
     }
 }
 
-/// A document with the output that its commands have now.
+/// A document with the current output of its commands.
 fn rerun(document: &str, folder: &Path) -> String {
     let mut out = String::new();
     let mut shown = false;
@@ -73,7 +73,7 @@ fn rerun(document: &str, folder: &Path) -> String {
     out
 }
 
-/// A line without what differs from run to run: times and rates, and the last part of a bundle's name.
+/// A line without the parts that differ from run to run: times and rates, and the last part of a bundle's name.
 fn plain(line: &str) -> String {
     let counts = line.contains(" per CPU second") || line.contains(" checks: ");
     let words = line.split(' ').map(|word| {

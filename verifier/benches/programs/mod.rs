@@ -1,4 +1,4 @@
-//! Programs of any size, for measuring.
+//! Programs of any size, for benchmarks.
 
 use ir3_compiler::ir3::{Attrs, Block, BlockData, Builder, Condition, Opcode, Program, RegClass, Src, Value};
 
@@ -7,13 +7,13 @@ use ir3_compiler::ir3::{Attrs, Block, BlockData, Builder, Condition, Opcode, Pro
 pub enum Shape {
     /// One block.
     Straight,
-    /// `if` and `else`, one behind the other.
+    /// Consecutive `if`s with `else`.
     Branches,
     /// Loops, up to three deep.
     Loops,
 }
 
-/// Values that are alive at a time, but for what one instruction needs.
+/// The number of live values, without the operands of one instruction.
 const POOL: usize = 24;
 
 struct Generator {
@@ -49,7 +49,7 @@ impl Generator {
         self.pool[k] = value;
     }
 
-    /// An operation, or a texture access with its coordinates and its parts.
+    /// Emits an operation, or a texture access with its coordinates and the split of its result.
     fn operation(&mut self) {
         let srcs = [self.pick(), self.pick(), self.pick()];
         match self.below(16) {
@@ -102,7 +102,7 @@ impl Generator {
         self.program.add_edge(self.block, 1, other);
     }
 
-    /// `if (…) { … } else { … }` and phis for what differs.
+    /// Emits `if (…) { … } else { … }` and phis for the values that differ.
     fn diamond(&mut self) {
         let (then, otherwise, merge) = (self.new_block(), self.new_block(), self.new_block());
         self.branch(then, otherwise);
@@ -128,7 +128,7 @@ impl Generator {
         }
     }
 
-    /// A loop around a few operations, and perhaps another loop.
+    /// Emits a loop around a few operations, and perhaps another loop.
     fn looped(&mut self, depth: usize) {
         let (header, exit) = (self.new_block(), self.new_block());
         self.jump(header);
@@ -188,18 +188,19 @@ pub fn generate(shape: Shape, size: usize) -> Program {
     generator.program
 }
 
-/// The shapes, and what they are called.
+/// The shapes and their names.
 pub const SHAPES: [(&str, Shape); 3] =
     [("straight-line", Shape::Straight), ("branches", Shape::Branches), ("loops", Shape::Loops)];
 
 /// The sizes.
 pub const SIZES: [&str; 4] = ["100", "1000", "10000", "100000"];
 
-/// The shapes and sizes that are chosen: `cargo bench … -- loops 1000`; all of what none is named of.
+/// The shapes and sizes that are selected: `cargo bench … -- loops 1000`; all shapes if none is named, all sizes if
+/// none is named.
 pub struct Chosen(Vec<String>);
 
 impl Chosen {
-    /// From the command line.
+    /// Reads the selection from the command line.
     pub fn new() -> Self {
         Self(std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect())
     }
@@ -209,18 +210,18 @@ impl Chosen {
         !any || self.0.iter().any(|arg| arg == name)
     }
 
-    /// The shapes.
+    /// The selected shapes.
     pub fn shapes(&self) -> impl Iterator<Item = (&'static str, Shape)> + '_ {
         SHAPES.into_iter().filter(|(name, _)| self.is(name, &SHAPES.map(|(name, _)| name)))
     }
 
-    /// The sizes.
+    /// The selected sizes.
     pub fn sizes(&self) -> impl Iterator<Item = usize> + '_ {
         SIZES.into_iter().filter(|size| self.is(size, &SIZES)).map(|size| size.parse().expect("a number"))
     }
 }
 
-/// Says how far figures for the sizes from 1,000 instructions on are apart.
+/// Prints the spread of figures for the sizes from 1,000 instructions on.
 pub fn print_spread(name: &str, figures: &[f64]) {
     let (least, most) = figures.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), &x| (a.min(x), b.max(x)));
     println!("{name:<16} from 1,000 to 100,000 instructions: within a factor of {:.2}", most / least);

@@ -1,48 +1,48 @@
-//! What a proof takes for granted: the model in which it holds, by short names.
+//! The assumptions of a proof: the model in which it holds, by short names.
 //!
-//! A verdict lists those that the two programs touch, and no others. `docs/semantics.md` says of each what it means, what Mesa and the
-//! hardware do, and which are to be lifted; a test holds that page against this table.
+//! A verdict lists the assumptions that the two programs depend on, and no others. `docs/semantics.md` documents for each its meaning, the
+//! behaviour of Mesa and of the hardware, and whether it is to be lifted; a test compares that page with this table.
 
-/// Float arithmetic is any function of its operands, the same in both programs.
+/// Float operations are uninterpreted functions of their operands, the same in both programs.
 pub const FLOATS: &str = "floats-uninterpreted";
 
 /// nir's plain conversions to floats, whose rounding the header leaves open, round as the machine does.
 pub const ROUNDING: &str = "open-rounding";
 
-/// Denormals are neither read nor made as zeros.
+/// Denormals are not flushed to zero, neither as operands nor as results.
 pub const DENORMALS: &str = "denormals-kept";
 
-/// A texture's answer is any function of what is asked: of the operands, the texture and the sampler.
+/// The result of a texture operation is an uninterpreted function of its operands, the texture and the sampler.
 pub const TEXTURES: &str = "textures-opaque";
 
-/// A texture has the same shape (volume, cube, array) in both programs, though a text does not print it.
+/// A texture has the same shape (volume, cube, array) in both programs, though one text does not print it.
 pub const TEXTURE_SHAPE: &str = "texture-kind-unprinted";
 
-/// Other waves write nothing that this one reads without a barrier between them.
+/// Other waves write nothing that this one reads without a barrier in between.
 pub const ONE_WAVE: &str = "one-wave";
 
-/// A wave runs, of the blocks in which lanes wait, the first one in the order of the layout.
+/// Among the blocks in which lanes wait, a wave runs the first one in the order of the layout.
 pub const BLOCK_ORDER: &str = "block-order";
 
-/// The shader itself accesses no scratch memory beyond what it declares, so spill slots after it are apart.
+/// The shader itself accesses no scratch memory beyond its declared size, so spill slots after it do not overlap it.
 pub const OWN_SCRATCH: &str = "own-scratch";
 
 /// An access relative to an address register stays within its array.
 pub const ARRAY_BOUNDS: &str = "array-bounds";
 
-/// There is an input on which the program before has a meaning: the solver did not find out in time.
+/// There is an input on which the source program is defined: the solver did not decide this in time.
 pub const SOURCE_DEFINED: &str = "source-defined";
 
-/// Of the stage, which at least one of the texts does not say, both programs have the same.
+/// Both programs have the same stage, though at least one of the texts does not print it.
 pub const STAGE: &str = "header:stage";
 
-/// The workgroup size, which at least one of the texts does not say, is 64 × 1 × 1.
+/// The workgroup size, which at least one of the texts does not print, is 64 × 1 × 1.
 pub const WORKGROUP_SIZE: &str = "header:workgroup-size";
 
 /// Attributes that Mesa's text does not print are the same in both programs at the same instruction.
 pub const UNPRINTED: &str = "unprinted-attributes";
 
-/// No image is a storage buffer or a part of global memory.
+/// No image aliases a storage buffer or global memory.
 pub const NO_ALIAS: &str = "no-alias:ssbo-image";
 
 /// The names of all assumptions about the model. Proofs also assume [lemmas](crate::prove::lemmas).
@@ -63,23 +63,23 @@ pub const MODEL: [&str; 14] = [
     NO_ALIAS,
 ];
 
-/// What a program uses of which a proof knows less than the hardware does.
+/// The features of a program that proofs model less precisely than the hardware implements them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uses {
-    /// It asks textures.
+    /// It has texture operations.
     pub textures: bool,
     /// It accesses memory that other waves see.
     pub memory: bool,
-    /// Lanes see something of each other, by an operation or by memory.
+    /// Its lanes communicate, by an operation or by memory.
     pub lanes: bool,
     /// It has branches.
     pub branches: bool,
-    /// It has conversions to floats whose rounding is left open.
+    /// It has conversions to floats whose rounding mode is open.
     pub rounding: bool,
 }
 
 impl Uses {
-    /// What either of two programs uses.
+    /// The union of the features of two programs.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Uses {
         }
     }
 
-    /// The assumptions of a proof on terms.
+    /// The assumptions of a proof by terms.
     pub fn assumptions(self) -> impl Iterator<Item = &'static str> {
         let all = [
             (self.rounding, ROUNDING),

@@ -1,15 +1,15 @@
-//! What two programs say of themselves as a whole: stage, workgroup size, memory, buffers, declared inputs and outputs.
+//! The declarations of two programs: stage, workgroup size, memory, buffers, inputs and outputs.
 //!
-//! The driver launches a shader as its header says, so a difference there is a difference between the programs, whatever the code
-//! does: every engine asks [`difference`] first, and none proves a pair that has one. What a text does not say is not compared. A text of
-//! Mesa's ir3 says nothing of the whole program; one of ours begins with the stage, and then a size that is not there is 0.
-//! nir says more than ir3 (how many buffers and textures there are), and that is compared between two programs in nir.
+//! The driver launches a shader as its header declares, so a difference there is a difference between the programs, whatever the code does:
+//! every engine checks [`difference`] first, and none proves a pair that has one. A declaration that a text omits is not compared. A text
+//! of Mesa's ir3 omits all declarations of the program; one of ours begins with the stage, and then a size that it omits is 0. nir declares
+//! more than ir3 (numbers of buffers and textures), and that is compared between two programs in nir.
 //!
 //! An input or an output whose register is given (`ssa_1(r0.x)`) has that register in every later form.
 //!
-//! What a pass may change is allowed here by name:
+//! These differences are allowed, by name:
 //! - scratch memory grows where values are spilled, and shrinks where nothing accesses it any more;
-//! - immediates are added to the constant file, and driver parameters move there: what the words hold is part of the meaning;
+//! - immediates are added to the constant file, and driver parameters move there: the values of the words are part of the meaning;
 //! - facts about the code that Mesa collects ([`DERIVED`]), the names of the shader, and whether its divergence analysis has run.
 
 use crate::semantics::assumptions;
@@ -21,14 +21,14 @@ use ir3_compiler::nir::{self, IntrinsicOp};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Where the headers of two programs differ.
+/// A difference between the headers of two programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeaderDifference {
-    /// What is said otherwise.
+    /// The declaration that differs.
     pub what: String,
-    /// What the program before says.
+    /// The declaration of the program before.
     pub expected: String,
-    /// What the program after says.
+    /// The declaration of the program after.
     pub actual: String,
 }
 
@@ -85,27 +85,27 @@ pub const DERIVED: &[&str] = &[
     "writes_point_size",
 ];
 
-/// The first difference between what two programs say of themselves.
+/// Returns the first difference between the declarations of two programs.
 pub fn difference(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Option<HeaderDifference> {
     Header::of(before).difference(&Header::of(after))
 }
 
-/// What a text says; nothing where it is silent.
+/// The declarations of a text; `None` for those that it omits.
 #[derive(Clone, Debug, Default)]
 pub struct Header {
-    /// The name of the stage, as ir3 has it where it has one.
+    /// The name of the stage, in ir3's spelling if ir3 has the stage.
     stage: Option<String>,
     workgroup: Option<Workgroup>,
     shared: Option<u32>,
     scratch: Option<u32>,
     accesses_scratch: bool,
-    /// What is said where lanes reconverge; of ir3.
+    /// The reconvergence points of ir3.
     reconvergence: Reconvergence,
     /// The outputs of ir3, sorted.
     outputs: Option<String>,
-    /// The registers of inputs and outputs of ir3, and which of them are given: the allocator may not choose another.
+    /// The registers of inputs and outputs of ir3. True for those that are given: the allocator may not choose another register.
     registers: BTreeMap<String, (PhysReg, bool)>,
-    /// What only nir says, by the words of its text.
+    /// The declarations that only nir has, by the names in its text.
     of_nir: Option<BTreeMap<String, String>>,
 }
 
@@ -125,20 +125,20 @@ impl fmt::Display for Workgroup {
     }
 }
 
-/// What a text says about where lanes reconverge.
+/// The reconvergence points in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Reconvergence {
-    /// Nothing, and there is no block where lanes wait for others.
+    /// There are none, and lanes wait for others in no block.
     #[default]
     Nowhere,
-    /// Nothing, though lanes wait.
+    /// There are none, though lanes wait for others.
     Unsaid,
     /// Some block is a reconvergence point.
     Said,
 }
 
 impl Header {
-    /// What a program says of itself.
+    /// The header of a program.
     pub fn of(side: ProgramRef<'_>) -> Self {
         match side {
             ProgramRef::Nir(shader) => Self::of_nir(shader),
@@ -222,11 +222,11 @@ impl Header {
         }
     }
 
-    /// The first thing that another program, made from this one, says otherwise.
+    /// Returns the first declaration in which a program that was made from this one differs.
     pub fn difference(&self, after: &Self) -> Option<HeaderDifference> {
         differs("stage", self.stage.clone(), after.stage.clone())
             .or_else(|| {
-                // A variable size is one that ir3 cannot say.
+                // A variable size cannot be declared in ir3.
                 let size = |header: &Self, other: &Self| match header.workgroup {
                     Some(Workgroup::Variable(_)) if other.of_nir.is_none() => None,
                     size => size.map(|size| size.to_string()),
@@ -263,7 +263,7 @@ impl Header {
     }
 }
 
-/// Where inputs and outputs are, and whether the register is given. A second input of a kind is another one.
+/// The registers of inputs and outputs. True for those that are given. A second input of a kind is another entry.
 fn registers(program: &ir3::Program) -> BTreeMap<String, (PhysReg, bool)> {
     let mut all = BTreeMap::new();
     let mut note = |what: String, place: &Place| {
@@ -302,7 +302,7 @@ fn bytes(size: Option<u32>) -> Option<String> {
     size.map(|size| format!("{size} bytes"))
 }
 
-/// A difference, if both texts say something and not the same.
+/// Returns a difference if both texts have the declaration and they differ.
 fn differs(what: &str, before: Option<String>, after: Option<String>) -> Option<HeaderDifference> {
     let (expected, actual) = (before?, after?);
     (expected != actual).then(|| HeaderDifference { what: what.to_owned(), expected, actual })
@@ -315,7 +315,7 @@ fn intrinsics(shader: &nir::Shader) -> impl Iterator<Item = IntrinsicOp> + '_ {
     })
 }
 
-/// What a proof about two programs takes for granted because a text does not say it, where it matters to what they do.
+/// The assumptions of a proof about two programs on declarations that a text omits, where they matter to the meaning.
 pub fn unsaid(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Vec<&'static str> {
     let sides = [before, after];
     let mut list = Vec::new();
@@ -340,7 +340,7 @@ pub fn unsaid(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Vec<&'static str
     list
 }
 
-/// Returns true if what a program does depends on the size of the workgroup.
+/// Returns true if the behaviour of a program depends on the size of the workgroup.
 fn depends_on_workgroup(side: &ProgramRef<'_>) -> bool {
     match side {
         ProgramRef::Nir(shader) => intrinsics(shader).any(|op| {
@@ -367,7 +367,7 @@ fn depends_on_workgroup(side: &ProgramRef<'_>) -> bool {
     }
 }
 
-/// Returns true if a program was read from a text that leaves out attributes which the meaning of an instruction depends on.
+/// Returns true if a program was read from a text that omits attributes that the meaning of an instruction depends on.
 fn has_unprinted(program: &ir3::Program) -> bool {
     program.iter_instrs().any(|(_, instr)| {
         let data = &program.instrs[instr];
@@ -375,7 +375,7 @@ fn has_unprinted(program: &ir3::Program) -> bool {
     })
 }
 
-/// An instruction whose text leaves out attributes that its meaning depends on, in words.
+/// An instruction whose text omits attributes that its meaning depends on, as printed in messages.
 pub fn unprinted(program: &ir3::Program) -> Option<String> {
     let mut instrs = program.iter_instrs().map(|(_, instr)| instr);
     let instr = instrs.find(|&instr| is_unprinted(&program.instrs[instr]))?;
@@ -383,8 +383,8 @@ pub fn unprinted(program: &ir3::Program) -> Option<String> {
     Some(format!("`{name}` ({:04}): the text does not print its type", program.serials[instr]))
 }
 
-/// Returns true if the text of an instruction leaves out attributes that its meaning depends on: these are unknown, so the instruction is
-/// equal only to itself. (A load from a uniform buffer has the width of its register.)
+/// Returns true if the text of an instruction omits attributes that its meaning depends on: these are unknown, so the instruction is equal
+/// only to itself. (A load from a uniform buffer has the width of its register.)
 pub fn is_unprinted(data: &ir3::InstrData) -> bool {
     use Opcode::{Ldc, LdcK, Ldlv, Resinfo, Stc};
     match &data.attrs {
@@ -503,7 +503,7 @@ mod tests {
             assert_eq!(between(&before, &after), None);
             assert_eq!(unsaid((&before).into(), (&after).into()), [assumptions::STAGE]);
         }
-        // What is not said is named where it matters.
+        // An omitted declaration is assumed where it matters.
         let reads = silent.replace("mov.u32u32 r0.x, c0.x", "_meta:in r0.x // {input=local_invocation_id}");
         let reads = ir3(&reads);
         assert_eq!(unsaid((&reads).into(), (&reads).into()), [assumptions::STAGE, assumptions::WORKGROUP_SIZE]);
@@ -580,7 +580,7 @@ mod tests {
         let lost = between(&text("(jp)", "br"), &text("", "br"));
         assert_eq!(lost.as_deref(), Some("set of reconvergence points"));
         assert_eq!(between(&text("", "br"), &text("(jp)", "br")), None);
-        // Lanes that all go one way do not wait.
+        // Lanes that all take one edge do not wait.
         assert_eq!(between(&text("(jp)", "br"), &text("", "bany")), None);
     }
 }

@@ -1,11 +1,11 @@
 //! The meaning of programs.
 //!
 //! - [`arithmetic`] defines integers and floats of any width, generic over the domain of values: machine integers or terms.
-//! - [`terms`] is the domain of expressions.
+//! - [`terms`] is the domain of terms.
 //! - [`operations`] has the meaning of each operation of nir and ir3, once, for all engines.
-//! - [`environment`] is the world around a program: its inputs, buffers, textures and constants follow from one seed.
+//! - [`environment`] has the inputs, buffers, textures and constants of a run, all of which follow from one seed.
 //! - [`header`] compares the declarations of two programs, [`interp`] runs programs.
-//! - [`assumptions`] names what a proof assumes.
+//! - [`assumptions`] has the names of the assumptions of proofs.
 
 pub mod arithmetic;
 pub mod assumptions;

@@ -1,4 +1,4 @@
-//! A program of either language that is kept.
+//! A program of either language, owned.
 
 use ir3_compiler::compilation::ProgramRef;
 use ir3_compiler::{ir3, nir};
@@ -21,7 +21,7 @@ impl Snapshot {
         }
     }
 
-    /// The program, if it is one of the machine language.
+    /// The program, if it is in ir3.
     pub fn as_ir3(&self) -> Option<&ir3::Program> {
         match self {
             Self::Ir3(program) => Some(program),

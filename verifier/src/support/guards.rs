@@ -1,42 +1,43 @@
-//! The side conditions of the provers, by name, and a prover without one of them.
+//! The side conditions of the provers, by name, and provers that leave one of them out.
 //!
-//! A proof is as good as the conditions that its rules ask for. Whether the campaigns would notice if one were missing is
-//! itself to be tested: `ir3-equiv prover-mutants` leaves out one *guard* at a time and looks for a wrong proof
-//! ([`check::prover_mutants`](crate::harness::campaigns::prover_mutants)). So every condition of the table below has a hook where it is checked:
+//! A proof is only as good as the side conditions of its rules. `ir3-equiv self-test prover-mutants` tests that the campaigns would notice
+//! a missing condition: it leaves out one *guard* at a time and searches for a wrong proof
+//! ([`campaigns::prover_mutants`](crate::harness::campaigns::prover_mutants)). Every condition of the table below therefore has a hook
+//! where it is checked:
 //!
 //! ```text
 //! if !paths_are_equal && !left_out(Guard::EventPath) { … no proof … }
 //! ```
 //!
-//! [`left_out`] comes last, so it is asked only where the condition decides something; [`observe`] collects which guards those are.
+//! [`left_out`] is the last operand, so it is evaluated only where the condition changes the result; [`observe`] collects those guards.
 //!
-//! Nothing is ever left out in a normal build: there [`left_out`] is the constant `false`, and the hooks are compiled to nothing. Only with the
-//! feature `prover-mutants`, and only on the thread and for the time of one call of [`without`], it is something else. Verdicts of such a prover
-//! are not kept ([`any_left_out`]).
+//! A normal build leaves nothing out: there [`left_out`] is the constant `false`, and the hooks are compiled away. A guard is left out only
+//! with the feature `prover-mutants`, and only on the thread and during the call of [`without`]. Verdicts of such a prover are not cached
+//! ([`any_left_out`]).
 
 use std::fmt;
 
-/// The part of the provers that a guard is of.
+/// The component of the provers that a guard belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// The register checker, [`registers`](crate::prove::registers).
     Registers,
     /// The order of the instructions of a block, and of the blocks of a wave, in the register checker.
     Order,
-    /// The simulation, [`equivalence`](crate::prove::simulation).
+    /// The simulation proof, [`simulation`](crate::prove::simulation).
     Equivalence,
-    /// Events: what depends on other lanes, or is seen by them.
+    /// Events: operations that depend on other lanes, or whose effects other lanes see.
     Events,
-    /// Programs on terms, [`symbolic`](crate::prove::symbolic).
+    /// Symbolic execution, [`symbolic`](crate::prove::symbolic).
     Symbolic,
-    /// What several lanes have in common.
+    /// Values that several lanes have in common.
     Lanes,
     /// Memory, the constant file and textures.
     Memory,
 }
 
 impl Part {
-    /// The name in tables.
+    /// The name that tables print.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Registers => "registers",
@@ -60,7 +61,7 @@ macro_rules! guards {
         }
 
         impl Guard {
-            /// All of them.
+            /// All guards.
             pub const ALL: &[Self] = &[$(Self::$guard),*];
 
             /// The name on the command line.
@@ -68,12 +69,12 @@ macro_rules! guards {
                 match self { $(Self::$guard => $name),* }
             }
 
-            /// The part of the provers that it is of.
+            /// The component of the provers that it belongs to.
             pub const fn part(self) -> Part {
                 match self { $(Self::$guard => Part::$part),* }
             }
 
-            /// What is left unchecked without it.
+            /// The fact that goes unchecked without it.
             pub const fn holds(self) -> &'static str {
                 match self { $(Self::$guard => $holds),* }
             }
@@ -220,7 +221,7 @@ guards! {
 }
 
 impl Guard {
-    /// The guard of a name.
+    /// Returns the guard of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|guard| guard.name() == name)
     }
@@ -232,22 +233,22 @@ impl fmt::Display for Guard {
     }
 }
 
-/// Some guards.
+/// A set of guards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guards([u128; 2]);
 
 impl Guards {
-    /// Returns true if a guard is one of them.
+    /// Returns true if the set contains `guard`.
     pub const fn contains(self, guard: Guard) -> bool {
         self.0[guard as usize / 128] >> (guard as usize % 128) & 1 != 0
     }
 
-    /// Adds one.
+    /// Inserts a guard.
     pub const fn insert(&mut self, guard: Guard) {
         self.0[guard as usize / 128] |= 1 << (guard as usize % 128);
     }
 
-    /// Those of them, in the order of the table.
+    /// The guards of the set, in the order of the table.
     pub fn iter(self) -> impl Iterator<Item = Guard> {
         Guard::ALL.iter().copied().filter(move |&guard| self.contains(guard))
     }
@@ -255,7 +256,7 @@ impl Guards {
 
 const _: () = assert!(Guard::ALL.len() <= 256, "a set of guards has 256 bits");
 
-/// The error where guards cannot be left out.
+/// The error of a build that cannot leave guards out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the conditions of the provers cannot be left out in this build: it needs `--features prover-mutants`")]
 pub struct NotBuilt;
@@ -276,7 +277,7 @@ mod hooks {
         false
     }
 
-    /// Runs something with a condition left out, which this build cannot.
+    /// Runs a function with a condition left out. This build cannot do so.
     ///
     /// # Errors
     /// Always.
@@ -284,7 +285,7 @@ mod hooks {
         Err(NotBuilt)
     }
 
-    /// Runs something, and returns the guards that decided something, which this build cannot.
+    /// Runs a function, and returns the guards that changed a result. This build cannot do so.
     ///
     /// # Errors
     /// Always.
@@ -317,7 +318,7 @@ mod hooks {
         LEFT_OUT.get().is_some()
     }
 
-    /// Ends the time of [`without`], whether its function returns or panics.
+    /// Restores the guards at the end of [`without`], whether its function returns or panics.
     struct Restore;
 
     impl Drop for Restore {
@@ -326,7 +327,7 @@ mod hooks {
         }
     }
 
-    /// Runs something with a condition left out, on this thread.
+    /// Runs a function with a condition left out, on this thread.
     ///
     /// # Errors
     /// None in this build.
@@ -336,7 +337,7 @@ mod hooks {
         Ok(run())
     }
 
-    /// Runs something, and returns the guards that decided something: leaving out any other changes nothing.
+    /// Runs a function, and returns the guards that changed a result: leaving out any other guard has no effect.
     ///
     /// # Errors
     /// None in this build.
@@ -362,7 +363,7 @@ mod tests {
         assert!(Guard::ALL.len() >= 60, "{}", Guard::ALL.len());
     }
 
-    /// In a normal build no condition can be left out, whatever anybody does.
+    /// A normal build cannot leave out a condition.
     #[cfg(not(feature = "prover-mutants"))]
     #[test]
     fn a_normal_build_has_every_condition() {
@@ -374,7 +375,7 @@ mod tests {
         assert_eq!(observe(|| ()), Err(NotBuilt));
     }
 
-    /// With the feature, one is left out for the time of one call on one thread.
+    /// With the feature, a condition is left out during one call on one thread.
     #[cfg(feature = "prover-mutants")]
     #[test]
     fn one_condition_is_left_out_at_a_time() {

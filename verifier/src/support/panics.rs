@@ -1,4 +1,4 @@
-//! Panics that are an answer: of a compiler that is being tested, and of an engine.
+//! Caught panics: those of the compiler under test, and of an engine.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
@@ -9,7 +9,7 @@ use std::sync::Once;
 pub(crate) struct Panicked {
     /// File, line and column.
     pub place: String,
-    /// What it said.
+    /// The panic message.
     pub message: String,
 }
 
@@ -18,7 +18,10 @@ thread_local! {
     static PANICKED: RefCell<Option<Panicked>> = const { RefCell::new(None) };
 }
 
-/// Runs something that may panic. The error is where it did, and its message; nothing is printed.
+/// Runs a function that may panic, and prints nothing.
+///
+/// # Errors
+/// If it panics: the place and the message.
 pub(crate) fn catch<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

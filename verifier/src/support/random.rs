@@ -1,16 +1,16 @@
-//! Random numbers that are the same on every machine: a stream (SplitMix64), and a hash of words.
+//! Random numbers that are the same on every machine: a generator (SplitMix64), and a hash of words.
 
-/// The stream.
+/// A generator of random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The stream of a seed.
+    /// Creates the generator of a seed.
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -19,22 +19,22 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is not 0.
+    /// Returns a number below `n`, which is not 0.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
-    /// True so often of a hundred times.
+    /// Returns true with a probability of `percent` in a hundred.
     pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of `items`, if there is one.
+    /// Returns a random element of `items`, if there is one.
     pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
         (!items.is_empty()).then(|| items[self.below(items.len())])
     }
 
-    /// Puts `items` into a random order.
+    /// Shuffles `items`.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             let j = self.below(i + 1);
@@ -43,7 +43,7 @@ impl Random {
     }
 }
 
-/// Mixes words to 64 bits that depend on all of them and on their order.
+/// Hashes words to 64 bits that depend on all of them and on their order.
 #[inline]
 pub fn hash(words: &[u64]) -> u64 {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -53,7 +53,7 @@ pub fn hash(words: &[u64]) -> u64 {
     state
 }
 
-/// One more word for a hash that has been begun.
+/// Adds a word to a hash that has been begun.
 #[inline]
 pub fn mix(state: u64, word: u64) -> u64 {
     finish((state ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd))

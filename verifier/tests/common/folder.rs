@@ -1,4 +1,4 @@
-//! Temporary folders, and failures to put there.
+//! Temporary folders, and failures for them.
 
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
@@ -12,7 +12,7 @@ use ir3_verifier::semantics::environment::env::Env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder that goes with its test.
+/// A folder that is removed at the end of its test.
 pub struct Folder(PathBuf);
 
 impl Folder {

@@ -1,4 +1,4 @@
-//! What several tests use, and Mesa's logs.
+//! Utilities of several tests, and Mesa's logs.
 
 pub mod folder;
 pub mod planted;
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use ir3_verifier::programs::mesa::input::collect_paths;
 
 /// The real logs: below `../shared/mesa/train` of the workspace, or `mesa/train` of the folder that `IR3_SHARED` names.
-/// Without that folder this says so.
+/// Prints a message if the folder is absent.
 pub fn logs() -> Option<Vec<PathBuf>> {
-    // A relative path is one from the workspace, where cargo is called, not from the package, where tests run.
+    // A relative path is relative to the workspace, where cargo is called, not to the package, where tests run.
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let shared = std::env::var_os("IR3_SHARED").unwrap_or_else(|| "../shared".into());
     let folder = workspace.join(shared).join("mesa/train");

@@ -1,4 +1,4 @@
-//! Bugs planted behind a stage of the backend, in random programs.
+//! Bugs planted after a stage of the backend, in random programs.
 
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::Program;
@@ -14,29 +14,28 @@ use ir3_verifier::semantics::environment::env::Env;
 pub struct Programs<'a> {
     /// The seed of the campaign.
     pub seed: u64,
-    /// How many.
+    /// The number of programs.
     pub count: u64,
     /// Their profiles, in turn.
     pub profiles: &'a [Profile],
-    /// Inputs for each.
+    /// The number of inputs for each.
     pub runs: u32,
-    /// One of so many of the programs where there was something to change must be refuted: a change need not matter to what
-    /// a program does.
+    /// At least one in this many of the changed programs must be refuted: a change need not affect a program's behaviour.
     pub one_in: u32,
-    /// What they are compiled with.
+    /// The options of the compiler.
     pub options: Options,
 }
 
 impl Programs<'_> {
-    /// Plants `bug`, which gets a number to choose by and says whether there was something to change, behind `stage`. Enough
-    /// of the programs where there was must be refuted, all of them at `stage`.
+    /// Plants `bug` after `stage`. `bug` gets a number for its choices, and returns true if it changed the program. Enough of the changed
+    /// programs must be refuted, all of them at `stage`.
     pub fn planted(&self, stage: Stage, bug: impl Fn(&mut Program, u64) -> bool) {
         let mut checker = Checker::new(Target::default(), self.options);
         let (mut changed, mut refuted) = (0, 0);
         for (number, &profile) in (0..self.count).zip(self.profiles.iter().cycle()) {
             let seed = program_seed(self.seed, number);
             let generated = generator::from_seed(seed, profile, Features::ALL);
-            // Most programs have nothing to change for a rare bug: they are compiled as far as that, and not run.
+            // Most programs have no place for a rare bug: they are compiled up to the stage, and not run.
             let mut planted = false;
             let as_far = Options { last: stage, ..self.options };
             let compiled = compilation::compile(&generated.shader, &Target::default(), &as_far, &mut |at, program| {

@@ -1,4 +1,4 @@
-//! A case: one parallel copy over the stage, what it is as an instruction, and what it means.
+//! A case: one parallel copy over the stage, its instruction, and its meaning.
 
 use ir3_compiler::ir3::{
     Attrs, Dst, InstrData, Opcode, PhysReg, Place, RegClass, RegFile, Round, Src, SrcOperand, Type, WriteMask,
@@ -7,7 +7,7 @@ use ir3_compiler::target::Target;
 use ir3_verifier::semantics::environment::env::Env;
 use std::collections::BTreeMap;
 
-/// Where a copied component comes from.
+/// The source of a copied component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// A register of the stage, as wide as the destination: an index into [`Kind::halves`] or [`Kind::fulls`].
@@ -16,7 +16,7 @@ pub enum From {
     Number,
 }
 
-/// One component that is copied: the register of the stage that is written, and from where.
+/// One component that is copied: the register of the stage that is written, and the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub half: bool,
@@ -35,7 +35,7 @@ pub struct Kind {
     pub fulls: Vec<Register>,
     /// Halves that can be written and read on their own.
     pub halves: Vec<Register>,
-    /// For each half, the full register of the stage that it is part of, and whether it is the upper half of it.
+    /// For each half, the full register of the stage that it is part of, and whether it is the upper half.
     pub parts: Vec<Option<(usize, bool)>>,
 }
 
@@ -57,7 +57,7 @@ pub fn number((class, reg): Register) -> u16 {
 }
 
 impl Kind {
-    /// Full registers, and their halves where those can be named.
+    /// Full registers, and their halves if those can be named.
     pub fn merged(name: &str, gpus: &[&str], fulls: &[Register]) -> Self {
         let mut kind = Self::fulls(name, gpus, fulls);
         for (i, &(class, reg)) in fulls.iter().enumerate() {
@@ -92,13 +92,13 @@ impl Kind {
         self.fulls.iter().any(|(class, _)| class.file == RegFile::Shared)
     }
 
-    /// Everything that can be done to a full register of the stage: a list of entries for each.
+    /// All writes to a full register of the stage: a list of entries for each.
     pub fn full_choices(&self, to: usize) -> Vec<Vec<Entry>> {
         let sources = (0..self.fulls.len()).map(From::Register).chain([From::Number]);
         let mut choices: Vec<Vec<Entry>> = sources.map(|from| vec![Entry { half: false, to, from }]).collect();
         let halves: Vec<usize> =
             (0..self.halves.len()).filter(|&half| self.parts[half].is_some_and(|(whole, _)| whole == to)).collect();
-        // Nothing at all is both halves left alone.
+        // No entry is that both halves are left alone.
         let mut parts = vec![Vec::new()];
         for half in halves {
             let options = self.half_choices(half);
@@ -108,7 +108,7 @@ impl Kind {
         choices
     }
 
-    /// Everything that can be done to a half register of the stage.
+    /// All writes to a half register of the stage.
     pub fn half_choices(&self, to: usize) -> Vec<Vec<Entry>> {
         let sources = (0..self.halves.len()).map(From::Register).chain([From::Number]);
         let mut choices: Vec<Vec<Entry>> = sources.map(|from| vec![Entry { half: true, to, from }]).collect();
@@ -116,7 +116,7 @@ impl Kind {
         choices
     }
 
-    /// What can be done to each register of the stage, independently.
+    /// All writes to each register of the stage, independently.
     pub fn choices(&self) -> Vec<Vec<Vec<Entry>>> {
         let fulls = (0..self.fulls.len()).map(|to| self.full_choices(to));
         let alone = (0..self.halves.len()).filter(|&half| self.parts[half].is_none());
@@ -178,7 +178,7 @@ pub fn bits_of(case: usize, which: usize) -> u32 {
 }
 
 impl Case {
-    /// What the stage is filled with.
+    /// The initial contents of the stage.
     pub fn before(&self, kind: &Kind) -> Bits {
         let n = kind.fulls.len();
         Bits {
@@ -187,7 +187,7 @@ impl Case {
         }
     }
 
-    /// The operand of an entry that reads no register: an immediate or a constant, by turns.
+    /// The operand of an entry that reads no register: an immediate or a constant, alternately.
     pub fn operand(&self, entry: &Entry) -> (SrcOperand, u32) {
         let mask = if entry.half { 0xffff } else { u32::MAX };
         let at = self.index / 7 + entry.to;
@@ -200,7 +200,7 @@ impl Case {
         }
     }
 
-    /// What a parallel copy means: all is read, then all is written.
+    /// The meaning of the parallel copy: all sources are read, then all destinations are written.
     pub fn result(&self, kind: &Kind) -> Bits {
         let before = self.before(kind);
         let mut after = before.clone();
@@ -229,12 +229,12 @@ impl Case {
         data
     }
 
-    /// Moves that a case of full registers must take, and swaps.
+    /// The numbers of moves and swaps that a case of full registers needs.
     pub fn least(&self) -> (usize, usize) {
         let from: BTreeMap<usize, From> = self.entries.iter().map(|entry| (entry.to, entry.from)).collect();
         let (mut moves, mut swaps) = (0, 0);
         for (&to, &source) in &from {
-            // Round until the way ends, or is back at its start.
+            // Follows the path to its end, or around the cycle.
             let (mut at, mut length) = (source, 1);
             while let From::Register(register) = at
                 && register != to
@@ -244,7 +244,7 @@ impl Case {
                 (at, length) = (next, length + 1);
             }
             match at {
-                // Every member of the cycle comes here once; the smallest counts for all.
+                // Every member of the cycle gets here once; only the smallest adds its swaps.
                 From::Register(register) if register == to => {
                     let mut smallest = true;
                     let mut member = source;
@@ -293,7 +293,7 @@ impl Case {
     }
 }
 
-/// What a move takes out of the constant file.
+/// The value that a move reads from the constant file.
 pub fn constant(word: u16, half: bool) -> u32 {
     let bits = Env::from_seed(1).const_word(word.into());
     if half { bits & 0xffff } else { bits }

@@ -1,13 +1,12 @@
-//! Every parallel copy there is over a few registers, lowered, run, and compared with what a parallel copy means.
+//! Every parallel copy over a few registers, lowered, run, and compared with the meaning of a parallel copy.
 //!
-//! The registers under test are the *stage*: three full ones, which are six half ones. A *case* is a partial function: each
-//! full register is written as a whole or as two halves, from any register of the stage, from an immediate or from the
-//! constant file, or not at all. Many cases make one program: the stage is filled, the copy done, and what has become of the
-//! stage is put aside (in the *stash*) until the end, where every register of every file is looked at, so that a stray
-//! write anywhere is seen. `nop`s part the copies from what stands around them, so that instructions can be counted.
-//! GPUs for which a program is lowered to the same instructions share one run of it.
+//! The registers under test are the *stage*: three full ones, which are six half ones. A *case* is a partial function: each full register
+//! is written as a whole or as two halves, from any register of the stage, from an immediate or from the constant file, or not at all. Many
+//! cases make one program: the stage is initialised, the copy executed, and the contents of the stage saved (in the *stash*) until the end,
+//! where every register of every file is compared, so that a stray write anywhere is noticed. `nop`s separate the copies from their
+//! surroundings, so that instructions can be counted. GPUs for which a program is lowered to the same instructions share one run of it.
 //!
-//! What an instruction does is the interpreter's word; what a parallel copy means is said here, by [`Case::result`].
+//! The interpreter gives the meaning of an instruction; [`Case::result`] gives the meaning of a parallel copy.
 
 mod case;
 mod series;
@@ -16,7 +15,7 @@ use case::{Case, Kind, full, half, mov, shared, src};
 use ir3_compiler::ir3::{InstrData, Opcode, Program};
 use series::Series;
 
-/// Runs all cases of a kind that can be lowered, and checks that the others are refused.
+/// Runs all cases of a series that can be lowered, and checks that the others are refused.
 fn exhaust(kind: &Kind, least: bool) {
     let mut series = Series::new(kind, &|_| {});
     let mut refusals = Series::new(kind, &|_| {});
@@ -87,7 +86,7 @@ fn shared_registers() {
         let stage = [shared(a), shared(b), shared(16)];
         exhaust(&Kind::merged(&format!("shared {a} and {b} in reach, 16 beyond"), &scalar, &stage), false);
     }
-    // Without a scalar ALU what is in no cycle can be done.
+    // Without a scalar ALU, copies that are in no cycle can be lowered.
     for gpu in ["a540", "a618"] {
         exhaust(&Kind::merged("two shared registers and their halves", &[gpu], &[shared(0), shared(4)]), false);
         exhaust(&Kind::fulls("three shared registers", &[gpu], &stage), false);
@@ -105,7 +104,7 @@ fn from_file_to_file() {
     exhaust(&Kind::merged("general, and shared beyond", &scalar, &[shared(0), shared(20), full(1)]), false);
 }
 
-/// As many moves as there are copies that are in no cycle, and a swap less than a cycle has registers.
+/// The least number of instructions: as many moves as there are copies that are in no cycle, and one swap less than a cycle has registers.
 #[test]
 fn full_registers_take_no_instruction_too_many() {
     let stage = [0, 4, 5, 96, 191].map(full);
@@ -115,7 +114,7 @@ fn full_registers_take_no_instruction_too_many() {
     exhaust(&Kind::fulls("five shared registers", &["a660", "a750"], &[0, 1, 4, 16, 31].map(shared)), true);
 }
 
-/// Changes the instructions between each two `nop`s that stand around a copy.
+/// Changes the instructions between each two `nop`s around a copy.
 fn between(program: &mut Program, change: &dyn Fn(&[InstrData]) -> Vec<InstrData>) {
     let block = program.layout[0];
     let list: Vec<InstrData> = program.iter_instrs().map(|(_, i)| program.instrs[i].clone()).collect();
@@ -166,7 +165,7 @@ fn wrong_lowerings_are_seen() {
             assert!(found, "{name} is not seen in {}", kind.name);
         }
     }
-    // Right, but one more than it takes.
+    // Right, but one instruction too many.
     let kind = Kind::fulls("fulls", &["a660"], &[0, 4, 5].map(full));
     let plant = |program: &mut Program| {
         between(program, &|part| {

@@ -1,4 +1,4 @@
-//! Many cases as one program, lowered, run and looked at.
+//! Many cases as one program, lowered, run and compared.
 
 use super::case::{Case, Kind, Register, bits_of, full, half, mov, shared, src};
 use ir3_compiler::ir3::validate::{Form, validate};
@@ -11,7 +11,7 @@ use ir3_verifier::semantics::environment::env::Env;
 use ir3_verifier::semantics::interp::ir3::Decoded;
 use ir3_verifier::semantics::interp::{End, Scratch};
 
-/// All registers of all files, that no two of them overlap.
+/// All registers of all files, no two of which overlap.
 pub fn all_registers(target: &Target) -> Vec<Register> {
     let mut all: Vec<Register> = (0..192).map(full).collect();
     if !target.merged_regs {
@@ -23,24 +23,24 @@ pub fn all_registers(target: &Target) -> Vec<Register> {
     all
 }
 
-/// Cases that become one program, and what each register must hold at its end.
+/// Cases that become one program, and the expected contents of each register at its end.
 pub struct Batch {
     pub program: Program,
     pub expected: Vec<(Register, u32)>,
 }
 
-/// What a plant does to a program that has been lowered.
+/// A planted bug: changes a lowered program.
 pub type Plant<'a> = &'a dyn Fn(&mut Program);
 
-/// Runs cases; counts them and what they cost.
+/// Runs cases; counts them and their instructions.
 pub struct Series<'a> {
     pub kind: &'a Kind,
     pub plant: Plant<'a>,
-    /// Registers that the cases leave alone, with what they hold from the start of a program.
+    /// Registers that the cases do not write, with their initial contents.
     pub bystanders: Vec<Register>,
     pub stash: Vec<Register>,
     pub half_stash: Vec<Register>,
-    /// General registers for what shared ones hold at the end.
+    /// General registers that receive the contents of shared ones at the end.
     pub shown: Vec<Register>,
     pub scratch: Scratch,
     pub batches: usize,
@@ -50,7 +50,7 @@ pub struct Series<'a> {
 
 impl<'a> Series<'a> {
     pub fn new(kind: &'a Kind, plant: Plant<'a>) -> Self {
-        // What the lowering may use for the time being stays out of the stash, so that it is looked at from the start.
+        // Temporaries of the lowering stay out of the stash, so that they are compared from the start.
         let reserved: Vec<Register> =
             [0, 4].into_iter().flat_map(|n| [full(n), half(n), half(n + 1), shared(n)]).collect();
         let in_stage = |register: &Register| kind.fulls.contains(register) || kind.halves.contains(register);
@@ -61,13 +61,13 @@ impl<'a> Series<'a> {
         let (half_stash, mut stash): (Vec<_>, Vec<_>) = free.into_iter().partition(|register| register.0.half);
         let shared_bystanders = bystanders.iter().filter(|register| register.0.file == RegFile::Shared).count();
         let shown = stash.split_off(stash.len() - shared_bystanders);
-        // Shared ones last: they are shown last.
+        // Shared ones last: they are read last.
         bystanders.sort_by_key(|register| register.0.file);
         let scratch = Scratch::new();
         Self { kind, plant, bystanders, stash, half_stash, shown, scratch, batches: 0, run: 0, instructions: 0 }
     }
 
-    /// How many cases a program has room for.
+    /// The number of cases that fit into a program.
     pub fn room(&self) -> usize {
         let halves = self.kind.parts.iter().filter(|part| part.is_none()).count();
         let rooms = [(self.stash.len(), self.kind.fulls.len()), (self.half_stash.len(), halves)];
@@ -125,7 +125,10 @@ impl<'a> Series<'a> {
         Batch { program, expected }
     }
 
-    /// Runs some cases; says what is wrong with the first that goes wrong.
+    /// Runs some cases.
+    ///
+    /// # Errors
+    /// The first case that has a wrong result.
     pub fn check(&mut self, cases: &[Case], least: bool) -> Result<(), String> {
         let kind = self.kind;
         let Batch { program, expected } = self.batch(cases);
@@ -151,7 +154,7 @@ impl<'a> Series<'a> {
             if let Some(wrong) = list.iter().find(|data| misreads(data, target)) {
                 return Err(format!("{wrong:?} does not work on {target}"));
             }
-            // What the validator forbids does not depend on the case so much that every one must go there.
+            // The validator's rules hardly depend on the case, so not every batch needs to be validated.
             if self.batches.is_multiple_of(8)
                 && let Err(violations) = validate(&program, target, Form::Machine)
             {
@@ -187,7 +190,7 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Whether it is a move of 16 bits, to or from the shared file, that the hardware gets wrong.
+/// Returns true for a move of 16 bits, to or from the shared file, that the hardware executes wrongly.
 pub fn misreads(data: &InstrData, target: &Target) -> bool {
     let (Opcode::Mov, [dst], [src]) = (data.opcode, &data.dsts[..], &data.srcs[..]) else { return false };
     let is_register = matches!(src.operand, SrcOperand::Place(_));
@@ -196,7 +199,7 @@ pub fn misreads(data: &InstrData, target: &Target) -> bool {
     is_register && (into || out)
 }
 
-/// The moves and swaps between each two `nop`s that stand around a copy. Three `xor.b` are a swap.
+/// The numbers of moves and swaps between each two `nop`s around a copy. Three `xor.b` are a swap.
 pub fn counts(list: &[InstrData]) -> Vec<(usize, usize)> {
     let mut counts = Vec::new();
     let mut inside = false;

@@ -1,19 +1,18 @@
 //! The domain of machine integers: a value is a `u64` whose bits above its width are 0.
 //!
-//! Every width is a constant where a kernel is made, so the compiler narrows these 64-bit operations to the width of the
-//! lanes.
+//! Every width is a constant where a kernel is instantiated, so the compiler narrows these 64-bit operations to the width of the lanes.
 //!
 //! ## Exactness of the float operations
 //!
-//! - binary16 `+ * /` are computed in binary32 and rounded to binary16. Rounding twice is as good as once here, since 24
-//!   is at least 2 · 11 + 2 significant bits (Figueroa).
-//! - `a * b + c` in binary32: the product of two binary32 is exact in binary64 (48 bits; exponents from -298 to 256). The
-//!   sum is rounded to odd: TwoSum gives the error of the rounded sum exactly; where it is not 0 and the sum's last bit
-//!   is 0, the neighbour in the direction of the error has last bit 1, and is the result of rounding to odd. A value
-//!   rounded to odd with 53 bits and then to nearest with at most 51 is rounded correctly (Boldo and Melquiond).
-//! - `a * b + c` in binary16 likewise: there the sum rounded to odd with 53 bits goes to 24 bits by odd again, then to
-//!   11 by nearest.
-//! - From binary64 to binary16, and from integers to binary16, the way is by odd to binary32 as well.
+//! - binary16 `+ * /` are computed in binary32 and rounded to binary16. Double rounding is exact here, since 24 is at least 2 · 11 + 2
+//!   significant bits (Figueroa).
+//! - `a * b + c` in binary32: the product of two binary32 is exact in binary64 (48 bits; exponents from -298 to 256). The sum is rounded to
+//!   odd: TwoSum gives the error of the rounded sum exactly; where the error is not 0 and the sum's last bit is 0, the neighbour in the
+//!   direction of the error has last bit 1, and is the result of rounding to odd. A value rounded to odd with 53 bits and then to nearest
+//!   with at most 51 is rounded correctly (Boldo and Melquiond).
+//! - `a * b + c` in binary16 likewise: the sum, rounded to odd with 53 bits, is rounded to 24 bits, again to odd, then to 11 bits, to
+//!   nearest.
+//! - Conversions from binary64 to binary16, and from integers to binary16, round to odd to binary32 first as well.
 
 use crate::semantics::arithmetic::domain::{Domain, Format, Function, Rounding};
 
@@ -21,7 +20,7 @@ use crate::semantics::arithmetic::domain::{Domain, Format, Function, Rounding};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Concrete;
 
-/// The bits of a width.
+/// The mask of the low `w` bits.
 #[inline(always)]
 pub const fn mask(w: u32) -> u64 {
     u64::MAX >> (64 - w)
@@ -33,7 +32,7 @@ pub const fn signed(w: u32, a: u64) -> i64 {
     (a << (64 - w)) as i64 >> (64 - w)
 }
 
-/// binary16 to binary32, exactly; NaNs become the canonical one.
+/// Converts binary16 to binary32, exactly; NaNs become the canonical one.
 #[inline(always)]
 pub fn f16_to_f32(bits: u32) -> f32 {
     let magnitude = bits & 0x7fff;
@@ -50,7 +49,7 @@ pub fn f16_to_f32(bits: u32) -> f32 {
     f32::from_bits(unsigned | sign)
 }
 
-/// binary32 to binary16, to nearest even; NaNs become the canonical one.
+/// Converts binary32 to binary16, to nearest even; NaNs become the canonical one.
 #[inline(always)]
 pub fn f32_to_f16(x: f32) -> u32 {
     let bits = x.to_bits();
@@ -76,12 +75,12 @@ fn odd64(x: f64, error: f64) -> f64 {
     let bits = x.to_bits();
     let away = (error > 0.0) == (x > 0.0);
     let neighbour = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
-    // Not so for a NaN, which comes from infinities.
+    // False for a NaN, which comes from infinities.
     let inexact = error.abs() > 0.0;
     f64::from_bits(if inexact && bits & 1 == 0 { neighbour } else { bits })
 }
 
-/// binary64 to binary32, rounded to odd. Infinities only come from infinities.
+/// Converts binary64 to binary32, rounded to odd. Infinities only come from infinities.
 #[inline(always)]
 pub fn f64_to_f32_odd(x: f64) -> f32 {
     let near = x as f32;
@@ -96,12 +95,12 @@ pub fn f64_to_f32_odd(x: f64) -> f32 {
     } else {
         bits.wrapping_sub(1)
     };
-    // Not so for a NaN, which comes from infinities.
+    // False for a NaN, which comes from infinities.
     let inexact = error.abs() > 0.0;
     f32::from_bits(if inexact && bits & 1 == 0 { neighbour } else { bits })
 }
 
-/// The product and sum with 53 bits, rounded to odd, of numbers whose product is exact.
+/// The product and sum with 53 bits, rounded to odd, of operands whose product is exact.
 #[inline(always)]
 fn fma_odd(a: f64, b: f64, c: f64) -> f64 {
     let product = a * b;
@@ -149,7 +148,7 @@ fn from_half(x: f32) -> u64 {
     u64::from(f32_to_f16(x))
 }
 
-/// Any value as binary64: exact.
+/// Converts any value to binary64: exact.
 #[inline(always)]
 fn widen(f: Format, a: u64) -> f64 {
     match f {
@@ -159,7 +158,7 @@ fn widen(f: Format, a: u64) -> f64 {
     }
 }
 
-/// binary64 to any format, rounded once.
+/// Converts binary64 to any format, rounded once.
 #[inline(always)]
 fn narrow(f: Format, rounding: Rounding, x: f64) -> u64 {
     match (f, rounding) {
@@ -170,8 +169,7 @@ fn narrow(f: Format, rounding: Rounding, x: f64) -> u64 {
     }
 }
 
-/// [`narrow`] for the roundings that programs rarely ask for: rounds to nearest, and steps back where that went the
-/// wrong way.
+/// [`narrow`] for the directed and rare rounding modes: rounds to nearest, and steps back where that went in the wrong direction.
 fn narrow_directed(f: Format, rounding: Rounding, x: f64) -> u64 {
     let near = narrow(f, Rounding::Even, x);
     let back = widen(f, near);
@@ -180,7 +178,7 @@ fn narrow_directed(f: Format, rounding: Rounding, x: f64) -> u64 {
     }
     let magnitude = near & !f.sign();
     let too_large = back.abs() > x.abs();
-    // Zero stands for what is smaller than all others, infinity for what is larger: neither has a sign of its own here.
+    // Zero stands for anything smaller than all numbers, infinity for anything larger: neither has a sign of its own here.
     let sign = if x.is_sign_negative() { f.sign() } else { 0 };
     let (below, above) = if too_large { (magnitude - 1, magnitude) } else { (magnitude, magnitude + 1) };
     let outwards = match rounding {
@@ -189,7 +187,7 @@ fn narrow_directed(f: Format, rounding: Rounding, x: f64) -> u64 {
         Rounding::Down => sign != 0,
         Rounding::Even => return near,
         Rounding::Away => {
-            // Ties differ from `Even` only: the middle between the neighbours is exact in binary64.
+            // Ties differ from `Even` only: the midpoint of the neighbours is exact in binary64.
             if f == Format::F64 {
                 return near;
             }
@@ -203,7 +201,7 @@ fn narrow_directed(f: Format, rounding: Rounding, x: f64) -> u64 {
     sign | if outwards { above } else { below }
 }
 
-/// To an integral value, of Rust's type for the format.
+/// Rounds to an integral value, in Rust's type for the format.
 macro_rules! integral {
     ($rounding:expr, $x:expr) => {{
         let x = $x;
@@ -447,7 +445,7 @@ impl Domain for Concrete {
     }
 }
 
-/// From a 64-bit integer: its top 53 bits rounded to odd are exact enough for the smaller formats.
+/// Converts a 64-bit integer: its top 53 bits rounded to odd are exact enough for the smaller formats.
 fn from_int64(sign: bool, to: Format, rounding: Rounding, a: u64) -> u64 {
     let negative = sign && (a as i64) < 0;
     let magnitude = if negative { (a as i64).unsigned_abs() } else { a };

@@ -4,7 +4,7 @@ use crate::semantics::arithmetic::domain::{Domain, Format, Rounding};
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::integer;
 
-/// What the bits of a value are to a conversion.
+/// The interpretation of the bits of a value in a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A float.
@@ -15,9 +15,9 @@ pub enum Kind {
     Unsigned,
 }
 
-/// Any conversion. Integers are extended by the sign of the source, or cut; floats become integers by clamping.
+/// Any conversion. Integers are sign- or zero-extended by the type of the source, or truncated; floats become integers by clamping.
 ///
-/// Rounding counts between floats, from integers to floats and from floats to integers; without a mode it is the machine's.
+/// Rounding applies between floats, from integers to floats and from floats to integers; without a mode it is the machine's.
 #[inline(always)]
 pub fn convert<D: Domain>(
     d: &mut D,
@@ -61,7 +61,7 @@ pub fn unorm<D: Domain>(d: &mut D, f: Format, n: u32, a: D::V) -> D::V {
 
 #[inline(always)]
 fn scaled<D: Domain>(d: &mut D, f: Format, n: u32, sign: bool, a: D::V) -> D::V {
-    // In binary32 whatever the operand: binary16 cannot hold the largest integers.
+    // In binary32 for every operand: binary16 cannot represent the largest integers.
     let wide = convert(d, (Kind::Float, f.width()), (Kind::Float, 32), Some(Rounding::Even), a);
     let scale = d.constant(32, f64_bits32(largest(n, sign)));
     let product = d.fmul(Format::F32, wide, scale);
@@ -99,7 +99,7 @@ pub fn to_half<D: Domain>(d: &mut D, rounding: Rounding, a: D::V) -> D::V {
     d.fconvert(Format::F32, Format::F16, rounding, a)
 }
 
-/// Parts of `size` bits put together, the first lowest.
+/// Concatenates parts of `size` bits, the first lowest.
 #[inline(always)]
 pub fn pack<D: Domain, const N: usize>(d: &mut D, size: u32, parts: [D::V; N]) -> D::V {
     let mut parts = parts.into_iter();
@@ -118,15 +118,15 @@ pub fn part<D: Domain>(d: &mut D, w: u32, size: u32, index: u32, a: D::V) -> D::
     d.extract(w, a, index * size, size)
 }
 
-/// A word of binary32 as binary16, zero-extended to a word: what a half operand takes of the constant file, and a half
-/// result of what is interpolated or sampled.
+/// A binary32 word as binary16, zero-extended to a word: the value that a half operand reads from the constant file, and a half result of
+/// interpolation or sampling.
 #[inline(always)]
 pub fn half_word<D: Domain>(d: &mut D, a: D::V) -> D::V {
     let half = to_half(d, Rounding::MACHINE, a);
     d.zext(16, 32, half)
 }
 
-/// A signed integer as a number of 256ths, of 32 bits or, zero-extended, of 16: the levels that textures answer.
+/// A signed integer as a number of 256ths, of 32 bits or, zero-extended, of 16: the levels that texture queries return.
 #[inline(always)]
 pub fn level<D: Domain>(d: &mut D, half: bool, a: D::V) -> D::V {
     let number = d.int_to_float(32, true, Format::F32, Rounding::MACHINE, a);

@@ -1,10 +1,9 @@
-//! The vocabulary of primitive operations that every definition is written in.
+//! The vocabulary of primitive operations in which every definition is written.
 //!
-//! A value is a bit vector of a width from 1 to 64 that the caller knows and passes along; conditions are bit vectors of
-//! one bit. What is not an operation of SMT's theory of bit vectors has a definition here in terms of those that are,
-//! which a domain may override with something faster of the same meaning. Float operations are primitives: a domain of
-//! terms may take them as uninterpreted functions. Every float operation gives the canonical NaN if it gives a NaN; a product gives
-//! it with the sign that the product of numbers would have.
+//! A value is a bit vector of 1 to 64 bits; the caller passes the width along. Conditions are bit vectors of one bit. An operation that
+//! SMT's theory of bit vectors lacks is defined here in terms of those that it has; a domain may override the definition with something
+//! faster of the same meaning. Float operations are primitives: a domain of terms may treat them as uninterpreted functions. Every float
+//! operation that results in a NaN gives the canonical NaN; a product gives it with the sign that the product of numbers would have.
 
 /// A binary floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +27,7 @@ impl Format {
         }
     }
 
-    /// Bits of a value.
+    /// The number of bits of a value.
     pub const fn width(self) -> u32 {
         match self {
             Format::F16 => 16,
@@ -37,7 +36,7 @@ impl Format {
         }
     }
 
-    /// Bits of the fraction.
+    /// The number of bits of the fraction.
     pub const fn fraction(self) -> u32 {
         match self {
             Format::F16 => 10,
@@ -79,7 +78,7 @@ impl Format {
     }
 }
 
-/// Which way a result that is not exact goes.
+/// The direction in which an inexact result is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rounding {
     /// To the nearest, ties to even.
@@ -95,8 +94,8 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// The machine's, where an instruction carries no rounding mode: conversions to floats and from floats to integers, and the
-    /// results of operations that convert them.
+    /// The machine's rounding mode, where an instruction carries none: conversions to floats and from floats to integers, and the results
+    /// of operations that convert them.
     pub const MACHINE: Rounding = Rounding::Zero;
 }
 
@@ -148,9 +147,9 @@ pub trait Domain {
     fn urem(&mut self, w: u32, a: Self::V, b: Self::V) -> Self::V;
     /// Left shift.
     fn shl(&mut self, w: u32, a: Self::V, count: Self::V) -> Self::V;
-    /// Right shift, zeros coming in.
+    /// Logical right shift.
     fn lshr(&mut self, w: u32, a: Self::V, count: Self::V) -> Self::V;
-    /// Right shift, sign bits coming in.
+    /// Arithmetic right shift.
     fn ashr(&mut self, w: u32, a: Self::V, count: Self::V) -> Self::V;
     /// Equality: one bit.
     fn eq(&mut self, w: u32, a: Self::V, b: Self::V) -> Self::V;
@@ -158,15 +157,15 @@ pub trait Domain {
     fn ult(&mut self, w: u32, a: Self::V, b: Self::V) -> Self::V;
     /// Signed less than: one bit.
     fn slt(&mut self, w: u32, a: Self::V, b: Self::V) -> Self::V;
-    /// `a` where the bit `condition` is 1, else `b`.
+    /// `a` if the bit `condition` is 1, else `b`.
     fn ite(&mut self, w: u32, condition: Self::V, a: Self::V, b: Self::V) -> Self::V;
     /// Zero extension from `w` to `to` bits, `to` being no less than `w`.
     fn zext(&mut self, w: u32, to: u32, a: Self::V) -> Self::V;
     /// Sign extension from `w` to `to` bits, `to` being no less than `w`.
     fn sext(&mut self, w: u32, to: u32, a: Self::V) -> Self::V;
-    /// The `n` bits of `a` from bit `low` on.
+    /// The `n` bits of `a` starting at bit `low`.
     fn extract(&mut self, w: u32, a: Self::V, low: u32, n: u32) -> Self::V;
-    /// `high` above `low`, of `w_high` and `w_low` bits.
+    /// `high` concatenated above `low`, of `w_high` and `w_low` bits.
     fn concat(&mut self, w_high: u32, high: Self::V, w_low: u32, low: Self::V) -> Self::V;
 
     /// High half of the unsigned product.
@@ -208,7 +207,7 @@ pub trait Domain {
 
     /// Sum.
     fn fadd(&mut self, f: Format, a: Self::V, b: Self::V) -> Self::V;
-    /// Product. The sign of a NaN is that of `a` exclusive or that of `b`, as of any product.
+    /// Product. The sign of a NaN is the exclusive or of the signs of `a` and `b`, as for any product.
     fn fmul(&mut self, f: Format, a: Self::V, b: Self::V) -> Self::V;
     /// `a * b + c`, rounded once.
     fn ffma(&mut self, f: Format, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
@@ -222,13 +221,13 @@ pub trait Domain {
     fn flt(&mut self, f: Format, a: Self::V, b: Self::V) -> Self::V;
     /// Ordered less than or equal: one bit.
     fn fle(&mut self, f: Format, a: Self::V, b: Self::V) -> Self::V;
-    /// Another format.
+    /// Converts to another format.
     fn fconvert(&mut self, from: Format, to: Format, rounding: Rounding, a: Self::V) -> Self::V;
-    /// To an integer of `w` bits, clamped to what it can hold; 0 for NaN.
+    /// Converts to an integer of `w` bits, clamped to its range; 0 for NaN.
     fn float_to_int(&mut self, from: Format, w: u32, signed: bool, rounding: Rounding, a: Self::V) -> Self::V;
-    /// From an integer of `w` bits.
+    /// Converts an integer of `w` bits.
     fn int_to_float(&mut self, w: u32, signed: bool, to: Format, rounding: Rounding, a: Self::V) -> Self::V;
-    /// One of the functions without an exact result.
+    /// A function without an exact result.
     fn function(&mut self, f: Format, function: Function, a: Self::V) -> Self::V;
     /// `a` to the power `b`.
     fn fpow(&mut self, f: Format, a: Self::V, b: Self::V) -> Self::V;

@@ -1,8 +1,8 @@
-//! What the float operations mean, in any format, in any domain.
+//! The meaning of the float operations, in any format, in any domain.
 //!
-//! Results that are NaN are the canonical NaN, products with the sign of a product. Negation, absolute value and moves are operations
-//! on bits, which leave a NaN as it is but for the sign. So `fneg(fmul(a, b))` is `fmul(fneg(a), b)` and `fabs(fmul(a, b))` is
-//! `fmul(fabs(a), fabs(b))` bit for bit, as Mesa's exact rules have it, and `fneg(fneg(a))` is `a`. Denormals are kept.
+//! Results that are NaN are the canonical NaN, products with the sign of a product. Negation, absolute value and moves are operations on
+//! bits: they leave a NaN unchanged but for the sign. So `fneg(fmul(a, b))` is `fmul(fneg(a), b)` and `fabs(fmul(a, b))` is `fmul(fabs(a),
+//! fabs(b))` bit for bit, as Mesa's exact rules assume, and `fneg(fneg(a))` is `a`. Denormals are kept.
 
 use crate::semantics::arithmetic::concrete;
 use crate::semantics::arithmetic::concrete::Concrete;
@@ -16,7 +16,7 @@ pub fn is_nan<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
     d.not(1, itself)
 }
 
-/// The canonical NaN for any NaN.
+/// The canonical NaN for any NaN, else `a`.
 #[inline(always)]
 pub fn canonical<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
     let nan = is_nan(d, f, a.clone());
@@ -24,7 +24,7 @@ pub fn canonical<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
     d.ite(f.width(), nan, canonical, a)
 }
 
-/// The opposite: the sign bit flipped.
+/// Negation: the sign bit flipped.
 #[inline(always)]
 pub fn fneg<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
     let sign = d.constant(f.width(), f.sign());
@@ -38,7 +38,7 @@ pub fn fabs<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
     d.and(f.width(), a, rest)
 }
 
-/// Difference: the sum with the opposite.
+/// Difference: the sum with the negation.
 #[inline(always)]
 pub fn fsub<D: Domain>(d: &mut D, f: Format, a: D::V, b: D::V) -> D::V {
     let b = fneg(d, f, b);
@@ -117,7 +117,7 @@ pub fn fge<D: Domain>(d: &mut D, f: Format, a: D::V, b: D::V) -> D::V {
     d.fle(f, b, a)
 }
 
-/// 1 where one of both is a NaN.
+/// 1 where one of the operands is a NaN.
 #[inline(always)]
 pub fn funord<D: Domain>(d: &mut D, f: Format, a: D::V, b: D::V) -> D::V {
     let a = is_nan(d, f, a);
@@ -159,7 +159,7 @@ fn one_is_zero<D: Domain>(d: &mut D, f: Format, a: D::V, b: D::V) -> D::V {
     d.or(1, a, b)
 }
 
-/// `a - b * round(a / b)`: with rounding down nir's `fmod`, with rounding to zero its `frem`.
+/// `a - b * round(a / b)`: with rounding down nir's `fmod`, with rounding to zero nir's `frem`.
 #[inline(always)]
 pub fn remainder<D: Domain>(d: &mut D, f: Format, rounding: Rounding, a: D::V, b: D::V) -> D::V {
     let quotient = d.fdiv(f, a.clone(), b.clone());
@@ -178,7 +178,7 @@ pub fn flrp<D: Domain>(d: &mut D, f: Format, a: D::V, b: D::V, c: D::V) -> D::V 
     d.fadd(f, x, y)
 }
 
-/// Through binary16 and back. Denormals of binary16 are kept, as everywhere.
+/// Rounds to binary16 and converts back. Denormals of binary16 are kept, as everywhere.
 #[inline(always)]
 pub fn fquantize<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
     let half = d.fconvert(f, Format::F16, Rounding::Even, a);
@@ -222,7 +222,7 @@ pub fn is_normal<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
 /// `a` times the power of two with the exponent `n` (32 bits, signed); results that would be denormal become zero.
 #[inline(always)]
 pub fn ldexp<D: Domain>(d: &mut D, f: Format, a: D::V, n: D::V) -> D::V {
-    // One step reaches as far as one factor; three reach from the smallest denormal to infinity and back.
+    // A step scales by one normal power of two; three steps scale from the smallest denormal to infinity and back.
     let w = f.width();
     let bias = (1i64 << (w - f.fraction() - 2)) - 1;
     let (low, high) = (d.constant(32, (1 - bias) as u64), d.constant(32, bias as u64));
@@ -248,14 +248,14 @@ pub fn ldexp<D: Domain>(d: &mut D, f: Format, a: D::V, n: D::V) -> D::V {
     d.ite(w, tiny, zero, value)
 }
 
-/// The exponent `e` with |a| = m 2^e and m in [0.5, 1); 0 for 0, and for what is not finite. 32 bits.
+/// The exponent `e` with |a| = m 2^e and m in [0.5, 1); 0 for 0, infinities and NaNs. 32 bits.
 #[inline(always)]
 pub fn frexp_exp<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
     let (exponent, _) = frexp(d, f, a);
     exponent
 }
 
-/// The number m of [`frexp_exp`], with the sign; zeros, infinities and NaNs as they are.
+/// The significand m of [`frexp_exp`], with the sign; zeros, infinities and NaNs unchanged.
 #[inline(always)]
 pub fn frexp_sig<D: Domain>(d: &mut D, f: Format, a: D::V) -> D::V {
     let (_, significand) = frexp(d, f, a);
@@ -296,7 +296,7 @@ fn frexp<D: Domain>(d: &mut D, f: Format, a: D::V) -> (D::V, D::V) {
     (exponent, significand)
 }
 
-/// The product, for interpolation: `p0 + p1 i + p2 j`, by two fused operations.
+/// Interpolation: `p0 + p1 i + p2 j`, by two fused operations.
 pub fn interpolate(p0: u32, p1: u32, p2: u32, i: u32, j: u32) -> u32 {
     let [p0, p1, p2, i, j] = [p0, p1, p2, i, j].map(u64::from);
     let d = &mut Concrete;
@@ -304,13 +304,13 @@ pub fn interpolate(p0: u32, p1: u32, p2: u32, i: u32, j: u32) -> u32 {
     d.ffma(Format::F32, p2, j, row) as u32
 }
 
-/// binary32 to binary16, as the machine rounds.
+/// Converts binary32 to binary16 with the machine's rounding.
 #[inline]
 pub fn f32_to_f16(bits: u32) -> u32 {
     Concrete.fconvert(Format::F32, Format::F16, Rounding::MACHINE, bits.into()) as u32
 }
 
-/// binary16 to binary32.
+/// Converts binary16 to binary32.
 #[inline]
 pub fn f16_to_f32(bits: u32) -> u32 {
     concrete::bits32(concrete::f16_to_f32(bits)) as u32

@@ -1,23 +1,23 @@
-//! What the integer and bit operations mean, at any width, in any domain.
+//! The meaning of the integer and bit operations, at any width, in any domain.
 //!
-//! Names and definitions are nir's where nir has the operation; where a language differs (counts of leading zeros, which
-//! half of a product), the definition says whose it is.
+//! Names and definitions are nir's where nir has the operation; where the languages differ (counts of leading zeros, the half of a
+//! product), the definition names the language.
 
 use crate::semantics::arithmetic::domain::Domain;
 
-/// Cuts or zero-extends a value of `from` bits to `to` bits.
+/// Truncates or zero-extends a value of `from` bits to `to` bits.
 #[inline(always)]
 pub fn resize<D: Domain>(d: &mut D, from: u32, to: u32, a: D::V) -> D::V {
     if to >= from { d.zext(from, to, a) } else { d.extract(from, a, 0, to) }
 }
 
-/// Cuts or sign-extends a value of `from` bits to `to` bits.
+/// Truncates or sign-extends a value of `from` bits to `to` bits.
 #[inline(always)]
 pub fn resize_signed<D: Domain>(d: &mut D, from: u32, to: u32, a: D::V) -> D::V {
     if to >= from { d.sext(from, to, a) } else { d.extract(from, a, 0, to) }
 }
 
-/// Two's complement.
+/// Two's complement negation.
 #[inline(always)]
 pub fn ineg<D: Domain>(d: &mut D, w: u32, a: D::V) -> D::V {
     let zero = d.constant(w, 0);
@@ -38,7 +38,7 @@ pub fn is_zero<D: Domain>(d: &mut D, w: u32, a: D::V) -> D::V {
     d.eq(w, a, zero)
 }
 
-/// Absolute value; the smallest number stays.
+/// Absolute value; that of the smallest number is itself.
 #[inline(always)]
 pub fn iabs<D: Domain>(d: &mut D, w: u32, a: D::V) -> D::V {
     let negative = is_negative(d, w, a.clone());
@@ -111,7 +111,7 @@ fn bounds<D: Domain>(d: &mut D, w: u32) -> (D::V, D::V) {
     (d.constant(w, 1 << (w - 1)), d.constant(w, (1 << (w - 1)) - 1))
 }
 
-/// Unsigned sum, at most all ones.
+/// Unsigned sum, saturated.
 #[inline(always)]
 pub fn uadd_sat<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     let sum = d.add(w, a.clone(), b);
@@ -120,7 +120,7 @@ pub fn uadd_sat<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     d.ite(w, carry, ones, sum)
 }
 
-/// Unsigned difference, at least 0.
+/// Unsigned difference, saturated to 0.
 #[inline(always)]
 pub fn usub_sat<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     let borrow = d.ult(w, a.clone(), b.clone());
@@ -129,7 +129,8 @@ pub fn usub_sat<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     d.ite(w, borrow, zero, difference)
 }
 
-/// The bound that a result overflowed to, whose first operand was `a`, where the top bit of `overflow` is set.
+/// `result`, or, where the top bit of `overflow` is set, the bound in the direction of the overflow, which the sign of the first operand
+/// `a` gives.
 #[inline(always)]
 fn clamp_overflow<D: Domain>(d: &mut D, w: u32, a: D::V, overflow: D::V, result: D::V) -> D::V {
     let overflow = is_negative(d, w, overflow);
@@ -139,7 +140,7 @@ fn clamp_overflow<D: Domain>(d: &mut D, w: u32, a: D::V, overflow: D::V, result:
     d.ite(w, overflow, bound, result)
 }
 
-/// Signed sum, clamped.
+/// Signed sum, saturated.
 #[inline(always)]
 pub fn iadd_sat<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     let sum = d.add(w, a.clone(), b.clone());
@@ -150,7 +151,7 @@ pub fn iadd_sat<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     clamp_overflow(d, w, a, overflow, sum)
 }
 
-/// Signed difference, clamped.
+/// Signed difference, saturated.
 #[inline(always)]
 pub fn isub_sat<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     let difference = d.sub(w, a.clone(), b.clone());
@@ -178,7 +179,7 @@ pub fn uabs_usub<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     d.ite(w, less, up, down)
 }
 
-/// 1 where the sum of two unsigned numbers has a carry, of the width of the operands.
+/// 1 where the sum of two unsigned numbers has a carry; of the width of the operands.
 #[inline(always)]
 pub fn uadd_carry<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     let sum = d.add(w, a.clone(), b);
@@ -186,7 +187,7 @@ pub fn uadd_carry<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     d.zext(1, w, carry)
 }
 
-/// 1 where the difference of two unsigned numbers has a borrow, of the width of the operands.
+/// 1 where the difference of two unsigned numbers has a borrow; of the width of the operands.
 #[inline(always)]
 pub fn usub_borrow<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     let borrow = d.ult(w, a, b);
@@ -269,7 +270,7 @@ pub fn imod<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     d.ite(w, adjust, adjusted, remainder)
 }
 
-/// A shift count of `from` bits, modulo the width `w` (a power of two) of what is shifted.
+/// A shift count of `from` bits, modulo the width `w` (a power of two) of the shifted value.
 #[inline(always)]
 pub fn shift_count<D: Domain>(d: &mut D, w: u32, from: u32, count: D::V) -> D::V {
     let limit = d.constant(from, u64::from(w - 1));
@@ -277,7 +278,7 @@ pub fn shift_count<D: Domain>(d: &mut D, w: u32, from: u32, count: D::V) -> D::V
     resize(d, from, w, count)
 }
 
-/// Left shift; the count has `from` bits and counts modulo the width.
+/// Left shift; the count has `from` bits and is taken modulo the width.
 #[inline(always)]
 pub fn ishl<D: Domain>(d: &mut D, w: u32, a: D::V, from: u32, count: D::V) -> D::V {
     let count = shift_count(d, w, from, count);
@@ -314,7 +315,7 @@ pub fn uror<D: Domain>(d: &mut D, w: u32, a: D::V, count: D::V) -> D::V {
     urol(d, w, a, back)
 }
 
-/// The low word of `high` above `low`, shifted right.
+/// The low word of `high` concatenated above `low`, shifted right.
 #[inline(always)]
 pub fn shfr<D: Domain>(d: &mut D, high: D::V, low: D::V, count: D::V) -> D::V {
     let both = d.concat(32, high, 32, low);
@@ -349,7 +350,7 @@ pub fn ufind_msb_rev<D: Domain>(d: &mut D, w: u32, a: D::V) -> D::V {
     d.ite(w, none, minus, zeros)
 }
 
-/// `a`, or its complement where it is negative: its leading bits equal to the sign become zeros.
+/// `a`, or its complement where it is negative: leading bits that equal the sign become zeros.
 #[inline(always)]
 fn without_sign<D: Domain>(d: &mut D, w: u32, a: D::V) -> D::V {
     let negative = is_negative(d, w, a.clone());
@@ -380,7 +381,7 @@ pub fn find_lsb<D: Domain>(d: &mut D, w: u32, a: D::V) -> D::V {
     resize_signed(d, w, 32, index)
 }
 
-/// A mask of `bits` ones from `offset` on, both modulo 32.
+/// A mask of `bits` ones starting at `offset`, both modulo 32.
 #[inline(always)]
 pub fn bfm<D: Domain>(d: &mut D, bits: D::V, offset: D::V) -> D::V {
     let one = d.constant(32, 1);
@@ -393,7 +394,7 @@ pub fn bfm<D: Domain>(d: &mut D, bits: D::V, offset: D::V) -> D::V {
 #[inline(always)]
 pub fn bfi<D: Domain>(d: &mut D, mask: D::V, insert: D::V, base: D::V) -> D::V {
     let lowest = find_lsb(d, 32, mask.clone());
-    // Without a one in the mask, the shift does not matter.
+    // If the mask has no ones, the shift does not matter.
     let shifted = ishl(d, 32, insert, 32, lowest);
     bitfield_select(d, 32, mask, shifted, base)
 }
@@ -407,7 +408,7 @@ pub fn bitfield_select<D: Domain>(d: &mut D, w: u32, mask: D::V, a: D::V, b: D::
     d.or(w, a, b)
 }
 
-/// `bits` bits from `offset` on, both modulo 32; 0 bits give 0, and bits beyond the word are not there.
+/// The `bits` bits starting at `offset`, both modulo 32; 0 if `bits` is 0; bits beyond the word are absent.
 #[inline(always)]
 pub fn bfe<D: Domain>(d: &mut D, sign: bool, base: D::V, offset: D::V, bits: D::V) -> D::V {
     let limit = d.constant(32, 31);
@@ -430,7 +431,7 @@ pub fn bfe<D: Domain>(d: &mut D, sign: bool, base: D::V, offset: D::V, bits: D::
     d.ite(32, none, zero, value)
 }
 
-/// 1 where `offset` and `bits` (signed) name a field inside a word.
+/// 1 where `offset` and `bits` (signed) denote a field inside a word.
 #[inline(always)]
 fn is_field<D: Domain>(d: &mut D, offset: D::V, bits: D::V) -> D::V {
     // Both at most 32 as unsigned numbers, so their sum does not wrap.
@@ -477,8 +478,8 @@ pub fn bitfield_insert<D: Domain>(d: &mut D, base: D::V, insert: D::V, offset: D
     d.ite(32, none, base, inside)
 }
 
-/// The `size` bits (8 or 16) at `index` counted in that size, as the low bits, extended. The offset is the low bits of
-/// the index times the size, as a shift takes it.
+/// The part of `size` bits (8 or 16) with number `index`, as the low bits, extended. The offset is the low bits of the index times the
+/// size, taken as a shift count.
 #[inline(always)]
 pub fn extract_part<D: Domain>(d: &mut D, w: u32, size: u32, sign: bool, a: D::V, index: D::V) -> D::V {
     let scale = d.constant(w, u64::from(size));
@@ -489,7 +490,7 @@ pub fn extract_part<D: Domain>(d: &mut D, w: u32, size: u32, sign: bool, a: D::V
     if sign { d.sext(n, w, part) } else { d.zext(n, w, part) }
 }
 
-/// The low `size` bits (8 or 16), moved up to `index` counted in that size.
+/// The low `size` bits (8 or 16), shifted to the part with number `index`.
 #[inline(always)]
 pub fn insert_part<D: Domain>(d: &mut D, w: u32, size: u32, a: D::V, index: D::V) -> D::V {
     let scale = d.constant(w, u64::from(size));
@@ -517,7 +518,7 @@ pub fn low<D: Domain>(d: &mut D, w: u32, n: u32, sign: bool, a: D::V) -> D::V {
     if sign { d.sext(n, w, part) } else { d.zext(n, w, part) }
 }
 
-/// Product of the low `n` bits, with their sign or without.
+/// Product of the low `n` bits, signed or unsigned.
 #[inline(always)]
 pub fn mul_low<D: Domain>(d: &mut D, w: u32, n: u32, sign: bool, a: D::V, b: D::V) -> D::V {
     let a = low(d, w, n, sign, a);
@@ -532,8 +533,8 @@ pub fn mad_low<D: Domain>(d: &mut D, w: u32, n: u32, sign: bool, a: D::V, b: D::
     d.add(w, product, c)
 }
 
-/// The low 16 bits of `a` times the high 16 bits of `b`, shifted left by 16, plus `c`: `madsh.m16` and nir's
-/// `imadsh_mix16`. Of the product only the low 16 bits count, so signs do not matter.
+/// The low 16 bits of `a` times the high 16 bits of `b`, shifted left by 16, plus `c`: `madsh.m16` and nir's `imadsh_mix16`. Only the low
+/// 16 bits of the product remain, so signs do not matter.
 #[inline(always)]
 pub fn madsh_mix<D: Domain>(d: &mut D, a: D::V, b: D::V, c: D::V) -> D::V {
     let a = d.extract(32, a, 0, 16);
@@ -541,7 +542,7 @@ pub fn madsh_mix<D: Domain>(d: &mut D, a: D::V, b: D::V, c: D::V) -> D::V {
     madsh(d, a, b, c)
 }
 
-/// The low 16 bits of both, multiplied, shifted left by 16, plus `c`: `madsh.u16`.
+/// The product of the low 16 bits of `a` and `b`, shifted left by 16, plus `c`: `madsh.u16`.
 #[inline(always)]
 pub fn madsh_low<D: Domain>(d: &mut D, a: D::V, b: D::V, c: D::V) -> D::V {
     let a = d.extract(32, a, 0, 16);
@@ -558,15 +559,14 @@ fn madsh<D: Domain>(d: &mut D, a: D::V, b: D::V, c: D::V) -> D::V {
     d.add(32, shifted, c)
 }
 
-/// The sum of three numbers: nir's `iadd3`, and what `sad.s16` and `sad.s32` compute in the form that the compiler
-/// emits.
+/// The sum of three numbers: nir's `iadd3`, and the result of `sad.s16` and `sad.s32` in the form that the compiler emits.
 #[inline(always)]
 pub fn iadd3<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V, c: D::V) -> D::V {
     let sum = d.add(w, a, b);
     d.add(w, sum, c)
 }
 
-/// Sum over the bytes that are not 0 in `reference` of their distances from those of `a`, plus `c`.
+/// The sum of `c` and the distances between the bytes of `reference` that are not 0 and those of `a`.
 #[inline(always)]
 pub fn msad<D: Domain>(d: &mut D, reference: D::V, a: D::V, c: D::V) -> D::V {
     let mut sum = c;
@@ -583,8 +583,7 @@ pub fn msad<D: Domain>(d: &mut D, reference: D::V, a: D::V, c: D::V) -> D::V {
     sum
 }
 
-/// Sum of the products of the parts of `size` bits (8 or 16) of two words, plus `c`; clamped to 32 bits of the sum's
-/// sign where `saturate`.
+/// The sum of `c` and the products of the parts of `size` bits (8 or 16) of two words; clamped to 32 bits of the sum's sign if `saturate`.
 #[inline(always)]
 pub fn dot<D: Domain>(d: &mut D, size: u32, signs: (bool, bool), saturate: bool, a: D::V, b: D::V, c: D::V) -> D::V {
     let sum_signed = signs.0 || signs.1;

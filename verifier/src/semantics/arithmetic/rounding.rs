@@ -1,9 +1,8 @@
-//! The rounding that nir leaves open, chosen for a comparison.
+//! The rounding mode that nir leaves open, chosen for a comparison.
 //!
-//! Without a rounding mode in the header, a plain conversion of nir to a float may round either way that is possible. A target is right if it
-//! does what its source may do, so the source is compared with the rounding that the target has: to nearest even in the formats
-//! to which all of the target's conversions that can round carry `(even)`, else the machine's, toward zero. One choice holds for the
-//! whole program.
+//! Without a rounding mode in the header, a plain conversion of nir to a float may round in either direction. A target is correct if it
+//! refines its source, so the source is compared with the rounding mode of the target: to nearest even in the formats in which all
+//! conversions of the target that can round carry `(even)`, else the machine's, toward zero. One choice holds for the whole program.
 
 use ir3_compiler::ir3::{Attrs, Program, Round, Type};
 use ir3_compiler::nir::{FloatControls, Shader};
@@ -14,7 +13,7 @@ fn can_round(src: Type, dst: Type) -> bool {
     src != dst && dst.is_float() && (dst == Type::F16 || !src.is_half())
 }
 
-/// The source with the rounding of open conversions that the target has.
+/// The source, with the rounding mode of the target for conversions that leave it open.
 pub fn as_in<'a>(source: &'a Shader, target: &Program) -> Cow<'a, Shader> {
     let Ok(controls) = FloatControls::of(&source.info) else { return Cow::Borrowed(source) };
     let mut shader = Cow::Borrowed(source);
@@ -30,7 +29,7 @@ pub fn as_in<'a>(source: &'a Shader, target: &Program) -> Cow<'a, Shader> {
             }
         }
         if even && !others && !controls.rounds_to_even(bits) {
-            // The header was read before.
+            // The header was checked above.
             let _ = FloatControls::require_even(&mut shader.to_mut().info, bits);
         }
     }

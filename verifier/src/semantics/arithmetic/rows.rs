@@ -1,6 +1,6 @@
 //! The values of all lanes of a wave.
 
-/// Lanes of a wave.
+/// The number of lanes of a wave.
 pub const LANES: usize = 64;
 
 /// The mask of all lanes.

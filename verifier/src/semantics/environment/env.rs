@@ -1,9 +1,8 @@
-//! The environment of a run: everything that a program reads and did not compute.
+//! The environment of a run: every value that a program reads and does not compute.
 //!
-//! All of it is a pure function of one seed, [`hash`]ed with the name of what is asked for, so that both sides of a
-//! comparison see the same world whatever they read and in whatever order. Values are [`nice`]: such that programs do
-//! something sensible with them more often than not. Any value can be overridden by name; an environment with its
-//! overrides can be written as JSON and read back.
+//! Each value is a pure function of one seed, [`hash`]ed with the name of the value, so both sides of a comparison see the same environment
+//! whatever they read and in whatever order. Values are [`nice`]: programs mostly compute something sensible from them. Any value can be
+//! overridden by name; an environment with its overrides can be written as JSON and read back.
 
 use crate::support::random::hash;
 use std::collections::BTreeMap;
@@ -18,11 +17,11 @@ use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row, splat};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::memory::Space;
 
-/// Words of the constant file.
+/// The number of words of the constant file.
 pub const CONST_WORDS: u32 = 2048;
 
-/// 32 bits that mean something as an integer or as a float: a mix of small numbers of both kinds, powers of two,
-/// random bits and edge cases, mostly tame.
+/// 32 bits that are meaningful as an integer or as a float: small numbers of both kinds, powers of two, random bits and edge cases, mostly
+/// tame.
 #[inline]
 pub fn nice(hash: u64) -> u32 {
     let bits = hash as u32;
@@ -66,18 +65,18 @@ const EDGE_FLOATS: [u32; 10] = [
     0x0080_0000,
 ];
 
-/// What kind of program runs, as far as the environment depends on it.
+/// The properties of a program that the environment depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Whether lanes are fragments: they may be helpers.
+    /// True if lanes are fragments: these may be helpers.
     pub fragment: bool,
     /// The size of the workgroup; `[64, 1, 1]` where there is none, [`VARIABLE_SIZE`] where each dispatch has its own.
     pub workgroup_size: [u32; 3],
-    /// Which of the waves of the workgroup that run: 0 but for the second one of a program with barriers.
+    /// The number of the wave in the workgroup: 0 but for the second wave of a program with barriers.
     pub wave: u32,
 }
 
-/// The size of a workgroup that only the dispatch knows, as nir writes it.
+/// The size of a workgroup that is set by the dispatch, as nir writes it.
 pub const VARIABLE_SIZE: [u32; 3] = [0; 3];
 
 impl Default for Launch {
@@ -87,13 +86,13 @@ impl Default for Launch {
 }
 
 impl Launch {
-    /// Invocations of a workgroup.
+    /// The number of invocations of a workgroup.
     pub fn threads(self) -> u32 {
         self.workgroup_size.iter().fold(1, |product, &size| product.saturating_mul(size.max(1)))
     }
 }
 
-/// Names of what is asked for, as part of what is hashed.
+/// The kind of a value, as part of its hash.
 #[derive(Clone, Copy)]
 enum Key {
     Const = 1,
@@ -115,42 +114,44 @@ enum Key {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Env {
-    /// Where everything that is not overridden comes from.
+    /// The seed of all values that are not overridden.
     pub seed: u64,
     /// The mask of helper lanes of a fragment shader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helpers: Option<u64>,
-    /// The mask of lanes that run; all of them unless given.
+    /// The mask of running lanes; all lanes by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lanes: Option<u64>,
-    /// All storage buffers and global memory are one buffer, and all images are one image; in a quarter of all environments unless
-    /// given, but not where words of memory are given by name.
+    /// All storage buffers and global memory are one buffer, and all images are one image. By default so in a quarter of all environments,
+    /// but never where words of memory are given by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_buffer: Option<bool>,
-    /// The shape of a texture, as ir3's text has it, is part of what is asked. nir's text does not have it, so this is for two ir3 programs only.
+    /// Texture results depend on the shape of the texture, as ir3's text prints it. nir's text does not print it, so this is for two ir3
+    /// programs only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub printed_shapes: bool,
-    /// The format of an image, as nir's text has it, is part of what is asked. ir3's text does not have it, so this is for two nir programs only.
+    /// Image accesses depend on the format of the image, as nir's text prints it. ir3's text does not print it, so this is for two nir
+    /// programs only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub printed_formats: bool,
-    /// What each word of the constant file, of uniform buffers and of memory holds that is not given below; something
-    /// that depends on the seed unless given.
+    /// The value of every word of the constant file, of uniform buffers and of memory that is not given below; a hash of the seed by
+    /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<u32>,
     /// Words of the constant file, by scalar index.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub consts: BTreeMap<u32, u32>,
-    /// Words of the constant file that the driver fills for the compiled program, by scalar index. What is loaded from a computed
-    /// place finds them in nir too: the file is one, and nir does not say where the words that it means end.
+    /// Words of the constant file that the driver fills for the compiled program, by scalar index. A load of nir from a computed index
+    /// reads them too: there is one constant file, and nir does not say where its own words end.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub driver: BTreeMap<u32, u32>,
-    /// Vertex attributes by `base.component`: one value, or one a lane.
+    /// Vertex attributes by `base.component`: one value, or one per lane.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, Vec<u32>>,
     /// Fragment inputs by `4 * base + component`: the bits of the value at (0, 0) and of its slopes in i and j.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub varyings: BTreeMap<u32, [u32; 3]>,
-    /// System values by `Name.component`: one value, or one a lane.
+    /// System values by `Name.component`: one value, or one per lane.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub system: BTreeMap<String, Vec<u32>>,
     /// Words of memory by `space binding` (`ssbo 0`, `ubo 3`, `shared 0`; of a bindless resource `ssbo set 1 index 0`), then by
@@ -165,17 +166,20 @@ impl Env {
         Env { seed, ..Env::default() }
     }
 
-    /// The same for each of some seeds.
+    /// The environments of some seeds, without overrides.
     pub fn from_seeds(seeds: &[u64]) -> Vec<Env> {
         seeds.iter().map(|&seed| Self::from_seed(seed)).collect()
     }
 
     /// Reads an environment from JSON.
+    ///
+    /// # Errors
+    /// If the text is not JSON of an environment.
     pub fn from_json(text: &str) -> Result<Env, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// Writes it as JSON.
+    /// Writes the environment as JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("maps with string keys and numbers are JSON")
     }
@@ -194,7 +198,7 @@ impl Env {
         self.fill.unwrap_or_else(|| nice(self.hash(Key::Const, [index.into(), 0, 0])))
     }
 
-    /// This environment, with the words that the driver fills for a compiled program.
+    /// Returns this environment with the words that the driver fills for a compiled program.
     #[must_use]
     pub fn with_driver_words(&self, launch: Launch, params: &[DriverParam]) -> Env {
         let mut env = self.clone();
@@ -232,13 +236,13 @@ impl Env {
         self.memory.get(&format!("{space} {binding}"))?.get(&word).copied()
     }
 
-    /// Invocations of a workgroup.
+    /// The number of invocations of a workgroup.
     fn threads(&self, launch: Launch) -> u32 {
         Launch { workgroup_size: self.workgroup_size(launch), ..launch }.threads()
     }
 
-    /// Lanes of a wave, 64 or 128; of the latter the lower half runs, the upper one is elsewhere. Not where that leaves one wave of a
-    /// workgroup that two may run.
+    /// The number of lanes of a wave, 64 or 128; of 128 lanes the lower half is run here and the upper half is not modelled. Never 128
+    /// where that leaves one wave of a workgroup that two may run.
     fn wave_lanes(&self, launch: Launch) -> u32 {
         let (half, whole) = (LANES as u32, 2 * LANES as u32);
         let is_doubled = self.hash(Key::System, [system_tag(SystemValue::SubgroupSize), 0, 64]).is_multiple_of(4);
@@ -252,17 +256,17 @@ impl Env {
         ((first + u64::from(launch.wave)) % subgroups) as u32
     }
 
-    /// The lanes that run of one of several waves: those that have an invocation of the workgroup to themselves.
+    /// The running lanes of one of several waves: those that have an invocation of the workgroup to themselves.
     pub fn lanes_of_wave(&self, launch: Launch) -> u64 {
         self.running_lanes() & first_lanes(self.threads(launch) - self.subgroup(launch) * self.wave_lanes(launch))
     }
 
-    /// Which of two waves runs first from one barrier to the next.
+    /// Returns true if the second of two waves runs first after this number of barriers.
     pub fn second_goes_first(&self, barriers: u64) -> bool {
         self.hash(Key::Waves, [barriers, 0, 0]) & 1 != 0
     }
 
-    /// The lanes that run: never none.
+    /// The mask of running lanes, never empty.
     pub fn running_lanes(&self) -> u64 {
         self.lanes.filter(|&lanes| lanes != 0).unwrap_or(ALL_LANES)
     }
@@ -272,7 +276,7 @@ impl Env {
         self.one_buffer.unwrap_or_else(|| self.memory.is_empty() && self.hash(Key::Aliases, [0; 3]) & 3 == 0)
     }
 
-    /// The size in bytes that a program is told of a buffer.
+    /// The size of a buffer in bytes, as a query returns it.
     pub fn buffer_size(&self, binding: Binding) -> u32 {
         64 << (self.hash(Key::Size, [binding.bits(), 0, 0]) % 7)
     }
@@ -283,7 +287,7 @@ impl Env {
         1 << (self.hash(Key::Resource, [binding.bits(), property.into(), level.into()]) % 9)
     }
 
-    /// The size of the workgroup, of a dispatch that has its own some size.
+    /// The size of the workgroup; if the dispatch sets it, a size that the seed gives.
     pub fn workgroup_size(&self, launch: Launch) -> [u32; 3] {
         if launch.workgroup_size != VARIABLE_SIZE {
             return launch.workgroup_size.map(|size| size.max(1));
@@ -292,7 +296,7 @@ impl Env {
         SIZES[(self.hash(Key::WorkgroupSize, [0; 3]) % SIZES.len() as u64) as usize]
     }
 
-    /// The mask of lanes that are there only so that their quad is whole.
+    /// The mask of helper lanes: lanes that exist only to complete their quad.
     pub fn helper_lanes(&self, launch: Launch) -> u64 {
         if !launch.fragment {
             return 0;
@@ -310,7 +314,7 @@ impl Env {
         a & b & 0x7777_7777_7777_7777
     }
 
-    /// A component of a vertex attribute.
+    /// Reads a component of a vertex attribute.
     pub fn attribute(&self, base: u32, component: u32, dst: &mut Row) {
         if let Some(values) = self.named(&self.attributes, || format!("{base}.{component}")) {
             return fill(dst, values);
@@ -320,7 +324,7 @@ impl Env {
         }
     }
 
-    /// The primitive that a lane is a fragment of. A wave has fragments of one primitive or of several; a quad has fragments of one.
+    /// The primitive of a lane's fragment. A wave has fragments of one primitive or of several; a quad has fragments of one.
     pub fn primitive(&self, lane: usize) -> u32 {
         let quads = [1, 2, 4, 16][(self.hash(Key::Primitive, [0; 3]) % 4) as usize];
         lane as u32 / 4 / quads
@@ -335,7 +339,7 @@ impl Env {
         [0, 1, 2].map(|plane| nice_float(self.hash(Key::Varying, [location.into(), plane, primitive.into()])))
     }
 
-    /// A fragment input that is not interpolated, in all lanes: 32 bits, or the low 16 of them where `half`.
+    /// Reads a fragment input that is not interpolated, in all lanes: 32 bits, or the low 16 of them if `half`.
     pub fn flat(&self, location: u32, half: bool, dst: &mut Row) {
         let mut last = None;
         for (lane, word) in dst.iter_mut().enumerate() {
@@ -349,8 +353,7 @@ impl Env {
         }
     }
 
-    /// A fragment input at the barycentric coordinates `i` and `j`: 32-bit floats, or 16-bit ones of the same value
-    /// where `half`.
+    /// Interpolates a fragment input at the barycentric coordinates `i` and `j`: 32-bit floats, or 16-bit ones of the same value if `half`.
     pub fn interpolate(&self, location: u32, i: &Row, j: &Row, half: bool, dst: &mut Row) {
         let mut last = None;
         for lane in 0..LANES {
@@ -366,10 +369,10 @@ impl Env {
         }
     }
 
-    /// A component of a system value.
+    /// Reads a component of a system value.
     ///
-    /// Booleans are 0 or 1. `FragCoord` is as the hardware has it: x and y in sixteenths of a pixel, as integers. Of numbers that are
-    /// given, no more than [`system_value_bits`] are taken.
+    /// Booleans are 0 or 1. `FragCoord` is as the hardware has it: x and y in sixteenths of a pixel, as integers. Values that are given are
+    /// truncated to [`system_value_bits`].
     pub fn system_value(&self, launch: Launch, value: SystemValue, component: u32, dst: &mut Row) {
         if let Some(values) = self.named(&self.system, || format!("{value:?}.{component}")) {
             fill(dst, values);
@@ -439,7 +442,7 @@ impl Env {
             SystemValue::ViewIndex => per(dst, |lane| (per_lane(lane / 4) % 4) as u32),
             SystemValue::FragShadingRate => per(dst, |lane| (per_lane(lane / 4) % 16) as u32),
             SystemValue::InstanceId => per(dst, |lane| (per_lane(lane) % 8) as u32),
-            // Other primitives have other numbers: an odd step comes by all of them.
+            // Other primitives have other numbers: an odd step reaches all of them.
             SystemValue::PrimitiveId => {
                 let step = uniform as u32 >> 8 | 1;
                 per(dst, |lane| (uniform as u32).wrapping_add(self.primitive(lane).wrapping_mul(step)) % 32);
@@ -499,7 +502,7 @@ fn fill(dst: &mut Row, values: &[u32]) {
     }
 }
 
-/// How many low bits of a component of a system value may be other than 0.
+/// The number of low bits of a component of a system value that may be other than 0.
 ///
 /// No framebuffer is larger than 16384 × 16384 pixels (`maxFramebufferWidth` of Mesa's turnip).
 pub fn system_value_bits(value: SystemValue, component: u32) -> u32 {
@@ -557,8 +560,8 @@ fn system_tag(value: SystemValue) -> u64 {
     }
 }
 
-/// The system value that an intrinsic of nir loads, where the two correspond component by component and bit by bit
-/// (but for `FragCoord`, whose x and y nir has as floats in pixels).
+/// The system value that an intrinsic of nir loads, where the two correspond component by component and bit by bit (except `FragCoord`,
+/// whose x and y nir has as floats in pixels).
 pub fn system_value_of(op: IntrinsicOp) -> Option<SystemValue> {
     Some(match op {
         IntrinsicOp::LoadWorkgroupId => SystemValue::WorkgroupId,

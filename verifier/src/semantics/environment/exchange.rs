@@ -1,10 +1,10 @@
-//! Three `xor.b` that exchange two registers, as targets without `swz` do it.
+//! Three `xor.b` that exchange two registers, on targets without `swz`.
 //!
-//! Bits that mean nothing come through an exchange as they are, so it is one, and not three operations on poison.
+//! An exchange preserves poisoned bits, so it is modelled as one operation, and not as three operations on poison.
 
 use ir3_compiler::ir3::{Dst, Instr, InstrData, Opcode, Place, Program, RegFile, WriteMask};
 
-/// The registers that the first three of these instructions exchange, if that is what they do.
+/// The registers that the first three of these instructions exchange, if they are an exchange.
 pub fn exchange<'a>(program: &'a Program, instrs: &[Instr]) -> Option<(&'a Dst, &'a Dst)> {
     let [first, second, third, ..] = instrs else { return None };
     let [first, second, third] = [first, second, third].map(|&instr| &program.instrs[instr]);

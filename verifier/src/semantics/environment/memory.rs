@@ -1,12 +1,12 @@
-//! Memory: arrays of 32-bit words that get their initial contents when they are first touched.
+//! Memory: arrays of 32-bit words that get their initial contents at the first access.
 //!
-//! Every address means something: a word beyond the end of its array is mapped into it by a hash, so that high address
-//! bits matter and no access is out of bounds. Not so in a lane's own memory, which spilled values share with the
-//! shader: it ends where the program says, and [`Memory::outside`] tells what is beyond.
+//! Every address is valid: a word beyond the end of its array is mapped into it by a hash, so high address bits matter and no access is out
+//! of bounds. The exception is scratch memory, which spilled values share with the shader: it has the size that the program declares, and
+//! [`Memory::outside`] returns the lanes beyond it.
 //!
-//! Each word has a stamp; a word whose stamp is not the current run's has its initial contents, which are a function of
-//! the environment. So a reset is one addition, and a run pays only for the words that it touches. Written words are
-//! marked in a bitmap, in whose order [`Memory::written`] lists them.
+//! Each word has a stamp; a word whose stamp is not the current run's has its initial contents, which are a function of the environment. So
+//! a reset is one addition, and a run pays only for the words that it touches. Written words are marked in a bitmap, in whose order
+//! [`Memory::written`] lists them.
 
 mod atomic;
 mod space;
@@ -20,14 +20,14 @@ use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::env::Env;
 
-/// The bits of a whole word.
+/// The mask of all bits of a word.
 const WHOLE: u32 = u32::MAX;
 
-/// Words with stamps.
+/// An array of words with stamps.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
     value: Vec<u32>,
-    /// The bits that are poison.
+    /// The mask of poisoned bits of each word.
     poison: Vec<u32>,
     /// The run in which the word was last touched.
     stamp: Vec<u32>,
@@ -38,13 +38,13 @@ pub struct Words {
 }
 
 impl Words {
-    /// An array of `words` words, none of them touched.
+    /// Creates an array of `words` words, none of them touched.
     pub fn new(words: u32) -> Words {
         let n = words as usize;
         Words { value: vec![0; n], poison: vec![0; n], stamp: vec![0; n], written: vec![0; n.div_ceil(64)], run: 1 }
     }
 
-    /// Forgets everything.
+    /// Resets all words to their initial contents.
     pub fn reset(&mut self) {
         self.written.fill(0);
         self.run = self.run.wrapping_add(1);
@@ -54,12 +54,12 @@ impl Words {
         }
     }
 
-    /// Number of words.
+    /// The number of words.
     pub fn len(&self) -> usize {
         self.value.len()
     }
 
-    /// Makes sure that there are so many words. Those that were there stay.
+    /// Grows the array to at least this many words. Existing words stay.
     fn grow(&mut self, words: usize) {
         if self.value.len() < words {
             self.value.resize(words, 0);
@@ -69,12 +69,12 @@ impl Words {
         }
     }
 
-    /// Whether there are no words.
+    /// Returns true if there are no words.
     pub fn is_empty(&self) -> bool {
         self.value.is_empty()
     }
 
-    /// A word and its poisoned bits; `initial` tells both for a word that was not touched yet.
+    /// Reads a word and its poisoned bits; `initial` gives both for a word that was not touched yet.
     #[inline]
     pub fn read(&mut self, index: u32, initial: impl FnOnce() -> (u32, u32)) -> (u32, u32) {
         let i = index as usize;
@@ -115,45 +115,45 @@ struct Array {
 /// A word that a run wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenWord {
-    /// Which memory.
+    /// The kind of memory.
     pub space: Space,
-    /// Which array of it.
+    /// The binding of the array.
     pub binding: Binding,
-    /// Which word.
+    /// The index of the word.
     pub word: u32,
     /// The contents; poisoned bits are 0, whatever was written there.
     pub value: u32,
-    /// The bits that are poison.
+    /// The mask of poisoned bits.
     pub poison: u32,
 }
 
 /// A word that a lane writes, in the log of a traced run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Which memory.
+    /// The kind of memory.
     pub space: Space,
-    /// Which array of it.
+    /// The binding of the array.
     pub binding: Binding,
-    /// Which word.
+    /// The index of the word.
     pub word: u32,
-    /// What is in it afterwards.
+    /// The contents after the store.
     pub value: u32,
-    /// The bits that are poison afterwards.
+    /// The mask of poisoned bits after the store.
     pub poison: u32,
     /// The lane.
     pub lane: u8,
 }
 
-/// Bytes that all lanes together have loaded: of what the device sees, and of memory of the workgroup.
+/// The bytes that all lanes together have loaded: from memory that the device sees, and from shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loads {
-    /// By any load.
+    /// By all loads.
     pub all: [u32; 2],
-    /// By those that are volatile or coherent.
+    /// By volatile or coherent loads.
     pub volatile: [u32; 2],
 }
 
-/// What is counted together: what the device sees, and memory of the workgroup.
+/// The index of the counter of a kind of memory: 0 if the device sees it, 1 for shared memory.
 #[inline]
 const fn class(space: Space) -> Option<usize> {
     match space {
@@ -163,24 +163,24 @@ const fn class(space: Space) -> Option<usize> {
     }
 }
 
-/// Which array an access goes to.
+/// The index of the array that an access goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayIndex(usize);
 
-/// The memory of a run. [`reset`](Memory::reset) it before each.
+/// The memory of a run. [`reset`](Memory::reset) it before each run.
 ///
-/// Accesses take a function from the lane to the byte address. Lanes are served lowest first; an access of several
-/// components is one call a component, in order.
+/// Accesses take a function from the lane to the byte address. Lanes are served in order, the lowest first; an access of several components
+/// is one call per component, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     arrays: Vec<Array>,
-    /// Arrays in use by the current run; the others keep their storage for a later one.
+    /// The number of arrays in use by the current run; the others keep their storage for a later one.
     live: usize,
-    /// Bytes of each lane's own memory; 0 for [`SCRATCH_BYTES`].
+    /// Bytes of scratch memory per lane; 0 for [`SCRATCH_BYTES`].
     scratch_bytes: u32,
-    /// What lanes write, for runs that want to know: see [`keep_log`](Memory::keep_log).
+    /// The log of stores, if it is kept: see [`keep_log`](Memory::keep_log).
     log: Option<Vec<Stored>>,
-    /// Bytes that the wave has stored so far: in what the device sees, and in memory of the workgroup.
+    /// Bytes that the wave has stored so far: in memory that the device sees, and in shared memory.
     stored: [u32; 2],
     /// See [`Env::has_one_buffer`].
     one_buffer: bool,
@@ -188,32 +188,32 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Keeps a log of what is written from now on, or no longer.
+    /// Starts or ends the log of stores.
     pub fn keep_log(&mut self, keep: bool) {
         self.log = keep.then(Vec::new);
     }
 
-    /// Keeps no log until it is resumed.
+    /// Suspends the log, and returns it.
     pub fn stop_log(&mut self) -> Option<Vec<Stored>> {
         self.log.take()
     }
 
-    /// Goes on with a log that was stopped.
+    /// Resumes a suspended log.
     pub fn resume_log(&mut self, log: Option<Vec<Stored>>) {
         self.log = log;
     }
 
-    /// Bytes that the running wave has stored so far: in SSBOs, images and global memory; in memory of the workgroup.
+    /// Bytes that the running wave has stored so far: in SSBOs, images and global memory; in shared memory.
     pub fn stored(&self) -> [u32; 2] {
         self.stored
     }
 
-    /// It is another wave's turn, which has stored so much: see [`stored`](Self::stored).
+    /// Sets the bytes that the wave has stored, where another wave is resumed: see [`stored`](Self::stored).
     pub fn set_stored(&mut self, stored: [u32; 2]) {
         self.stored = stored;
     }
 
-    /// Lanes are about to load so many bits each.
+    /// Counts a load of `bits` bits in each of some lanes.
     #[inline]
     pub fn note_load(&mut self, array: ArrayIndex, lanes: u64, bits: u8, volatile: bool) {
         let Some(class) = class(self.arrays[array.0].space) else { return };
@@ -224,7 +224,7 @@ impl Memory {
         }
     }
 
-    /// What was loaded so far.
+    /// The bytes loaded so far.
     pub fn loads(&self) -> Loads {
         self.loads
     }
@@ -234,7 +234,7 @@ impl Memory {
         self.stored[class] = self.stored[class].wrapping_add(lanes.count_ones() * bytes);
     }
 
-    /// What was written since this was asked last.
+    /// Returns the stores since the last call.
     pub fn take_log(&mut self) -> Vec<Stored> {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -242,7 +242,7 @@ impl Memory {
     #[cold]
     fn note(&mut self, array: ArrayIndex, lanes: u64, words: u32, address: impl Fn(usize) -> u64) {
         let (Some(log), array) = (&mut self.log, &self.arrays[array.0]) else { return };
-        // Nobody but the lane sees its own memory, and spilled values go there too.
+        // Only the lane itself sees its scratch memory, which spilled values share.
         if array.space == Space::Scratch {
             return;
         }
@@ -256,7 +256,7 @@ impl Memory {
         }
     }
 
-    /// Forgets everything but the storage.
+    /// Resets everything; the storage is kept.
     pub fn reset(&mut self) {
         for array in &mut self.arrays[..self.live] {
             array.words.reset();
@@ -266,7 +266,7 @@ impl Memory {
         self.loads = Loads::default();
     }
 
-    /// How many bytes of its own each lane has from now on; 0 where the program does not say. Before the first access.
+    /// Sets the bytes of scratch memory per lane; 0 if the program does not declare them. Called before the first access.
     pub fn set_scratch_bytes(&mut self, bytes: u32) {
         self.scratch_bytes = bytes.min(MAX_SCRATCH_BYTES);
     }
@@ -275,8 +275,8 @@ impl Memory {
         if self.scratch_bytes == 0 { SCRATCH_BYTES } else { self.scratch_bytes }
     }
 
-    /// The lanes whose access of `bits` bits is not within what the lane has. Loads give poison there, and stores must
-    /// not be.
+    /// The lanes whose access of `bits` bits is out of bounds of the lane's scratch memory. Loads give poison there, and stores are
+    /// undefined behaviour.
     pub fn outside(&self, array: ArrayIndex, bits: u8, lanes: u64, address: impl Fn(usize) -> u64) -> u64 {
         if self.arrays[array.0].space != Space::Scratch {
             return 0;
@@ -287,7 +287,7 @@ impl Memory {
             .fold(0, |mask, lane| mask | u64::from(is_outside(lane)) << lane)
     }
 
-    /// Buffers that have different names may be one from now on: see [`Env::has_one_buffer`]. Before the first access.
+    /// Sets whether buffers with different names may be one: see [`Env::has_one_buffer`]. Called before the first access.
     pub fn set_one_buffer(&mut self, one_buffer: bool) {
         self.one_buffer = one_buffer;
     }
@@ -324,10 +324,9 @@ impl Memory {
         self.live - 1
     }
 
-    /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison, in some bits: those in
-    /// `open`.
+    /// Loads `bits` (8, 16 or 32) at each lane's address. Returns the mask of lanes whose result is poison; `open` has the poisoned bits.
     ///
-    /// The lowest address bits, which an aligned access does not have, are ignored.
+    /// Low address bits below the alignment are ignored.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn load(
         &mut self,
@@ -360,8 +359,8 @@ impl Memory {
         poisoned | outside
     }
 
-    /// Stores `bits` (8, 16 or 32) at each lane's address, of which those in `open` are poison where `poison` has the lane's bit.
-    /// What is [`outside`](Self::outside) is not stored.
+    /// Stores `bits` (8, 16 or 32) at each lane's address; in lanes of `poison`, the bits in `open` are poison. Lanes
+    /// [`outside`](Self::outside) store nothing.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn store(
         &mut self,
@@ -396,8 +395,8 @@ impl Memory {
         }
     }
 
-    /// Applies an atomic to the word at each lane's address, and gives the old contents. Returns the mask of lanes whose
-    /// result is poison. A poisoned operand makes the word poison.
+    /// Applies an atomic to the word at each lane's address, and reads the old contents. Returns the mask of lanes whose result is poison.
+    /// A poisoned operand makes the word poison.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn atomic(
         &mut self,
@@ -431,7 +430,7 @@ impl Memory {
         poisoned
     }
 
-    /// [`atomic`](Memory::atomic) on 64 bits: the word at the address is the low one, the word four bytes on the high one.
+    /// [`atomic`](Memory::atomic) on 64 bits: the word at the address is the low one, the word at the next address the high one.
     #[expect(clippy::too_many_arguments, reason = "an access has that many properties")]
     pub fn atomic_wide(
         &mut self,
@@ -471,7 +470,7 @@ impl Memory {
         poisoned
     }
 
-    /// The words that the run read or wrote, but for those of scratch memory, ordered by space, binding and word.
+    /// The words that the run read or wrote, without those of scratch memory, ordered by space, binding and word.
     pub fn touched(&self) -> Vec<(Space, Binding, u32)> {
         let live = self.arrays[..self.live].iter().filter(|array| array.space != Space::Scratch);
         let mut out: Vec<_> = live
@@ -506,7 +505,7 @@ impl Array {
     #[inline]
     fn word(&self, lane: usize, address: u64) -> u32 {
         match self.space {
-            // The lanes' words of one address are neighbours. The address is within what a lane has.
+            // The lanes' words of one address are neighbours. The address is within the lane's size.
             Space::Scratch => (address >> 2) as u32 * LANES as u32 + lane as u32,
             space => word_of(address, space.words()),
         }
@@ -516,14 +515,14 @@ impl Array {
     fn read(&mut self, env: &Env, word: u32) -> (u32, u32) {
         let Array { space, binding, words } = self;
         words.read(word, || match space {
-            // Nobody has written to a lane's own memory before it runs.
+            // Scratch memory is uninitialized when the lane starts.
             Space::Scratch => (0, WHOLE),
             space => (env.memory_word(*space, *binding, word), 0),
         })
     }
 }
 
-/// Where in its word an access of `bits` bits is: shift, and mask before the shift.
+/// The position of an access of `bits` bits in its word: shift, and mask before the shift.
 #[inline]
 fn part(address: u64, bits: u8) -> (u32, u32) {
     let byte = address as u32 & 3;

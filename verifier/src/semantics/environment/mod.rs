@@ -1,7 +1,7 @@
-//! The world around a program: everything in it follows from one seed.
+//! The environment of a program: all of it follows from one seed.
 //!
-//! [`mod@env`] has inputs, constants and buffers, [`memory`] what a program has written, [`texture`] the texels; [`sync`] and
-//! [`exchange`] are what waves and lanes share.
+//! [`mod@env`] has inputs, constants and buffers, [`memory`] the words that a program reads and writes, [`texture`] the texels; [`sync`]
+//! has the operations on waves, [`exchange`] an idiom of ir3.
 
 pub mod env;
 pub mod exchange;
@@ -9,5 +9,5 @@ pub mod memory;
 pub mod sync;
 pub mod texture;
 
-/// Which buffer, image, texture or sampler.
+/// The buffer, image, texture or sampler of an access.
 pub use ir3_compiler::ir3::access::ResourceId as Binding;

@@ -1,12 +1,11 @@
-//! How the waves of a workgroup wait for each other, and what fences order.
+//! Barriers between the waves of a workgroup, and the accesses that fences order.
 //!
-//! nir's `barrier` is up to two operations: a fence, if its semantics acquire or release some memory, and then a barrier of
-//! execution, if its execution scope is the workgroup. ir3 has an instruction for each. The text of `fence` does not name
-//! kinds of memory: `.g` is all that the device sees (SSBOs, images, global memory); memory of the workgroup is ordered by every
-//! fence from a6xx on, before that by `.l`. A target may have more or stronger fences than its source, never fewer or weaker ones, and
-//! exactly its source's barriers of execution.
+//! nir's `barrier` is up to two operations: a fence, if its semantics acquire or release some memory, and then a control barrier, if its
+//! execution scope is the workgroup. ir3 has an instruction for each. The text of `fence` does not name kinds of memory: `.g` is all that
+//! the device sees (SSBOs, images, global memory); shared memory is ordered by every fence from a6xx on, before that by `.l`. A target may
+//! have more or stronger fences than its source, never fewer or weaker ones, and exactly its source's control barriers.
 //!
-//! Instructions that look after caches (`ccinv`, `dccln`, …) do nothing here: memory is coherent.
+//! Cache maintenance (`ccinv`, `dccln`, …) has no effect here: memory is coherent.
 
 use crate::semantics::environment::memory::Space;
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode};
@@ -15,7 +14,7 @@ use ir3_compiler::target::Target;
 use smallvec::SmallVec;
 use std::fmt;
 
-/// What a fence orders: accesses before it with accesses after it.
+/// The accesses that a fence orders: those before it with those after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fence {
     /// SSBOs, images and global memory.
@@ -31,14 +30,14 @@ pub struct Fence {
 /// An operation on the waves of a workgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sync {
-    /// Each wave waits until all have come here. Nothing moves over it.
+    /// Each wave waits until all have reached the barrier. No access moves across it.
     Barrier,
     /// Orders accesses to memory.
     Fence(Fence),
 }
 
 impl Fence {
-    /// Returns true if it orders all that the other one does.
+    /// Returns true if it orders every access that the other one orders.
     pub const fn covers(self, other: Self) -> bool {
         (self.device || !other.device)
             && (self.shared || !other.shared)
@@ -48,7 +47,7 @@ impl Fence {
 }
 
 impl Sync {
-    /// The operations that a nir `barrier` is made of, in their order.
+    /// The operations of a nir `barrier`, in their order.
     pub fn of_barrier(intrinsic: &Intrinsic) -> SmallVec<[Self; 2]> {
         let modes = intrinsic.indices.memory_modes();
         let device = modes.intersects(MemoryModes::SSBO | MemoryModes::IMAGE | MemoryModes::GLOBAL);
@@ -65,7 +64,7 @@ impl Sync {
         list
     }
 
-    /// What `bar` or `fence` is; `None` if its attributes are not known.
+    /// The operation of `bar` or `fence`; `None` if its attributes are unknown.
     pub fn of_instr(data: &InstrData, target: &Target) -> Option<Self> {
         match (data.opcode, &data.attrs) {
             (Opcode::Bar, _) => Some(Self::Barrier),
@@ -77,7 +76,7 @@ impl Sync {
         }
     }
 
-    /// Returns true if accesses to a memory may not move over it.
+    /// Returns true if accesses to a memory may not move across it.
     pub const fn orders(self, space: Space) -> bool {
         match (self, space) {
             (_, Space::Scratch) => false,
@@ -115,29 +114,28 @@ impl fmt::Display for Sync {
     }
 }
 
-/// A wave executed an operation on waves.
+/// An operation on waves that a wave executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Synchronized {
     /// The operation.
     pub sync: Sync,
-    /// How many bytes the wave had stored by then: in SSBOs, images and global memory; in memory of the workgroup.
+    /// The bytes that the wave had stored by then: in SSBOs, images and global memory; in shared memory.
     pub stored: [u32; 2],
 }
 
 impl Synchronized {
-    /// Returns true if a target may have done this where its source did the other.
+    /// Returns true if the target may execute this where its source executed the other.
     const fn replaces(&self, source: &Self) -> bool {
         self.sync.replaces(source.sync)
             && (!source.sync.orders(Space::Ssbo) || self.stored[0] == source.stored[0])
             && (!source.sync.orders(Space::Shared) || self.stored[1] == source.stored[1])
     }
 
-    /// The first operation of the source that the target has not done, or that the target has done beyond its source: its
-    /// number, and which of the two it is.
+    /// The first operation of the source that the target lacks (`Ok`), or of the target that the source lacks (`Err`), with its number.
     pub fn first_difference(source: &[Self], target: &[Self]) -> Option<(usize, Result<Self, Self>)> {
         let mut done = target.iter();
         for (number, expected) in source.iter().enumerate() {
-            // Only fences may be there besides.
+            // Only fences may be inserted.
             let found = done.find(|actual| actual.replaces(expected) || actual.sync == Sync::Barrier);
             if !found.is_some_and(|actual| actual.replaces(expected)) {
                 return Some((number, Ok(*expected)));
@@ -170,7 +168,7 @@ mod tests {
         assert!(differs(&[weak], &[]));
         assert!(differs(&[weak], &[weak, bar]));
         assert!(differs(&[bar, bar], &[bar]));
-        // A store on the other side, of what the fence orders or of what it does not.
+        // A store on the other side: of memory that the fence orders, and of memory that it does not.
         assert!(differs(&[weak], &[at(Sync::Fence(FENCE), 0, 0)]));
         assert!(!differs(&[weak], &[at(Sync::Fence(FENCE), 4, 8)]));
         assert!(differs(&[bar], &[at(Sync::Barrier, 4, 4)]));

@@ -1,11 +1,10 @@
-//! Textures: fixed functions of what is asked and of the seed.
+//! Textures: fixed functions of the request and of the seed.
 //!
-//! A program's texture operation becomes a [`TextureRequest`], whose form does not depend on the language, and each
-//! component of the answer is a hash of that. So two programs that ask the same get the same, however they put the
-//! question.
+//! A texture operation of a program becomes a [`TextureRequest`], whose form does not depend on the language, and each component of the
+//! result is a hash of it. So equal requests of two programs get equal results, however their instructions encode them.
 //!
-//! Where a fragment shader does not say the level, it comes from derivatives: the answer depends on the coordinates of the
-//! whole quad, helper lanes included ([`Quads`]). Where a lane of the quad is not active, or its coordinates are undefined, so is the answer.
+//! If a fragment shader does not give the level, the level comes from derivatives: the result depends on the coordinates of the whole
+//! quad, helper lanes included ([`Quads`]). Where a lane of the quad is inactive, or its coordinates are undefined, so is the result.
 
 use ir3_compiler::ir3::Type;
 use ir3_compiler::ir3::access::{TextureKind, TextureRequest};
@@ -15,7 +14,7 @@ use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::environment::env::{Env, nice, nice_float};
 use crate::support::random::{hash, mix};
 
-/// The answer to a [`TextureRequest`]: a fixed function of the request and of the seed.
+/// The result of a [`TextureRequest`]: a fixed function of the request and of the seed.
 #[derive(Clone, Copy, Debug)]
 pub struct TextureAnswer {
     kind: TextureKind,
@@ -23,14 +22,14 @@ pub struct TextureAnswer {
 }
 
 impl TextureAnswer {
-    /// Asks.
+    /// Computes the result of a request.
     #[inline]
     pub fn new(env: &Env, request: &TextureRequest) -> TextureAnswer {
         let request = request.simplified();
         let sampler = request.sampler.map_or(u64::MAX, |sampler| sampler.bits());
         let head = u64::from(request.kind.number()) << 32 | u64::from(request.present.0);
         let mut state = hash(&[env.seed ^ 0x7465_7874, head, sampler, request.texture.bits()]);
-        // What is present has been told, so the others need not be.
+        // The mask of present operands is hashed already, so absent ones need not be.
         let mut rest = request.present.0;
         while rest != 0 {
             state = mix(state, request.operands[rest.trailing_zeros() as usize].into());
@@ -45,9 +44,9 @@ impl TextureAnswer {
         TextureAnswer { kind: request.kind, state }
     }
 
-    /// Component `component` of the answer, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`], where
-    /// the question has them for an answer; else integers of the type's width and signedness. Sizes, numbers of levels and
-    /// samples, and the levels that would be sampled (in 256ths) are small integers whatever the type.
+    /// Component `component` of the result, in a destination of this type: floats in [`Type::F32`] and [`Type::F16`], if the result of the
+    /// operation is floats; else integers of the type's width and signedness. Sizes, numbers of levels and samples, and the queried level
+    /// of detail (in 256ths) are small integers whatever the type.
     #[inline]
     pub fn component(&self, component: u32, ty: Type) -> u32 {
         let word = |component: u32| mix(self.state, component.into());
@@ -65,14 +64,14 @@ impl TextureAnswer {
     }
 }
 
-/// The coordinates of each quad of a wave, for questions with implicit derivatives.
+/// The coordinates of each quad of a wave, for operations with implicit derivatives.
 pub struct Quads {
     words: [u64; LANES / 4],
     whole: u64,
 }
 
 impl Quads {
-    /// Takes the rows of all operands that derivatives are taken of. `there` are the active lanes in which all of these are defined.
+    /// Takes the rows of all operands whose derivatives are needed. `there` are the active lanes in which all of these are defined.
     pub fn new<'a>(rows: impl Iterator<Item = &'a Row>, there: u64) -> Quads {
         let mut words = [0; LANES / 4];
         for row in rows {
@@ -85,7 +84,7 @@ impl Quads {
         Quads { words, whole: first * 0xf }
     }
 
-    /// The lanes whose quad is whole: the others have no derivatives.
+    /// The lanes of complete quads: the others have no derivatives.
     pub fn whole(&self) -> u64 {
         self.whole
     }
@@ -96,8 +95,8 @@ impl Quads {
     }
 }
 
-/// An integer of a texel in a destination of this type: any that it can hold. Another type is another question: what a format with or
-/// without a sign gives in it is up to the hardware.
+/// An integer of a texel in a destination of this type: any value of the type. Another type is another function: how a format with or
+/// without a sign reads as the type is up to the hardware.
 #[inline]
 fn integer(word: u64, ty: Type) -> u32 {
     let word = nice(mix(word, ty as u64));

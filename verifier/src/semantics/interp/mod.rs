@@ -1,8 +1,8 @@
 //! Interpreters: they run a program once, on 64 lanes at a time, in one environment.
 //!
-//! A program is decoded once, into flat arrays with every kernel looked up; a run then allocates nothing but its
-//! [`Outcome`]. What a run can be observed by is in the outcome, and [`Outcome::first_difference`] is the one place
-//! where two runs are compared: wherever the source's result is defined, the target's must be defined and equal.
+//! A program is decoded once, into flat arrays with every kernel looked up; a run then allocates nothing but its [`Outcome`]. The outcome
+//! has everything observable of a run, and [`Outcome::first_difference`] is the one place where two runs are compared: wherever the
+//! source's result is defined, the target's must be defined and equal.
 
 pub mod ir3;
 pub mod nir;
@@ -20,7 +20,7 @@ use crate::semantics::environment::env::{CONST_WORDS, Env};
 use crate::semantics::environment::memory::{Memory, Words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The lanes by the resource that they access, in the order of their first lanes. Without a resource all access the same one.
+/// The lanes grouped by the resource that they access, in the order of their first lanes. Without a resource there is one group.
 fn groups(resource: Option<impl Fn(usize) -> Binding>, mask: u64) -> impl Iterator<Item = (Binding, u64)> {
     let mut rest = mask;
     std::iter::from_fn(move || {
@@ -41,12 +41,12 @@ fn groups(resource: Option<impl Fn(usize) -> Binding>, mask: u64) -> impl Iterat
     })
 }
 
-/// What is known of the locations of a program, for whoever follows it on terms.
+/// Facts about the locations of a program, for symbolic execution.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// The names of words of arrays and registers: what the same word is called in another form of the program.
+    /// The names of words of arrays and registers: the name identifies the same word in another form of the program.
     pub names: FxHashMap<u32, String>,
-    /// Those that the program writes before it reads them, so that what they hold at its beginning is never seen.
+    /// The locations that the program writes before it reads them, so that their initial contents are never observed.
     pub written_first: FxHashSet<u32>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn array_word(array: u32, word: u32) -> String {
     format!("word {word} of array {array}")
 }
 
-/// Buffers that runs use and leave behind for the next run, of any program.
+/// Buffers that runs of any programs reuse.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Registers or values, in rows.
@@ -64,27 +64,27 @@ pub struct Scratch {
     pub poison: Vec<u64>,
     /// The poisoned lanes of each row of which only some bits are poison.
     pub partial: Vec<u64>,
-    /// These bits.
+    /// The poisoned bits of these lanes.
     pub open: Vec<Row>,
-    /// A row for each temporary that an interpreter needs at once.
+    /// A row for each temporary that an interpreter needs at the same time.
     pub temporaries: Vec<Row>,
-    /// Masks of lanes: those that wait somewhere in the control flow.
+    /// Masks of lanes that wait somewhere in the control flow.
     pub masks: Vec<u64>,
     /// All memory but the constant file.
     pub memory: Memory,
     /// The constant file.
     pub consts: ConstFile,
-    /// What the second of two waves uses; the memory is that of the first.
+    /// The buffers of the second of two waves; the memory is that of the first.
     second: Option<Box<Scratch>>,
 }
 
 impl Scratch {
-    /// Empty buffers.
+    /// Creates empty buffers.
     pub fn new() -> Scratch {
         Scratch::default()
     }
 
-    /// Runs something that runs a program with these buffers; the outcome says what was stored, in order.
+    /// Runs a program with these buffers; the outcome has the log of its stores, in order.
     pub fn logged(&mut self, run: impl FnOnce(&mut Scratch) -> Outcome) -> Outcome {
         self.memory.keep_log(true);
         let outcome = run(self);
@@ -92,8 +92,8 @@ impl Scratch {
         outcome
     }
 
-    /// Makes the memory and the constant file those of a new run, and gives at least `rows` rows. Their contents are
-    /// whatever an earlier run left. Lanes have `own_bytes` of memory of their own; 0 where the program does not say.
+    /// Resets the memory and the constant file for a new run, and makes room for at least `rows` rows, whose contents are unspecified.
+    /// Lanes have `own_bytes` of scratch memory; 0 where the program does not declare it.
     pub fn prepare(&mut self, env: &Env, rows: usize, own_bytes: u32) {
         self.memory.reset();
         self.memory.set_one_buffer(env.has_one_buffer());
@@ -104,7 +104,7 @@ impl Scratch {
             self.rows.resize(rows, [0; 64]);
             self.poison.resize(rows, 0);
         }
-        // The two interpreters have different numbers of masks a row.
+        // The two interpreters have different numbers of masks per row.
         if self.open.len() < rows {
             self.open.resize(rows, [0; 64]);
             self.partial.resize(rows, 0);
@@ -112,8 +112,7 @@ impl Scratch {
     }
 }
 
-/// The constant file: one for the wave. Its words come from the environment, unless the driver or the preamble puts
-/// something there.
+/// The constant file: one for the wave. Its words come from the environment, unless the driver or the preamble writes them.
 #[derive(Debug)]
 pub struct ConstFile(Words);
 
@@ -124,7 +123,7 @@ impl Default for ConstFile {
 }
 
 impl ConstFile {
-    /// A word, and whether it is poison. The file repeats beyond its end.
+    /// Reads a word, and whether it is poison. Indices wrap around at the end of the file.
     #[inline]
     pub fn read(&mut self, env: &Env, index: u32) -> (u32, bool) {
         let index = index % CONST_WORDS;

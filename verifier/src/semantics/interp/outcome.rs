@@ -1,4 +1,4 @@
-//! What a run leaves behind, and how two runs are compared.
+//! The outcome of a run, and the comparison of two outcomes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,24 +10,24 @@ use crate::semantics::environment::memory::{Loads, Space, Stored, WrittenWord};
 use crate::semantics::environment::sync::Synchronized;
 use crate::semantics::header::HeaderDifference;
 
-/// A program that an interpreter refuses: it names the operation and where it is.
+/// The error for a program that an interpreter refuses: it names the operation and its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: the interpreter does not support {what}")]
 pub struct Unsupported {
-    /// The operation, or what about it.
+    /// The operation, or the property of it that is not supported.
     pub what: String,
     /// Its line or its number in the program.
     pub place: String,
 }
 
-/// Where in its program something happened.
+/// The position of an operation in its program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The name of the operation.
     pub operation: &'static str,
     /// The number of the instruction in the program's table of instructions.
     pub instr: u32,
-    /// The line that it was read from; 0 where there is none.
+    /// The line that it was read from; 0 if there is none.
     pub line: u32,
 }
 
@@ -40,20 +40,20 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why a run has no meaning.
+/// The reason why a run is undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UndefinedReason {
     /// A branch on poison.
     Branch,
-    /// A lane ended or not by poison.
+    /// The condition of a kill is poison.
     Kill,
-    /// A store or atomic at a poisoned address, or into a buffer named by poison.
+    /// A store or atomic has a poisoned address or buffer.
     Address,
-    /// A cross-lane operation whose lane number or predicate is poison.
+    /// A cross-lane operation has a poisoned lane number or predicate.
     LaneNumber,
-    /// The second of a pair of predications, with another predicate than the first.
+    /// The second of a pair of predications has another predicate than the first.
     Predication,
-    /// Buffers are one in this environment, and the program says that they are not.
+    /// Buffers are one in this environment, and the program promises that they do not alias.
     Alias,
 }
 
@@ -70,20 +70,20 @@ impl fmt::Display for UndefinedReason {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// All lanes came to their end.
+    /// All lanes ended.
     Finished,
-    /// The fuel was used up: nothing is known.
+    /// The fuel was used up: the run has no result.
     OutOfFuel,
-    /// What the program did has no meaning.
+    /// The program executed undefined behaviour.
     Undefined {
-        /// Why.
+        /// The reason.
         reason: UndefinedReason,
-        /// Where.
+        /// The operation.
         origin: Origin,
-        /// In which lanes.
+        /// The mask of lanes.
         lanes: u64,
     },
 }
@@ -115,8 +115,8 @@ pub struct OutputRow {
     pub component: u8,
     /// True if it has 16 bits.
     pub half: bool,
-    /// The bits; those of 16-bit outputs are zero-extended. 0 where they are poison, whatever the registers held: an
-    /// earlier run may have left something there.
+    /// The bits; those of 16-bit outputs are zero-extended. 0 where they are poison, whatever the registers held: an earlier run may have
+    /// left a value there.
     pub values: Row,
     /// The lanes whose value is poison, or was never written.
     pub poison: u64,
@@ -129,7 +129,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// The outputs of a program that has written none yet: poison everywhere.
+    /// Creates the outputs of a program, none of them written: poison everywhere.
     pub fn declared(slots: &[OutputSlot]) -> Outputs {
         let row = |&OutputSlot { base, component, half }: &OutputSlot| OutputRow {
             base,
@@ -144,7 +144,7 @@ impl Outputs {
         Outputs { rows }
     }
 
-    /// Writes a component in some lanes. It must have been declared.
+    /// Writes a component in some lanes. The component must have been declared.
     pub fn write(&mut self, base: u16, component: u8, mask: u64, values: &Row, poison: u64) {
         let at = self.rows.binary_search_by_key(&(base, component), |row| (row.base, row.component));
         let row = &mut self.rows[at.expect("outputs are declared where a program is decoded")];
@@ -166,48 +166,48 @@ impl Outputs {
     }
 }
 
-/// What a run can be observed by.
+/// Everything observable of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it ended.
+    /// The end of the run.
     pub end: End,
     /// The outputs.
     pub outputs: Outputs,
-    /// The words of memory that it wrote, ordered by space, binding and word.
+    /// The words of memory that the run wrote, ordered by space, binding and word.
     pub memory: Vec<WrittenWord>,
-    /// The environment, which tells what words hold that were not written.
+    /// The environment, which gives the contents of words that were not written.
     pub env: Env,
     /// The lanes that were killed or demoted.
     pub killed: u64,
-    /// The helper lanes, from the start or since they were demoted.
+    /// The helper lanes: those from the start, and demoted lanes.
     pub helpers: u64,
-    /// The lanes that were there at the start: not part of what is compared.
+    /// The lanes at the start: not compared.
     pub lanes: u64,
-    /// What was loaded.
+    /// The bytes that were loaded.
     pub loads: Loads,
-    /// What was stored, in order, if the run was to keep that: see [`Scratch::logged`](super::Scratch::logged).
+    /// The stores, in order, if the run kept a log: see [`Scratch::logged`](super::Scratch::logged).
     pub stored: Vec<Stored>,
-    /// Barriers and fences that the wave executed, and then those of the second one if there is one.
+    /// Barriers and fences that the wave executed, and then those of the second wave if there is one.
     pub synchronized: Vec<Synchronized>,
-    /// Instructions that the wave executed; where there are two, both.
+    /// The number of instructions that all waves executed.
     pub executed: u64,
 }
 
-/// What came out of a comparison that found no difference.
+/// The result of a comparison that found no difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// The target did what the source did.
+    /// The target has the source's behaviour.
     Same,
-    /// The source's run has no meaning, so the target may do anything.
+    /// The source's run is undefined, so the target may do anything.
     Vacuous,
     /// One of the runs used up its fuel.
     OutOfFuel,
 }
 
-/// The first thing that a target did otherwise than its source.
+/// The first difference between the behaviour of a target and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// An output of the target that the source does not have, whatever its value, or that has another width there.
+    /// An output of the target that the source does not have, whatever its value, or that has another width in the source.
     OtherOutput(OutputSlot),
     /// An output.
     Output {
@@ -224,11 +224,11 @@ pub enum Difference {
     },
     /// A word of memory.
     Memory {
-        /// Which memory.
+        /// The kind of memory.
         space: Space,
-        /// Which array of it.
+        /// The binding of the array.
         binding: Binding,
-        /// Which byte: the first of the word that differs.
+        /// The address of the first byte of the word.
         byte: u32,
         /// The source's word.
         expected: u32,
@@ -239,14 +239,14 @@ pub enum Difference {
         /// The bits of the word where the target is poison.
         poisoned: u32,
     },
-    /// Which lanes were killed.
+    /// The lanes that were killed.
     Killed {
         /// In the source.
         expected: u64,
         /// In the target.
         actual: u64,
     },
-    /// Fewer loads than the source has volatile ones.
+    /// Fewer loads than the source has volatile loads.
     Loads {
         /// The memory, or one of several that are counted together.
         space: Space,
@@ -257,30 +257,30 @@ pub enum Difference {
     },
     /// A barrier or fence.
     Synchronization {
-        /// How many the source executed before.
+        /// The number of barriers and fences of the source before it.
         number: u32,
-        /// What the source executes; nothing where it has ended.
+        /// The operation of the source; `None` if it has ended.
         expected: Option<Synchronized>,
-        /// What the target executes beyond that.
+        /// The additional operation of the target.
         actual: Option<Synchronized>,
     },
-    /// The source has a meaning, the target has none.
+    /// The source is defined, the target is undefined.
     Undefined {
-        /// Why.
+        /// The reason.
         reason: UndefinedReason,
-        /// Where in the target.
+        /// The operation of the target.
         origin: Origin,
-        /// In which lanes.
+        /// The mask of lanes.
         lanes: u64,
     },
-    /// The source ends, the target was given many times the instructions and did not.
+    /// The source ends; the target did not within many times the instructions.
     Endless {
         /// Instructions that the source executed.
         expected: u64,
-        /// Instructions that the target executed before it was given up.
+        /// Instructions that the target executed before its run was stopped.
         actual: u64,
     },
-    /// The programs say different things of themselves, whatever they do.
+    /// The declarations of the programs differ.
     Header(HeaderDifference),
 }
 
@@ -336,7 +336,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// A word in hexadecimal, and as what it may be.
+/// Prints a word in hexadecimal, as an integer and as a float.
 struct Bits(u32);
 
 impl fmt::Display for Bits {
@@ -350,11 +350,13 @@ fn letter(component: u8) -> char {
 }
 
 impl Outcome {
-    /// The first difference from this run, of a source, to a run of the target in the same environment; or what it
-    /// means that there is none.
+    /// Compares this run, of a source, with a run of the target in the same environment.
     ///
-    /// A target that runs out of fuel where its source ended says nothing here: it may need more of it. Of a source that loses its
-    /// meaning, what it stored before counts, if both runs kept that.
+    /// A target that runs out of fuel where its source ended is no difference: it may need more fuel. If the source becomes undefined, its
+    /// earlier stores are compared, if both runs kept a log.
+    ///
+    /// # Errors
+    /// The first difference.
     pub fn compare(&self, target: &Outcome) -> Result<Compared, Difference> {
         match (&self.end, &target.end) {
             (End::Undefined { reason, lanes, .. }, _) => {
@@ -371,7 +373,7 @@ impl Outcome {
         }
         self.compare_outputs(target)?;
         self.compare_memory(target)?;
-        // A volatile load is a load of the target, whatever that says of it; there may be others besides.
+        // A volatile load of the source is a load of the target, volatile or not; the target may have more.
         for (class, space) in [Space::Ssbo, Space::Shared].into_iter().enumerate() {
             let (expected, actual) = (self.loads.volatile[class], target.loads.all[class]);
             if actual < expected {
@@ -385,22 +387,22 @@ impl Outcome {
         Ok(Compared::Same)
     }
 
-    /// The first difference; none if the target did what the source did, or nothing is known.
+    /// Returns the first difference; `None` if there is none, or a run has no result.
     pub fn first_difference(&self, target: &Outcome) -> Option<Difference> {
         self.compare(target).err()
     }
 
-    /// Compares what was stored before the source lost its meaning: the target must have stored the same at some time, for what it does
-    /// later is its own affair.
+    /// Compares the stores before the source becomes undefined: the target must have stored the same at some time; its later stores are
+    /// unconstrained.
     ///
-    /// Where the target loses its meaning too, it may do so in other lanes and before it has come to the stores of the rest. Of lanes in which
-    /// both lose it by a branch or a kill, which nothing moves across, all earlier stores are done.
+    /// If the target becomes undefined too, it may do so in other lanes and before the stores of the remaining lanes. In lanes in which
+    /// both become undefined by a branch or a kill, which no store moves across, all earlier stores are done.
     fn compare_stored(&self, target: &Outcome, reason: UndefinedReason, lanes: u64) -> Result<(), Difference> {
         use UndefinedReason::{Alias, Branch, Kill};
         let counted = match &target.end {
             _ if reason == Alias => 0,
             End::Finished => u64::MAX,
-            // Which of two waves it was is not known.
+            // The outcome does not say which of two waves it was.
             End::Undefined { reason: Branch | Kill, lanes: others, .. }
                 if self.synchronized.is_empty() && target.synchronized.is_empty() =>
             {
@@ -494,7 +496,7 @@ impl Outcome {
                 }
                 (Some(_), None) => unreachable!("the guard above holds where the target has no more words"),
             };
-            // Where the source is defined, the target must be, and have the same.
+            // In all bits that the source defines, the target must be defined and equal.
             let differs = !expected.poison & (actual.poison | expected.value ^ actual.value);
             let differs = |byte: u32| differs >> (byte * 8) & 0xff != 0;
             if let Some(byte) = (0..4).find(|&byte| differs(byte)) {

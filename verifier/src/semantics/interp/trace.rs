@@ -1,28 +1,28 @@
-//! What one lane does in a run, instruction by instruction, with the values that it reads and writes.
+//! The trace of one lane: its instructions in order, with the values that they read and write.
 //!
-//! A traced run is a run like any other, with someone looking on: decoding keeps a table of where each instruction's
-//! operations and operands are, and the loop that runs the program calls a watcher between operations. An ordinary
-//! run has the watcher `()`, for which nothing of that is compiled, and no table.
+//! A traced run has an observer: decoding keeps a table of the operations and operands of each instruction, and the
+//! loop that runs the program calls the observer between operations. An ordinary run has the observer `()`, which
+//! compiles to nothing, and no table.
 
 use super::Outcome;
 use crate::semantics::environment::memory::Stored;
 
-/// Steps after which a trace is cut off.
+/// The number of steps after which a trace is cut off.
 const LIMIT: usize = 20_000;
 
-/// A place that a value is in: a component of a value or a register, or half of one.
+/// The location of a value: a component of a value or a register, or half of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// A number that all places that may overlap have in common.
+    /// A number that all overlapping locations share.
     pub slot: u32,
-    /// The 16-bit halves of it, one bit each.
+    /// A mask of its 16-bit halves.
     pub halves: u8,
-    /// It is a register, and has the same number in every program.
+    /// True for a register, which has the same number in every program.
     pub register: bool,
 }
 
 impl Location {
-    /// All of a slot.
+    /// The location of a whole slot.
     pub const fn whole(slot: u32) -> Self {
         Self { slot, halves: 3, register: false }
     }
@@ -31,19 +31,19 @@ impl Location {
 /// A component of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Which source or destination.
+    /// The number of the source or destination.
     pub operand: u8,
-    /// Which component of it; for 64 bits each word is one.
+    /// The number of the component; for 64 bits each word is one.
     pub component: u8,
-    /// Where it is.
+    /// The location.
     pub location: Location,
-    /// Its value; `None` is poison.
+    /// The value; `None` is poison.
     pub value: Option<u32>,
-    /// The output (location and component) that it goes to.
+    /// The output (location and component) that it is stored to.
     pub output: Option<(u16, u8)>,
 }
 
-/// What is executed.
+/// The instruction or condition of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum At {
     /// An instruction, by its number in the program's table.
@@ -52,31 +52,31 @@ pub enum At {
     If(u32),
 }
 
-/// One instruction in one lane.
+/// The execution of one instruction in one lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The instruction.
     pub at: At,
-    /// What it reads, as it is before.
+    /// The values that it reads, before it.
     pub reads: Vec<Cell>,
-    /// What it writes, as it is afterwards.
+    /// The values that it writes, after it.
     pub writes: Vec<Cell>,
-    /// Each value written is the one that is read at the same place of the list.
+    /// Each written value is the value that is read at the same position of the list.
     pub pairwise: bool,
-    /// The number of the step at whose time it reads: its own, but for phis, which all read before any is written.
+    /// The number of the step before which it reads: its own, except for phis, which all read before any is written.
     pub time: u32,
     /// The words of memory that it writes.
     pub stored: Vec<Stored>,
 }
 
-/// What a lane did.
+/// The steps of a lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// It did more than is written down.
+    /// True if the trace was cut off.
     pub cut: bool,
-    /// Words of memory that other lanes, and this one, wrote, in order.
+    /// Words of memory that all lanes wrote, in order.
     pub stored: Vec<Stored>,
     /// The lanes that executed last.
     pub last: u64,
@@ -85,18 +85,18 @@ pub struct Trace {
 /// A traced run.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// What it left.
+    /// The outcome of the run.
     pub outcome: Outcome,
-    /// What the lane did.
+    /// The steps of the lane.
     pub trace: Trace,
 }
 
-/// A component of an operand, before there is a value.
+/// A component of an operand in the table of a decoded program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand<L> {
     pub operand: u8,
     pub component: u8,
-    /// Where its value is found.
+    /// The location of its value.
     pub place: L,
     pub location: Location,
     pub output: Option<(u16, u8)>,
@@ -106,36 +106,36 @@ pub(super) struct Operand<L> {
 #[derive(Clone, Debug)]
 pub(super) struct Watched<L> {
     pub at: At,
-    /// The points of the program in front of its first operation and behind its last.
+    /// The points of the program before its first operation and after its last.
     pub ops: (u32, u32),
     pub reads: Vec<Operand<L>>,
     pub writes: Vec<Operand<L>>,
     pub pairwise: bool,
-    /// For a phi: what it reads, by the block that the lane comes from.
+    /// For a phi: the operands that it reads, by the block that the lane comes from.
     pub phi: Vec<(u32, Vec<Operand<L>>)>,
 }
 
-/// Looks on for one lane. `L` is where an interpreter keeps values.
+/// The observer that traces one lane. `L` is the interpreter's type of locations.
 pub(super) struct Recorder<'a, L> {
     pub lane: usize,
     watched: &'a [Watched<L>],
     pub trace: Trace,
-    /// The instruction that is executing.
+    /// The instruction that is being executed.
     open: Option<(&'a Watched<L>, Step)>,
-    /// The block that the lane is in, and the one before.
+    /// The current block of the lane, and the previous one.
     blocks: (u32, u32),
-    /// The first of the phis that are executing.
+    /// The first of the phis that are being executed.
     phis: Option<u32>,
 }
 
 impl<'a, L: Copy> Recorder<'a, L> {
-    /// Nothing has happened yet. The table is in the order of points.
+    /// Creates an empty trace. The table is in the order of points.
     pub fn new(lane: u8, watched: &'a [Watched<L>]) -> Self {
         let nowhere = (u32::MAX, u32::MAX);
         Self { lane: lane.into(), watched, trace: Trace::default(), open: None, blocks: nowhere, phis: None }
     }
 
-    /// The lane comes to a block.
+    /// Called when lanes enter a block.
     pub fn enter(&mut self, block: u32, mask: u64) {
         if mask >> self.lane & 1 != 0 {
             self.blocks = (block, self.blocks.0);
@@ -143,8 +143,8 @@ impl<'a, L: Copy> Recorder<'a, L> {
         }
     }
 
-    /// The run is at a point between two operations, with the lanes of `mask` executing. `value` looks at a value,
-    /// `stored` takes what was written to memory.
+    /// Called at a point between two operations, with the lanes of `mask` active. `value` reads a value, `stored` takes
+    /// the stores since the last call.
     pub fn between(
         &mut self,
         point: u32,
@@ -179,7 +179,7 @@ impl<'a, L: Copy> Recorder<'a, L> {
             if watched.phi.is_empty() {
                 self.phis = None;
             } else {
-                // The lane has the value by now; where it came from is read at the time before.
+                // The phi's result is written by now; its source is read at the time before.
                 step.time = *self.phis.get_or_insert(time);
                 let source = watched.phi.iter().find(|(block, _)| *block == self.blocks.1);
                 step.writes = watched.writes.iter().map(|operand| cell(operand, &value)).collect();
@@ -211,7 +211,7 @@ impl<'a, L: Copy> Recorder<'a, L> {
         }
     }
 
-    /// The run is over, perhaps within an instruction.
+    /// Ends the trace, perhaps within an instruction.
     pub fn finish(mut self) -> Trace {
         self.close();
         self.trace

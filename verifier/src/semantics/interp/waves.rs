@@ -1,10 +1,10 @@
-//! Waves of one workgroup, and how they take turns.
+//! Runs the waves of one workgroup in turns.
 //!
-//! A program that waits for other waves is run by two waves of a workgroup that has so many. They share memory. A wave runs until it comes to a
-//! barrier or ends; then it is the other's turn, and when both are at the barrier both go on. Which one goes first from one
-//! barrier to the next follows from the seed. What a wave does between two barriers happens at once, so two programs that do the
-//! same between the same barriers leave the same behind, whatever races there are; but a wave that does not wait, or reads or writes on the other
-//! side of a barrier, finds what the other one has or has not done yet.
+//! A program with barriers is run by two waves of its workgroup, if the workgroup has as many. They share memory. A wave runs until it
+//! reaches a barrier or ends; then the other wave runs, and when both are at the barrier both continue. The seed decides which one runs
+//! first after each barrier. All of a wave's accesses between two barriers happen at once, so two programs with the same accesses between
+//! the same barriers have the same final memory, whatever races there are; but a wave that does not wait, or accesses memory on the other
+//! side of a barrier, sees accesses of the other wave that have or have not happened yet.
 
 use super::{End, Outcome, Outputs, Scratch};
 use crate::semantics::arithmetic::rows::LANES;
@@ -12,7 +12,7 @@ use crate::semantics::environment::env::{Env, Launch};
 use crate::semantics::environment::memory::Memory;
 use crate::semantics::environment::sync::{Sync, Synchronized};
 
-/// Why a wave's turn is over.
+/// The reason why a wave stops running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// All its lanes have ended.
@@ -21,20 +21,20 @@ pub(super) enum Stop {
     Barrier,
 }
 
-/// How many waves run a program.
+/// The number of waves that run a program.
 pub(super) fn count(launch: Launch, has_barrier: bool) -> u32 {
     if has_barrier && !launch.fragment && launch.threads() > LANES as u32 { 2 } else { 1 }
 }
 
-/// What the waves of both interpreters have.
+/// The state that the waves of both interpreters have.
 #[derive(Debug)]
 pub(super) struct State {
     pub launch: Launch,
-    /// The lanes that are there at the start.
+    /// The lanes at the start.
     pub lanes: u64,
-    /// The memory of all waves, while it is this one's turn.
+    /// The memory of all waves, while this one runs.
     pub memory: Memory,
-    /// What this one has stored, otherwise.
+    /// The bytes that this wave has stored, while it does not run.
     stored: [u32; 2],
     pub helpers: u64,
     pub killed: u64,
@@ -44,7 +44,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// That of wave `number` of so many, which has not begun to run. It has the memory of its buffers.
+    /// Creates the state of wave `number` of `count` at the start of the program. It has the memory of its buffers.
     pub fn new(env: &Env, launch: Launch, count: u32, number: u32, memory: Memory, outputs: Outputs) -> Self {
         let helpers = env.helper_lanes(launch);
         let launch = Launch { wave: number, ..launch };
@@ -54,18 +54,18 @@ impl State {
     }
 }
 
-/// The buffers of the second wave, if there is one.
+/// Takes the buffers of the second wave, if there is one.
 pub(super) fn second_scratch(count: u32, scratch: &mut Scratch) -> Option<Box<Scratch>> {
     (count > 1).then(|| scratch.second.take().unwrap_or_default())
 }
 
-/// Gives the buffers back that waves took.
+/// Returns the buffers that waves took.
 pub(super) fn give_back(scratch: &mut Scratch, memory: Memory, second: Option<Box<Scratch>>) {
     scratch.memory = memory;
     scratch.second = second.or_else(|| scratch.second.take());
 }
 
-/// Runs one wave or two in turns. `first` and `second` run a wave to its next barrier, or to its end. Returns the memory of both, too.
+/// Runs one wave, or two in turns. `first` and `second` run a wave to its next barrier, or to its end. Also returns the memory of both.
 pub(super) fn run<W: AsMut<State>>(
     env: &Env,
     wave: &mut W,
@@ -77,7 +77,7 @@ pub(super) fn run<W: AsMut<State>>(
     let mut done = [false, other.is_none()];
     let mut next = |number: usize| match &mut other {
         Some(other) if number == 1 => {
-            // A trace is that of a lane of the first one.
+            // A trace is of a lane of the first wave.
             let log = memory.stop_log();
             let stop = turn(&mut **other, &mut memory, &mut second);
             memory.resume_log(log);
@@ -105,7 +105,7 @@ pub(super) fn run<W: AsMut<State>>(
     (outcome, memory)
 }
 
-/// Runs waves until all have ended, or something ends the run.
+/// Runs waves until all have ended, or one of them ends the run.
 fn take_turns(env: &Env, done: &mut [bool; 2], next: &mut dyn FnMut(usize) -> Result<Stop, End>) -> End {
     for barriers in 0.. {
         let order = if env.second_goes_first(barriers) { [1, 0] } else { [0, 1] };
@@ -126,7 +126,7 @@ fn take_turns(env: &Env, done: &mut [bool; 2], next: &mut dyn FnMut(usize) -> Re
     End::Finished
 }
 
-/// A wave's turn, with the memory of all.
+/// Runs a wave to its next barrier, with the memory of all waves.
 fn turn<W: AsMut<State>>(
     wave: &mut W,
     memory: &mut Memory,
@@ -145,20 +145,20 @@ fn turn<W: AsMut<State>>(
     stop
 }
 
-/// What a wave has to do with others, by now.
+/// The operations on waves that a wave has executed.
 #[derive(Debug, Default)]
 pub(super) struct Together {
     done: Vec<Synchronized>,
 }
 
 impl Together {
-    /// The wave comes to an operation on waves. Returns true if its turn is over.
+    /// Records an operation on waves. Returns true if the wave has to wait.
     pub(super) fn comes_to(&mut self, sync: Sync, memory: &Memory) -> bool {
         self.done.push(Synchronized { sync, stored: memory.stored() });
         sync == Sync::Barrier
     }
 
-    /// All that the waves did, one after the other.
+    /// The operations of all waves, wave by wave.
     fn of_all(first: &mut Self, second: Option<&mut Self>) -> Vec<Synchronized> {
         let mut all = std::mem::take(&mut first.done);
         all.extend(second.into_iter().flat_map(|second| second.done.drain(..)));

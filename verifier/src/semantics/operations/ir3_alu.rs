@@ -1,9 +1,9 @@
 //! The ALU operations of ir3: categories 1 (`mov`, `cov`) to 4.
 //!
-//! The width of an operation is that of its sources, which all have the same. Where the destination is of another width,
-//! the result is converted: floats as numbers, rounded toward zero; integers are cut or extended (`.s` by the sign, others by
-//! zeros), comparisons are 0 or 1 in any width. Products of 24 bits are the exception: they are of the extended sources. Only the
-//! operations that Mesa folds conversions into have a definition with a destination of another width.
+//! The width of an operation is that of its sources, which all have the same width. If the destination has another width, the result is
+//! converted: floats as numbers, rounded toward zero; integers are truncated or extended (by the sign for `.s`, by zeros otherwise);
+//! comparisons are 0 or 1 in any width. Products of 24 bits are the exception: they multiply the extended sources. Only the operations that
+//! Mesa folds conversions into have a definition with a destination of another width.
 
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{
@@ -24,16 +24,16 @@ use crate::semantics::operations::modifiers;
 use crate::semantics::operations::values::{Kernel, Modify, One, Select, Test, Three, Two};
 use crate::semantics::terms::{Term, Terms};
 
-/// How an ALU instruction is executed.
+/// The execution of an ALU instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Alu {
-    /// From the sources, modifiers applied, to the result.
+    /// Computes the result from the sources, modifiers applied.
     pub kernel: Kernel,
-    /// What is then done to the result: the float clamp of `(sat)`. Integer saturation is in the kernel.
+    /// Applied to the result: the float clamp of `(sat)`. Integer saturation is in the kernel.
     pub clamp: Option<&'static Modify>,
 }
 
-/// Result and sources of 16 or 32 bits each: the four combinations, the constants `$o` and `$w` (widths) for each.
+/// Dispatches on result and sources of 16 or 32 bits each: four combinations, with the constants `$o` and `$w` (widths) for each.
 macro_rules! widths {
     ($half:expr, $o:ident, $w:ident, $kind:ident |$($v:ident),*| $e:expr) => {
         match $half {
@@ -59,14 +59,14 @@ macro_rules! floats {
     };
 }
 
-/// An operation on bits of the source's width; the result is cut or zero-extended.
+/// An operation on bits of the source's width; the result is truncated or zero-extended.
 macro_rules! bits {
     ($half:expr, $w:ident, $kind:ident |$d:ident, $($v:ident),*| $e:expr) => {
         widths!($half, O, $w, $kind |$d, $($v),*| { let result = $e; integer::resize($d, $w, O, result) })
     };
 }
 
-/// An operation on integers of the source's width; the result is cut, or extended, by its sign if `$signed`.
+/// An operation on integers of the source's width; the result is truncated or extended, by its sign if `$signed`.
 macro_rules! integers {
     ($half:expr, $signed:expr, $w:ident, $kind:ident |$d:ident, $($v:ident),*| $e:expr) => {
         widths!($half, O, $w, $kind |$d, $($v),*| {
@@ -113,7 +113,7 @@ const fn format(width: u32) -> Format {
     if width == 16 { Format::F16 } else { Format::F32 }
 }
 
-/// A float of `w` bits as one of `o` bits.
+/// Converts a float of `w` bits to one of `o` bits.
 #[inline(always)]
 fn widen<D: Domain>(d: &mut D, w: u32, o: u32, a: D::V) -> D::V {
     if w == o { a } else { d.fconvert(format(w), format(o), Rounding::MACHINE, a) }
@@ -157,11 +157,11 @@ fn converts_result(opcode: Opcode) -> bool {
     )
 }
 
-/// What an ALU instruction computes from its first one, two or three sources (an address register source behind them is
-/// no operand); `None` where it is no ALU instruction, or one without a definition.
+/// The kernel of an ALU instruction, from its first one, two or three sources (an address register source after them is no operand); `None`
+/// if it is no ALU instruction, or one without a definition.
 ///
-/// The widths of sources and destination are those of their classes. A comparison gives 0 or 1; to a predicate, any
-/// result is its lowest bit, except that of a conversion, which is whether the source is not 0.
+/// The widths of sources and destination are those of their classes. A comparison gives 0 or 1; a predicate receives the lowest bit of a
+/// result, except for a conversion: there it is 1 if the source is not 0.
 pub fn kernel(instr: &InstrData) -> Option<Alu> {
     let dst = instr.dsts.first()?.class;
     let operands = operand_count(instr.opcode)?;
@@ -189,7 +189,7 @@ pub fn kernel(instr: &InstrData) -> Option<Alu> {
     if widths.any(|other| other != half) {
         return None;
     }
-    // To a predicate goes the lowest bit: any width will do.
+    // A predicate receives the lowest bit: any width will do.
     let dst_half = if dst.file == RegFile::Predicate { half } else { dst.half };
     if dst_half != half && !converts_result(instr.opcode) {
         return None;
@@ -262,7 +262,7 @@ fn float_kernel(opcode: Opcode, half: (bool, bool)) -> Option<Kernel> {
         Opcode::MaxF => floats!(half, F, binary | d, a, b | float::fmax(d, F, a, b)),
         Opcode::MulF => floats!(half, F, binary | d, a, b | d.fmul(F, a, b)),
         Opcode::SignF => floats!(half, F, unary | d, a | float::fsign(d, F, a)),
-        // The modifiers have done it.
+        // The modifiers are the operation.
         Opcode::AbsnegF => floats!(half, F, unary | d, a | d.zext(F.width(), F.width(), a)),
         Opcode::FloorF => floats!(half, F, unary | d, a | d.fround(F, Rounding::Down, a)),
         Opcode::CeilF => floats!(half, F, unary | d, a | d.fround(F, Rounding::Up, a)),
@@ -374,7 +374,7 @@ fn integer_kernel(opcode: Opcode, half: (bool, bool), saturates: bool) -> Option
         (Opcode::MaxU, _) => bits!(half, W, binary | d, a, b | integer::umax(d, W, a, b)),
         (Opcode::MinS, _) => integers!(half, true, W, binary | d, a, b | integer::imin(d, W, a, b)),
         (Opcode::MaxS, _) => integers!(half, true, W, binary | d, a, b | integer::imax(d, W, a, b)),
-        // The modifiers have done it.
+        // The modifiers are the operation.
         (Opcode::AbsnegS, _) => integers!(half, true, W, unary | d, a | d.zext(W, W, a)),
         (Opcode::MulU24, _) => products!(half, false, O, binary | d, a, b | integer::mul_low(d, O, 24, false, a, b)),
         (Opcode::MulS24, _) => products!(half, true, O, binary | d, a, b | integer::mul_low(d, O, 24, true, a, b)),
@@ -419,7 +419,7 @@ fn select_kernel(opcode: Opcode) -> Option<Kernel> {
     })
 }
 
-/// One conversion, all its parameters constants: kinds and widths of both sides, rounding.
+/// A conversion with constant parameters: kinds and widths of both sides, rounding.
 macro_rules! conversions {
     ($src:expr, $dst:expr, $rounding:expr; $($from:pat => $kind:ident $w:literal,)*) => {
         match $src {
@@ -457,10 +457,10 @@ macro_rules! conversions {
 
 /// A move or conversion.
 ///
-/// Between equal types it moves all bits. An 8-bit source is its lowest 8 bits as a signed number whatever the
-/// destination: the hardware does not zero-extend bytes, so compilers mask them instead. An 8-bit result is
-/// zero-extended in its register. Without a rounding mode all conversions round toward zero. Between floats and bytes there is
-/// none: Mesa goes through 16 bits, as that `cov` does not give what its types say.
+/// Between equal types it moves all bits. An 8-bit source is its lowest 8 bits as a signed number whatever the destination: the hardware
+/// does not zero-extend bytes, so compilers mask them instead. An 8-bit result is zero-extended in its register. Without a rounding mode
+/// all conversions round toward zero. There is none between floats and bytes: Mesa converts in two steps, by 16 bits, as that `cov` does
+/// not compute what its types say.
 fn conversion(src: Type, dst: Type, round: Round) -> Option<Kernel> {
     if src == dst {
         return Some(unary!(32 32 |d, a| d.zext(32, 32, a)));
@@ -482,10 +482,10 @@ fn conversion(src: Type, dst: Type, round: Round) -> Option<Kernel> {
     })
 }
 
-/// What a reduction or scan by an operation combines two values with, 16 or 32 bits wide; `None` where there is no such.
+/// The operation by which a reduction or scan combines two values of 16 or 32 bits; `None` if the opcode has none.
 ///
-/// `mul.u` of a reduction, which no single instruction is, stands as `mull.u` or as one of the 24-bit multiplications, and
-/// is the whole product.
+/// `mul.u` of a reduction, which no single instruction is, is given as `mull.u` or as one of the 24-bit multiplications, and is the whole
+/// product.
 pub fn combine(opcode: Opcode, half: bool) -> Option<&'static Two> {
     let product = |half: bool| {
         if half { binary!(16 16 16 |d, a, b| d.mul(16, a, b)) } else { binary!(32 32 32 |d, a, b| d.mul(32, a, b)) }
@@ -507,9 +507,9 @@ pub fn combine(opcode: Opcode, half: bool) -> Option<&'static Two> {
     }
 }
 
-/// What the modifiers of source `index` do to it as it is read, in place; `None` if nothing.
+/// The effect of the modifiers of source `index`, in place, as it is read; `None` if there is none.
 ///
-/// Whether `(neg)` and `(abs)` are those of floats or of integers is the instruction's; so is the width.
+/// The instruction decides whether `(neg)` and `(abs)` are those of floats or of integers, and the width.
 pub fn modifier(instr: &InstrData, index: usize) -> Option<&'static Modify> {
     let src = &instr.srcs[index];
     let half = src.class.half;

@@ -1,10 +1,10 @@
 //! Macros that make a kernel of a definition: one expression, expanded in two domains.
 //!
-//! In the domain of machine integers it stands in a loop over the lanes, which is what interpreters run; in the domain of
-//! terms it is the kernel's *meaning*, which provers use. Both come from one text, so neither can say something else.
+//! In the domain of machine integers the expression is the body of a loop over the lanes, which interpreters run; in the domain of terms it
+//! is the kernel's *meaning*, which provers use. Both come from one text, so they cannot disagree.
 //!
-//! `unary!(8 32 |d, a| …)` is the kernel with a result of 8 bits and a source of 32. Widths are literals, so that the
-//! shape of the kernel is chosen as the macro is expanded: fixed shapes where all rows are of 32 bits, else
+//! `unary!(8 32 |d, a| …)` is the kernel with a result of 8 bits and a source of 32. Widths are literals, so that the shape of the kernel
+//! is chosen as the macro is expanded: fixed shapes where all rows are of 32 bits, else
 //! [`Kernel::Rows`](crate::semantics::operations::Kernel::Rows). The families (`ints!`, `floats!` and so on) choose by a width at run time,
 //! which in the expression is the constant that the caller names, and refuse other widths by returning `None`.
 
@@ -13,14 +13,14 @@ use crate::semantics::arithmetic::rows::Row;
 use crate::semantics::operations::Words;
 use crate::semantics::terms::{Term, Terms};
 
-/// Component of `w` bits in lane `lane`, whose rows begin at `at`.
+/// Reads the component of `w` bits in lane `lane` whose rows begin at `at`.
 #[inline(always)]
 pub(super) fn get(rows: &[&Row], at: usize, w: u32, lane: usize) -> u64 {
     let low = u64::from(rows[at][lane]);
     if w == 64 { low | u64::from(rows[at + 1][lane]) << 32 } else { low }
 }
 
-/// Puts a component of `w` bits into the rows from `at` on.
+/// Writes a component of `w` bits to the rows from `at` on.
 #[inline(always)]
 pub(super) fn put(rows: &mut [Row], at: usize, w: u32, lane: usize, value: u64) {
     rows[at][lane] = value as u32;
@@ -29,17 +29,17 @@ pub(super) fn put(rows: &mut [Row], at: usize, w: u32, lane: usize, value: u64) 
     }
 }
 
-/// Rows of a component.
+/// The number of rows of a component.
 pub(super) const fn rows_of(w: u32) -> usize {
     if w == 64 { 2 } else { 1 }
 }
 
-/// The component of `w` bits that the words from `at` on hold: what [`get`] is for rows.
+/// The component of `w` bits in the words from `at` on: [`get`] for terms.
 pub(super) fn component(d: &mut Terms, words: &[Term], at: usize, w: u32) -> Term {
     if w == 64 { d.concat(32, words[at + 1], 32, words[at]) } else { d.extract(32, words[at], 0, w) }
 }
 
-/// The low word of a result, as [`put`] leaves it in its row: zero-extended, whatever the width of the expression.
+/// The low word of a result, as [`put`] writes it to its row: zero-extended, whatever the width of the expression.
 pub(super) fn low_word(d: &mut Terms, value: Term) -> Term {
     let w = d.width(value);
     crate::semantics::arithmetic::integer::resize(d, w, 32, value)
@@ -200,7 +200,7 @@ macro_rules! horizontal {
     }};
 }
 
-/// A choice by a test of the condition, of so many bits: the test is an expression of one bit.
+/// A choice by a test of a condition of this width: the test is an expression of one bit.
 macro_rules! select {
     ($condition:tt ? $yes:tt : $no:tt, $w:tt |$d:ident, $c:ident| $e:expr) => {{
         fn run(condition: &Row) -> u64 {
@@ -220,7 +220,7 @@ macro_rules! select {
     }};
 }
 
-/// What is done to a row in place.
+/// A modification of a row in place.
 macro_rules! modify {
     ($w:tt |$d:ident, $a:ident| $e:expr) => {{
         fn run(row: &mut Row) {
@@ -397,7 +397,7 @@ macro_rules! float_horizontal {
     };
 }
 
-/// A conversion to a type of a given width from operands of any.
+/// A conversion to a type of a given width from operands of any width.
 macro_rules! conversion {
     ($from:expr, $width:expr, $to:expr, $dw:tt, $rounding:expr) => {
         match $width {

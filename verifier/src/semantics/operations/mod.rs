@@ -2,12 +2,12 @@
 //!
 //! [`nir_alu`] and [`ir3_alu`] are the tables from the operations of the two languages to the definitions of
 //! [`arithmetic`](crate::semantics::arithmetic), as [`Kernel`]s: loops over the 64 lanes of a
-//! [`Row`](crate::semantics::arithmetic::rows::Row), monomorphised around one definition, and beside each loop its
-//! meaning, the same definition in terms ([`Defined`]). They are looked up once, when a program is decoded.
+//! [`Row`](crate::semantics::arithmetic::rows::Row), monomorphised for one definition, each with its meaning, the same
+//! definition in terms ([`Defined`]). They are looked up once, when a program is decoded.
 //!
-//! A value component of up to 32 bits is a row, zero-extended in each lane; a component of 64 bits is two rows, the
-//! low half first. Poison (a value that means nothing) is not in the rows: interpreters keep a mask of lanes beside
-//! each component. A result is poison where an operand is, except for [`Kernel::Select`].
+//! A value component of up to 32 bits is a row, zero-extended in each lane; a component of 64 bits is two rows, the low
+//! half first. Poison is not in the rows: interpreters keep a mask of poisoned lanes for each component. A result is
+//! poison where an operand is, except for [`Kernel::Select`].
 
 pub mod ir3_alu;
 mod kernels;

@@ -1,4 +1,4 @@
-//! What is done to single operands and results: signs, complements, the clamp of a saturating float operation.
+//! Modifiers of single operands and results: signs, complements, the clamp of a saturating float operation.
 //!
 //! Of 16 bits (`half`) or 32.
 
@@ -17,7 +17,7 @@ const F32: Format = Format::F32;
 /// [`float::fsat`] of binary32.
 pub const SATURATE32: &Modify = modify!(32 | d, a | float::fsat(d, F32, a));
 
-/// [`float::fsat`] of binary16: of the low half, whatever is above it (`mov` to a half type in a full register).
+/// [`float::fsat`] of binary16: of the low half, whatever the high half is (`mov` to a half type in a full register).
 pub const SATURATE16: &Modify = modify!(
     32 | d,
     a | {
@@ -31,7 +31,7 @@ pub fn complement(half: bool) -> &'static Modify {
     if half { modify!(16 | d, a | d.not(16, a)) } else { modify!(32 | d, a | d.not(32, a)) }
 }
 
-/// The absolute value of a float and then its opposite, or one of both; `None` for neither.
+/// Applies the absolute value of a float, then its negation, or one of both; `None` for neither.
 pub fn of_float(half: bool, neg: bool, abs: bool) -> Option<&'static Modify> {
     Some(match (neg, abs, half) {
         (false, false, _) => return None,
@@ -56,7 +56,7 @@ pub fn of_float(half: bool, neg: bool, abs: bool) -> Option<&'static Modify> {
     })
 }
 
-/// The absolute value of an integer and then its opposite, or one of both; `None` for neither.
+/// Applies the absolute value of an integer, then its negation, or one of both; `None` for neither.
 pub fn of_integer(half: bool, neg: bool, abs: bool) -> Option<&'static Modify> {
     Some(match (neg, abs, half) {
         (false, false, _) => return None,

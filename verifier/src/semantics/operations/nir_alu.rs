@@ -1,4 +1,4 @@
-//! The operations of nir.
+//! The ALU operations of nir.
 
 use ir3_compiler::nir::{FloatControls, Op};
 
@@ -18,13 +18,12 @@ use crate::semantics::operations::nir_compare;
 use crate::semantics::operations::values::{Kernel, One, Rows, Select, Test, Three, Two};
 use crate::semantics::terms::{Term, Terms};
 
-/// The kernel of an operation; `None` where the operation does not have these widths.
+/// The kernel of an operation; `None` if the operation does not have these widths.
 ///
-/// `dst_bits` and `src_bits` are the widths of the result and of each source. Where all are at most 32 and the operation
-/// works component by component, the kernel is one of the fixed shapes, to be run once a component; else it is
-/// [`Kernel::Rows`] (one run for all components where the operation is horizontal, one a component otherwise).
-/// A choice between 64-bit values is a [`Kernel::Select`] too, to be run on both rows.
-/// `mov` and the `vec`s have none: they move rows. How conversions round is what the header of the shader says.
+/// `dst_bits` and `src_bits` are the widths of the result and of each source. Where all are at most 32 and the operation is per component,
+/// the kernel is one of the fixed shapes, to be run once per component; else it is [`Kernel::Rows`] (one run for all components if the
+/// operation is horizontal, one per component otherwise). A choice between 64-bit values is a [`Kernel::Select`] too, to be run on both
+/// rows. `mov` and the `vec`s have none: they move rows. The header of the shader has the rounding modes of conversions.
 pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8], controls: FloatControls) -> Option<Kernel> {
     let info = op.info();
     if src_bits.len() != info.inputs.len() {
@@ -41,7 +40,7 @@ pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8], controls: FloatControls) ->
             return None;
         }
     }
-    // The width that operands of any width have.
+    // The width of operands that have no fixed width.
     let w = info.width_source().map_or(dst_bits, |first| src_bits[first]);
     nir_compare::kernel(op, w)
         .or_else(|| conversions(op, w, controls))
@@ -53,7 +52,7 @@ pub fn kernel(op: Op, dst_bits: u8, src_bits: &[u8], controls: FloatControls) ->
         .or_else(|| selections(op, w))
 }
 
-/// Returns true if the operation on a source of so many bits is a conversion that can round, and how is left open.
+/// Returns true if the operation on a source of this width is a conversion that can round, and its rounding mode is open.
 pub fn leaves_rounding_open(op: Op, src_bits: u8, controls: FloatControls) -> bool {
     use Op::*;
     let to = match op {
@@ -68,7 +67,7 @@ pub fn leaves_rounding_open(op: Op, src_bits: u8, controls: FloatControls) -> bo
 
 fn conversions(op: Op, w: u8, controls: FloatControls) -> Option<Kernel> {
     use Kind::{Float, Signed, Unsigned};
-    /// A conversion that leaves its rounding to the header, and so perhaps to the machine.
+    /// A conversion whose rounding mode the header gives, or, if it is open there, the machine.
     macro_rules! to_float {
         ($from:ident, $to:tt) => {
             if controls.rounds_to_even($to) {
@@ -188,7 +187,7 @@ fn packing(op: Op, w: u8) -> Option<Kernel> {
         Op::PackUvec2ToUint => {
             horizontal!(32 1 x 32 2 |d, s| [{ let p = s.map(|x| convert::part(d, 32, 16, 0, x)); convert::pack(d, 16, p) }])
         }
-        // The sources are not cut to bytes: what is beyond stays in.
+        // The sources are not truncated to bytes: higher bits stay.
         Op::PackUvec4ToUint => horizontal!(32 1 x 32 4 |d, s| [{
             let mut all = s[0];
             for (i, &part) in s.iter().enumerate().skip(1) {
@@ -469,8 +468,8 @@ fn sum<const N: usize, D: Domain<V: Copy>>(d: &mut D, f: Format, s: [D::V; N]) -
     all
 }
 
-/// The dot product of the first half of `s` with the second. nir writes it from the last component to the first, and its sum is
-/// from left to right.
+/// The dot product of the first half of `s` with the second. nir orders it from the last component to the first, and its sum is from left
+/// to right.
 #[inline(always)]
 fn dot<const N: usize, D: Domain<V: Copy>>(d: &mut D, f: Format, s: &[D::V]) -> D::V {
     let products: [D::V; N] = std::array::from_fn(|i| {
@@ -480,7 +479,7 @@ fn dot<const N: usize, D: Domain<V: Copy>>(d: &mut D, f: Format, s: &[D::V]) -> 
     sum(d, f, products)
 }
 
-/// A choice by whether a condition of some width is not zero, or is.
+/// A choice that tests whether a condition of some width is not zero, or is zero.
 macro_rules! choice {
     ($width:expr, $w:ident, |$d:ident, $c:ident| $e:expr) => {
         match $width {

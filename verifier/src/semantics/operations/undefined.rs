@@ -1,17 +1,17 @@
-//! What an operation makes of operands of which some bits are undefined.
+//! The results of operations on operands with undefined bits.
 //!
-//! An undefined value is *some* value, and every use of it may see another one (docs/semantics.md). So of a value there are, beside
-//! its bits, two masks:
-//! - `free`: bits that may be anything, each alone and all together, whatever the other bits are and whatever else is observed. It is
-//!   an under-approximation, for the side before a pass: the target may have anything there, and must not elsewhere.
+//! An undefined value is *some* value, and every use of it may see another one (docs/semantics.md). So a value has, beside its bits, two
+//! masks:
+//! - `free`: bits that may be anything, each alone and all together, whatever the other bits are and whatever else is observed. It is an
+//!   under-approximation, for the side before a pass: the target may have any value in these bits, and in no others.
 //! - `tainted`: bits that may depend on an undefined value. It is an over-approximation, for the side after a pass.
 //!
-//! A bit that is tainted and not free is a function of what was chosen for the undefined operands; its value is that for one choice. Sides
-//! that compute with different choices may differ there, so nothing is known of it, unless they have the same.
+//! A bit that is tainted and not free is a function of the values chosen for the undefined operands; its value is that for one choice.
+//! Sides that compute with different choices may differ there, so nothing is known about it, unless they make the same choice.
 //!
-//! The rules are by primitive operation, on the definition of an instruction in terms ([`Template`]). A bit that is used twice in
-//! it is not free in the result ([`Free::from`]): `x ^ x` is 0. For the same reason a bit of a sum or of a conjunction of two
-//! free bits is not free: of `isub u, u` Mesa makes 0, as of any other value.
+//! The rules are by primitive operation, on the definition of an instruction in terms ([`Template`]). A bit that is used twice in it is not
+//! free in the result ([`Free::from`]): `x ^ x` is 0. For the same reason a bit of a sum or of a conjunction of two free bits is not free:
+//! Mesa folds `isub u, u` to 0, as for any other value.
 
 use crate::semantics::arithmetic::concrete::{Concrete, mask};
 use crate::semantics::arithmetic::domain::{Domain, Format};
@@ -24,17 +24,17 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A domain whose values may be known while a program is analysed.
+/// A domain whose values may be known constants during the analysis.
 pub trait Known: Domain {
-    /// The number that a value is, if it is known to be one.
+    /// The constant that a value is, if it is known.
     fn known(&self, value: &Self::V) -> Option<u64>;
 
-    /// Whether a mask is known to be empty.
+    /// Returns true if a mask is known to be empty.
     fn is_empty_mask(&self, value: &Self::V) -> bool {
         self.known(value) == Some(0)
     }
 
-    /// Whether a mask is known to have all bits or none.
+    /// Returns true if a mask is known to have all bits or none.
     fn is_uniform_mask(&self, w: u32, value: &Self::V) -> bool {
         self.known(value).is_some_and(|bits| bits == 0 || bits == mask(w))
     }
@@ -65,15 +65,15 @@ impl Known for Terms {
 /// A value and its free bits.
 #[derive(Clone, Debug)]
 pub struct Free<V> {
-    /// The bits; where they are free, those of one choice.
+    /// The bits; free bits have the value of one choice.
     pub bits: V,
     /// The free bits.
     pub free: V,
-    /// The operands of the instruction, by number, that went into it and have free bits.
+    /// The mask of the operands of the instruction that it depends on and that have free bits.
     pub from: u32,
 }
 
-/// The mask from its lowest bit on, if it has all bits above that; else nothing.
+/// The mask from its lowest bit on, if it has all bits above that; else empty.
 fn upper<D: Known>(d: &mut D, w: u32, free: D::V) -> D::V {
     if d.is_uniform_mask(w, &free) {
         return free;
@@ -82,7 +82,7 @@ fn upper<D: Known>(d: &mut D, w: u32, free: D::V) -> D::V {
         let zero = d.constant(w, 0);
         d.sub(w, zero, free.clone())
     };
-    // The lowest bit and all above it.
+    // The lowest bit and all bits above it.
     let above = d.or(w, free.clone(), negated);
     let is_upper = d.eq(w, above, free.clone());
     let none = d.constant(w, 0);
@@ -100,9 +100,9 @@ fn without<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
     d.and(w, a, b)
 }
 
-/// The free bits of the result of a primitive operation on operands of these widths, some bit of which may be free.
+/// The free bits of the result of a primitive operation on operands of these widths, at least one of which has free bits.
 ///
-/// `from` is that of the operands: those that have something in common give nothing that is free.
+/// `from` is that of the operands: operands that depend on a common one give no free bits.
 pub fn free<D: Known>(d: &mut D, op: Op, width: u32, widths: &[u32], args: &[Free<D::V>]) -> D::V {
     let none = d.constant(width, 0);
     let mut from = 0;
@@ -118,7 +118,7 @@ pub fn free<D: Known>(d: &mut D, op: Op, width: u32, widths: &[u32], args: &[Fre
     let w = widths.first().copied().unwrap_or(width);
     match op {
         Op::Not => args[0].free.clone(),
-        // One at a time: a bit is free where one of the operands is and the others let it through.
+        // One at a time: a bit is free where one of the operands is free and the others let it through.
         Op::And | Op::Xor | Op::Add => {
             let (mut bits, mut sum) = (args[0].bits.clone(), args[0].free.clone());
             for arg in &args[1..] {
@@ -138,7 +138,7 @@ pub fn free<D: Known>(d: &mut D, op: Op, width: u32, widths: &[u32], args: &[Fre
                 .try_fold(1u64, |product, arg| d.known(&arg.bits).map(|bits| product.wrapping_mul(bits)));
             let mut unknown = args.iter().filter(|arg| arg.from != 0);
             match (factor.map(|factor| factor & mask(width)), unknown.next(), unknown.next()) {
-                // An odd factor maps the values one to one; a power of two shifts them.
+                // An odd factor is a bijection on the values; a power of two shifts them.
                 (Some(factor), Some(arg), None) if factor != 0 => {
                     let upper = upper(d, width, arg.free.clone());
                     let count = d.constant(width, factor.trailing_zeros().into());
@@ -246,11 +246,12 @@ fn free_of_two<D: Known>(d: &mut D, op: Op, w: u32, a: (D::V, D::V), b: (D::V, D
     }
 }
 
-/// Whether a comparison with a float may come out either way if the other operand may be anything: `first` if that is the first.
+/// Returns true if a comparison with the float `other` can have either result if the other operand may be anything, which is the first one
+/// if `first`.
 fn comparable<D: Domain>(d: &mut D, op: FloatOp, other: D::V, first: bool) -> D::V {
     let minus = |f: Format| f.infinity() | f.sign();
     match (op, first) {
-        // Nothing is less than minus infinity, nor is that of infinity and what is more.
+        // Nothing is less than minus infinity, nor is infinity or a NaN less than anything.
         (FloatOp::Lt(f), true) => {
             let least = d.constant(f.width(), minus(f));
             d.flt(f, least, other)
@@ -265,7 +266,7 @@ fn comparable<D: Domain>(d: &mut D, op: FloatOp, other: D::V, first: bool) -> D:
     }
 }
 
-/// Free bits of a result that is 1 where a word is not 0.
+/// The free bits of a result that is 1 where a word is not 0.
 pub fn free_truth<D: Known>(d: &mut D, w: u32, bits: D::V, free: D::V) -> D::V {
     if d.is_empty_mask(&free) {
         return d.constant(1, 0);
@@ -284,7 +285,7 @@ fn tainted(op: Op, width: u32, widths: &[u32], bits: &[u64], taint: &[u64]) -> u
     }
     let w = widths.first().copied().unwrap_or(width);
     let all = mask(width);
-    // The lowest bit, and all above it.
+    // The lowest bit, and all bits above it.
     let smear = |x: u64| x | x.wrapping_neg();
     let lowest = |x: u64| x & x.wrapping_neg();
     let result = match op {
@@ -344,17 +345,17 @@ pub struct Template {
 struct TemplateNode {
     op: Op,
     width: u32,
-    /// The operand that it is, if it is one.
+    /// The number of the operand, if the node is one.
     operand: Option<u32>,
     args: SmallVec<[u32; 3]>,
     widths: SmallVec<[u32; 3]>,
 }
 
-/// The most operand words that an instruction has.
+/// The largest number of operand words of an instruction.
 const OPERANDS: usize = 32;
 
 impl Template {
-    /// Of the function that makes the words of the results of the words of so many operands.
+    /// The template of a function from the words of `operands` operands to the words of the results.
     fn new(operands: usize, meaning: impl FnOnce(&mut Terms, &[Term]) -> SmallVec<[Term; 4]>) -> Self {
         let mut terms = Terms::new();
         let words: SmallVec<[Term; 8]> = (0..operands)
@@ -364,7 +365,7 @@ impl Template {
             })
             .collect();
         let results = meaning(&mut terms, &words);
-        // Only what the results are made of, in their order.
+        // Only the subterms of the results, in their order.
         let mut needed = vec![false; terms.len()];
         let mut work = results.to_vec();
         while let Some(term) = work.pop() {
@@ -389,7 +390,8 @@ impl Template {
         Self { nodes, results: results.iter().map(|term| numbers[term]).collect() }
     }
 
-    /// Of a kernel: its operands in order; the results. A choice has one result, and its operands in the order of the instruction.
+    /// The template of a kernel: its operands in order; the results. A choice has one result, and its operands in the order of the
+    /// instruction.
     pub fn of(kernel: Kernel, operands: usize) -> Rc<Self> {
         debug_assert!(operands <= OPERANDS);
         match kernel {
@@ -409,12 +411,12 @@ impl Template {
         }
     }
 
-    /// Of a test of one word; its result has one bit.
+    /// The template of a test of one word; its result has one bit.
     pub fn of_test(test: &'static Test) -> Rc<Self> {
         cached(key(test), || Self::new(1, |terms, words| [(test.meaning)(terms, words[0])].into_iter().collect()))
     }
 
-    /// Of what is done to a word.
+    /// The template of a modification of a word.
     pub fn of_modify(modify: &'static Modify) -> Rc<Self> {
         cached(key(modify), || Self::new(1, |terms, words| [(modify.meaning)(terms, words[0])].into_iter().collect()))
     }
@@ -441,7 +443,7 @@ impl Template {
                     let args: SmallVec<[Free<D::V>; 3]> =
                         node.args.iter().map(|&arg| values[arg as usize].clone()).collect();
                     let free = free(d, op, node.width, &node.widths, &args);
-                    // What is not free is still a function of what went into it.
+                    // Bits that are not free are still a function of the operands.
                     let from = args.iter().fold(0, |from, arg| from | arg.from);
                     let bits: SmallVec<[D::V; 3]> = args.into_iter().map(|arg| arg.bits).collect();
                     let bits = primitive(d, op, node.width, &node.widths, &bits);
@@ -453,7 +455,7 @@ impl Template {
         self.results.iter().map(|&result| values[result as usize].free.clone()).collect()
     }
 
-    /// The results of a lane in a run, and which of their bits may depend on what the undefined operands are.
+    /// The results of a lane in a run, and the bits of them that may depend on the undefined operands.
     fn partly(&self, operands: &[Partly]) -> SmallVec<[Partly; 8]> {
         let mut bits: SmallVec<[u64; 32]> = SmallVec::new();
         let mut taint: SmallVec<[u64; 32]> = SmallVec::new();
@@ -479,7 +481,7 @@ impl Template {
 pub struct Partly {
     /// The bits; 0 where they are undefined.
     pub bits: u32,
-    /// The undefined ones: they may depend on what an undefined value is.
+    /// The undefined bits: they may depend on an undefined value.
     pub open: u32,
 }
 
@@ -490,7 +492,7 @@ impl Partly {
     }
 }
 
-/// The results of a kernel in a lane, some of whose operands are undefined in part. A choice has its operands in the order of the
+/// The results of a kernel in a lane, some of whose operands are partly undefined. A choice has its operands in the order of the
 /// instruction.
 #[cold]
 pub fn partly(kernel: Kernel, operands: &[Partly]) -> SmallVec<[Partly; 8]> {
@@ -500,13 +502,13 @@ pub fn partly(kernel: Kernel, operands: &[Partly]) -> SmallVec<[Partly; 8]> {
     let chosen = match template.partly(&[condition])[0] {
         Partly { bits: 0, open: 0 } => no,
         Partly { open: 0, .. } => yes,
-        // One of the two: what they have in common is defined.
+        // One of the two: the bits in which they agree are defined.
         _ => Partly::new(yes.bits, yes.open | no.open | yes.bits ^ no.bits),
     };
     [chosen].into_iter().collect()
 }
 
-/// What a modification makes of a word.
+/// The result of a modification of a word.
 #[cold]
 pub fn partly_modified(modify: &'static Modify, word: Partly) -> Partly {
     Template::of_modify(modify).partly(&[word])[0]
@@ -520,7 +522,7 @@ thread_local! {
     static TEMPLATES: RefCell<FxHashMap<usize, Rc<Template>>> = RefCell::default();
 }
 
-/// The template of a kernel by its address: made once a thread, and only where something is undefined.
+/// The template of a kernel by its address: made once per thread, and only if an operand is undefined.
 fn cached(key: usize, make: impl FnOnce() -> Template) -> Rc<Template> {
     if let Some(template) = TEMPLATES.with_borrow(|known| known.get(&key).cloned()) {
         return template;

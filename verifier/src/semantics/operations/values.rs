@@ -4,18 +4,17 @@ use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::terms::{Term, Terms};
 use smallvec::SmallVec;
 
-/// The words of a value, as the rows hold them: one of 32 bits for each row.
+/// The words of a value, one of 32 bits per row.
 pub type Words = SmallVec<[Term; 4]>;
 
-/// One definition in two domains: a loop over the lanes, and what it computes in one lane, as terms. Both are expansions
-/// of one expression.
+/// One definition in two domains: a loop over the lanes, and its result in one lane, as terms. Both are expansions of one expression.
 ///
-/// A meaning works on words as the rows hold them: terms of 32 bits, zero-extended, a component of 64 bits as two.
+/// A meaning works on the words of the rows: terms of 32 bits, zero-extended; a component of 64 bits is two words.
 #[derive(Debug)]
 pub struct Defined<Run, Meaning> {
     /// The loop. Every lane is computed, active or not; none can trap.
     pub run: Run,
-    /// What it computes.
+    /// The result in one lane.
     pub meaning: Meaning,
 }
 
@@ -30,7 +29,7 @@ pub type Three = Defined<fn(&mut Row, &Row, &Row, &Row), fn(&mut Terms, Term, Te
 pub type Rows = Defined<fn(&mut [Row], &[&Row]), fn(&mut Terms, &[Term]) -> Words>;
 /// A test of each lane: the mask of the lanes where it holds; a term of one bit.
 pub type Test = Defined<fn(&Row) -> u64, fn(&mut Terms, Term) -> Term>;
-/// What is done to a row in place.
+/// A modification of a row in place.
 pub type Modify = Defined<fn(&mut Row), fn(&mut Terms, Term) -> Term>;
 
 /// One operation over all lanes.
@@ -42,7 +41,7 @@ pub enum Kernel {
     Two(&'static Two),
     /// Three source rows.
     Three(&'static Three),
-    /// A choice between two sources by a third, which is the only operation where a poisoned operand may not matter.
+    /// A choice between two sources by a third: the only operation whose result may be defined though an operand is poison.
     Select(Select),
     /// Any number of rows.
     Rows(&'static Rows),

@@ -1,21 +1,21 @@
 //! Complement, and, exclusive or. An or is the complement of an and of complements, so De Morgan's laws need no rule.
 //!
-//! An `And` has its constant first, then two or more terms in order, none of them an `And`, no two opposite. Of what is a
-//! disjunction in it (a complement of an `And`), the parts that the other terms decide are left out. An `Xor` likewise;
-//! complements are pulled out of it into its constant, or around it.
+//! An `And` has its constant first, then two or more terms in order, none of them an `And`, no two of them complements. Subterms of a
+//! disjunction in it (a complement of an `And`) that the other terms decide are dropped. An `Xor` likewise; complements are moved from its
+//! terms into its constant, or around it.
 //!
-//! Where an argument is put together of pieces, or a mask cuts, the operation is done piece by piece: a mask of
-//! neighbouring bits is a slice with zeros around.
+//! If an argument is a concatenation, or a mask cuts a vector, the operation is done piece by piece: a mask of adjacent bits is a slice
+//! with zeros around.
 
 use super::{Args, MANY, Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::mask;
 
-/// A mask of more runs of equal bits than this does not cut.
+/// A mask with more runs of equal bits than this does not cut.
 const RUNS: u32 = 8;
 /// Likewise for the constant of an exclusive or.
 const FLIPPED_RUNS: u32 = 3;
 
-/// The bits at which a number changes, without 0.
+/// The set of bits that differ from the bit below, without bit 0.
 fn changes(w: u32, bits: u64) -> u64 {
     (bits ^ bits << 1) & mask(w) & !1
 }
@@ -27,7 +27,7 @@ impl Terms {
         match self.op(t) {
             Op::Constant(bits) => return self.number(w, !bits),
             Op::Not => return self.arg(t, 0),
-            // A longer one is not taken in by another sum.
+            // A longer sum would not be merged into another sum.
             Op::Add if self.nodes[t].args.len() <= MANY => {
                 let ones = self.number(w, u64::MAX);
                 return self.difference(w, ones, t);
@@ -63,12 +63,12 @@ impl Terms {
         self.intern(Op::Not, w, &[t])
     }
 
-    /// Whether two terms are complements by their form.
+    /// Returns true if two terms are complements by their form.
     pub(super) fn are_opposite(&self, a: Term, b: Term) -> bool {
         self.op(a) == Op::Not && self.arg(a, 0) == b || self.op(b) == Op::Not && self.arg(b, 0) == a
     }
 
-    /// The complement, if it is a term already: else no set of terms has it.
+    /// The complement, if it is a node already; if it is not, no set of terms contains it.
     pub(super) fn known_complement(&self, t: Term) -> Option<Term> {
         match self.op(t) {
             Op::Not => Some(self.arg(t, 0)),
@@ -76,14 +76,14 @@ impl Terms {
         }
     }
 
-    /// The or of terms.
+    /// The or of all terms.
     pub(super) fn any_of(&mut self, w: u32, args: &[Term]) -> Term {
         let args: Args = args.iter().map(|&arg| self.complement(arg)).collect();
         let none = self.all_of(w, &args);
         self.complement(none)
     }
 
-    /// The and of terms.
+    /// The and of all terms.
     pub(super) fn all_of(&mut self, w: u32, args: &[Term]) -> Term {
         let mut bits = mask(w);
         let mut set = Args::new();
@@ -130,7 +130,7 @@ impl Terms {
         self.node_with_constant(Op::And, w, bits, mask(w), &set)
     }
 
-    /// The form of an and of what is extended or put together.
+    /// The form of an and of extensions or concatenations.
     fn and_of_parts(&mut self, w: u32, bits: u64, set: &[Term]) -> Option<Term> {
         if let &[only] = set
             && bits != mask(w)
@@ -185,7 +185,7 @@ impl Terms {
                 _ => set.push(arg),
             }
         }
-        // What is there twice cancels.
+        // Pairs of equal terms cancel.
         set.sort_unstable();
         let mut kept = Args::new();
         for t in set {
@@ -225,7 +225,7 @@ impl Terms {
         self.node_with_constant(Op::Xor, w, bits, 0, &set)
     }
 
-    /// The bits in reverse order. Twice is not at all; of a bit, and of copies of one, neither is once.
+    /// The bits in reverse order. Two reversals cancel; a bit, and copies of one, are their own reversal.
     pub(super) fn reversed(&mut self, w: u32, t: Term) -> Term {
         match self.op(t) {
             Op::Reverse => self.arg(t, 0),
@@ -235,7 +235,7 @@ impl Terms {
         }
     }
 
-    /// Arguments of a term that an operation takes in.
+    /// The number of arguments that a term adds to an operation that it is merged into.
     fn flat_len(&self, op: Op, t: Term) -> usize {
         let t = if op == Op::Xor && self.op(t) == Op::Not { self.arg(t, 0) } else { t };
         if self.op(t) == op { self.nodes[t].args.len() } else { 1 }
@@ -268,7 +268,7 @@ impl Terms {
         Some(self.extend_signed(part, w))
     }
 
-    /// The operation piece by piece, if something cuts.
+    /// The operation piece by piece, if there are cuts.
     fn cut_up(&mut self, op: Op, w: u32, bits: u64, mut cuts: u64, set: &[Term]) -> Option<Term> {
         for &t in set {
             cuts |= self.cuts(t);

@@ -1,4 +1,4 @@
-//! The domain, and [`Terms::rebuild`]: every way to make a node ends in one of the constructors of the other files.
+//! The domain, and [`Terms::rebuild`]: every node is made by one of the constructors of the other files.
 
 use super::{Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::Concrete;
@@ -7,7 +7,7 @@ use crate::semantics::terms::FloatOp;
 use smallvec::SmallVec;
 
 impl Terms {
-    /// A node as it stands, or the number that it is if all arguments are numbers.
+    /// The node, not normalised, or the constant if all arguments are constants.
     pub(super) fn plain(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
         let mut bits = SmallVec::<[u64; 4]>::new();
         for &arg in args {
@@ -177,7 +177,7 @@ impl Domain for Terms {
     }
 }
 
-/// The operation on machine integers.
+/// Evaluates the operation on machine integers.
 pub(super) fn float(d: &mut Concrete, op: FloatOp, a: &[u64]) -> u64 {
     match op {
         FloatOp::Add(f) => d.fadd(f, a[0], a[1]),

@@ -1,15 +1,14 @@
 //! Choices.
 //!
-//! A condition is never a complement. Between two numbers that differ in one bit, a choice is that bit between constants;
-//! between 0 and -1 it is a sign extension. What both arms share is outside: an extension, a complement. An arm that is a
-//! choice itself is replaced by its arm where the outer condition decides the inner one, and merged where it repeats the
-//! other arm.
+//! A condition is never a complement. Between two constants that differ in one bit, a choice is that bit between constants; between 0 and
+//! -1 it is a sign extension. An operation that both arms share is moved out of them: an extension, a complement. An arm that is a choice
+//! itself is replaced by its arm where the outer condition decides the inner one, and merged where it repeats the other arm.
 
 use super::{Args, Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::mask;
 
 impl Terms {
-    /// The condition and the two numbers of a choice between numbers.
+    /// The condition and the two constants of a choice between constants.
     pub(super) fn constant_choice(&self, t: Term) -> Option<(Term, u64, u64)> {
         match self.op(t) {
             Op::Ite => {
@@ -21,7 +20,7 @@ impl Terms {
         }
     }
 
-    /// The choice between two numbers.
+    /// The choice between two constants.
     pub(super) fn choose(&mut self, w: u32, condition: Term, a: u64, b: u64) -> Term {
         let different = a ^ b;
         if different == 0 {
@@ -53,7 +52,7 @@ impl Terms {
         self.intern(Op::Ite, w, &[condition, a, b])
     }
 
-    /// `a` where the condition holds, else `b`.
+    /// `a` if the condition holds, else `b`.
     pub(super) fn choice(&mut self, condition: Term, a: Term, b: Term) -> Term {
         let w = self.width(a);
         if let Some(bits) = self.as_constant(condition) {
@@ -93,10 +92,10 @@ impl Terms {
         self.intern(Op::Ite, w, &[condition, a, b])
     }
 
-    /// What an arm is where the condition is known.
+    /// An arm, simplified by the value of the condition.
     fn arm(&mut self, t: Term, condition: Term, holds: bool) -> Term {
         let mut t = t;
-        // Chains of choices are usually short; one step is right as well.
+        // Chains of choices are usually short; stopping early is right as well.
         for _ in 0..16 {
             if self.op(t) == Op::Ite {
                 match self.decided(self.arg(t, 0), condition, holds) {
@@ -141,7 +140,7 @@ impl Terms {
         None
     }
 
-    /// Arms that are choices with an arm in common with the other.
+    /// Merges arms that are choices sharing an arm with the other.
     fn merged(&mut self, condition: Term, a: Term, b: Term) -> Option<Term> {
         if self.op(b) == Op::Ite {
             let (inner, x, y) = (self.arg(b, 0), self.arg(b, 1), self.arg(b, 2));
@@ -170,7 +169,7 @@ impl Terms {
         None
     }
 
-    /// What both arms have in common, outside.
+    /// Moves an operation that both arms share out of the choice.
     fn shared(&mut self, w: u32, condition: Term, a: Term, b: Term) -> Option<Term> {
         let zeros = self.zeros_on_top(a).min(self.zeros_on_top(b));
         if zeros > 0 {

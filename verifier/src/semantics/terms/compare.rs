@@ -1,16 +1,15 @@
 //! Comparisons of integers.
 //!
-//! An equality of sums is one of what is left of their difference: multiples on the side on which they are positive,
-//! constants on the right. One of things put together is that of their pieces. In an `Eq` a constant comes first; in a
-//! less-than it comes last, and what asks only for a sign or for zeros on top is that. A choice with a number for an arm is
-//! compared arm by arm.
+//! An equality of sums is normalised by their difference: multiples on the side on which they are positive, constants on the right. An
+//! equality of concatenations is one of their pieces. In an `Eq` a constant comes first; in a less-than it comes last, and a comparison
+//! that depends only on the sign or on high bits being zero is normalised to that. A choice with a constant arm is compared arm by arm.
 
 use super::sums::Sum;
 use super::{Args, DEEP, Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::{mask, signed};
 
 impl Terms {
-    /// Whether two terms are equal.
+    /// Equality of two terms.
     pub(super) fn equal(&mut self, a: Term, b: Term) -> Term {
         let w = self.width(a);
         if a == b {
@@ -28,7 +27,7 @@ impl Terms {
         self.equal_terms(w, a, b)
     }
 
-    /// Two sums with the same difference, or the opposite one, that have nothing in common.
+    /// Two sums with the same difference, or its negation, that have no summand in common.
     fn two_sides(&mut self, a: Term, b: Term) -> (Term, Term) {
         let difference = self.linear_difference(a, b);
         let w = difference.width;
@@ -82,7 +81,8 @@ impl Terms {
         self.intern(Op::Eq, 1, &[a, b])
     }
 
-    /// Of exclusive ors, all terms are on one side and the constant on the other, but for two terms without one.
+    /// Normalises an equality of exclusive ors: all terms are on one side and the constant on the other, except for two terms without a
+    /// constant.
     fn equal_flipped(&mut self, w: u32, a: Term, b: Term) -> Term {
         let differ = self.exclusive(w, &[a, b]);
         let zero = self.number(w, 0);
@@ -148,7 +148,7 @@ impl Terms {
         }
     }
 
-    /// The comparison of a choice, arm by arm, where one of the results is known.
+    /// Compares a choice arm by arm, if one of the results is known.
     fn equal_choice(&mut self, a: Term, b: Term) -> Option<Term> {
         for (choice, other) in [(a, b), (b, a)] {
             if self.op(choice) != Op::Ite || self.depths[choice] > DEEP {
@@ -205,7 +205,7 @@ impl Terms {
         self.compared_choice(Op::Ult, a, b)
     }
 
-    /// How many bits on top are 0 by the form of a term.
+    /// The number of high bits that are 0 by the form of a term.
     pub fn zeros_on_top(&self, t: Term) -> u32 {
         match self.op(t) {
             Op::Zext => self.width(t) - self.width(self.arg(t, 0)),
@@ -214,7 +214,7 @@ impl Terms {
         }
     }
 
-    /// `a < number` in another form, if it has one.
+    /// Another form of `a < number`, if there is one.
     fn below_number(&mut self, w: u32, a: Term, number: u64) -> Option<Term> {
         if number == 0 {
             return Some(self.number(1, 0));
@@ -279,7 +279,7 @@ impl Terms {
             return self.below(a, b);
         }
         if let (Op::Zext, Some(y)) = (self.op(a), self.as_constant(b)) {
-            // The number is negative, or it would have zeros on top.
+            // The constant is negative, or it would have high zero bits.
             return self.number(1, u64::from(signed(w, y) >= 0));
         }
         if self.op(a) == Op::Sext {

@@ -1,19 +1,19 @@
-//! Conditions: what an and makes of the disjunctions in it, and the conditions of paths through a program.
+//! Conditions: simplification of clauses in an and, and the conditions of paths through a program.
 //!
-//! A *clause* is the complement of an `And`. Next to a term x, a clause that has x is true, and one that has the complement
-//! of x is the same without it.
+//! A *clause* is the complement of an `And`. Beside a term x, a clause that contains x is true, and one that contains the complement of x
+//! is the same without it.
 //!
-//! Where paths join, [`Terms::disjunction`] of their conditions gives back the condition of the block in front of them:
-//! what all have in common comes out, and two that differ in the sign of one part are one without it.
+//! [`Terms::disjunction`] of the conditions of joining paths gives the condition of the block before the branch: factors that all have
+//! in common are moved out, and two conditions that differ in the sign of one conjunct become one without it.
 
 use super::{Args, Op, Term, Terms};
 use smallvec::SmallVec;
 
-/// More conditions than this are only or-ed.
+/// More conditions than this are not simplified.
 const PATHS: usize = 48;
 
 impl Terms {
-    /// The parts of a condition, all of which must hold; none for the condition that always does.
+    /// The conjuncts of a condition; none for the condition that always holds.
     pub fn conjuncts(&self, t: Term) -> SmallVec<[Term; 4]> {
         match self.op(t) {
             Op::And => SmallVec::from_slice(&self.nodes[t].args),
@@ -22,12 +22,12 @@ impl Terms {
         }
     }
 
-    /// The condition that all of some conditions hold.
+    /// The conjunction of some conditions.
     pub fn conjunction(&mut self, conditions: &[Term]) -> Term {
         self.all_of(1, conditions)
     }
 
-    /// The condition that one of some conditions holds, with what they have in common in front.
+    /// The disjunction of some conditions, with their common conjuncts moved out.
     pub fn disjunction(&mut self, conditions: &[Term]) -> Term {
         let mut sets = Vec::new();
         for &condition in conditions {
@@ -66,7 +66,7 @@ impl Terms {
         self.all_of(1, &all)
     }
 
-    /// Two sets of which the second goes, and what the first becomes.
+    /// Two sets of which the second can be dropped, and the first after that.
     fn mergeable(&self, sets: &[SmallVec<[Term; 4]>]) -> Option<(usize, usize, SmallVec<[Term; 4]>)> {
         for i in 0..sets.len() {
             for j in 0..sets.len() {
@@ -86,7 +86,7 @@ impl Terms {
             return Some(SmallVec::from_slice(a));
         }
         let &[part] = &only_a[..] else { return None };
-        // b is what a has besides this part, and the complement of the part.
+        // b is a without this conjunct, plus its complement.
         if self.op(part) != Op::Not {
             return None;
         }
@@ -98,7 +98,8 @@ impl Terms {
         (!missing && covered).then_some(rest)
     }
 
-    /// Whether a condition holds where another does (or does not), if that is plain.
+    /// Returns true if `asked` must hold, false if it cannot hold, given that `known` holds (or does not); `None` if that takes more than a
+    /// look at their forms.
     pub(super) fn decided(&self, asked: Term, known: Term, holds: bool) -> Option<bool> {
         let (asked, positive) = if self.op(asked) == Op::Not { (self.arg(asked, 0), true) } else { (asked, false) };
         let answer = self.decided_positive(asked, known, holds)?;
@@ -121,7 +122,7 @@ impl Terms {
                 return Some(false);
             }
         } else {
-            // Some part of the known one does not hold.
+            // Some conjunct of `known` is false.
             let wanted = parts(asked);
             if parts(known).iter().all(|t| wanted.contains(t)) {
                 return Some(false);
@@ -133,7 +134,7 @@ impl Terms {
         None
     }
 
-    /// The terms of an and, with less in its clauses, if the other terms decide something there.
+    /// The terms of an and with smaller clauses, if the other terms decide literals in them.
     pub(super) fn decided_clauses(&mut self, w: u32, set: &[Term]) -> Option<Args> {
         if set.len() < 2 {
             return None;
@@ -159,7 +160,7 @@ impl Terms {
         None
     }
 
-    /// Of clauses that all have a part in common, the and is a clause with that part.
+    /// The and of clauses that all share a conjunct, as a clause with that conjunct.
     pub(super) fn common_factor(&mut self, set: &[Term]) -> Option<Term> {
         if set.len() < 2 || !set.iter().all(|&t| self.op(t) == Op::Not && self.op(self.arg(t, 0)) == Op::And) {
             return None;
@@ -182,7 +183,7 @@ impl Terms {
         Some(self.complement(all))
     }
 
-    /// A term is equal to one number at most: the terms of an and that say so decide the others of their kind.
+    /// Simplifies by equalities with constants: a term equals at most one constant, so one such equality in an and decides the others.
     pub(super) fn of_equalities(&mut self, set: &[Term]) -> Option<Term> {
         let of = |terms: &Self, t: Term| match terms.op(t) {
             Op::Eq if terms.as_constant(terms.arg(t, 0)).is_some() => Some((terms.arg(t, 1), terms.arg(t, 0))),

@@ -1,11 +1,11 @@
-//! The values of terms, for numbers in the place of variables.
+//! The values of terms, for given values of their variables.
 //!
-//! A sample is one choice of a value for every variable and of a meaning for every uninterpreted function, by a hash of its
-//! name. Terms that differ in a sample differ; terms that agree in all samples may be equal.
+//! A sample is an assignment of values to all variables and of meanings to all uninterpreted functions, by a hash of their names. Terms
+//! that differ in a sample differ; terms that agree in all samples may be equal.
 //!
-//! A comparison that seldom holds has one value in all samples, and what is chosen by it is never seen. In a *steered* sample such a comparison
-//! is anything, by a hash of its node. Terms that differ there may be equal, but those that are made of the same comparisons and agree
-//! there are much more likely to be.
+//! A comparison that seldom holds has one value in all samples, so one arm of a choice by it is never observed. In a *steered* sample such
+//! a comparison has a random value, by a hash of its node. Terms that differ there may be equal, but those with the same comparisons that
+//! agree there are much more likely to be equal.
 
 use super::{Name, Op, Term, Terms, build};
 use crate::semantics::arithmetic::concrete::{Concrete, mask, signed};
@@ -15,19 +15,19 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// How many samples a term is evaluated on.
+/// The number of samples on which a term is evaluated.
 pub const SAMPLES: usize = 32;
 
-/// The values of a term.
+/// The values of a term in the samples.
 pub type Sample = [u64; SAMPLES];
 
-/// How many steered samples a term is evaluated on.
+/// The number of steered samples on which a term is evaluated.
 pub const STEERED: usize = 8;
 
 /// The values of a term in steered samples.
 pub type Steered = [u64; STEERED];
 
-/// An operation on numbers. Shift counts may be anything.
+/// Evaluates an operation on constants. Shift counts may be anything.
 pub fn operation(op: Op, width: u32, widths: &[u32], a: &[u64]) -> u64 {
     let d = &mut Concrete;
     let w = widths.first().copied().unwrap_or(width);
@@ -81,7 +81,7 @@ pub fn operation(op: Op, width: u32, widths: &[u32], a: &[u64]) -> u64 {
     value & mask(width)
 }
 
-/// The values of terms on samples, kept: each term is evaluated once.
+/// The cached values of terms in samples: each term is evaluated once.
 #[derive(Default)]
 pub struct Samples {
     values: Vec<Sample>,
@@ -90,9 +90,9 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// The values of a term.
+    /// The values of a term in the samples.
     pub fn of(&mut self, terms: &Terms, term: Term) -> &Sample {
-        // Arguments have lower numbers, so everything up to the term can be evaluated in order.
+        // Arguments have lower numbers, so all terms up to this one can be evaluated in order.
         while self.values.len() <= term.index() {
             let next = Term::new(self.values.len());
             let value: Sample = self.evaluate(terms, next, &self.values, 0);
@@ -100,7 +100,7 @@ impl Samples {
             let compares = matches!(node.op, Op::Eq | Op::Ult | Op::Slt | Op::Float(_)) && node.width == 1;
             let is_constant = compares && value == [value[0]; SAMPLES];
             let steered = if is_constant && matches!(&node.args[..], [a, b] if a == b) {
-                // What is compared by others is a number.
+                // A float compared with itself is a number: not a NaN.
                 [1; STEERED]
             } else if is_constant {
                 std::array::from_fn(|i| hash(&[next.index() as u64, i as u64]) & 1)
@@ -120,7 +120,7 @@ impl Samples {
         &self.steered[term.index()]
     }
 
-    /// The values of a term, by those of its arguments; `first` is the number of the first sample.
+    /// Evaluates a term from the values of its arguments; `first` is the number of the first sample.
     fn evaluate<const N: usize>(&self, terms: &Terms, term: Term, values: &[[u64; N]], first: usize) -> [u64; N] {
         let node = terms.node(term);
         let width = u32::from(node.width);
@@ -148,12 +148,12 @@ fn text_hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The value of something that may have any: now and then one of the numbers at which operations have their corners.
+/// The value of a variable or function: a hash, now and then a corner case of operations.
 fn value_of(key: u64, sample: usize, width: u32) -> u64 {
     let h = hash(&[key, sample as u64]);
     let bits = hash(&[h]);
-    // In some, everything is small: then there is more that is equal, or that overflows. In some, everything is a float near 1, of which
-    // long computations can be made that are no NaN in the end.
+    // In some samples everything is small: then more values are equal, or overflow. In some, everything is a float near 1, so that long
+    // computations do not end in a NaN.
     let value = match h % 8 {
         _ if sample < 6 => bits % 3,
         _ if sample < 8 => (bits % 2).wrapping_neg(),
@@ -170,7 +170,7 @@ fn value_of(key: u64, sample: usize, width: u32) -> u64 {
 /// A float between 1/4 and 2 of either sign, if there is a format of this width; else the bits.
 pub(super) fn float_near_one(width: u32, bits: u64) -> u64 {
     let Some(format) = Format::of_width(width) else { return bits };
-    // The exponent of 1, or one or two less, and a sign that is seldom.
+    // The exponent of 1, or one or two less, and seldom a negative sign.
     let fraction = format.fraction();
     let one = mask(width - 2) >> fraction;
     let exponent = one - bits % 3;
@@ -178,7 +178,7 @@ pub(super) fn float_near_one(width: u32, bits: u64) -> u64 {
     sign << (width - 1) | exponent << fraction | bits >> 12 & mask(fraction)
 }
 
-/// The value of a term for given values of the variables. An uninterpreted function is one by the hash of its name.
+/// Evaluates a term for given values of its variables. An uninterpreted function is a hash of its name and arguments.
 pub fn value(terms: &Terms, term: Term, variables: &dyn Fn(Name) -> u64) -> u64 {
     let given = |term: Term| match terms.node(term).op {
         Op::Variable(name) => Some(variables(name)),
@@ -187,10 +187,10 @@ pub fn value(terms: &Terms, term: Term, variables: &dyn Fn(Name) -> u64) -> u64 
     values(terms, &[term], &given)[&term]
 }
 
-/// The values of terms and of all that they are made of, for given values of variables and of applications of uninterpreted functions. One
-/// that has none given is a hash of the name, and of the arguments' values.
+/// Evaluates terms and all their subterms, for given values of variables and of applications of uninterpreted functions. Without a given
+/// value, one is a hash of its name and of the arguments' values.
 pub fn values(terms: &Terms, of: &[Term], given: &dyn Fn(Term) -> Option<u64>) -> FxHashMap<Term, u64> {
-    // Only what the terms are made of, arguments first.
+    // Only the subterms, arguments first.
     let mut needed = FxHashMap::<Term, u64>::default();
     let mut stack = of.to_vec();
     while let Some(&top) = stack.last() {

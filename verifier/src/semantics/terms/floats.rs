@@ -1,9 +1,9 @@
-//! Operations on floats. Only what holds for all values, NaNs of any sign and fraction included, with results bit for bit.
+//! Operations on floats. The rules hold for all values, NaNs of any sign and fraction included, with results bit for bit.
 //!
-//! The operands of sums, products and equalities are in order. No operation but a power and a product looks at the bits of a NaN,
-//! so their operands are taken from before [`canonical`](crate::semantics::arithmetic::float::canonical); and that does nothing to a result of
-//! arithmetic, whose NaNs are canonical already, but for products: these have the sign of their operands, which is taken out of
-//! them. What is done to one of two numbers gives one of two.
+//! The operands of sums, products and equalities are in order. No operation but a power and a product depends on the bits of a NaN, so
+//! [`canonical`](crate::semantics::arithmetic::float::canonical) is removed from the operands of the others. It does not change a result of
+//! arithmetic, whose NaNs are canonical already, except for products: these have the sign of their operands, which is moved out of the
+//! operands. An operation on a choice between two constants is a choice between two constants.
 
 use super::{Args, FloatOp, Op, Term, Terms};
 use crate::semantics::arithmetic::domain::{Format, Rounding};
@@ -51,13 +51,13 @@ impl Terms {
             && let Op::Float(FloatOp::FromInt { to, .. }) = self.op(args[0])
             && to == f
         {
-            // No integer becomes a NaN.
+            // The result of a conversion from an integer is never a NaN.
             return self.number(1, 1);
         }
         self.plain(Op::Float(op), width, &args)
     }
 
-    /// Gives a conversion to a float that is exact for all values of its operand one rounding mode, whatever it had.
+    /// Normalises the rounding mode of a conversion to a float that is exact for all values of its operand.
     fn exact(&self, op: &mut FloatOp, operand: Term) {
         match op {
             FloatOp::Convert(from, to, rounding) if from.width() < to.width() => *rounding = Rounding::Even,
@@ -66,7 +66,7 @@ impl Terms {
                     Op::Sext => self.width(self.arg(operand, 0)),
                     _ => u32::from(*width) - self.zeros_on_top(operand),
                 };
-                // All integers of so many bits, with or without a sign, are floats.
+                // All integers of this many bits, signed or unsigned, are exact.
                 if bits <= to.fraction() + 1 {
                     *rounding = Rounding::Even;
                 }
@@ -75,7 +75,7 @@ impl Terms {
         }
     }
 
-    /// An integer as a word, if it fits in one, and whether it has a sign: it has none if that is 0.
+    /// An integer as a word, if it fits, and whether it is signed: an integer whose sign is known to be 0 is unsigned.
     fn as_word(&mut self, t: Term, signed: bool) -> (Term, bool) {
         let signed = signed && self.zeros_on_top(t) == 0;
         let width = self.width(t);
@@ -90,7 +90,7 @@ impl Terms {
         (word, signed)
     }
 
-    /// Of a factor and its opposite the one that came first, and whether that is the opposite.
+    /// The earlier of a factor and its negation, and whether that is the negation.
     fn sign_apart(&mut self, f: Format, t: Term) -> (Term, bool) {
         match self.op(t) {
             Op::Constant(bits) if bits & f.sign() != 0 => (self.number(f.width(), bits ^ f.sign()), true),
@@ -104,7 +104,7 @@ impl Terms {
         }
     }
 
-    /// The condition, and the numbers that a term is where it holds and where it does not.
+    /// The condition of a choice between two constants, and the constants.
     fn one_of_two(&self, t: Term) -> Option<(Term, [u64; 2])> {
         if self.op(t) == Op::Zext && self.width(self.arg(t, 0)) == 1 {
             return Some((self.arg(t, 0), [1, 0]));
@@ -112,7 +112,7 @@ impl Terms {
         self.constant_choice(t).map(|(condition, yes, no)| (condition, [yes, no]))
     }
 
-    /// The term that is compared with itself: the condition that it is no NaN.
+    /// The term of a condition that a float is not a NaN.
     fn number_test(&self, condition: Term) -> Option<(Format, Term)> {
         match self.op(condition) {
             Op::Float(FloatOp::Eq(f)) if self.arg(condition, 0) == self.arg(condition, 1) => {
@@ -122,7 +122,7 @@ impl Terms {
         }
     }
 
-    /// The term of which another is the form with the canonical NaN.
+    /// The operand of a term that canonicalises NaNs.
     fn before_canonical(&self, t: Term) -> Option<Term> {
         if self.op(t) != Op::Ite {
             return None;
@@ -131,7 +131,7 @@ impl Terms {
         (self.arg(t, 1) == tested && self.as_constant(self.arg(t, 2)) == Some(f.nan())).then_some(tested)
     }
 
-    /// Whether a term of a format is a NaN only in its canonical form.
+    /// Returns true if every NaN that a term can be is canonical.
     fn is_canonical(&self, f: Format, t: Term) -> bool {
         match self.op(t) {
             Op::Float(op) => match op {
@@ -150,7 +150,7 @@ impl Terms {
         }
     }
 
-    /// A choice by whether something is a NaN that chooses what it would be anyway.
+    /// A choice by whether a float is a NaN whose arms are equal there anyway.
     pub(super) fn not_a_number(&self, condition: Term, a: Term, b: Term) -> Option<Term> {
         let (f, tested) = self.number_test(condition)?;
         (a == tested && self.as_constant(b) == Some(f.nan()) && self.is_canonical(f, tested)).then_some(a)

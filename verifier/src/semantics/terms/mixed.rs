@@ -1,50 +1,49 @@
 //! Equality of expressions that mix sums with bitwise operations, by their truth table.
 //!
-//! A term that is a sum of multiples of bitwise expressions of some *atoms* is, modulo 2^w, the sum over all bit positions k of
-//! 2^k times the same sum of *bits*: those that the expressions have for the atoms' bits at k. (A number c counts as
-//! -c times the number of all ones; a choice by one bit takes one of two sums in every position, so its condition is an atom
-//! that has the same bit everywhere.) So two such terms are equal if the sums of bits are, for every choice of bits: that is
-//! the whole theory of `x + y = (x ^ y) + 2 * (x & y)`, of `~x = -x - 1`, of De Morgan's laws and of minima by masks
-//! (Zhou and others, *Information Hiding in Software with Mixed Boolean-Arithmetic Transforms*, 2007).
+//! A term that is a linear combination of bitwise expressions of some *atoms* is, modulo 2^w, the sum over all bit positions k of 2^k times
+//! the same linear combination of *bits*: the values of the expressions on the atoms' bits at k. (A constant c counts as -c times the
+//! constant of all ones; a choice by one bit selects one of two sums in every position, so its condition is an atom that has the same bit
+//! everywhere.) So two such terms are equal if the sums of bits are, for every choice of bits: that is the whole theory of `x + y = (x ^ y)
+//! + 2 * (x & y)`, of `~x = -x - 1`, of De Morgan's laws and of minima by masks (Zhou and others, *Information Hiding in Software with
+//! Mixed Boolean-Arithmetic Transforms*, 2007).
 //!
-//! What is itself a sum and stands in a bitwise operation is an atom about which one more is known: that it minus
-//! that sum is 0. Multiples of that may be taken away from a difference before it is looked at, others for each choice of the
-//! conditions.
+//! A sum that is an operand of a bitwise operation is an atom with one more fact: the atom minus the sum is 0. Multiples of that difference
+//! may be subtracted before two terms are compared, other multiples for each choice of the conditions.
 
 use super::{Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::mask;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// A table has 2^10 rows at most.
+/// The number of atoms: a table has 2^10 rows at most.
 const ATOMS: usize = 10;
 
-/// Nor more steps than this.
+/// The number of steps.
 const STEPS: usize = 400;
 
-/// Nor operations within operations: they are taken apart one inside of the other.
+/// The nesting depth of operations, which are expanded recursively.
 const NESTED: usize = 64;
 
 /// The number of a step.
 type At = u32;
 
-/// How the sum of bits of a term comes about, in a row: modulo 2^64, of which the low bits count.
+/// A step of the computation of a term's sum of bits: modulo 2^64, of which the low bits are used.
 #[derive(Clone, Debug)]
 enum Step {
-    /// An atom's bit, by its number.
+    /// The bit of an atom, by its number.
     Atom(usize),
-    /// A number.
+    /// A constant.
     Number(u64),
     Not(At),
     And(Vec<At>),
     Xor(Vec<At>),
     Sum(Vec<At>),
     Times(u64, At),
-    /// The second where the bit is 1, the third where not.
+    /// The second if the bit is 1, else the third.
     Choice(At, At, At),
 }
 
-/// The steps to the terms of a question.
+/// The steps to the terms of a query.
 struct Table<'a> {
     terms: &'a mut Terms,
     width: u32,
@@ -53,25 +52,25 @@ struct Table<'a> {
     nested: usize,
     steps: Vec<Step>,
     atoms: FxHashMap<Term, usize>,
-    /// Atoms that are sums, and what is 0 of each: it minus its sum.
+    /// Atoms that are sums, each with an expression that is 0: the atom minus its sum.
     zeros: Vec<(usize, At)>,
     bits: FxHashMap<Term, At>,
     sums: FxHashMap<Term, At>,
 }
 
 impl Terms {
-    /// Whether two terms are shown to be equal by what the bits of their atoms may be. `false` says nothing.
+    /// Returns true if two terms are equal for all bits of their atoms. `false` means unknown.
     pub fn are_same_by_table(&mut self, a: Term, b: Term) -> bool {
         self.are_same_in_pieces(a, b) || self.are_same_by_tables(a, b)
     }
 
     fn are_same_by_tables(&mut self, a: Term, b: Term) -> bool {
-        // What is not taken apart is one atom instead of several.
+        // A subterm that is not expanded is one atom instead of several.
         let ways = [(false, false), (true, false), (false, true), (true, true)];
         ways.into_iter().any(|(choices, known)| self.are_same_by_one_table(a, b, choices, known))
     }
 
-    /// The same, piece by piece for what is put together.
+    /// Like [`are_same_by_table`](Self::are_same_by_table), piece by piece for concatenations.
     fn are_same_in_pieces(&mut self, a: Term, b: Term) -> bool {
         let cuts = self.cuts(a) | self.cuts(b);
         let width = self.width(a);
@@ -87,7 +86,7 @@ impl Terms {
         cuts != 0
     }
 
-    /// With choices taken apart or not, and with sums in bitwise operations known to be sums or not.
+    /// Compares by one table, which expands choices if `choices`, and uses that an atom equals its sum if `known`.
     fn are_same_by_one_table(&mut self, a: Term, b: Term, choices: bool, known: bool) -> bool {
         let width = self.width(a);
         let mut table = Table {
@@ -123,7 +122,7 @@ impl Table<'_> {
         (number < ATOMS).then_some((at, number == next))
     }
 
-    /// One more is taken apart. Where there are too many, there is no table at all.
+    /// Counts an expansion. With too many there is no table.
     fn go_deeper(&mut self) -> Option<()> {
         self.nested += 1;
         (self.nested <= NESTED).then_some(())
@@ -171,7 +170,7 @@ impl Table<'_> {
         Some(at)
     }
 
-    /// A term as a bit in every position. One of one bit, in a wider table, is the same in all of them.
+    /// A term as a bit in every position. A term of one bit, in a wider table, has the same bit in all positions.
     fn bit(&mut self, term: Term) -> Option<At> {
         if let Some(&at) = self.bits.get(&term) {
             return Some(at);
@@ -207,7 +206,7 @@ impl Table<'_> {
         Some(at)
     }
 
-    /// An atom that has another form for its complement: of the two it is the one that was there first.
+    /// An atom whose complement has another form: the earlier term of the two.
     fn one_of_two(&mut self, term: Term) -> Option<At> {
         let other = self.terms.complement(term);
         let least = term.min(other);
@@ -216,7 +215,7 @@ impl Table<'_> {
             let is_sum = |op| matches!(op, Op::Constant(_) | Op::Add | Op::Mul | Op::Zext);
             if is_sum(self.terms.node(least).op) {
                 let number = self.atoms[&least];
-                // An atom without more to say of it is its own sum.
+                // The sum of an atom without such a fact is the atom.
                 let sum = self.sum_of_atom(least, at)?;
                 let minus = self.push(Step::Times(u64::MAX, sum))?;
                 let zero = self.push(Step::Sum(vec![at, minus]))?;
@@ -226,7 +225,7 @@ impl Table<'_> {
         if least == term { Some(at) } else { self.push(Step::Not(at)) }
     }
 
-    /// The sum that an atom is.
+    /// The sum that equals an atom.
     fn sum_of_atom(&mut self, term: Term, at: At) -> Option<At> {
         let node = self.terms.node(term);
         let opaque = match node.op {
@@ -245,12 +244,12 @@ impl Table<'_> {
         };
         let bits = mask(self.width);
         let rows = || 0..1usize << self.atoms.len();
-        // Conditions are the same in all positions: for each choice of them there is a table.
+        // Conditions are the same in all positions: there is a table for each choice of them.
         let conditions: usize =
             self.atoms.iter().filter(|&(&atom, _)| self.is_condition(atom)).map(|(_, i)| 1 << i).sum();
         rows().filter(|row| row & !conditions == 0).all(|chosen| {
             let at_none = difference(chosen, &mut values);
-            // How often to take a zero away can be read where its atom alone is 1.
+            // The row in which only the atom is 1 gives the multiple of its difference to subtract.
             let alone = |&(atom, _): &(usize, At)| difference(chosen | 1 << atom, &mut values).wrapping_sub(at_none);
             let times: SmallVec<[u64; 4]> = self.zeros.iter().map(alone).collect();
             rows().filter(|row| row & conditions == chosen).all(|row| {
@@ -265,7 +264,7 @@ impl Table<'_> {
         self.width > 1 && self.terms.width(atom) == 1
     }
 
-    /// All steps in a row, whose bits are those of the atoms.
+    /// Evaluates all steps in a row of the table.
     fn fill(&self, row: usize, values: &mut [u64]) {
         for (i, step) in self.steps.iter().enumerate() {
             let of = |at: At| values[at as usize];
@@ -324,7 +323,7 @@ mod tests {
         let without = t.sub(32, sum, and);
         assert!(t.are_same_by_table(or, without));
         assert!(!t.are_same_by_table(xor, without));
-        // A sum inside of a bitwise operation: what is known of it is needed.
+        // A sum in a bitwise operation: its definition is needed.
         let (low, high) = (t.and(32, sum, z), t.or(32, sum, z));
         let (by_bits, all) = (t.add(32, low, high), t.add(32, sum, z));
         assert!(t.are_same_by_table(by_bits, all));
@@ -343,7 +342,7 @@ mod tests {
         assert!(!t.are_same_by_table(chosen, other));
     }
 
-    /// A random expression of these operations, by the numbers it is made from.
+    /// A random expression of these operations, made from random bytes.
     fn expression(terms: &mut Terms, width: u32, choices: &[u8]) -> Term {
         let mut list = variables(terms, width);
         for step in choices.chunks_exact(3) {
@@ -370,7 +369,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
-        /// What the table says is equal has equal values.
+        /// Terms that the table proves equal have equal values.
         #[test]
         fn it_never_says_same_of_what_differs(
             a in prop::collection::vec(any::<u8>(), 3..18),

@@ -1,18 +1,18 @@
-//! Terms: what a program computes, as a graph in which equal expressions are one node.
+//! Terms: the values that a program computes, as a graph in which equal expressions are one node (hash consing).
 //!
 //! A [`Term`] is a bit vector of 1 to 64 bits, as a function of [variables](Terms::variable). [`Terms`] is a
-//! [`Domain`](crate::semantics::arithmetic::domain::Domain), so every definition in `semantics` makes terms as well as numbers.
+//! [`Domain`](crate::semantics::arithmetic::domain::Domain), so every definition in `semantics` makes terms as well as constants.
 //!
-//! Each constructor normalises, so that most of what two programs compute alike is the same node before anyone is asked.
-//! The rules stand with the constructors, a file a kind:
+//! Each constructor normalises, so that most values that two programs compute alike are the same node before a solver is used. The rules
+//! are in the files of the constructors:
 //!
 //! - `bits`: complement, and, exclusive or; `conditions`: the same for conditions of paths
-//! - `sums`: linear forms; `products`: the rest of multiplication and division; `shifts`
+//! - `sums`: linear forms; `products`: other multiplications, and division; `shifts`
 //! - `parts`: pieces of vectors, extensions, concatenation
 //! - `compare`, `choices`, `floats`
 //!
-//! A rule must hold for all values of all variables and for any meaning of the uninterpreted functions; `evaluate` gives
-//! every term a value, and the property tests hold each constructor against it. Making a normalised node from its own
+//! A rule must hold for all values of all variables and for all meanings of the uninterpreted functions; `evaluate` gives every term a
+//! value, and the property tests compare each constructor with it. Constructors are idempotent: rebuilding a normalised node from its own
 //! arguments gives the node.
 
 mod bits;
@@ -47,62 +47,62 @@ use std::collections::hash_map::Entry;
 pub struct Term(u32);
 entity_impl!(Term, "t");
 
-/// A name of a variable or of an uninterpreted function.
+/// The name of a variable or of an uninterpreted function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(u32);
 entity_impl!(Name, "name");
 
-/// In which lanes a variable has which value.
+/// The lanes that share the value of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
-    /// Each lane has its own.
+    /// Each lane has its own value.
     Lane,
-    /// All lanes of the wave have the same.
+    /// All lanes of the wave have the same value.
     Wave,
 }
 
-/// How long a variable keeps its value.
+/// The time during which a variable keeps its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lifetime {
-    /// For the whole run: it comes from outside of the program, or from before the first loop.
+    /// The whole run: it is an input of the program, or is computed before the first loop.
     Run,
-    /// It belongs to a cut point, or to one moment of a segment.
+    /// A cut point, or one moment of a segment.
     Moment,
 }
 
-/// What a variable stands for, as far as proofs about several lanes depend on it.
+/// The properties of a variable that proofs about several lanes depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VariableKind {
-    /// In which lanes.
+    /// The lanes that share the value.
     pub extent: Extent,
-    /// How long.
+    /// The time during which it keeps its value.
     pub lifetime: Lifetime,
 }
 
 impl VariableKind {
-    /// An input that each lane has for itself: nothing may be concluded for other lanes.
+    /// An input of a single lane: nothing may be concluded for other lanes.
     pub const LANE: Self = Self { extent: Extent::Lane, lifetime: Lifetime::Run };
     /// An input that is the same in all lanes of the wave.
     pub const WAVE: Self = Self { extent: Extent::Wave, lifetime: Lifetime::Run };
 
-    /// The same, but for one moment only.
+    /// The same extent, but for one moment only.
     #[must_use]
     pub const fn passing(self) -> Self {
         Self { lifetime: Lifetime::Moment, ..self }
     }
 }
 
-/// What the texts of names begin with of variables that are the same in all lanes. Nothing is concluded from it: it keeps their names apart from
-/// those of variables of other kinds, and people see it.
+/// The prefix of the names of variables that are the same in all lanes. No rule depends on it: it keeps their names apart from those of
+/// variables of other kinds, for readers too.
 const WAVE_PREFIX: &str = "uniform ";
 
-/// A text, and what it was first used for.
+/// A text, and its role at the first use.
 struct NameData {
     text: Box<str>,
     role: Option<Role>,
 }
 
-/// What a name stands for.
+/// The role of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Role {
     Variable {
@@ -110,13 +110,13 @@ enum Role {
         kind: VariableKind,
     },
     Function {
-        /// Of the result.
+        /// The width of the result.
         width: u32,
         operands: SmallVec<[u8; 8]>,
     },
 }
 
-/// An operation on floats, whose results may be taken as uninterpreted functions of the operands.
+/// An operation on floats, whose results may be treated as uninterpreted functions of the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names are those of `Domain`")]
 pub enum FloatOp {
@@ -148,12 +148,12 @@ pub enum FloatOp {
     Pow(Format),
 }
 
-/// What a node does with its arguments.
+/// The operation of a node on its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
-    /// A number.
+    /// A constant.
     Constant(u64),
-    /// A value that is not known.
+    /// An unknown value.
     Variable(Name),
     /// Complement.
     Not,
@@ -169,11 +169,11 @@ pub enum Op {
     Udiv,
     /// Unsigned remainder; the dividend for a divisor of 0.
     Urem,
-    /// Left shift. Counts from the width on give 0.
+    /// Left shift. A count of at least the width gives 0.
     Shl,
-    /// Logical right shift. Counts from the width on give 0.
+    /// Logical right shift. A count of at least the width gives 0.
     Lshr,
-    /// Arithmetic right shift. Counts from the width on give copies of the sign.
+    /// Arithmetic right shift. A count of at least the width gives copies of the sign.
     Ashr,
     /// Equality, one bit.
     Eq,
@@ -181,15 +181,15 @@ pub enum Op {
     Ult,
     /// Signed less than, one bit.
     Slt,
-    /// The second argument where the first, of one bit, is 1; else the third.
+    /// The second argument if the first, of one bit, is 1; else the third.
     Ite,
     /// Zero extension to the node's width.
     Zext,
     /// Sign extension to the node's width.
     Sext,
-    /// The bits from this one on, as many as the node is wide.
+    /// The bits starting at this one, as many as the node is wide.
     Extract(u8),
-    /// The first argument above the second.
+    /// Concatenation; the first argument has the high bits.
     Concat,
     /// High half of the unsigned product.
     UmulHigh,
@@ -205,41 +205,39 @@ pub enum Op {
     Float(FloatOp),
     /// An uninterpreted function of any number of arguments.
     Apply(Name),
-    /// The argument, into which no other constructor looks.
+    /// The argument. No other constructor looks through it.
     Opaque,
 }
 
 /// A node of the graph.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
-    /// What it does.
+    /// The operation.
     pub op: Op,
-    /// Bits of the result, 1 to 64.
+    /// The width of the result in bits, 1 to 64.
     pub width: u8,
     /// The arguments.
     pub args: SmallVec<[Term; 3]>,
 }
 
-/// A list of arguments while it is worked on.
+/// A list of arguments under construction.
 type Args = SmallVec<[Term; 8]>;
 
-/// Operations of any number of arguments take in the arguments of their arguments up to this many; so no constructor is
-/// slower than this.
+/// Associative operations flatten up to this many arguments, which bounds the time of every constructor.
 const MANY: usize = 64;
 
-/// Parts are taken of the arguments of an operation, instead of its result, if no more than this many operations are on
-/// the way to what no part can be taken of.
+/// A slice is moved from the result of an operation to its arguments only if at most this many such operations are nested below.
 const DEEP: u8 = 64;
 
-/// The graph. Terms only grow: an argument's number is less than that of the node that has it.
+/// The graph. It only grows: an argument has a lower number than the nodes that use it.
 #[derive(Default)]
 pub struct Terms {
     nodes: PrimaryMap<Term, Node>,
-    /// How many operations that parts are taken through are below a term, up to `u8::MAX`.
+    /// The nesting depth of operations that slices are moved through, up to `u8::MAX`.
     depths: SecondaryMap<Term, u8>,
-    /// Parts that were taken: the term, the lowest bit and the number of bits.
+    /// Slices that were made: the term, the lowest bit and the number of bits.
     slices: FxHashMap<(Term, u8, u8), Term>,
-    /// The same by term: the lowest bit and the part.
+    /// The same slices by term: the lowest bit and the slice.
     parts: FxHashMap<Term, SmallVec<[(u8, Term); 2]>>,
     numbers: FxHashMap<Node, Term>,
     names: PrimaryMap<Name, NameData>,
@@ -247,27 +245,27 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// No terms.
+    /// Creates an empty graph.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there is no node.
+    /// Returns true if there is no node.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Returns true if anything is computed with floats, or compared as such.
+    /// Returns true if there are float operations or float comparisons.
     pub fn has_floats(&self) -> bool {
         self.nodes.values().any(|node| matches!(node.op, Op::Float(_)))
     }
 
-    /// Whether there is any arithmetic of floats; comparisons are none.
+    /// Returns true if there is float arithmetic; comparisons are not arithmetic.
     pub fn has_float_arithmetic(&self) -> bool {
         let compares = |op| matches!(op, FloatOp::Eq(_) | FloatOp::Lt(_) | FloatOp::Le(_));
         self.nodes.values().any(|node| matches!(node.op, Op::Float(op) if !compares(op)))
@@ -278,12 +276,12 @@ impl Terms {
         &self.nodes[term]
     }
 
-    /// Bits of a term.
+    /// The width of a term in bits.
     pub fn width(&self, term: Term) -> u32 {
         self.nodes[term].width.into()
     }
 
-    /// The number that a term is, if it is one.
+    /// The constant that a term is, if it is one.
     pub fn as_constant(&self, term: Term) -> Option<u64> {
         match self.nodes[term].op {
             Op::Constant(bits) => Some(bits),
@@ -291,7 +289,7 @@ impl Terms {
         }
     }
 
-    /// A name, always the same for the same text.
+    /// Interns a name.
     pub fn name(&mut self, text: &str) -> Name {
         if let Some(&name) = self.by_name.get(text) {
             return name;
@@ -306,7 +304,7 @@ impl Terms {
         &self.names[name].text
     }
 
-    /// The text that a variable was made of, or that of a function.
+    /// The text of the name of a variable, or of a function.
     pub fn label(&self, name: Name) -> &str {
         match &self.names[name] {
             NameData { text, role: Some(Role::Variable { kind: VariableKind { extent: Extent::Wave, .. }, .. }) } => {
@@ -316,7 +314,7 @@ impl Terms {
         }
     }
 
-    /// The variable of a name; if it is new, an input of each lane.
+    /// The variable of a name; a new one is an input of each lane.
     ///
     /// # Panics
     /// If the name has another width already, or is that of a function.
@@ -339,7 +337,7 @@ impl Terms {
         self.intern(Op::Variable(name), width, &[])
     }
 
-    /// The kind of the variable that has a name, if one has.
+    /// The kind of the variable with this name, if there is one.
     pub fn kind(&self, name: Name) -> Option<VariableKind> {
         match self.names[name].role {
             Some(Role::Variable { kind, .. }) => Some(kind),
@@ -347,7 +345,7 @@ impl Terms {
         }
     }
 
-    /// An uninterpreted function, by its name, of arguments.
+    /// An application of an uninterpreted function.
     ///
     /// # Panics
     /// If the name has other widths already, or is that of a variable.
@@ -357,7 +355,7 @@ impl Terms {
         self.intern(Op::Apply(function), width, args)
     }
 
-    /// Holds a name to its first use. A prover in which two values go by one name would prove that they are equal.
+    /// Checks that a name is used as it was first. If one name denoted two values, a prover would prove them equal.
     fn declare(&mut self, name: Name, role: Role) {
         let NameData { text, role: known } = &mut self.names[name];
         match known {
@@ -366,13 +364,13 @@ impl Terms {
         }
     }
 
-    /// The parts that were taken of a term and have forms of their own, which do not show it; each with its lowest bit.
+    /// The slices of a term that have normal forms of their own, which do not show the term; each with its lowest bit.
     pub fn parts_taken(&self, whole: Term) -> &[(u8, Term)] {
         self.parts.get(&whole).map_or(&[], |list| list)
     }
 
-    /// A term that is no deeper than so many operations: where it is, what it is put together of is made [opaque](Op::Opaque). Parts of
-    /// it, and sums with it, are then small, however long the computation was.
+    /// A term of at most this depth: where it is deeper, its subterms are made [opaque](Op::Opaque). Slices of it, and sums with it, are
+    /// then small, however long the computation was.
     pub fn shallow(&mut self, term: Term, limit: u8) -> Term {
         if self.depths[term] <= limit || self.width(term) == 1 {
             return term;
@@ -393,7 +391,7 @@ impl Terms {
         }
     }
 
-    /// The node, as it stands: nothing is normalised.
+    /// Interns a node without normalising it.
     fn intern(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
         let node = Node { op, width: width as u8, args: SmallVec::from_slice(args) };
         let entry = match self.numbers.entry(node) {
@@ -413,7 +411,7 @@ impl Terms {
         term
     }
 
-    /// The node, if there is one already.
+    /// The node, if it exists.
     fn find(&self, op: Op, width: u32, args: &[Term]) -> Option<Term> {
         let node = Node { op, width: width as u8, args: SmallVec::from_slice(args) };
         self.numbers.get(&node).copied()
@@ -434,12 +432,12 @@ impl Terms {
         SmallVec::from_slice(&self.nodes[term].args)
     }
 
-    /// A number.
+    /// A constant.
     fn number(&mut self, width: u32, bits: u64) -> Term {
         self.intern(Op::Constant(bits & mask(width)), width, &[])
     }
 
-    /// The node of an operation on other arguments, normalised. The arguments are as wide as the operation wants them.
+    /// The node of an operation on other arguments, normalised. The arguments have the widths that the operation requires.
     pub fn rebuild(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
         build::rebuild(self, op, width, args)
     }

@@ -1,22 +1,21 @@
 //! Parts of vectors: slices, extensions, concatenation.
 //!
-//! A vector that is put together has one form, made by [`Terms::assemble`] from its pieces, lowest first. Neighbours that
-//! are parts of one thing become one piece; zeros on top are a `Zext`, zeros at the bottom a multiplication by a power of
-//! two (so that shifts are coefficients of sums), and what is left is a chain of `Concat`, the highest piece outside.
-//! [`Terms::pieces`] is the way back.
+//! A concatenation has one form, made by [`Terms::assemble`] from its pieces, lowest first. Adjacent slices of one term become one piece;
+//! high zeros are a `Zext`, low zeros a multiplication by a power of two (so that shifts are coefficients of sums), and the rest is a chain
+//! of `Concat`, the highest piece outermost. [`Terms::pieces`] is the inverse.
 //!
-//! A slice goes through whatever has the bits of its result from the same bits of its arguments (and, from the lowest bit
-//! on, through sums and products), so an `Extract` is of something that cannot be taken apart.
+//! A slice is moved into every operation whose result bits depend on the same bits of its arguments only (and, for low slices, into sums
+//! and products), so an `Extract` is of a term that cannot be taken apart.
 
 use super::{Args, DEEP, Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::{mask, signed};
 use smallvec::SmallVec;
 
-/// How many operations at most are compared to find that two pieces are parts of the same.
+/// The largest number of operations that are compared to find that two pieces are parts of one term.
 const RELATED: u32 = 6;
 
 impl Terms {
-    /// `n` bits from bit `low` on.
+    /// `n` bits starting at bit `low`.
     pub(super) fn slice(&mut self, t: Term, low: u32, n: u32) -> Term {
         let w = self.width(t);
         if n == w {
@@ -64,7 +63,7 @@ impl Terms {
             _ => false,
         };
         if !through && self.op(t) == Op::Add {
-            // Of a sum and its complement, which is a sum too, parts are taken of the one that was there first.
+            // Of a sum and its complement, which is a sum too, the slice is of the earlier term.
             let other = self.complement(t);
             if other < t && self.op(other) == Op::Add {
                 let part = self.intern(Op::Extract(low as u8), n, &[other]);
@@ -109,7 +108,7 @@ impl Terms {
                 self.choice(args[0], a, b)
             }
             Op::Add | Op::Mul if low > 0 => {
-                // The bits above do not count.
+                // Higher bits have no effect.
                 let narrow = self.slice(t, 0, low + n);
                 self.slice(narrow, low, n)
             }
@@ -120,14 +119,14 @@ impl Terms {
         }
     }
 
-    /// For what is a multiple of a power of two by its form: the exponent, and the rest, whose upper bits do not count.
+    /// For a multiple of a power of two by its form: the exponent, and the quotient, whose high bits are unspecified.
     fn without_low_zeros(&mut self, t: Term) -> Option<(u32, Term)> {
         let zeros = self.low_zeros(t);
         (zeros > 0).then(|| (zeros, self.scaled_down(t, zeros)))
     }
 
-    /// For a sum or product whose lowest bits no summand but a number touches: how many, their value, and the rest, whose upper
-    /// bits do not count.
+    /// For a sum or product whose lowest bits depend on its constant only: their number, their value, and the rest, whose high bits are
+    /// unspecified.
     fn without_fixed_bits(&mut self, t: Term) -> Option<(u32, u64, Term)> {
         let number = match self.op(t) {
             Op::Add => self.as_constant(self.arg(t, 0)).unwrap_or(0),
@@ -171,7 +170,7 @@ impl Terms {
         }
     }
 
-    /// Whether a vector is put together.
+    /// Returns true if a vector is a concatenation.
     pub(super) fn has_pieces(&self, t: Term) -> bool {
         match self.op(t) {
             Op::Concat | Op::Zext => true,
@@ -202,7 +201,7 @@ impl Terms {
         self.assemble(&pieces)
     }
 
-    /// The vector of some pieces, lowest first, none of which has pieces.
+    /// The concatenation of some pieces, lowest first, none of which is a concatenation.
     pub(super) fn assemble(&mut self, pieces: &[Term]) -> Term {
         let mut merged = Args::new();
         for &piece in pieces {
@@ -211,7 +210,7 @@ impl Terms {
                 let Some(both) = self.related(piece, below, RELATED) else { break };
                 merged.pop();
                 if self.has_pieces(both) {
-                    // What was found to belong together may be of pieces by itself.
+                    // A merged piece may be a concatenation itself.
                     let mut all = merged;
                     self.push_pieces(both, &mut all);
                     merged = all;
@@ -226,7 +225,7 @@ impl Terms {
         self.vector(&merged)
     }
 
-    /// The vector of pieces that do not belong together.
+    /// The concatenation of pieces that cannot be merged.
     fn vector(&mut self, pieces: &[Term]) -> Term {
         let w: u32 = pieces.iter().map(|&piece| self.width(piece)).sum();
         let (lowest, highest) = (pieces[0], pieces[pieces.len() - 1]);
@@ -252,7 +251,7 @@ impl Terms {
         self.intern(Op::Concat, w, &[highest, below])
     }
 
-    /// Zeros above what has no zeros on top.
+    /// Zero-extends a term without high zeros.
     fn zeros_above(&mut self, t: Term, to: u32) -> Term {
         match self.constant_choice(t) {
             Some((condition, a, b)) if self.width(t) > 1 => self.choose(to, condition, a, b),
@@ -309,7 +308,7 @@ impl Terms {
         }
     }
 
-    /// What two neighbours are if they are parts of one thing. `effort` bounds the search.
+    /// The term of which two adjacent pieces are slices, if there is one. `effort` bounds the search.
     fn related(&mut self, high: Term, low: Term, effort: u32) -> Option<Term> {
         let (m, n) = (self.width(high), self.width(low));
         let w = m + n;
@@ -319,7 +318,7 @@ impl Terms {
                 return (u32::from(at) == u32::from(below) + n).then(|| self.slice(self.arg(high, 0), below.into(), w));
             }
             (Op::Extract(at), _) if u32::from(at) >= n => {
-                // The part below may have gone through the operation.
+                // The low slice may have been moved into the operation.
                 let of = self.arg(high, 0);
                 if self.slice(of, u32::from(at) - n, n) == low {
                     return Some(self.slice(of, u32::from(at) - n, w));
@@ -367,7 +366,7 @@ impl Terms {
         }
     }
 
-    /// The bit that a vector has copies of.
+    /// The bit of which a vector has copies.
     fn copies(&self, t: Term) -> Option<Term> {
         match self.op(t) {
             Op::Constant(_) => None,
@@ -377,7 +376,7 @@ impl Terms {
         }
     }
 
-    /// Choices between numbers by one condition, of more than a bit.
+    /// Merges choices between constants by one condition, of more than a bit.
     fn related_choices(&mut self, high: Term, low: Term) -> Option<Term> {
         let (m, n) = (self.width(high), self.width(low));
         let one = |terms: &Self, t: Term| match terms.op(t) {
@@ -393,7 +392,7 @@ impl Terms {
         Some(self.choose(m + n, condition, a << n | x, b << n | y))
     }
 
-    /// Pieces of vectors, cut at `cuts`, put through an operation piece by piece.
+    /// Applies an operation to vectors piece by piece, cut at `cuts`.
     pub(super) fn piecewise(
         &mut self,
         w: u32,

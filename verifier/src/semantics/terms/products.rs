@@ -1,7 +1,7 @@
-//! Products of what is no number, and division.
+//! Products of terms that are not constants, and division.
 //!
-//! A product is its factors in order, numbers pulled out of them (see `sums`); a bit as a factor makes it a choice. The
-//! high half of a product is a part of the product of twice the width, where there is such a width.
+//! A product is its factors in order, constants moved out of them (see `sums`); a factor of one bit makes it a choice.
+//! The high half of a product is a slice of the product of twice the width, if terms have such a width.
 
 use super::{Args, MANY, Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::mask;

@@ -1,4 +1,4 @@
-//! Shifts. By a constant, they are parts of vectors; counts from the width on give 0, or copies of the sign.
+//! Shifts. Shifts by constants are slices; a count of at least the width gives 0, or copies of the sign.
 
 use super::{Op, Term, Terms};
 

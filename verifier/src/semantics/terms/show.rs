@@ -1,20 +1,20 @@
-//! Terms as text, for people.
+//! Terms as text.
 
 use super::{FloatOp, Op, Term, Terms};
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
 
-/// No more nodes than this are shown of a term.
+/// The largest number of nodes of a term that are printed.
 const SHOWN: usize = 200;
 
-/// In brief, terms are shown to this depth, with so many arguments.
+/// The depth of a brief text, and the number of arguments in it.
 const BRIEF: usize = 3;
 const WIDE: usize = 4;
 
 impl Terms {
-    /// The term as an s-expression; what stands in it more than once has a line of its own in front.
+    /// The term as an s-expression; a subterm that occurs more than once has a line of its own before it.
     pub fn show(&self, term: Term) -> String {
-        // How often each node is used, nodes in the order in which they are found.
+        // The number of uses of each node, nodes in the order in which they are found.
         let mut uses = FxHashMap::<Term, u32>::default();
         let mut found = vec![term];
         let mut at = 0;
@@ -68,7 +68,7 @@ impl Terms {
         text
     }
 
-    /// The outside of a term, on one line.
+    /// The outermost operations of a term, on one line.
     pub fn brief(&self, term: Term) -> String {
         let mut text = String::new();
         self.write_brief(&mut text, term, BRIEF);
@@ -93,7 +93,7 @@ impl Terms {
         out.push_str(if args.len() > WIDE { " …)" } else { ")" });
     }
 
-    /// The operation of a node, and what else there is but its arguments.
+    /// Writes the operation of a node, without its arguments.
     fn write_head(&self, out: &mut String, t: Term) {
         let node = self.node(t);
         let name = match node.op {

@@ -1,11 +1,10 @@
 //! Sums: linear forms modulo 2^w.
 //!
-//! Whatever is linear is a constant plus coefficients times terms, each term once, in the order of the terms; subtraction,
-//! negation, complement, shifts to the left and multiplication by constants all land there. In a sum a concatenation is
-//! the sum of its pieces, a choice between two numbers is a multiple of its condition, the complement of x is -x - 1.
+//! Every linear expression is a constant plus coefficients times terms, each term once, in the order of the terms; subtraction, negation,
+//! complement, left shifts and multiplication by constants are all normalised to that. In a sum a concatenation is the sum of its pieces, a
+//! choice between two constants is a multiple of its condition, the complement of x is -x - 1.
 //!
-//! A sum whose summands have no bit in common is a concatenation again; one that is a constant plus a multiple of a bit is
-//! a choice.
+//! A sum whose summands have no bit in common is a concatenation again; one that is a constant plus a multiple of a bit is a choice.
 
 use super::{Args, MANY, Op, Term, Terms};
 use crate::semantics::arithmetic::concrete::mask;
@@ -23,7 +22,7 @@ impl Sum {
         Sum { width, constant: 0, summands: SmallVec::new() }
     }
 
-    /// Brings the summands into order, each term once.
+    /// Sorts the summands, and merges those of one term.
     pub fn sort(&mut self) {
         self.constant &= mask(self.width);
         self.summands.sort_unstable_by_key(|&(term, _)| term);
@@ -76,10 +75,10 @@ impl Terms {
         sum
     }
 
-    /// A term times a number.
+    /// A term times a constant.
     pub(super) fn multiple(&mut self, w: u32, t: Term, factor: u64) -> Term {
         if factor.is_power_of_two() && factor > 1 && matches!(self.op(t), Op::Zext | Op::Concat) {
-            // Pieces are moved, not taken apart.
+            // Pieces are shifted, not expanded.
             let zeros = factor.trailing_zeros();
             let (rest, zero) = (self.slice(t, 0, w - zeros), self.number(zeros, 0));
             return self.join(&[rest, zero]);
@@ -89,7 +88,7 @@ impl Terms {
         self.finish(sum)
     }
 
-    /// The number that a term is a multiple of, and the rest.
+    /// The constant factor of a term, and the other factor.
     pub(super) fn coefficient(&self, t: Term) -> Option<(u64, Term)> {
         match self.op(t) {
             Op::Mul => self.as_constant(self.arg(t, 0)).map(|factor| (factor, self.arg(t, 1))),
@@ -164,7 +163,7 @@ impl Terms {
         }
     }
 
-    /// Adds a multiple of an extension. Where the factor shifts the extension out, it does not count which it was.
+    /// Adds a multiple of an extension. If the factor shifts the extended bits out, sign and zero extension are the same.
     fn add_extended(&mut self, sum: &mut Sum, t: Term, of: Term, factor: u64) {
         let used = sum.width - factor.trailing_zeros().min(sum.width - 1);
         if used == sum.width || self.width(of) < used {
@@ -175,7 +174,7 @@ impl Terms {
         self.add_low(sum, part, factor);
     }
 
-    /// Adds a multiple of a narrower term, whatever stands above its bits: the factor shifts it out.
+    /// Adds a multiple of a narrower term, whose bits above its width are arbitrary: the factor shifts them out.
     fn add_low(&mut self, sum: &mut Sum, t: Term, factor: u64) {
         let w = sum.width;
         match self.op(t) {
@@ -238,7 +237,7 @@ impl Terms {
         self.node_of_sum(&sum)
     }
 
-    /// Brings a sum into order. Factors that have become larger may shift out more.
+    /// Normalises a sum. Factors that have become larger may shift out more bits.
     fn settle(&mut self, sum: &mut Sum) {
         let w = sum.width;
         for _ in 0..4 {
@@ -306,7 +305,7 @@ impl Terms {
             }
             fields.push((low, n, of, negative));
         }
-        // The top bit may be either.
+        // The top bit may have either sign.
         if let Some(top) = fields.iter_mut().find(|field| field.0 == w - 1 && !field.3)
             && constant >> (w - 1) & 1 != 0
         {
@@ -338,7 +337,7 @@ impl Terms {
         Some(parts)
     }
 
-    /// How many bits at the bottom are 0 by the form of a sum or product.
+    /// The number of low bits that are 0 by the form of a sum or product.
     pub(super) fn low_zeros(&self, t: Term) -> u32 {
         let factor = |t: Term| match self.op(t) {
             Op::Constant(bits) => bits.trailing_zeros(),
@@ -351,7 +350,7 @@ impl Terms {
         }
     }
 
-    /// How many bits at the bottom of a sum or product are those of its number.
+    /// The number of low bits of a sum or product that its constant determines.
     pub(super) fn fixed_low_bits(&self, t: Term) -> u32 {
         match self.op(t) {
             Op::Add if self.as_constant(self.arg(t, 0)).is_some() => {
@@ -362,7 +361,7 @@ impl Terms {
         }
     }
 
-    /// A sum or product whose lowest bits are those of its number, without them. The bits that come in on top are not to be used.
+    /// Shifts a sum or product right by low bits that its constant determines. The high bits of the result are unspecified.
     pub(super) fn scaled_down(&mut self, t: Term, zeros: u32) -> Term {
         let w = self.width(t);
         let mut sum = Sum::new(w);

@@ -1,4 +1,4 @@
-//! Every constructor against arithmetic on numbers, on random expressions.
+//! Every constructor compared with arithmetic on numbers, on random expressions.
 
 mod exhaustive;
 mod properties;

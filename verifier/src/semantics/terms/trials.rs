@@ -1,8 +1,8 @@
-//! Trials: values that are made to tell terms apart, for those that samples do not.
+//! Trials: assignments that are directed to distinguish terms that samples do not.
 //!
-//! What a random sample misses is mostly a comparison with a number, or of two variables, that seldom holds. Here variables, and what
-//! uninterpreted functions give, are often near a number that occurs in the terms, or like each other. A trial costs a fraction of what a
-//! solver takes to begin.
+//! Random samples mostly miss comparisons with a constant, or of two variables, that seldom hold. Here variables, and results of
+//! uninterpreted functions, are often near a constant that occurs in the terms, or equal to each other. A trial costs a fraction of the
+//! start-up time of a solver.
 
 use super::evaluate::{float_near_one, operation};
 use super::{Op, Term, Terms};
@@ -12,13 +12,13 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
 
-/// How many trials there are.
+/// The number of trials.
 const TRIALS: usize = 96;
 
 /// Terms with more nodes than this are not tried.
 const MOST_NODES: usize = 600;
 
-/// Evaluates conditions on directed trials. Its tables are kept from one condition to the next.
+/// Evaluates conditions on directed trials. Its tables are reused from one condition to the next.
 #[derive(Default)]
 pub struct Trials {
     /// The row of each node.
@@ -28,8 +28,8 @@ pub struct Trials {
 }
 
 impl Trials {
-    /// Returns true if a condition is false in some trial. Its nodes have arguments first and the condition last; too many nodes are not
-    /// evaluated.
+    /// Returns true if a condition is false in some trial. `nodes` has arguments before the nodes that use them, and the condition last;
+    /// too many nodes are not evaluated.
     pub fn refute(&mut self, terms: &Terms, nodes: &[Term]) -> bool {
         if nodes.len() > MOST_NODES {
             return false;
@@ -56,7 +56,7 @@ impl Trials {
             operands.extend(args.iter().map(|arg| arg[trial]));
             match node.op {
                 Op::Variable(name) | Op::Apply(name) => given(numbers, name.as_u32().into(), &operands, trial, width),
-                // To a solver this is a function of which nothing is known, and what is seldom so is as easily so as not.
+                // A solver treats this as an uninterpreted function, so a result that is seldom true is as easily true as false.
                 Op::Float(op) if width > 1 && trial % 2 == 1 => {
                     given(numbers, FxBuildHasher.hash_one(op), &operands, trial, width)
                 }
@@ -66,24 +66,24 @@ impl Trials {
     }
 }
 
-/// What a function of which nothing is known gives: the same for the same, else anything.
+/// The result of an uninterpreted function: equal for equal operands, else random.
 fn given(numbers: &[u64], function: u64, operands: &[u64], trial: usize, width: u32) -> u64 {
     let key = operands.iter().fold(function, |key, &operand| hash(&[key, operand]));
     chosen(numbers, key, trial as u64, width)
 }
 
-/// A value for something that may have any.
+/// A value of a variable or an uninterpreted function.
 fn chosen(numbers: &[u64], key: u64, trial: u64, width: u32) -> u64 {
     let h = hash(&[key, trial]);
     let bits = hash(&[h]);
     let value = match h % 8 {
         0..=2 if !numbers.is_empty() => {
-            // A number, or one beside it; of some the low bits, or what is above.
+            // A constant, or a neighbour of it; sometimes only its low bits, or its high bits.
             let number = numbers[bits as usize % numbers.len()];
             let shifted = if bits >> 32 & 7 == 0 { number << (bits >> 40 & 31) } else { number };
             shifted.wrapping_add(bits >> 48 & 3).wrapping_sub(bits >> 50 & 1)
         }
-        // What others have in this trial.
+        // A value that others share in this trial.
         0..=4 => hash(&[trial, bits & 1]) % 16,
         5 => bits % 4,
         6 => float_near_one(width, bits),
@@ -99,7 +99,7 @@ mod tests {
     use crate::semantics::arithmetic::domain::{Domain, Format};
     use crate::semantics::terms::VariableKind;
 
-    /// Whether something is refuted, and whether it can be: its complement holds for some values.
+    /// Returns true if a trial refutes the condition that `make` returns.
     fn refuted(make: impl Fn(&mut Terms, Term, Term) -> Term) -> bool {
         let mut terms = Terms::new();
         let [x, y] = ["x", "y"].map(|name| terms.variable_of(VariableKind::LANE, 32, name));
@@ -120,7 +120,7 @@ mod tests {
             let same = terms.eq(32, x, y);
             terms.not(1, same)
         }));
-        // 0.25 < x + y < 0.26, where the sum is anything.
+        // 0.25 < x + y < 0.26, where the sum is arbitrary.
         assert!(refuted(|terms, x, y| {
             let sum = terms.fadd(Format::F32, x, y);
             let [low, high] = [0x3e80_0000, 0x3e85_1eb8].map(|bits| terms.constant(32, bits));
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_always_holds_is_not_refuted() {
-        // A function gives the same for the same.
+        // A function gives equal results for equal arguments.
         assert!(!refuted(|terms, x, y| {
             let one = terms.constant(32, 1);
             let beside = terms.add(32, x, one);

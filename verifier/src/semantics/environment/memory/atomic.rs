@@ -1,10 +1,10 @@
-//! What atomics do to a word.
+//! The effect of atomics on a word.
 
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::domain::{Domain, Format};
 use crate::semantics::arithmetic::{float, integer};
 
-/// What an atomic does to a 32-bit word.
+/// The effect of an atomic on a 32-bit word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Atomic {
     /// Adds.
@@ -25,9 +25,9 @@ pub enum Atomic {
     Or,
     /// Bitwise exclusive or.
     Xor,
-    /// Replaces.
+    /// Replaces the word.
     Exchange,
-    /// Replaces what equals the comparand.
+    /// Replaces the word if it equals the comparand.
     CompareExchange,
     /// Float addition.
     Fadd,
@@ -35,22 +35,22 @@ pub enum Atomic {
     Fmin,
     /// Float maximum.
     Fmax,
-    /// Replaces what equals the comparand as a float.
+    /// Replaces the word if it equals the comparand as a float.
     FcompareExchange,
-    /// Adds 1, to 0 from the operand on.
+    /// Adds 1; sets 0 if the word is at least the operand.
     IncrementWrap,
-    /// Subtracts 1, to the operand from 0 or from above the operand.
+    /// Subtracts 1; sets the operand if the word is 0 or above the operand.
     DecrementWrap,
 }
 
 impl Atomic {
-    /// The new contents of a word.
+    /// The new contents of a 32-bit word.
     #[inline]
     pub fn apply(self, old: u32, data: u32, compare: u32) -> u32 {
         self.replace(Format::F32, old.into(), data.into(), compare.into()) as u32
     }
 
-    /// The new contents of a double word. Floats of 64 bits are those of Rust.
+    /// The new contents of a 64-bit word. Floats of 64 bits are Rust's.
     pub fn apply_wide(self, old: u64, data: u64, compare: u64) -> u64 {
         self.replace(Format::F64, old, data, compare)
     }
@@ -83,7 +83,7 @@ impl Atomic {
         }
     }
 
-    /// Whether it has a comparand.
+    /// Returns true if it has a comparand.
     pub const fn compares(self) -> bool {
         matches!(self, Atomic::CompareExchange | Atomic::FcompareExchange)
     }

@@ -22,7 +22,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// Words in an array of this kind: a power of two.
+    /// The number of words of an array of this kind: a power of two.
     pub const fn words(self) -> u32 {
         match self {
             Space::Ssbo => 4096 / 4,
@@ -33,7 +33,7 @@ impl Space {
         }
     }
 
-    /// The memory that an address space is; uniform buffers and the constant file are none.
+    /// The kind of memory of an address space; `None` for uniform buffers and the constant file.
     pub const fn of(space: AddressSpace) -> Option<Space> {
         Some(match space {
             AddressSpace::Ssbo => Space::Ssbo,
@@ -45,7 +45,7 @@ impl Space {
         })
     }
 
-    /// The name that people know.
+    /// The name that messages print.
     pub const fn name(self) -> &'static str {
         match self {
             Space::Ssbo => "ssbo",
@@ -57,13 +57,13 @@ impl Space {
     }
 }
 
-/// Texels of an image.
+/// The number of texels of an image.
 pub const IMAGE_CELLS: u32 = 1024;
 
-/// Bytes of a lane's own memory, where the program does not say how many.
+/// Bytes of scratch memory per lane, if the program does not declare them.
 pub const SCRATCH_BYTES: u32 = 4096;
 
-/// More bytes than this are not given to a lane.
+/// The limit of the bytes of scratch memory per lane.
 pub const MAX_SCRATCH_BYTES: u32 = 1 << 18;
 
 /// The word of an array of `words` words that a byte address falls into.
@@ -73,7 +73,7 @@ pub fn word_of(address: u64, words: u32) -> u32 {
     if word < u64::from(words) { word as u32 } else { (hash(&[word]) % u64::from(words)) as u32 }
 }
 
-/// The texel of an image that coordinates (those that the image has, layer included) fall into.
+/// The texel of an image that coordinates (those of the image, layer included) fall into.
 #[inline]
 pub fn image_cell(coordinates: &[u32]) -> u32 {
     let mut key = 0x0069_6d61_6765_u64;
@@ -83,10 +83,10 @@ pub fn image_cell(coordinates: &[u32]) -> u32 {
     (key % u64::from(IMAGE_CELLS)) as u32
 }
 
-/// How an access sees the texels of an image: by the type of its data, and by the format where both programs name one.
+/// The view of an access on the texels of an image: the type of its data, and the format where both programs print one.
 ///
-/// What another view reads of a texel depends on what the format does, of which nothing is known: runs and proofs take the texels of
-/// different views for different ones, so that another type or format is another program. Atomics say no type: they see bits.
+/// The bits that one view reads from a texel stored by another depend on the format, which is not modelled: runs and proofs treat texels of
+/// different views as different, so a change of type or format is a difference. Atomics have no type: they see bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TexelView {
     kind: u8,
@@ -94,7 +94,7 @@ pub struct TexelView {
 }
 
 impl TexelView {
-    /// Of data of this type, as nir has it.
+    /// The view of data of this type, in nir.
     pub fn of_nir(base: BaseType, format: nir::Format) -> Self {
         let kind = match base {
             BaseType::Float => 2,
@@ -104,17 +104,17 @@ impl TexelView {
         Self { kind, format: format as u8 }
     }
 
-    /// Of registers of this type. ir3 has no formats.
+    /// The view of registers of this type. ir3 has no formats.
     pub fn of_ir3(ty: Type) -> Self {
         Self { kind: if ty.is_float() { 2 } else { u8::from(ty.is_signed()) }, format: 0 }
     }
 
-    /// A number for the view: 0 for bits. `formats`: both programs name them.
+    /// A number for the view: 0 for bits. `formats`: both programs print them.
     pub fn key(self, formats: bool) -> u32 {
         u32::from(self.kind) | if formats { u32::from(self.format) << 8 } else { 0 }
     }
 
-    /// The texel that a view finds in place of one.
+    /// The texel that this view accesses in place of `cell`.
     #[inline]
     pub fn cell(self, formats: bool, cell: u32) -> u32 {
         match self.key(formats) {

@@ -1,4 +1,4 @@
-//! From programs to flat arrays of operations.
+//! Decoding: from ir3 programs to flat arrays of operations.
 
 mod alu;
 mod flow;
@@ -23,10 +23,10 @@ use ir3_compiler::ir3::{
 use ir3_compiler::target::Target;
 use smallvec::SmallVec;
 
-/// Moves in the making.
+/// Moves that happen at once, while they are collected.
 type Moves = SmallVec<[(Read, Write); 4]>;
 
-/// What decoding an instruction results in.
+/// The result of decoding an instruction.
 type Result<T = ()> = std::result::Result<T, Problem>;
 
 /// A program that is being decoded.
@@ -34,12 +34,12 @@ pub(super) struct Decoder<'a> {
     program: &'a Program,
     target: &'a Target,
     slots: Slots<'a>,
-    /// Position of each block in the layout.
+    /// The position of each block in the layout.
     position: SecondaryMap<ir3::Block, u32>,
-    /// The instruction at hand.
+    /// The current instruction.
     instr: Instr,
     out: Decoded,
-    /// The table for runs that are traced.
+    /// The table for traced runs.
     watched: Option<Vec<Watched<Read>>>,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn decode(program: &Program, target: &Target) -> std::result::Result<
     decode_with(program, target, None).map(|(decoded, ..)| decoded)
 }
 
-/// Decodes a program, with what is known of its slots.
+/// Decodes a program, and returns the names of its locations.
 pub(super) fn decode_with_places(
     program: &Program,
     target: &Target,
@@ -56,7 +56,7 @@ pub(super) fn decode_with_places(
     decode_with(program, target, None).map(|(decoded, _, slots)| (decoded, slots.places()))
 }
 
-/// Decodes a program, with a table of where its instructions and their operands are.
+/// Decodes a program, with a table of the positions of its instructions and their operands.
 pub(super) fn decode_watched(
     program: &Program,
     target: &Target,
@@ -65,7 +65,7 @@ pub(super) fn decode_watched(
     Ok((decoded, table.unwrap_or_default()))
 }
 
-/// What is watched, where somebody watches.
+/// The instructions and operands that a traced run records; `None` for other runs.
 type Table = Option<Vec<Watched<Read>>>;
 
 fn decode_with<'a>(
@@ -123,7 +123,7 @@ impl<'a> Decoder<'a> {
         self.position[block]
     }
 
-    /// The point in front of the next operation, as [`Watch`](super::watch::Watch) counts them.
+    /// The point before the next operation, as [`Watch`](super::watch::Watch) counts them.
     pub(super) fn here(&self) -> u32 {
         (self.out.ops.len() + self.out.blocks.len()) as u32
     }
@@ -187,7 +187,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Remembers the name of an instruction that may have no meaning.
+    /// Records the name of an instruction that may be undefined.
     fn site(&mut self, data: &InstrData) {
         self.out.sites.push((self.instr, data.opcode.name()));
     }
@@ -267,7 +267,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Three `xor.b` that exchange two registers, if the list begins with such.
+    /// Decodes three `xor.b` that exchange two registers, if the list begins with them.
     fn exchange(&mut self, instrs: &[Instr]) -> Result<bool> {
         let Some((a, b)) = exchange(self.program, instrs) else { return Ok(false) };
         let here = self.here();
@@ -293,7 +293,7 @@ impl Decoder<'_> {
             Attrs::Move { src, .. } => src.is_float(),
             _ => data.opcode.info().numeric == Numeric::Float,
         };
-        // A half operand of float operations takes a word of the constant file as a float.
+        // A half operand of a float operation reads a word of the constant file as a float.
         let demote = if float { ConstWidth::Rounded } else { ConstWidth::Truncated };
         let indirect = match &src.operand {
             SrcOperand::ConstRelative(offset) => {
@@ -321,12 +321,12 @@ impl Decoder<'_> {
         Ok(Read { loc, modifier: modifier(data, i)? })
     }
 
-    /// The elements that a place selects among, if it is indirect, and what is added to the index.
+    /// The elements that an indirect place selects from, and the constant that is added to the index.
     fn elements(&mut self, place: &Place, class: RegClass) -> Result<Option<(Elements, i32)>> {
         Ok(match place {
             Place::Array(access) if access.relative => match self.slots.array(access, class)? {
                 Some(elements) => Some((elements, i32::from(access.offset))),
-                // No element has been written: any index finds poison.
+                // The array is never written: every index reads poison.
                 None => Some((Elements { slot: 0, first: 0, halves: false, length: 0 }, 0)),
             },
             Place::Relative { offset, .. } => Some((self.slots.relative(class)?, i32::from(*offset))),
@@ -341,12 +341,12 @@ impl Decoder<'_> {
             Some(src) => self.slots.loc(src, 0, ConstWidth::Truncated)?,
             None => self.slots.place(&Place::Reg(PhysReg::A0_X), RegClass::ADDRESS, 0)?,
         };
-        // Address registers have 16 bits with a sign.
+        // Address registers are signed 16-bit numbers.
         Ok(Read::plain(loc))
     }
 
-    /// Component `component` of destination `i`, and what has to be done after it is written: an element that is
-    /// addressed indirectly is scattered. A write to a version of an array begins with a copy of the version before.
+    /// Component `component` of destination `i`, and the operation that follows the write: the scatter of an element
+    /// that is addressed indirectly. A write to a version of an array begins with a copy of the previous version.
     fn destination(&mut self, data: &InstrData, i: usize, component: u32) -> Result<(Write, Option<Op>)> {
         let dst = self.dst(data, i)?;
         if let Place::Array(access) = &dst.place
@@ -458,7 +458,7 @@ impl Decoder<'_> {
     }
 }
 
-/// A full value that goes to a half destination loses its high bits.
+/// Truncates a full value that is moved to a half destination.
 fn narrowed(read: Read, from: RegClass, to: RegClass) -> Read {
     match read.modifier {
         Modifier::None if to.half && !from.half => Read { loc: read.loc, modifier: Modifier::Low },
@@ -466,7 +466,7 @@ fn narrowed(read: Read, from: RegClass, to: RegClass) -> Read {
     }
 }
 
-/// Whether lanes of a program of this kind may be helpers.
+/// Returns true if lanes of a program of this stage may be helpers.
 pub(super) fn is_fragment(program: &Program) -> bool {
     program.stage == Some(ShaderStage::Fragment)
 }

@@ -1,24 +1,22 @@
 //! The interpreter of ir3: programs in SSA form, with registers, and in between.
 //!
-//! A program is decoded into flat arrays (`Op`); what an operand names (a component of a value, a register,
-//! half of one, an array element, an immediate, a word of the constant file) becomes a slot of 64 lanes
-//! (`storage`), so the loop that runs a program is the same for all forms:
+//! A program is decoded into flat arrays (`Op`). Whatever an operand names (a component of a value, a register, half of one, an array
+//! element, an immediate, a word of the constant file) becomes a slot of 64 lanes (`storage`), so the loop that runs a program is the same
+//! for all forms:
 //!
-//! - SSA values and values whose register has been chosen (`ssa_5(r61.x)`) have slots of their own: as long as an
-//!   operand names a value, the value decides. An operand that is a register is that register. So a register
-//!   assignment is judged where operands are registers.
-//! - Arrays in SSA form have one row of slots for each version of the whole array; arrays before `array_to_ssa` have
-//!   one; arrays with registers are those registers.
-//! - Everything is poison at first, but for what `_meta:in` brings.
+//! - SSA values and values whose register has been chosen (`ssa_5(r61.x)`) have slots of their own: an operand that names a value reads the
+//!   value. An operand that is a register reads that register. So a register assignment takes effect where operands are registers.
+//! - Arrays in SSA form have one row of slots for each version of the whole array; arrays before `array_to_ssa` have one; arrays with
+//!   registers are those registers.
+//! - Everything is poison at first, except the results of `_meta:in`.
 //!
-//! Control flow: each lane is in a block, and the wave runs the block that comes first in the layout among those where
-//! lanes are, all of those lanes at once. Phis are moves on the edges, in parallel, of the lanes that take the edge.
-//! A result is written in the lanes that execute; the others keep what they have, so values that leave a divergent
-//! loop are right. Predication (`predt`, `predf`, `prede`) is control flow like any other here: the blocks of both
-//! sides are successors.
+//! Control flow: each lane is in a block. The wave runs the first block in the layout that has lanes, with all of those lanes active. Phis
+//! are parallel moves on the control-flow edges, in the lanes that take the edge. A result is written in the active lanes; the others keep
+//! their values, so values that leave a divergent loop are right. Predication (`predt`, `predf`, `prede`) is ordinary control flow here:
+//! the blocks of both sides are successors.
 //!
-//! Not modelled: time. Delay slots, `(ss)` and `(sy)` mean nothing before legalization, and the programs here have not
-//! been legalized. A program with `bar` in a workgroup of more than one wave is run by two; see `waves`.
+//! Time is not modelled. Delay slots, `(ss)` and `(sy)` mean nothing before legalization, and the programs here have not been legalized. A
+//! program with `bar` in a workgroup of more than one wave is run by two waves; see `waves`.
 
 mod decode;
 pub(crate) mod op;
@@ -41,11 +39,11 @@ use storage::{Read, Write};
 #[derive(Clone, Debug)]
 pub struct Decoded {
     pub(crate) ops: Vec<Op>,
-    /// The names of the instructions that may have no meaning, for messages.
+    /// The names of the instructions that may be undefined, for messages.
     pub(crate) sites: Vec<(Instr, &'static str)>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) copies: Vec<(Read, Write)>,
-    /// Rows that moves need where all are read before one is written: two a move.
+    /// The number of rows that staged moves need: two per move.
     pub(crate) stage: usize,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: Vec<(Output, u32, Read)>,
@@ -59,9 +57,9 @@ pub struct Decoded {
     pub(crate) driver_params: Vec<DriverParam>,
     pub(crate) driver_immediates: Vec<(u16, u32)>,
     pub(crate) launch: Launch,
-    /// How many waves run it: see [`waves`](super::waves).
+    /// The number of waves that run it: see [`waves`](super::waves).
     pub(crate) waves: u32,
-    /// Bytes of memory that each lane has; 0 where that is not known.
+    /// Bytes of scratch memory per lane; 0 where that is not declared.
     pub(crate) scratch_size: u32,
     /// The slot that stays undefined, if there is one.
     pub(crate) undefined: Option<u32>,
@@ -76,7 +74,7 @@ pub(crate) struct Input {
     pub(crate) component: u32,
     pub(crate) half: bool,
     pub(crate) dst: Write,
-    /// Another input has the same register. All inputs are there when the program starts, so neither is.
+    /// Another input has the same register. All inputs are written when the program starts, so neither has a value.
     pub(crate) clash: bool,
 }
 
@@ -84,13 +82,13 @@ impl Decoded {
     /// Decodes a program for a target, which decides whether half registers are halves of full ones.
     ///
     /// # Errors
-    /// If the program has an operation that the interpreter does not execute, or one whose text leaves open what it
-    /// does: the error names it and where it is.
+    /// If the program has an operation that the interpreter does not support, or one whose text does not determine its meaning: the error
+    /// names it and its place.
     pub fn new(program: &Program, target: &Target) -> Result<Self, Unsupported> {
         decode::decode(program, target)
     }
 
-    /// The same, with what is known of its slots.
+    /// Like [`new`](Decoded::new), and returns the names of the program's locations.
     ///
     /// # Errors
     /// As [`Decoded::new`].
@@ -98,14 +96,14 @@ impl Decoded {
         decode::decode_with_places(program, target)
     }
 
-    /// Runs the program in an environment, until it has executed some `fuel` instructions.
+    /// Runs the program in an environment, for at most `fuel` instructions.
     pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
         run::run(self, env, fuel, scratch)
     }
 
-    /// The same, and calls `step` with each step of the wave from block to block, by their positions in the layout. A step
-    /// is no edge of the program where the lanes that run next have waited; steps from a block in which the last running
-    /// lane ended are left out.
+    /// Like [`run`](Decoded::run), and calls `step` with each step of the wave from block to block, by their positions in the layout. A
+    /// step is no edge of the program where the next lanes have waited; steps from a block in which the last running lane ended are left
+    /// out.
     pub fn run_stepping(
         &self,
         env: &Env,
@@ -116,7 +114,7 @@ impl Decoded {
         run::run_watched(self, env, fuel, scratch, &mut watch::Steps::new(step))
     }
 
-    /// Runs a program once, and writes down what one lane does.
+    /// Runs a program once, and records the steps of one lane.
     ///
     /// # Errors
     /// As [`Decoded::new`].

@@ -1,4 +1,4 @@
-//! Decoded instructions: operands are slots, everything that can be looked up is looked up.
+//! Decoded instructions: operands are slots, and every table lookup is done.
 
 use super::storage::{Loc, Read, Write};
 use crate::semantics::arithmetic::convert;
@@ -9,11 +9,11 @@ use crate::semantics::operations::{Modify, One, Select, Three, Two};
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, PrintedShape, Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, Instr, ShuffleMode, Type};
 
-/// One thing to do for all executing lanes. An instruction becomes one of these for each component that it writes, or
-/// a few, where it addresses registers indirectly.
+/// An operation on all active lanes. An instruction becomes one of these for each component that it writes, or a few
+/// where it addresses registers indirectly.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    /// The wave waits for others, or orders its accesses.
+    /// A barrier or a fence.
     Sync(Sync),
     /// A kernel of one source.
     Alu1 {
@@ -44,16 +44,16 @@ pub(crate) enum Op {
     },
     /// A choice between two sources.
     Select {
-        /// Which, by what.
+        /// The condition of the choice.
         select: Select,
         /// The sources.
         srcs: [Read; 3],
         /// The result.
         dst: Write,
     },
-    /// Something done to the source as it is moved.
+    /// A modifier that is applied to the source as it is moved.
     Apply {
-        /// What is done.
+        /// The modifier.
         apply: &'static Modify,
         /// The source.
         src: Read,
@@ -68,7 +68,7 @@ pub(crate) enum Op {
     Truth(Read, Write),
     /// Moves that happen at once.
     Copies(Copies),
-    /// Reads an element that each lane chooses.
+    /// Reads an element by the lane's index.
     Gather {
         /// The elements.
         array: Elements,
@@ -79,7 +79,7 @@ pub(crate) enum Op {
         /// The slot that receives the element; poison where there is none.
         to: u32,
     },
-    /// Writes an element that each lane chooses.
+    /// Writes an element by the lane's index.
     Scatter {
         /// The elements.
         array: Elements,
@@ -87,18 +87,18 @@ pub(crate) enum Op {
         offset: i32,
         /// The index.
         index: Read,
-        /// What is written.
+        /// The value that is written.
         from: Read,
-        /// For messages.
+        /// The instruction, for messages.
         instr: Instr,
     },
-    /// Reads a word of the constant file that each lane chooses.
+    /// Reads a word of the constant file by the lane's index.
     GatherConst {
         /// Added to the lane's index.
         offset: i32,
         /// The index.
         index: Read,
-        /// What becomes of the word.
+        /// The width of the operand that reads the word.
         width: ConstWidth,
         /// The slot that receives the word.
         to: u32,
@@ -125,36 +125,36 @@ pub(crate) enum Op {
         /// The result.
         dst: Write,
     },
-    /// Mask of the lanes that execute, or of those of them where a predicate holds.
+    /// Mask of the active lanes, or of those in which a predicate holds.
     MoveMask {
         /// The predicate.
         predicate: Option<Read>,
-        /// Which 32 lanes.
+        /// The word of the mask: 32 lanes.
         word: u32,
         /// The result.
         dst: Write,
     },
-    /// Whether a predicate holds in any or in all executing lanes.
+    /// 1 if a predicate holds in any, or in all, active lanes: a subgroup vote.
     Vote {
-        /// In any.
+        /// In any lane.
         any: bool,
         /// The predicate.
         predicate: Read,
         /// The result, 0 or 1.
         dst: Write,
     },
-    /// 1 in the first executing lane, 0 in the others.
+    /// 1 in the first active lane, 0 in the others.
     Elect(Write),
-    /// The value of one executing lane, in all of them.
+    /// The value of one active lane, in all of them.
     ReadLane {
-        /// Which lane.
+        /// The lane that is read.
         which: Which,
         /// The value.
         src: Read,
         /// The result.
         dst: Write,
     },
-    /// Reduction and scans, one lane after the other.
+    /// Reduction and scans, lane by lane.
     Scan(Scan),
     /// Differences within a quad.
     Derivative {
@@ -169,13 +169,13 @@ pub(crate) enum Op {
         /// The result.
         dst: Write,
     },
-    /// The value of the last executing lane of a cluster's lower half, for the lanes of its upper half.
+    /// The value of the last active lane of a cluster's lower half, for the lanes of its upper half.
     BroadcastActive {
         /// Lanes of a cluster.
         cluster: u8,
-        /// What is broadcast.
+        /// The value that is broadcast.
         src: Read,
-        /// What the other lanes have.
+        /// The value of the other lanes.
         default: Read,
         /// The result.
         dst: Write,
@@ -193,7 +193,7 @@ pub(crate) enum Op {
     },
     /// The value of another lane of the wave.
     Shuffle {
-        /// How the lane is found.
+        /// The rule that computes the lane.
         mode: ShuffleMode,
         /// The distance, or the bits that flip.
         index: Read,
@@ -206,25 +206,25 @@ pub(crate) enum Op {
     Memory(u32),
     /// Texture access, by number.
     Texture(u32),
-    /// Lanes whose predicate holds end.
+    /// Ends the lanes whose predicate holds.
     Kill(Read, Instr),
-    /// Lanes whose predicate holds turn into helper lanes.
+    /// Turns the lanes whose predicate holds into helper lanes.
     Demote(Read, Instr),
 }
 
-/// What a half operand takes of a word of the constant file.
+/// The part of a word of the constant file that an operand reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ConstWidth {
     /// The whole word.
     Full,
     /// Its low 16 bits.
     Truncated,
-    /// The float that it is, rounded to 16 bits toward zero.
+    /// The word as a float, rounded to 16 bits toward zero.
     Rounded,
 }
 
 impl ConstWidth {
-    /// What is taken of a word, in any domain.
+    /// The value that is read from a word, in any domain.
     pub fn of<D: Domain>(self, d: &mut D, word: D::V) -> D::V {
         match self {
             Self::Full => word,
@@ -237,10 +237,10 @@ impl ConstWidth {
     }
 }
 
-/// A row of slots, or of halves of slots.
+/// Consecutive slots, or halves of slots.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elements {
-    /// The slot of element 0 (with the first half of which it begins, if `halves`).
+    /// The slot of element 0 (and of its first half, if `halves`).
     pub slot: u32,
     /// Index of the first half in `slot`, if `halves`.
     pub first: u32,
@@ -251,7 +251,7 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// The place of element `i`.
+    /// The location of element `i`.
     pub fn loc(&self, i: u32) -> Loc {
         use super::storage::Part;
         if self.halves {
@@ -268,20 +268,20 @@ impl Elements {
 pub(crate) struct Copies {
     /// The first.
     pub start: u32,
-    /// Behind the last.
+    /// After the last.
     pub end: u32,
-    /// One after the other would be wrong: all have to be read first.
+    /// A move writes a source of a later one: all sources are read first.
     pub staged: bool,
 }
 
-/// Which lane is read.
+/// The lane that is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Which {
-    /// The first that executes.
+    /// The first active lane.
     First,
-    /// The last that executes.
+    /// The last active lane.
     Last,
-    /// The first that executes and where this holds.
+    /// The first active lane in which this holds.
     Where(Read),
 }
 
@@ -290,25 +290,25 @@ pub(crate) enum Which {
 pub(crate) struct Scan {
     /// The operation.
     pub kernel: &'static Two,
-    /// The values are those of clusters of 8 lanes, combined already, up to each lane.
+    /// The values are those of clusters of 8 lanes, already combined up to each lane.
     pub clusters: bool,
-    /// What is combined.
+    /// The value that is combined.
     pub src: Read,
-    /// What is combined for the exclusive result (clusters only).
+    /// The value that is combined for the exclusive result (clusters only).
     pub exclusive_src: Option<Read>,
-    /// What there is before the first lane.
+    /// The initial value.
     pub initial: Read,
-    /// Result of the lanes before this one.
+    /// The result of the lanes before this one.
     pub exclusive: Option<Write>,
-    /// Result of the lanes up to this one.
+    /// The result of the lanes up to this one.
     pub inclusive: Option<Write>,
-    /// Result of all lanes.
+    /// The result of all lanes.
     pub reduction: Write,
     /// The values have 16 bits.
     pub half: bool,
 }
 
-/// A way out of a block.
+/// A control-flow edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     /// Position of the next block in the layout.
@@ -317,57 +317,57 @@ pub(crate) struct Edge {
     pub copies: Copies,
 }
 
-/// Which lanes take a branch's first edge.
+/// The lanes that take a branch's first edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Condition {
-    /// Where this holds.
+    /// The lanes in which this holds.
     Is(Read),
-    /// Where both hold.
+    /// The lanes in which both hold.
     And(Read, Read),
-    /// Where one of them holds.
+    /// The lanes in which one of them holds.
     Or(Read, Read),
-    /// All, if this holds in one of them.
+    /// All lanes, if this holds in one of them.
     Any(Read),
-    /// All, if this holds in all of them.
+    /// All lanes, if this holds in all of them.
     All(Read),
-    /// The first.
+    /// The first lane.
     First,
-    /// The last.
+    /// The last lane.
     Last,
-    /// All.
+    /// All lanes.
     Always,
 }
 
-/// How a block ends.
+/// The terminator of a block.
 #[derive(Clone, Debug)]
 pub(crate) enum Terminator {
     /// The lanes end; these are the sources of the outputs, a range of [`Decoded`](super::Decoded)'s outputs.
     End(u32, u32),
-    /// They go on.
+    /// The lanes take the edge.
     Jump(Edge),
-    /// They go on, and the condition holds.
+    /// The lanes take the edge, and the condition holds in them.
     Skip(Condition, Edge, Instr),
-    /// They part.
+    /// The lanes diverge.
     Branch(Condition, Edge, Edge, Instr),
 }
 
-/// A block.
+/// A decoded block.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     /// Its first operation.
     pub start: u32,
-    /// Behind its last operation.
+    /// After its last operation.
     pub end: u32,
-    /// Instructions in it, for fuel.
+    /// The number of instructions in it, for fuel.
     pub instructions: u32,
-    /// How it ends.
+    /// Its terminator.
     pub terminator: Terminator,
 }
 
-/// A number that an instruction has in itself or in a register.
+/// A number that an instruction has as an immediate or in a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
-    /// Known.
+    /// An immediate.
     Fixed(u32),
     /// `source >> shift & mask`.
     Field {
@@ -380,7 +380,7 @@ pub(crate) enum Number {
     },
 }
 
-/// Which resource an access is to.
+/// The resource of an access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resource {
     /// Its descriptor set, if it is bindless.
@@ -389,20 +389,20 @@ pub(crate) struct Resource {
     pub index: Number,
 }
 
-/// Where in a memory an access is.
+/// The address of an access in its memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// Nowhere: a size.
+    /// None: the operation is a query of the size.
     None,
     /// At a byte address: see [`linear_address`](ir3_compiler::ir3::access::linear_address).
     Linear {
         /// Low and high words of a 64-bit address.
         base: Option<[Read; 2]>,
-        /// Indices that are added.
+        /// The indices, which are added up.
         indices: [Option<Read>; 2],
-        /// Bytes that the index counts.
+        /// Bytes per unit of the index.
         scale: u8,
-        /// Added to it.
+        /// Bytes that are added to the address.
         offset: i32,
     },
     /// At a texel.
@@ -412,32 +412,32 @@ pub(crate) enum Place {
 /// An access to memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    /// What is done.
+    /// The operation.
     pub action: MemoryAction,
     /// It is volatile or coherent.
     pub volatile: bool,
-    /// Which memory.
+    /// The kind of memory.
     pub space: AddressSpace,
-    /// Which resource, where there are several.
+    /// The resource, where there are several.
     pub resource: Option<Resource>,
-    /// Where.
+    /// The address.
     pub place: Place,
     /// Type of an element.
     pub ty: Type,
-    /// Stored elements, the operand of an atomic, or the word of the constant file that a copy begins at.
+    /// Stored elements, the operand of an atomic, or the first word of the constant file that a copy writes.
     pub data: Vec<Read>,
-    /// Words that a copy to the constant file writes.
+    /// The number of words that a copy to the constant file writes.
     pub copied: u32,
-    /// What an atomic compares with; two words of 64 bits.
+    /// The comparand of an atomic; two words for 64 bits.
     pub compare: Vec<Read>,
-    /// Elements that are loaded, and where to.
+    /// The loaded elements and their destinations.
     pub results: Vec<(u32, Write)>,
-    /// For messages.
+    /// The instruction, for messages.
     pub instr: Instr,
 }
 
 impl Memory {
-    /// How a load or store sees the texels of an image.
+    /// The view of a load or store on the texels of an image.
     pub fn view(&self) -> TexelView {
         match self.action {
             MemoryAction::Load | MemoryAction::Store if self.space == AddressSpace::Image => TexelView::of_ir3(self.ty),
@@ -446,14 +446,14 @@ impl Memory {
     }
 }
 
-/// A question to a texture.
+/// A texture operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Texture {
-    /// What is asked.
+    /// The kind of the operation.
     pub kind: TextureKind,
-    /// Which texture.
+    /// The texture.
     pub texture: Resource,
-    /// Which sampler.
+    /// The sampler.
     pub sampler: Resource,
     /// The operands.
     pub operands: Vec<(Slot, Read)>,
@@ -461,17 +461,17 @@ pub(crate) struct Texture {
     pub prefetch: Option<([Read; 2], u32)>,
     /// The level comes from derivatives.
     pub derivatives: bool,
-    /// What the text tells of the texture's shape.
+    /// The shape of the texture in the text.
     pub shape: PrintedShape,
-    /// Type of the answer.
+    /// The type of the result.
     pub ty: Type,
     /// Numbers of levels are one less here.
     pub levels_add_one: bool,
-    /// Components of the answer that are wanted, and where.
+    /// The components of the result that are read, and their destinations.
     pub results: Vec<(u32, Write)>,
 }
 
-/// What an atomic does.
+/// The atomic of an opcode.
 pub(crate) fn atomic(op: AtomicOp) -> Atomic {
     match op {
         AtomicOp::Add => Atomic::Add,

@@ -20,7 +20,7 @@ use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{InputKind, Instr};
 use smallvec::SmallVec;
 
-/// A wave that runs.
+/// A running wave.
 struct Wave<'a> {
     program: &'a Decoded,
     env: &'a Env,
@@ -30,15 +30,15 @@ struct Wave<'a> {
     /// Lanes that have not ended.
     alive: u64,
     consts: &'a mut ConstFile,
-    /// Operands that are not in a slot as they are, and results on their way there.
+    /// Buffers for operands that are not whole slots, and for results before they are written.
     buffers: [Row; 4],
-    /// The bits that are poison in a result on its way.
+    /// The poisoned bits of a result before it is written.
     open: Row,
-    /// Moves that are read before any is written.
+    /// The sources of moves, all of which are read before any destination is written.
     stage: Vec<Row>,
-    /// The lanes that go to each block next.
+    /// The lanes that wait at each block.
     pending: Vec<u64>,
-    /// The block at work, and its next operation if it has been begun.
+    /// The current block, and its next operation if it has begun.
     at: (usize, Option<u32>),
 }
 
@@ -48,7 +48,7 @@ impl AsMut<State> for Wave<'_> {
     }
 }
 
-/// The wave goes on, or its run ends here.
+/// An error ends the run.
 type Step = Result<(), End>;
 
 /// Runs `program` once.
@@ -56,7 +56,7 @@ pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch
     run_watched(program, env, fuel, scratch, &mut ())
 }
 
-/// Runs `program` once, with someone looking on.
+/// Runs `program` once, with an observer.
 pub(super) fn run_watched<W: Watch>(
     program: &Decoded,
     env: &Env,
@@ -78,7 +78,7 @@ pub(super) fn run_watched<W: Watch>(
     outcome
 }
 
-/// What a wave has borrowed for its run.
+/// The buffers that a wave borrows for its run.
 struct Borrowed {
     storage: Storage,
     stage: Vec<Row>,
@@ -97,7 +97,7 @@ impl Borrowed {
 }
 
 impl<'a> Wave<'a> {
-    /// A wave that has not begun to run, with the memory of its buffers.
+    /// Creates a wave at the start of the program, with borrowed buffers.
     fn new(program: &'a Decoded, env: &'a Env, number: u32, scratch: &'a mut Scratch) -> Self {
         scratch.prepare(env, program.slots as usize, program.scratch_size);
         let mut pending = std::mem::take(&mut scratch.masks);
@@ -142,7 +142,7 @@ impl<'a> Wave<'a> {
         stop
     }
 
-    /// Gives the slots that do not depend on lanes their values.
+    /// Initialises the slots that do not depend on lanes.
     fn start(&mut self) {
         let program = self.program;
         self.storage.reset(program.slots as usize);
@@ -194,7 +194,7 @@ impl<'a> Wave<'a> {
             watch.between(block.end + at as u32, self.active.mask, &self.storage, &mut self.state.memory);
             let next = if self.active.mask == 0 { None } else { self.terminate(&block.terminator, pending)? };
             (at, mask) = match next {
-                // All lanes are together.
+                // All lanes are in one block.
                 Some(to) => (to as usize, self.alive),
                 None => {
                     let Some(first) = pending.iter().position(|&lanes| lanes != 0) else { return Ok(Stop::Done) };
@@ -204,7 +204,7 @@ impl<'a> Wave<'a> {
         }
     }
 
-    /// Sends the executing lanes on their ways; the next block, where all lanes that there are go to it.
+    /// Moves the active lanes along the edges of a terminator; returns the next block if all active lanes go there.
     fn terminate(&mut self, terminator: &Terminator, pending: &mut [u64]) -> Result<Option<u32>, End> {
         let mask = self.active.mask;
         match terminator {
@@ -235,7 +235,7 @@ impl<'a> Wave<'a> {
         }
     }
 
-    /// Sends some of the executing lanes over an edge.
+    /// Moves some of the active lanes along an edge.
     fn leave(&mut self, edge: &Edge, lanes: u64, pending: &mut [u64]) -> Option<u32> {
         if edge.copies.start != edge.copies.end {
             if lanes != self.active.mask {
@@ -250,14 +250,14 @@ impl<'a> Wave<'a> {
         None
     }
 
-    /// The executing lanes that take the first edge of a branch.
+    /// The active lanes that take the first edge of a branch.
     fn taken(&mut self, condition: &Condition, instr: Instr) -> Result<u64, End> {
         let mask = self.active.mask;
         Ok(match condition {
             Condition::Is(a) => self.predicate(a, instr, UndefinedReason::Branch)?,
             Condition::And(a, b) => {
                 let ((a, no_a), (b, no_b)) = (self.test(a), self.test(b));
-                // Where one of them is known not to hold, the other does not matter.
+                // If one of them is false, the other does not matter.
                 let fails = !a & !no_a | !b & !no_b;
                 self.decided((no_a | no_b) & !fails, instr)?;
                 a & b & !fails
@@ -288,7 +288,7 @@ impl<'a> Wave<'a> {
         })
     }
 
-    /// The executing lanes where a predicate holds, which must be defined there.
+    /// The active lanes in which a predicate holds; it must be defined there.
     fn predicate(&mut self, read: &Read, instr: Instr, reason: UndefinedReason) -> Result<u64, End> {
         let (holds, poison) = self.test(read);
         let undefined = poison & self.active.mask;
@@ -298,7 +298,7 @@ impl<'a> Wave<'a> {
         Ok(holds)
     }
 
-    /// Ends the run if a branch is undefined in an executing lane.
+    /// Ends the run if a branch is undefined in an active lane.
     fn decided(&self, poison: u64, instr: Instr) -> Result<(), End> {
         match poison & self.active.mask {
             0 => Ok(()),
@@ -306,7 +306,7 @@ impl<'a> Wave<'a> {
         }
     }
 
-    /// The executing lanes where a value is not 0, and the lanes where it is poison.
+    /// The active lanes in which a value is not 0, and the lanes in which it is poison.
     fn test(&mut self, read: &Read) -> (u64, u64) {
         let (words, poison) = self.storage.read(read, &mut self.buffers[0]);
         let mut holds = 0;
@@ -476,7 +476,7 @@ impl<'a> Wave<'a> {
         Ok(())
     }
 
-    /// Moves, all at once.
+    /// Executes moves, all at once.
     fn copies(&mut self, copies: &Copies) {
         let list = &self.program.copies[copies.start as usize..copies.end as usize];
         let Self { storage, active, buffers: [.., out], open, .. } = self;
@@ -500,7 +500,7 @@ impl<'a> Wave<'a> {
     }
 }
 
-/// Where operands are poison in part, what is of the result: the lanes where some bits are, and these bits.
+/// The poison of a result whose operands are partly poison: the lanes with poisoned bits, and these bits.
 #[inline]
 fn define(
     storage: &Storage,
@@ -534,7 +534,7 @@ fn define_lanes(
     poison
 }
 
-/// What an operand of this width takes of a word of the constant file.
+/// The value that an operand of this width reads from a word of the constant file.
 fn converted(word: u32, width: ConstWidth) -> u32 {
     width.of(&mut Concrete, word.into()) as u32
 }

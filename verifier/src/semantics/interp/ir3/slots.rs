@@ -1,4 +1,4 @@
-//! From operands to slots.
+//! Slots of operands.
 
 use super::op::{ConstWidth, Elements};
 use super::storage::{Loc, Modifier, Read, Write};
@@ -15,7 +15,7 @@ const GENERAL: u32 = 48 * 4;
 /// Full registers of the shared file.
 const SHARED: u32 = 8 * 4;
 
-/// Gives every place that a program names its slots, in the order in which they are asked for.
+/// Assigns slots to the places that a program names, in the order in which they are requested.
 pub(crate) struct Slots<'a> {
     program: &'a Program,
     merged: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Slots<'a> {
     pub count: u32,
     values: SecondaryMap<Value, Option<u32>>,
     arrays: SecondaryMap<Array, Option<u32>>,
-    /// Arrays whose reads name no version: each has one storage.
+    /// True for arrays whose accesses name no version: each has one storage.
     unversioned: SecondaryMap<Array, bool>,
     general: Option<u32>,
     half: Option<u32>,
@@ -35,11 +35,11 @@ pub(crate) struct Slots<'a> {
     consts: FxHashMap<(u16, ConstWidth), u32>,
 }
 
-/// What cannot be said of an operand, in words.
+/// A place that has no slot, as text.
 pub(crate) type Problem = String;
 
 impl<'a> Slots<'a> {
-    /// No slots so far.
+    /// Creates an empty assignment.
     pub fn new(program: &'a Program, merged: bool) -> Self {
         Self {
             program,
@@ -59,14 +59,14 @@ impl<'a> Slots<'a> {
         }
     }
 
-    /// The immediates that were asked for: bits and slot.
+    /// The immediates that were requested: bits and slot.
     pub fn immediates(&self) -> Vec<(u32, u32)> {
         let mut list: Vec<_> = self.immediates.iter().map(|(&bits, &slot)| (bits, slot)).collect();
         list.sort_unstable_by_key(|&(_, slot)| slot);
         list
     }
 
-    /// The words of the constant file that were asked for.
+    /// The words of the constant file that were requested.
     pub fn consts(&self) -> Vec<(u16, ConstWidth, u32)> {
         let mut list: Vec<_> = self.consts.iter().map(|(&(word, width), &slot)| (word, width, slot)).collect();
         list.sort_unstable_by_key(|&(.., slot)| slot);
@@ -81,8 +81,8 @@ impl<'a> Slots<'a> {
         list
     }
 
-    /// Names of the slots of arrays without versions and of registers, which do not depend on what else the program has; and the slots of values
-    /// of one word that are no arrays, which their definitions write.
+    /// The names of the slots of arrays without versions and of registers, which do not depend on the rest of the program; and the slots of
+    /// values of one word that are no arrays, which their definitions write.
     pub fn places(&self) -> Places {
         let all = &self.program.arrays;
         let is_one = |id: u32| all.values().filter(|data| data.id == id).count() == 1;
@@ -97,7 +97,7 @@ impl<'a> Slots<'a> {
             data.array.is_none() && data.components == 1
         };
         let values = self.values.iter().filter_map(|(value, &slot)| Some((value, slot?)));
-        // A value says which instruction defines it, which need not be so: only a destination writes it.
+        // A value's record of its definition may be wrong: only a destination writes it.
         let instrs = self.program.iter_instrs().map(|(_, instr)| &self.program.instrs[instr]);
         let written: FxHashSet<Value> =
             instrs.flat_map(|data| data.dsts.iter().filter_map(|dst| dst.place.value())).collect();
@@ -120,7 +120,7 @@ impl<'a> Slots<'a> {
         ]
     }
 
-    /// `n` new slots in a row.
+    /// Allocates `n` consecutive slots.
     pub fn fresh(&mut self, n: u32) -> u32 {
         let first = self.count;
         self.count += n;
@@ -173,7 +173,7 @@ impl<'a> Slots<'a> {
         slot
     }
 
-    /// A number for a slot that is the same in every program if it is that of a register.
+    /// A number for a slot; for a register, the same number in every program.
     pub fn canonical(&self, slot: u32) -> u32 {
         let mut first = 0;
         for (base, size) in self.regions() {
@@ -187,7 +187,7 @@ impl<'a> Slots<'a> {
         first + slot
     }
 
-    /// Whether a number that [`Slots::canonical`] gave is that of a register.
+    /// Returns true if [`Slots::canonical`] gave this number to a register.
     pub const fn is_register(number: u32) -> bool {
         number < 2 * GENERAL + SHARED + 4 + 2
     }
@@ -244,8 +244,8 @@ impl<'a> Slots<'a> {
         })
     }
 
-    /// The elements of an array that an access is to: those of the version that it names, of the array's registers,
-    /// or of the one storage of an array without versions. `None` is an array that nobody wrote.
+    /// The elements of an array that an access is to: those of the version that it names, of the array's registers, or of the one storage
+    /// of an array without versions. `None` is an array that is never written.
     pub fn array(&mut self, access: &ArrayAccess, class: RegClass) -> Result<Option<Elements>, Problem> {
         let data = &self.program.arrays[access.array];
         let length = u32::from(data.length);
@@ -266,8 +266,8 @@ impl<'a> Slots<'a> {
         Ok(access.value.map(|value| Elements { slot: self.value(value), first: 0, halves: false, length }))
     }
 
-    /// The elements that `r<a0.x + n>` may reach: the whole file, as far as it can be named. (The size of the array that
-    /// the operand is meant to stay in does not bind the machine.)
+    /// The elements that `r<a0.x + n>` may reach: the whole file, as far as it can be named. (The size of the array that the operand is
+    /// meant to stay in does not bind the machine.)
     pub fn relative(&mut self, class: RegClass) -> Result<Elements, Problem> {
         self.registers(PhysReg(0), class, GENERAL)
     }
@@ -309,8 +309,7 @@ impl<'a> Slots<'a> {
 
     /// Component `component` of a direct destination.
     ///
-    /// A predicate is a full register. What is written with the flag of half registers goes to another one, of which
-    /// nobody knows.
+    /// A predicate is a full register. A write with the flag of half registers goes to another register, which the model does not have.
     pub fn write(&mut self, dst: &Dst, component: u32) -> Result<Write, Problem> {
         if dst.class == (RegClass { file: RegFile::Predicate, half: true }) {
             return Ok(Write { loc: Loc::whole(self.fresh(1)), shared: false });
@@ -342,7 +341,7 @@ impl<'a> Slots<'a> {
     }
 }
 
-/// What the modifiers of source `i` do.
+/// The effect of the modifiers of source `i`.
 pub(crate) fn modifier(data: &InstrData, i: usize) -> Result<Modifier, Problem> {
     let src = &data.srcs[i];
     if src.mods.is_empty() {
@@ -354,7 +353,7 @@ pub(crate) fn modifier(data: &InstrData, i: usize) -> Result<Modifier, Problem> 
     }
 }
 
-/// Arrays none of whose reads names a version: `array_to_ssa` has not run.
+/// The arrays whose accesses name no version: `array_to_ssa` has not run.
 fn unversioned_arrays(program: &Program) -> SecondaryMap<Array, bool> {
     let mut unversioned = SecondaryMap::new();
     if program.arrays.is_empty() {

@@ -1,24 +1,23 @@
-//! Where the values of a running wave live.
+//! The storage of a running wave.
 //!
-//! One *slot* holds one 32-bit value in each of the 64 lanes. Whatever an operand can name has slots: each component
-//! of an SSA value, each register, each element of an array, and also each immediate and each word of the constant
-//! file that the program mentions, so that reading an operand is indexing. A half register of a merged register file
-//! is one half of a full register's slot ([`Part`]); everywhere else a 16-bit value has a slot of its own and is kept
-//! zero-extended.
+//! One *slot* holds one 32-bit value in each of the 64 lanes. Whatever an operand can name has slots: each component of an SSA value, each
+//! register, each element of an array, and also each immediate and each word of the constant file that the program mentions, so that
+//! reading an operand is indexing. A half register of a merged register file is one half of a full register's slot ([`SlotPart`]);
+//! everywhere else a 16-bit value has a slot of its own and is kept zero-extended.
 //!
-//! Each slot has two poison masks, for its low and its high 16 bits; a lane of a full value is poison if either says
-//! so. Which bits of it are poison stands in a row beside it, for lanes that have a mark for that; the others are poison as a whole.
-//! Shared registers hold one value for the wave: all lanes of their slots are kept equal.
+//! Each slot has two poison masks, for its low and its high 16 bits; a lane of a full value is poison if either mask has it. A separate row
+//! has the bits that are poison, for lanes that are marked as partly poison; the others are poison as a whole. Shared registers hold one
+//! value for the wave: all lanes of their slots are kept equal.
 
 use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::environment::env::lanes;
 use crate::semantics::operations::Modify;
 use crate::semantics::operations::undefined::{Partly, partly_modified};
 
-/// Which bits of a slot an operand is.
+/// The bits of a slot that an operand names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All of it.
+    /// All bits.
     Whole,
     /// The low half of a merged register.
     Low,
@@ -41,36 +40,36 @@ impl Loc {
         Self { slot, part: Part::Whole }
     }
 
-    /// Whether a write to one may change the other.
+    /// Returns true if a write to one may change the other.
     pub fn overlaps(self, other: Self) -> bool {
         self.slot == other.slot && (self.part == other.part || self.part == Part::Whole || other.part == Part::Whole)
     }
 }
 
-/// What is done to an operand as it is read.
+/// A modifier that is applied to an operand as it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Modifier {
     /// Nothing.
     None,
-    /// The other truth value.
+    /// Negates a truth value.
     Invert,
-    /// Its low 16 bits are taken.
+    /// Takes the low 16 bits.
     Low,
-    /// What the instruction's modifiers say.
+    /// Applies the instruction's modifiers.
     Apply(&'static Modify),
 }
 
 /// A source component.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read {
-    /// Where it is.
+    /// The location.
     pub loc: Loc,
-    /// What is done to it.
+    /// The modifier.
     pub modifier: Modifier,
 }
 
 impl Read {
-    /// A source as it stands.
+    /// A source without a modifier.
     pub const fn plain(loc: Loc) -> Self {
         Self { loc, modifier: Modifier::None }
     }
@@ -79,17 +78,17 @@ impl Read {
 /// A destination component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Write {
-    /// Where it is.
+    /// The location.
     pub loc: Loc,
-    /// One value for the wave, that of the first active lane.
+    /// Writes one value for the wave, that of the first active lane.
     pub shared: bool,
 }
 
-/// The lanes that execute.
+/// The active lanes.
 pub(crate) struct Active {
-    /// One bit a lane.
+    /// One bit per lane.
     pub mask: u64,
-    /// They are all the lanes that there still are, so nobody can tell what is written to the others.
+    /// All lanes that have not ended are active, so writes to the others cannot be observed.
     pub all: bool,
     /// All ones in the lanes of the mask (only kept while `all` is false).
     words: Row,
@@ -101,7 +100,7 @@ impl Active {
         Self { mask: 0, all: false, words: [0; LANES] }
     }
 
-    /// Makes `mask` the executing lanes, of those in `alive`.
+    /// Makes the lanes of `mask` active, of those in `alive`.
     pub fn set(&mut self, mask: u64, alive: u64) {
         self.mask = mask;
         self.all = mask == alive;
@@ -118,16 +117,16 @@ impl Active {
 pub(crate) struct Storage {
     /// The rows.
     pub words: Vec<Row>,
-    /// Two masks a slot.
+    /// Two masks per slot.
     pub poison: Vec<u64>,
-    /// The lanes of a slot where `open` says which of the poisoned bits are poison. Elsewhere all are.
+    /// The lanes of a slot whose poisoned bits are those in `open`. Elsewhere all bits are.
     pub partial: Vec<u64>,
-    /// The bits that are poison.
+    /// The mask of poisoned bits.
     pub open: Vec<Row>,
 }
 
 impl Storage {
-    /// Makes `slots` slots, all poison; their memory is reused.
+    /// Creates `slots` slots, all poison; their memory is reused.
     pub fn reset(&mut self, slots: usize) {
         if self.words.len() < slots {
             self.words.resize(slots, [0; LANES]);
@@ -145,13 +144,13 @@ impl Storage {
         (&mut self.poison[at..at + 2]).try_into().expect("two masks a slot")
     }
 
-    /// Gives a slot one value in all lanes.
+    /// Sets a slot to one value in all lanes.
     pub fn splat(&mut self, slot: u32, value: u32, poison: bool) {
         self.words[slot as usize] = [value; LANES];
         *self.masks(slot) = [if poison { !0 } else { 0 }; 2];
     }
 
-    /// A source's value and poison. `buffer` is used where the value does not stand in a slot as it is.
+    /// A source's value and poison. `buffer` is used if the value is not a whole slot.
     #[inline]
     pub fn read<'a>(&'a self, read: &Read, buffer: &'a mut Row) -> (&'a Row, u64) {
         let slot = read.loc.slot as usize;
@@ -213,7 +212,7 @@ impl Storage {
         }
     }
 
-    /// Writes the poisoned bits of a source to a buffer, for these lanes. Returns those where there are any.
+    /// Writes the poisoned bits of a source to a buffer, for these lanes. Returns the lanes with any.
     #[cold]
     pub fn opened(&self, read: &Read, mask: u64, open: &mut Row) -> u64 {
         lanes(mask).fold(0, |poison, lane| {
@@ -222,7 +221,7 @@ impl Storage {
         })
     }
 
-    /// Of these lanes, those where poisoned bits decide whether a source, whose words are given, is 0.
+    /// Of these lanes, those in which poisoned bits decide whether a source, whose words are given, is 0.
     #[cold]
     pub fn undecided(&self, read: &Read, words: &Row, mask: u64) -> u64 {
         lanes(mask).fold(0, |poison, lane| {
@@ -231,14 +230,14 @@ impl Storage {
         })
     }
 
-    /// Copies a source to a buffer, and its poisoned bits in executing lanes to another; the lanes where there are any.
+    /// Copies a source to a buffer, and its poisoned bits in active lanes to another; returns the lanes with any.
     #[inline]
     pub fn fetch_partly(&self, read: &Read, out: &mut Row, mask: u64, open: &mut Row) -> u64 {
         let poison = self.fetch(read, out) & mask;
         if poison == 0 { 0 } else { self.opened(read, poison, open) }
     }
 
-    /// Copies a source to a buffer; its poison.
+    /// Copies a source to a buffer; returns its poison.
     #[inline]
     pub fn fetch(&self, read: &Read, out: &mut Row) -> u64 {
         if read.loc.part == Part::Whole && matches!(read.modifier, Modifier::None) {
@@ -246,7 +245,7 @@ impl Storage {
             *out = self.words[slot];
             return self.poison[2 * slot] | self.poison[2 * slot + 1];
         }
-        // Anything but a slot as it is goes through the buffer.
+        // Any other source is read through the buffer.
         self.read(read, out).1
     }
 
@@ -263,7 +262,7 @@ impl Storage {
         (value, poison >> lane & 1 != 0)
     }
 
-    /// Writes one lane, where these bits are poison.
+    /// Writes one lane; the bits of `open` are poison.
     pub fn set_lane(&mut self, loc: Loc, lane: usize, value: u32, open: u32) {
         let word = &mut self.words[loc.slot as usize][lane];
         match loc.part {
@@ -274,7 +273,7 @@ impl Storage {
         self.set_lane_open(loc, lane, open);
     }
 
-    /// Says which bits of a lane are poison.
+    /// Sets the poisoned bits of a lane.
     fn set_lane_open(&mut self, loc: Loc, lane: usize, open: u32) {
         let other = self.open_of(Loc::whole(loc.slot), lane);
         let open = match loc.part {
@@ -291,7 +290,7 @@ impl Storage {
         self.partial[loc.slot as usize] |= bit;
     }
 
-    /// Writes a result in the executing lanes, of which some are poison in the bits of `open`.
+    /// Writes a result in the active lanes; in lanes of `poison` the bits in `open` are poison.
     #[inline]
     pub fn write_partly(&mut self, write: Write, words: &Row, poison: u64, open: &Row, active: &Active) {
         if poison & active.mask == 0 {
@@ -305,14 +304,14 @@ impl Storage {
         if write.shared {
             return self.write_shared(write.loc, words, poison, open, active.mask);
         }
-        // The write below says that the lanes are defined; what other half they have stays.
+        // The write below makes the lanes defined; the other half of the slot stays.
         self.write(write, words, 0, active);
         for lane in lanes(poison & active.mask) {
             self.set_lane_open(write.loc, lane, open[lane]);
         }
     }
 
-    /// Writes a result in the executing lanes, of which some are poison as a whole.
+    /// Writes a result in the active lanes; lanes of `poison` are poison as a whole.
     #[inline]
     pub fn write(&mut self, write: Write, words: &Row, poison: u64, active: &Active) {
         if write.shared {
@@ -350,8 +349,8 @@ impl Storage {
         }
     }
 
-    /// Writes a shared register: the value of the first active lane; the bits in which the active lanes disagree are poison, for
-    /// the machine takes one of them and no program may depend on which.
+    /// Writes a shared register: the value of the first active lane. The bits in which the active lanes disagree are poison: the machine
+    /// takes one of them, and no program may depend on which.
     fn write_shared(&mut self, loc: Loc, words: &Row, poison: u64, open: &Row, mask: u64) {
         if mask == 0 {
             return;

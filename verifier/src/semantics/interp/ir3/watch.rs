@@ -1,4 +1,4 @@
-//! Looking on while a program runs.
+//! Observers of a running program.
 
 use super::decode::Decoder;
 use super::op::ConstWidth;
@@ -11,21 +11,20 @@ use crate::semantics::interp::trace::{At, Location, Operand, Watched};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{Attrs, Block, Dst, Instr, Opcode, Src, WriteMask};
 
-/// Looks on for one lane.
+/// Records the steps of one lane.
 pub(super) type Recorder<'a> = trace::Recorder<'a, Read>;
 
-/// Someone who is told where a run is.
+/// An observer of a run.
 pub(super) trait Watch {
-    /// Lanes come to the block at this position of the layout.
+    /// Called when lanes enter the block at this position of the layout.
     fn enter(&mut self, block: usize, mask: u64);
 
-    /// The run is in front of a point of the program: of operation `n` of the program, which is in block `b` of the
-    /// layout, where the point is `n + b`. So behind the last operation of a block, in front of its terminator, is a
-    /// point too.
+    /// Called before a point of the program: point `n + b` precedes operation `n` of the program, which is in block `b`
+    /// of the layout. So there is also a point after the last operation of a block, before its terminator.
     fn between(&mut self, point: u32, mask: u64, storage: &Storage, memory: &mut Memory);
 }
 
-/// Nobody looks on.
+/// Observes nothing.
 impl Watch for () {
     #[inline(always)]
     fn enter(&mut self, _: usize, _: u64) {}
@@ -34,10 +33,10 @@ impl Watch for () {
     fn between(&mut self, _: u32, _: u64, _: &Storage, _: &mut Memory) {}
 }
 
-/// Tells of each step of the wave from block to block.
+/// Reports each step of the wave from block to block.
 pub(super) struct Steps<'a> {
     step: &'a mut dyn FnMut(usize, usize),
-    /// Where the wave was, and the lanes that ran there last.
+    /// The previous block, and the lanes that ran there last.
     from: Option<(usize, u64)>,
 }
 
@@ -88,7 +87,7 @@ impl Watch for Recorder<'_> {
     }
 }
 
-/// Where a value is, in numbers that registers have in every program.
+/// The location of a value, by numbers that registers have in every program.
 fn location(slots: &Slots<'_>, loc: Loc) -> Location {
     let halves = match loc.part {
         Part::Whole => 3,
@@ -107,7 +106,7 @@ impl Decoder<'_> {
         self.watch_ops(instr, (first, last));
     }
 
-    /// Adds the terminator of a block: what is behind the block's last operation.
+    /// Adds the terminator of a block, after the block's last operation.
     pub(super) fn watch_terminator(&mut self, instr: Instr) {
         let here = self.here();
         if self.program().instrs[instr].opcode != Opcode::Jump {

@@ -1,4 +1,4 @@
-//! From the tree to a list of operations.
+//! Decoding: from nir's control-flow tree to a list of operations.
 
 mod alu;
 mod intrinsics;
@@ -23,17 +23,17 @@ use crate::semantics::interp::{Origin, Unsupported, waves};
 /// The rows of a value, components in order.
 type Rows = SmallVec<[R; 4]>;
 
-/// What is refused, without its place.
+/// The error names the operation that is refused, without its place.
 type Refused<T> = Result<T, String>;
 
-/// Where the lanes of a construct go.
+/// The enclosing constructs of a block.
 #[derive(Clone, Copy)]
 struct Around {
     /// The slot of lanes that break, and of those that continue.
     loop_slots: Option<(u32, u32)>,
 }
 
-/// A shader on its way.
+/// A shader that is being decoded.
 pub(super) struct Decoder<'a> {
     shader: &'a Shader,
     function: &'a Function,
@@ -41,17 +41,18 @@ pub(super) struct Decoder<'a> {
     code: Code,
     rows: SecondaryMap<Def, Rows>,
     constants: FxHashMap<u32, R>,
-    /// How conversions round.
+    /// The rounding modes of conversions.
     controls: FloatControls,
-    /// Values that are used behind a loop that they are defined in.
+    /// Values that are used after a loop in which they are defined.
     live_out: FxHashSet<Def>,
     /// Local arrays by the value of their declaration: number, first row, elements, rows of an element, bits.
     arrays: FxHashMap<Def, (u32, R, u32, u32, u8)>,
-    /// Operations that jump where no lane is left, and wait for the next place where some may be.
+    /// Operations that jump if no lane is left, and whose jump targets are not known yet: the next point where lanes
+    /// may be active.
     empties: Vec<usize>,
-    /// The instruction that is decoded.
+    /// The current instruction.
     instr: Option<Instr>,
-    /// The table for runs that are traced.
+    /// The table for traced runs.
     watched: Option<Vec<Watched<R>>>,
 }
 
@@ -60,7 +61,7 @@ pub(super) fn decode(shader: &Shader) -> Result<Decoded, Unsupported> {
     decode_with(shader, None).map(|(decoded, _)| decoded)
 }
 
-/// Decodes a shader, with a table of where its instructions and their operands are.
+/// Decodes a shader, with a table of the positions of its instructions and their operands.
 pub(super) fn decode_watched(shader: &Shader) -> Result<(Decoded, Vec<Watched<R>>), Unsupported> {
     let (decoded, table) = decode_with(shader, Some(Vec::new()))?;
     Ok((decoded, table.unwrap_or_default()))
@@ -105,7 +106,7 @@ fn decode_with(shader: &Shader, watched: Table) -> Result<(Decoded, Table), Unsu
     Ok((Decoded { code: decoder.code, launch, waves, scratch_size }, decoder.watched))
 }
 
-/// The values that are used outside of a loop that they are defined in.
+/// The values that are used outside of a loop in which they are defined.
 fn live_out_of_loops(function: &Function) -> FxHashSet<Def> {
     // The loops around each block, outermost first.
     let mut loops: SecondaryMap<Block, SmallVec<[u32; 4]>> = SecondaryMap::new();
@@ -163,7 +164,7 @@ fn live_out_of_loops(function: &Function) -> FxHashSet<Def> {
     out
 }
 
-/// A name that is live out makes what it names live out.
+/// Propagates live-out from an alias to the value that it names.
 fn propagate_names(function: &Function, out: &mut FxHashSet<Def>) {
     let mut work: Vec<Def> = out.iter().copied().collect();
     while let Some(def) = work.pop() {
@@ -263,13 +264,13 @@ impl Decoder<'_> {
         self.code.ops.len() as u32
     }
 
-    /// Appends an operation that jumps where no lane is left.
+    /// Appends an operation that jumps if no lane is left.
     fn push_empty(&mut self, op: Op) {
         self.empties.push(self.code.ops.len());
         self.push(op);
     }
 
-    /// Operations that found no lane left go on here.
+    /// Sets the jump targets of these operations to the current point.
     fn land_empties(&mut self) {
         let here = self.here();
         for at in self.empties.drain(..) {
@@ -290,7 +291,7 @@ impl Decoder<'_> {
         self.code.slots - 1
     }
 
-    /// New rows, behind all others.
+    /// Allocates rows after all others.
     fn new_rows(&mut self, count: u32) -> R {
         let first = self.code.rows;
         self.code.rows += count;
@@ -316,12 +317,12 @@ impl Decoder<'_> {
         self.function.defs[def].num_components.into()
     }
 
-    /// Rows of a component of a value.
+    /// The number of rows of a component of a value.
     fn width(&self, def: Def) -> u32 {
         if self.bits(def) == 64 { 2 } else { 1 }
     }
 
-    /// New rows for a value.
+    /// Allocates rows for a value.
     fn define(&mut self, def: Def) -> R {
         let count = self.components(def) * self.width(def);
         let first = self.new_rows(count);
@@ -329,7 +330,7 @@ impl Decoder<'_> {
         first
     }
 
-    /// Whether inactive lanes must keep what they have of this value.
+    /// Returns true if inactive lanes must keep their value of `def`.
     fn keeps(&self, def: Def) -> bool {
         self.live_out.contains(&def)
     }
@@ -345,7 +346,7 @@ impl Decoder<'_> {
         Ok(self.read(def)?[0])
     }
 
-    /// The number in [`Code::origins`] of the instruction that is decoded.
+    /// The number in [`Code::origins`] of the current instruction.
     fn origin(&mut self) -> u32 {
         let origin = match self.instr {
             Some(instr) => Origin {
@@ -402,14 +403,14 @@ impl Decoder<'_> {
                     self.push(Op::Loop { slot: continued });
                     let start = self.here();
                     let inside = Around { loop_slots: Some((broken, continued)) };
-                    // What waits outside is not reached from inside.
+                    // Jumps from outside do not land inside.
                     let outer = std::mem::take(&mut self.empties);
                     self.list(&node.body, inside)?;
                     self.land_empties();
                     let gather = self.code.ops.len();
                     self.push(Op::Gather { slot: continued, exit: 0 });
                     if let Some(continuing) = &node.continuing {
-                        // Lanes that die or leave there, all of them, go on behind the loop.
+                        // If all lanes end or leave there, execution continues after the loop.
                         self.list(continuing, inside)?;
                     }
                     self.push(Op::Again { start });
@@ -464,7 +465,7 @@ impl Decoder<'_> {
             self.watch(instr, first);
         }
         self.instr = data.instrs.last().copied();
-        // A successor with other predecessors has its phis' moves here.
+        // The moves for phis of a successor with other predecessors.
         for index in 0..self.cfg.succs[block].len() {
             let succ = self.cfg.succs[block][index];
             if self.cfg.preds[succ].len() > 1 {
@@ -481,7 +482,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Rows for the phis of a block, and their moves where it has one predecessor.
+    /// Allocates rows for the phis of a block, and emits their moves if it has one predecessor.
     fn phis(&mut self, block: Block) -> Refused<()> {
         let function = self.function;
         for &instr in &function.blocks[block].instrs {
@@ -496,7 +497,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// The moves of the phis of `succ` for lanes that come from `pred`.
+    /// Emits the moves of the phis of `succ` for lanes that come from `pred`.
     fn moves(&mut self, pred: Block, succ: Block) -> Refused<()> {
         let function = self.function;
         let start = self.code.moves.len();
@@ -508,7 +509,7 @@ impl Decoder<'_> {
             if self.rows[*def].is_empty() {
                 self.define(*def);
             }
-            // The value may be a phi of the same loop that stands further down.
+            // The value may be a later phi of the same loop.
             if self.rows[value].is_empty()
                 && matches!(function.instrs[function.defs[value].instr], InstrData::Phi { .. })
             {

@@ -1,18 +1,16 @@
 //! The interpreter of nir.
 //!
-//! Decoding gives every component of every value a row (two for 64 bits) and turns the tree of control flow into a list of
-//! operations with jumps. Moves cost nothing: `mov`, the `vec`s and unpackings of words are only names of rows. Rows of
-//! constants are filled when a run starts.
+//! Decoding gives every component of every value a row (two for 64 bits) and turns the tree of control flow into a list of operations with
+//! jumps. Moves are free: `mov`, the `vec`s and unpackings of words are aliases of rows. Rows of constants are filled when a run starts.
 //!
-//! Control flow goes by masks of lanes. Each if and each loop has its own place for the lanes that wait in it; where no
-//! lane is left, the run jumps to the next place where some may wait. Phis are moves at the ends of the predecessors.
+//! Control flow is a mask of active lanes. Each if and each loop has its own slot for the lanes that wait in it; if no lane is left, the
+//! run jumps to the next point where some may be active. Phis are moves at the ends of the predecessors.
 //!
-//! Results are computed in all lanes, active or not: in SSA form nobody reads what an inactive lane got, with two
-//! exceptions, which are blended with what is there: phis, and values that are defined in a loop and used behind it (a
-//! lane that has left the loop keeps its value while others go round).
+//! Results are computed in all lanes, active or not: in SSA form no active lane reads the result of an inactive lane, with two exceptions,
+//! which are blended with the previous value: phis, and values that are defined in a loop and used after it (a lane that has left the loop
+//! keeps its value while others iterate).
 //!
-//! A value's rows stand behind those of the values it is computed from, so that a kernel can borrow its sources and its
-//! destination from one array.
+//! A value's rows follow those of its operands, so that a kernel can borrow its sources and its destination from one array.
 
 mod decode;
 pub(crate) mod op;
@@ -25,8 +23,8 @@ use super::trace::Traced;
 use super::{Outcome, Scratch, Unsupported};
 use crate::semantics::environment::env::{Env, Launch};
 
-/// Returns true if a shader relies on buffers with different names being different, so that its runs have no meaning where they are not:
-/// see [`Env::has_one_buffer`].
+/// Returns true if a shader relies on buffers with different names being different, so that its runs are undefined where they are not: see
+/// [`Env::has_one_buffer`].
 pub fn promises_no_alias(shader: &Shader) -> bool {
     let function = &shader.entry;
     function.instrs_in_order().any(|(_, instr)| match &function.instrs[instr] {
@@ -40,9 +38,9 @@ pub fn promises_no_alias(shader: &Shader) -> bool {
 pub struct Decoded {
     pub(crate) code: op::Code,
     pub(crate) launch: Launch,
-    /// How many waves run it: see [`waves`](super::waves).
+    /// The number of waves that run it: see [`waves`](super::waves).
     pub(crate) waves: u32,
-    /// Bytes of memory that each lane has; 0 where that is not known.
+    /// Bytes of scratch memory per lane; 0 where that is not declared.
     pub(crate) scratch_size: u32,
 }
 
@@ -50,28 +48,28 @@ impl Decoded {
     /// Decodes a valid shader.
     ///
     /// # Errors
-    /// If the shader has an operation that the interpreter does not know; the error names it and its place. A shader that
-    /// breaks nir's rules may be refused too.
+    /// If the shader has an operation that the interpreter does not support; the error names it and its place. A shader that breaks nir's
+    /// rules may be refused too.
     pub fn new(shader: &Shader) -> Result<Decoded, Unsupported> {
         decode::decode(shader)
     }
 
-    /// Returns true if it loads words of the constant file from computed places.
+    /// Returns true if it loads words of the constant file from computed indices.
     pub fn computes_constants(&self) -> bool {
         self.code.inputs.iter().any(|input| matches!(input, op::Input::Const { offset: Some(_), .. }))
     }
 
-    /// What an environment depends on.
+    /// The properties that the environment depends on.
     pub fn launch(&self) -> Launch {
         self.launch
     }
 
-    /// Runs it once, for at most so many instructions.
+    /// Runs the shader once, for at most `fuel` instructions.
     pub fn run(&self, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
         run::run(self, env, fuel, scratch)
     }
 
-    /// Runs a shader once, and writes down what one lane does.
+    /// Runs a shader once, and records the steps of one lane.
     ///
     /// # Errors
     /// As [`Decoded::new`].

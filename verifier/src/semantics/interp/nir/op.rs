@@ -1,4 +1,4 @@
-//! What a decoded shader consists of.
+//! Decoded shaders: operations on rows.
 
 use ir3_compiler::ir3::access::{Slot, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
@@ -17,7 +17,7 @@ pub(crate) type R = u32;
 /// The row of undefined values: poison in every lane.
 pub(crate) const UNDEFINED: R = 0;
 
-/// A list of rows in a table of the code: from, to.
+/// A range of rows in a table of the code: start, end.
 pub(crate) type List = (u32, u32);
 
 /// A kernel with its rows, for those that have many.
@@ -27,21 +27,21 @@ pub(crate) struct Wide {
     pub dst: R,
     pub count: u32,
     pub srcs: SmallVec<[R; 8]>,
-    /// Whether the result is blended.
+    /// True if the result is blended.
     pub keep: bool,
 }
 
-/// A read or write of memory.
+/// An access to memory.
 #[derive(Debug)]
 pub(crate) struct Access {
     pub action: Action,
     pub space: AddressSpace,
     /// It is volatile or coherent.
     pub volatile: bool,
-    /// Which buffer or image.
+    /// The buffer or image.
     pub binding: Option<Resource>,
     pub place: Place,
-    /// How the texels of an image are seen.
+    /// The view on the texels of an image.
     pub view: TexelView,
     /// Bits of an element; 64 bits are two words.
     pub bits: u8,
@@ -60,7 +60,7 @@ pub(crate) enum Action {
         data: [R; 2],
         compare: [R; 2],
     },
-    /// Copies words to the constant file, from a word of it on.
+    /// Copies words to the constant file; `first` is the first word that is written.
     CopyToConsts {
         first: u32,
         words: u32,
@@ -76,7 +76,7 @@ pub(crate) enum Place {
     Texel(SmallVec<[R; 4]>),
 }
 
-/// A question to a texture.
+/// A texture operation.
 #[derive(Debug)]
 pub(crate) struct Texture {
     pub kind: TextureKind,
@@ -86,7 +86,7 @@ pub(crate) struct Texture {
     /// The level comes from derivatives.
     pub derivatives: bool,
     pub ty: Type,
-    /// Component of the answer, row.
+    /// Component of the result, row.
     pub results: SmallVec<[(u32, R); 4]>,
     /// Results are levels: small integers, as floats in 256ths.
     pub levels: bool,
@@ -98,39 +98,39 @@ pub(crate) enum Operand {
     Bits(u32),
 }
 
-/// A buffer, image, texture or sampler: its index is a number, plus a row.
+/// A buffer, image, texture or sampler: its index is a constant plus a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resource {
     /// The descriptor set, if it is bindless.
     pub set: Option<u32>,
     pub base: u32,
     pub row: Option<R>,
-    /// An index among bound descriptors, of which there are fewer than [`BOUND`].
+    /// The index is among bound descriptors, of which there are fewer than [`BOUND`].
     pub bound: bool,
 }
 
-/// There is no bound texture or sampler with this index or a higher one: ir3 takes it from a half register, and no driver has that
-/// many. What a program gets from there is undefined.
+/// No bound texture or sampler has this index or a higher one: ir3 takes the index from a half register, and no driver has that many.
+/// Accesses beyond are undefined.
 pub(crate) const BOUND: u32 = 1 << 16;
 
-/// What comes from outside.
+/// A value from the environment.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// Component, and what is done to it.
+    /// System value, component, and conversion.
     System(SystemValue, u32, Adapt),
-    /// Base, component, whether of 16 bits.
+    /// Base, component, true if of 16 bits.
     Attribute(u32, u32, bool),
-    /// Location, row that is added four times, coordinates, whether of 16 bits.
+    /// Location, row that is added four times, coordinates; `half` if of 16 bits.
     Varying { location: u32, offset: Option<R>, ij: Option<[R; 2]>, half: bool },
-    /// Word of the constant file, row that is added, whether of 16 bits.
+    /// Word of the constant file, row that is added; `half` if of 16 bits.
     Const { word: u32, offset: Option<R>, half: bool },
-    /// Whether the lane is a helper by now.
+    /// True in lanes that are helpers by now.
     Helper,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Adapt {
-    /// Nothing.
+    /// None.
     No,
     /// Sixteenths, as integers, to floats.
     Sixteenths,
@@ -139,7 +139,7 @@ pub(crate) enum Adapt {
 }
 
 impl Adapt {
-    /// What becomes of a word, in any domain.
+    /// The converted word, in any domain.
     pub fn of<D: Domain>(self, d: &mut D, word: D::V) -> D::V {
         match self {
             Self::No => word,
@@ -177,7 +177,7 @@ pub(crate) enum LaneKind {
     ReadLane(R),
     /// The first active lane where a row is not 0.
     ReadWhere(R),
-    /// Difference over the quad: bit of the lane number, whether the lane's own row or column.
+    /// Difference over the quad: bit of the lane number, and whether it is of the lane's own row or column.
     Derivative {
         bit: u8,
         fine: bool,
@@ -190,13 +190,13 @@ pub(crate) enum LaneKind {
     },
     /// The lane with a bit of its number flipped.
     Swap(u8),
-    /// Lane of the quad by a row.
+    /// The lane of the quad whose number is in a row.
     Broadcast(R),
-    /// Whether any, or all, of the quad.
+    /// Vote of a quad: any, or all.
     QuadVote {
         all: bool,
     },
-    /// Broadcast over half a cluster: what other lanes keep is the row.
+    /// Broadcast over half a cluster: the row is the value of the other lanes.
     BroadcastActive {
         cluster: u8,
         kept: R,
@@ -216,7 +216,7 @@ pub(crate) enum Shuffle {
     Xor,
     Up,
     Down,
-    /// Within clusters of so many lanes.
+    /// Within clusters of this many lanes.
     Rotate(u8),
 }
 
@@ -225,11 +225,11 @@ pub(crate) struct Scan {
     pub kernel: &'static Two,
     pub identity: u32,
     pub result: ScanResult,
-    /// Members of a cluster: 1 for plain scans; 8 where clusters have been combined already.
+    /// Lanes per element: 1 for plain scans; 8 where clusters have been combined already.
     pub step: u8,
-    /// Lanes after which it starts again: 64 for none.
+    /// Lanes after which the scan restarts: 64 for none.
     pub cluster: u8,
-    /// What an exclusive scan over clusters has from inside of the lane's cluster.
+    /// For an exclusive scan over clusters: the value within the lane's own cluster.
     pub exclusive: Option<R>,
 }
 
@@ -240,7 +240,7 @@ pub(crate) enum ScanResult {
     Exclusive,
 }
 
-/// A local array.
+/// An access to a local array.
 #[derive(Debug)]
 pub(crate) struct ArrayAccess {
     /// The array's number: see [`Op::ArrayInit`].
@@ -251,13 +251,13 @@ pub(crate) struct ArrayAccess {
     pub stride: u32,
     pub base: i64,
     pub index: Option<R>,
-    /// Row of the element, row of the value; and what is done to it.
+    /// Row of the element, row of the value.
     pub rows: SmallVec<[(u32, R); 4]>,
     pub adapt: Option<&'static Modify>,
     pub origin: u32,
 }
 
-/// An output or a word of the constant file that is stored.
+/// A store to an output or to a word of the constant file.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub base: u16,
@@ -268,7 +268,7 @@ pub(crate) struct Output {
 /// One operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    // Values. The flag `keep` says that inactive lanes keep what they have.
+    // Values. With the flag `keep`, inactive lanes keep their values.
     One {
         kernel: &'static One,
         dst: R,
@@ -312,7 +312,7 @@ pub(crate) enum Op {
     Lanes(u32),
     ArrayLoad(u32),
     ArrayStore(u32),
-    /// Poison for all rows of an array.
+    /// Makes all rows of an array poison.
     ArrayInit {
         /// Its number, in the order of declarations, from 1 on.
         array: u32,
@@ -323,14 +323,14 @@ pub(crate) enum Op {
     Texture(u32),
     StoreOutput(u32),
     StoreConst(u32),
-    /// The wave waits for others, or orders its accesses.
+    /// A barrier or a fence.
     Sync(Sync),
-    /// Moves of phis: a list, and whether one reads what another writes.
+    /// Moves of phis: a list, and whether one reads a row that another writes.
     Moves {
         list: List,
         staged: bool,
     },
-    /// Ends lanes, or makes them helpers: those where the row is not 0 (all without a row). Without lanes left it jumps.
+    /// Ends lanes, or makes them helpers: those where the row is not 0 (all without a row). Jumps if no lane is left.
     Kill {
         condition: Option<R>,
         demote: bool,
@@ -338,8 +338,8 @@ pub(crate) enum Op {
         empty: u32,
     },
 
-    // Control flow. `slot` is the place of waiting lanes, `empty` where to go when no lane is left.
-    /// Start of a block of so many instructions.
+    // Control flow. `slot` holds the waiting lanes, `empty` is the jump target if no lane is left.
+    /// Start of a block with this number of instructions.
     Block(u32),
     If {
         condition: R,
@@ -347,7 +347,7 @@ pub(crate) enum Op {
         otherwise: u32,
         origin: u32,
     },
-    /// End of the then side: its lanes wait, those of the else side go on.
+    /// End of the then side: its lanes wait, those of the else side become active.
     Else {
         slot: u32,
         end: u32,
@@ -369,21 +369,21 @@ pub(crate) enum Op {
         slot: u32,
         empty: u32,
     },
-    /// Lanes that continued are here again.
+    /// Lanes that continued become active.
     Gather {
         slot: u32,
         exit: u32,
     },
-    /// The next iteration.
+    /// Jumps back for the next iteration.
     Again {
         start: u32,
     },
-    /// Behind the loop.
+    /// The end of the loop: the lanes that left it become active.
     Exit {
         slot: u32,
         empty: u32,
     },
-    /// Lanes are done.
+    /// Ends the active lanes.
     Return {
         empty: u32,
     },
@@ -393,7 +393,7 @@ pub(crate) enum Op {
 /// A decoded function.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
-    /// Whether there are conversions whose rounding the header leaves open.
+    /// True if there are conversions whose rounding the header leaves open.
     pub open_rounding: bool,
     pub ops: Vec<Op>,
     pub rows: u32,
@@ -411,8 +411,8 @@ pub(crate) struct Code {
     /// The outputs that the shader may store.
     pub declared: Vec<OutputSlot>,
     pub origins: Vec<Origin>,
-    /// The origin of an access by whose flags buffers with different names are different.
+    /// The origin of an access whose flags promise that buffers with different names are different.
     pub promise: Option<u32>,
-    /// For traced runs: the operations that blocks begin with, and the blocks.
+    /// For traced runs: the first operation of each block, and the block.
     pub block_starts: Vec<(u32, u32)>,
 }

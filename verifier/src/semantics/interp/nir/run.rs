@@ -18,14 +18,14 @@ use crate::semantics::operations::undefined::Partly;
 use crate::semantics::operations::{Kernel, Select};
 use smallvec::SmallVec;
 
-/// A wave that runs.
+/// A running wave.
 struct Wave<'a> {
     code: &'a Code,
     env: &'a Env,
     state: State,
     rows: &'a mut [Row],
     poison: &'a mut [u64],
-    /// The poisoned lanes of each row that are poison only in the bits of `open`; the others are as a whole.
+    /// The lanes of each row that are poison only in the bits of `open`; other poisoned lanes are poison as a whole.
     partial: &'a mut [u64],
     open: &'a mut [Row],
     /// Lanes that wait, by slot.
@@ -43,14 +43,14 @@ impl AsMut<State> for Wave<'_> {
     }
 }
 
-/// The run goes on, or ends here.
+/// An error ends the run.
 type Step = Result<(), End>;
 
 pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
     run_watched(program, env, fuel, scratch, &mut ())
 }
 
-/// Runs a shader once, with someone looking on.
+/// Runs a shader once, with an observer.
 pub(super) fn run_watched<W: Watch>(
     program: &Decoded,
     env: &Env,
@@ -92,7 +92,7 @@ fn blend(dst: &mut Row, mask: u64, src: &Row) {
 }
 
 impl<'a> Wave<'a> {
-    /// A wave that has not begun to run, with the memory of its buffers.
+    /// Creates a wave at the start of the shader, with borrowed buffers.
     fn new(program: &'a Decoded, env: &'a Env, number: u32, scratch: &'a mut Scratch) -> Self {
         let code = &program.code;
         scratch.prepare(env, code.rows as usize, program.scratch_size);
@@ -277,7 +277,7 @@ impl<'a> Wave<'a> {
         }
     }
 
-    /// Replaces a row in the active lanes, which is poison as a whole in some of them.
+    /// Writes a row in the active lanes; lanes of `poison` are poison as a whole.
     #[inline]
     fn write(&mut self, row: R, value: &Row, poison: u64) {
         blend(&mut self.rows[row as usize], self.active, value);
@@ -286,7 +286,7 @@ impl<'a> Wave<'a> {
         self.partial[row as usize] &= !self.active;
     }
 
-    /// Replaces a row in the active lanes, where it is poison in the bits of `open` in some of them.
+    /// Writes a row in the active lanes; in lanes of `poison` the bits in `open` are poison.
     #[inline]
     fn write_partly(&mut self, row: R, value: &Row, poison: u64, open: &Row) {
         self.write(row, value, poison);
@@ -328,7 +328,7 @@ impl<'a> Wave<'a> {
         open
     }
 
-    /// A sum with a constant has the bits below the lowest that is poison.
+    /// Adds a constant: the bits of the sum below the lowest poisoned bit are defined.
     #[cold]
     fn add_to_partial(&mut self, a: R, constant: u32, dst: R) {
         for lane in lanes(self.poison[dst as usize] & self.active) {
@@ -366,7 +366,7 @@ impl<'a> Wave<'a> {
         self.define(poison, Kernel::Rows(wide.kernel), &wide.srcs, wide.dst, wide.count);
     }
 
-    /// Where an operand is undefined, a result is defined if it does not depend on it.
+    /// Defines a result of partly undefined operands where it does not depend on the undefined bits.
     #[inline]
     fn define(&mut self, poison: u64, kernel: Kernel, srcs: &[R], dst: R, count: u32) {
         if poison & self.active != 0 {
@@ -427,7 +427,7 @@ impl<'a> Wave<'a> {
         let mut stage = std::mem::take(self.temporaries);
         stage.clear();
         stage.extend(list.iter().map(|&(_, from)| self.rows[from as usize]));
-        // Poison rides in the words of a row of its own.
+        // Two more rows per move have its poison.
         for &(_, from) in list {
             let poison = self.poison[from as usize];
             let mut row = [0; LANES];
@@ -533,7 +533,7 @@ impl<'a> Wave<'a> {
         self.write(dst, &row, poison);
     }
 
-    /// The element that each active lane accesses, where there is one.
+    /// The element that each active lane accesses, if it is in bounds.
     fn element(&self, access: &ArrayAccess, lane: usize) -> Option<u32> {
         let index = match access.index {
             Some(row) if self.poison[row as usize] >> lane & 1 != 0 => return None,
@@ -583,7 +583,7 @@ impl<'a> Wave<'a> {
         Ok(())
     }
 
-    /// What an access to an array makes of words, of which some bits are poison in some lanes.
+    /// Converts words to the type of an array access; some bits are poison in some lanes.
     fn adapt(&self, access: &ArrayAccess, row: &mut Row, poison: u64, open: &mut Row) {
         let Some(adapt) = access.adapt else { return };
         let before = *row;

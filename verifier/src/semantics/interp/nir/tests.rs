@@ -25,7 +25,7 @@ fn run(stage: Stage, build: impl FnOnce(&mut Builder)) -> Outcome {
 
 fn run_in(env: &Env, stage: Stage, build: impl FnOnce(&mut Builder)) -> Outcome {
     let decoded = Decoded::new(&shader(stage, build)).unwrap();
-    // What an earlier run left in the buffers must not matter.
+    // The buffers' contents from an earlier run must not matter.
     let mut scratch = Scratch::new();
     scratch.rows = vec![[0x5555_5555; LANES]; 100];
     scratch.poison = vec![ALL_LANES; 100];
@@ -45,12 +45,12 @@ fn output_to(b: &mut Builder, base: i32, value: Def) {
     b.intrinsic(IntrinsicOp::StoreOutput, 1, 32, &[value, zero], indices);
 }
 
-/// The number of the lane.
+/// The lane number.
 fn lane(b: &mut Builder) -> Def {
     b.intrinsic(IntrinsicOp::LoadSubgroupInvocation, 1, 32, &[], []).unwrap()
 }
 
-/// A comparison of the lane's number with a constant.
+/// Compares the lane number with a constant.
 fn lane_is(b: &mut Builder, op: Op, number: u64) -> Def {
     let (lane, number) = (lane(b), b.constant(32, number));
     b.alu(op, &[lane, number])
@@ -71,7 +71,7 @@ fn values(outcome: &Outcome) -> Row {
     values
 }
 
-/// A row by lanes.
+/// The row of a function of the lane number.
 fn row(f: impl Fn(u32) -> u32) -> Row {
     std::array::from_fn(|lane| f(lane as u32))
 }

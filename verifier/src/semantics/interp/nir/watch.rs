@@ -1,4 +1,4 @@
-//! Looking on while a shader runs.
+//! Observers of a running shader.
 
 use cranelift_entity::EntityRef;
 use ir3_compiler::nir::{Alu, Block, Def, Instr, InstrData};
@@ -10,10 +10,10 @@ use crate::semantics::environment::memory::Memory;
 use crate::semantics::interp::trace;
 use crate::semantics::interp::trace::{At, Location, Operand, Watched};
 
-/// Looks on for one lane.
+/// Records the steps of one lane.
 pub(super) type Recorder<'a> = trace::Recorder<'a, R>;
 
-/// The state of a run that someone looks at.
+/// The state of a run that an observer sees.
 pub(super) struct View<'a> {
     pub rows: &'a [Row],
     pub poison: &'a [u64],
@@ -21,13 +21,13 @@ pub(super) struct View<'a> {
     pub active: u64,
 }
 
-/// Someone who is told where a run is.
+/// An observer of a run.
 pub(super) trait Watch {
-    /// The run is in front of operation `pc`.
+    /// Called before operation `pc`.
     fn before(&mut self, pc: u32, code: &Code, view: View<'_>);
 }
 
-/// Nobody looks on.
+/// Observes nothing.
 impl Watch for () {
     #[inline(always)]
     fn before(&mut self, _: u32, _: &Code, _: View<'_>) {}
@@ -61,7 +61,7 @@ impl Decoder<'_> {
             reads.push(Operand { output: Some((base, component)), ..self.named_row(row, component) });
         }
         if !reads.is_empty() {
-            // The places of what is stored, not only its rows.
+            // The places of a store's operands, not only its rows.
             if let InstrData::Intrinsic(intrinsic) = data
                 && let Some(&value) = intrinsic.srcs.first()
             {
@@ -93,7 +93,7 @@ impl Decoder<'_> {
         self.push_watched(Watched { at, ops, reads, writes, pairwise, phi: Vec::new() });
     }
 
-    /// Adds the phis of a block, whose rows are there.
+    /// Adds the phis of a block, whose rows are allocated.
     pub(super) fn watch_phis(&mut self, block: Block) {
         if !self.is_watched() {
             return;
@@ -105,7 +105,7 @@ impl Decoder<'_> {
             let writes = self.components_of(0, *def);
             let mut phi = Vec::new();
             for (i, (from, value)) in srcs.iter().enumerate() {
-                // The places of a value that is defined further down are known; its rows are those of the phi by then.
+                // The places of a value that is defined later are known; by then its rows are those of the phi.
                 let mut reads = self.places_of(i, *value);
                 for (read, write) in reads.iter_mut().zip(&writes) {
                     read.place = write.place;

@@ -52,7 +52,7 @@ fn evaluate(instr: &InstrData, operands: &[u32]) -> Option<u32> {
     Some(out[0])
 }
 
-/// The opcode of a name with what is behind it: a condition or two types.
+/// The opcode of a name and its suffixes: a condition or two types.
 fn opcode(name: &str) -> (Opcode, Attrs) {
     if let Some(types) = name.strip_prefix("mov.") {
         let ty = |name: &str| TYPES.into_iter().find(|ty| ty.name() == name).expect("a type");
@@ -85,7 +85,7 @@ fn every_operation_has_the_results_of_the_table() {
         let found = evaluate(&data, &operands).unwrap_or_else(|| panic!("line {number}: {line}: no kernel"));
         assert_eq!(found, bits(expected.trim(), widths.1) as u32, "line {number}: {line}: {found:#x}");
     }
-    // Without a definition, and so refused: what the compiler does not emit, or needs more than lanes of its own.
+    // Without a definition, and so refused: the compiler does not emit them, or they are not per lane.
     use Opcode::*;
     let undefined = [CmpvF, CmpvU, CmpvS, BaryF, FlatB, MgenB, Setrm, Shb, Msad, Dp2acc, Dp4acc, Wmm, WmmAccu];
     for &opcode in Opcode::ALL {
@@ -117,7 +117,7 @@ fn every_pair_of_types_converts() {
             }
         }
     }
-    // Of 8 types to 8, but not between two that are floats and two of bytes.
+    // From 8 types to 8, but not between two that are floats and two that are bytes.
     assert_eq!(count, (8 * 8 - 2 * 2 * 2) * 4);
 }
 
@@ -133,7 +133,7 @@ fn rounding_of_conversions() {
         assert_eq!(found, expected, "{x}");
     }
     let to_half = |round, x: f32| convert(Type::F32, Type::F16, round, (32, 16), x.to_bits());
-    // Halfway between two halves: without a mode toward zero.
+    // Halfway between two halves: toward zero without a mode.
     assert_eq!(to_half(Round::Default, 1.001_464_8), 0x3c01);
     assert_eq!(to_half(Round::Even, 1.001_464_8), 0x3c02);
     assert_eq!(to_half(Round::Default, -1e9), 0xfbff);
@@ -192,7 +192,7 @@ fn operands_of_different_widths_are_refused() {
     assert!(ir3_alu::kernel(&saturated).is_none());
 }
 
-/// What Mesa never emits, or says does not work, has no definition.
+/// Forms that Mesa never emits, or that Mesa documents as broken, have no definition.
 #[test]
 fn forms_that_do_not_work_are_refused() {
     let refused = |opcode: Opcode, widths: (u8, u8), count: usize| {

@@ -1,5 +1,5 @@
-//! The loop over lanes and the meaning of every kernel, against each other: on constants, which terms fold, and on variables,
-//! whose terms are normalised.
+//! The loop over lanes and the meaning of every kernel, compared: on constants, which terms fold, and on variables, whose terms are
+//! normalised.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::semantics::operations::{Kernel, Modify, Select, Two, ir3_alu, modifie
 use crate::semantics::terms::{Op, SAMPLES, Samples, Term, Terms};
 use crate::support::random::hash;
 
-/// Numbers at which operations have their corners, for any width.
+/// Corner cases of operations, for any width.
 const CORNERS: [u64; 40] = [
     0,
     1,
@@ -69,11 +69,11 @@ struct Case {
     thing: Thing,
     /// Widths of the components of each source.
     sources: Vec<Vec<u32>>,
-    /// Rows of the result.
+    /// The number of rows of the result.
     results: usize,
 }
 
-/// Rows of components.
+/// The number of rows of components.
 fn words_of(components: &[u32]) -> usize {
     components.iter().map(|&w| if w == 64 { 2 } else { 1 }).sum()
 }
@@ -89,7 +89,7 @@ impl Case {
         self.sources.iter().map(&mut start).collect()
     }
 
-    /// The bits that each row may have.
+    /// The mask of the bits of each row.
     fn words(&self) -> Vec<u32> {
         self.sources.iter().flatten().flat_map(|&w| if w == 64 { vec![32, 32] } else { vec![w] }).collect()
     }
@@ -158,7 +158,7 @@ fn nir_cases() -> Vec<Case> {
             let sources: Vec<_> = (0..src_bits.len()).map(|i| vec![u32::from(src_bits[i]); components(i)]).collect();
             let results = words_of(&vec![u32::from(dst_bits); usize::from(info.output.components.max(1))]);
             let name = format!("{} {dst_bits} <- {src_bits:?}", op.name());
-            // What a header changes: plain conversions to floats.
+            // The header affects plain conversions to floats.
             if matches!(op.name().get(1..3), Some("2f")) {
                 let kernel = nir_alu::kernel(op, dst_bits, &src_bits, FloatControls::EVEN).expect("the same widths");
                 let (name, sources) = (format!("{name} to nearest even"), Vec::clone(&sources));
@@ -170,7 +170,7 @@ fn nir_cases() -> Vec<Case> {
     cases
 }
 
-/// Every operation of ir3, with every combination of what a kernel depends on.
+/// Every operation of ir3, with every combination of the properties that a kernel depends on.
 fn ir3_cases() -> Vec<Case> {
     const ROUNDS: [Round; 4] = [Round::Default, Round::Even, Round::PosInf, Round::NegInf];
     let mut cases = Vec::new();
@@ -266,7 +266,7 @@ fn cut(bits: u64, width: u32) -> u32 {
     (bits & u64::MAX >> (64 - width)) as u32
 }
 
-/// Bits for component `component` in a lane: anything, numbers of any size, corners.
+/// Bits for component `component` in a lane: random bits, numbers of any size, corner cases.
 fn value(case: usize, component: usize, lane: usize) -> u64 {
     let h = hash(&[case as u64, component as u64, lane as u64]);
     let pick = hash(&[h]);
@@ -289,7 +289,7 @@ fn every_operation_has_a_meaning() {
     assert!(count.0 > 700 && count.1 > 3000, "{count:?}");
 }
 
-/// A lane where the meaning, of constants, is not what the loop computes.
+/// A lane in which the meaning, on constants, differs from the result of the loop.
 fn differs_on_constants(number: usize, case: &Case) -> Option<String> {
     let components: Vec<u32> = case.sources.iter().flatten().copied().collect();
     let mut rows: Vec<Row> = Vec::new();
@@ -324,10 +324,10 @@ fn meanings_of_constants_are_what_the_loops_compute() {
     }
 }
 
-/// What stands for the words of a case.
+/// The terms for the words of a case.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// A variable for each.
+    /// A variable for each word.
     Apart(u32),
     /// One variable for all components of a width.
     Same,
@@ -335,7 +335,7 @@ enum Shape {
     Constant(usize, u64),
 }
 
-/// A lane where the meaning, of variables, has another value than the loop computes.
+/// A lane in which the meaning, on variables, differs from the result of the loop.
 fn differs_on_variables(number: usize, case: &Case) -> Option<String> {
     let widths = case.words();
     let mut shapes = vec![Shape::Apart(0), Shape::Apart(1), Shape::Same];
@@ -403,7 +403,7 @@ fn another_operations_meaning_is_found() {
         Some(Kernel::Two(kernel)) => kernel,
         other => panic!("{op:?}: {other:?}"),
     };
-    // Each differs from the other in corners only.
+    // The two differ in corner cases only.
     let pairs = [
         (nir::Op::Iadd, nir::Op::IaddSat),
         (nir::Op::Fmin, nir::Op::Imin),
@@ -421,7 +421,8 @@ fn another_operations_meaning_is_found() {
     }
 }
 
-/// Widths of arguments are those that the operations want: numbers do not show where a definition names a wrong one.
+/// Checks that the widths of arguments are those that the operations expect: concrete results do not show where a definition has a wrong
+/// one.
 fn well_formed(terms: &Terms, case: &str) {
     for index in 0..terms.len() {
         let term = Term::from_u32(index as u32);

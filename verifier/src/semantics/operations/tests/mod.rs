@@ -1,5 +1,5 @@
-//! Tests: a table for each language with values worked out by hand, properties against plain arithmetic, and the loops of
-//! kernels against their meanings.
+//! Tests: a table for each language with values worked out by hand, properties compared with plain arithmetic, and the loops of kernels
+//! compared with their meanings.
 
 mod ir3_table;
 mod meanings;
@@ -32,7 +32,7 @@ fn bits(word: &str, width: u8) -> u64 {
     }
 }
 
-/// A line of a table without its comment, if there is something in it.
+/// The non-empty lines of a table without their comments.
 fn lines(table: &'static str) -> impl Iterator<Item = (usize, &'static str)> {
     table
         .lines()

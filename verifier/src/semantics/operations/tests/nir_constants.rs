@@ -1,13 +1,12 @@
-//! nir's operations against Mesa's own constant folding: `semantics/nir-constants.tsv` of the shared folder.
+//! nir's operations compared with Mesa's own constant folding: `semantics/nir-constants.tsv` of the shared folder.
 //!
-//! Each row is an operation, a width, operands and Mesa's result. All rows run through the kernels that the interpreter
-//! runs, and some of each operation through the kernels' meanings, whose terms must fold to the same constants. A row that
-//! differs must belong to an exception: an operation, the widths, a reason, and a test of the difference. An exception that no
-//! row belongs to is out of date and fails, as does an operation or a width that is neither defined here nor listed.
+//! Each row is an operation, a width, operands and Mesa's result. All rows run through the kernels that the interpreter runs, and some of
+//! each operation through the kernels' meanings, whose terms must fold to the same constants. A row that differs must belong to an
+//! exception: an operation, the widths, a reason, and a test of the difference. An exception that no row belongs to is out of date and
+//! fails, as does an operation or a width that is neither defined here nor listed.
 //!
-//! Mesa folds in execution mode 0, where the rounding of plain conversions is open, and folds them to nearest even. So the
-//! rows run with that rounding; with the machine's, toward zero, they may differ by one unit in the last place, in
-//! conversions only.
+//! Mesa folds in execution mode 0, where the rounding of plain conversions is open, and folds them to nearest even. So the rows run with
+//! that rounding; with the machine's, toward zero, they may differ by one unit in the last place, in conversions only.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -55,7 +54,7 @@ fn is_signalling(bits: u8, x: u64) -> bool {
     magnitude(bits, x) > f.infinity() && x & (1 << (f.fraction() - 1)) == 0
 }
 
-/// How many floats there are from one to the other.
+/// The number of floats between two floats.
 fn units(bits: u8, a: u64, b: u64) -> u64 {
     let order = |x: u64| {
         let size = magnitude(bits, x) as i64;
@@ -176,7 +175,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// Operations and widths without a definition: nir never has them where ir3 begins, or Mesa's folding makes no sense of them.
+/// Operations and widths without a definition: the shaders that ir3 compiles never have them, or Mesa's folding of them is meaningless.
 const REFUSED: &[(&[&str], &[u8], &str)] = &[
     (
         &["ishl", "ishr", "ushr", "urol", "uror", "shlm_ir3", "shrm_ir3", "shlg_ir3", "shrg_ir3"],
@@ -195,7 +194,7 @@ fn parse(text: &str, width: u8) -> Vector {
     text.split(',').map(word).collect()
 }
 
-/// The value with the canonical NaN for any.
+/// The value with the canonical NaN for any NaN.
 fn canonical(operation: &Operation, is_float: bool, value: Vector) -> Vector {
     let width = operation.dst_bits;
     let one = |x: u64| if magnitude(width, x) > format(width).infinity() { format(width).nan() } else { x };

@@ -22,7 +22,7 @@ pub(super) struct Operation {
     pub dst_bits: u8,
     /// Components of the result.
     pub components: usize,
-    /// What runs.
+    /// The kernel that runs.
     pub kernel: Kernel,
 }
 
@@ -31,7 +31,7 @@ fn rows_of(bits: u8) -> usize {
 }
 
 impl Operation {
-    /// The operation, `width` being the size of operands that have none of their own; `None` if it has no such width.
+    /// The operation; `width` is the size of operands that have no size of their own; `None` if it has no such width.
     pub fn new(op: Op, width: u8, controls: FloatControls) -> Option<Self> {
         let info = op.info();
         let size = |declared: u8| if declared == 0 { width } else { declared };
@@ -41,7 +41,7 @@ impl Operation {
         Some(Self { src_bits, dst_bits, components: usize::from(info.output.components.max(1)), kernel })
     }
 
-    /// Runs the kernel on as many lists of operands as there are, at most one for each lane.
+    /// Runs the kernel on lists of operands, at most one per lane.
     pub fn run(&self, operands: &[Vec<Vector>]) -> Vec<Vector> {
         let first = operands.first().expect("operands");
         let mut rows: Vec<Vec<Row>> = Vec::new();
@@ -107,7 +107,7 @@ impl Operation {
     }
 }
 
-/// Runs an operation of a width on vectors, conversions to nearest even.
+/// Runs an operation of a width on vectors; conversions round to nearest even.
 pub(super) fn evaluate(op: Op, width: u8, srcs: &[Vector]) -> Option<Vector> {
     evaluate_with(op, width, srcs, FloatControls::EVEN)
 }
@@ -181,7 +181,7 @@ fn a_conversion_without_a_rounding_mode_rounds_as_the_machine_does() {
     let convert = |op: Op, width: u8, operand: u64, controls: FloatControls| {
         evaluate_with(op, width, &[vec![operand]], controls).expect("a kernel")[0]
     };
-    // A float halfway between two halves, and above the middle.
+    // A float halfway between two halves, and above the midpoint.
     for (bits, zero, even) in
         [(0x3f80_3000, 0x3c01, 0x3c02), (0xbf80_3000, 0xbc01, 0xbc02), (0x477f_ffff, 0x7bff, 0x7c00)]
     {

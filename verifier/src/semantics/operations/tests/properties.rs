@@ -1,4 +1,4 @@
-//! Definitions against plain arithmetic, on random values and exhaustively where that is little.
+//! Definitions compared with plain arithmetic, on random values, and exhaustively where there are few.
 
 use ir3_compiler::nir::Op;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ const WIDTHS: [u8; 4] = [8, 16, 32, 64];
 /// The domain with the definitions that [`Concrete`] overrides.
 struct Plain;
 
-/// Hands everything but `popcount`, `clz` and `reverse` on.
+/// Forwards everything but `popcount`, `clz` and `reverse`.
 macro_rules! forward {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
         impl Domain for Plain {
@@ -61,7 +61,7 @@ forward! {
     fpow(f: Format, a: u64, b: u64);
 }
 
-/// Numbers among which the interesting ones are frequent.
+/// Words among which corner cases are frequent.
 fn word() -> impl Strategy<Value = u64> {
     let edges = vec![0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
     prop_oneof![
@@ -75,7 +75,7 @@ fn word() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Bits of binary32 among which products and sums collide often.
+/// Bits of binary32 with frequent cancellation and ties in products and sums.
 fn float() -> impl Strategy<Value = u32> {
     prop_oneof![
         any::<u32>(),
@@ -159,7 +159,7 @@ proptest! {
         prop_assert_eq!(shift(Op::Uror), back);
     }
 
-    /// The sequences that replace multiplications give products.
+    /// The sequences that replace multiplications compute products.
     #[test]
     fn products_from_parts(a in any::<u32>(), b in any::<u32>()) {
         let (x, y) = (u64::from(a), u64::from(b));
@@ -173,18 +173,18 @@ proptest! {
     fn overridden_definitions_are_the_plain_ones(a in word(), w in 1u32..=64) {
         let a = a & u64::MAX >> (64 - w);
         prop_assert_eq!(Plain.popcount(w, a), Concrete.popcount(w, a) & u64::MAX >> (64 - w));
-        // A count needs the bits to hold the width.
+        // A count needs enough bits for the width.
         if w > 7 {
             prop_assert_eq!(Plain.clz(w, a), Concrete.clz(w, a));
         }
         prop_assert_eq!(Plain.reverse(w, a), Concrete.reverse(w, a));
     }
 
-    /// Against the fused operation of Rust, which is correctly rounded.
+    /// Compared with the fused operation of Rust, which is correctly rounded.
     #[test]
     fn fused_multiplication_rounds_once(a in float(), b in float(), c in float(), tie in 0..3) {
         let [a, b, mut c] = [a, b, c].map(f32::from_bits);
-        // Sums that cancel, or lie near the middle between two floats.
+        // Sums that cancel, or are near the midpoint of two floats.
         match tie {
             1 => c = -(a * b),
             2 => c = a * b * 16_777_216.0,
@@ -193,12 +193,12 @@ proptest! {
         prop_assert_eq!(canonical(fma32(a, b, c)), canonical(a.mul_add(b, c)), "{:?} {:?} {:?}", a, b, c);
     }
 
-    /// Against the same in binary64 with one rounding by the `half` crate, where binary64 is exact.
+    /// Compared with the same in binary64 with one rounding by the `half` crate, where binary64 is exact.
     #[test]
     fn half_arithmetic_rounds_once(a in any::<u16>(), b in any::<u16>(), c in any::<u16>()) {
         let [x, y, z] = [a, b, c].map(|bits| half::f16::from_bits(bits).to_f64());
         let [a, b, c] = [a, b, c].map(u64::from);
-        // `f16::from_f64` rounds twice where the processor converts by way of binary32. That in between rounded to odd, the
+        // `f16::from_f64` rounds twice where the processor converts by way of binary32. With the intermediate result rounded to odd, the
         // second rounding sees on which side of a tie the number is.
         let odd = |x: f64| {
             let nearest = x as f32;
@@ -277,7 +277,7 @@ fn every_half_converts_exactly() {
 
 #[test]
 fn floats_to_halves_round_to_even() {
-    // Every sixteenth-bit pattern above the place where the rounding is decided, with what may stand below it.
+    // Every pattern of the sixteen bits above the rounding position, with possible bits below it.
     for high in 0..=u32::from(u16::MAX) {
         for low in [0, 1, 0x0fff, 0x1000, 0x1001, 0x1fff, 0x2000, 0x3000, 0x8000, 0xffff] {
             let x = f32::from_bits(high << 16 | low);

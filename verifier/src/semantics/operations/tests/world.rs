@@ -117,9 +117,9 @@ fn memory_has_parts_of_words_and_remembers() {
     let written = memory.written();
     assert_eq!(written.len(), 1);
     assert_eq!((written[0].word, written[0].poison), (2, 0xffff_0000));
-    // What is poison is 0, whatever was stored.
+    // Poisoned bits are 0, whatever was stored.
     assert_eq!(written[0].value, 0xcd00 | initial & 0xff);
-    // A word out of range is somewhere inside, and high bits count.
+    // A word out of range is mapped to one inside, and high bits count.
     assert_eq!(word_of(4096 * 4, 4096), word_of(4096 * 4 + 3, 4096));
     assert_ne!(word_of(1 << 40, 16384), word_of(1 << 41, 16384));
     memory.reset();
@@ -141,7 +141,7 @@ fn lanes_write_one_after_the_other() {
     assert_eq!(row[0], 63);
     memory.store(&env, array, 32, 1, |_| 0, &splat(100), 0, &splat(u32::MAX));
     let undefined = memory.atomic(&env, array, Atomic::Add, 0b1011, |_| 0, &splat(1), &splat(0), 0b0010, &mut row);
-    // The second lane's operand is poison, so the word is, and the next lane sees that.
+    // The second lane's operand is poison, so the word is, and the next lane reads poison.
     assert_eq!((row[0], row[1], undefined), (100, 101, 0b1000));
 }
 
@@ -220,12 +220,12 @@ fn answers_of_textures_depend_on_the_question() {
     let mut other = request;
     other.set(Slot::X, 6);
     assert_ne!(answer(&request, 0), answer(&other, 0));
-    // A zero that is there is not the same as none.
+    // A zero operand is not the same as none.
     let mut present = request;
     present.set(Slot::Lod, 0);
     assert_ne!(answer(&request, 0), answer(&present, 0));
     let half = TextureAnswer::new(&env, &request).component(0, Type::F16);
-    // The same answer toward zero.
+    // The same result rounded toward zero.
     let (full, half) = (f32::from_bits(answer(&request, 0)), half::f16::from_bits(half as u16));
     assert!(half.to_f32().abs() <= full.abs() && (full - half.to_f32()).abs() < full.abs() / 1024.0, "{full} {half}");
     assert_ne!(image_cell(&[1, 2]), image_cell(&[2, 1]));

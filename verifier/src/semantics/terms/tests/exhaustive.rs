@@ -17,7 +17,7 @@ struct All {
 }
 
 impl All {
-    /// The values of a term by its nodes.
+    /// Evaluates a term by its nodes.
     fn values_of(&mut self, term: Term) -> Values {
         while self.values.len() < self.terms.len() {
             let node = self.terms.node(Term::new(self.values.len()));
@@ -45,7 +45,7 @@ impl All {
         })
     }
 
-    /// Makes the operation, and compares.
+    /// Makes the operation, and compares its values.
     fn make(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
         let widths: Vec<u32> = args.iter().map(|&arg| self.terms.width(arg)).collect();
         let expected = self.computed(op, width, &widths, args);
@@ -128,7 +128,7 @@ fn two_operations_on_few_bits() {
                 }
             }
         }
-        // All pairs of the narrow ones, a share of the others.
+        // All pairs of narrow operands, a share of the others.
         let set = sets[width as usize].clone();
         let step = set.len().div_ceil(97) | 1;
         for (i, &a) in set.iter().enumerate() {

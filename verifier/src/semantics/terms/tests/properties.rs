@@ -1,4 +1,4 @@
-//! Random expressions are made twice: of terms by the constructors that normalise, and of numbers by the plain operation.
+//! Random expressions are evaluated twice: as terms, by the normalising constructors, and as numbers, by the plain operation.
 
 use crate::semantics::arithmetic::concrete::mask;
 use crate::semantics::arithmetic::domain::{Domain, Format, Function, Rounding};
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 const WIDTHS: [u32; 8] = [1, 3, 8, 16, 24, 32, 48, 64];
-/// Choices of values for the variables.
+/// The number of assignments to the variables.
 const TRIES: usize = 6;
 
-/// An operation, with what its operands are chosen by.
+/// An operation, and the random choices of its operands.
 #[derive(Clone, Debug)]
 struct Step {
     kind: u8,
@@ -19,7 +19,7 @@ struct Step {
     bits: u64,
 }
 
-/// Numbers among which the interesting ones are frequent.
+/// Words among which corner cases are frequent.
 fn word() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
@@ -56,7 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// A term, and its value for each choice of the variables' values.
+/// A term, and its value for each assignment to the variables.
 #[derive(Clone)]
 struct Made {
     term: Term,
@@ -71,7 +71,7 @@ struct Maker {
     values: Vec<[u64; TRIES]>,
     variables: Vec<(Name, [u64; TRIES])>,
     trace: Vec<String>,
-    /// The widths that most operations have in this case, so that they meet.
+    /// The widths that most operations have in this case, so that they can be combined.
     focus: [u8; 3],
 }
 
@@ -91,7 +91,7 @@ impl Maker {
         Maker { terms, made, values: Vec::new(), variables, trace: Vec::new(), focus }
     }
 
-    /// Something of a width: rather what was made last.
+    /// A term of a width, preferably a recent one.
     fn pick(&self, width: u32, choice: u16) -> Made {
         let all: Vec<&Made> = self.made.iter().filter(|made| made.width == width).collect();
         let choice = usize::from(choice);
@@ -100,7 +100,7 @@ impl Maker {
         all[index].clone()
     }
 
-    /// The values that a term has by its nodes.
+    /// Evaluates a term by its nodes.
     fn values_of(&mut self, term: Term) -> [u64; TRIES] {
         use cranelift_entity::EntityRef;
         while self.values.len() < self.terms.len() {
@@ -119,7 +119,7 @@ impl Maker {
         self.values[term.index()]
     }
 
-    /// Makes the operation both ways.
+    /// Makes the operation as a term and on numbers.
     fn make(&mut self, step: &Step) -> Result<(), TestCaseError> {
         let width = match usize::from(step.width) {
             many if many < 224 => usize::from(self.focus[many % 3]),
@@ -129,7 +129,7 @@ impl Maker {
         let [x, y, z] = step.args;
         let (a, mut b, c) = (self.pick(w, x), self.pick(w, y), self.pick(1, z));
         if y % 5 == 0 {
-            // Numbers are often an operand.
+            // Operands are often constants.
             let bits = step.bits & mask(w);
             b = Made { term: self.terms.constant(w, bits), width: w, values: [bits; TRIES] };
         }
@@ -181,7 +181,7 @@ impl Maker {
             35 | 36 => (Op::Zext, wider, vec![a], d.zext(w, wider, ta)),
             37 | 38 => (Op::Sext, wider, vec![a], d.sext(w, wider, ta)),
             39 | 40 => {
-                // Of a width that there is, if possible.
+                // Of an existing width, if possible.
                 let n = WIDTHS.iter().copied().filter(|&n| n <= w - low).max().unwrap_or(n);
                 (Op::Extract(low as u8), n, vec![a], d.extract(w, ta, low, n))
             }
@@ -288,7 +288,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Every node made of its own arguments is itself.
+    /// Rebuilding a node from its own arguments gives the node.
     fn check_rebuilt(&mut self) -> Result<(), TestCaseError> {
         for made in self.made.clone() {
             let mut todo = vec![made.term];
@@ -341,8 +341,8 @@ proptest! {
     }
 }
 
-/// So many cases, always the same ones; with `TERMS_CASES` so many others. (Once in some hundreds of thousands of cases a part of a
-/// sum, made again, is the sum of parts: terms that are equal have different forms then, which the solver is asked about.)
+/// The fixed default cases; `TERMS_CASES` sets another number. (Once in some hundreds of thousands of cases a slice of a sum, rebuilt, is
+/// the sum of slices: equal terms have different forms then, which the solver proves equal.)
 fn config(default: u32) -> ProptestConfig {
     let more = std::env::var("TERMS_CASES").ok().and_then(|text| text.parse().ok());
     let rng_seed = if more.is_some() { RngSeed::Random } else { RngSeed::Fixed(1) };

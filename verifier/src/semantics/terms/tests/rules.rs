@@ -1,4 +1,4 @@
-//! Expressions that must become the same term, and what keeps the constructors cheap.
+//! Expressions that must become the same term, and the bounds on the time of the constructors.
 
 use crate::semantics::arithmetic::domain::{Domain, Format, Rounding};
 use crate::semantics::arithmetic::{convert, float, integer};
@@ -11,7 +11,7 @@ fn variables<const N: usize>(terms: &mut Terms, width: u32) -> [Term; N] {
     })
 }
 
-/// Terms for comparison, shown where they differ.
+/// Asserts that two terms are one, and prints them if they are not.
 #[track_caller]
 fn same(terms: &Terms, a: Term, b: Term) {
     assert!(a == b, "\n{}\nis not\n{}", terms.show(a), terms.show(b));
@@ -66,7 +66,7 @@ fn masks_and_shifts_are_parts() {
     let zero = t.constant(16, 0);
     let joined = t.concat(16, half, 16, zero);
     same(t, joined, masked);
-    // Both halves together, by or and by a sum.
+    // Concatenates both halves, by or and by a sum.
     let low = t.and(32, x, low_mask);
     let whole = t.or(32, up, low);
     same(t, whole, x);
@@ -139,7 +139,7 @@ fn signs_of_floats_are_bits() {
         let sign = t.constant(f.width(), f.sign());
         let set = t.or(f.width(), x, sign);
         same(t, minus, set);
-        // So is that of a product, which is a NaN's too.
+        // The sign of a product is moved out, of its NaNs too.
         let [y] = variables(t, f.width());
         let y = t.fadd(f, x, y);
         let (product, other) = (t.fmul(f, x, y), t.fmul(f, negative, y));
@@ -152,7 +152,7 @@ fn signs_of_floats_are_bits() {
         let (plus, other) = (t.fmul(f, x, one), t.fmul(f, x, minus_one));
         let outside = float::fneg(t, f, plus);
         same(t, other, outside);
-        // What looks at a NaN's sign must not take the product's for the canonical one.
+        // An operation that depends on a NaN's sign must not treat the product's NaN as the canonical one.
         let canonical = float::canonical(t, f, product);
         assert!(canonical != product);
     }
@@ -168,7 +168,7 @@ fn nans_of_results_are_canonical() {
     same(t, sum, other);
     let canonical = float::canonical(t, f, sum);
     same(t, canonical, sum);
-    // A variable's NaN need not be canonical, but no operation sees the difference.
+    // A variable's NaN need not be canonical, but no operation depends on the difference.
     let canonical = float::canonical(t, f, x);
     assert!(canonical != x);
     let twice = float::canonical(t, f, canonical);
@@ -199,7 +199,7 @@ fn integers_become_floats_from_words() {
         [(16, x), (32, word), (64, long)].map(|(w, x)| t.int_to_float(w, false, f, Rounding::Even, x));
     same(t, of_half, of_word);
     same(t, of_long, of_word);
-    // With zeros on top it has no sign.
+    // With high zeros it is not negative.
     let no_sign = t.int_to_float(32, true, f, Rounding::Even, word);
     same(t, no_sign, of_word);
     let of_signed = t.int_to_float(16, true, f, Rounding::Even, x);
@@ -207,7 +207,7 @@ fn integers_become_floats_from_words() {
     let word = t.sext(16, 32, x);
     let of_word = t.int_to_float(32, true, f, Rounding::Even, word);
     same(t, of_signed, of_word);
-    // One of two numbers becomes one of two.
+    // An operation on one of two constants gives one of two constants.
     let bit = t.extract(16, x, 3, 1);
     let (zero, one) = (t.constant(32, 0), t.constant(32, 0x3f80_0000));
     let chosen = t.ite(32, bit, one, zero);
@@ -238,7 +238,7 @@ fn comparisons() {
     let number = t.zext(1, 32, c);
     let equal = t.eq(32, one, number);
     same(t, equal, c);
-    // What both sides have goes.
+    // Common summands cancel.
     let (a, b) = (t.add(32, x, z), t.add(32, z, y));
     let (sums, plain) = (t.eq(32, a, b), t.eq(32, y, x));
     same(t, sums, plain);
@@ -258,7 +258,7 @@ fn comparisons() {
     let top = t.lshr(32, x, count);
     let top = t.eq(32, top, one);
     same(t, top, a);
-    // A choice of numbers compared with one of them.
+    // A choice between constants compared with one of them.
     let (five, seven) = (t.constant(32, 5), t.constant(32, 7));
     let inner = t.ite(32, d, seven, one);
     let chosen = t.ite(32, c, five, inner);
@@ -338,7 +338,7 @@ fn conditions_of_paths_come_together() {
     assert_eq!(t.conjuncts(first).len(), 2);
     let always = t.conjunction(&[]);
     assert!(t.conjuncts(always).is_empty());
-    // A switch: the last arm is what is left.
+    // A switch: the last case is the remaining one.
     let [x] = variables(t, 32);
     let cases: Vec<Term> = (1..6)
         .map(|k| {
@@ -405,7 +405,7 @@ fn a_sum_of_very_many_has_a_complement() {
             t.add(32, sum, variable)
         })
     };
-    // Neither takes the other in.
+    // Neither is merged into the other.
     let (a, b) = (many(t, 0, 64), many(t, 64, 64));
     let sum = t.add(32, a, b);
     let complement = t.not(32, sum);
@@ -414,7 +414,7 @@ fn a_sum_of_very_many_has_a_complement() {
     assert_eq!(t.width(part), 8);
 }
 
-/// What a name stands for is settled by its first use: else one term would be taken for another in another place.
+/// The first use of a name fixes its role: else one term would be mistaken for another.
 #[test]
 fn one_name_stands_for_one_thing() {
     use crate::semantics::terms::VariableKind;

@@ -8,7 +8,7 @@ use crate::semantics::operations::ir3_alu;
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, RegFile};
 
 impl Decoder<'_> {
-    /// An operation of category 2, 3 or 4, or a conversion: once for each repetition.
+    /// An operation of category 2, 3 or 4, or a conversion: one operation per repetition.
     pub(super) fn alu(&mut self, data: &InstrData) -> Result {
         let alu = ir3_alu::kernel(data).ok_or("it has no definition")?;
         let arity = match alu.kernel {
@@ -27,7 +27,7 @@ impl Decoder<'_> {
             let (write, after) = self.destination(data, 0, step)?;
             let is_truth = dst.class.file != RegFile::Predicate
                 || matches!(data.opcode, Opcode::CmpsF | Opcode::CmpsS | Opcode::CmpsU);
-            // What follows the kernel works on a slot of its own.
+            // The operations after the kernel use slots of their own.
             let steps = usize::from(alu.clamp.is_some()) + usize::from(!is_truth);
             let mut at = if steps == 0 { write } else { self.intermediate() };
             self.kernel(alu.kernel, reads, at);
@@ -60,7 +60,7 @@ impl Decoder<'_> {
         });
     }
 
-    /// The repetitions of an instruction; one that is not repeated may still have a vector of results.
+    /// The repetitions of an instruction; an instruction without repetitions may still write a vector.
     pub(super) fn steps(&self, data: &InstrData) -> Result<impl Iterator<Item = u32> + use<>> {
         let dst = self.dst(data, 0)?;
         let (mask, repeat) = (dst.mask, u32::from(data.repeat));
@@ -81,7 +81,7 @@ impl Decoder<'_> {
             Attrs::Move { src, dst, .. } => Some((*src, *dst)),
             _ => None,
         };
-        // Equal types move bits; otherwise the semantics say what the conversion is.
+        // Equal types move bits; otherwise the types give the conversion.
         let plain = types.is_none_or(|(src, dst)| src == dst);
         match data.opcode {
             Opcode::Mov | Opcode::Movp => {
@@ -105,7 +105,7 @@ impl Decoder<'_> {
                 Ok(())
             }
             _ if !plain => Err("a conversion of several registers at once".to_owned()),
-            // (rptN) of these counts their moves.
+            // The (rptN) of these counts their moves.
             Opcode::Swz => {
                 let mut pairs = Moves::new();
                 for i in 0..2 {

@@ -7,7 +7,7 @@ use crate::semantics::interp::ir3::storage::{Modifier, Read};
 use ir3_compiler::ir3::{Attrs, Block, Instr, InstrData, Opcode};
 
 impl Decoder<'_> {
-    /// How `block` ends: by its terminator, or else by going on to its successor.
+    /// The terminator of `block`; without one the block falls through to its successor.
     pub(super) fn terminator(&mut self, block: Block, instr: Option<Instr>) -> Result<Terminator> {
         use Opcode::*;
         let Some(instr) = instr else {
@@ -21,8 +21,8 @@ impl Decoder<'_> {
         let successors = self.program.blocks[block].successors;
         let condition = match data.opcode {
             End | Chmask => return self.end(data),
-            // The second of a pair of predications: the lanes that run go on behind the other side, if the predicate still
-            // is what had them run. One that is not would have them run the other side too.
+            // The second of a pair of predications: the active lanes continue after the other side, if the predicate still is the one by
+            // which they became active. Otherwise they would run the other side too.
             Predt | Predf if successors[1].is_none() => {
                 let Some(to) = successors[0] else { return Err("no successor".to_owned()) };
                 self.site(data);
@@ -42,7 +42,7 @@ impl Decoder<'_> {
             Shps => Some(Condition::Always),
             _ => return Err("not executed by this interpreter".to_owned()),
         };
-        // A branch that names a block goes there, whichever successor that is; predication goes nowhere.
+        // A branch that names a block jumps there, whichever successor that is; predication does not jump.
         let named = match data.attrs {
             Attrs::Branch { target } if !matches!(data.opcode, Predt | Predf) => target,
             _ => None,
@@ -116,7 +116,7 @@ impl Decoder<'_> {
     }
 }
 
-/// A predicate, the other way round.
+/// The negation of a predicate.
 fn inverted(read: Read) -> Read {
     let modifier = match read.modifier {
         Modifier::None => Modifier::Invert,

@@ -1,4 +1,4 @@
-//! Operations that look at more than one lane, and varyings.
+//! Operations across lanes, and varyings.
 
 use super::{Decoder, Result};
 use crate::semantics::interp::ir3::op::{Op, Scan, Which};
@@ -34,7 +34,7 @@ impl Decoder<'_> {
                 Dsx | Dsy | DsxppMacro | DsyppMacro | Dsxpp1 | Dsypp1 => {
                     let src = self.operand(data, 0, k)?;
                     let bit = if matches!(data.opcode, Dsx | DsxppMacro | Dsxpp1) { 1 } else { 2 };
-                    // The second of a pair finishes what the first has begun, with the same sources.
+                    // The second of a pair finishes the operation of the first, with the same sources.
                     let fine = !matches!(data.opcode, Dsx | Dsy);
                     Op::Derivative { bit, fine, half: data.dsts[0].class.half, src, dst }
                 }
@@ -110,9 +110,9 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// `scan.macro` (destinations: exclusive, inclusive, reduction; sources: value, what to begin with) and
-    /// `scan_clusters.macro` (reduction, inclusive, then exclusive if there are three sources; what to begin with,
-    /// inclusive value, exclusive value).
+    /// `scan.macro` (destinations: exclusive, inclusive, reduction; sources: value, initial value) and
+    /// `scan_clusters.macro` (reduction, inclusive, then exclusive if there are three sources; initial value, inclusive
+    /// value, exclusive value).
     fn scan(&mut self, data: &InstrData) -> Result {
         let Attrs::Scan { op } = data.attrs else { return Err("which operation it applies is not known".to_owned()) };
         let clusters = data.opcode == Opcode::ScanClustersMacro;

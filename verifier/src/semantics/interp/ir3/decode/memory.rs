@@ -96,7 +96,7 @@ impl Decoder<'_> {
             None => Vec::new(),
         };
         let mut results = if data.dsts.is_empty() { Vec::new() } else { self.results(data)? };
-        // The machine goes by the number in the instruction: it would read or write registers that no operand names.
+        // The machine uses the number in the instruction: it would read or write registers that no operand names.
         let sound = match access.action {
             MemoryAction::Load => results.len() == usize::from(access.components),
             MemoryAction::Store => stored.len() == usize::from(access.components),
@@ -113,7 +113,7 @@ impl Decoder<'_> {
         if let MemoryAction::Atomic(_) = access.action
             && let Some(stored) = access.data
         {
-            // The old value replaces what the tied vector holds first; the rest of it stays.
+            // The old value replaces the first components of the tied vector; the others stay.
             for (k, write) in results.split_off(results.len().min(if access.ty == Type::U64 { 2 } else { 1 })) {
                 kept.push((self.source(data, usize::from(stored.src), k)?, write));
             }
@@ -134,12 +134,12 @@ impl Decoder<'_> {
             instr: self.instr,
         });
         self.push(Op::Memory(number));
-        // In registers, source and destination are one: nothing is left to be kept.
+        // With registers, source and destination are the same: no copy is needed.
         kept.retain(|(read, write)| read.loc != write.loc);
         self.copies_op(kept)
     }
 
-    /// A tied destination is one register with its source.
+    /// Checks that a tied destination has the register of its source.
     fn tied(&mut self, data: &InstrData) -> Result {
         let tied = |flags: OperandFlags| flags.contains(OperandFlags::TIED);
         let dst = data.dsts.iter().find(|dst| tied(dst.flags)).and_then(|dst| dst.place.reg());
@@ -192,7 +192,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// A slot for what is on its way from one operation to the next.
+    /// A new slot for a value between two operations.
     pub(super) fn scratch_slot(&mut self) -> Loc {
         Loc::whole(self.slots.fresh(1))
     }

@@ -1,4 +1,4 @@
-//! Operations that look at more than one lane, and varyings.
+//! Operations across lanes, and varyings.
 
 use super::Wave;
 use crate::semantics::arithmetic::float;
@@ -17,7 +17,7 @@ impl Wave<'_> {
                 let [number, a, b, out] = buffers;
                 let mut poison = storage.fetch(varying, number);
                 poison |= storage.fetch(i, a) | storage.fetch(j, b);
-                // Almost always one number for all lanes.
+                // Almost always the number is the same in all lanes.
                 let mut rest = mask;
                 while rest != 0 {
                     let first = number[rest.trailing_zeros() as usize];
@@ -137,18 +137,18 @@ impl Wave<'_> {
                     if from < LANES as u32 { value(from as usize) } else { None }
                 });
             }
-            // The rest is `Wave::op`'s.
+            // `Wave::op` handles the others.
             _ => {}
         }
     }
 
-    /// One value for all executing lanes.
+    /// Writes one value in all active lanes.
     fn uniform(&mut self, dst: Write, value: u32, poison: bool) {
         self.storage.write(dst, &splat(value), if poison { !0 } else { 0 }, &self.active);
     }
 
-    /// A result that each executing lane makes of other lanes' values; `None` is poison, and so is the value of a lane
-    /// that does not execute. `moves`: the result is one of the values, and poison in the same bits.
+    /// Writes a result that each active lane computes from other lanes' values; `None` is poison, and so is the value
+    /// of an inactive lane. `moves`: the result is one of the values, and is poison in the same bits.
     fn permute(
         &mut self,
         src: crate::semantics::interp::ir3::storage::Read,
@@ -171,7 +171,7 @@ impl Wave<'_> {
         if !moves || undefined == 0 || poisoned == 0 {
             return storage.write(dst, out, undefined, active);
         }
-        // Where it comes from, asked of the number of each lane.
+        // The lane that the value comes from, found by permuting lane numbers.
         let number = |lane: usize| (poisoned >> lane & 1 != 0).then_some(lane as u32);
         for lane in lanes(undefined) {
             open[lane] = u32::MAX;
@@ -180,11 +180,11 @@ impl Wave<'_> {
                 open[lane] = storage.open_bits(&src, from as usize);
             }
         }
-        // Those that turn out to be defined have a mask of no bits.
+        // Lanes that turn out to be defined have an empty mask of bits.
         storage.write_partly(dst, out, undefined, open, active);
     }
 
-    /// Lanes, or clusters of 8 lanes, one after the other.
+    /// Combines lanes, or clusters of 8 lanes, in order.
     fn scan(&mut self, scan: &Scan) {
         let mask = self.active.mask;
         let mut rows = [[0; LANES]; 3];

@@ -14,14 +14,14 @@ use ir3_compiler::ir3::{AddressSpace, Type};
 /// The resource of each lane.
 type Resources = [Binding; LANES];
 
-/// Where an access goes in each lane.
+/// The address of an access in each lane.
 struct Target {
-    /// Bytes: low and high words of the base address, index, and what is added.
+    /// In bytes: low and high words of the base address, index, and offset.
     base: [Row; 2],
     index: Row,
     scale: u8,
     offset: i32,
-    /// Of an image: the byte address of the texel's first word.
+    /// For an image: the byte address of the texel's first word.
     texel: bool,
 }
 
@@ -55,7 +55,7 @@ impl Wave<'_> {
         let copies = access.action == MemoryAction::CopyToConsts;
         let mut mask = self.active.mask;
         if writes && !copies && !matches!(access.space, AddressSpace::Scratch | AddressSpace::Const) {
-            // What helper lanes write to memory that others see does not count.
+            // Stores of helper lanes to memory that others see have no effect.
             mask &= !self.state.helpers;
         }
         if writes && poison & mask != 0 {
@@ -72,7 +72,7 @@ impl Wave<'_> {
         Ok(())
     }
 
-    /// The resource of each lane; the lanes where it is poison.
+    /// Computes the resource of each lane; returns the lanes where it is poison.
     fn resource(&mut self, resource: &Resource, out: &mut Resources) -> u64 {
         let (mut set, mut index) = ([0; LANES], [0; LANES]);
         let mut poison = self.number(&resource.index, &mut index);
@@ -162,7 +162,7 @@ impl Wave<'_> {
         }
     }
 
-    /// A uniform buffer's words, not yet narrowed but in place: the lowest bits are the element.
+    /// Reads words of a uniform buffer, not yet narrowed but shifted: the lowest bits are the element.
     fn load_uniform(&mut self, binding: Binding, group: u64, address: impl Fn(usize) -> u64, row: &mut Row) {
         let mut last = None;
         for lane in lanes(group) {
@@ -196,7 +196,7 @@ impl Wave<'_> {
         Ok(())
     }
 
-    /// The constant file is the wave's: the lowest lane's words count.
+    /// Stores to the constant file, which belongs to the wave: the words of the lowest lane are stored.
     fn store_const(&mut self, access: &Memory, target: &Target, mask: u64) {
         if mask == 0 {
             return;
@@ -220,7 +220,7 @@ impl Wave<'_> {
         }
     }
 
-    /// Copies from where the lowest lane says to where it says.
+    /// Copies to the constant file; source and destination are those of the lowest lane.
     fn copy_to_consts(&mut self, access: &Memory, target: &Target, resources: &Resources, mask: u64) -> Step {
         if mask == 0 {
             return Ok(());
@@ -241,7 +241,7 @@ impl Wave<'_> {
 
     fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &Target, resources: &Resources, mask: u64) {
         let Some(space) = Space::of(access.space) else { return };
-        // A low and a high word each; the high ones are there for 64 bits only.
+        // A low and a high word each; the high ones are used for 64 bits only.
         let wide = access.ty == Type::U64;
         let [mut data, mut compare, mut result] = [[[0; LANES]; 2]; 3];
         let mut poison = 0;
@@ -305,13 +305,13 @@ impl Wave<'_> {
         }
     }
 
-    /// Asks a texture.
+    /// Executes a texture operation.
     pub(super) fn sample(&mut self, number: u32) {
         let access = &self.program.textures[number as usize];
         let (mut textures, mut samplers) = ([Binding::NONE; LANES], [Binding::NONE; LANES]);
         let mut poison = self.resource(&access.texture, &mut textures) | self.resource(&access.sampler, &mut samplers);
         let mut rows = [[0; LANES]; Slot::COUNT];
-        // Where a coordinate of a lane is undefined so are the derivatives of its quad.
+        // If a coordinate is undefined in a lane, so are the derivatives of its quad.
         let mut undefined = 0;
         for (row, (slot, read)) in rows.iter_mut().zip(&access.operands) {
             let of_operand = self.storage.fetch(read, row);
@@ -331,7 +331,7 @@ impl Wave<'_> {
         if access.derivatives {
             let operands = rows.iter().zip(&access.operands).filter(|(_, (slot, _))| slot.has_derivative());
             let varyings = coordinates.iter().filter(|_| access.prefetch.is_some());
-            // What else is poison belongs to single lanes.
+            // Poison in other operands affects single lanes.
             let of_all = Quads::new(operands.map(|(row, _)| row).chain(varyings), self.active.mask & !undefined);
             poison |= !of_all.whole();
             quads = Some(of_all);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// `i = 0; loop { if (i == lane) break; i++ }`: each lane leaves with its own number, and keeps it while the others go on.
+/// `i = 0; loop { if (i == lane) break; i++ }`: each lane leaves with its own number, and keeps it while the others iterate.
 #[test]
 fn lanes_leave_a_loop_one_by_one() {
     let mut code = Code::new();
@@ -29,7 +29,7 @@ fn lanes_leave_a_loop_one_by_one() {
     expect(&outcome, 1, |lane| Some(lane * lane));
 }
 
-/// Three values go round in a loop's phis: `(a, b, c) = (b, c, a)` lane times.
+/// A loop's phis rotate three values: `(a, b, c) = (b, c, a)` lane times.
 #[test]
 fn phis_around_a_back_edge_are_parallel() {
     let mut code = Code::new();
@@ -118,7 +118,7 @@ fn predication() {
     expect(&code.run(), 0, |lane| Some(if lane < 20 { 1 } else { 2 }));
 }
 
-/// Both sides of a divergent branch come together before what follows runs: all lanes vote.
+/// Both sides of a divergent branch reconverge before the code after it runs: all lanes take part in a subgroup vote.
 #[test]
 fn lanes_meet_again() {
     let mut code = Code::new();
@@ -155,7 +155,7 @@ fn a_branch_on_poison_has_no_meaning() {
     code.go(yes);
     code.jump(join);
     code.go(join);
-    // Defined only on the way through `yes`.
+    // Defined only on the path through `yes`.
     let undefined = Src::new(SrcOperand::Undef, RegClass::FULL, WriteMask::SCALAR);
     let predecessors = &code.program.blocks[join].predecessors;
     let sources: Vec<_> = predecessors.iter().map(|&pred| if pred == yes { full(1) } else { undefined }).collect();
@@ -226,7 +226,7 @@ fn scratch_is_reused() {
     let second = Decoded::new(&code.program, &target).expect("a supported program");
     let env = Env::from_seed(1);
     expect(&first.run(&env, FUEL, &mut scratch), 0, Some);
-    // What the first program left in the register is not there.
+    // The value that the first program left in the register is gone.
     expect(&second.run(&env, FUEL, &mut scratch), 0, |_| None);
     expect(&first.run(&env, FUEL, &mut scratch), 0, Some);
 }

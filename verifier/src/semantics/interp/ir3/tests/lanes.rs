@@ -1,4 +1,4 @@
-//! Operations over the lanes of a wave.
+//! Operations across the lanes of a wave.
 
 use super::*;
 
@@ -78,7 +78,7 @@ fn scans() {
     divergent(scan(2), |_| Some(before(64)));
 }
 
-/// Within a cluster each lane has the sum up to itself already; what is left is the sum of the clusters before.
+/// Within a cluster each lane has the sum up to itself already; the scan adds the sum of the clusters before.
 #[test]
 fn scans_of_clusters() {
     let order = [3, 8, 9, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 40];
@@ -92,7 +92,7 @@ fn scans_of_clusters() {
             code.src(results[which])
         }
     };
-    // The last lane of each cluster stands for all of it.
+    // The last lane of each cluster has the sum of all of it.
     let last_of = |cluster: u32| order.iter().copied().filter(|lane| lane / 8 == cluster).max().unwrap_or(0);
     let before = |lane: u32| (0..lane / 8).map(last_of).sum::<u32>();
     divergent(scan(1), |lane| Some(before(lane) + lane));
@@ -143,7 +143,7 @@ fn derivatives() {
 
 #[test]
 fn a_derivative_of_a_lane_that_does_not_run() {
-    // Lanes 8 and 9 run, 10 and 11 do not; in the quads from 20 on all four do.
+    // Lanes 8 and 9 run, 10 and 11 do not; of the quads from 20 on all four do.
     let derivative = |opcode| {
         move |code: &mut Code, lane: Src| {
             let x = code.b().convert(Type::U32, Type::F32, RegClass::FULL, lane);

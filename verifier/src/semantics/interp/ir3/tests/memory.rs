@@ -13,7 +13,7 @@ fn attrs(space: AddressSpace, ty: Type, components: u8) -> Attrs {
     })
 }
 
-/// Each lane adds 1 to one counter: the old values count the lanes, in their order.
+/// Each lane adds 1 to one counter: the old values number the lanes, in their order.
 #[test]
 fn atomics_go_lane_by_lane() {
     let mut code = Code::new();
@@ -34,7 +34,7 @@ fn atomics_go_lane_by_lane() {
     assert_eq!((word.space, word.word, word.value), (Space::Shared, 4, 1064));
 }
 
-/// What is stored is loaded again, in the lanes that stored.
+/// Stored values are loaded again, in the lanes that stored them.
 #[test]
 fn shared_memory() {
     let mut code = Code::new();
@@ -169,7 +169,7 @@ fn a_copy_from_or_to_a_poisoned_place_has_no_meaning() {
     }
 }
 
-/// A texture answers the same to lanes that ask the same.
+/// Lanes with equal requests get equal texture results.
 #[test]
 fn textures_are_functions_of_what_is_asked() {
     let mut code = Code::fragment();

@@ -1,4 +1,4 @@
-//! Programs built by hand, with results that are known.
+//! Programs built by hand, with known results.
 
 mod control;
 mod lanes;
@@ -12,10 +12,10 @@ use crate::semantics::interp::{End, Outcome, Scratch, UndefinedReason};
 use ir3_compiler::ir3::*;
 use ir3_compiler::target::Target;
 
-/// Enough for every program here.
+/// Enough fuel for every program here.
 const FUEL: u64 = 100_000;
 
-/// A program in the making.
+/// A program under construction.
 struct Code {
     program: Program,
     block: Block,
@@ -61,7 +61,7 @@ impl Code {
         self.b().define(Opcode::Input, RegClass::FULL, 1, &[], attrs)
     }
 
-    /// The lane's number.
+    /// The lane number.
     fn lane(&mut self) -> Value {
         self.system(SystemValue::SubgroupInvocation)
     }
@@ -160,7 +160,7 @@ fn moves(ty: Type) -> Attrs {
     Attrs::Move { src: ty, dst: ty, round: Round::Default }
 }
 
-/// What output component `component` is in each lane, and the lanes where it is poison.
+/// Output component `component` in each lane, and the lanes where it is poison.
 fn output(outcome: &Outcome, component: u8) -> ([u32; 64], u64) {
     let row = outcome.outputs.rows().iter().find(|row| row.component == component).expect("an output");
     (row.values, row.poison)

@@ -1,4 +1,4 @@
-//! Register form: halves, the files, repetition, moves at once.
+//! Register form: halves, the files, repetition, parallel moves.
 
 use super::*;
 

@@ -44,7 +44,7 @@ fn a_selection_is_poison_only_where_its_choice_is() {
     expect(&code.run(), 0, |lane| (lane == 0).then_some(5));
 }
 
-/// A flag in a register has one bit that counts: it is known where an operation sets it, whatever the others are.
+/// A flag in a register has one significant bit: it is defined where an operation sets it, whatever the others are.
 #[test]
 fn bits_are_poison_one_by_one() {
     let mut code = Code::new();
@@ -96,7 +96,7 @@ fn words_of_the_constant_file() {
     env.system.insert("BaseVertex.0".to_owned(), vec![77]);
     let x = code.mov(Src::constant(4, false));
     let y = code.mov(Src::constant(9, false));
-    // A half operand takes the float of a float operation, the low bits of any other.
+    // A half operand reads the float for a float operation, the low bits for any other.
     let z = code.b().alu(Opcode::AddF, RegClass::HALF, &[Src::constant(10, true), half(0)]);
     let w = code.mov(Src::constant(4, true));
     let srcs = [x, y, z, w].map(|value| code.src(value));
@@ -127,7 +127,7 @@ fn constants_at_an_address() {
     expect(&code.run_on("a660", &env), 0, |lane| Some(1003 + lane));
 }
 
-/// An array of 4 elements; each version is written at the lane's index, the version before stays as it is.
+/// An array of 4 elements; each version is written at the lane's index, the previous version is unchanged.
 #[test]
 fn versions_of_an_array() {
     let mut code = Code::new();
@@ -213,7 +213,7 @@ fn an_index_outside_of_an_array() {
     }
 }
 
-/// Registers that are addressed indirectly are all of them.
+/// Registers that are addressed indirectly are all of the file.
 #[test]
 fn an_index_outside_of_the_registers() {
     let mut code = Code::new();

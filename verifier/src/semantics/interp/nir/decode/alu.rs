@@ -7,10 +7,10 @@ use super::{Decoder, Refused, Rows};
 use crate::semantics::interp::nir::op::{Op, R, Wide};
 use crate::semantics::operations::{Kernel, nir_alu};
 
-/// The rows that a kernel can take at once.
+/// The largest number of rows that a kernel takes.
 pub(in crate::semantics::interp::nir) const MAX_SOURCES: usize = 64;
 
-/// Whether the operation only gives its sources another name: it moves rows.
+/// Returns true if the operation only renames its sources: it moves rows.
 pub(super) fn is_name(op: NirOp) -> bool {
     op.is_vec()
         || matches!(
@@ -98,7 +98,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Another name for rows.
+    /// Makes the result an alias of rows of the sources.
     fn name(&mut self, alu: &Alu) -> Refused<()> {
         let components = self.components(alu.def);
         let mut out = Rows::new();

@@ -1,5 +1,5 @@
-//! Intrinsics: system values, inputs, outputs, the constant file, local arrays, and the ends of lanes. The others are in
-//! the rooms of memory and of operations across lanes.
+//! Intrinsics: system values, inputs, outputs, the constant file, local arrays, and the ends of lanes. The others are in the modules of
+//! memory and of operations across lanes.
 
 use ir3_compiler::ir3::{AddressSpace, SystemValue};
 use ir3_compiler::nir::{AtomicOp, Def, InterpMode, Intrinsic, IntrinsicOp, Stage};
@@ -96,7 +96,7 @@ impl Decoder<'_> {
         self.push(Op::Input { input: self.code.inputs.len() as u32 - 1, dst });
     }
 
-    /// The result of an intrinsic is a row that there is already.
+    /// Makes the result of an intrinsic an alias of an existing row.
     pub(super) fn define_as(&mut self, intrinsic: &Intrinsic, row: R) -> Refused<()> {
         let def = result(intrinsic)?;
         if self.components(def) * self.width(def) != 1 {
@@ -128,7 +128,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Arguments of a kernel: base and offset count bytes.
+    /// Arguments of a kernel: base and offset are in bytes.
     fn kernel_input(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
         let def = result(intrinsic)?;
         if self.bits(def) != 32 {
@@ -194,7 +194,7 @@ impl Decoder<'_> {
     fn store_output(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
         let value = intrinsic.srcs[0];
         let number = |src| self.function.as_const_scalar(src).ok_or("an output whose number is not constant");
-        // The views of an output are one behind the other.
+        // The views of an output are consecutive.
         let offset = match intrinsic.srcs[1..] {
             [offset] => number(offset)?,
             [view, offset] if number(offset)? == 0 => number(view)?,
@@ -259,7 +259,7 @@ impl Decoder<'_> {
         let first = self.new_rows(count);
         let array = self.arrays.len() as u32 + 1;
         self.arrays.insert(def, (array, first, length, stride, bits));
-        // Nobody reads the value of the declaration but as the array's name.
+        // The value of the declaration is read only as the array's name.
         self.define(def);
         self.push(Op::ArrayInit { array, first, count });
         Ok(())

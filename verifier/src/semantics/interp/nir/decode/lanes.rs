@@ -81,7 +81,7 @@ impl Decoder<'_> {
         self.push(Op::Lanes(self.code.lanes.len() as u32 - 1));
     }
 
-    /// An operation on each row of a value; the result has the value's shape, or is a scalar of its own.
+    /// An operation on each row of a value; the result has the value's shape, or is a scalar.
     fn lane_op(&mut self, intrinsic: &Intrinsic, kind: LaneKind, value: Option<Def>) -> Refused<()> {
         let def = result(intrinsic)?;
         let srcs = match value {
@@ -121,7 +121,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Sources: what lanes keep that get nothing, and what is broadcast.
+    /// Sources: the value of lanes that receive nothing, and the value that is broadcast.
     fn broadcast_active(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
         let size = cluster(intrinsic.indices.cluster_size())?;
         let kept = self.scalar(intrinsic.srcs[0])?;
@@ -168,7 +168,7 @@ fn cluster(size: u32) -> Refused<u8> {
     }
 }
 
-/// The value that changes nothing in a reduction.
+/// The neutral element of a reduction.
 fn identity(op: NirOp, bits: u8) -> Option<u32> {
     let ones = match bits {
         1 | 8 | 16 | 32 => u32::MAX >> (32 - bits),

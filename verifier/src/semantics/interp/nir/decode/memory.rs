@@ -11,20 +11,19 @@ use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::environment::memory::TexelView;
 use crate::semantics::interp::nir::op::{Access, Action, Op, Place, Resource};
 
-/// Returns true if an access may rely on its buffer having no other name by which it is written: it says `restrict`, or that
-/// it may be reordered with any other access.
+/// Returns true if an access may rely on no alias writing its buffer: it is `restrict`, or it may be reordered with any other access.
 pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
     let flags = |kind| intrinsic.indices.get(kind).map(|_| intrinsic.indices.access());
     flags(IndexKind::Access).is_some_and(|access| access.intersects(Flags::RESTRICT | Flags::REORDERABLE))
 }
 
-/// Returns true if an access is neither dropped nor merged with another one.
+/// Returns true if an access may be neither dropped nor merged with another one.
 fn is_volatile(intrinsic: &Intrinsic) -> bool {
     let access = intrinsic.indices.get(IndexKind::Access).map(|_| intrinsic.indices.access());
     access.is_some_and(|access| access.intersects(Flags::VOLATILE | Flags::COHERENT))
 }
 
-/// How a load or store sees the texels of an image.
+/// The view of a load or store on the texels of an image.
 fn view(intrinsic: &Intrinsic) -> TexelView {
     let indices = &intrinsic.indices;
     let ty = match (indices.get(IndexKind::DestType), indices.get(IndexKind::SrcType)) {
@@ -36,7 +35,7 @@ fn view(intrinsic: &Intrinsic) -> TexelView {
 }
 
 impl Decoder<'_> {
-    /// The handle of a descriptor: its index. Whoever uses it takes the set from this instruction.
+    /// The handle of a descriptor: its index. The instruction that uses it takes the set from this one.
     pub(super) fn handle(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
         let index = self.scalar(intrinsic.srcs[0])?;
         self.define_as(intrinsic, index)
@@ -58,7 +57,7 @@ impl Decoder<'_> {
         Ok(Resource { set, base: 0, row, bound: false })
     }
 
-    /// Where an access goes. `srcs` are the sources without data.
+    /// The address of an access. `srcs` are the sources without data.
     fn place(
         &mut self,
         intrinsic: &Intrinsic,
@@ -69,13 +68,13 @@ impl Decoder<'_> {
         let base = intrinsic.indices.base();
         let linear = |index, scale, offset| Place::Linear { base: None, index: Some(index), scale, offset };
         Ok(match (space, srcs) {
-            // The offset in elements counts; the one in bytes says the same.
+            // The offset in elements is used; the one in bytes has the same value.
             (AddressSpace::Ssbo, &[buffer, _, offset]) => {
                 let place = linear(self.scalar(offset)?, ssbo_offset_unit(bits), base);
                 (Some(self.resource(buffer)?), place)
             }
             (AddressSpace::Ubo, &[buffer, offset]) => {
-                // The base counts vec4s, like the offset.
+                // The base is in vec4s, like the offset.
                 let (binding, mut index) = (self.resource(buffer)?, self.scalar(offset)?);
                 if base != 0 {
                     let dst = self.new_rows(1);
@@ -137,7 +136,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// The offset counts vec4s of the buffer, the base words of the constant file, and the range vec4s.
+    /// The offset is in vec4s of the buffer, the base in words of the constant file, and the range in vec4s.
     pub(super) fn copy_to_consts(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
         let (base, range) = (intrinsic.indices.base(), intrinsic.indices.range());
         let words = range.checked_mul(4).filter(|&words| words <= CONST_WORDS);
@@ -157,7 +156,7 @@ impl Decoder<'_> {
     }
 
     pub(super) fn store(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
-        // An image has its data behind coordinates and sample.
+        // The data of an image store follows coordinates and sample.
         let data = if space == AddressSpace::Image { 3 } else { 0 };
         let value = *intrinsic.srcs.get(data).ok_or("no data")?;
         let bits = self.check_bits(space, value)?;
@@ -166,7 +165,7 @@ impl Decoder<'_> {
         let (binding, place) = self.place(intrinsic, space, &srcs, bits)?;
         let mask = match (intrinsic.indices.get(IndexKind::WriteMask), intrinsic.indices.get(IndexKind::Format)) {
             (Some(_), _) => intrinsic.indices.write_mask(),
-            // An image has no more components than its format.
+            // An image has at most as many components as its format.
             (None, Some(_)) => (1 << intrinsic.indices.format().components().unwrap_or(4)) - 1,
             (None, None) => u16::MAX,
         };

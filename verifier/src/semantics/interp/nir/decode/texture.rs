@@ -1,4 +1,4 @@
-//! Textures: from nir's sources to the canonical question, as `ir3::access` defines it.
+//! Textures: from nir's sources to the canonical request, as `ir3::access` defines it.
 
 use ir3_compiler::ir3::Type;
 use ir3_compiler::ir3::access::{Slot, TextureKind, TextureShape};
@@ -102,8 +102,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Returns true if derivatives are implicit: in fragment shaders. Elsewhere a sample takes level 0, as Mesa lowers it, unless a compute shader has
-    /// quads of its own.
+    /// Returns true if derivatives are implicit: in fragment shaders. Elsewhere a sample is from level 0, as Mesa lowers it, unless a
+    /// compute shader has quads of its own.
     fn has_quads(&self) -> Refused<bool> {
         if self.shader.info.other.iter().any(|(key, group)| key == "derivative_group" && group.trim() != "0") {
             return Err("implicit derivatives in a workgroup".to_owned());
@@ -111,7 +111,7 @@ impl Decoder<'_> {
         Ok(self.shader.stage == Stage::Fragment)
     }
 
-    /// Appends a source's components; what is missing is `padding` where there is one.
+    /// Appends a source's components; missing ones are `padding`, if given.
     fn operands(
         &self,
         operands: &mut SmallVec<[(Slot, Operand); 6]>,
@@ -131,7 +131,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// The operands of a question with coordinates.
+    /// The operands of an operation with coordinates.
     fn question(&self, tex: &Tex, kind: TextureKind, operands: &mut SmallVec<[(Slot, Operand); 6]>) -> Refused<()> {
         use TexSrcKind as S;
         let coord = tex.src(S::Coord).ok_or("no coordinates")?;
@@ -152,7 +152,7 @@ impl Decoder<'_> {
             operands.push((Slot::Y, Operand::Bits(middle)));
         }
         if kind == TextureKind::LodQuery {
-            // The level does not depend on anything else; a cube's third coordinate is one of them.
+            // The level does not depend on other operands; a cube's third coordinate is one of its coordinates.
             operands.retain(|(slot, _)| matches!(slot, Slot::X | Slot::Y));
             return Ok(());
         }

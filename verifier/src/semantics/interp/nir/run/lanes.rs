@@ -1,4 +1,4 @@
-//! Operations across lanes. A lane that is not active has no value for the others: reading it gives poison.
+//! Operations across lanes. Reading the value of an inactive lane gives poison.
 
 use super::{Wave, nonzero};
 use crate::semantics::arithmetic::float;
@@ -30,7 +30,7 @@ impl Wave<'_> {
             LaneKind::ReadFirst => self.read_lane(op, Some(first), false),
             LaneKind::ReadLast => self.read_lane(op, Some(last), false),
             LaneKind::ReadLane(number) => {
-                // All lanes name the same one; the first one's word counts.
+                // The number is the same in all lanes; the first lane's is read.
                 let undefined = self.poison[number as usize] & active != 0;
                 let lane = self.rows[number as usize][first] as usize;
                 let there = lane < LANES && active >> lane & 1 != 0;
@@ -112,7 +112,7 @@ impl Wave<'_> {
         }
     }
 
-    /// The same result for all destinations.
+    /// Writes one result to all destinations.
     fn result(&mut self, op: &Lanes, row: &Row, poison: u64) {
         for &(dst, _) in &op.rows {
             self.write(dst, row, poison);
@@ -136,7 +136,7 @@ impl Wave<'_> {
         }
     }
 
-    /// Whether all active lanes have the same value: all rows count.
+    /// Tests that all rows have the same value in all active lanes.
     fn vote_equal(&mut self, op: &Lanes, float: Option<u8>, first: usize) {
         let (mut equal, mut poison) = (true, false);
         for &(_, src) in &op.rows {
@@ -174,7 +174,7 @@ impl Wave<'_> {
         self.write(dst, &row, poison);
     }
 
-    /// One lane's value for all.
+    /// Writes one lane's value in all lanes.
     fn read_lane(&mut self, op: &Lanes, lane: Option<usize>, undefined: bool) {
         for &(dst, src) in &op.rows {
             match lane {
@@ -188,8 +188,8 @@ impl Wave<'_> {
         }
     }
 
-    /// A result that each active lane makes of other lanes' values; `None` is poison, and so is the value of a lane that
-    /// is not active. `moves`: the result is one of the values, and poison in the same bits.
+    /// Writes a result that each active lane computes from other lanes' values; `None` is poison, and so is the value of an inactive lane.
+    /// `moves`: the result is one of the values, and is poison in the same bits.
     fn permute(
         &mut self,
         op: &Lanes,
@@ -212,7 +212,7 @@ impl Wave<'_> {
                 self.write(dst, &row, poison);
                 continue;
             }
-            // Where it comes from, asked of the number of each lane.
+            // The lane that the value comes from, found by permuting lane numbers.
             let number = |lane: usize| (poisoned >> lane & 1 != 0).then_some(lane as u32);
             let mut open = [u32::MAX; LANES];
             for lane in lanes(poison) {
@@ -227,8 +227,7 @@ impl Wave<'_> {
 
     /// Combines active lanes, or groups of lanes, from the first to the last.
     ///
-    /// In a group of several lanes each has the combination of those up to it in the group, so the last active one has
-    /// that of all.
+    /// In a group of several lanes each lane has the combination of the group's lanes up to it, so the last active one has that of all.
     fn scan(&mut self, scan: &Scan, dst: R, src: R) {
         let values = self.rows[src as usize];
         let undefined = self.poison[src as usize];

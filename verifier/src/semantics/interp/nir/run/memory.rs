@@ -15,7 +15,7 @@ use crate::semantics::interp::nir::op::{Access, Action, BOUND, Operand, Place, R
 use crate::semantics::interp::{UndefinedReason, groups};
 use smallvec::SmallVec;
 
-/// Where an access goes in each lane.
+/// The address of an access in each lane.
 struct Target<'a> {
     access: &'a Access,
     base: Option<[Row; 2]>,
@@ -40,7 +40,7 @@ impl Target<'_> {
         linear_address(self.access.space, base, index, scale, offset, component, size) + u64::from(high) * 4
     }
 
-    /// Bits of what is accessed at once.
+    /// Bits of an element.
     fn width(&self) -> u8 {
         match self.access.space {
             AddressSpace::Image => 32,
@@ -81,7 +81,8 @@ impl Wave<'_> {
             move |lane: usize| Binding::new(binding.set, binding.base.wrapping_add(row[lane]))
         });
         let resource = resource.as_ref();
-        // What helper lanes write does not count, but they may use their own memory, and the constant file.
+        // Stores of helper lanes to memory that others see have no effect; those to scratch memory and to the constant
+        // file have.
         let copies = matches!(access.action, Action::CopyToConsts { .. });
         let own = copies || access.space == AddressSpace::Scratch;
         let visible = if own { self.active } else { self.active & !self.state.helpers };
@@ -89,7 +90,7 @@ impl Wave<'_> {
             Action::Store | Action::Atomic { .. } | Action::CopyToConsts { .. } if poison & visible != 0 => {
                 Err(self.undefined(UndefinedReason::Address, access.origin, poison & visible))
             }
-            // The constant file is the wave's: the lowest lane says where from.
+            // The constant file belongs to the wave: the lowest lane gives the address.
             Action::CopyToConsts { first, words } => {
                 let lane = self.active.trailing_zeros() as usize;
                 let binding = resource.map_or(Binding::NONE, |resource| resource(lane));

@@ -22,7 +22,7 @@ fn sides_of_an_if_meet_in_a_phi() {
     assert_eq!(values(&outcome), row(|l| if l < 10 { 7 } else { l }));
 }
 
-/// Counts down from the lane's number; gives the number of turns and what the body computed last.
+/// Counts down from the lane number; returns the number of iterations and the last value that the body computed.
 fn countdown(b: &mut Builder) -> (Def, Def) {
     let (start, zero, one) = (lane(b), b.constant(32, 0), b.constant(32, 1));
     let before = b.current_block();
@@ -62,7 +62,7 @@ fn a_value_of_a_loop_is_that_of_the_lanes_last_turn() {
         let i = b.phi(1, 32);
         b.set_phi_src(i, before, start);
         let square = b.alu(Op::Imul, &[i, i]);
-        // A name of it, and a value of it, are used behind the loop.
+        // An alias of it, and a value computed from it, are used after the loop.
         let name = b.alu(Op::Mov, &[square]);
         let triple = b.alu(Op::Iadd3, &[square, square, square]);
         let done = b.alu(Op::Uge, &[i, limit]);
@@ -106,7 +106,7 @@ fn phis_of_a_loop_change_places_at_once() {
 
 #[test]
 fn continue_skips_the_rest_of_the_turn() {
-    // Sums the odd numbers below the lane's number.
+    // Sums the odd numbers below the lane number.
     let outcome = run(Stage::Vertex, |b| {
         let (zero, one, bound) = (b.constant(32, 0), b.constant(32, 1), lane(b));
         let before = b.current_block();
@@ -303,7 +303,7 @@ fn killed_and_demoted_lanes() {
     let demoted = run(Stage::Fragment, build(IntrinsicOp::DemoteIf));
     assert_eq!((demoted.killed, demoted.helpers), (15, 15));
     assert_eq!(values(&demoted), row(|l| u32::from(l < 4)));
-    // What they store is not compared; that they are killed is.
+    // Their stores are not compared; the kills are.
     let kept = run(Stage::Fragment, |b| {
         let condition = lane_is(b, Op::Ult, 4);
         b.intrinsic(IntrinsicOp::TerminateIf, 0, 0, &[condition], []);

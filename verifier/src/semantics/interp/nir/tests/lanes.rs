@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// An intrinsic on the lane's number, in all lanes or in those from 3 on.
+/// An intrinsic on the lane number, in all lanes or in those from 3 on.
 fn across(
     op: IntrinsicOp,
     bits: u8,
@@ -71,7 +71,7 @@ fn reading_other_lanes() {
         }
     };
     assert_eq!(across(IntrinsicOp::ReadInvocation, 32, true, with(9)).0[5], 9);
-    // A lane that is not there has no value.
+    // An inactive lane has no value.
     assert_eq!(across(IntrinsicOp::ReadInvocation, 32, true, with(2)).1, ALL_LANES);
     assert_eq!(across(IntrinsicOp::ShuffleXor, 32, false, with(5)).0, row(|l| l ^ 5));
     assert_eq!(across(IntrinsicOp::ShuffleXor, 32, true, with(4)).1, 0b111_0111);
@@ -111,7 +111,7 @@ fn reductions_and_scans() {
     assert_eq!(across(IntrinsicOp::Reduce, 32, false, clusters).0, row(|l| l | 7));
 }
 
-/// What Mesa makes of a scan: three broadcasts combine each cluster of eight, one scan combines the clusters.
+/// Mesa's lowering of a scan: three broadcasts combine each cluster of eight, one scan combines the clusters.
 #[test]
 fn a_scan_in_clusters_is_a_scan() {
     for some in [false, true] {
@@ -140,6 +140,6 @@ fn poison_of_one_lane_is_poison_of_the_vote() {
         (vec![b.alu(Op::Bcsel, &[first, undef, yes])], vec![])
     };
     assert_eq!(across(IntrinsicOp::VoteAny, 1, false, bad).1, ALL_LANES);
-    // The lane with poison is not there.
+    // The lane with poison is inactive.
     assert_eq!(across(IntrinsicOp::VoteAll, 1, true, bad).1, 7);
 }

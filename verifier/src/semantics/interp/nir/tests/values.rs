@@ -54,7 +54,7 @@ fn poison_spreads_but_through_choices() {
     });
     let (found, poison) = result(&outcome, 0);
     assert_eq!((&found[2..], poison), (&row(|l| l)[2..], 3));
-    // Whatever it is, there is nothing left of it; of a product with another number there is.
+    // No bit of the undefined value is left; of a product with another number some are.
     assert_eq!(outcome.outputs.rows()[1].poison, 0);
     assert_eq!(outcome.outputs.rows()[2].poison, ALL_LANES);
 }
@@ -204,7 +204,7 @@ fn a_write_to_poison_has_no_meaning() {
         let (bad, zero) = (b.undef(1, 32), b.constant(32, 0));
         let loaded = b.intrinsic(IntrinsicOp::LoadShared, 1, 32, &[bad], []).unwrap();
         output(b, loaded);
-        // Poison as data is no harm.
+        // Storing poison is allowed.
         b.intrinsic(IntrinsicOp::StoreShared, 1, 32, &[bad, zero], [Index::WriteMask(1)]);
         b.intrinsic(IntrinsicOp::StoreShared, 1, 32, &[zero, bad], [Index::WriteMask(1)]);
     });

@@ -10,12 +10,13 @@
 //! block1 { …the output… }
 //! ```
 //!
-//! The runner reads and validates the input, runs the pass, validates the output and compares its text with the expected one. It also compares
-//! both programs: by the interpreter in a few environments, and by the provers, the register checker first where the pass only moves values. So a
-//! wrong output cannot be blessed: a refuted case fails, and so does one that is not proved, unless its first line has `prove=unknown`.
+//! The runner reads and validates the input, runs the pass, validates the output and compares its text with the expected one. It also
+//! compares both programs: by the interpreter in a few environments, and by the provers, the register checker first if the pass is one of
+//! moves, spilling and register assignment. So a wrong output cannot be blessed: a refuted case fails, and so does one that is not proved,
+//! unless its first line has `prove=unknown`.
 //!
-//! `case.rs` has the first line with its options and what may follow `// expect`. `BLESS=1` writes the output; `CASES=fold/` runs the cases with
-//! that in their names. docs/contributing.md says how to add one.
+//! `case.rs` has the first line with its options and the forms of `// expect`. `BLESS=1` writes the output; `CASES=fold/` runs the cases
+//! with that in their names. docs/contributing.md has how to add one.
 
 mod case;
 mod diff;
@@ -31,7 +32,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// As many cases as there must be.
+/// The least number of cases.
 const LEAST: usize = 150;
 
 fn folder() -> PathBuf {
@@ -130,7 +131,7 @@ block1 {
 }
 ";
 
-/// The case of a text.
+/// Parses the text of a case.
 fn case(text: &str) -> Case {
     Case::parse("saturation/sum.ir3", text).expect("a case")
 }
@@ -205,7 +206,7 @@ fn an_output_that_is_the_input_is_said_to_be_unchanged() {
     assert!(found.starts_with("saturation/sum.ir3:12: nothing changed, expected `// expect unchanged`"), "{found}");
 }
 
-/// The instruction that an instruction of the text is.
+/// The instruction with a serial number of the text.
 fn by_serial(program: &Program, serial: u32) -> Instr {
     program
         .iter_instrs()
@@ -214,7 +215,7 @@ fn by_serial(program: &Program, serial: u32) -> Instr {
         .expect("an instruction")
 }
 
-/// Blesses what the pass with a bug makes, and returns why that fails even so.
+/// Blesses the output of the pass with a bug, and returns the reason why that fails nevertheless.
 fn blessed_problem(text: &str, plant: run::Plant) -> String {
     let before = case(text);
     let Err(Problem::Output { found, .. }) = check(&before, &limits(), Some(plant)) else { panic!("no other output") };

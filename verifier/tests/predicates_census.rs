@@ -27,7 +27,7 @@ struct Census {
     restored: u32,
     /// A definition has moved to its first use.
     put_off: u32,
-    /// Subgroup votes, ballots and elections.
+    /// Ballots, elections and subgroup votes.
     votes: u32,
     /// Bitwise operations write predicates, or branches read two.
     trees: u32,

@@ -1,12 +1,12 @@
 //! Work on several threads.
 //!
-//! Threads take the next item when they are done with one. Results do not depend on the number of threads where the work on an item does not
-//! depend on others.
+//! A thread takes the next item when it has finished one. Results do not depend on the number of threads if the work on an item does not
+//! depend on other items.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The number of processors: how many threads to use where nobody asks for another number.
+/// The number of processors: the default number of threads.
 pub fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,11 +1,11 @@
-//! A case: the first line with its options, the input, what is expected.
+//! A case: the first line with its options, the input, the expected outcome.
 //!
 //! The first line is `// test <pass>` and options:
 //!
-//! - `gpu=NAME` (a660 unless given), `disable=FEATURE,…` and `max-registers=LIMIT`, as for `ir3-equiv compile`;
+//! - `gpu=NAME` (a660 by default), `disable=FEATURE,…` and `max-registers=LIMIT`, as for `ir3-equiv compile`;
 //! - `prove=unknown`: the provers cannot prove this case. The interpreter still runs it.
 //!
-//! The next line is a comment that says what the case is about. After the input comes one of
+//! The next line is a comment that describes the case. After the input comes one of
 //!
 //! - `// expect`, and the output;
 //! - `// expect unchanged`: the pass leaves the program as it is;
@@ -15,7 +15,7 @@ use ir3_compiler::features::Feature;
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 
-/// What a case runs.
+/// The pass that a case runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// A stage of the pipeline.
@@ -66,11 +66,11 @@ pub struct Case {
     pub pass: Pass,
     pub target: Target,
     pub options: Options,
-    /// False where the first line says that nothing is proved.
+    /// False if the first line has `prove=unknown`.
     pub is_proved: bool,
     /// The text up to the line `// expect`: what the readers read, with the numbers of the file's lines.
     pub input: String,
-    /// The line `// expect`, from 1.
+    /// The number of the line `// expect`, from 1.
     pub expect_line: usize,
     pub expected: Expected,
 }
@@ -79,10 +79,10 @@ const EXPECT: &str = "// expect";
 const OPTIONS: &str = "gpu, disable, max-registers, prove";
 
 impl Case {
-    /// Reads a case. `name` is its path, of which the folder is the name of the pass.
+    /// Reads a case. `name` is its path, whose folder is the name of the pass.
     ///
     /// # Errors
-    /// If the text is no case: file, line, what is there and what should be there.
+    /// If the text is no case: file, line, the text found and the text expected.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
         let fail = |line: usize, problem: String| Err(format!("{name}:{line}: {problem}"));
         let lines: Vec<&str> = text.lines().collect();
@@ -127,7 +127,7 @@ impl Case {
         Ok(case)
     }
 
-    /// Reads what the first line has after `// test`.
+    /// Reads the options after `// test` in the first line.
     fn header(name: &str, header: &str) -> Result<Self, String> {
         let mut words = header.split_whitespace();
         let names = || {
@@ -194,7 +194,7 @@ impl Case {
         Ok(())
     }
 
-    /// The text of the case with what was found in place of what is expected.
+    /// The text of the case with the outcome that was found in place of the expected one.
     pub fn blessed(&self, text: &str, found: &Expected) -> String {
         let mut blessed: String = text.lines().take(self.expect_line - 1).flat_map(|line| [line, "\n"]).collect();
         blessed += EXPECT;

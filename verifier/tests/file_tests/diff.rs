@@ -1,6 +1,6 @@
 //! Differences between two texts, by lines.
 
-/// Lines around a difference that are printed, too.
+/// Lines of context around a difference.
 const CONTEXT: usize = 2;
 
 /// A line of either text, or of both.
@@ -14,7 +14,7 @@ enum Line<'a> {
 /// The lines of both texts in order, by a longest common subsequence.
 fn lines<'a>(expected: &'a str, found: &'a str) -> Vec<Line<'a>> {
     let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
-    // The length of the longest one of what begins at a line of each.
+    // The length of the longest common subsequence of the suffixes that begin at a line of each.
     let mut longest = vec![vec![0u32; b.len() + 1]; a.len() + 1];
     for (i, line) in a.iter().enumerate().rev() {
         for (j, other) in b.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! What is checked of a case.
+//! The checks of a case.
 
 use super::case::{Case, Expected, Pass};
 use super::diff::{diff, first_difference};
@@ -15,23 +15,23 @@ use std::borrow::Cow;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Environments in which both programs run.
+/// The number of environments in which both programs run.
 const RUNS: u32 = 8;
 
-/// A change of an ir3 output, to see that it is found.
+/// A planted bug: a change of an ir3 output, which the checks must find.
 pub type Plant = fn(&mut ir3::Program);
 
-/// Why a case fails.
+/// The reason why a case fails.
 #[derive(Debug)]
 pub enum Problem {
-    /// The output is another one.
+    /// The output differs.
     Output {
-        /// What the pass makes.
+        /// The output of the pass.
         found: Expected,
         /// File, line, difference.
         message: String,
     },
-    /// Anything else, with file and line.
+    /// Any other reason, with file and line.
     Other(String),
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The prover's limits: what is proved is proved in milliseconds.
+/// The prover's limits: every proof takes milliseconds.
 pub fn limits() -> Limits {
     Limits::default()
 }
@@ -67,7 +67,7 @@ pub fn check(case: &Case, limits: &Limits, plant: Option<Plant>) -> Result<(), P
         let message = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
         fail(1, format!("the pass panicked: {}", message.unwrap_or_default()))
     })?;
-    // The text first: it says most of what has changed, and is the one that can be blessed.
+    // The text first: it shows most of a change, and only text can be blessed.
     compare_texts(case, &input, &output)?;
     let Ok(output) = output else { return Ok(()) };
     validate(&output, case, false)
@@ -120,7 +120,7 @@ fn validate(program: &Snapshot, case: &Case, is_input: bool) -> Result<(), Strin
         Snapshot::Nir(shader) => nir::validate(shader)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
         Snapshot::Ir3(program) => {
-            // From here on nothing but machine instructions is left, whatever the program looks like.
+            // After this stage only machine instructions are left, whatever the program looks like.
             let form = match case.pass {
                 Pass::Stage(stage) if stage >= Stage::LowerCopies && !is_input => Form::Machine,
                 _ => Form::of(program),
@@ -131,7 +131,10 @@ fn validate(program: &Snapshot, case: &Case, is_input: bool) -> Result<(), Strin
     }
 }
 
-/// The program after the pass, or why it refuses the one before.
+/// Runs the pass.
+///
+/// # Errors
+/// The reason why the pass refuses the program.
 fn run(case: &Case, input: &Snapshot) -> Result<Snapshot, String> {
     match (case.pass, input) {
         (Pass::Stage(Stage::Select), Snapshot::Nir(shader)) => {

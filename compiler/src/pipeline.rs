@@ -98,7 +98,7 @@ macro_rules! stages {
 
 stages! {
     nir {
-        /// Negations of conditions are moved inside, if branches read two predicates. nir to nir.
+        /// Negations of conditions move inwards, where branches read two predicates. nir to nir.
         DeMorgan = "de-morgan", Optional, Functions::Nir {
             is_needed: |shader, target| target.has_branch_and_or && nir_passes::de_morgan::is_needed(&shader.entry),
             run: |shader| nir_passes::de_morgan::run(&mut shader.entry),
@@ -107,7 +107,7 @@ stages! {
     ir3 {
         /// nir to ir3 in SSA form.
         Select = "select", Always, Computes, Functions::Selection;
-        /// Uniform values are moved to shared registers, their computation to the scalar ALU.
+        /// Uniform values move to shared registers, their computation to the scalar ALU.
         ScalarAlu = "scalar-alu", Optional, Computes, Functions::Ir3 {
             is_needed: |_, context| Ok(context.target.has_shared_regfile),
             run: |program, context| {
@@ -123,7 +123,7 @@ stages! {
                 Ok(())
             },
         };
-        /// Common subexpressions are eliminated.
+        /// A value that has been computed already is not computed a second time.
         ValueNumbering = "value-numbering", Optional, Computes, Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| {
@@ -135,7 +135,7 @@ stages! {
                 Ok(())
             },
         };
-        /// Immediates that no operand can encode are moved to the constant file.
+        /// Immediates that no operand can hold are put into the constant file.
         Constants = "constants", Optional, Computes, Functions::Ir3 {
             is_needed: |program, _| Ok(opt::constants::is_needed(program)),
             run: |program, context| {
@@ -151,7 +151,7 @@ stages! {
                 Ok(())
             },
         };
-        /// Clamps are folded into the operations that compute the clamped values.
+        /// Clamps are folded into the operations that compute what is clamped.
         Saturation = "saturation", Optional, Computes, Functions::Ir3 {
             is_needed: |program, _| Ok(opt::saturation::is_needed(program)),
             run: |program, _| {
@@ -159,7 +159,7 @@ stages! {
                 Ok(())
             },
         };
-        /// Results are computed in the form that their users need: predicates, other widths, negations.
+        /// Results are computed as their readers want them: predicates, other widths, negations.
         Fold = "fold", Optional, Computes, Functions::Ir3 {
             is_needed: |program, _| Ok(opt::fold::is_needed(program)),
             run: |program, context| {
@@ -183,7 +183,7 @@ stages! {
                 Ok(())
             },
         };
-        /// The instructions of each block are ordered to hide latency.
+        /// The instructions of each block are ordered so that results are there when they are read.
         Schedule = "schedule", Always, Moves, Functions::Ir3 {
             is_needed: |program, context| {
                 Ok(context.uses(Feature::Schedule) && schedule::before::is_needed(program))
@@ -211,7 +211,7 @@ stages! {
                 regalloc::shared::run(program, context.target, context.options.registers.files(context.target))
             },
         };
-        /// Values that get no register are spilled and reloaded.
+        /// Values that find no register are spilled and reloaded.
         Spill = "spill", Always, Moves, Functions::Ir3 {
             is_needed: |program, context| {
                 regalloc::spill::is_needed(program, context.target, context.options.registers)

@@ -198,7 +198,7 @@ fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
 }
 
 #[derive(Default)]
-struct Counts {
+struct LimitCounts {
     programs: u64,
     not_selected: u64,
     refused: BTreeMap<String, u64>,
@@ -208,7 +208,7 @@ struct Counts {
     shift_seen: u64,
 }
 
-impl Counts {
+impl LimitCounts {
     fn add(&mut self, tried: Option<&Tried>) {
         self.programs += 1;
         let Some(tried) = tried else {
@@ -251,13 +251,13 @@ fn bucket(limit: RegisterLimit) -> String {
 fn what_fits_is_assigned_and_in_no_more_registers() {
     let programs = std::env::var("IR3_PROPERTY_PROGRAMS").map_or(PROGRAMS, |text| text.parse().expect("a number"));
     let next = AtomicU64::new(0);
-    type Table = BTreeMap<(u8, String), Counts>;
-    let table: Mutex<Table> = Mutex::new(BTreeMap::new());
+    type CountTable = BTreeMap<(u8, String), LimitCounts>;
+    let table: Mutex<CountTable> = Mutex::new(BTreeMap::new());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                let mut local: Table = BTreeMap::new();
+                let mut local: CountTable = BTreeMap::new();
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= programs {
@@ -300,7 +300,7 @@ fn what_fits_is_assigned_and_in_no_more_registers() {
             println!("{}", titles[usize::from(*kind)]);
             last = *kind;
         }
-        let Counts { programs, spilled, with_given, used_last, .. } = counts;
+        let LimitCounts { programs, spilled, with_given, used_last, .. } = counts;
         let refused: Vec<String> = counts.refused.iter().map(|(why, n)| format!("{n} {why}")).collect();
         println!(
             "{name:<12} {programs:>9} {:>9} {spilled:>9} {with_given:>9} {used_last:>9}  {}",

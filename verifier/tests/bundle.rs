@@ -30,16 +30,16 @@ fn a_refusal_is_written_read_and_reduced_in_place() {
     assert_eq!(names(&path), ["README.md", "before.nir", "bundle.json", "program.nir"]);
     let result = bundle::reduce(&path, 1, &mut |_| true).expect("a reduction");
     assert!(result.case.minimal && result.case.program.instruction_count() <= 6);
-    let there = bundle::read(&path).expect("our own folder");
-    assert_eq!(there, result.case);
-    let original = there.original.as_ref().expect("what it was");
+    let read = bundle::read(&path).expect("our own folder");
+    assert_eq!(read, result.case);
+    let original = read.original.as_ref().expect("what it was");
     assert_eq!(text::write(&original.program), text::write(&case.program));
     // The name stays, and no other folder is left.
-    assert_eq!(there.folder_name(), case.folder_name());
+    assert_eq!(read.folder_name(), case.folder_name());
     assert_eq!(names(root.path()), [case.folder_name()]);
     // A campaign finds it again: the reduced program stays.
     assert_eq!(bundle::write(root.path(), &case).expect("a folder"), path);
-    assert_eq!(bundle::read(&path).expect("our own folder"), there);
+    assert_eq!(bundle::read(&path).expect("our own folder"), read);
     assert_eq!(bundle::list(root.path()).expect("a folder"), [path]);
 }
 
@@ -74,7 +74,7 @@ fn a_reduction_goes_on() {
 /// The remains of a killed process: a partial folder of a process that has ended; an old folder without its name, where names cannot be
 /// exchanged; a checkpoint.
 #[test]
-fn what_is_half_written_counts_for_nothing() {
+fn half_written_folders_are_ignored() {
     let root = Folder::new("partial");
     let case = planted("lost-store");
     let name = case.folder_name();
@@ -162,7 +162,7 @@ fn ir3_equiv(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 /// The report and the difference of a bug are compared word for word; and the command in the report reproduces the bug. With `BLESS=1` the
 /// files are written anew. The bug is in selection: output of later stages changes more often.
 #[test]
-fn reports_are_as_people_have_seen_them() {
+fn reports_are_the_snapshots() {
     let root = Folder::new("snapshots");
     let snapshots = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
     for name in ["wrong-condition", "dropped-copy", "lost-store"] {

@@ -42,7 +42,7 @@ proptest! {
 }
 
 /// The outcomes of a run whose buffers an earlier run left full of zeros, and full of ones.
-fn behind_others(run: impl Fn(&mut Scratch) -> Outcome) -> [Outcome; 2] {
+fn after_other_runs(run: impl Fn(&mut Scratch) -> Outcome) -> [Outcome; 2] {
     [0, u32::MAX].map(|left| {
         let mut scratch = Scratch::new();
         // More rows than any program here has.
@@ -64,15 +64,15 @@ fn nothing_of_an_earlier_run_is_left() {
         let source = interp::nir::Decoded::new(&shader).expect("it can be run");
         let result = interp::ir3::Decoded::new(&program, &target).expect("it can be run");
         let env = Env::from_seed(seed);
-        let [a, b] = behind_others(|scratch| source.run(&env, DEFAULT_FUEL, scratch));
+        let [a, b] = after_other_runs(|scratch| source.run(&env, DEFAULT_FUEL, scratch));
         assert_eq!(a, b, "nir, {profile}, seed {seed}");
-        let [a, b] = behind_others(|scratch| result.run(&env, 64 * DEFAULT_FUEL, scratch));
+        let [a, b] = after_other_runs(|scratch| result.run(&env, 64 * DEFAULT_FUEL, scratch));
         assert_eq!(a, b, "ir3, {profile}, seed {seed}");
     }
     // An undefined output and an undefined word of memory.
     let program = ir3::text::read(UNDEFINED).expect("our own text");
     let decoded = interp::ir3::Decoded::new(&program, &target).expect("it can be run");
-    let [a, b] = behind_others(|scratch| decoded.run(&Env::from_seed(1), DEFAULT_FUEL, scratch));
+    let [a, b] = after_other_runs(|scratch| decoded.run(&Env::from_seed(1), DEFAULT_FUEL, scratch));
     assert_eq!(a.outputs.rows()[0].poison, u64::MAX);
     assert!(!a.memory.is_empty() && a.memory.iter().all(|word| word.poison == u32::MAX));
     assert_eq!(a, b);

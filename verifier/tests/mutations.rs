@@ -146,13 +146,13 @@ fn difference(source: &Outcome, target: &Outcome) -> Option<Difference> {
 const ENOUGH: u32 = 100;
 
 /// A program after a stage, and its runs.
-struct Behind<'a> {
+struct StageRuns<'a> {
     program: &'a Program,
     envs: &'a [Env],
     outcomes: Vec<Outcome>,
 }
 
-impl Behind<'_> {
+impl StageRuns<'_> {
     /// Fuel for the runs of a mutant, as the checker gives it.
     fn fuel(&self) -> Vec<u64> {
         self.outcomes.iter().map(|outcome| outcome.executed * 64 + 10_000).collect()
@@ -199,7 +199,7 @@ fn mutations_are_seen() {
             if !outcomes[..RUNS as usize].iter().any(|outcome| matches!(outcome.end, End::Finished)) {
                 break;
             }
-            let behind = Behind { program: &program, envs: &envs, outcomes };
+            let stage_runs = StageRuns { program: &program, envs: &envs, outcomes };
             let sites = Sites::new(&program);
             let form = Form::of(&program);
             for (k, kind) in KINDS.iter().enumerate() {
@@ -217,9 +217,9 @@ fn mutations_are_seen() {
                         continue;
                     }
                     Ok(mutant) => {
-                        let difference = behind.refute(&mutant, 0..RUNS as usize, &mut scratch);
+                        let difference = stage_runs.refute(&mutant, 0..RUNS as usize, &mut scratch);
                         if difference.is_none()
-                            && behind.refute(&mutant, RUNS as usize..envs.len(), &mut scratch).is_some()
+                            && stage_runs.refute(&mutant, RUNS as usize..envs.len(), &mut scratch).is_some()
                         {
                             count.later += 1;
                         }
@@ -234,7 +234,7 @@ fn mutations_are_seen() {
                             !refuted,
                             "{}, program {number}: proved and refuted at {stage}\n{}",
                             kind.name,
-                            changed_lines(behind.program, &mutant)
+                            changed_lines(stage_runs.program, &mutant)
                         ),
                         Err(_) => count.denied += 1,
                     }
@@ -243,7 +243,7 @@ fn mutations_are_seen() {
                     count.invalid += u32::from(!valid);
                     if show.as_deref() == Some(kind.name) {
                         let note = if valid { "" } else { " (not valid)" };
-                        println!("{number} {profile} {stage}{note}\n{}", changed_lines(behind.program, &mutant));
+                        println!("{number} {profile} {stage}{note}\n{}", changed_lines(stage_runs.program, &mutant));
                     }
                 }
                 // The whole checker, now and then.

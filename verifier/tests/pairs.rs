@@ -34,7 +34,7 @@ const RUNS: u32 = 24;
 
 /// A verdict, expected or found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Outcome {
+enum PairVerdict {
     Refuted,
     Proved,
     NotProved,
@@ -45,7 +45,7 @@ enum Outcome {
     Contradiction,
 }
 
-impl Outcome {
+impl PairVerdict {
     fn text(&self) -> String {
         match self {
             Self::Refuted => "refuted".to_owned(),
@@ -69,15 +69,15 @@ impl Outcome {
     }
 }
 
-struct Pair {
+struct PairFile {
     name: String,
     before: PathBuf,
     after: PathBuf,
-    expected: Outcome,
+    expected: PairVerdict,
     options: Vec<(String, String)>,
 }
 
-impl Pair {
+impl PairFile {
     fn option(&self, key: &str) -> Option<&str> {
         self.options.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
@@ -98,19 +98,19 @@ impl Pair {
             return Err(format!("{path}: the second line does not say what the pair is about"));
         }
         let (expected, options) = match line.strip_prefix("refused: ") {
-            Some(why) => (Outcome::Refused(why.to_owned()), Vec::new()),
+            Some(why) => (PairVerdict::Refused(why.to_owned()), Vec::new()),
             None => expectation(line).ok_or(format!("{path}: no verdict: `{line}`"))?,
         };
         Ok(Self { name: name.to_owned(), before, after, expected, options })
     }
 
     /// Runs the engines; returns the verdict, and their results as text.
-    fn judge(&self) -> (Outcome, String) {
+    fn run_engines(&self) -> (PairVerdict, String) {
         let gpu = self.option("gpu").unwrap_or("a660");
         let target = Target::by_name(gpu).unwrap_or_else(|_| panic!("{}: no GPU {gpu}", self.name));
         let [before, after] = match [&self.before, &self.after].map(|path| load(path, &target)) {
             [Ok(before), Ok(after)] => [before, after],
-            [Err(error), _] | [_, Err(error)] => return (Outcome::Refused(error.clone()), error),
+            [Err(error), _] | [_, Err(error)] => return (PairVerdict::Refused(error.clone()), error),
         };
         let runs = self.option("runs").map_or(RUNS, |runs| runs.parse().expect("a number of runs"));
         let envs: Vec<Env> = env_seeds(3, runs).into_iter().map(Env::from_seed).collect();
@@ -137,32 +137,32 @@ impl Pair {
             _ => (EngineKind::Smt, EngineKind::Registers),
         };
         let outcome = match (refuted, proved(by), proved(other)) {
-            (true, None, None) => Outcome::Refuted,
-            (true, ..) => Outcome::Contradiction,
+            (true, None, None) => PairVerdict::Refuted,
+            (true, ..) => PairVerdict::Contradiction,
             (false, Some(assumptions), _) if self.option("assuming").is_none_or(|name| assumptions.contains(&name)) => {
-                Outcome::Proved
+                PairVerdict::Proved
             }
             // A proof counts, whichever engine it is expected of.
-            (false, None, Some(_)) if matches!(self.expected, Outcome::NotProved | Outcome::NeverProved) => {
-                Outcome::Proved
+            (false, None, Some(_)) if matches!(self.expected, PairVerdict::NotProved | PairVerdict::NeverProved) => {
+                PairVerdict::Proved
             }
-            (false, Some(_), _) if matches!(self.expected, Outcome::NotProved | Outcome::NeverProved) => {
-                Outcome::Proved
+            (false, Some(_), _) if matches!(self.expected, PairVerdict::NotProved | PairVerdict::NeverProved) => {
+                PairVerdict::Proved
             }
-            (false, ..) => Outcome::NotProved,
+            (false, ..) => PairVerdict::NotProved,
         };
         (outcome, words)
     }
 }
 
 /// A verdict with its options.
-fn expectation(line: &str) -> Option<(Outcome, Vec<(String, String)>)> {
+fn expectation(line: &str) -> Option<(PairVerdict, Vec<(String, String)>)> {
     let verdicts = [
-        ("refuted", Outcome::Refuted),
-        ("proved", Outcome::Proved),
-        ("not proved", Outcome::NotProved),
-        ("never proved", Outcome::NeverProved),
-        ("not refuted", Outcome::NotRefuted),
+        ("refuted", PairVerdict::Refuted),
+        ("proved", PairVerdict::Proved),
+        ("not proved", PairVerdict::NotProved),
+        ("never proved", PairVerdict::NeverProved),
+        ("not refuted", PairVerdict::NotRefuted),
     ];
     let (rest, outcome) = verdicts.into_iter().find_map(|(word, outcome)| Some((line.strip_prefix(word)?, outcome)))?;
     let options = rest.split_whitespace().map(|word| {
@@ -179,11 +179,11 @@ fn load(path: &Path, target: &Target) -> Result<Snapshot, String> {
 }
 
 /// Writes the verdict that was found to the first line.
-fn bless(pair: &Pair, found: &Outcome) {
+fn bless(pair: &PairFile, found: &PairVerdict) {
     let text = std::fs::read_to_string(&pair.before).expect("a file that was read before");
     let (_, rest) = text.split_once('\n').expect("two lines");
     let mut line = format!("// expect: {}", found.text());
-    if let Outcome::Refused(why) = found {
+    if let PairVerdict::Refused(why) = found {
         // Without the place, which begins with a path.
         let why = why.rsplit_once(": ").map_or(why.as_str(), |(_, why)| why);
         line = format!("// expect: refused: {why}");
@@ -194,7 +194,7 @@ fn bless(pair: &Pair, found: &Outcome) {
     std::fs::write(&pair.before, format!("{line}\n{rest}")).expect("a file that can be written");
 }
 
-fn pairs(folder: &Path) -> Vec<Pair> {
+fn pairs(folder: &Path) -> Vec<PairFile> {
     let mut pairs = Vec::new();
     let mut problems = Vec::new();
     for family in std::fs::read_dir(folder).expect("corpus/pairs") {
@@ -202,7 +202,7 @@ fn pairs(folder: &Path) -> Vec<Pair> {
         let files: Vec<PathBuf> =
             std::fs::read_dir(&family).expect("a family").map(|file| file.expect("a file").path()).collect();
         let befores = files.iter().filter(|path| path.to_string_lossy().contains(".before."));
-        match befores.map(|path| Pair::read(folder, path.clone())).collect::<Result<Vec<_>, _>>() {
+        match befores.map(|path| PairFile::read(folder, path.clone())).collect::<Result<Vec<_>, _>>() {
             Ok(of_family) if of_family.len() * 2 == files.len() => pairs.extend(of_family),
             Ok(_) => problems.push(format!("{}: files that are no pairs", family.display())),
             Err(problem) => problems.push(problem),
@@ -217,7 +217,7 @@ fn pairs(folder: &Path) -> Vec<Pair> {
 fn every_pair_has_its_verdict() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/pairs");
     let only = std::env::var("PAIRS").unwrap_or_default();
-    let pairs: Vec<Pair> = pairs(&folder).into_iter().filter(|pair| pair.name.contains(&only)).collect();
+    let pairs: Vec<PairFile> = pairs(&folder).into_iter().filter(|pair| pair.name.contains(&only)).collect();
     let blesses = std::env::var_os("BLESS").is_some_and(|value| value == "1");
     let next = AtomicUsize::new(0);
     let problems = Mutex::new(Vec::new());
@@ -226,10 +226,10 @@ fn every_pair_has_its_verdict() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (found, words) = pair.judge();
+                    let (found, words) = pair.run_engines();
                     let problem = match pair.expected.holds(&found) {
                         true => None,
-                        false if blesses && found != Outcome::Contradiction => {
+                        false if blesses && found != PairVerdict::Contradiction => {
                             bless(pair, &found);
                             None
                         }
@@ -243,7 +243,7 @@ fn every_pair_has_its_verdict() {
                     }
                     let family = pair.name.split('/').next().unwrap_or_default().to_owned();
                     let kind = match &pair.expected {
-                        Outcome::Refused(_) => "refused".to_owned(),
+                        PairVerdict::Refused(_) => "refused".to_owned(),
                         expected => expected.text(),
                     };
                     *families.lock().expect("no panic").entry(family).or_default().entry(kind).or_default() += 1;

@@ -55,7 +55,7 @@ fn is_back_edge(program: &Program, block: Block) -> bool {
 }
 
 /// The instructions between an instruction and the end of its block.
-fn behind(program: &Program, block: Block, at: usize) -> impl Iterator<Item = &InstrData> {
+fn rest_of_block(program: &Program, block: Block, at: usize) -> impl Iterator<Item = &InstrData> {
     program.blocks[block].instrs[at + 1..].iter().map(|&instr| &program.instrs[instr])
 }
 
@@ -63,7 +63,8 @@ fn behind(program: &Program, block: Block, at: usize) -> impl Iterator<Item = &I
 fn restored(program: &Program) -> Vec<(Block, usize, Instr)> {
     let mut list = clones(program);
     list.retain(|&(block, at, _)| {
-        let only_jumps = behind(program, block, at).all(|data| data.opcode == Opcode::Jump || written(data).is_some());
+        let only_jumps =
+            rest_of_block(program, block, at).all(|data| data.opcode == Opcode::Jump || written(data).is_some());
         is_back_edge(program, block) && only_jumps
     });
     list

@@ -72,7 +72,7 @@ impl main {
 
 /// Moves an instruction without a result after another one of its block: of the pairs that satisfy `first` and `second`, the one that `n`
 /// selects.
-fn behind(
+fn move_after(
     program: &mut Program,
     n: u64,
     first: impl Fn(&InstrData) -> bool,
@@ -106,7 +106,7 @@ fn space(data: &InstrData) -> Option<AddressSpace> {
 #[test]
 fn a_load_over_a_store() {
     refuted(include_str!("../../corpus/memory/load-after-store.nir"), |program| {
-        behind(program, 0, is_store, |store, load| space(store) == space(load) && !load.dsts.is_empty())
+        move_after(program, 0, is_store, |store, load| space(store) == space(load) && !load.dsts.is_empty())
     });
 }
 
@@ -114,14 +114,14 @@ fn a_load_over_a_store() {
 #[test]
 fn an_atomic_over_a_store() {
     planted(300, Profile::Memory, |program, n| {
-        behind(program, n, is_store, |store, atomic| space(store) == space(atomic) && atomic.opcode.is_atomic())
+        move_after(program, n, is_store, |store, atomic| space(store) == space(atomic) && atomic.opcode.is_atomic())
     });
 }
 
 /// Lanes that ended before a store do store.
 #[test]
 fn a_kill_over_a_store() {
-    refuted(DISCARD, |program| behind(program, 0, |data| data.opcode == Opcode::Kill, |_, store| is_store(store)));
+    refuted(DISCARD, |program| move_after(program, 0, |data| data.opcode == Opcode::Kill, |_, store| is_store(store)));
 }
 
 fn arrays<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<u32> {
@@ -140,7 +140,7 @@ fn written(data: &InstrData) -> Vec<u32> {
 #[test]
 fn an_array_is_read_over_a_write() {
     planted(300, Profile::Memory, |program, n| {
-        behind(
+        move_after(
             program,
             n,
             |data| !written(data).is_empty(),
@@ -156,7 +156,7 @@ fn accesses_cross_a_barrier() {
         let is_barrier = |data: &InstrData| matches!(data.opcode, Opcode::Bar | Opcode::Fence);
         let of_shared = |data: &InstrData| space(data) == Some(AddressSpace::Shared);
         let mut crosses = false;
-        behind(
+        move_after(
             program,
             0,
             |data| is_store(data) && of_shared(data),

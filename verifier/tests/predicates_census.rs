@@ -104,10 +104,10 @@ impl Census {
                 // After it the block only jumps back.
                 let back = after.blocks[block].successors().any(|next| place[&next] <= place[&block]);
                 let list = &after.blocks[block].instrs;
-                let behind = list.iter().skip_while(|&&other| other != instr).skip(1);
+                let rest = list.iter().skip_while(|&&other| other != instr).skip(1);
                 restored |= back
                     && is_new(instr)
-                    && behind.clone().all(|&i| after.instrs[i].opcode == Opcode::Jump || writes(&after.instrs[i]));
+                    && rest.clone().all(|&i| after.instrs[i].opcode == Opcode::Jump || writes(&after.instrs[i]));
             }
         }
         let any = |wanted: &dyn Fn(&InstrData) -> bool| after.iter_instrs().any(|(_, i)| wanted(&after.instrs[i]));

@@ -50,10 +50,10 @@ fn program(scratch: u32, blocks: &[(&str, &[usize])]) -> Snapshot {
 }
 
 /// Makes a program from its texts, each changed by a function.
-type Made<'a> = &'a dyn Fn(&dyn Fn(&str) -> String) -> Snapshot;
+type MakeProgram<'a> = &'a dyn Fn(&dyn Fn(&str) -> String) -> Snapshot;
 
 /// The target is proved; with each of the changes to its text it is another program, and is not proved.
-fn only_as_it_stands(source: &Snapshot, target: Made<'_>, changes: &[(&str, &str)]) {
+fn only_as_it_stands(source: &Snapshot, target: MakeProgram<'_>, changes: &[(&str, &str)]) {
     let plain = target(&str::to_owned);
     assert!(!differ(source, &plain));
     let proof = prove(source, &plain);
@@ -197,7 +197,7 @@ fn a_loop_that_tests_first_or_last() {
 
 /// Lanes that jump back from the middle of a loop do not wait for those that continue.
 #[test]
-fn lanes_that_part_for_iterations() {
+fn lanes_that_diverge_for_iterations() {
     let begin = format!(
         "{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,0,0x0]\nmov.u32u32 r1.y, imm[0.000000,0,0x0]
         add.u r1.z, r0.x, imm[0.000000,4,0x4]\njump"
@@ -255,7 +255,7 @@ fn what_some_lanes_write_to_a_shared_register() {
 }
 
 #[test]
-fn a_shared_register_behind_a_loop_that_lanes_leave_one_after_the_other() {
+fn a_shared_register_after_a_loop_that_lanes_leave_one_by_one() {
     let with = |register: &str, change: &dyn Fn(&str) -> String| {
         let begin = change(&format!(
             "{INPUTS}\nmov.u32u32 {register}, imm[0.000000,0,0x0]\nmov.u32u32 r1.x, imm[0.000000,0,0x0]\njump"
@@ -266,8 +266,8 @@ fn a_shared_register_behind_a_loop_that_lanes_leave_one_after_the_other() {
             cmps.u.ge pp0.x, r1.x, r0.x
             br pp0.x"
         ));
-        let behind = change(&format!("mov.u32u32 r1.x, {register}\n{STORE}"));
-        program(0, &[(&begin, &[2]), (&body, &[3, 2]), (&behind, &[])])
+        let after_loop = change(&format!("mov.u32u32 r1.x, {register}\n{STORE}"));
+        program(0, &[(&begin, &[2]), (&body, &[3, 2]), (&after_loop, &[])])
     };
     let source = with("sr48.x", &str::to_owned);
     let target = |change: &dyn Fn(&str) -> String| with("sr49.y", change);
@@ -299,7 +299,7 @@ fn a_shared_register_that_some_lanes_leave_undefined() {
 
 /// Lanes that bypassed a loop wait for those that ran it, and write together with them.
 #[test]
-fn a_shared_register_that_lanes_write_who_come_from_a_loop_and_from_elsewhere() {
+fn a_shared_register_written_by_lanes_from_a_loop_and_by_lanes_that_bypassed_it() {
     let begin = format!(
         "{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,5,0x5]
         cmps.u.lt pp0.x, r0.x, imm[0.000000,3,0x3]\nbr pp0.x"
@@ -333,7 +333,7 @@ fn a_shared_register_that_lanes_write_who_come_from_a_loop_and_from_elsewhere() 
 
 /// Lanes that come from a loop see the effects of lanes that bypassed it, in the order of the blocks.
 #[test]
-fn what_lanes_do_that_went_past_a_loop() {
+fn effects_of_lanes_that_bypassed_a_loop() {
     let begin = format!(
         "{INPUTS}\nmov.u32u32 r1.x, imm[0.000000,5,0x5]\nmov.u32u32 r1.y, imm[0.000000,0,0x0]
         mov.u32u32 sr48.x, imm[0.000000,1,0x1]
@@ -343,11 +343,11 @@ fn what_lanes_do_that_went_past_a_loop() {
         cmps.u.lt pp0.x, r1.x, imm[0.000000,9,0x9]\nbr pp0.x";
 
     // A shared register.
-    let with = |behind: &str, past: &str, both: &str| {
-        let behind = format!("{behind}\njump");
+    let with = |after_loop: &str, past: &str, both: &str| {
+        let after_loop = format!("{after_loop}\njump");
         let past = format!("mov.u32u32 sr48.x, imm[0.000000,2,0x2]\n{past}\njump");
         let both = format!("{both}\n{STORE}");
-        program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), (&behind, &[5]), (&past, &[5]), (&both, &[])])
+        program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), (&after_loop, &[5]), (&past, &[5]), (&both, &[])])
     };
     let source = with("", "", "mov.u32u32 r1.x, sr48.x");
     let target = with("mov.u32u32 r1.x, imm[0.000000,1,0x1]", "mov.u32u32 r1.x, imm[0.000000,2,0x2]", "");
@@ -364,9 +364,9 @@ fn what_lanes_do_that_went_past_a_loop() {
     unproved(&stores_first, &loads_first);
 
     // Both store.
-    let behind = "stib imm[0.000000,0,0x0], r1.y, imm[0.000000,0,0x0], r1.x // {type=u32, components=1, space=ssbo, coords=1}\njump";
-    let one = program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), (behind, &[5]), (store, &[5]), ("end", &[])]);
-    let other = program(0, &[(&begin, &[2, 3]), (body, &[2, 4]), (store, &[5]), (behind, &[5]), ("end", &[])]);
+    let after_loop = "stib imm[0.000000,0,0x0], r1.y, imm[0.000000,0,0x0], r1.x // {type=u32, components=1, space=ssbo, coords=1}\njump";
+    let one = program(0, &[(&begin, &[2, 4]), (body, &[2, 3]), (after_loop, &[5]), (store, &[5]), ("end", &[])]);
+    let other = program(0, &[(&begin, &[2, 3]), (body, &[2, 4]), (store, &[5]), (after_loop, &[5]), ("end", &[])]);
     assert!(prove(&one, &one).is_ok());
     unproved(&one, &other);
 }
@@ -392,13 +392,13 @@ fn counted_through_a_shared_register(outer_to: &[usize], inner_to: &[usize]) {
 
 /// Lanes that leave an inner loop together, and the outer one with it, may leave the outer one in different iterations.
 #[test]
-fn a_shared_register_behind_an_outer_loop_that_lanes_leave_from_an_inner_one() {
+fn a_shared_register_after_an_outer_loop_that_lanes_leave_from_an_inner_one() {
     counted_through_a_shared_register(&[3, 4], &[3, 5]);
 }
 
 /// Lanes that leave a loop at its header do so one after the other, even if all back edges to it come from an inner loop.
 #[test]
-fn a_shared_register_behind_a_loop_that_lanes_go_on_in_by_an_inner_one() {
+fn a_shared_register_after_a_loop_whose_back_edges_come_from_an_inner_one() {
     counted_through_a_shared_register(&[5, 3], &[3, 4]);
 }
 
@@ -412,12 +412,12 @@ fn a_vote_of_lanes_that_have_left_a_loop() {
     let all = "mov.u32u32 r1.x, imm[0.000000,9,0x9]\njump";
     let inside =
         program(0, &[(&begin, &[2]), (test, &[3, 4]), (vote, &[5, 6]), (next, &[2]), (all, &[6]), (STORE, &[])]);
-    let behind =
+    let after_loop =
         program(0, &[(&begin, &[2]), (test, &[4, 3]), (next, &[2]), (vote, &[5, 6]), (all, &[6]), (STORE, &[])]);
     assert!(prove(&inside, &inside).is_ok());
-    assert!(prove(&behind, &behind).is_ok());
-    unproved(&inside, &behind);
-    unproved(&behind, &inside);
+    assert!(prove(&after_loop, &after_loop).is_ok());
+    unproved(&inside, &after_loop);
+    unproved(&after_loop, &inside);
 }
 
 /// The register checker, where the texts do not determine the order of the blocks of a wave.
@@ -519,7 +519,7 @@ fn an_array_of_vectors_of_three_by_an_index_from_memory() {
 
 /// Selection leaves a phi of an undefined value unchanged: values computed from it are the same on paths on which it is defined.
 #[test]
-fn what_is_computed_of_a_phi_that_is_undefined_on_one_way() {
+fn values_computed_from_a_phi_that_is_undefined_on_one_path() {
     let body = "    32     %8 = undefined
                 // succs: b1 b2
     if %7 {

@@ -293,7 +293,7 @@ fn slots_of_scratch_memory() {
 
 /// Slots that no immediate offset reaches, in other blocks than the spill: a register is set to their base.
 #[test]
-fn slots_behind_a_base() {
+fn slots_relative_to_a_base() {
     let source = source(true);
     let with = |reload: i32| {
         let mut program = target(&source);
@@ -378,7 +378,7 @@ fn clones() {
 
 /// The kinds of two neighbouring instructions of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum NeighbourKind {
     Alu,
     ReadConst,
     WriteConst,
@@ -396,9 +396,9 @@ enum Kind {
     Rounding,
 }
 
-use Kind::*;
+use NeighbourKind::*;
 
-const KINDS: [Kind; 15] = [
+const KINDS: [NeighbourKind; 15] = [
     Alu,
     ReadConst,
     WriteConst,
@@ -418,7 +418,7 @@ const KINDS: [Kind; 15] = [
 
 /// Pairs that must not be exchanged in either order. (A value from all lanes before a kill is undefined unless all lanes have the same; so
 /// it may be computed after it, too.)
-const ORDERED: [(Kind, &[Kind]); 9] = [
+const ORDERED: [(NeighbourKind, &[NeighbourKind]); 9] = [
     (ReadConst, &[WriteConst]),
     (WriteConst, &[ReadConst, WriteConst, Kill, Barrier]),
     (LoadGlobal, &[StoreGlobal, Kill, Barrier]),
@@ -430,8 +430,9 @@ const ORDERED: [(Kind, &[Kind]); 9] = [
     (WriteArray, &[ReadArray, WriteArray]),
 ];
 
-fn must_stay(a: Kind, b: Kind) -> bool {
-    let listed = |a: Kind, b: Kind| ORDERED.iter().any(|(first, others)| *first == a && others.contains(&b));
+fn must_stay(a: NeighbourKind, b: NeighbourKind) -> bool {
+    let listed =
+        |a: NeighbourKind, b: NeighbourKind| ORDERED.iter().any(|(first, others)| *first == a && others.contains(&b));
     let earlier = matches!((a, b), (Kill | Barrier, ToShared));
     // A plain move does not round.
     let rounds = a == Rounding || (a, b) != (WriteArray, Rounding) && b == Rounding;
@@ -439,7 +440,7 @@ fn must_stay(a: Kind, b: Kind) -> bool {
 }
 
 /// Inputs, two instructions of these kinds, a read of the array, and the end.
-fn neighbours(kinds: [Kind; 2]) -> Program {
+fn neighbours(kinds: [NeighbourKind; 2]) -> Program {
     let mut program = Program::default();
     let block = program.blocks.push(BlockData::default());
     program.layout.push(block);

@@ -77,14 +77,14 @@ const EDGES: &[u64] = &[
 const ROUNDS: u64 = 24;
 
 /// An operation with its widths, and constants for the sources that have to be constants.
-struct Case {
+struct OperationCase {
     op: Op,
     dst_bits: u8,
     src_bits: Vec<u8>,
     constants: Vec<Option<u64>>,
 }
 
-impl Case {
+impl OperationCase {
     fn name(&self) -> String {
         format!("{} {} <- {:?} {:?}", self.op.name(), self.dst_bits, self.src_bits, self.constants)
     }
@@ -98,7 +98,7 @@ impl Case {
     }
 }
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<OperationCase> {
     let mut cases = Vec::new();
     for &op in nir::ALL_OPS {
         let info = op.info();
@@ -114,12 +114,12 @@ fn cases() -> Vec<Case> {
             };
             if part == 0 {
                 let constants = vec![None; src_bits.len()];
-                cases.push(Case { op, dst_bits, src_bits, constants });
+                cases.push(OperationCase { op, dst_bits, src_bits, constants });
                 continue;
             }
             for index in 0..u64::from(width / part) {
                 let constants = vec![None, Some(index)];
-                cases.push(Case { op, dst_bits, src_bits: src_bits.clone(), constants });
+                cases.push(OperationCase { op, dst_bits, src_bits: src_bits.clone(), constants });
             }
         }
     }
@@ -127,7 +127,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// A shader that applies the operation to vertex attributes. Each register of each operand is an attribute.
-fn shader(case: &Case) -> nir::Shader {
+fn shader(case: &OperationCase) -> nir::Shader {
     let mut b = Builder::new(Stage::Vertex);
     let zero = b.constant(32, 0);
     let mut base = 0;
@@ -178,7 +178,7 @@ fn shader(case: &Case) -> nir::Shader {
 }
 
 /// Rows for every register of every operand, in order, and the attributes that provide them.
-fn operands(case: &Case, round: u64) -> (Vec<Row>, BTreeMap<String, Vec<u32>>) {
+fn operands(case: &OperationCase, round: u64) -> (Vec<Row>, BTreeMap<String, Vec<u32>>) {
     let mut rows = Vec::new();
     let mut attributes = BTreeMap::new();
     for (source, &bits) in case.src_bits.iter().enumerate() {
@@ -221,7 +221,7 @@ fn operands(case: &Case, round: u64) -> (Vec<Row>, BTreeMap<String, Vec<u32>>) {
     (rows, attributes)
 }
 
-fn expected(case: &Case, kernel: Kernel, rows: &[Row]) -> Vec<Row> {
+fn expected(case: &OperationCase, kernel: Kernel, rows: &[Row]) -> Vec<Row> {
     let mut out = vec![[0; LANES]; case.results() * if case.dst_bits == 64 { 2 } else { 1 }];
     match kernel {
         Kernel::One(f) => (f.run)(&mut out[0], &rows[0]),

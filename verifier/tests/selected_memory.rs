@@ -23,7 +23,7 @@ const RANDOM: u64 = 30;
 const RESULTS: u64 = 31;
 
 /// A shader under construction.
-struct Shader {
+struct ShaderBuilder {
     b: Builder,
     lane: Def,
     /// The number of random numbers so far.
@@ -32,7 +32,7 @@ struct Shader {
     stored: u64,
 }
 
-impl Shader {
+impl ShaderBuilder {
     /// Random numbers and results are in buffers.
     fn compute() -> Self {
         let mut b = Builder::new(Stage::Compute);
@@ -146,20 +146,20 @@ const HANDLES: &[Handle] = &[Handle::Bound(2), Handle::Bindless(1, 3), Handle::B
 /// One case: its name, its shader.
 type Cases = Vec<(String, nir::Shader)>;
 
-fn case(cases: &mut Cases, name: String, build: impl FnOnce(&mut Shader)) {
-    let mut shader = Shader::compute();
+fn case(cases: &mut Cases, name: String, build: impl FnOnce(&mut ShaderBuilder)) {
+    let mut shader = ShaderBuilder::compute();
     build(&mut shader);
     cases.push((name, shader.b.finish()));
 }
 
-fn vertex_case(cases: &mut Cases, name: String, build: impl FnOnce(&mut Shader)) {
-    let mut shader = Shader::vertex();
+fn vertex_case(cases: &mut Cases, name: String, build: impl FnOnce(&mut ShaderBuilder)) {
+    let mut shader = ShaderBuilder::vertex();
     build(&mut shader);
     cases.push((name, shader.b.finish()));
 }
 
 /// A constant or random offset in elements, and in bytes.
-fn ssbo_offset(s: &mut Shader, fixed: bool, bits: u8) -> (Def, Def) {
+fn ssbo_offset(s: &mut ShaderBuilder, fixed: bool, bits: u8) -> (Def, Def) {
     let element = if fixed { s.constant(300) } else { s.below(512) };
     let shift = s.constant(match bits {
         8 => 0,
@@ -292,7 +292,7 @@ fn atomics(cases: &mut Cases) {
         let swap = op == AtomicOp::Cmpxchg;
         let index = Index::AtomicOp(op);
         for bits in [32, 64] {
-            let data = |s: &mut Shader| -> Vec<Def> {
+            let data = |s: &mut ShaderBuilder| -> Vec<Def> {
                 // Few comparands, so that some are equal to the contents of memory.
                 if swap { vec![s.random_of(bits), s.random_of(bits)] } else { vec![s.random_of(bits)] }
             };
@@ -545,7 +545,7 @@ fn textures(cases: &mut Cases) {
 }
 
 /// A nir program that copies vec4s of a buffer to the constant file, and reads words before, among and after them.
-fn copy(s: &mut Shader, handle: Handle, offset: Option<u64>, base: i32, range: u32) {
+fn copy(s: &mut ShaderBuilder, handle: Handle, offset: Option<u64>, base: i32, range: u32) {
     let buffer = s.handle(handle);
     let offset = match offset {
         Some(offset) => s.constant(offset),
@@ -651,8 +651,8 @@ fn every_form_does_what_nir_says() {
 /// Changes to a copy to the constant file: a run refutes each, and none is proved.
 #[test]
 fn a_changed_copy_is_refuted() {
-    type Change = fn(&mut ir3::Program, ir3::Instr);
-    let changes: [(&str, Change); 6] = [
+    type CopyChange = fn(&mut ir3::Program, ir3::Instr);
+    let changes: [(&str, CopyChange); 6] = [
         ("none", |_, _| {}),
         ("a vec4 less", |program, copy| change_memory(program, copy, |memory| memory.components = Some(7))),
         ("a vec4 more", |program, copy| change_memory(program, copy, |memory| memory.components = Some(9))),
@@ -665,7 +665,7 @@ fn a_changed_copy_is_refuted() {
         }),
     ];
     let target = Target::by_name("a660").unwrap();
-    let mut shader = Shader::compute();
+    let mut shader = ShaderBuilder::compute();
     copy(&mut shader, Handle::Bindless(1, 3), Some(0), 16, 8);
     let shader = shader.b.finish();
     let selected = select::run(&shader, &target).unwrap();

@@ -188,7 +188,7 @@ fn a_spill_that_is_missing() {
 }
 
 #[test]
-fn slots_behind_the_end_of_scratch_memory() {
+fn slots_after_the_end_of_scratch_memory() {
     planted(Stage::Spill, |program, _| {
         program.scratch_size = program.scratch_size.saturating_sub(4);
         !all(program, Opcode::SpillMacro).is_empty()

@@ -179,7 +179,7 @@ fn lengths(program: &Program, trees: usize) -> Vec<u32> {
 
 /// The counters.
 #[derive(Clone, Copy, Debug, Default)]
-struct Figures {
+struct Counters {
     trees: u64,
     /// Trees that folding has made shorter.
     shorter: u64,
@@ -191,7 +191,7 @@ struct Figures {
     wrong: u64,
 }
 
-impl Figures {
+impl Counters {
     fn add(&mut self, other: &Self) {
         self.trees += other.trees;
         self.shorter += other.shorter;
@@ -214,10 +214,10 @@ fn without_folding() -> Options {
 }
 
 /// Compiles trees and runs them.
-fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn FnMut(String)) -> Figures {
+fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn FnMut(String)) -> Counters {
     let shader = shader(trees);
     let env = assignments();
-    let mut figures = Figures { trees: trees.len() as u64, ..Figures::default() };
+    let mut figures = Counters { trees: trees.len() as u64, ..Counters::default() };
     let mut compiled = Vec::new();
     for options in [Options::default(), without_folding()] {
         let program = compilation::compile(&shader, target, &options, &mut |_, _| {}).expect("it fits");
@@ -270,12 +270,12 @@ fn run(gpus: &[&str], depth: u32, count: u64, number: impl Fn(u64) -> u64 + Sync
     for gpu in gpus {
         let target = Target::by_name(gpu).expect("it is known");
         let next = AtomicU64::new(0);
-        let shared = Mutex::new((Figures::default(), Vec::<String>::new()));
+        let shared = Mutex::new((Counters::default(), Vec::<String>::new()));
         std::thread::scope(|scope| {
             for _ in 0..cores {
                 scope.spawn(|| {
                     let mut scratch = Scratch::new();
-                    let mut local = (Figures::default(), Vec::new());
+                    let mut local = (Counters::default(), Vec::new());
                     loop {
                         let program = next.fetch_add(1, Ordering::Relaxed);
                         if program >= programs {

@@ -1,4 +1,4 @@
-//! Invariants of the table of GPUs.
+//! What the table of GPUs must hold.
 
 use super::*;
 

@@ -4,7 +4,7 @@ use ir3_compiler::ir3::{Attrs, Block, BlockData, Builder, Condition, Opcode, Pro
 
 /// The control flow of a program.
 #[derive(Clone, Copy)]
-pub enum Shape {
+pub enum ProgramShape {
     /// One block.
     Straight,
     /// Consecutive `if`s with `else`.
@@ -16,7 +16,7 @@ pub enum Shape {
 /// The number of live values, without the operands of one instruction.
 const POOL: usize = 24;
 
-struct Generator {
+struct ProgramGenerator {
     program: Program,
     block: Block,
     /// The values that may be read.
@@ -25,7 +25,7 @@ struct Generator {
     count: usize,
 }
 
-impl Generator {
+impl ProgramGenerator {
     fn below(&mut self, n: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -160,23 +160,23 @@ impl Generator {
 }
 
 /// A program of at least `size` instructions.
-pub fn generate(shape: Shape, size: usize) -> Program {
+pub fn generate(shape: ProgramShape, size: usize) -> Program {
     let mut program = Program::default();
     let block = program.blocks.push(BlockData::default());
     program.layout.push(block);
-    let mut generator = Generator { program, block, pool: Vec::new(), state: 0x9e37_79b9_7f4a_7c15, count: 0 };
+    let mut generator = ProgramGenerator { program, block, pool: Vec::new(), state: 0x9e37_79b9_7f4a_7c15, count: 0 };
     for _ in 0..POOL {
         let value = generator.builder().define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None));
         generator.pool.push(value);
     }
     while generator.count < size.saturating_sub(2) {
         match shape {
-            Shape::Straight => generator.operation(),
-            Shape::Branches => {
+            ProgramShape::Straight => generator.operation(),
+            ProgramShape::Branches => {
                 generator.operation();
                 generator.diamond();
             }
-            Shape::Loops => {
+            ProgramShape::Loops => {
                 generator.operation();
                 let depth = generator.below(3);
                 generator.looped(depth);
@@ -189,8 +189,8 @@ pub fn generate(shape: Shape, size: usize) -> Program {
 }
 
 /// The shapes and their names.
-pub const SHAPES: [(&str, Shape); 3] =
-    [("straight-line", Shape::Straight), ("branches", Shape::Branches), ("loops", Shape::Loops)];
+pub const SHAPES: [(&str, ProgramShape); 3] =
+    [("straight-line", ProgramShape::Straight), ("branches", ProgramShape::Branches), ("loops", ProgramShape::Loops)];
 
 /// The sizes.
 pub const SIZES: [&str; 4] = ["100", "1000", "10000", "100000"];
@@ -211,7 +211,7 @@ impl Chosen {
     }
 
     /// The selected shapes.
-    pub fn shapes(&self) -> impl Iterator<Item = (&'static str, Shape)> + '_ {
+    pub fn shapes(&self) -> impl Iterator<Item = (&'static str, ProgramShape)> + '_ {
         SHAPES.into_iter().filter(|(name, _)| self.is(name, &SHAPES.map(|(name, _)| name)))
     }
 

@@ -130,11 +130,11 @@ impl fmt::Display for Workgroup {
 enum Reconvergence {
     /// There are none, and lanes wait for others in no block.
     #[default]
-    Nowhere,
+    NotNeeded,
     /// There are none, though lanes wait for others.
-    Unsaid,
+    Unmarked,
     /// Some block is a reconvergence point.
-    Said,
+    Marked,
 }
 
 impl Header {
@@ -184,7 +184,7 @@ impl Header {
             scratch: Some(info.scratch_size),
             accesses_scratch: intrinsics(shader)
                 .any(|op| matches!(op, IntrinsicOp::LoadScratch | IntrinsicOp::StoreScratch)),
-            reconvergence: Reconvergence::Nowhere,
+            reconvergence: Reconvergence::NotNeeded,
             outputs: None,
             registers: BTreeMap::new(),
             of_nir: Some(of_nir),
@@ -197,12 +197,12 @@ impl Header {
         let has =
             |wanted: &[Opcode]| program.iter_instrs().any(|(_, instr)| wanted.contains(&program.instrs[instr].opcode));
         let said = if program.layout.iter().any(|&block| program.blocks[block].reconvergence_point) {
-            Reconvergence::Said
+            Reconvergence::Marked
         } else {
             let points = reconvergence::points(program);
             match program.layout.iter().any(|&block| points.is_point(block)) {
-                true => Reconvergence::Unsaid,
-                false => Reconvergence::Nowhere,
+                true => Reconvergence::Unmarked,
+                false => Reconvergence::NotNeeded,
             }
         };
         let mut outputs: Vec<_> = program.outputs.iter().map(|output| (output.base, output.component)).collect();
@@ -249,7 +249,8 @@ impl Header {
                 })
             })
             .or_else(|| {
-                let lost = (self.reconvergence, after.reconvergence) == (Reconvergence::Said, Reconvergence::Unsaid);
+                let lost =
+                    (self.reconvergence, after.reconvergence) == (Reconvergence::Marked, Reconvergence::Unmarked);
                 let said = |text: &str| Some(text.to_owned());
                 lost.then(|| differs("set of reconvergence points", said("blocks with `(jp)`"), said("none"))).flatten()
             })
@@ -316,7 +317,7 @@ fn intrinsics(shader: &nir::Shader) -> impl Iterator<Item = IntrinsicOp> + '_ {
 }
 
 /// The assumptions of a proof about two programs on declarations that a text omits, where they matter to the meaning.
-pub fn unsaid(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Vec<&'static str> {
+pub fn omitted_declarations(before: ProgramRef<'_>, after: ProgramRef<'_>) -> Vec<&'static str> {
     let sides = [before, after];
     let mut list = Vec::new();
     let silent = |side: &ProgramRef<'_>| matches!(side, ProgramRef::Ir3(program) if program.stage.is_none());
@@ -501,16 +502,22 @@ mod tests {
             IR3.lines().filter(|line| !line.starts_with("//")).map(|line| format!("{line}\n")).collect();
         for (before, after) in [(ir3(IR3), ir3(&silent)), (ir3(&silent), ir3(IR3)), (nir(NIR), ir3(&silent))] {
             assert_eq!(between(&before, &after), None);
-            assert_eq!(unsaid((&before).into(), (&after).into()), [assumptions::STAGE]);
+            assert_eq!(omitted_declarations((&before).into(), (&after).into()), [assumptions::STAGE]);
         }
         // An omitted declaration is assumed where it matters.
         let reads = silent.replace("mov.u32u32 r0.x, c0.x", "_meta:in r0.x // {input=local_invocation_id}");
         let reads = ir3(&reads);
-        assert_eq!(unsaid((&reads).into(), (&reads).into()), [assumptions::STAGE, assumptions::WORKGROUP_SIZE]);
+        assert_eq!(
+            omitted_declarations((&reads).into(), (&reads).into()),
+            [assumptions::STAGE, assumptions::WORKGROUP_SIZE]
+        );
         let unprinted =
             ir3(&silent.replace("mov.u32u32 r0.x, c0.x", "ldl r0.x, r0.y, imm[0.000000,0,0x0], imm[0.000000,1,0x1]"));
-        assert_eq!(unsaid((&unprinted).into(), (&unprinted).into()), [assumptions::STAGE, assumptions::UNPRINTED]);
-        assert_eq!(unsaid((&ir3(IR3)).into(), (&ir3(IR3)).into()), [""; 0]);
+        assert_eq!(
+            omitted_declarations((&unprinted).into(), (&unprinted).into()),
+            [assumptions::STAGE, assumptions::UNPRINTED]
+        );
+        assert_eq!(omitted_declarations((&ir3(IR3)).into(), (&ir3(IR3)).into()), [""; 0]);
     }
 
     #[test]
@@ -542,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_compile_says_everything() {
+    fn compiled_programs_have_all_declarations() {
         let mut compiled_all = 0;
         for target in ["a540", "a660", "a750"].map(|name| Target::by_name(name).expect("a GPU")) {
             for (seed, profile) in (0..3).flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
@@ -551,7 +558,7 @@ mod tests {
                 let compiled = compilation::compile(&shader, &target, &options, &mut |stage, program| {
                     assert_eq!(unprinted(program), None, "{profile} {seed} after {stage}");
                     assert_eq!(
-                        unsaid(ProgramRef::Nir(&shader), ProgramRef::Ir3(program)),
+                        omitted_declarations(ProgramRef::Nir(&shader), ProgramRef::Ir3(program)),
                         [""; 0],
                         "{profile} {seed} after {stage}"
                     );

@@ -19,7 +19,7 @@ use std::fmt;
 
 /// The component of the provers that a guard belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
+pub enum ProverPart {
     /// The register checker, [`registers`](crate::prove::registers).
     Registers,
     /// The order of the instructions of a block, and of the blocks of a wave, in the register checker.
@@ -36,7 +36,7 @@ pub enum Part {
     Memory,
 }
 
-impl Part {
+impl ProverPart {
     /// The name that tables print.
     pub const fn name(self) -> &'static str {
         match self {
@@ -70,8 +70,8 @@ macro_rules! guards {
             }
 
             /// The component of the provers that it belongs to.
-            pub const fn part(self) -> Part {
-                match self { $(Self::$guard => Part::$part),* }
+            pub const fn part(self) -> ProverPart {
+                match self { $(Self::$guard => ProverPart::$part),* }
             }
 
             /// The fact that goes unchecked without it.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// The source of a copied component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// A register of the stage, as wide as the destination: an index into [`Kind::halves`] or [`Kind::fulls`].
+    /// A register of the stage, as wide as the destination: an index into [`CopyStage::halves`] or [`CopyStage::fulls`].
     Register(usize),
     /// An immediate or a word of the constant file.
     Number,
@@ -18,7 +18,7 @@ pub enum From {
 
 /// One component that is copied: the register of the stage that is written, and the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct CopyEntry {
     pub half: bool,
     pub to: usize,
     pub from: From,
@@ -28,7 +28,7 @@ pub struct Entry {
 pub type Register = (RegClass, PhysReg);
 
 /// The stage of a series of cases.
-pub struct Kind {
+pub struct CopyStage {
     pub name: String,
     /// The GPUs, which agree on whether files are merged and whether there is a scalar ALU.
     pub targets: Vec<Target>,
@@ -56,7 +56,7 @@ pub fn number((class, reg): Register) -> u16 {
     if class.file == RegFile::Shared { reg.0 - PhysReg::SHARED_FIRST.0 } else { reg.0 }
 }
 
-impl Kind {
+impl CopyStage {
     /// Full registers, and their halves if those can be named.
     pub fn merged(name: &str, gpus: &[&str], fulls: &[Register]) -> Self {
         let mut kind = Self::fulls(name, gpus, fulls);
@@ -93,9 +93,9 @@ impl Kind {
     }
 
     /// All writes to a full register of the stage: a list of entries for each.
-    pub fn full_choices(&self, to: usize) -> Vec<Vec<Entry>> {
+    pub fn full_choices(&self, to: usize) -> Vec<Vec<CopyEntry>> {
         let sources = (0..self.fulls.len()).map(From::Register).chain([From::Number]);
-        let mut choices: Vec<Vec<Entry>> = sources.map(|from| vec![Entry { half: false, to, from }]).collect();
+        let mut choices: Vec<Vec<CopyEntry>> = sources.map(|from| vec![CopyEntry { half: false, to, from }]).collect();
         let halves: Vec<usize> =
             (0..self.halves.len()).filter(|&half| self.parts[half].is_some_and(|(whole, _)| whole == to)).collect();
         // No entry is that both halves are left alone.
@@ -109,22 +109,22 @@ impl Kind {
     }
 
     /// All writes to a half register of the stage.
-    pub fn half_choices(&self, to: usize) -> Vec<Vec<Entry>> {
+    pub fn half_choices(&self, to: usize) -> Vec<Vec<CopyEntry>> {
         let sources = (0..self.halves.len()).map(From::Register).chain([From::Number]);
-        let mut choices: Vec<Vec<Entry>> = sources.map(|from| vec![Entry { half: true, to, from }]).collect();
+        let mut choices: Vec<Vec<CopyEntry>> = sources.map(|from| vec![CopyEntry { half: true, to, from }]).collect();
         choices.push(Vec::new());
         choices
     }
 
     /// All writes to each register of the stage, independently.
-    pub fn choices(&self) -> Vec<Vec<Vec<Entry>>> {
+    pub fn choices(&self) -> Vec<Vec<Vec<CopyEntry>>> {
         let fulls = (0..self.fulls.len()).map(|to| self.full_choices(to));
         let alone = (0..self.halves.len()).filter(|&half| self.parts[half].is_none());
         fulls.chain(alone.map(|half| self.half_choices(half))).collect()
     }
 
     /// All cases.
-    pub fn cases(&self) -> impl Iterator<Item = Case> {
+    pub fn cases(&self) -> impl Iterator<Item = CopyCase> {
         let choices = self.choices();
         let total: usize = choices.iter().map(Vec::len).product();
         (0..total).map(move |index| {
@@ -134,26 +134,26 @@ impl Kind {
                 entries.extend_from_slice(&options[rest % options.len()]);
                 rest /= options.len();
             }
-            Case { index, entries }
+            CopyCase { index, entries }
         })
     }
 }
 
 /// One parallel copy.
-pub struct Case {
+pub struct CopyCase {
     pub index: usize,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<CopyEntry>,
 }
 
 /// The bits of each register of the stage: full ones, then halves of a file of their own (others are 0 here).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bits {
+pub struct StageBits {
     pub fulls: Vec<u32>,
     pub halves: Vec<u32>,
 }
 
-impl Bits {
-    pub fn read(&self, kind: &Kind, is_half: bool, which: usize) -> u32 {
+impl StageBits {
+    pub fn read(&self, kind: &CopyStage, is_half: bool, which: usize) -> u32 {
         match (is_half, kind.parts.get(which).copied().flatten()) {
             (false, _) => self.fulls[which],
             (true, Some((whole, upper))) => self.fulls[whole] >> if upper { 16 } else { 0 } & 0xffff,
@@ -161,7 +161,7 @@ impl Bits {
         }
     }
 
-    pub fn write(&mut self, kind: &Kind, is_half: bool, which: usize, bits: u32) {
+    pub fn write(&mut self, kind: &CopyStage, is_half: bool, which: usize, bits: u32) {
         match (is_half, kind.parts.get(which).copied().flatten()) {
             (false, _) => self.fulls[which] = bits,
             (true, Some((whole, true))) => self.fulls[whole] = self.fulls[whole] & 0xffff | bits << 16,
@@ -177,18 +177,18 @@ pub fn bits_of(case: usize, which: usize) -> u32 {
     low | (low ^ 0xa5a5) << 16
 }
 
-impl Case {
+impl CopyCase {
     /// The initial contents of the stage.
-    pub fn before(&self, kind: &Kind) -> Bits {
+    pub fn before(&self, kind: &CopyStage) -> StageBits {
         let n = kind.fulls.len();
-        Bits {
+        StageBits {
             fulls: (0..n).map(|i| bits_of(self.index, i)).collect(),
             halves: (0..kind.halves.len()).map(|i| bits_of(self.index, n + i) & 0xffff).collect(),
         }
     }
 
     /// The operand of an entry that reads no register: an immediate or a constant, alternately.
-    pub fn operand(&self, entry: &Entry) -> (SrcOperand, u32) {
+    pub fn operand(&self, entry: &CopyEntry) -> (SrcOperand, u32) {
         let mask = if entry.half { 0xffff } else { u32::MAX };
         let at = self.index / 7 + entry.to;
         if at.is_multiple_of(2) {
@@ -201,7 +201,7 @@ impl Case {
     }
 
     /// The meaning of the parallel copy: all sources are read, then all destinations are written.
-    pub fn result(&self, kind: &Kind) -> Bits {
+    pub fn result(&self, kind: &CopyStage) -> StageBits {
         let before = self.before(kind);
         let mut after = before.clone();
         for entry in &self.entries {
@@ -215,7 +215,7 @@ impl Case {
     }
 
     /// The instruction.
-    pub fn instruction(&self, kind: &Kind) -> InstrData {
+    pub fn instruction(&self, kind: &CopyStage) -> InstrData {
         let mut data = InstrData::new(Opcode::ParallelCopy);
         for entry in &self.entries {
             let registers = if entry.half { &kind.halves } else { &kind.fulls };
@@ -263,7 +263,7 @@ impl Case {
     }
 
     /// The units of the stage that form a cycle through this entry's register files.
-    pub fn has_cycle(&self, kind: &Kind, across: bool) -> bool {
+    pub fn has_cycle(&self, kind: &CopyStage, across: bool) -> bool {
         // The unit that each unit is copied from.
         let unit = |is_half: bool, which: usize, k: usize| match (is_half, kind.parts.get(which).copied().flatten()) {
             (false, _) => 2 * which + k,

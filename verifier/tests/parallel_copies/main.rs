@@ -6,17 +6,17 @@
 //! where every register of every file is compared, so that a stray write anywhere is noticed. `nop`s separate the copies from their
 //! surroundings, so that instructions can be counted. GPUs for which a program is lowered to the same instructions share one run of it.
 //!
-//! The interpreter gives the meaning of an instruction; [`Case::result`] gives the meaning of a parallel copy.
+//! The interpreter gives the meaning of an instruction; [`CopyCase::result`] gives the meaning of a parallel copy.
 
 mod case;
 mod series;
 
-use case::{Case, Kind, full, half, mov, shared, src};
+use case::{CopyCase, CopyStage, full, half, mov, shared, src};
 use ir3_compiler::ir3::{InstrData, Opcode, Program};
 use series::Series;
 
 /// Runs all cases of a series that can be lowered, and checks that the others are refused.
-fn exhaust(kind: &Kind, least: bool) {
+fn exhaust(kind: &CopyStage, least: bool) {
     let mut series = Series::new(kind, &|_| {});
     let mut refusals = Series::new(kind, &|_| {});
     let room = series.room();
@@ -33,7 +33,7 @@ fn exhaust(kind: &Kind, least: bool) {
         false
     });
     loop {
-        let batch: Vec<Case> = cases.by_ref().take(room).collect();
+        let batch: Vec<CopyCase> = cases.by_ref().take(room).collect();
         if batch.is_empty() {
             break;
         }
@@ -50,7 +50,7 @@ const MERGED: [&str; 3] = ["a618", "a660", "a750"];
 
 #[test]
 fn halves_of_merged_registers() {
-    exhaust(&Kind::merged("three full registers and their halves", &MERGED, &[full(0), full(4), full(9)]), false);
+    exhaust(&CopyStage::merged("three full registers and their halves", &MERGED, &[full(0), full(4), full(9)]), false);
 }
 
 #[test]
@@ -58,22 +58,28 @@ fn merged_registers_on_both_sides_of_what_halves_reach() {
     for (a, b) in [(0, 4), (0, 5), (4, 5), (94, 95)] {
         for far in [96, 191] {
             let stage = [full(a), full(b), full(far)];
-            exhaust(&Kind::merged(&format!("registers {a} and {b} in reach, {far} beyond"), &MERGED, &stage), false);
+            exhaust(
+                &CopyStage::merged(&format!("registers {a} and {b} in reach, {far} beyond"), &MERGED, &stage),
+                false,
+            );
         }
     }
     for near in [0, 4, 95] {
         let stage = [full(near), full(96), full(150)];
-        exhaust(&Kind::merged(&format!("register {near} in reach, 96 and 150 beyond"), &MERGED, &stage), false);
+        exhaust(&CopyStage::merged(&format!("register {near} in reach, 96 and 150 beyond"), &MERGED, &stage), false);
     }
-    exhaust(&Kind::merged("all beyond", &MERGED, &[full(96), full(150), full(191)]), false);
+    exhaust(&CopyStage::merged("all beyond", &MERGED, &[full(96), full(150), full(191)]), false);
 }
 
 #[test]
 fn separate_files() {
     let halves = [0, 1, 8, 9, 100, 191].map(half);
     for gpus in [&["a320", "a420"][..], &["a540"]] {
-        exhaust(&Kind::separate("two full and three half registers", gpus, &[full(0), full(4)], &halves[..3]), false);
-        exhaust(&Kind::separate("six half registers", gpus, &[], &halves), false);
+        exhaust(
+            &CopyStage::separate("two full and three half registers", gpus, &[full(0), full(4)], &halves[..3]),
+            false,
+        );
+        exhaust(&CopyStage::separate("six half registers", gpus, &[], &halves), false);
     }
 }
 
@@ -81,27 +87,30 @@ fn separate_files() {
 fn shared_registers() {
     let scalar = ["a660", "a750"];
     let stage = [shared(0), shared(4), shared(9)];
-    exhaust(&Kind::merged("three shared registers and their halves", &scalar, &stage), false);
+    exhaust(&CopyStage::merged("three shared registers and their halves", &scalar, &stage), false);
     for (a, b) in [(0, 4), (4, 5)] {
         let stage = [shared(a), shared(b), shared(16)];
-        exhaust(&Kind::merged(&format!("shared {a} and {b} in reach, 16 beyond"), &scalar, &stage), false);
+        exhaust(&CopyStage::merged(&format!("shared {a} and {b} in reach, 16 beyond"), &scalar, &stage), false);
     }
     // Without a scalar ALU, copies that are in no cycle can be lowered.
     for gpu in ["a540", "a618"] {
-        exhaust(&Kind::merged("two shared registers and their halves", &[gpu], &[shared(0), shared(4)]), false);
-        exhaust(&Kind::fulls("three shared registers", &[gpu], &stage), false);
+        exhaust(&CopyStage::merged("two shared registers and their halves", &[gpu], &[shared(0), shared(4)]), false);
+        exhaust(&CopyStage::fulls("three shared registers", &[gpu], &stage), false);
     }
 }
 
 #[test]
 fn from_file_to_file() {
     let scalar = ["a660", "a750"];
-    exhaust(&Kind::merged("two general registers and a shared one", &["a660"], &[full(0), full(4), shared(4)]), false);
+    exhaust(
+        &CopyStage::merged("two general registers and a shared one", &["a660"], &[full(0), full(4), shared(4)]),
+        false,
+    );
     for gpus in [&["a618"][..], &scalar] {
-        exhaust(&Kind::merged("a general and a shared register", gpus, &[full(4), shared(4)]), false);
-        exhaust(&Kind::merged("general beyond, and shared", gpus, &[full(0), full(100), shared(0)]), false);
+        exhaust(&CopyStage::merged("a general and a shared register", gpus, &[full(4), shared(4)]), false);
+        exhaust(&CopyStage::merged("general beyond, and shared", gpus, &[full(0), full(100), shared(0)]), false);
     }
-    exhaust(&Kind::merged("general, and shared beyond", &scalar, &[shared(0), shared(20), full(1)]), false);
+    exhaust(&CopyStage::merged("general, and shared beyond", &scalar, &[shared(0), shared(20), full(1)]), false);
 }
 
 /// The least number of instructions: as many moves as there are copies that are in no cycle, and one swap less than a cycle has registers.
@@ -109,9 +118,9 @@ fn from_file_to_file() {
 fn full_registers_take_no_instruction_too_many() {
     let stage = [0, 4, 5, 96, 191].map(full);
     for gpus in [&["a320", "a420"][..], &["a540"], &MERGED] {
-        exhaust(&Kind::fulls("five full registers", gpus, &stage), true);
+        exhaust(&CopyStage::fulls("five full registers", gpus, &stage), true);
     }
-    exhaust(&Kind::fulls("five shared registers", &["a660", "a750"], &[0, 1, 4, 16, 31].map(shared)), true);
+    exhaust(&CopyStage::fulls("five shared registers", &["a660", "a750"], &[0, 1, 4, 16, 31].map(shared)), true);
 }
 
 /// Changes the instructions between each two `nop`s around a copy.
@@ -138,8 +147,8 @@ fn wrong_lowerings_are_seen() {
         };
         part.iter().flat_map(|data| if data.opcode == Opcode::Swz { moves(data) } else { vec![data.clone()] }).collect()
     }
-    type Change<'a> = (&'a str, &'a dyn Fn(&[InstrData]) -> Vec<InstrData>);
-    let changes: [Change<'_>; 4] = [
+    type SequenceChange<'a> = (&'a str, &'a dyn Fn(&[InstrData]) -> Vec<InstrData>);
+    let changes: [SequenceChange<'_>; 4] = [
         ("two moves for a swap", &two_moves),
         ("the wrong order", &|part| part.iter().rev().cloned().collect()),
         ("the last one left out", &|part| part[..part.len().saturating_sub(1)].to_vec()),
@@ -151,8 +160,8 @@ fn wrong_lowerings_are_seen() {
             part
         }),
     ];
-    let near = Kind::merged("near", &["a660"], &[full(0), full(4)]);
-    let far = Kind::merged("far", &["a660"], &[full(0), full(4), full(100)]);
+    let near = CopyStage::merged("near", &["a660"], &[full(0), full(4)]);
+    let far = CopyStage::merged("far", &["a660"], &[full(0), full(4), full(100)]);
     for (name, change) in changes {
         for kind in [&near, &far] {
             let plant = |program: &mut Program| between(program, change);
@@ -166,14 +175,14 @@ fn wrong_lowerings_are_seen() {
         }
     }
     // Right, but one instruction too many.
-    let kind = Kind::fulls("fulls", &["a660"], &[0, 4, 5].map(full));
+    let kind = CopyStage::fulls("fulls", &["a660"], &[0, 4, 5].map(full));
     let plant = |program: &mut Program| {
         between(program, &|part| {
             part.iter().flat_map(|data| vec![data.clone(); 1 + usize::from(data.opcode == Opcode::Mov)]).collect()
         })
     };
     let mut series = Series::new(&kind, &plant);
-    let cases: Vec<Case> = kind.cases().take(series.room()).collect();
+    let cases: Vec<CopyCase> = kind.cases().take(series.room()).collect();
     assert_eq!(series.check(&cases, false), Ok(()));
     assert!(series.check(&cases, true).is_err_and(|error| error.contains("moves")));
 }

@@ -1,6 +1,6 @@
 //! Many cases as one program, lowered, run and compared.
 
-use super::case::{Case, Kind, Register, bits_of, full, half, mov, shared, src};
+use super::case::{CopyCase, CopyStage, Register, bits_of, full, half, mov, shared, src};
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{
     Attrs, BlockData, Builder, InstrData, Opcode, Output, Program, RegClass, RegFile, ShaderStage, Src, SrcOperand,
@@ -30,12 +30,12 @@ pub struct Batch {
 }
 
 /// A planted bug: changes a lowered program.
-pub type Plant<'a> = &'a dyn Fn(&mut Program);
+pub type LoweredBug<'a> = &'a dyn Fn(&mut Program);
 
 /// Runs cases; counts them and their instructions.
 pub struct Series<'a> {
-    pub kind: &'a Kind,
-    pub plant: Plant<'a>,
+    pub kind: &'a CopyStage,
+    pub plant: LoweredBug<'a>,
     /// Registers that the cases do not write, with their initial contents.
     pub bystanders: Vec<Register>,
     pub stash: Vec<Register>,
@@ -49,7 +49,7 @@ pub struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    pub fn new(kind: &'a Kind, plant: Plant<'a>) -> Self {
+    pub fn new(kind: &'a CopyStage, plant: LoweredBug<'a>) -> Self {
         // Temporaries of the lowering stay out of the stash, so that they are compared from the start.
         let reserved: Vec<Register> =
             [0, 4].into_iter().flat_map(|n| [full(n), half(n), half(n + 1), shared(n)]).collect();
@@ -74,7 +74,7 @@ impl<'a> Series<'a> {
         rooms.into_iter().filter_map(|(stash, each)| stash.checked_div(each)).min().unwrap_or(1)
     }
 
-    pub fn batch(&self, cases: &[Case]) -> Batch {
+    pub fn batch(&self, cases: &[CopyCase]) -> Batch {
         let kind = self.kind;
         let mut program = Program { stage: Some(ShaderStage::Vertex), ..Program::default() };
         let block = program.blocks.push(BlockData::default());
@@ -129,7 +129,7 @@ impl<'a> Series<'a> {
     ///
     /// # Errors
     /// The first case that has a wrong result.
-    pub fn check(&mut self, cases: &[Case], least: bool) -> Result<(), String> {
+    pub fn check(&mut self, cases: &[CopyCase], least: bool) -> Result<(), String> {
         let kind = self.kind;
         let Batch { program, expected } = self.batch(cases);
         let mut done: Vec<Vec<InstrData>> = Vec::new();
@@ -171,7 +171,7 @@ impl<'a> Series<'a> {
         &mut self,
         program: &Program,
         target: &Target,
-        cases: &[Case],
+        cases: &[CopyCase],
         expected: &[(Register, u32)],
     ) -> Result<(), String> {
         let decoded = Decoded::new(program, target).map_err(|error| error.to_string())?;

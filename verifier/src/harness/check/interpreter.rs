@@ -151,7 +151,7 @@ fn try_compare(
     envs: &[Env],
 ) -> Result<Verdict, interp::Unsupported> {
     let resolved = match (before, after) {
-        (Snapshot::Nir(source), Snapshot::Ir3(target)) => match rounding::as_in(source, target) {
+        (Snapshot::Nir(source), Snapshot::Ir3(target)) => match rounding::with_rounding_of(source, target) {
             Cow::Owned(source) => Some(Snapshot::Nir(Box::new(source))),
             Cow::Borrowed(_) => None,
         },

@@ -468,7 +468,7 @@ impl<'a> Walk<'a> {
 fn assumptions(program: &Program, target: &Program, survey: &Survey) -> Vec<&'static str> {
     // Nothing is computed here, so a size that neither says may be any.
     let neither = program.workgroup_size.is_none() && target.workgroup_size.is_none();
-    let mut all = header::unsaid(ProgramRef::Ir3(program), ProgramRef::Ir3(target));
+    let mut all = header::omitted_declarations(ProgramRef::Ir3(program), ProgramRef::Ir3(target));
     all.retain(|&name| name != assumptions::WORKGROUP_SIZE || !neither);
     if program.scratch_size > survey.own_scratch && survey.any_scratch {
         all.push(assumptions::OWN_SCRATCH);

@@ -189,9 +189,9 @@ pub fn prove(
             return Err(Failure::Unsupported(instr));
         }
     }
-    let unsaid = header::unsaid(source, target);
+    let omitted = header::omitted_declarations(source, target);
     let mut proof = prove_code(source, target, machine, limits, solver)?;
-    proof.assumptions.extend(unsaid);
+    proof.assumptions.extend(omitted);
     Ok(proof)
 }
 
@@ -204,7 +204,7 @@ fn prove_code(
     solver: &mut dyn Solver,
 ) -> Result<Proof, Failure> {
     let resolved = match (source, target) {
-        (ProgramRef::Nir(source), ProgramRef::Ir3(target)) => Some(rounding::as_in(source, target)),
+        (ProgramRef::Nir(source), ProgramRef::Ir3(target)) => Some(rounding::with_rounding_of(source, target)),
         _ => None,
     };
     let source = resolved.as_deref().map_or(source, ProgramRef::Nir);

@@ -6,7 +6,7 @@ use crate::semantics::arithmetic::integer;
 
 /// The interpretation of the bits of a value in a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NumberKind {
     /// A float.
     Float,
     /// A signed integer.
@@ -21,27 +21,27 @@ pub enum Kind {
 #[inline(always)]
 pub fn convert<D: Domain>(
     d: &mut D,
-    (from_kind, from): (Kind, u32),
-    (to_kind, to): (Kind, u32),
+    (from_kind, from): (NumberKind, u32),
+    (to_kind, to): (NumberKind, u32),
     rounding: Option<Rounding>,
     a: D::V,
 ) -> D::V {
     let rounding = rounding.unwrap_or(Rounding::MACHINE);
     match (from_kind, to_kind) {
-        (Kind::Float, Kind::Float) => {
+        (NumberKind::Float, NumberKind::Float) => {
             let (Some(x), Some(y)) = (Format::of_width(from), Format::of_width(to)) else { return a };
             if from == to { float::canonical(d, x, a) } else { d.fconvert(x, y, rounding, a) }
         }
-        (Kind::Float, kind) => {
+        (NumberKind::Float, kind) => {
             let Some(x) = Format::of_width(from) else { return a };
-            d.float_to_int(x, to, kind == Kind::Signed, rounding, a)
+            d.float_to_int(x, to, kind == NumberKind::Signed, rounding, a)
         }
-        (kind, Kind::Float) => {
+        (kind, NumberKind::Float) => {
             let Some(y) = Format::of_width(to) else { return a };
-            d.int_to_float(from, kind == Kind::Signed, y, rounding, a)
+            d.int_to_float(from, kind == NumberKind::Signed, y, rounding, a)
         }
-        (Kind::Signed, _) => integer::resize_signed(d, from, to, a),
-        (Kind::Unsigned, _) => integer::resize(d, from, to, a),
+        (NumberKind::Signed, _) => integer::resize_signed(d, from, to, a),
+        (NumberKind::Unsigned, _) => integer::resize(d, from, to, a),
     }
 }
 
@@ -62,7 +62,7 @@ pub fn unorm<D: Domain>(d: &mut D, f: Format, n: u32, a: D::V) -> D::V {
 #[inline(always)]
 fn scaled<D: Domain>(d: &mut D, f: Format, n: u32, sign: bool, a: D::V) -> D::V {
     // In binary32 for every operand: binary16 cannot represent the largest integers.
-    let wide = convert(d, (Kind::Float, f.width()), (Kind::Float, 32), Some(Rounding::Even), a);
+    let wide = convert(d, (NumberKind::Float, f.width()), (NumberKind::Float, 32), Some(Rounding::Even), a);
     let scale = d.constant(32, f64_bits32(largest(n, sign)));
     let product = d.fmul(Format::F32, wide, scale);
     d.float_to_int(Format::F32, n, sign, Rounding::Even, product)

@@ -14,7 +14,7 @@ fn can_round(src: Type, dst: Type) -> bool {
 }
 
 /// The source, with the rounding mode of the target for conversions that leave it open.
-pub fn as_in<'a>(source: &'a Shader, target: &Program) -> Cow<'a, Shader> {
+pub fn with_rounding_of<'a>(source: &'a Shader, target: &Program) -> Cow<'a, Shader> {
     let Ok(controls) = FloatControls::of(&source.info) else { return Cow::Borrowed(source) };
     let mut shader = Cow::Borrowed(source);
     for (bits, ty) in [(16, Type::F16), (32, Type::F32)] {

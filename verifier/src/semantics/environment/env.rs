@@ -4,18 +4,20 @@
 //! whatever they read and in whatever order. Values are [`nice`]: programs mostly compute something sensible from them. Any value can be
 //! overridden by name; an environment with its overrides can be written as JSON and read back.
 
+mod system_values;
+
 use crate::support::random::hash;
 use std::collections::BTreeMap;
 
 use ir3_compiler::ir3::{DriverParam, SystemValue};
-use ir3_compiler::nir::IntrinsicOp;
 use serde::{Deserialize, Serialize};
 
-use crate::semantics::arithmetic::concrete::mask;
 use crate::semantics::arithmetic::float;
-use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row, splat};
+use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::memory::Space;
+use system_values::system_tag;
+pub use system_values::{system_value_bits, system_value_of};
 
 /// The number of words of the constant file.
 pub const CONST_WORDS: u32 = 2048;
@@ -94,7 +96,7 @@ impl Launch {
 
 /// The kind of a value, as part of its hash.
 #[derive(Clone, Copy)]
-enum Key {
+enum EnvironmentKey {
     Const = 1,
     System,
     Attribute,
@@ -185,7 +187,7 @@ impl Env {
     }
 
     #[inline]
-    fn hash(&self, key: Key, words: [u64; 3]) -> u64 {
+    fn hash(&self, key: EnvironmentKey, words: [u64; 3]) -> u64 {
         hash(&[self.seed, key as u64, words[0], words[1], words[2]])
     }
 
@@ -195,7 +197,7 @@ impl Env {
         if let Some(&word) = self.consts.get(&index) {
             return word;
         }
-        self.fill.unwrap_or_else(|| nice(self.hash(Key::Const, [index.into(), 0, 0])))
+        self.fill.unwrap_or_else(|| nice(self.hash(EnvironmentKey::Const, [index.into(), 0, 0])))
     }
 
     /// Returns this environment with the words that the driver fills for a compiled program.
@@ -216,7 +218,7 @@ impl Env {
         if let Some(word) = self.memory_override("ubo", binding, word) {
             return word;
         }
-        self.fill.unwrap_or_else(|| nice(self.hash(Key::Ubo, [binding.bits(), word.into(), 0])))
+        self.fill.unwrap_or_else(|| nice(self.hash(EnvironmentKey::Ubo, [binding.bits(), word.into(), 0])))
     }
 
     /// The initial contents of a word of memory.
@@ -225,7 +227,8 @@ impl Env {
         if let Some(word) = self.memory_override(space.name(), binding, word) {
             return word;
         }
-        self.fill.unwrap_or_else(|| nice(self.hash(Key::Memory, [space as u64, binding.bits(), word.into()])))
+        self.fill
+            .unwrap_or_else(|| nice(self.hash(EnvironmentKey::Memory, [space as u64, binding.bits(), word.into()])))
     }
 
     #[inline]
@@ -245,14 +248,15 @@ impl Env {
     /// where that leaves one wave of a workgroup that two may run.
     fn wave_lanes(&self, launch: Launch) -> u32 {
         let (half, whole) = (LANES as u32, 2 * LANES as u32);
-        let is_doubled = self.hash(Key::System, [system_tag(SystemValue::SubgroupSize), 0, 64]).is_multiple_of(4);
+        let is_doubled =
+            self.hash(EnvironmentKey::System, [system_tag(SystemValue::SubgroupSize), 0, 64]).is_multiple_of(4);
         if is_doubled && !(half + 1..=whole).contains(&self.threads(launch)) { whole } else { half }
     }
 
     /// The number of a wave in its workgroup.
     fn subgroup(&self, launch: Launch) -> u32 {
         let subgroups = u64::from(self.threads(launch).div_ceil(self.wave_lanes(launch)));
-        let first = self.hash(Key::System, [system_tag(SystemValue::SubgroupId), 0, 64]) % subgroups;
+        let first = self.hash(EnvironmentKey::System, [system_tag(SystemValue::SubgroupId), 0, 64]) % subgroups;
         ((first + u64::from(launch.wave)) % subgroups) as u32
     }
 
@@ -262,8 +266,8 @@ impl Env {
     }
 
     /// Returns true if the second of two waves runs first after this number of barriers.
-    pub fn second_goes_first(&self, barriers: u64) -> bool {
-        self.hash(Key::Waves, [barriers, 0, 0]) & 1 != 0
+    pub fn second_wave_is_first(&self, barriers: u64) -> bool {
+        self.hash(EnvironmentKey::Waves, [barriers, 0, 0]) & 1 != 0
     }
 
     /// The mask of running lanes, never empty.
@@ -273,18 +277,18 @@ impl Env {
 
     /// Returns true if all storage buffers and global memory are one buffer, and all images are one image.
     pub fn has_one_buffer(&self) -> bool {
-        self.one_buffer.unwrap_or_else(|| self.memory.is_empty() && self.hash(Key::Aliases, [0; 3]) & 3 == 0)
+        self.one_buffer.unwrap_or_else(|| self.memory.is_empty() && self.hash(EnvironmentKey::Aliases, [0; 3]) & 3 == 0)
     }
 
     /// The size of a buffer in bytes, as a query returns it.
     pub fn buffer_size(&self, binding: Binding) -> u32 {
-        64 << (self.hash(Key::Size, [binding.bits(), 0, 0]) % 7)
+        64 << (self.hash(EnvironmentKey::Size, [binding.bits(), 0, 0]) % 7)
     }
 
     /// A property of an image or texture: its size in one dimension, its levels or its samples, by number. A power of
     /// two of at most 256.
     pub fn resource_property(&self, binding: Binding, property: u32, level: u32) -> u32 {
-        1 << (self.hash(Key::Resource, [binding.bits(), property.into(), level.into()]) % 9)
+        1 << (self.hash(EnvironmentKey::Resource, [binding.bits(), property.into(), level.into()]) % 9)
     }
 
     /// The size of the workgroup; if the dispatch sets it, a size that the seed gives.
@@ -293,7 +297,7 @@ impl Env {
             return launch.workgroup_size.map(|size| size.max(1));
         }
         const SIZES: [[u32; 3]; 6] = [[64, 1, 1], [128, 1, 1], [32, 4, 1], [8, 8, 2], [7, 3, 5], [1, 1, 1]];
-        SIZES[(self.hash(Key::WorkgroupSize, [0; 3]) % SIZES.len() as u64) as usize]
+        SIZES[(self.hash(EnvironmentKey::WorkgroupSize, [0; 3]) % SIZES.len() as u64) as usize]
     }
 
     /// The mask of helper lanes: lanes that exist only to complete their quad.
@@ -304,7 +308,7 @@ impl Env {
         if let Some(mask) = self.helpers {
             return mask;
         }
-        let h = self.hash(Key::Helpers, [0; 3]);
+        let h = self.hash(EnvironmentKey::Helpers, [0; 3]);
         // In a quarter of all waves, up to three lanes of some quads; never a whole quad.
         if h & 3 != 0 {
             return 0;
@@ -320,13 +324,13 @@ impl Env {
             return fill(dst, values);
         }
         for (lane, value) in dst.iter_mut().enumerate() {
-            *value = nice(self.hash(Key::Attribute, [base.into(), component.into(), lane as u64]));
+            *value = nice(self.hash(EnvironmentKey::Attribute, [base.into(), component.into(), lane as u64]));
         }
     }
 
     /// The primitive of a lane's fragment. A wave has fragments of one primitive or of several; a quad has fragments of one.
     pub fn primitive(&self, lane: usize) -> u32 {
-        let quads = [1, 2, 4, 16][(self.hash(Key::Primitive, [0; 3]) % 4) as usize];
+        let quads = [1, 2, 4, 16][(self.hash(EnvironmentKey::Primitive, [0; 3]) % 4) as usize];
         lane as u32 / 4 / quads
     }
 
@@ -336,7 +340,8 @@ impl Env {
         if let Some(&values) = self.varyings.get(&location) {
             return values;
         }
-        [0, 1, 2].map(|plane| nice_float(self.hash(Key::Varying, [location.into(), plane, primitive.into()])))
+        [0, 1, 2]
+            .map(|plane| nice_float(self.hash(EnvironmentKey::Varying, [location.into(), plane, primitive.into()])))
     }
 
     /// Reads a fragment input that is not interpolated, in all lanes: 32 bits, or the low 16 of them if `half`.
@@ -369,130 +374,8 @@ impl Env {
         }
     }
 
-    /// Reads a component of a system value.
-    ///
-    /// Booleans are 0 or 1. `FragCoord` is as the hardware has it: x and y in sixteenths of a pixel, as integers. Values that are given are
-    /// truncated to [`system_value_bits`].
-    pub fn system_value(&self, launch: Launch, value: SystemValue, component: u32, dst: &mut Row) {
-        if let Some(values) = self.named(&self.system, || format!("{value:?}.{component}")) {
-            fill(dst, values);
-            let mask = mask(system_value_bits(value, component)) as u32;
-            dst.iter_mut().for_each(|word| *word &= mask);
-            return;
-        }
-        let tag = system_tag(value);
-        let uniform = self.hash(Key::System, [tag, component.into(), 64]);
-        let per_lane = |lane: usize| self.hash(Key::System, [tag, component.into(), lane as u64]);
-        let [sx, sy, _] = self.workgroup_size(launch);
-        let total = self.threads(launch);
-        let wave = self.wave_lanes(launch);
-        let subgroup = self.subgroup(launch);
-        let index = |lane: usize| (subgroup * wave + lane as u32) % total;
-        let axis = |component: u32| self.workgroup_size(launch)[component.min(2) as usize];
-        // The pixel of a lane: an 8 × 8 square made of quads, somewhere in the window.
-        let pixel = |lane: usize, axis: u32| {
-            let origin =
-                8 * (self.hash(Key::System, [system_tag(SystemValue::FragCoord), axis.into(), 64]) % 128) as u32;
-            let quad = lane as u32 / 4;
-            if axis == 0 {
-                origin + quad % 4 * 2 + (lane as u32 & 1)
-            } else {
-                origin + quad / 4 * 2 + (lane as u32 >> 1 & 1)
-            }
-        };
-        let unit = |h: u64| (h as u32 >> 8) as f32 / (1 << 24) as f32;
-        match value {
-            SystemValue::WorkgroupId => *dst = splat((uniform % 4) as u32),
-            SystemValue::BaseWorkgroupId => *dst = splat(if uniform & 3 == 0 { (uniform >> 8) as u32 % 4 } else { 0 }),
-            SystemValue::NumWorkgroups => *dst = splat(4 + (uniform % 5) as u32),
-            SystemValue::WorkgroupSize => *dst = splat(axis(component)),
-            SystemValue::LocalInvocationId => {
-                for (lane, out) in dst.iter_mut().enumerate() {
-                    *out = match component {
-                        0 => index(lane) % sx,
-                        1 => index(lane) / sx % sy,
-                        _ => index(lane) / sx / sy,
-                    };
-                }
-            }
-            SystemValue::LocalInvocationIndex => per(dst, index),
-            SystemValue::SubgroupSize => *dst = splat(wave),
-            SystemValue::SubgroupInvocation => per(dst, |lane| lane as u32),
-            SystemValue::SubgroupId => *dst = splat(subgroup),
-            SystemValue::VertexIdZeroBase => per(dst, |lane| (per_lane(lane) % 256) as u32),
-            SystemValue::VertexId => {
-                let mut base = [0; LANES];
-                self.system_value(launch, SystemValue::BaseVertex, 0, &mut base);
-                self.system_value(launch, SystemValue::VertexIdZeroBase, 0, dst);
-                for lane in 0..LANES {
-                    dst[lane] = dst[lane].wrapping_add(base[lane]);
-                }
-            }
-            SystemValue::BaseVertex
-            | SystemValue::BaseInstance
-            | SystemValue::DrawId
-            | SystemValue::SubgroupIdShift
-            | SystemValue::FragInvocationCount
-            | SystemValue::FragSize(_)
-            | SystemValue::FragOffset(_) => {
-                *dst = splat((uniform % 16) as u32);
-            }
-            SystemValue::IsIndexedDraw => *dst = splat(if uniform & 1 != 0 { u32::MAX } else { 0 }),
-            SystemValue::WorkDim => *dst = splat(1 + (uniform % 3) as u32),
-            SystemValue::ViewIndex => per(dst, |lane| (per_lane(lane / 4) % 4) as u32),
-            SystemValue::FragShadingRate => per(dst, |lane| (per_lane(lane / 4) % 16) as u32),
-            SystemValue::InstanceId => per(dst, |lane| (per_lane(lane) % 8) as u32),
-            // Other primitives have other numbers: an odd step reaches all of them.
-            SystemValue::PrimitiveId => {
-                let step = uniform as u32 >> 8 | 1;
-                per(dst, |lane| (uniform as u32).wrapping_add(self.primitive(lane).wrapping_mul(step)) % 32);
-            }
-            SystemValue::FragCoord => match component {
-                0 | 1 => per(dst, |lane| pixel(lane, component) * 16 + 8),
-                2 => per(dst, |lane| unit(per_lane(lane)).to_bits()),
-                _ => per(dst, |lane| (0.25 + unit(per_lane(lane))).to_bits()),
-            },
-            SystemValue::FrontFace => per(dst, |lane| (per_lane(self.primitive(lane) as usize) & 1) as u32),
-            // Not 0: programs divide by it.
-            SystemValue::BarycentricCenterRhw => per(dst, |lane| (0.25 + unit(per_lane(lane))).to_bits()),
-            SystemValue::PointCoord | SystemValue::SamplePos => per(dst, |lane| unit(per_lane(lane)).to_bits()),
-            SystemValue::SampleId => per(dst, |lane| (per_lane(lane) % 4) as u32),
-            SystemValue::SampleMaskIn => per(dst, |lane| (per_lane(lane) % 16) as u32),
-            SystemValue::HelperInvocation => {
-                let helpers = self.helper_lanes(launch);
-                per(dst, |lane| (helpers >> lane & 1) as u32);
-            }
-            // Coordinates move by even steps over the quad, and along the primitive.
-            SystemValue::BarycentricPixel
-            | SystemValue::BarycentricCentroid
-            | SystemValue::BarycentricSample
-            | SystemValue::BarycentricPixelLinear
-            | SystemValue::BarycentricCentroidLinear
-            | SystemValue::BarycentricSampleLinear => {
-                // Sometimes the lanes of a quad have the same coordinates: then they take the same branches, and derivatives exist there.
-                let of_quads = self.hash(Key::Primitive, [1, 0, 0]).is_multiple_of(3);
-                let pixel = |lane: usize, axis: u32| pixel(lane, axis) & if of_quads { !1 } else { !0 };
-                per(dst, |lane| {
-                    let h = per_lane(self.primitive(lane) as usize);
-                    let step_x = (h & 63) as f32 / 1024.0;
-                    let step_y = (h >> 8 & 63) as f32 / 1024.0;
-                    let start = (h >> 16 & 63) as f32 / 256.0;
-                    (start + (pixel(lane, 0) % 8) as f32 * step_x + (pixel(lane, 1) % 8) as f32 * step_y).to_bits()
-                });
-            }
-            SystemValue::UserClipPlane(_) => *dst = splat(nice_float(uniform)),
-            SystemValue::KernelInput(_) | SystemValue::Opaque(_) => *dst = splat(nice(uniform)),
-        }
-    }
-
     fn named<'a>(&self, map: &'a BTreeMap<String, Vec<u32>>, key: impl Fn() -> String) -> Option<&'a [u32]> {
         if map.is_empty() { None } else { map.get(&key()).map(Vec::as_slice).filter(|values| !values.is_empty()) }
-    }
-}
-
-fn per(dst: &mut Row, f: impl Fn(usize) -> u32) {
-    for (lane, value) in dst.iter_mut().enumerate() {
-        *value = f(lane);
     }
 }
 
@@ -500,101 +383,6 @@ fn fill(dst: &mut Row, values: &[u32]) {
     for (lane, value) in dst.iter_mut().enumerate() {
         *value = values[lane % values.len()];
     }
-}
-
-/// The number of low bits of a component of a system value that may be other than 0.
-///
-/// No framebuffer is larger than 16384 × 16384 pixels (`maxFramebufferWidth` of Mesa's turnip).
-pub fn system_value_bits(value: SystemValue, component: u32) -> u32 {
-    match (value, component) {
-        (SystemValue::FragCoord, 0 | 1) => 14 + 4,
-        _ => 32,
-    }
-}
-
-/// A number for each system value that does not depend on the order of their declaration.
-fn system_tag(value: SystemValue) -> u64 {
-    use SystemValue::*;
-    match value {
-        WorkgroupId => 1,
-        BaseWorkgroupId => 2,
-        NumWorkgroups => 3,
-        WorkgroupSize => 4,
-        LocalInvocationId => 5,
-        LocalInvocationIndex => 6,
-        SubgroupSize => 7,
-        SubgroupInvocation => 8,
-        SubgroupId => 9,
-        VertexId => 10,
-        VertexIdZeroBase => 11,
-        BaseVertex => 12,
-        BaseInstance => 13,
-        DrawId => 14,
-        IsIndexedDraw => 15,
-        InstanceId => 16,
-        PrimitiveId => 17,
-        FragCoord => 18,
-        FrontFace => 19,
-        PointCoord => 20,
-        SampleId => 21,
-        SamplePos => 22,
-        SampleMaskIn => 23,
-        HelperInvocation => 24,
-        BarycentricPixel => 25,
-        BarycentricCentroid => 26,
-        BarycentricSample => 27,
-        BarycentricPixelLinear => 28,
-        BarycentricCentroidLinear => 29,
-        BarycentricSampleLinear => 30,
-        SubgroupIdShift => 31,
-        WorkDim => 32,
-        ViewIndex => 33,
-        FragShadingRate => 34,
-        FragInvocationCount => 35,
-        BarycentricCenterRhw => 36,
-        Opaque(number) => 0x1_0000 | u64::from(number),
-        UserClipPlane(plane) => 0x2_0000 | u64::from(plane),
-        KernelInput(vec4) => 0x5_0000 | u64::from(vec4),
-        FragSize(view) => 0x3_0000 | u64::from(view),
-        FragOffset(view) => 0x4_0000 | u64::from(view),
-    }
-}
-
-/// The system value that an intrinsic of nir loads, where the two correspond component by component and bit by bit (except `FragCoord`,
-/// whose x and y nir has as floats in pixels).
-pub fn system_value_of(op: IntrinsicOp) -> Option<SystemValue> {
-    Some(match op {
-        IntrinsicOp::LoadWorkgroupId => SystemValue::WorkgroupId,
-        IntrinsicOp::LoadBaseWorkgroupId => SystemValue::BaseWorkgroupId,
-        IntrinsicOp::LoadNumWorkgroups => SystemValue::NumWorkgroups,
-        IntrinsicOp::LoadWorkgroupSize => SystemValue::WorkgroupSize,
-        IntrinsicOp::LoadLocalInvocationId => SystemValue::LocalInvocationId,
-        IntrinsicOp::LoadLocalInvocationIndex => SystemValue::LocalInvocationIndex,
-        IntrinsicOp::LoadSubgroupSize => SystemValue::SubgroupSize,
-        IntrinsicOp::LoadSubgroupInvocation => SystemValue::SubgroupInvocation,
-        IntrinsicOp::LoadSubgroupId => SystemValue::SubgroupId,
-        IntrinsicOp::LoadVertexId => SystemValue::VertexId,
-        IntrinsicOp::LoadVertexIdZeroBase => SystemValue::VertexIdZeroBase,
-        IntrinsicOp::LoadBaseVertex | IntrinsicOp::LoadFirstVertex => SystemValue::BaseVertex,
-        IntrinsicOp::LoadBaseInstance => SystemValue::BaseInstance,
-        IntrinsicOp::LoadDrawId => SystemValue::DrawId,
-        IntrinsicOp::LoadIsIndexedDraw => SystemValue::IsIndexedDraw,
-        IntrinsicOp::LoadSubgroupIdShiftIr3 => SystemValue::SubgroupIdShift,
-        IntrinsicOp::LoadWorkDim => SystemValue::WorkDim,
-        IntrinsicOp::LoadViewIndex => SystemValue::ViewIndex,
-        IntrinsicOp::LoadFragShadingRate => SystemValue::FragShadingRate,
-        IntrinsicOp::LoadFragInvocationCount => SystemValue::FragInvocationCount,
-        IntrinsicOp::LoadPerspCenterRhwIr3 => SystemValue::BarycentricCenterRhw,
-        IntrinsicOp::LoadInstanceId => SystemValue::InstanceId,
-        IntrinsicOp::LoadPrimitiveId => SystemValue::PrimitiveId,
-        IntrinsicOp::LoadFragCoord | IntrinsicOp::LoadFragCoordUnscaledIr3 => SystemValue::FragCoord,
-        IntrinsicOp::LoadFrontFace => SystemValue::FrontFace,
-        IntrinsicOp::LoadSampleId | IntrinsicOp::LoadSampleIdNoPerSample => SystemValue::SampleId,
-        IntrinsicOp::LoadSamplePos | IntrinsicOp::LoadSamplePosOrCenter => SystemValue::SamplePos,
-        IntrinsicOp::LoadSampleMaskIn => SystemValue::SampleMaskIn,
-        IntrinsicOp::LoadHelperInvocation => SystemValue::HelperInvocation,
-        _ => return None,
-    })
 }
 
 /// The lanes of a mask, lowest first.

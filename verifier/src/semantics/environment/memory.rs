@@ -106,7 +106,7 @@ impl Words {
 
 /// An array in a memory.
 #[derive(Clone, Debug)]
-struct Array {
+struct MemoryArray {
     space: Space,
     binding: Binding,
     words: Words,
@@ -129,7 +129,7 @@ pub struct WrittenWord {
 
 /// A word that a lane writes, in the log of a traced run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredWord {
     /// The kind of memory.
     pub space: Space,
     /// The binding of the array.
@@ -173,13 +173,13 @@ pub struct ArrayIndex(usize);
 /// is one call per component, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    arrays: Vec<Array>,
+    arrays: Vec<MemoryArray>,
     /// The number of arrays in use by the current run; the others keep their storage for a later one.
     live: usize,
     /// Bytes of scratch memory per lane; 0 for [`SCRATCH_BYTES`].
     scratch_bytes: u32,
     /// The log of stores, if it is kept: see [`keep_log`](Memory::keep_log).
-    log: Option<Vec<Stored>>,
+    log: Option<Vec<StoredWord>>,
     /// Bytes that the wave has stored so far: in memory that the device sees, and in shared memory.
     stored: [u32; 2],
     /// See [`Env::has_one_buffer`].
@@ -194,12 +194,12 @@ impl Memory {
     }
 
     /// Suspends the log, and returns it.
-    pub fn stop_log(&mut self) -> Option<Vec<Stored>> {
+    pub fn suspend_log(&mut self) -> Option<Vec<StoredWord>> {
         self.log.take()
     }
 
     /// Resumes a suspended log.
-    pub fn resume_log(&mut self, log: Option<Vec<Stored>>) {
+    pub fn resume_log(&mut self, log: Option<Vec<StoredWord>>) {
         self.log = log;
     }
 
@@ -235,7 +235,7 @@ impl Memory {
     }
 
     /// Returns the stores since the last call.
-    pub fn take_log(&mut self) -> Vec<Stored> {
+    pub fn take_log(&mut self) -> Vec<StoredWord> {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -249,9 +249,9 @@ impl Memory {
         for lane in crate::semantics::environment::env::lanes(lanes) {
             for i in 0..words {
                 let word = array.word(lane, address(lane).wrapping_add(u64::from(i) * 4));
-                let Array { space, binding, ref words } = *array;
+                let MemoryArray { space, binding, ref words } = *array;
                 let (value, poison) = (words.value[word as usize], words.poison[word as usize]);
-                log.push(Stored { space, binding, word, value, poison, lane: lane as u8 });
+                log.push(StoredWord { space, binding, word, value, poison, lane: lane as u8 });
             }
         }
     }
@@ -311,7 +311,7 @@ impl Memory {
                 self.arrays[self.live].binding = binding;
             }
             None => {
-                self.arrays.push(Array { space, binding, words: Words::new(space.words()) });
+                self.arrays.push(MemoryArray { space, binding, words: Words::new(space.words()) });
                 let last = self.arrays.len() - 1;
                 self.arrays.swap(self.live, last);
             }
@@ -487,7 +487,8 @@ impl Memory {
     /// The observable words that the run wrote, ordered by space, binding and word.
     pub fn written(&self) -> Vec<WrittenWord> {
         let live = &self.arrays[..self.live];
-        let mut order: SmallVec<[&Array; 16]> = live.iter().filter(|array| array.space != Space::Scratch).collect();
+        let mut order: SmallVec<[&MemoryArray; 16]> =
+            live.iter().filter(|array| array.space != Space::Scratch).collect();
         order.sort_unstable_by_key(|array| (array.space, array.binding));
         let mut out = Vec::new();
         for array in order {
@@ -501,7 +502,7 @@ impl Memory {
     }
 }
 
-impl Array {
+impl MemoryArray {
     #[inline]
     fn word(&self, lane: usize, address: u64) -> u32 {
         match self.space {
@@ -513,7 +514,7 @@ impl Array {
 
     #[inline]
     fn read(&mut self, env: &Env, word: u32) -> (u32, u32) {
-        let Array { space, binding, words } = self;
+        let MemoryArray { space, binding, words } = self;
         words.read(word, || match space {
             // Scratch memory is uninitialized when the lane starts.
             Space::Scratch => (0, WHOLE),

@@ -67,26 +67,26 @@ impl TextureAnswer {
 /// The coordinates of each quad of a wave, for operations with implicit derivatives.
 pub struct Quads {
     words: [u64; LANES / 4],
-    whole: u64,
+    complete: u64,
 }
 
 impl Quads {
     /// Takes the rows of all operands whose derivatives are needed. `there` are the active lanes in which all of these are defined.
-    pub fn new<'a>(rows: impl Iterator<Item = &'a Row>, there: u64) -> Quads {
+    pub fn new<'a>(rows: impl Iterator<Item = &'a Row>, defined: u64) -> Quads {
         let mut words = [0; LANES / 4];
         for row in rows {
             for (word, quad) in words.iter_mut().zip(row.chunks_exact(4)) {
                 *word = quad.iter().fold(*word, |word, &coordinate| mix(word, coordinate.into()));
             }
         }
-        let pairs = there & there >> 1;
+        let pairs = defined & defined >> 1;
         let first = pairs & pairs >> 2 & 0x1111_1111_1111_1111;
-        Quads { words, whole: first * 0xf }
+        Quads { words, complete: first * 0xf }
     }
 
     /// The lanes of complete quads: the others have no derivatives.
-    pub fn whole(&self) -> u64 {
-        self.whole
+    pub fn complete(&self) -> u64 {
+        self.complete
     }
 
     /// The coordinates of the quad of a lane, as one word.

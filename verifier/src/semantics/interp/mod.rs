@@ -11,7 +11,7 @@ pub mod trace;
 mod waves;
 
 pub use outcome::{
-    Compared, Difference, End, Origin, Outcome, OutputRow, OutputSlot, Outputs, UndefinedReason, Unsupported,
+    Compared, Difference, End, OperationSite, Outcome, OutputRow, OutputSlot, Outputs, UndefinedReason, Unsupported,
 };
 
 use crate::semantics::arithmetic::rows::{LANES, Row};

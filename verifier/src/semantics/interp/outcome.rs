@@ -6,7 +6,7 @@ use std::fmt;
 use crate::semantics::arithmetic::rows::{ALL_LANES, Row};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::env::{Env, lanes};
-use crate::semantics::environment::memory::{Loads, Space, Stored, WrittenWord};
+use crate::semantics::environment::memory::{Loads, Space, StoredWord, WrittenWord};
 use crate::semantics::environment::sync::Synchronized;
 use crate::semantics::header::HeaderDifference;
 
@@ -22,7 +22,7 @@ pub struct Unsupported {
 
 /// The position of an operation in its program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct OperationSite {
     /// The name of the operation.
     pub operation: &'static str,
     /// The number of the instruction in the program's table of instructions.
@@ -31,7 +31,7 @@ pub struct Origin {
     pub line: u32,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for OperationSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => write!(f, "{} (instruction {})", self.operation, self.instr),
@@ -82,7 +82,7 @@ pub enum End {
         /// The reason.
         reason: UndefinedReason,
         /// The operation.
-        origin: Origin,
+        origin: OperationSite,
         /// The mask of lanes.
         lanes: u64,
     },
@@ -186,7 +186,7 @@ pub struct Outcome {
     /// The bytes that were loaded.
     pub loads: Loads,
     /// The stores, in order, if the run kept a log: see [`Scratch::logged`](super::Scratch::logged).
-    pub stored: Vec<Stored>,
+    pub stored: Vec<StoredWord>,
     /// Barriers and fences that the wave executed, and then those of the second wave if there is one.
     pub synchronized: Vec<Synchronized>,
     /// The number of instructions that all waves executed.
@@ -269,7 +269,7 @@ pub enum Difference {
         /// The reason.
         reason: UndefinedReason,
         /// The operation of the target.
-        origin: Origin,
+        origin: OperationSite,
         /// The mask of lanes.
         lanes: u64,
     },
@@ -289,18 +289,18 @@ impl fmt::Display for Difference {
         match self {
             Difference::OtherOutput(slot) => write!(f, "the target has {slot}, the source has not"),
             Difference::Output { base, component, lane, expected, actual } => {
-                write!(f, "output {base}.{} of lane {lane}: expected {}, ", letter(*component), Bits(*expected))?;
+                write!(f, "output {base}.{} of lane {lane}: expected {}, ", letter(*component), HexWord(*expected))?;
                 match actual {
-                    Some(bits) => write!(f, "got {}", Bits(*bits)),
+                    Some(bits) => write!(f, "got {}", HexWord(*bits)),
                     None => f.write_str("got an undefined value"),
                 }
             }
             Difference::Memory { space, binding, byte, expected, actual, defined, poisoned } => {
-                write!(f, "{} {binding} at byte {byte}: expected {}", space.name(), Bits(*expected))?;
+                write!(f, "{} {binding} at byte {byte}: expected {}", space.name(), HexWord(*expected))?;
                 if *defined != u32::MAX {
                     write!(f, " (bits {defined:#010x})")?;
                 }
-                write!(f, ", got {}", Bits(*actual))?;
+                write!(f, ", got {}", HexWord(*actual))?;
                 if poisoned & defined != 0 {
                     write!(f, " with undefined bits {poisoned:#010x}")?;
                 }
@@ -337,9 +337,9 @@ impl fmt::Display for Difference {
 }
 
 /// Prints a word in hexadecimal, as an integer and as a float.
-struct Bits(u32);
+struct HexWord(u32);
 
-impl fmt::Display for Bits {
+impl fmt::Display for HexWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#010x} ({}, {:?})", self.0, self.0 as i32, f32::from_bits(self.0))
     }
@@ -413,7 +413,7 @@ impl Outcome {
         if counted == 0 || self.stored.is_empty() {
             return Ok(());
         }
-        let place = |stored: &Stored| (stored.space, stored.binding, stored.word);
+        let place = |stored: &StoredWord| (stored.space, stored.binding, stored.word);
         let mut last = BTreeMap::new();
         for stored in &self.stored {
             last.insert(place(stored), *stored);

@@ -5,7 +5,7 @@
 //! compiles to nothing, and no table.
 
 use super::Outcome;
-use crate::semantics::environment::memory::Stored;
+use crate::semantics::environment::memory::StoredWord;
 
 /// The number of steps after which a trace is cut off.
 const LIMIT: usize = 20_000;
@@ -30,7 +30,7 @@ impl Location {
 
 /// A component of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct TraceValue {
     /// The number of the source or destination.
     pub operand: u8,
     /// The number of the component; for 64 bits each word is one.
@@ -45,7 +45,7 @@ pub struct Cell {
 
 /// The instruction or condition of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum At {
+pub enum TracePoint {
     /// An instruction, by its number in the program's table.
     Instr(u32),
     /// The condition of an if of nir, by the number of its value.
@@ -54,30 +54,30 @@ pub enum At {
 
 /// The execution of one instruction in one lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct TraceStep {
     /// The instruction.
-    pub at: At,
+    pub at: TracePoint,
     /// The values that it reads, before it.
-    pub reads: Vec<Cell>,
+    pub reads: Vec<TraceValue>,
     /// The values that it writes, after it.
-    pub writes: Vec<Cell>,
+    pub writes: Vec<TraceValue>,
     /// Each written value is the value that is read at the same position of the list.
     pub pairwise: bool,
     /// The number of the step before which it reads: its own, except for phis, which all read before any is written.
     pub time: u32,
     /// The words of memory that it writes.
-    pub stored: Vec<Stored>,
+    pub stored: Vec<StoredWord>,
 }
 
 /// The steps of a lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TraceStep>,
     /// True if the trace was cut off.
     pub cut: bool,
     /// Words of memory that all lanes wrote, in order.
-    pub stored: Vec<Stored>,
+    pub stored: Vec<StoredWord>,
     /// The lanes that executed last.
     pub last: u64,
 }
@@ -93,7 +93,7 @@ pub struct Traced {
 
 /// A component of an operand in the table of a decoded program.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Operand<L> {
+pub(super) struct WatchedOperand<L> {
     pub operand: u8,
     pub component: u8,
     /// The location of its value.
@@ -105,14 +105,14 @@ pub(super) struct Operand<L> {
 /// An instruction in the table of a decoded program.
 #[derive(Clone, Debug)]
 pub(super) struct Watched<L> {
-    pub at: At,
+    pub at: TracePoint,
     /// The points of the program before its first operation and after its last.
     pub ops: (u32, u32),
-    pub reads: Vec<Operand<L>>,
-    pub writes: Vec<Operand<L>>,
+    pub reads: Vec<WatchedOperand<L>>,
+    pub writes: Vec<WatchedOperand<L>>,
     pub pairwise: bool,
     /// For a phi: the operands that it reads, by the block that the lane comes from.
-    pub phi: Vec<(u32, Vec<Operand<L>>)>,
+    pub phi: Vec<(u32, Vec<WatchedOperand<L>>)>,
 }
 
 /// The observer that traces one lane. `L` is the interpreter's type of locations.
@@ -121,7 +121,7 @@ pub(super) struct Recorder<'a, L> {
     watched: &'a [Watched<L>],
     pub trace: Trace,
     /// The instruction that is being executed.
-    open: Option<(&'a Watched<L>, Step)>,
+    open: Option<(&'a Watched<L>, TraceStep)>,
     /// The current block of the lane, and the previous one.
     blocks: (u32, u32),
     /// The first of the phis that are being executed.
@@ -150,7 +150,7 @@ impl<'a, L: Copy> Recorder<'a, L> {
         point: u32,
         mask: u64,
         value: impl Fn(L) -> Option<u32>,
-        stored: impl FnOnce() -> Vec<Stored>,
+        stored: impl FnOnce() -> Vec<StoredWord>,
     ) {
         self.trace.last = mask;
         let stored = stored();
@@ -168,7 +168,7 @@ impl<'a, L: Copy> Recorder<'a, L> {
         let first = self.watched.partition_point(|watched| watched.ops.0 < point);
         for watched in self.watched[first..].iter().take_while(|watched| watched.ops.0 == point) {
             let time = self.trace.steps.len() as u32;
-            let mut step = Step {
+            let mut step = TraceStep {
                 at: watched.at,
                 reads: watched.reads.iter().map(|operand| cell(operand, &value)).collect(),
                 writes: Vec::new(),
@@ -218,7 +218,7 @@ impl<'a, L: Copy> Recorder<'a, L> {
     }
 }
 
-fn cell<L: Copy>(operand: &Operand<L>, value: impl Fn(L) -> Option<u32>) -> Cell {
-    let &Operand { operand, component, place, location, output } = operand;
-    Cell { operand, component, location, value: value(place), output }
+fn cell<L: Copy>(operand: &WatchedOperand<L>, value: impl Fn(L) -> Option<u32>) -> TraceValue {
+    let &WatchedOperand { operand, component, place, location, output } = operand;
+    TraceValue { operand, component, location, value: value(place), output }
 }

@@ -28,7 +28,7 @@ pub(super) fn count(launch: Launch, has_barrier: bool) -> u32 {
 
 /// The state that the waves of both interpreters have.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct WaveState {
     pub launch: Launch,
     /// The lanes at the start.
     pub lanes: u64,
@@ -39,18 +39,18 @@ pub(super) struct State {
     pub helpers: u64,
     pub killed: u64,
     pub outputs: Outputs,
-    pub together: Together,
+    pub sync_log: SyncLog,
     pub executed: u64,
 }
 
-impl State {
+impl WaveState {
     /// Creates the state of wave `number` of `count` at the start of the program. It has the memory of its buffers.
     pub fn new(env: &Env, launch: Launch, count: u32, number: u32, memory: Memory, outputs: Outputs) -> Self {
         let helpers = env.helper_lanes(launch);
         let launch = Launch { wave: number, ..launch };
         let lanes = if count == 1 { env.running_lanes() } else { env.lanes_of_wave(launch) };
-        let together = Together::default();
-        Self { launch, lanes, memory, stored: [0; 2], helpers, killed: 0, outputs, together, executed: 0 }
+        let sync_log = SyncLog::default();
+        Self { launch, lanes, memory, stored: [0; 2], helpers, killed: 0, outputs, sync_log, executed: 0 }
     }
 }
 
@@ -60,13 +60,13 @@ pub(super) fn second_scratch(count: u32, scratch: &mut Scratch) -> Option<Box<Sc
 }
 
 /// Returns the buffers that waves took.
-pub(super) fn give_back(scratch: &mut Scratch, memory: Memory, second: Option<Box<Scratch>>) {
+pub(super) fn return_buffers(scratch: &mut Scratch, memory: Memory, second: Option<Box<Scratch>>) {
     scratch.memory = memory;
     scratch.second = second.or_else(|| scratch.second.take());
 }
 
 /// Runs one wave, or two in turns. `first` and `second` run a wave to its next barrier, or to its end. Also returns the memory of both.
-pub(super) fn run<W: AsMut<State>>(
+pub(super) fn run<W: AsMut<WaveState>>(
     env: &Env,
     wave: &mut W,
     mut other: Option<&mut W>,
@@ -78,17 +78,17 @@ pub(super) fn run<W: AsMut<State>>(
     let mut next = |number: usize| match &mut other {
         Some(other) if number == 1 => {
             // A trace is of a lane of the first wave.
-            let log = memory.stop_log();
+            let log = memory.suspend_log();
             let stop = turn(&mut **other, &mut memory, &mut second);
             memory.resume_log(log);
             stop
         }
         _ => turn(wave, &mut memory, &mut first),
     };
-    let end = take_turns(env, &mut done, &mut next);
+    let end = run_in_turns(env, &mut done, &mut next);
     let state = wave.as_mut();
     let other = other.map(AsMut::as_mut);
-    let (together, executed) = other.map(|other| (&mut other.together, other.executed)).unzip();
+    let (sync_log, executed) = other.map(|other| (&mut other.sync_log, other.executed)).unzip();
     let outcome = Outcome {
         end,
         outputs: std::mem::take(&mut state.outputs),
@@ -99,16 +99,16 @@ pub(super) fn run<W: AsMut<State>>(
         killed: state.killed,
         helpers: state.helpers,
         lanes: state.lanes,
-        synchronized: Together::of_all(&mut state.together, together),
+        synchronized: SyncLog::of_all(&mut state.sync_log, sync_log),
         executed: state.executed + executed.unwrap_or(0),
     };
     (outcome, memory)
 }
 
 /// Runs waves until all have ended, or one of them ends the run.
-fn take_turns(env: &Env, done: &mut [bool; 2], next: &mut dyn FnMut(usize) -> Result<Stop, End>) -> End {
+fn run_in_turns(env: &Env, done: &mut [bool; 2], next: &mut dyn FnMut(usize) -> Result<Stop, End>) -> End {
     for barriers in 0.. {
-        let order = if env.second_goes_first(barriers) { [1, 0] } else { [0, 1] };
+        let order = if env.second_wave_is_first(barriers) { [1, 0] } else { [0, 1] };
         for wave in order {
             if done[wave] {
                 continue;
@@ -127,10 +127,10 @@ fn take_turns(env: &Env, done: &mut [bool; 2], next: &mut dyn FnMut(usize) -> Re
 }
 
 /// Runs a wave to its next barrier, with the memory of all waves.
-fn turn<W: AsMut<State>>(
+fn turn<W: AsMut<WaveState>>(
     wave: &mut W,
     memory: &mut Memory,
-    go_on: &mut impl FnMut(&mut W) -> Result<Stop, End>,
+    run_to_barrier: &mut impl FnMut(&mut W) -> Result<Stop, End>,
 ) -> Result<Stop, End> {
     let state = wave.as_mut();
     if state.lanes == 0 {
@@ -138,7 +138,7 @@ fn turn<W: AsMut<State>>(
     }
     memory.set_stored(state.stored);
     std::mem::swap(&mut state.memory, memory);
-    let stop = go_on(wave);
+    let stop = run_to_barrier(wave);
     let state = wave.as_mut();
     std::mem::swap(&mut state.memory, memory);
     state.stored = memory.stored();
@@ -147,13 +147,13 @@ fn turn<W: AsMut<State>>(
 
 /// The operations on waves that a wave has executed.
 #[derive(Debug, Default)]
-pub(super) struct Together {
+pub(super) struct SyncLog {
     done: Vec<Synchronized>,
 }
 
-impl Together {
+impl SyncLog {
     /// Records an operation on waves. Returns true if the wave has to wait.
-    pub(super) fn comes_to(&mut self, sync: Sync, memory: &Memory) -> bool {
+    pub(super) fn record(&mut self, sync: Sync, memory: &Memory) -> bool {
         self.done.push(Synchronized { sync, stored: memory.stored() });
         sync == Sync::Barrier
     }

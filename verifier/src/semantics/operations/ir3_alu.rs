@@ -13,7 +13,7 @@ use ir3_compiler::ir3::{
 
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::convert;
-use crate::semantics::arithmetic::convert::Kind;
+use crate::semantics::arithmetic::convert::NumberKind;
 use crate::semantics::arithmetic::domain::{Domain, Format, Function, Rounding};
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::integer;
@@ -21,7 +21,7 @@ use crate::semantics::arithmetic::rows::{LANES, Row};
 use crate::semantics::operations::kernels;
 use crate::semantics::operations::kernels::{binary, select, ternary, unary};
 use crate::semantics::operations::modifiers;
-use crate::semantics::operations::values::{Kernel, Modify, One, Select, Test, Three, Two};
+use crate::semantics::operations::values::{Kernel, LaneTest, Modify, One, Select, Three, Two};
 use crate::semantics::terms::{Term, Terms};
 
 /// The execution of an ALU instruction.
@@ -423,19 +423,19 @@ fn select_kernel(opcode: Opcode) -> Option<Kernel> {
 macro_rules! conversions {
     ($src:expr, $dst:expr, $rounding:expr; $($from:pat => $kind:ident $w:literal,)*) => {
         match $src {
-            $($from => conversions!(@to $dst, $rounding, Kind::$kind, $w),)*
+            $($from => conversions!(@to $dst, $rounding, NumberKind::$kind, $w),)*
             Type::U64 => return None,
         }
     };
     (@to $dst:expr, $rounding:expr, $kind:expr, $w:literal) => {
         match $dst {
-            Type::F16 => conversions!(@round $rounding, $kind, $w, Kind::Float, 16),
-            Type::F32 => conversions!(@round $rounding, $kind, $w, Kind::Float, 32),
-            Type::U16 => conversions!(@round $rounding, $kind, $w, Kind::Unsigned, 16),
-            Type::U32 => conversions!(@round $rounding, $kind, $w, Kind::Unsigned, 32),
-            Type::S16 => conversions!(@round $rounding, $kind, $w, Kind::Signed, 16),
-            Type::S32 => conversions!(@round $rounding, $kind, $w, Kind::Signed, 32),
-            Type::U8 | Type::U8In32 => conversions!(@round $rounding, $kind, $w, Kind::Unsigned, 8),
+            Type::F16 => conversions!(@round $rounding, $kind, $w, NumberKind::Float, 16),
+            Type::F32 => conversions!(@round $rounding, $kind, $w, NumberKind::Float, 32),
+            Type::U16 => conversions!(@round $rounding, $kind, $w, NumberKind::Unsigned, 16),
+            Type::U32 => conversions!(@round $rounding, $kind, $w, NumberKind::Unsigned, 32),
+            Type::S16 => conversions!(@round $rounding, $kind, $w, NumberKind::Signed, 16),
+            Type::S32 => conversions!(@round $rounding, $kind, $w, NumberKind::Signed, 32),
+            Type::U8 | Type::U8In32 => conversions!(@round $rounding, $kind, $w, NumberKind::Unsigned, 8),
             Type::U64 => return None,
         }
     };

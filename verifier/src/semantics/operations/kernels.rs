@@ -216,7 +216,7 @@ macro_rules! select {
             let $c = kernels::component($d, &[word], 0, $w);
             $e
         }
-        Kernel::Select(Select { test: &Test { run, meaning }, condition: $condition, yes: $yes, no: $no })
+        Kernel::Select(Select { test: &LaneTest { run, meaning }, condition: $condition, yes: $yes, no: $no })
     }};
 }
 

@@ -19,4 +19,4 @@ mod tests;
 pub mod undefined;
 mod values;
 
-pub use values::{Defined, Kernel, Modify, One, Rows, Select, Test, Three, Two, Words};
+pub use values::{Defined, Kernel, LaneTest, Modify, One, Rows, Select, Three, Two, Words};

@@ -4,7 +4,7 @@ use ir3_compiler::nir::{FloatControls, Op};
 
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::convert;
-use crate::semantics::arithmetic::convert::Kind;
+use crate::semantics::arithmetic::convert::NumberKind;
 use crate::semantics::arithmetic::domain::{Domain, Format, Function, Rounding};
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::integer;
@@ -15,7 +15,7 @@ use crate::semantics::operations::kernels::{
     binary, conversion, counts, float_horizontal, floats, from_bool, horizontal, ints, select, shifts, ternary, unary,
 };
 use crate::semantics::operations::nir_compare;
-use crate::semantics::operations::values::{Kernel, One, Rows, Select, Test, Three, Two};
+use crate::semantics::operations::values::{Kernel, LaneTest, One, Rows, Select, Three, Two};
 use crate::semantics::terms::{Term, Terms};
 
 /// The kernel of an operation; `None` if the operation does not have these widths.
@@ -66,7 +66,7 @@ pub fn leaves_rounding_open(op: Op, src_bits: u8, controls: FloatControls) -> bo
 }
 
 fn conversions(op: Op, w: u8, controls: FloatControls) -> Option<Kernel> {
-    use Kind::{Float, Signed, Unsigned};
+    use NumberKind::{Float, Signed, Unsigned};
     /// A conversion whose rounding mode the header gives, or, if it is open there, the machine.
     macro_rules! to_float {
         ($from:ident, $to:tt) => {

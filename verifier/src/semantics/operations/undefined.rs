@@ -15,7 +15,7 @@
 
 use crate::semantics::arithmetic::concrete::{Concrete, mask};
 use crate::semantics::arithmetic::domain::{Domain, Format};
-use crate::semantics::operations::values::{Kernel, Modify, Test};
+use crate::semantics::operations::values::{Kernel, LaneTest, Modify};
 use crate::semantics::terms::{FloatOp, Op, Term, Terms, operation};
 use crate::support::guards::{Guard, left_out};
 use cranelift_entity::EntityRef;
@@ -25,7 +25,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// A domain whose values may be known constants during the analysis.
-pub trait Known: Domain {
+pub trait KnownConstants: Domain {
     /// The constant that a value is, if it is known.
     fn known(&self, value: &Self::V) -> Option<u64>;
 
@@ -40,13 +40,13 @@ pub trait Known: Domain {
     }
 }
 
-impl Known for Concrete {
+impl KnownConstants for Concrete {
     fn known(&self, value: &u64) -> Option<u64> {
         Some(*value)
     }
 }
 
-impl Known for Terms {
+impl KnownConstants for Terms {
     fn known(&self, value: &Term) -> Option<u64> {
         self.as_constant(*value)
     }
@@ -74,7 +74,7 @@ pub struct Free<V> {
 }
 
 /// The mask from its lowest bit on, if it has all bits above that; else empty.
-fn upper<D: Known>(d: &mut D, w: u32, free: D::V) -> D::V {
+fn upper<D: KnownConstants>(d: &mut D, w: u32, free: D::V) -> D::V {
     if d.is_uniform_mask(w, &free) {
         return free;
     }
@@ -103,7 +103,7 @@ fn without<D: Domain>(d: &mut D, w: u32, a: D::V, b: D::V) -> D::V {
 /// The free bits of the result of a primitive operation on operands of these widths, at least one of which has free bits.
 ///
 /// `from` is that of the operands: operands that depend on a common one give no free bits.
-pub fn free<D: Known>(d: &mut D, op: Op, width: u32, widths: &[u32], args: &[Free<D::V>]) -> D::V {
+pub fn free<D: KnownConstants>(d: &mut D, op: Op, width: u32, widths: &[u32], args: &[Free<D::V>]) -> D::V {
     let none = d.constant(width, 0);
     let mut from = 0;
     for arg in args {
@@ -223,7 +223,7 @@ pub fn free<D: Known>(d: &mut D, op: Op, width: u32, widths: &[u32], args: &[Fre
 }
 
 /// The free bits of a sum, conjunction or exclusive or of two.
-fn free_of_two<D: Known>(d: &mut D, op: Op, w: u32, a: (D::V, D::V), b: (D::V, D::V)) -> D::V {
+fn free_of_two<D: KnownConstants>(d: &mut D, op: Op, w: u32, a: (D::V, D::V), b: (D::V, D::V)) -> D::V {
     if op != Op::And && left_out(Guard::FreeOfTwo) {
         return d.or(w, a.1, b.1);
     }
@@ -267,7 +267,7 @@ fn comparable<D: Domain>(d: &mut D, op: FloatOp, other: D::V, first: bool) -> D:
 }
 
 /// The free bits of a result that is 1 where a word is not 0.
-pub fn free_truth<D: Known>(d: &mut D, w: u32, bits: D::V, free: D::V) -> D::V {
+pub fn free_truth<D: KnownConstants>(d: &mut D, w: u32, bits: D::V, free: D::V) -> D::V {
     if d.is_empty_mask(&free) {
         return d.constant(1, 0);
     }
@@ -412,7 +412,7 @@ impl Template {
     }
 
     /// The template of a test of one word; its result has one bit.
-    pub fn of_test(test: &'static Test) -> Rc<Self> {
+    pub fn of_test(test: &'static LaneTest) -> Rc<Self> {
         cached(key(test), || Self::new(1, |terms, words| [(test.meaning)(terms, words[0])].into_iter().collect()))
     }
 
@@ -422,7 +422,7 @@ impl Template {
     }
 
     /// The free bits of the results, in any domain.
-    pub fn free<D: Known>(
+    pub fn free<D: KnownConstants>(
         &self,
         d: &mut D,
         operands: &[(D::V, D::V)],

@@ -28,7 +28,7 @@ pub type Three = Defined<fn(&mut Row, &Row, &Row, &Row), fn(&mut Terms, Term, Te
 /// as two rows.
 pub type Rows = Defined<fn(&mut [Row], &[&Row]), fn(&mut Terms, &[Term]) -> Words>;
 /// A test of each lane: the mask of the lanes where it holds; a term of one bit.
-pub type Test = Defined<fn(&Row) -> u64, fn(&mut Terms, Term) -> Term>;
+pub type LaneTest = Defined<fn(&Row) -> u64, fn(&mut Terms, Term) -> Term>;
 /// A modification of a row in place.
 pub type Modify = Defined<fn(&mut Row), fn(&mut Terms, Term) -> Term>;
 
@@ -53,7 +53,7 @@ pub enum Kernel {
 #[derive(Clone, Copy, Debug)]
 pub struct Select {
     /// The test of the condition.
-    pub test: &'static Test,
+    pub test: &'static LaneTest,
     /// Index of the source that is tested.
     pub condition: u8,
     /// Index of the source that is the result where the condition holds.

@@ -25,37 +25,37 @@ const STEPS: usize = 400;
 const NESTED: usize = 64;
 
 /// The number of a step.
-type At = u32;
+type StepIndex = u32;
 
 /// A step of the computation of a term's sum of bits: modulo 2^64, of which the low bits are used.
 #[derive(Clone, Debug)]
-enum Step {
+enum BitStep {
     /// The bit of an atom, by its number.
     Atom(usize),
     /// A constant.
     Number(u64),
-    Not(At),
-    And(Vec<At>),
-    Xor(Vec<At>),
-    Sum(Vec<At>),
-    Times(u64, At),
+    Not(StepIndex),
+    And(Vec<StepIndex>),
+    Xor(Vec<StepIndex>),
+    Sum(Vec<StepIndex>),
+    Times(u64, StepIndex),
     /// The second if the bit is 1, else the third.
-    Choice(At, At, At),
+    Choice(StepIndex, StepIndex, StepIndex),
 }
 
 /// The steps to the terms of a query.
-struct Table<'a> {
+struct TruthTable<'a> {
     terms: &'a mut Terms,
     width: u32,
     choices: bool,
     known: bool,
     nested: usize,
-    steps: Vec<Step>,
+    steps: Vec<BitStep>,
     atoms: FxHashMap<Term, usize>,
     /// Atoms that are sums, each with an expression that is 0: the atom minus its sum.
-    zeros: Vec<(usize, At)>,
-    bits: FxHashMap<Term, At>,
-    sums: FxHashMap<Term, At>,
+    zeros: Vec<(usize, StepIndex)>,
+    bits: FxHashMap<Term, StepIndex>,
+    sums: FxHashMap<Term, StepIndex>,
 }
 
 impl Terms {
@@ -66,8 +66,8 @@ impl Terms {
 
     fn are_same_by_tables(&mut self, a: Term, b: Term) -> bool {
         // A subterm that is not expanded is one atom instead of several.
-        let ways = [(false, false), (true, false), (false, true), (true, true)];
-        ways.into_iter().any(|(choices, known)| self.are_same_by_one_table(a, b, choices, known))
+        let settings = [(false, false), (true, false), (false, true), (true, true)];
+        settings.into_iter().any(|(choices, known)| self.are_same_by_one_table(a, b, choices, known))
     }
 
     /// Like [`are_same_by_table`](Self::are_same_by_table), piece by piece for concatenations.
@@ -89,7 +89,7 @@ impl Terms {
     /// Compares by one table, which expands choices if `choices`, and uses that an atom equals its sum if `known`.
     fn are_same_by_one_table(&mut self, a: Term, b: Term, choices: bool, known: bool) -> bool {
         let width = self.width(a);
-        let mut table = Table {
+        let mut table = TruthTable {
             terms: self,
             width,
             choices,
@@ -109,16 +109,16 @@ impl Terms {
     }
 }
 
-impl Table<'_> {
-    fn push(&mut self, step: Step) -> Option<At> {
+impl TruthTable<'_> {
+    fn push(&mut self, step: BitStep) -> Option<StepIndex> {
         self.steps.push(step);
-        (self.steps.len() <= STEPS).then_some(self.steps.len() as At - 1)
+        (self.steps.len() <= STEPS).then_some(self.steps.len() as StepIndex - 1)
     }
 
-    fn atom(&mut self, term: Term) -> Option<(At, bool)> {
+    fn atom(&mut self, term: Term) -> Option<(StepIndex, bool)> {
         let next = self.atoms.len();
         let number = *self.atoms.entry(term).or_insert(next);
-        let at = self.push(Step::Atom(number))?;
+        let at = self.push(BitStep::Atom(number))?;
         (number < ATOMS).then_some((at, number == next))
     }
 
@@ -129,7 +129,7 @@ impl Table<'_> {
     }
 
     /// A term as a sum of bits.
-    fn sum(&mut self, term: Term) -> Option<At> {
+    fn sum(&mut self, term: Term) -> Option<StepIndex> {
         if let Some(&at) = self.sums.get(&term) {
             return Some(at);
         }
@@ -137,31 +137,31 @@ impl Table<'_> {
         let node = self.terms.node(term).clone();
         let at = match node.op {
             _ if self.width == 1 => self.bit(term),
-            Op::Constant(number) => self.push(Step::Number(number.wrapping_neg())),
+            Op::Constant(number) => self.push(BitStep::Number(number.wrapping_neg())),
             Op::Add => {
                 let args = node.args.iter().map(|&arg| self.sum(arg)).collect::<Option<_>>()?;
-                self.push(Step::Sum(args))
+                self.push(BitStep::Sum(args))
             }
             Op::Mul => match self.terms.coefficient(term) {
                 Some((factor, rest)) => {
                     let rest = self.sum(rest)?;
-                    self.push(Step::Times(factor, rest))
+                    self.push(BitStep::Times(factor, rest))
                 }
                 None => self.bit(term),
             },
             Op::Not => {
                 let of = self.sum(node.args[0])?;
-                let (one, minus) = (self.push(Step::Number(1))?, self.push(Step::Times(u64::MAX, of))?);
-                self.push(Step::Sum(vec![one, minus]))
+                let (one, minus) = (self.push(BitStep::Number(1))?, self.push(BitStep::Times(u64::MAX, of))?);
+                self.push(BitStep::Sum(vec![one, minus]))
             }
             Op::Ite if self.choices => {
                 let condition = self.bit(node.args[0])?;
                 let (yes, no) = (self.sum(node.args[1])?, self.sum(node.args[2])?);
-                self.push(Step::Choice(condition, yes, no))
+                self.push(BitStep::Choice(condition, yes, no))
             }
             Op::Zext if self.terms.width(node.args[0]) == 1 => {
                 let bit = self.bit(node.args[0])?;
-                self.push(Step::Times(u64::MAX, bit))
+                self.push(BitStep::Times(u64::MAX, bit))
             }
             _ => self.bit(term),
         }?;
@@ -171,31 +171,33 @@ impl Table<'_> {
     }
 
     /// A term as a bit in every position. A term of one bit, in a wider table, has the same bit in all positions.
-    fn bit(&mut self, term: Term) -> Option<At> {
+    fn bit(&mut self, term: Term) -> Option<StepIndex> {
         if let Some(&at) = self.bits.get(&term) {
             return Some(at);
         }
         self.go_deeper()?;
         let node = self.terms.node(term).clone();
-        let list = |table: &mut Self| node.args.iter().map(|&arg| table.bit(arg)).collect::<Option<Vec<At>>>();
+        let list = |table: &mut Self| node.args.iter().map(|&arg| table.bit(arg)).collect::<Option<Vec<StepIndex>>>();
         let w = self.terms.width(term);
         let at = match node.op {
-            Op::Constant(number) if number == 0 || number == mask(w) => self.push(Step::Number((number != 0).into())),
+            Op::Constant(number) if number == 0 || number == mask(w) => {
+                self.push(BitStep::Number((number != 0).into()))
+            }
             Op::Not => {
                 let of = self.bit(node.args[0])?;
-                self.push(Step::Not(of))
+                self.push(BitStep::Not(of))
             }
             Op::And => {
                 let args = list(self)?;
-                self.push(Step::And(args))
+                self.push(BitStep::And(args))
             }
             Op::Xor => {
                 let args = list(self)?;
-                self.push(Step::Xor(args))
+                self.push(BitStep::Xor(args))
             }
             Op::Ite if self.choices => {
                 let args = list(self)?;
-                self.push(Step::Choice(args[0], args[1], args[2]))
+                self.push(BitStep::Choice(args[0], args[1], args[2]))
             }
             Op::Sext if self.terms.width(node.args[0]) == 1 => self.bit(node.args[0]),
             Op::Constant(_) | Op::Add | Op::Mul | Op::Concat | Op::Zext | Op::Sext => self.one_of_two(term),
@@ -207,7 +209,7 @@ impl Table<'_> {
     }
 
     /// An atom whose complement has another form: the earlier term of the two.
-    fn one_of_two(&mut self, term: Term) -> Option<At> {
+    fn one_of_two(&mut self, term: Term) -> Option<StepIndex> {
         let other = self.terms.complement(term);
         let least = term.min(other);
         let (at, new) = self.atom(least)?;
@@ -217,16 +219,16 @@ impl Table<'_> {
                 let number = self.atoms[&least];
                 // The sum of an atom without such a fact is the atom.
                 let sum = self.sum_of_atom(least, at)?;
-                let minus = self.push(Step::Times(u64::MAX, sum))?;
-                let zero = self.push(Step::Sum(vec![at, minus]))?;
+                let minus = self.push(BitStep::Times(u64::MAX, sum))?;
+                let zero = self.push(BitStep::Sum(vec![at, minus]))?;
                 self.zeros.push((number, zero));
             }
         }
-        if least == term { Some(at) } else { self.push(Step::Not(at)) }
+        if least == term { Some(at) } else { self.push(BitStep::Not(at)) }
     }
 
     /// The sum that equals an atom.
-    fn sum_of_atom(&mut self, term: Term, at: At) -> Option<At> {
+    fn sum_of_atom(&mut self, term: Term, at: StepIndex) -> Option<StepIndex> {
         let node = self.terms.node(term);
         let opaque = match node.op {
             Op::Mul => self.terms.coefficient(term).is_none(),
@@ -236,7 +238,7 @@ impl Table<'_> {
         if opaque { Some(at) } else { self.sum(term) }
     }
 
-    fn is_zero_everywhere(&self, a: At, b: At) -> bool {
+    fn is_zero_everywhere(&self, a: StepIndex, b: StepIndex) -> bool {
         let mut values = vec![0; self.steps.len()];
         let difference = |row: usize, values: &mut Vec<u64>| {
             self.fill(row, values);
@@ -250,7 +252,8 @@ impl Table<'_> {
         rows().filter(|row| row & !conditions == 0).all(|chosen| {
             let at_none = difference(chosen, &mut values);
             // The row in which only the atom is 1 gives the multiple of its difference to subtract.
-            let alone = |&(atom, _): &(usize, At)| difference(chosen | 1 << atom, &mut values).wrapping_sub(at_none);
+            let alone =
+                |&(atom, _): &(usize, StepIndex)| difference(chosen | 1 << atom, &mut values).wrapping_sub(at_none);
             let times: SmallVec<[u64; 4]> = self.zeros.iter().map(alone).collect();
             rows().filter(|row| row & conditions == chosen).all(|row| {
                 let all = difference(row, &mut values);
@@ -267,16 +270,16 @@ impl Table<'_> {
     /// Evaluates all steps in a row of the table.
     fn fill(&self, row: usize, values: &mut [u64]) {
         for (i, step) in self.steps.iter().enumerate() {
-            let of = |at: At| values[at as usize];
+            let of = |at: StepIndex| values[at as usize];
             values[i] = match step {
-                &Step::Atom(number) => row as u64 >> number & 1,
-                &Step::Number(number) => number,
-                &Step::Not(at) => 1 ^ of(at),
-                Step::And(list) => list.iter().fold(1, |all, &at| all & of(at)),
-                Step::Xor(list) => list.iter().fold(0, |all, &at| all ^ of(at)),
-                Step::Sum(list) => list.iter().fold(0, |all, &at| all.wrapping_add(of(at))),
-                &Step::Times(factor, at) => factor.wrapping_mul(of(at)),
-                &Step::Choice(condition, yes, no) => of(if of(condition) == 1 { yes } else { no }),
+                &BitStep::Atom(number) => row as u64 >> number & 1,
+                &BitStep::Number(number) => number,
+                &BitStep::Not(at) => 1 ^ of(at),
+                BitStep::And(list) => list.iter().fold(1, |all, &at| all & of(at)),
+                BitStep::Xor(list) => list.iter().fold(0, |all, &at| all ^ of(at)),
+                BitStep::Sum(list) => list.iter().fold(0, |all, &at| all.wrapping_add(of(at))),
+                &BitStep::Times(factor, at) => factor.wrapping_mul(of(at)),
+                &BitStep::Choice(condition, yes, no) => of(if of(condition) == 1 { yes } else { no }),
             };
         }
     }

@@ -211,7 +211,7 @@ pub enum Op {
 
 /// A node of the graph.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Node {
+pub struct TermNode {
     /// The operation.
     pub op: Op,
     /// The width of the result in bits, 1 to 64.
@@ -232,14 +232,14 @@ const DEEP: u8 = 64;
 /// The graph. It only grows: an argument has a lower number than the nodes that use it.
 #[derive(Default)]
 pub struct Terms {
-    nodes: PrimaryMap<Term, Node>,
+    nodes: PrimaryMap<Term, TermNode>,
     /// The nesting depth of operations that slices are moved through, up to `u8::MAX`.
     depths: SecondaryMap<Term, u8>,
     /// Slices that were made: the term, the lowest bit and the number of bits.
     slices: FxHashMap<(Term, u8, u8), Term>,
     /// The same slices by term: the lowest bit and the slice.
     parts: FxHashMap<Term, SmallVec<[(u8, Term); 2]>>,
-    numbers: FxHashMap<Node, Term>,
+    numbers: FxHashMap<TermNode, Term>,
     names: PrimaryMap<Name, NameData>,
     by_name: FxHashMap<Box<str>, Name>,
 }
@@ -272,7 +272,7 @@ impl Terms {
     }
 
     /// A node.
-    pub fn node(&self, term: Term) -> &Node {
+    pub fn node(&self, term: Term) -> &TermNode {
         &self.nodes[term]
     }
 
@@ -393,7 +393,7 @@ impl Terms {
 
     /// Interns a node without normalising it.
     fn intern(&mut self, op: Op, width: u32, args: &[Term]) -> Term {
-        let node = Node { op, width: width as u8, args: SmallVec::from_slice(args) };
+        let node = TermNode { op, width: width as u8, args: SmallVec::from_slice(args) };
         let entry = match self.numbers.entry(node) {
             Entry::Occupied(known) => return *known.get(),
             Entry::Vacant(entry) => entry,
@@ -413,7 +413,7 @@ impl Terms {
 
     /// The node, if it exists.
     fn find(&self, op: Op, width: u32, args: &[Term]) -> Option<Term> {
-        let node = Node { op, width: width as u8, args: SmallVec::from_slice(args) };
+        let node = TermNode { op, width: width as u8, args: SmallVec::from_slice(args) };
         self.numbers.get(&node).copied()
     }
 

@@ -7,8 +7,8 @@
 
 use super::side::{Role, Side};
 use crate::semantics::environment::Binding;
-use crate::semantics::environment::memory::{Space, Stored};
-use crate::semantics::interp::trace::{Cell, Step};
+use crate::semantics::environment::memory::{Space, StoredWord};
+use crate::semantics::interp::trace::{TraceStep, TraceValue};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -103,8 +103,8 @@ pub(super) fn align(before: &Side, a: Range<usize>, after: &Side, b: Range<usize
 }
 
 /// The points of two steps beside each other; 0 where they may not stand so.
-fn score(before: &Side, a: &Step, after: &Side, b: &Step) -> u32 {
-    let outputs = |step: &Step| step.reads.iter().any(|cell| cell.output.is_some());
+fn score(before: &Side, a: &TraceStep, after: &Side, b: &TraceStep) -> u32 {
+    let outputs = |step: &TraceStep| step.reads.iter().any(|cell| cell.output.is_some());
     let (role_a, role_b) = (before.role(a), after.role(b));
     let same = before.machine && after.machine && a.at == b.at && word(before, a) == word(after, b);
     match (outputs(a), outputs(b)) {
@@ -148,23 +148,23 @@ fn score(before: &Side, a: &Step, after: &Side, b: &Step) -> u32 {
 }
 
 /// Whether both write the same registers.
-fn same_registers(a: &Step, b: &Step) -> bool {
-    let same = |(a, b): (&Cell, &Cell)| a.location.register && a.location == b.location;
+fn same_registers(a: &TraceStep, b: &TraceStep) -> bool {
+    let same = |(a, b): (&TraceValue, &TraceValue)| a.location.register && a.location == b.location;
     a.writes.len() == b.writes.len() && a.writes.iter().zip(&b.writes).all(same)
 }
 
-fn word<'a>(side: &'a Side, step: &Step) -> Option<&'a str> {
+fn word<'a>(side: &'a Side, step: &TraceStep) -> Option<&'a str> {
     side.known(step).map(|line| line.word.as_str())
 }
 
 /// Whether values are the same; where the first is poison, anything is.
-fn agree(a: &[Cell], b: &[Cell]) -> bool {
+fn agree(a: &[TraceValue], b: &[TraceValue]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.value.is_none() || a.value == b.value)
 }
 
 /// Whether the values that are read are the same, in any order, constants aside: one side may have them inline.
-fn inputs_agree(a: &Step, b: &Step) -> bool {
-    let sorted = |step: &Step| {
+fn inputs_agree(a: &TraceStep, b: &TraceStep) -> bool {
+    let sorted = |step: &TraceStep| {
         let mut values: Vec<Option<u32>> = step.reads.iter().map(|cell| cell.value).collect();
         values.sort_unstable();
         values
@@ -182,8 +182,9 @@ fn inputs_agree(a: &Step, b: &Step) -> bool {
 }
 
 /// Whether both write the same outputs, with the same values.
-fn outputs_agree(a: &Step, b: &Step) -> bool {
-    let outputs = |step: &Step| step.reads.iter().filter(|cell| cell.output.is_some()).copied().collect::<Vec<Cell>>();
+fn outputs_agree(a: &TraceStep, b: &TraceStep) -> bool {
+    let outputs =
+        |step: &TraceStep| step.reads.iter().filter(|cell| cell.output.is_some()).copied().collect::<Vec<TraceValue>>();
     let (a, b) = (outputs(a), outputs(b));
     // One instruction of the target writes all that several of the source do.
     a.iter().all(|cell| {
@@ -193,18 +194,19 @@ fn outputs_agree(a: &Step, b: &Step) -> bool {
 }
 
 /// Whether both write the same to the same words, as far as the first writes something.
-fn stored_agree(a: &Step, b: &Step) -> bool {
-    let same =
-        |a: &Stored, b: &Stored| places(a) == places(b) && (a.poison != 0 || (a.value, 0) == (b.value, b.poison));
+fn stored_agree(a: &TraceStep, b: &TraceStep) -> bool {
+    let same = |a: &StoredWord, b: &StoredWord| {
+        places(a) == places(b) && (a.poison != 0 || (a.value, 0) == (b.value, b.poison))
+    };
     a.stored.len() == b.stored.len() && a.stored.iter().zip(&b.stored).all(|(a, b)| same(a, b))
 }
 
-fn places(stored: &Stored) -> (Space, Binding, u32) {
+fn places(stored: &StoredWord) -> (Space, Binding, u32) {
     (stored.space, stored.binding, stored.word)
 }
 
 /// Whether both conditions hold, or neither does.
-fn truths_agree(a: &Step, b: &Step) -> bool {
-    let truth = |step: &Step| step.reads.iter().map(|cell| cell.value.map(|value| value != 0)).collect::<Vec<_>>();
+fn truths_agree(a: &TraceStep, b: &TraceStep) -> bool {
+    let truth = |step: &TraceStep| step.reads.iter().map(|cell| cell.value.map(|value| value != 0)).collect::<Vec<_>>();
     truth(a) == truth(b)
 }

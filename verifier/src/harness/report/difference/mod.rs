@@ -13,9 +13,9 @@ mod slice;
 use crate::harness::check::DEFAULT_FUEL;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
-use crate::semantics::environment::memory::Stored;
+use crate::semantics::environment::memory::StoredWord;
 use crate::semantics::interp;
-use crate::semantics::interp::trace::{Step, Trace, Traced};
+use crate::semantics::interp::trace::{Trace, TraceStep, Traced};
 use crate::semantics::interp::{Difference, Unsupported};
 use align::Row;
 use ir3_compiler::target::Target;
@@ -74,7 +74,7 @@ impl Parting {
         let window = |side: &Side, skipped: usize| skipped..side.steps.len().min(skipped + WINDOW);
         let rows = align::align(&before, window(&before, skipped[0]), &after, window(&after, skipped[1]));
         let at = rows.iter().position(|row| row.parts(&before, &after));
-        let roots = |side: &Side, end: Option<usize>, other: Option<&Step>| {
+        let roots = |side: &Side, end: Option<usize>, other: Option<&TraceStep>| {
             end.map(|end| slice::slice(side, end, observed, other)).unwrap_or_default()
         };
         let step = |side: &Side, end: Option<usize>| end.and_then(|end| side.steps.get(end).cloned());
@@ -121,7 +121,7 @@ fn lane(observed: &Difference, traces: impl Fn(u8) -> Result<[Trace; 2], Unsuppo
 }
 
 /// Whether a store is to the word that differs.
-fn is_word(observed: &Difference, stored: &Stored) -> bool {
+fn is_word(observed: &Difference, stored: &StoredWord) -> bool {
     matches!(observed, Difference::Memory { space, binding, byte, .. }
         if (stored.space, stored.binding, stored.word) == (*space, *binding, byte / 4))
 }

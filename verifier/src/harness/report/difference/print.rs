@@ -3,7 +3,7 @@
 use super::align::{Relation, Row};
 use super::side::{Role, Side, values};
 use super::{Difference, Parting};
-use crate::semantics::interp::trace::Step;
+use crate::semantics::interp::trace::TraceStep;
 use std::fmt;
 
 /// Rows that are printed in front of the first difference, and from it on.
@@ -114,7 +114,7 @@ impl Parting {
 }
 
 /// The values of a step; of a condition, whether it holds.
-fn values_of(side: &Side, step: &Step) -> String {
+fn values_of(side: &Side, step: &TraceStep) -> String {
     match (side.role(step), &step.reads[..]) {
         (Role::Branch | Role::Kill, [cell]) => {
             cell.value.map_or("undefined", |value| if value == 0 { "false" } else { "true" }).to_owned()

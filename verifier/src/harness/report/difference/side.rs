@@ -2,7 +2,7 @@
 
 use super::is_word;
 use crate::semantics::Snapshot;
-use crate::semantics::interp::trace::{At, Step, Trace};
+use crate::semantics::interp::trace::{Trace, TracePoint, TraceStep};
 use crate::semantics::interp::{Difference, OutputSlot};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{Opcode, SrcOperand};
@@ -41,12 +41,12 @@ pub(super) struct Line {
 /// One side.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
-    pub steps: Vec<Step>,
+    pub steps: Vec<TraceStep>,
     /// It did more than there are steps.
     pub cut: bool,
     /// Whether instructions are those of ir3.
     pub machine: bool,
-    lines: FxHashMap<At, Line>,
+    lines: FxHashMap<TracePoint, Line>,
 }
 
 impl Side {
@@ -63,7 +63,7 @@ impl Side {
 
     /// Takes the copies of a parallel copy (and the two of an exchange) for steps of their own, which read at the same
     /// time: what they are made of later are single ones, too.
-    fn expand(&mut self, steps: Vec<Step>) {
+    fn expand(&mut self, steps: Vec<TraceStep>) {
         // Where each step begins in the new list.
         let mut starts = Vec::with_capacity(steps.len());
         for step in steps {
@@ -73,27 +73,27 @@ impl Side {
             let copies = step.pairwise && step.writes.len() > 1 && step.reads.len() == step.writes.len();
             let copies = copies && self.known(&step).is_some_and(|line| line.role == Role::Copies);
             if !copies {
-                self.steps.push(Step { time, ..step });
+                self.steps.push(TraceStep { time, ..step });
                 continue;
             }
             for (read, write) in step.reads.iter().zip(&step.writes) {
-                self.steps.push(Step { reads: vec![*read], writes: vec![*write], time, ..step.clone() });
+                self.steps.push(TraceStep { reads: vec![*read], writes: vec![*write], time, ..step.clone() });
             }
         }
     }
 
     /// What is known of the instruction of a step.
-    pub fn known(&self, step: &Step) -> Option<&Line> {
+    pub fn known(&self, step: &TraceStep) -> Option<&Line> {
         self.lines.get(&step.at)
     }
 
     /// What a step's instruction does.
-    pub fn role(&self, step: &Step) -> Role {
+    pub fn role(&self, step: &TraceStep) -> Role {
         self.known(step).map_or(Role::Value, |line| line.role)
     }
 
     /// The text of a step's instruction, or of the copy that the step is.
-    pub fn text(&self, step: &Step) -> String {
+    pub fn text(&self, step: &TraceStep) -> String {
         let Some(line) = self.known(step) else { return "?".to_owned() };
         if let (Role::Copies, [write]) = (line.role, &step.writes[..])
             && let Some((name, operands)) = line.text.split_once(' ')
@@ -113,7 +113,7 @@ impl Side {
     }
 
     /// A step as a line: the instruction, and its values.
-    pub fn line(&self, step: &Step) -> String {
+    pub fn line(&self, step: &TraceStep) -> String {
         format!("{}  {}", self.text(step), values(step))
     }
 
@@ -131,7 +131,7 @@ impl Side {
             Difference::Killed { .. } => self.steps.iter().rposition(|step| self.role(step) == Role::Kill),
             Difference::Undefined { origin, .. } => {
                 // The target's last step; in the source, something else comes at the end.
-                let last = self.steps.iter().rposition(|step| step.at == At::Instr(origin.instr));
+                let last = self.steps.iter().rposition(|step| step.at == TracePoint::Instr(origin.instr));
                 last.filter(|_| self.machine)
             }
             // The text of the difference says which.
@@ -143,7 +143,7 @@ impl Side {
 }
 
 /// The values of a step: what it writes, or else what it reads.
-pub(super) fn values(step: &Step) -> String {
+pub(super) fn values(step: &TraceStep) -> String {
     let cells = if step.writes.is_empty() { &step.reads } else { &step.writes };
     let mut words: Vec<String> = cells
         .iter()
@@ -157,7 +157,7 @@ pub(super) fn values(step: &Step) -> String {
 }
 
 /// The instructions of a shader. Its text is read back, which gives the line of each.
-fn nir_lines(shader: &Shader) -> FxHashMap<At, Line> {
+fn nir_lines(shader: &Shader) -> FxHashMap<TracePoint, Line> {
     let text = nir::text::write(shader);
     let lines: Vec<&str> = text.lines().collect();
     let Ok(read) = nir::text::read(&text) else { return FxHashMap::default() };
@@ -177,14 +177,14 @@ fn nir_lines(shader: &Shader) -> FxHashMap<At, Line> {
         };
         let text = line.map_or_else(|| data.name().to_owned(), |line| nir_text(line));
         known.insert(
-            At::Instr(instr.index() as u32),
+            TracePoint::Instr(instr.index() as u32),
             Line { text, word: data.name().to_owned(), role, exchange: false },
         );
     }
     for (def, data) in &function.defs {
         let text = format!("if %{}", data.index);
         known.insert(
-            At::If(def.index() as u32),
+            TracePoint::If(def.index() as u32),
             Line { text, word: "if".to_owned(), role: Role::Branch, exchange: false },
         );
     }
@@ -224,7 +224,7 @@ fn immediates(text: &str) -> String {
 }
 
 /// The instructions of a program: one line each, in the order of the layout.
-fn ir3_lines(program: &ir3::Program) -> FxHashMap<At, Line> {
+fn ir3_lines(program: &ir3::Program) -> FxHashMap<TracePoint, Line> {
     let text = ir3::text::write(program);
     let is_instr =
         |line: &&str| line.strip_prefix('\t').is_some_and(|line| line.starts_with(|c: char| c.is_ascii_digit()));
@@ -250,7 +250,10 @@ fn ir3_lines(program: &ir3::Program) -> FxHashMap<At, Line> {
             Opcode::Mov if constant() => Role::Constant,
             _ => role,
         };
-        known.insert(At::Instr(instr.index() as u32), Line { text, word: opcode.name().to_owned(), role, exchange });
+        known.insert(
+            TracePoint::Instr(instr.index() as u32),
+            Line { text, word: opcode.name().to_owned(), role, exchange },
+        );
     }
     known
 }

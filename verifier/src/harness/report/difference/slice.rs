@@ -6,16 +6,17 @@
 
 use super::side::Side;
 use crate::semantics::interp::Difference;
-use crate::semantics::interp::trace::{Cell, Step};
+use crate::semantics::interp::trace::{TraceStep, TraceValue};
 use std::collections::BTreeSet;
 
 /// Steps that a slice has at most.
 const LIMIT: usize = 60;
 
 /// The steps that computed what step `end` does wrong, in order, `end` last. `other` is the step of the other side.
-pub(super) fn slice(side: &Side, end: usize, observed: &Difference, other: Option<&Step>) -> Vec<usize> {
+pub(super) fn slice(side: &Side, end: usize, observed: &Difference, other: Option<&TraceStep>) -> Vec<usize> {
     let step = &side.steps[end];
-    let mut open: Vec<(u32, Cell)> = wrong(step, observed, other).into_iter().map(|cell| (step.time, cell)).collect();
+    let mut open: Vec<(u32, TraceValue)> =
+        wrong(step, observed, other).into_iter().map(|cell| (step.time, cell)).collect();
     let mut found = BTreeSet::from([end]);
     let mut seen = BTreeSet::new();
     while let Some((time, cell)) = open.pop() {
@@ -46,12 +47,12 @@ pub(super) fn slice(side: &Side, end: usize, observed: &Difference, other: Optio
 }
 
 /// The values that a step reads and should not, or should.
-fn wrong(step: &Step, observed: &Difference, other: Option<&Step>) -> Vec<Cell> {
+fn wrong(step: &TraceStep, observed: &Difference, other: Option<&TraceStep>) -> Vec<TraceValue> {
     if let Difference::Output { base, component, .. } = observed {
         return step.reads.iter().filter(|cell| cell.output == Some((*base, *component))).copied().collect();
     }
     // Of a store: what the other side does not read as well.
     let has = |value: Option<u32>| other.is_some_and(|other| other.reads.iter().any(|cell| cell.value == value));
-    let odd: Vec<Cell> = step.reads.iter().filter(|cell| !has(cell.value)).copied().collect();
+    let odd: Vec<TraceValue> = step.reads.iter().filter(|cell| !has(cell.value)).copied().collect();
     if odd.is_empty() { step.reads.clone() } else { odd }
 }

@@ -106,7 +106,7 @@ impl Ir3<'_> {
         self.result(site.results(), dst, value, machine);
     }
 
-    fn scan<O: Oracle>(&self, site: Site, scan: &op::Scan, machine: &mut Machine<'_, O>) {
+    fn scan<O: Oracle>(&self, site: Site, scan: &op::ScanOp, machine: &mut Machine<'_, O>) {
         let mut args: SmallVec<[Value; 3]> =
             smallvec![self.read(&scan.src, machine), self.read(&scan.initial, machine)];
         let exclusive_src = scan.exclusive_src.as_ref().map(|read| self.read(read, machine));

@@ -7,7 +7,7 @@ use crate::prove::symbolic::world::{Place, Question, Target};
 use crate::prove::symbolic::{Oracle, Site, Unsupported, Value};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::interp::ir3::op;
-use crate::semantics::interp::ir3::op::Elements;
+use crate::semantics::interp::ir3::op::SlotElements;
 use crate::semantics::interp::ir3::storage::Read;
 use crate::semantics::terms::{Term, Terms};
 use ir3_compiler::ir3::access::{MemoryAction, Slot as Asked, TextureKind};
@@ -18,7 +18,7 @@ impl Ir3<'_> {
     /// The conditions under which a lane's index is that of each element.
     fn elements<O: Oracle>(
         &self,
-        array: &Elements,
+        array: &SlotElements,
         offset: i32,
         index: Value,
         machine: &mut Machine<'_, O>,
@@ -38,7 +38,7 @@ impl Ir3<'_> {
 
     pub(super) fn gather<O: Oracle>(
         &self,
-        array: &Elements,
+        array: &SlotElements,
         offset: i32,
         index: &Read,
         machine: &mut Machine<'_, O>,
@@ -62,7 +62,7 @@ impl Ir3<'_> {
 
     pub(super) fn scatter<O: Oracle>(
         &self,
-        array: &Elements,
+        array: &SlotElements,
         offset: i32,
         index: &Read,
         from: &Read,
@@ -87,13 +87,13 @@ impl Ir3<'_> {
         }
     }
 
-    fn number<O: Oracle>(&self, number: &op::Number, machine: &mut Machine<'_, O>) -> Value {
+    fn number<O: Oracle>(&self, number: &op::NumberOperand, machine: &mut Machine<'_, O>) -> Value {
         match number {
-            op::Number::Fixed(value) => {
+            op::NumberOperand::Fixed(value) => {
                 let bits = machine.terms.constant(32, (*value).into());
                 Value::defined(machine.terms, bits)
             }
-            op::Number::Field { read, shift, mask } => {
+            op::NumberOperand::Field { read, shift, mask } => {
                 let value = self.read(read, machine);
                 let shift = machine.terms.constant(32, (*shift).into());
                 let mask = machine.terms.constant(32, (*mask).into());
@@ -107,7 +107,7 @@ impl Ir3<'_> {
     }
 
     /// A resource.
-    fn resource<O: Oracle>(&self, resource: &op::Resource, machine: &mut Machine<'_, O>) -> Value {
+    fn resource<O: Oracle>(&self, resource: &op::ResourceOperand, machine: &mut Machine<'_, O>) -> Value {
         let index = self.number(&resource.index, machine);
         let set = resource.set.as_ref().map(|set| self.number(set, machine));
         let bits = world::resource(machine.terms, set.map(|set| set.bits), index.bits);
@@ -131,8 +131,8 @@ impl Ir3<'_> {
         };
         let zero = machine.terms.constant(32, 0);
         let place = match &access.place {
-            op::Place::None => Place::Texel(SmallVec::new()),
-            op::Place::Linear { base, indices, scale, offset } => {
+            op::AccessAddress::None => Place::Texel(SmallVec::new()),
+            op::AccessAddress::Linear { base, indices, scale, offset } => {
                 let base = match base {
                     Some([low, high]) => {
                         let (low, high) = (read(machine, low), read(machine, high));
@@ -147,7 +147,7 @@ impl Ir3<'_> {
                 }
                 Place::Linear { base, index, scale: *scale, offset: *offset }
             }
-            op::Place::Texel(reads) => {
+            op::AccessAddress::Texel(reads) => {
                 let coordinates: SmallVec<[Term; 4]> = reads.iter().map(|source| read(machine, source)).collect();
                 world::texel(machine, coordinates, access.view())
             }

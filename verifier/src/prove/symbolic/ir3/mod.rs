@@ -16,9 +16,9 @@ use crate::semantics::assumptions::Uses;
 use crate::semantics::environment::env::Launch;
 use crate::semantics::environment::memory::Space;
 use crate::semantics::interp::ir3::op;
-use crate::semantics::interp::ir3::op::{Condition, ConstWidth, Copies, Edge, Op, Terminator};
-use crate::semantics::interp::ir3::storage::{Loc, Modifier, Part, Read, Write};
-use crate::semantics::interp::ir3::{Decoded, Input};
+use crate::semantics::interp::ir3::op::{Condition, ConstWidth, Copies, DecodedEdge, Op, Terminator};
+use crate::semantics::interp::ir3::storage::{Loc, Modifier, Read, SlotPart, Write};
+use crate::semantics::interp::ir3::{Decoded, InputSlot};
 use crate::semantics::interp::{OutputSlot, Places};
 use crate::semantics::operations::Kernel;
 use crate::semantics::operations::undefined;
@@ -46,7 +46,7 @@ pub struct Ir3<'a> {
 }
 
 /// Returns true if a block ends in a branch on what several lanes have.
-fn is_vote(block: &op::Block) -> bool {
+fn is_vote(block: &op::DecodedBlock) -> bool {
     use Condition::*;
     matches!(block.terminator, Terminator::Branch(Any(_) | All(_) | First | Last, ..))
 }
@@ -123,7 +123,7 @@ impl<'a> Ir3<'a> {
     /// # Errors
     /// If a loop cannot be followed.
     pub fn new(code: &'a Decoded, places: &'a Places) -> Result<Self, Unsupported> {
-        let edges = |block: &op::Block| -> SmallVec<[Edge; 2]> {
+        let edges = |block: &op::DecodedBlock| -> SmallVec<[DecodedEdge; 2]> {
             match &block.terminator {
                 Terminator::End(..) => smallvec![],
                 Terminator::Jump(edge) | Terminator::Skip(_, edge, _) => smallvec![*edge],
@@ -144,7 +144,7 @@ impl<'a> Ir3<'a> {
         let successors = code.blocks.iter().map(|block| edges(block).iter().map(|edge| edge.to).collect()).collect();
         let shared = (0..code.blocks.len()).flat_map(|block| effects(block as u32).shared).collect();
         let graph = Graph::new(successors, effects)?;
-        let of_edge = |edge: &Edge| code.copies[edge.copies.start as usize..edge.copies.end as usize].iter();
+        let of_edge = |edge: &DecodedEdge| code.copies[edge.copies.start as usize..edge.copies.end as usize].iter();
         let written = code.blocks.iter().flat_map(edges).flat_map(|edge| of_edge(&edge));
         let phis: BTreeSet<Slot> = written.map(|(_, write)| write.loc.slot).collect();
         let phis = phis.into_iter().collect();
@@ -198,7 +198,7 @@ fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32
             }
         }
     };
-    let half = loc.part != Part::Whole;
+    let half = loc.part != SlotPart::Whole;
     match read.modifier {
         Modifier::None if !half => Some(bits),
         Modifier::None | Modifier::Low => Some(bits & 0xffff),
@@ -216,7 +216,7 @@ fn stored_words(code: &Decoded) -> Stored {
             let known = |read: &Read| number_before(code, block.start, at, read);
             match access.action {
                 MemoryAction::Store if access.space == AddressSpace::Const => {
-                    let op::Place::Linear { base: None, indices, scale, offset } = &access.place else {
+                    let op::AccessAddress::Linear { base: None, indices, scale, offset } = &access.place else {
                         return Stored::Anything;
                     };
                     let index =
@@ -378,9 +378,9 @@ impl Ir3<'_> {
     fn at<O: Oracle>(&self, loc: Loc, machine: &mut Machine<'_, O>) -> Value {
         let value = self.raw(loc.slot, machine);
         match loc.part {
-            Part::Whole => value,
-            Part::Low => value.half(machine.terms, 0),
-            Part::High => value.half(machine.terms, 16),
+            SlotPart::Whole => value,
+            SlotPart::Low => value.half(machine.terms, 0),
+            SlotPart::High => value.half(machine.terms, 16),
         }
     }
 
@@ -402,18 +402,18 @@ impl Ir3<'_> {
 
     /// What a slot holds after a write to it or to one of its halves.
     fn written<O: Oracle>(&self, loc: Loc, value: Value, machine: &mut Machine<'_, O>) -> Value {
-        if loc.part == Part::Whole || left_out(Guard::HalfWrite) {
+        if loc.part == SlotPart::Whole || left_out(Guard::HalfWrite) {
             return value;
         }
         let old = self.raw(loc.slot, machine);
-        old.with_half(machine.terms, loc.part == Part::High, value)
+        old.with_half(machine.terms, loc.part == SlotPart::High, value)
     }
 
     fn store<O: Oracle>(&self, site: Site, write: Write, value: Value, machine: &mut Machine<'_, O>) {
         if write.shared {
             let half = match write.loc.part {
-                Part::Whole => None,
-                part => Some(part == Part::High),
+                SlotPart::Whole => None,
+                part => Some(part == SlotPart::High),
             };
             machine.write_shared(site, write.loc.slot, half, value);
         } else {
@@ -449,7 +449,7 @@ impl Ir3<'_> {
     }
 
     /// Goes to another block, writing its phis on the way.
-    fn leave<O: Oracle>(&self, edge: &Edge, condition: Term, site: Site, machine: &mut Machine<'_, O>) {
+    fn leave<O: Oracle>(&self, edge: &DecodedEdge, condition: Term, site: Site, machine: &mut Machine<'_, O>) {
         let list = &self.code.copies[edge.copies.start as usize..edge.copies.end as usize];
         let values: SmallVec<[Value; 8]> =
             list.iter().map(|(read, write)| self.phi_source(read, write, machine)).collect();
@@ -580,7 +580,7 @@ impl Ir3<'_> {
         Ok(())
     }
 
-    fn input<O: Oracle>(&self, site: Site, input: &Input, machine: &mut Machine<'_, O>) {
+    fn input<O: Oracle>(&self, site: Site, input: &InputSlot, machine: &mut Machine<'_, O>) {
         let word = match input.kind {
             InputKind::System(value) => world::system_value(machine.terms, self.code.launch, value, input.component),
             InputKind::Attribute { base, component } => {

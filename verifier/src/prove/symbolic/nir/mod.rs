@@ -14,7 +14,8 @@ use crate::semantics::environment::env::{CONST_WORDS, Launch};
 use crate::semantics::environment::memory::Space;
 use crate::semantics::interp;
 use crate::semantics::interp::nir::op::{
-    Access, Action, Input, LaneKind, Lanes, Op, Operand, Place as Where, R, Resource, ScanResult, Shuffle, Texture,
+    AccessAddress, Action, EnvironmentInput, LaneKind, Lanes, MemoryAccess, Op, R, ResourceOperand, ScanResult,
+    Shuffle, Texture, TextureOperand,
 };
 use crate::semantics::interp::nir::{Decoded, op};
 use crate::semantics::interp::{OutputSlot, Places, array_word};
@@ -219,7 +220,7 @@ impl Code for Nir<'_> {
 
     fn uses(&self) -> Uses {
         let code = &self.code.code;
-        let is_seen = |access: &Access| Space::of(access.space).is_some_and(|space| space != Space::Scratch);
+        let is_seen = |access: &MemoryAccess| Space::of(access.space).is_some_and(|space| space != Space::Scratch);
         Uses {
             textures: !code.textures.is_empty(),
             memory: code.accesses.iter().any(is_seen),
@@ -282,7 +283,7 @@ fn result<O: Oracle>(machine: &mut Machine<'_, O>, row: R, value: Value) {
 /// A buffer, image, texture or sampler; `read` reads a row.
 fn resource<O: Oracle>(
     machine: &mut Machine<'_, O>,
-    resource: Resource,
+    resource: ResourceOperand,
     read: &mut impl FnMut(&mut Machine<'_, O>, R) -> Term,
 ) -> Term {
     let mut index = machine.terms.constant(32, resource.base.into());
@@ -425,21 +426,21 @@ impl Nir<'_> {
         machine.unknown_phi(&format!("phi {rank}"), rank)
     }
 
-    fn input<O: Oracle>(&self, input: &Input, machine: &mut Machine<'_, O>) -> Value {
+    fn input<O: Oracle>(&self, input: &EnvironmentInput, machine: &mut Machine<'_, O>) -> Value {
         let launch = self.code.launch;
         let terms = &mut *machine.terms;
         match *input {
-            Input::System(value, component, adapt) => {
+            EnvironmentInput::System(value, component, adapt) => {
                 let word = world::system_value(terms, launch, value, component);
                 let word = adapt.of(terms, word);
                 Value::defined(terms, word)
             }
-            Input::Attribute(base, component, half) => {
+            EnvironmentInput::Attribute(base, component, half) => {
                 let word = world::attribute(terms, base, component);
                 let word = if half { world::low(terms, word, 16) } else { word };
                 Value::defined(terms, word)
             }
-            Input::Varying { location, offset, ij, half } => {
+            EnvironmentInput::Varying { location, offset, ij, half } => {
                 let mut operands: SmallVec<[Value; 3]> = SmallVec::new();
                 let mut at = terms.constant(32, location.into());
                 if let Some(row) = offset {
@@ -459,7 +460,7 @@ impl Nir<'_> {
                 let word = world::varying(machine.terms, at, ij, half);
                 Value::defined(machine.terms, word)
             }
-            Input::Const { word, offset, half } => {
+            EnvironmentInput::Const { word, offset, half } => {
                 let mut index = terms.constant(32, word.into());
                 if let Some(row) = offset {
                     let offset = machine.read(row);
@@ -469,7 +470,7 @@ impl Nir<'_> {
                 let word = if half { world::low(machine.terms, word, 16) } else { word };
                 Value::defined(machine.terms, word)
             }
-            Input::Helper => {
+            EnvironmentInput::Helper => {
                 let helper = world::helper_now(machine, launch);
                 let word = machine.terms.zext(1, 32, helper);
                 Value::defined(machine.terms, word)
@@ -595,7 +596,7 @@ impl Nir<'_> {
         }
     }
 
-    fn target<O: Oracle>(&self, access: &Access, machine: &mut Machine<'_, O>) -> Target {
+    fn target<O: Oracle>(&self, access: &MemoryAccess, machine: &mut Machine<'_, O>) -> Target {
         let mut operands: SmallVec<[Value; 6]> = SmallVec::new();
         let mut read = |machine: &mut Machine<'_, O>, row: R| {
             let value = machine.read(row);
@@ -604,12 +605,12 @@ impl Nir<'_> {
         };
         let binding = resource(
             machine,
-            access.binding.unwrap_or(Resource { set: None, base: 0, row: None, bound: false }),
+            access.binding.unwrap_or(ResourceOperand { set: None, base: 0, row: None, bound: false }),
             &mut read,
         );
         let place = match &access.place {
-            Where::None => Place::Texel(SmallVec::new()),
-            &Where::Linear { base, index, scale, offset } => {
+            AccessAddress::None => Place::Texel(SmallVec::new()),
+            &AccessAddress::Linear { base, index, scale, offset } => {
                 let base = match base {
                     Some([low, high]) => {
                         let (low, high) = (read(machine, low), read(machine, high));
@@ -623,7 +624,7 @@ impl Nir<'_> {
                 };
                 Place::Linear { base, index, scale, offset }
             }
-            Where::Texel(rows) => {
+            AccessAddress::Texel(rows) => {
                 let coordinates: SmallVec<[Term; 4]> = rows.iter().map(|&row| read(machine, row)).collect();
                 world::texel(machine, coordinates, access.view)
             }
@@ -632,7 +633,7 @@ impl Nir<'_> {
         Target { space: access.space, binding, place, free }
     }
 
-    fn access<O: Oracle>(&self, site: Site, access: &Access, machine: &mut Machine<'_, O>) {
+    fn access<O: Oracle>(&self, site: Site, access: &MemoryAccess, machine: &mut Machine<'_, O>) {
         let target = self.target(access, machine);
         let bits = access.bits;
         match access.action {
@@ -677,7 +678,7 @@ impl Nir<'_> {
     fn texture<O: Oracle>(&self, site: Site, texture: &Texture, machine: &mut Machine<'_, O>) {
         let mut read = |machine: &mut Machine<'_, O>, row: R| machine.read(row).bits;
         let mut beyond = machine.terms.constant(1, 0);
-        let mut number = |machine: &mut Machine<'_, O>, of: Resource| {
+        let mut number = |machine: &mut Machine<'_, O>, of: ResourceOperand| {
             let identity = resource(machine, of, &mut read);
             if !of.bound {
                 return identity;
@@ -694,8 +695,8 @@ impl Nir<'_> {
         let mut operands = SmallVec::new();
         for &(slot, operand) in &texture.operands {
             let term = match operand {
-                Operand::Row(row) => read(machine, row),
-                Operand::Bits(bits) => machine.terms.constant(32, bits.into()),
+                TextureOperand::Row(row) => read(machine, row),
+                TextureOperand::Bits(bits) => machine.terms.constant(32, bits.into()),
             };
             operands.push((slot, term));
         }

@@ -5,10 +5,10 @@ mod flow;
 mod lanes;
 mod memory;
 
-use super::op::{Block, ConstWidth, Copies, Elements, Op};
-use super::slots::{Problem, Slots, modifier};
+use super::op::{ConstWidth, Copies, DecodedBlock, Op, SlotElements};
+use super::slots::{SlotAllocator, SlotError, modifier};
 use super::storage::{Loc, Modifier, Read, Write};
-use super::{Decoded, Input};
+use super::{Decoded, InputSlot};
 use crate::semantics::environment::exchange::exchange;
 use crate::semantics::environment::memory::MAX_SCRATCH_BYTES;
 use crate::semantics::environment::sync::Sync;
@@ -27,13 +27,13 @@ use smallvec::SmallVec;
 type Moves = SmallVec<[(Read, Write); 4]>;
 
 /// The result of decoding an instruction.
-type Result<T = ()> = std::result::Result<T, Problem>;
+type Result<T = ()> = std::result::Result<T, SlotError>;
 
 /// A program that is being decoded.
 pub(super) struct Decoder<'a> {
     program: &'a Program,
     target: &'a Target,
-    slots: Slots<'a>,
+    slots: SlotAllocator<'a>,
     /// The position of each block in the layout.
     position: SecondaryMap<ir3::Block, u32>,
     /// The current instruction.
@@ -66,13 +66,13 @@ pub(super) fn decode_watched(
 }
 
 /// The instructions and operands that a traced run records; `None` for other runs.
-type Table = Option<Vec<Watched<Read>>>;
+type WatchTable = Option<Vec<Watched<Read>>>;
 
 fn decode_with<'a>(
     program: &'a Program,
     target: &'a Target,
-    watched: Table,
-) -> std::result::Result<(Decoded, Table, Slots<'a>), Unsupported> {
+    watched: WatchTable,
+) -> std::result::Result<(Decoded, WatchTable, SlotAllocator<'a>), Unsupported> {
     let mut position = SecondaryMap::with_default(u32::MAX);
     for (i, &block) in program.layout.iter().enumerate() {
         position[block] = i as u32;
@@ -80,7 +80,7 @@ fn decode_with<'a>(
     let mut decoder = Decoder {
         program,
         target,
-        slots: Slots::new(program, target.merged_regs),
+        slots: SlotAllocator::new(program, target.merged_regs),
         position,
         instr: Instr::from_u32(0),
         out: Decoded::empty(program),
@@ -115,7 +115,7 @@ impl<'a> Decoder<'a> {
         self.program
     }
 
-    pub(super) fn slots(&mut self) -> &mut Slots<'a> {
+    pub(super) fn slots(&mut self) -> &mut SlotAllocator<'a> {
         &mut self.slots
     }
 
@@ -138,7 +138,7 @@ impl<'a> Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    fn unsupported(&self, block: ir3::Block, problem: Problem) -> Unsupported {
+    fn unsupported(&self, block: ir3::Block, problem: SlotError) -> Unsupported {
         let data = self.program.instrs.get(self.instr);
         let name = data.map_or("program", |data| data.opcode.name());
         let at = self.program.blocks[block].instrs.iter().position(|&i| i == self.instr);
@@ -183,7 +183,7 @@ impl Decoder<'_> {
             self.watch_terminator(instr);
         }
         let end = self.out.ops.len() as u32;
-        self.out.blocks.push(Block { start, end, instructions: data.instrs.len() as u32, terminator });
+        self.out.blocks.push(DecodedBlock { start, end, instructions: data.instrs.len() as u32, terminator });
         Ok(())
     }
 
@@ -322,12 +322,12 @@ impl Decoder<'_> {
     }
 
     /// The elements that an indirect place selects from, and the constant that is added to the index.
-    fn elements(&mut self, place: &Place, class: RegClass) -> Result<Option<(Elements, i32)>> {
+    fn elements(&mut self, place: &Place, class: RegClass) -> Result<Option<(SlotElements, i32)>> {
         Ok(match place {
             Place::Array(access) if access.relative => match self.slots.array(access, class)? {
                 Some(elements) => Some((elements, i32::from(access.offset))),
                 // The array is never written: every index reads poison.
-                None => Some((Elements { slot: 0, first: 0, halves: false, length: 0 }, 0)),
+                None => Some((SlotElements { slot: 0, first: 0, halves: false, length: 0 }, 0)),
             },
             Place::Relative { offset, .. } => Some((self.slots.relative(class)?, i32::from(*offset))),
             _ => None,
@@ -451,7 +451,7 @@ impl Decoder<'_> {
                 other.clash |= overlaps;
                 clash |= overlaps;
             }
-            self.out.inputs.push(Input { kind, component: k, half: dst.class.half, dst: write, clash });
+            self.out.inputs.push(InputSlot { kind, component: k, half: dst.class.half, dst: write, clash });
             self.push(Op::Input(input));
         }
         Ok(())

@@ -32,7 +32,7 @@ use super::{Outcome, OutputSlot, Places, Scratch, Unsupported};
 use crate::semantics::environment::env::{Env, Launch};
 use ir3_compiler::ir3::{DriverParam, InputKind, Instr, Output, Program};
 use ir3_compiler::target::Target;
-use op::{Block, ConstWidth, Op};
+use op::{ConstWidth, DecodedBlock, Op};
 use storage::{Read, Write};
 
 /// A program that is ready to run, any number of times.
@@ -41,11 +41,11 @@ pub struct Decoded {
     pub(crate) ops: Vec<Op>,
     /// The names of the instructions that may be undefined, for messages.
     pub(crate) sites: Vec<(Instr, &'static str)>,
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<DecodedBlock>,
     pub(crate) copies: Vec<(Read, Write)>,
     /// The number of rows that staged moves need: two per move.
     pub(crate) stage: usize,
-    pub(crate) inputs: Vec<Input>,
+    pub(crate) inputs: Vec<InputSlot>,
     pub(crate) outputs: Vec<(Output, u32, Read)>,
     /// The outputs that the program has.
     pub(crate) declared: Vec<OutputSlot>,
@@ -69,7 +69,7 @@ pub struct Decoded {
 
 /// A component of a `_meta:in`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Input {
+pub(crate) struct InputSlot {
     pub(crate) kind: InputKind,
     pub(crate) component: u32,
     pub(crate) half: bool,

@@ -71,7 +71,7 @@ pub(crate) enum Op {
     /// Reads an element by the lane's index.
     Gather {
         /// The elements.
-        array: Elements,
+        array: SlotElements,
         /// Added to the lane's index.
         offset: i32,
         /// The index.
@@ -82,7 +82,7 @@ pub(crate) enum Op {
     /// Writes an element by the lane's index.
     Scatter {
         /// The elements.
-        array: Elements,
+        array: SlotElements,
         /// Added to the lane's index.
         offset: i32,
         /// The index.
@@ -155,7 +155,7 @@ pub(crate) enum Op {
         dst: Write,
     },
     /// Reduction and scans, lane by lane.
-    Scan(Scan),
+    Scan(ScanOp),
     /// Differences within a quad.
     Derivative {
         /// Lane bit: 1 in x, 2 in y.
@@ -239,7 +239,7 @@ impl ConstWidth {
 
 /// Consecutive slots, or halves of slots.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Elements {
+pub(crate) struct SlotElements {
     /// The slot of element 0 (and of its first half, if `halves`).
     pub slot: u32,
     /// Index of the first half in `slot`, if `halves`.
@@ -250,13 +250,13 @@ pub(crate) struct Elements {
     pub length: u32,
 }
 
-impl Elements {
+impl SlotElements {
     /// The location of element `i`.
     pub fn loc(&self, i: u32) -> Loc {
-        use super::storage::Part;
+        use super::storage::SlotPart;
         if self.halves {
             let half = self.first + i;
-            Loc { slot: self.slot + half / 2, part: if half & 1 == 0 { Part::Low } else { Part::High } }
+            Loc { slot: self.slot + half / 2, part: if half & 1 == 0 { SlotPart::Low } else { SlotPart::High } }
         } else {
             Loc::whole(self.slot + i)
         }
@@ -287,7 +287,7 @@ pub(crate) enum Which {
 
 /// Reduction and scans.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scan {
+pub(crate) struct ScanOp {
     /// The operation.
     pub kernel: &'static Two,
     /// The values are those of clusters of 8 lanes, already combined up to each lane.
@@ -310,7 +310,7 @@ pub(crate) struct Scan {
 
 /// A control-flow edge.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Edge {
+pub(crate) struct DecodedEdge {
     /// Position of the next block in the layout.
     pub to: u32,
     /// Moves into its phis.
@@ -344,16 +344,16 @@ pub(crate) enum Terminator {
     /// The lanes end; these are the sources of the outputs, a range of [`Decoded`](super::Decoded)'s outputs.
     End(u32, u32),
     /// The lanes take the edge.
-    Jump(Edge),
+    Jump(DecodedEdge),
     /// The lanes take the edge, and the condition holds in them.
-    Skip(Condition, Edge, Instr),
+    Skip(Condition, DecodedEdge, Instr),
     /// The lanes diverge.
-    Branch(Condition, Edge, Edge, Instr),
+    Branch(Condition, DecodedEdge, DecodedEdge, Instr),
 }
 
 /// A decoded block.
 #[derive(Clone, Debug)]
-pub(crate) struct Block {
+pub(crate) struct DecodedBlock {
     /// Its first operation.
     pub start: u32,
     /// After its last operation.
@@ -366,7 +366,7 @@ pub(crate) struct Block {
 
 /// A number that an instruction has as an immediate or in a register.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Number {
+pub(crate) enum NumberOperand {
     /// An immediate.
     Fixed(u32),
     /// `source >> shift & mask`.
@@ -382,16 +382,16 @@ pub(crate) enum Number {
 
 /// The resource of an access.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Resource {
+pub(crate) struct ResourceOperand {
     /// Its descriptor set, if it is bindless.
-    pub set: Option<Number>,
+    pub set: Option<NumberOperand>,
     /// Its index.
-    pub index: Number,
+    pub index: NumberOperand,
 }
 
 /// The address of an access in its memory.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum AccessAddress {
     /// None: the operation is a query of the size.
     None,
     /// At a byte address: see [`linear_address`](ir3_compiler::ir3::access::linear_address).
@@ -419,9 +419,9 @@ pub(crate) struct Memory {
     /// The kind of memory.
     pub space: AddressSpace,
     /// The resource, where there are several.
-    pub resource: Option<Resource>,
+    pub resource: Option<ResourceOperand>,
     /// The address.
-    pub place: Place,
+    pub place: AccessAddress,
     /// Type of an element.
     pub ty: Type,
     /// Stored elements, the operand of an atomic, or the first word of the constant file that a copy writes.
@@ -452,9 +452,9 @@ pub(crate) struct Texture {
     /// The kind of the operation.
     pub kind: TextureKind,
     /// The texture.
-    pub texture: Resource,
+    pub texture: ResourceOperand,
     /// The sampler.
-    pub sampler: Resource,
+    pub sampler: ResourceOperand,
     /// The operands.
     pub operands: Vec<(Slot, Read)>,
     /// Barycentric coordinates and varying that the first two coordinates are interpolated from.

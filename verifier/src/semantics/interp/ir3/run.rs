@@ -3,16 +3,16 @@
 mod lanes;
 mod memory;
 
-use super::op::{Condition, ConstWidth, Copies, Edge, Op, Terminator};
+use super::op::{Condition, ConstWidth, Copies, DecodedEdge, Op, Terminator};
 use super::storage::{Active, Loc, Read, Storage};
 use super::watch::Watch;
-use super::{Decoded, Input};
+use super::{Decoded, InputSlot};
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row};
 use crate::semantics::environment::env::{Env, lanes};
 use crate::semantics::interp::waves;
-use crate::semantics::interp::waves::{State, Stop};
-use crate::semantics::interp::{ConstFile, End, Origin, Outcome, Outputs, Scratch, UndefinedReason};
+use crate::semantics::interp::waves::{Stop, WaveState};
+use crate::semantics::interp::{ConstFile, End, OperationSite, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::operations::undefined;
 use crate::semantics::operations::undefined::Partly;
 use crate::semantics::operations::{Kernel, Select};
@@ -21,10 +21,10 @@ use ir3_compiler::ir3::{InputKind, Instr};
 use smallvec::SmallVec;
 
 /// A running wave.
-struct Wave<'a> {
+struct RunningWave<'a> {
     program: &'a Decoded,
     env: &'a Env,
-    state: State,
+    state: WaveState,
     storage: Storage,
     active: Active,
     /// Lanes that have not ended.
@@ -42,14 +42,14 @@ struct Wave<'a> {
     at: (usize, Option<u32>),
 }
 
-impl AsMut<State> for Wave<'_> {
-    fn as_mut(&mut self) -> &mut State {
+impl AsMut<WaveState> for RunningWave<'_> {
+    fn as_mut(&mut self) -> &mut WaveState {
         &mut self.state
     }
 }
 
 /// An error ends the run.
-type Step = Result<(), End>;
+type RunResult = Result<(), End>;
 
 /// Runs `program` once.
 pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
@@ -65,16 +65,21 @@ pub(super) fn run_watched<W: Watch>(
     watch: &mut W,
 ) -> Outcome {
     let mut other = waves::second_scratch(program.waves, scratch);
-    let mut wave = Wave::new(program, env, 0, scratch);
-    let mut second = other.as_mut().map(|scratch| Wave::new(program, env, 1, scratch));
-    let (outcome, memory) =
-        waves::run(env, &mut wave, second.as_mut(), |wave| wave.go_on(fuel, watch), |wave| wave.go_on(fuel, &mut ()));
-    let (borrowed, borrowed_second) = (wave.finish(), second.map(Wave::finish));
-    borrowed.give_back(scratch);
+    let mut wave = RunningWave::new(program, env, 0, scratch);
+    let mut second = other.as_mut().map(|scratch| RunningWave::new(program, env, 1, scratch));
+    let (outcome, memory) = waves::run(
+        env,
+        &mut wave,
+        second.as_mut(),
+        |wave| wave.run_to_barrier(fuel, watch),
+        |wave| wave.run_to_barrier(fuel, &mut ()),
+    );
+    let (borrowed, borrowed_second) = (wave.finish(), second.map(RunningWave::finish));
+    borrowed.return_buffers(scratch);
     if let (Some(scratch), Some(borrowed)) = (&mut other, borrowed_second) {
-        borrowed.give_back(scratch);
+        borrowed.return_buffers(scratch);
     }
-    waves::give_back(scratch, memory, other);
+    waves::return_buffers(scratch, memory, other);
     outcome
 }
 
@@ -86,7 +91,7 @@ struct Borrowed {
 }
 
 impl Borrowed {
-    fn give_back(self, scratch: &mut Scratch) {
+    fn return_buffers(self, scratch: &mut Scratch) {
         scratch.rows = self.storage.words;
         scratch.poison = self.storage.poison;
         scratch.partial = self.storage.partial;
@@ -96,7 +101,7 @@ impl Borrowed {
     }
 }
 
-impl<'a> Wave<'a> {
+impl<'a> RunningWave<'a> {
     /// Creates a wave at the start of the program, with borrowed buffers.
     fn new(program: &'a Decoded, env: &'a Env, number: u32, scratch: &'a mut Scratch) -> Self {
         scratch.prepare(env, program.slots as usize, program.scratch_size);
@@ -110,8 +115,8 @@ impl<'a> Wave<'a> {
         };
         let outputs = Outputs::declared(&program.declared);
         let memory = std::mem::take(&mut scratch.memory);
-        let state = State::new(env, program.launch, program.waves, number, memory, outputs);
-        let mut wave = Wave {
+        let state = WaveState::new(env, program.launch, program.waves, number, memory, outputs);
+        let mut wave = RunningWave {
             program,
             env,
             storage,
@@ -135,7 +140,7 @@ impl<'a> Wave<'a> {
     }
 
     /// Runs to the next barrier, or to the end.
-    fn go_on<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
+    fn run_to_barrier<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
         let mut pending = std::mem::take(&mut self.pending);
         let stop = self.blocks(fuel, &mut pending, watch);
         self.pending = pending;
@@ -183,7 +188,7 @@ impl<'a> Wave<'a> {
             for op in start..block.end {
                 watch.between(op + at as u32, self.active.mask, &self.storage, &mut self.state.memory);
                 if let Op::Sync(sync) = program.ops[op as usize] {
-                    if self.active.mask != 0 && self.state.together.comes_to(sync, &self.state.memory) {
+                    if self.active.mask != 0 && self.state.sync_log.record(sync, &self.state.memory) {
                         self.at = (at, Some(op + 1));
                         return Ok(Stop::Barrier);
                     }
@@ -236,7 +241,7 @@ impl<'a> Wave<'a> {
     }
 
     /// Moves some of the active lanes along an edge.
-    fn leave(&mut self, edge: &Edge, lanes: u64, pending: &mut [u64]) -> Option<u32> {
+    fn leave(&mut self, edge: &DecodedEdge, lanes: u64, pending: &mut [u64]) -> Option<u32> {
         if edge.copies.start != edge.copies.end {
             if lanes != self.active.mask {
                 self.active.set(lanes, self.alive);
@@ -324,11 +329,11 @@ impl<'a> Wave<'a> {
     fn undefined(&self, reason: UndefinedReason, instr: Instr, lanes: u64) -> End {
         let site = self.program.sites.iter().find(|&&(at, _)| at == instr);
         let operation = site.map_or("an instruction", |&(_, name)| name);
-        End::Undefined { reason, origin: Origin { operation, instr: instr.index() as u32, line: 0 }, lanes }
+        End::Undefined { reason, origin: OperationSite { operation, instr: instr.index() as u32, line: 0 }, lanes }
     }
 
     /// Ends or demotes the lanes where a predicate holds.
-    fn kill(&mut self, read: &Read, instr: Instr, demote: bool) -> Step {
+    fn kill(&mut self, read: &Read, instr: Instr, demote: bool) -> RunResult {
         let lanes = self.predicate(read, instr, UndefinedReason::Kill)?;
         self.state.killed |= lanes;
         if demote {
@@ -340,7 +345,7 @@ impl<'a> Wave<'a> {
         Ok(())
     }
 
-    fn op(&mut self, op: &Op) -> Step {
+    fn op(&mut self, op: &Op) -> RunResult {
         if self.active.mask == 0 {
             return Ok(());
         }
@@ -409,7 +414,7 @@ impl<'a> Wave<'a> {
             }
             Op::Copies(copies) => self.copies(copies),
             Op::Input(input) => {
-                let Input { kind, component, half, dst, clash } = self.program.inputs[*input as usize];
+                let InputSlot { kind, component, half, dst, clash } = self.program.inputs[*input as usize];
                 match kind {
                     InputKind::System(value) => self.env.system_value(self.state.launch, value, component, out),
                     InputKind::Attribute { base, component: first } => {

@@ -1,6 +1,6 @@
 //! Slots of operands.
 
-use super::op::{ConstWidth, Elements};
+use super::op::{ConstWidth, SlotElements};
 use super::storage::{Loc, Modifier, Read, Write};
 use crate::semantics::interp::{Places, array_word};
 use crate::semantics::operations::ir3_alu;
@@ -16,7 +16,7 @@ const GENERAL: u32 = 48 * 4;
 const SHARED: u32 = 8 * 4;
 
 /// Assigns slots to the places that a program names, in the order in which they are requested.
-pub(crate) struct Slots<'a> {
+pub(crate) struct SlotAllocator<'a> {
     program: &'a Program,
     merged: bool,
     /// Number of slots.
@@ -36,9 +36,9 @@ pub(crate) struct Slots<'a> {
 }
 
 /// A place that has no slot, as text.
-pub(crate) type Problem = String;
+pub(crate) type SlotError = String;
 
-impl<'a> Slots<'a> {
+impl<'a> SlotAllocator<'a> {
     /// Creates an empty assignment.
     pub fn new(program: &'a Program, merged: bool) -> Self {
         Self {
@@ -147,7 +147,7 @@ impl<'a> Slots<'a> {
         Loc::whole(slot)
     }
 
-    fn constant(&mut self, word: u16, width: ConstWidth) -> Result<Loc, Problem> {
+    fn constant(&mut self, word: u16, width: ConstWidth) -> Result<Loc, SlotError> {
         if u32::from(word) >= crate::semantics::environment::env::CONST_WORDS {
             return Err(format!("word {word} of the constant file"));
         }
@@ -187,7 +187,7 @@ impl<'a> Slots<'a> {
         first + slot
     }
 
-    /// Returns true if [`Slots::canonical`] gave this number to a register.
+    /// Returns true if [`SlotAllocator::canonical`] gave this number to a register.
     pub const fn is_register(number: u32) -> bool {
         number < 2 * GENERAL + SHARED + 4 + 2
     }
@@ -202,10 +202,10 @@ impl<'a> Slots<'a> {
     }
 
     /// The registers from `reg` on, as elements of a class: slots, or halves of slots.
-    fn registers(&mut self, reg: PhysReg, class: RegClass, length: u32) -> Result<Elements, Problem> {
+    fn registers(&mut self, reg: PhysReg, class: RegClass, length: u32) -> Result<SlotElements, SlotError> {
         let number = u32::from(reg.0);
         let outside = || format!("register {}{reg} is outside its file", if class.half { "h" } else { "" });
-        let plain = |slot: u32, length: u32| Elements { slot, first: 0, halves: false, length };
+        let plain = |slot: u32, length: u32| SlotElements { slot, first: 0, halves: false, length };
         let within = |base: u32, size: u32| {
             let index = number.checked_sub(base).ok_or_else(outside)?;
             if index + length <= size { Ok(index) } else { Err(outside()) }
@@ -214,7 +214,7 @@ impl<'a> Slots<'a> {
             (RegFile::General, true) if self.merged => {
                 let index = within(0, 2 * GENERAL)?;
                 let base = self.region(|s| &mut s.general, GENERAL);
-                Elements { slot: base + index / 2, first: index & 1, halves: true, length }
+                SlotElements { slot: base + index / 2, first: index & 1, halves: true, length }
             }
             (RegFile::General, true) => {
                 let index = within(0, GENERAL)?;
@@ -227,7 +227,7 @@ impl<'a> Slots<'a> {
             (RegFile::Shared, true) => {
                 let index = within(GENERAL, 2 * SHARED)?;
                 let base = self.region(|s| &mut s.shared, SHARED);
-                Elements { slot: base + index / 2, first: index & 1, halves: true, length }
+                SlotElements { slot: base + index / 2, first: index & 1, halves: true, length }
             }
             (RegFile::Shared, false) => {
                 let index = within(GENERAL, SHARED)?;
@@ -246,7 +246,7 @@ impl<'a> Slots<'a> {
 
     /// The elements of an array that an access is to: those of the version that it names, of the array's registers, or of the one storage
     /// of an array without versions. `None` is an array that is never written.
-    pub fn array(&mut self, access: &ArrayAccess, class: RegClass) -> Result<Option<Elements>, Problem> {
+    pub fn array(&mut self, access: &ArrayAccess, class: RegClass) -> Result<Option<SlotElements>, SlotError> {
         let data = &self.program.arrays[access.array];
         let length = u32::from(data.length);
         if data.class.half != class.half {
@@ -261,19 +261,19 @@ impl<'a> Slots<'a> {
                 None => self.fresh(length),
             };
             self.arrays[access.array] = Some(slot);
-            return Ok(Some(Elements { slot, first: 0, halves: false, length }));
+            return Ok(Some(SlotElements { slot, first: 0, halves: false, length }));
         }
-        Ok(access.value.map(|value| Elements { slot: self.value(value), first: 0, halves: false, length }))
+        Ok(access.value.map(|value| SlotElements { slot: self.value(value), first: 0, halves: false, length }))
     }
 
     /// The elements that `r<a0.x + n>` may reach: the whole file, as far as it can be named. (The size of the array that the operand is
     /// meant to stay in does not bind the machine.)
-    pub fn relative(&mut self, class: RegClass) -> Result<Elements, Problem> {
+    pub fn relative(&mut self, class: RegClass) -> Result<SlotElements, SlotError> {
         self.registers(PhysReg(0), class, GENERAL)
     }
 
     /// Component `component` of a place that is not indirect.
-    pub fn place(&mut self, place: &Place, class: RegClass, component: u32) -> Result<Loc, Problem> {
+    pub fn place(&mut self, place: &Place, class: RegClass, component: u32) -> Result<Loc, SlotError> {
         match place {
             Place::Value(value) | Place::Assigned(value, _) => {
                 let data = &self.program.values[*value];
@@ -310,7 +310,7 @@ impl<'a> Slots<'a> {
     /// Component `component` of a direct destination.
     ///
     /// A predicate is a full register. A write with the flag of half registers goes to another register, which the model does not have.
-    pub fn write(&mut self, dst: &Dst, component: u32) -> Result<Write, Problem> {
+    pub fn write(&mut self, dst: &Dst, component: u32) -> Result<Write, SlotError> {
         if dst.class == (RegClass { file: RegFile::Predicate, half: true }) {
             return Ok(Write { loc: Loc::whole(self.fresh(1)), shared: false });
         }
@@ -318,7 +318,7 @@ impl<'a> Slots<'a> {
     }
 
     /// Component `component` of a direct source, without its modifiers.
-    pub fn loc(&mut self, src: &Src, component: u32, demote: ConstWidth) -> Result<Loc, Problem> {
+    pub fn loc(&mut self, src: &Src, component: u32, demote: ConstWidth) -> Result<Loc, SlotError> {
         match &src.operand {
             SrcOperand::Place(place) => self.place(place, src.class, component),
             SrcOperand::Const(word) => {
@@ -332,7 +332,7 @@ impl<'a> Slots<'a> {
     }
 
     /// A direct source of an operation that has no modifiers.
-    pub fn plain(&mut self, src: &Src, component: u32) -> Result<Read, Problem> {
+    pub fn plain(&mut self, src: &Src, component: u32) -> Result<Read, SlotError> {
         if src.mods.is_empty() {
             Ok(Read::plain(self.loc(src, component, ConstWidth::Truncated)?))
         } else {
@@ -342,7 +342,7 @@ impl<'a> Slots<'a> {
 }
 
 /// The effect of the modifiers of source `i`.
-pub(crate) fn modifier(data: &InstrData, i: usize) -> Result<Modifier, Problem> {
+pub(crate) fn modifier(data: &InstrData, i: usize) -> Result<Modifier, SlotError> {
     let src = &data.srcs[i];
     if src.mods.is_empty() {
         Ok(Modifier::None)

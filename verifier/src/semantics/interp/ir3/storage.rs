@@ -2,7 +2,7 @@
 //!
 //! One *slot* holds one 32-bit value in each of the 64 lanes. Whatever an operand can name has slots: each component of an SSA value, each
 //! register, each element of an array, and also each immediate and each word of the constant file that the program mentions, so that
-//! reading an operand is indexing. A half register of a merged register file is one half of a full register's slot ([`Part`]);
+//! reading an operand is indexing. A half register of a merged register file is one half of a full register's slot ([`SlotPart`]);
 //! everywhere else a 16-bit value has a slot of its own and is kept zero-extended.
 //!
 //! Each slot has two poison masks, for its low and its high 16 bits; a lane of a full value is poison if either mask has it. A separate row
@@ -16,7 +16,7 @@ use crate::semantics::operations::undefined::{Partly, partly_modified};
 
 /// The bits of a slot that an operand names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum SlotPart {
     /// All bits.
     Whole,
     /// The low half of a merged register.
@@ -31,18 +31,19 @@ pub(crate) struct Loc {
     /// The slot.
     pub slot: u32,
     /// The bits of it.
-    pub part: Part,
+    pub part: SlotPart,
 }
 
 impl Loc {
     /// A whole slot.
     pub const fn whole(slot: u32) -> Self {
-        Self { slot, part: Part::Whole }
+        Self { slot, part: SlotPart::Whole }
     }
 
     /// Returns true if a write to one may change the other.
     pub fn overlaps(self, other: Self) -> bool {
-        self.slot == other.slot && (self.part == other.part || self.part == Part::Whole || other.part == Part::Whole)
+        self.slot == other.slot
+            && (self.part == other.part || self.part == SlotPart::Whole || other.part == SlotPart::Whole)
     }
 }
 
@@ -157,20 +158,20 @@ impl Storage {
         let (low, high) = (self.poison[2 * slot], self.poison[2 * slot + 1]);
         let words = &self.words[slot];
         let poison = match read.loc.part {
-            Part::Whole => {
+            SlotPart::Whole => {
                 if matches!(read.modifier, Modifier::None) {
                     return (words, low | high);
                 }
                 *buffer = *words;
                 low | high
             }
-            Part::Low => {
+            SlotPart::Low => {
                 for (out, word) in buffer.iter_mut().zip(words) {
                     *out = word & 0xffff;
                 }
                 low
             }
-            Part::High => {
+            SlotPart::High => {
                 for (out, word) in buffer.iter_mut().zip(words) {
                     *out = word >> 16;
                 }
@@ -206,9 +207,9 @@ impl Storage {
         let bits = if bit(self.partial[slot]) != 0 { self.open[slot][lane] } else { u32::MAX };
         let bits = bits & ((low * 0xffff) | (high * 0xffff_0000));
         match loc.part {
-            Part::Whole => bits,
-            Part::Low => bits & 0xffff,
-            Part::High => bits >> 16,
+            SlotPart::Whole => bits,
+            SlotPart::Low => bits & 0xffff,
+            SlotPart::High => bits >> 16,
         }
     }
 
@@ -240,7 +241,7 @@ impl Storage {
     /// Copies a source to a buffer; returns its poison.
     #[inline]
     pub fn fetch(&self, read: &Read, out: &mut Row) -> u64 {
-        if read.loc.part == Part::Whole && matches!(read.modifier, Modifier::None) {
+        if read.loc.part == SlotPart::Whole && matches!(read.modifier, Modifier::None) {
             let slot = read.loc.slot as usize;
             *out = self.words[slot];
             return self.poison[2 * slot] | self.poison[2 * slot + 1];
@@ -255,9 +256,9 @@ impl Storage {
         let at = 2 * loc.slot as usize;
         let (low, high) = (self.poison[at], self.poison[at + 1]);
         let (value, poison) = match loc.part {
-            Part::Whole => (word, low | high),
-            Part::Low => (word & 0xffff, low),
-            Part::High => (word >> 16, high),
+            SlotPart::Whole => (word, low | high),
+            SlotPart::Low => (word & 0xffff, low),
+            SlotPart::High => (word >> 16, high),
         };
         (value, poison >> lane & 1 != 0)
     }
@@ -266,9 +267,9 @@ impl Storage {
     pub fn set_lane(&mut self, loc: Loc, lane: usize, value: u32, open: u32) {
         let word = &mut self.words[loc.slot as usize][lane];
         match loc.part {
-            Part::Whole => *word = value,
-            Part::Low => *word = *word & !0xffff | value & 0xffff,
-            Part::High => *word = *word & 0xffff | value << 16,
+            SlotPart::Whole => *word = value,
+            SlotPart::Low => *word = *word & !0xffff | value & 0xffff,
+            SlotPart::High => *word = *word & 0xffff | value << 16,
         }
         self.set_lane_open(loc, lane, open);
     }
@@ -277,9 +278,9 @@ impl Storage {
     fn set_lane_open(&mut self, loc: Loc, lane: usize, open: u32) {
         let other = self.open_of(Loc::whole(loc.slot), lane);
         let open = match loc.part {
-            Part::Whole => open,
-            Part::Low => other & 0xffff_0000 | open & 0xffff,
-            Part::High => other & 0xffff | open << 16,
+            SlotPart::Whole => open,
+            SlotPart::Low => other & 0xffff_0000 | open & 0xffff,
+            SlotPart::High => other & 0xffff | open << 16,
         };
         let bit = 1 << lane;
         let mark = |mask: &mut u64, poison: bool| *mask = *mask & !bit | if poison { bit } else { 0 };
@@ -317,7 +318,7 @@ impl Storage {
         if write.shared {
             return self.write_shared(write.loc, words, poison, &ALL_OPEN, active.mask);
         }
-        if write.loc.part != Part::Whole && poison & active.mask != 0 {
+        if write.loc.part != SlotPart::Whole && poison & active.mask != 0 {
             return self.write_open(write, words, poison, &ALL_OPEN, active);
         }
         let slot = write.loc.slot as usize;
@@ -327,7 +328,7 @@ impl Storage {
             *mask = if active.all { poison } else { *mask & !active.mask | poison & active.mask };
         };
         match write.loc.part {
-            Part::Whole => {
+            SlotPart::Whole => {
                 masks.iter_mut().for_each(blend);
                 self.partial[slot] &= !poison;
                 if active.all {
@@ -338,11 +339,11 @@ impl Storage {
                     }
                 }
             }
-            Part::Low => {
+            SlotPart::Low => {
                 blend(&mut masks[0]);
                 write_half::<0>(target, words, active);
             }
-            Part::High => {
+            SlotPart::High => {
                 blend(&mut masks[1]);
                 write_half::<16>(target, words, active);
             }

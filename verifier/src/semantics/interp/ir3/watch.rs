@@ -2,12 +2,12 @@
 
 use super::decode::Decoder;
 use super::op::ConstWidth;
-use super::slots::{Slots, modifier};
-use super::storage::{Loc, Modifier, Part, Read, Storage};
+use super::slots::{SlotAllocator, modifier};
+use super::storage::{Loc, Modifier, Read, SlotPart, Storage};
 use crate::semantics::arithmetic::rows::LANES;
 use crate::semantics::environment::memory::Memory;
 use crate::semantics::interp::trace;
-use crate::semantics::interp::trace::{At, Location, Operand, Watched};
+use crate::semantics::interp::trace::{Location, TracePoint, Watched, WatchedOperand};
 use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{Attrs, Block, Dst, Instr, Opcode, Src, WriteMask};
 
@@ -88,14 +88,14 @@ impl Watch for Recorder<'_> {
 }
 
 /// The location of a value, by numbers that registers have in every program.
-fn location(slots: &Slots<'_>, loc: Loc) -> Location {
+fn location(slots: &SlotAllocator<'_>, loc: Loc) -> Location {
     let halves = match loc.part {
-        Part::Whole => 3,
-        Part::Low => 1,
-        Part::High => 2,
+        SlotPart::Whole => 3,
+        SlotPart::Low => 1,
+        SlotPart::High => 2,
     };
     let slot = slots.canonical(loc.slot);
-    Location { slot, halves, register: Slots::is_register(slot) }
+    Location { slot, halves, register: SlotAllocator::is_register(slot) }
 }
 
 /// The table of a program that is being decoded. Operands that are addressed indirectly are not in it.
@@ -192,19 +192,19 @@ impl Decoder<'_> {
         }
     }
 
-    fn sources(&mut self, i: usize, src: &Src, mask: WriteMask, out: &mut Vec<Operand<Read>>) {
+    fn sources(&mut self, i: usize, src: &Src, mask: WriteMask, out: &mut Vec<WatchedOperand<Read>>) {
         for k in mask.components() {
             self.component(i, src, k, out);
         }
     }
 
-    fn component(&mut self, i: usize, src: &Src, component: u32, out: &mut Vec<Operand<Read>>) {
+    fn component(&mut self, i: usize, src: &Src, component: u32, out: &mut Vec<WatchedOperand<Read>>) {
         if let Ok(loc) = self.slots().loc(src, component, ConstWidth::Truncated) {
             out.push(operand(self.slots(), i, component, loc));
         }
     }
 
-    fn destinations(&mut self, i: usize, dst: &Dst, out: &mut Vec<Operand<Read>>) {
+    fn destinations(&mut self, i: usize, dst: &Dst, out: &mut Vec<WatchedOperand<Read>>) {
         for k in dst.mask.components() {
             if let Ok(write) = self.slots().write(dst, k) {
                 out.push(operand(self.slots(), i, k, write.loc));
@@ -213,11 +213,11 @@ impl Decoder<'_> {
     }
 }
 
-fn at(instr: Instr) -> At {
-    At::Instr(instr.index() as u32)
+fn at(instr: Instr) -> TracePoint {
+    TracePoint::Instr(instr.index() as u32)
 }
 
-fn operand(slots: &Slots<'_>, operand: usize, component: u32, loc: Loc) -> Operand<Read> {
+fn operand(slots: &SlotAllocator<'_>, operand: usize, component: u32, loc: Loc) -> WatchedOperand<Read> {
     let (operand, component) = (operand as u8, component as u8);
-    Operand { operand, component, place: Read::plain(loc), location: location(slots, loc), output: None }
+    WatchedOperand { operand, component, place: Read::plain(loc), location: location(slots, loc), output: None }
 }

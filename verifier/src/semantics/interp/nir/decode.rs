@@ -14,21 +14,21 @@ use smallvec::SmallVec;
 pub(super) use alu::MAX_SOURCES;
 
 use super::Decoded;
-use super::op::{Code, Op, R, UNDEFINED};
+use super::op::{DecodedCode, Op, R, UNDEFINED};
 use crate::semantics::environment::env::{Launch, VARIABLE_SIZE};
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::trace::Watched;
-use crate::semantics::interp::{Origin, Unsupported, waves};
+use crate::semantics::interp::{OperationSite, Unsupported, waves};
 
 /// The rows of a value, components in order.
-type Rows = SmallVec<[R; 4]>;
+type ValueRows = SmallVec<[R; 4]>;
 
 /// The error names the operation that is refused, without its place.
-type Refused<T> = Result<T, String>;
+type DecodeResult<T> = Result<T, String>;
 
 /// The enclosing constructs of a block.
 #[derive(Clone, Copy)]
-struct Around {
+struct Enclosing {
     /// The slot of lanes that break, and of those that continue.
     loop_slots: Option<(u32, u32)>,
 }
@@ -38,8 +38,8 @@ pub(super) struct Decoder<'a> {
     shader: &'a Shader,
     function: &'a Function,
     cfg: Cfg,
-    code: Code,
-    rows: SecondaryMap<Def, Rows>,
+    code: DecodedCode,
+    rows: SecondaryMap<Def, ValueRows>,
     constants: FxHashMap<u32, R>,
     /// The rounding modes of conversions.
     controls: FloatControls,
@@ -67,15 +67,15 @@ pub(super) fn decode_watched(shader: &Shader) -> Result<(Decoded, Vec<Watched<R>
     Ok((decoded, table.unwrap_or_default()))
 }
 
-type Table = Option<Vec<Watched<R>>>;
+type WatchTable = Option<Vec<Watched<R>>>;
 
-fn decode_with(shader: &Shader, watched: Table) -> Result<(Decoded, Table), Unsupported> {
+fn decode_with(shader: &Shader, watched: WatchTable) -> Result<(Decoded, WatchTable), Unsupported> {
     let function = &shader.entry;
     let mut decoder = Decoder {
         shader,
         function,
         cfg: Cfg::new(function),
-        code: Code { rows: UNDEFINED + 1, ..Code::default() },
+        code: DecodedCode { rows: UNDEFINED + 1, ..DecodedCode::default() },
         rows: SecondaryMap::new(),
         constants: FxHashMap::default(),
         controls: FloatControls::OPEN,
@@ -87,7 +87,7 @@ fn decode_with(shader: &Shader, watched: Table) -> Result<(Decoded, Table), Unsu
     };
     let result = FloatControls::of(&shader.info).map_err(|error| error.to_string()).and_then(|controls| {
         decoder.controls = controls;
-        decoder.whole()
+        decoder.decode_function()
     });
     if let Err(what) = result {
         return Err(decoder.unsupported(what));
@@ -209,7 +209,7 @@ impl<'a> Decoder<'a> {
         self.function
     }
 
-    pub(super) fn code(&self) -> &Code {
+    pub(super) fn code(&self) -> &DecodedCode {
         &self.code
     }
 
@@ -248,9 +248,9 @@ impl Decoder<'_> {
         Unsupported { what, place }
     }
 
-    fn whole(&mut self) -> Refused<()> {
+    fn decode_function(&mut self) -> DecodeResult<()> {
         let function = self.function;
-        self.list(&function.body, Around { loop_slots: None })?;
+        self.list(&function.body, Enclosing { loop_slots: None })?;
         self.land_empties();
         self.push(Op::End);
         Ok(())
@@ -336,31 +336,31 @@ impl Decoder<'_> {
     }
 
     /// The rows of a value that is read.
-    fn read(&self, def: Def) -> Refused<&Rows> {
+    fn read(&self, def: Def) -> DecodeResult<&ValueRows> {
         let rows = &self.rows[def];
         if rows.is_empty() { Err(format!("{def} is used before its definition")) } else { Ok(rows) }
     }
 
     /// The row of a scalar.
-    fn scalar(&self, def: Def) -> Refused<R> {
+    fn scalar(&self, def: Def) -> DecodeResult<R> {
         Ok(self.read(def)?[0])
     }
 
-    /// The number in [`Code::origins`] of the current instruction.
+    /// The number in [`DecodedCode::origins`] of the current instruction.
     fn origin(&mut self) -> u32 {
         let origin = match self.instr {
-            Some(instr) => Origin {
+            Some(instr) => OperationSite {
                 operation: self.function.instrs[instr].name(),
                 instr: instr.index() as u32,
                 line: self.function.lines[instr],
             },
-            None => Origin { operation: "if", instr: 0, line: 0 },
+            None => OperationSite { operation: "if", instr: 0, line: 0 },
         };
         self.code.origins.push(origin);
         self.code.origins.len() as u32 - 1
     }
 
-    fn list(&mut self, list: &[CfNode], around: Around) -> Refused<()> {
+    fn list(&mut self, list: &[CfNode], around: Enclosing) -> DecodeResult<()> {
         let mut before = None;
         for node in list {
             match node {
@@ -372,7 +372,7 @@ impl Decoder<'_> {
                     self.instr = before.and_then(|block: Block| self.function.blocks[block].instrs.last().copied());
                     let condition = self.scalar(node.condition)?;
                     let condition_instr = self.function.defs[node.condition].instr;
-                    self.code.origins.push(Origin {
+                    self.code.origins.push(OperationSite {
                         operation: "if",
                         instr: condition_instr.index() as u32,
                         line: self.function.lines[condition_instr],
@@ -402,7 +402,7 @@ impl Decoder<'_> {
                     self.push(Op::Loop { slot: broken });
                     self.push(Op::Loop { slot: continued });
                     let start = self.here();
-                    let inside = Around { loop_slots: Some((broken, continued)) };
+                    let inside = Enclosing { loop_slots: Some((broken, continued)) };
                     // Jumps from outside do not land inside.
                     let outer = std::mem::take(&mut self.empties);
                     self.list(&node.body, inside)?;
@@ -427,7 +427,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn block(&mut self, block: Block, around: Around) -> Refused<()> {
+    fn block(&mut self, block: Block, around: Enclosing) -> DecodeResult<()> {
         let function = self.function;
         let data = &function.blocks[block];
         if self.watched.is_some() {
@@ -445,7 +445,7 @@ impl Decoder<'_> {
                 InstrData::Alu(alu) => self.alu(alu)?,
                 InstrData::Const { def, values } => {
                     let wide = self.bits(*def) == 64;
-                    let mut rows = Rows::new();
+                    let mut rows = ValueRows::new();
                     for &value in values {
                         rows.push(self.constant(value as u32));
                         if wide {
@@ -483,7 +483,7 @@ impl Decoder<'_> {
     }
 
     /// Allocates rows for the phis of a block, and emits their moves if it has one predecessor.
-    fn phis(&mut self, block: Block) -> Refused<()> {
+    fn phis(&mut self, block: Block) -> DecodeResult<()> {
         let function = self.function;
         for &instr in &function.blocks[block].instrs {
             let InstrData::Phi { def, .. } = &function.instrs[instr] else { break };
@@ -498,7 +498,7 @@ impl Decoder<'_> {
     }
 
     /// Emits the moves of the phis of `succ` for lanes that come from `pred`.
-    fn moves(&mut self, pred: Block, succ: Block) -> Refused<()> {
+    fn moves(&mut self, pred: Block, succ: Block) -> DecodeResult<()> {
         let function = self.function;
         let start = self.code.moves.len();
         for &instr in &function.blocks[succ].instrs {

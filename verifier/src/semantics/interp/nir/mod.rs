@@ -36,7 +36,7 @@ pub fn promises_no_alias(shader: &Shader) -> bool {
 /// A shader, decoded.
 #[derive(Debug)]
 pub struct Decoded {
-    pub(crate) code: op::Code,
+    pub(crate) code: op::DecodedCode,
     pub(crate) launch: Launch,
     /// The number of waves that run it: see [`waves`](super::waves).
     pub(crate) waves: u32,
@@ -56,7 +56,7 @@ impl Decoded {
 
     /// Returns true if it loads words of the constant file from computed indices.
     pub fn computes_constants(&self) -> bool {
-        self.code.inputs.iter().any(|input| matches!(input, op::Input::Const { offset: Some(_), .. }))
+        self.code.inputs.iter().any(|input| matches!(input, op::EnvironmentInput::Const { offset: Some(_), .. }))
     }
 
     /// The properties that the environment depends on.

@@ -8,7 +8,7 @@ use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::{convert, integer};
 use crate::semantics::environment::memory::{Atomic, TexelView};
 use crate::semantics::environment::sync::Sync;
-use crate::semantics::interp::{Origin, OutputSlot};
+use crate::semantics::interp::{OperationSite, OutputSlot};
 use crate::semantics::operations::{Modify, One, Rows, Select, Three, Two};
 
 /// The number of a row.
@@ -33,14 +33,14 @@ pub(crate) struct Wide {
 
 /// An access to memory.
 #[derive(Debug)]
-pub(crate) struct Access {
+pub(crate) struct MemoryAccess {
     pub action: Action,
     pub space: AddressSpace,
     /// It is volatile or coherent.
     pub volatile: bool,
     /// The buffer or image.
-    pub binding: Option<Resource>,
-    pub place: Place,
+    pub binding: Option<ResourceOperand>,
+    pub place: AccessAddress,
     /// The view on the texels of an image.
     pub view: TexelView,
     /// Bits of an element; 64 bits are two words.
@@ -70,7 +70,7 @@ pub(crate) enum Action {
 }
 
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum AccessAddress {
     None,
     Linear { base: Option<[R; 2]>, index: Option<R>, scale: u8, offset: i32 },
     Texel(SmallVec<[R; 4]>),
@@ -80,9 +80,9 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Texture {
     pub kind: TextureKind,
-    pub texture: Resource,
-    pub sampler: Resource,
-    pub operands: SmallVec<[(Slot, Operand); 6]>,
+    pub texture: ResourceOperand,
+    pub sampler: ResourceOperand,
+    pub operands: SmallVec<[(Slot, TextureOperand); 6]>,
     /// The level comes from derivatives.
     pub derivatives: bool,
     pub ty: Type,
@@ -93,14 +93,14 @@ pub(crate) struct Texture {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Operand {
+pub(crate) enum TextureOperand {
     Row(R),
     Bits(u32),
 }
 
 /// A buffer, image, texture or sampler: its index is a constant plus a row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Resource {
+pub(crate) struct ResourceOperand {
     /// The descriptor set, if it is bindless.
     pub set: Option<u32>,
     pub base: u32,
@@ -115,7 +115,7 @@ pub(crate) const BOUND: u32 = 1 << 16;
 
 /// A value from the environment.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum EnvironmentInput {
     /// System value, component, and conversion.
     System(SystemValue, u32, Adapt),
     /// Base, component, true if of 16 bits.
@@ -201,7 +201,7 @@ pub(crate) enum LaneKind {
         cluster: u8,
         kept: R,
     },
-    Scan(Scan),
+    Scan(ScanOp),
     /// The number of the first or last active lane.
     LaneNumber {
         last: bool,
@@ -221,7 +221,7 @@ pub(crate) enum Shuffle {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scan {
+pub(crate) struct ScanOp {
     pub kernel: &'static Two,
     pub identity: u32,
     pub result: ScanResult,
@@ -259,7 +259,7 @@ pub(crate) struct ArrayAccess {
 
 /// A store to an output or to a word of the constant file.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct OutputStore {
     pub base: u16,
     pub component: u8,
     pub row: R,
@@ -392,7 +392,7 @@ pub(crate) enum Op {
 
 /// A decoded function.
 #[derive(Debug, Default)]
-pub(crate) struct Code {
+pub(crate) struct DecodedCode {
     /// True if there are conversions whose rounding the header leaves open.
     pub open_rounding: bool,
     pub ops: Vec<Op>,
@@ -402,15 +402,15 @@ pub(crate) struct Code {
     pub slots: u32,
     pub moves: Vec<(R, R)>,
     pub wide: Vec<Wide>,
-    pub inputs: Vec<Input>,
-    pub accesses: Vec<Access>,
+    pub inputs: Vec<EnvironmentInput>,
+    pub accesses: Vec<MemoryAccess>,
     pub textures: Vec<Texture>,
     pub lanes: Vec<Lanes>,
     pub arrays: Vec<ArrayAccess>,
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<OutputStore>,
     /// The outputs that the shader may store.
     pub declared: Vec<OutputSlot>,
-    pub origins: Vec<Origin>,
+    pub origins: Vec<OperationSite>,
     /// The origin of an access whose flags promise that buffers with different names are different.
     pub promise: Option<u32>,
     /// For traced runs: the first operation of each block, and the block.

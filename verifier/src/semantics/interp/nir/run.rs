@@ -1,17 +1,18 @@
 //! Running a decoded shader.
 
+mod arrays;
 mod lanes;
 mod memory;
 
 use super::Decoded;
-use super::op::{Adapt, ArrayAccess, Code, Input, List, Op, R, UNDEFINED};
+use super::op::{Adapt, DecodedCode, EnvironmentInput, List, Op, R, UNDEFINED};
 use super::watch::{View, Watch};
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row, splat};
 use crate::semantics::environment::env::{CONST_WORDS, Env, lanes};
 use crate::semantics::interp::waves;
-use crate::semantics::interp::waves::{State, Stop};
+use crate::semantics::interp::waves::{Stop, WaveState};
 use crate::semantics::interp::{ConstFile, End, Outcome, Outputs, Scratch, UndefinedReason};
 use crate::semantics::operations::undefined;
 use crate::semantics::operations::undefined::Partly;
@@ -19,10 +20,10 @@ use crate::semantics::operations::{Kernel, Select};
 use smallvec::SmallVec;
 
 /// A running wave.
-struct Wave<'a> {
-    code: &'a Code,
+struct RunningWave<'a> {
+    code: &'a DecodedCode,
     env: &'a Env,
-    state: State,
+    state: WaveState,
     rows: &'a mut [Row],
     poison: &'a mut [u64],
     /// The lanes of each row that are poison only in the bits of `open`; other poisoned lanes are poison as a whole.
@@ -37,14 +38,14 @@ struct Wave<'a> {
     pc: u32,
 }
 
-impl AsMut<State> for Wave<'_> {
-    fn as_mut(&mut self) -> &mut State {
+impl AsMut<WaveState> for RunningWave<'_> {
+    fn as_mut(&mut self) -> &mut WaveState {
         &mut self.state
     }
 }
 
 /// An error ends the run.
-type Step = Result<(), End>;
+type RunResult = Result<(), End>;
 
 pub(super) fn run(program: &Decoded, env: &Env, fuel: u64, scratch: &mut Scratch) -> Outcome {
     run_watched(program, env, fuel, scratch, &mut ())
@@ -59,11 +60,16 @@ pub(super) fn run_watched<W: Watch>(
     watch: &mut W,
 ) -> Outcome {
     let mut other = waves::second_scratch(program.waves, scratch);
-    let mut wave = Wave::new(program, env, 0, scratch);
-    let mut second = other.as_mut().map(|scratch| Wave::new(program, env, 1, scratch));
-    let (outcome, memory) =
-        waves::run(env, &mut wave, second.as_mut(), |wave| wave.go_on(fuel, watch), |wave| wave.go_on(fuel, &mut ()));
-    waves::give_back(scratch, memory, other);
+    let mut wave = RunningWave::new(program, env, 0, scratch);
+    let mut second = other.as_mut().map(|scratch| RunningWave::new(program, env, 1, scratch));
+    let (outcome, memory) = waves::run(
+        env,
+        &mut wave,
+        second.as_mut(),
+        |wave| wave.run_to_barrier(fuel, watch),
+        |wave| wave.run_to_barrier(fuel, &mut ()),
+    );
+    waves::return_buffers(scratch, memory, other);
     outcome
 }
 
@@ -91,7 +97,7 @@ fn blend(dst: &mut Row, mask: u64, src: &Row) {
     }
 }
 
-impl<'a> Wave<'a> {
+impl<'a> RunningWave<'a> {
     /// Creates a wave at the start of the shader, with borrowed buffers.
     fn new(program: &'a Decoded, env: &'a Env, number: u32, scratch: &'a mut Scratch) -> Self {
         let code = &program.code;
@@ -105,14 +111,14 @@ impl<'a> Wave<'a> {
             rows[row as usize] = splat(bits);
         }
         let outputs = Outputs::declared(&code.declared);
-        let state = State::new(env, program.launch, program.waves, number, std::mem::take(memory), outputs);
+        let state = WaveState::new(env, program.launch, program.waves, number, std::mem::take(memory), outputs);
         let active = state.lanes;
         let slots = masks;
-        Wave { code, env, state, rows, poison, partial, open, slots, temporaries, consts, active, pc: 0 }
+        RunningWave { code, env, state, rows, poison, partial, open, slots, temporaries, consts, active, pc: 0 }
     }
 
     /// Runs to the next barrier, or to the end.
-    fn go_on<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
+    fn run_to_barrier<W: Watch>(&mut self, fuel: u64, watch: &mut W) -> Result<Stop, End> {
         if let Some(origin) = self.code.promise
             && self.pc == 0
             && self.env.has_one_buffer()
@@ -251,7 +257,7 @@ impl<'a> Wave<'a> {
                     pc = empty;
                 }
                 Op::Sync(sync) => {
-                    if self.state.together.comes_to(sync, &self.state.memory) {
+                    if self.state.sync_log.record(sync, &self.state.memory) {
                         self.pc = pc;
                         return Ok(Stop::Barrier);
                     }
@@ -402,7 +408,7 @@ impl<'a> Wave<'a> {
         End::Undefined { reason, origin: self.code.origins[origin as usize].clone(), lanes }
     }
 
-    fn kill(&mut self, condition: Option<R>, demote: bool, origin: u32) -> Step {
+    fn kill(&mut self, condition: Option<R>, demote: bool, origin: u32) -> RunResult {
         let lanes = match condition {
             Some(row) => self.condition(row, origin, UndefinedReason::Kill)?,
             None => self.active,
@@ -462,23 +468,23 @@ impl<'a> Wave<'a> {
         }
     }
 
-    fn input(&mut self, input: &Input, dst: R) {
+    fn input(&mut self, input: &EnvironmentInput, dst: R) {
         let mut row = [0; LANES];
         let mut poison = 0;
         match *input {
-            Input::System(value, component, adapt) => {
+            EnvironmentInput::System(value, component, adapt) => {
                 self.env.system_value(self.state.launch, value, component, &mut row);
                 if adapt != Adapt::No {
                     row.iter_mut().for_each(|x| *x = adapt.of(&mut Concrete, u64::from(*x)) as u32);
                 }
             }
-            Input::Attribute(base, component, half) => {
+            EnvironmentInput::Attribute(base, component, half) => {
                 self.env.attribute(base, component, &mut row);
                 if half {
                     row.iter_mut().for_each(|x| *x &= 0xffff);
                 }
             }
-            Input::Varying { location, offset, ij, half } => {
+            EnvironmentInput::Varying { location, offset, ij, half } => {
                 poison |= offset.map_or(0, |row| self.poison[row as usize]);
                 if let Some([i, j]) = ij {
                     poison |= self.poison[i as usize] | self.poison[j as usize];
@@ -504,7 +510,7 @@ impl<'a> Wave<'a> {
                     }
                 }
             }
-            Input::Const { word, offset, half } => {
+            EnvironmentInput::Const { word, offset, half } => {
                 let narrow = if half { 0xffff } else { u32::MAX };
                 match offset {
                     None => {
@@ -526,72 +532,11 @@ impl<'a> Wave<'a> {
                     }
                 }
             }
-            Input::Helper => {
+            EnvironmentInput::Helper => {
                 row.iter_mut().enumerate().for_each(|(lane, x)| *x = (self.state.helpers >> lane & 1) as u32)
             }
         }
         self.write(dst, &row, poison);
-    }
-
-    /// The element that each active lane accesses, if it is in bounds.
-    fn element(&self, access: &ArrayAccess, lane: usize) -> Option<u32> {
-        let index = match access.index {
-            Some(row) if self.poison[row as usize] >> lane & 1 != 0 => return None,
-            Some(row) => self.rows[row as usize][lane].into(),
-            None => 0,
-        };
-        u32::try_from(access.base + index).ok().filter(|&element| element < access.length)
-    }
-
-    fn array_load(&mut self, access: &ArrayAccess) {
-        for &(word, dst) in &access.rows {
-            let (mut row, mut poison, mut open) = ([0; LANES], 0, [0; LANES]);
-            for lane in lanes(self.active) {
-                open[lane] = match self.element(access, lane) {
-                    Some(element) => {
-                        let from = access.first + element * access.stride + word;
-                        row[lane] = self.rows[from as usize][lane];
-                        self.open_bits(from, lane)
-                    }
-                    None => u32::MAX,
-                };
-                poison |= u64::from(open[lane] != 0) << lane;
-            }
-            self.adapt(access, &mut row, poison, &mut open);
-            self.write_partly(dst, &row, poison, &open);
-        }
-    }
-
-    fn array_store(&mut self, access: &ArrayAccess) -> Step {
-        let outside = lanes(self.active).filter(|&lane| self.element(access, lane).is_none());
-        let outside = outside.fold(0, |mask, lane| mask | 1 << lane);
-        if outside != 0 {
-            return Err(self.undefined(UndefinedReason::Address, access.origin, outside));
-        }
-        for &(word, src) in &access.rows {
-            let mut row = self.rows[src as usize];
-            let poison = self.poison[src as usize] & self.active;
-            let mut open = if poison == 0 { [0; LANES] } else { self.opened(src, poison) };
-            self.adapt(access, &mut row, poison, &mut open);
-            for lane in lanes(self.active) {
-                let Some(element) = self.element(access, lane) else { continue };
-                let to = (access.first + element * access.stride + word) as usize;
-                self.rows[to][lane] = row[lane];
-                self.set_lane_open(to, lane, open[lane]);
-            }
-        }
-        Ok(())
-    }
-
-    /// Converts words to the type of an array access; some bits are poison in some lanes.
-    fn adapt(&self, access: &ArrayAccess, row: &mut Row, poison: u64, open: &mut Row) {
-        let Some(adapt) = access.adapt else { return };
-        let before = *row;
-        (adapt.run)(row);
-        for lane in lanes(poison) {
-            let word = undefined::partly_modified(adapt, Partly::new(before[lane], open[lane]));
-            (row[lane], open[lane]) = (word.bits, word.open);
-        }
     }
 }
 

@@ -4,11 +4,11 @@ use cranelift_entity::EntityRef;
 use ir3_compiler::nir::{Alu, Block, Def, Instr, InstrData};
 
 use super::decode::Decoder;
-use super::op::{Code, Op, R};
+use super::op::{DecodedCode, Op, R};
 use crate::semantics::arithmetic::rows::Row;
 use crate::semantics::environment::memory::Memory;
 use crate::semantics::interp::trace;
-use crate::semantics::interp::trace::{At, Location, Operand, Watched};
+use crate::semantics::interp::trace::{Location, TracePoint, Watched, WatchedOperand};
 
 /// Records the steps of one lane.
 pub(super) type Recorder<'a> = trace::Recorder<'a, R>;
@@ -24,17 +24,17 @@ pub(super) struct View<'a> {
 /// An observer of a run.
 pub(super) trait Watch {
     /// Called before operation `pc`.
-    fn before(&mut self, pc: u32, code: &Code, view: View<'_>);
+    fn before(&mut self, pc: u32, code: &DecodedCode, view: View<'_>);
 }
 
 /// Observes nothing.
 impl Watch for () {
     #[inline(always)]
-    fn before(&mut self, _: u32, _: &Code, _: View<'_>) {}
+    fn before(&mut self, _: u32, _: &DecodedCode, _: View<'_>) {}
 }
 
 impl Watch for Recorder<'_> {
-    fn before(&mut self, pc: u32, code: &Code, View { rows, poison, memory, active }: View<'_>) {
+    fn before(&mut self, pc: u32, code: &DecodedCode, View { rows, poison, memory, active }: View<'_>) {
         let lane = self.lane;
         let value = |row: R| (poison[row as usize] >> lane & 1 == 0).then(|| rows[row as usize][lane]);
         self.between(pc, active, value, || memory.take_log());
@@ -58,7 +58,7 @@ impl Decoder<'_> {
         let mut reads = Vec::new();
         for output in self.outputs_since(first) {
             let (base, component, row) = output;
-            reads.push(Operand { output: Some((base, component)), ..self.named_row(row, component) });
+            reads.push(WatchedOperand { output: Some((base, component)), ..self.named_row(row, component) });
         }
         if !reads.is_empty() {
             // The places of a store's operands, not only its rows.
@@ -89,7 +89,7 @@ impl Decoder<'_> {
         let moves = matches!(data, InstrData::Alu(alu) if alu.op.is_vec() || alu.op.name() == "mov");
         let pairwise = moves && reads.len() == writes.len();
         let ops = (first, self.point());
-        let at = At::Instr(instr.index() as u32);
+        let at = TracePoint::Instr(instr.index() as u32);
         self.push_watched(Watched { at, ops, reads, writes, pairwise, phi: Vec::new() });
     }
 
@@ -112,7 +112,7 @@ impl Decoder<'_> {
                 }
                 phi.push((from.index() as u32, reads));
             }
-            let at = At::Instr(instr.index() as u32);
+            let at = TracePoint::Instr(instr.index() as u32);
             self.push_watched(Watched { at, ops: (here, here), reads: Vec::new(), writes, pairwise: true, phi });
         }
     }
@@ -123,7 +123,7 @@ impl Decoder<'_> {
             return;
         }
         let (here, reads) = (self.point(), self.components_of(0, condition));
-        let at = At::If(condition.index() as u32);
+        let at = TracePoint::If(condition.index() as u32);
         self.push_watched(Watched {
             at,
             ops: (here, here),
@@ -134,7 +134,7 @@ impl Decoder<'_> {
         });
     }
 
-    fn alu_reads(&self, alu: &Alu) -> Vec<Operand<R>> {
+    fn alu_reads(&self, alu: &Alu) -> Vec<WatchedOperand<R>> {
         let info = alu.op.info();
         let components = self.function().defs[alu.def].num_components;
         let mut reads = Vec::new();
@@ -151,7 +151,7 @@ impl Decoder<'_> {
     }
 
     /// The words of a value that has rows.
-    fn components_of(&self, operand: usize, def: Def) -> Vec<Operand<R>> {
+    fn components_of(&self, operand: usize, def: Def) -> Vec<WatchedOperand<R>> {
         let mut words = self.places_of(operand, def);
         let rows = self.rows_of(def);
         words.truncate(rows.len());
@@ -162,10 +162,10 @@ impl Decoder<'_> {
     }
 
     /// The words of a value, without rows.
-    fn places_of(&self, operand: usize, def: Def) -> Vec<Operand<R>> {
+    fn places_of(&self, operand: usize, def: Def) -> Vec<WatchedOperand<R>> {
         let data = &self.function().defs[def];
         let words = u32::from(data.num_components) * if data.bit_size == 64 { 2 } else { 1 };
-        let place = |word: u32| Operand {
+        let place = |word: u32| WatchedOperand {
             operand: operand as u8,
             component: word as u8,
             place: super::op::UNDEFINED,
@@ -175,8 +175,8 @@ impl Decoder<'_> {
         (0..words.min(32)).map(place).collect()
     }
 
-    fn named_row(&self, row: R, component: u8) -> Operand<R> {
-        Operand { operand: 0, component, place: row, location: Location::whole(u32::MAX), output: None }
+    fn named_row(&self, row: R, component: u8) -> WatchedOperand<R> {
+        WatchedOperand { operand: 0, component, place: row, location: Location::whole(u32::MAX), output: None }
     }
 
     /// The outputs that are stored by the operations from number `first` on: location, component, row.

@@ -59,14 +59,14 @@ const CORNERS: [u64; 40] = [
 ];
 
 #[derive(Clone, Copy)]
-enum Thing {
+enum Definition {
     Kernel(Kernel),
     Modify(&'static Modify),
 }
 
-struct Case {
+struct KernelCase {
     name: String,
-    thing: Thing,
+    definition: Definition,
     /// Widths of the components of each source.
     sources: Vec<Vec<u32>>,
     /// The number of rows of the result.
@@ -78,7 +78,7 @@ fn words_of(components: &[u32]) -> usize {
     components.iter().map(|&w| if w == 64 { 2 } else { 1 }).sum()
 }
 
-impl Case {
+impl KernelCase {
     /// The first row of each source.
     fn starts(&self) -> Vec<usize> {
         let mut next = 0;
@@ -96,11 +96,11 @@ impl Case {
 
     fn run(&self, rows: &[Row]) -> Vec<Row> {
         let mut out = vec![[0xdead_beef; LANES]; self.results];
-        match self.thing {
-            Thing::Kernel(Kernel::One(kernel)) => (kernel.run)(&mut out[0], &rows[0]),
-            Thing::Kernel(Kernel::Two(kernel)) => (kernel.run)(&mut out[0], &rows[0], &rows[1]),
-            Thing::Kernel(Kernel::Three(kernel)) => (kernel.run)(&mut out[0], &rows[0], &rows[1], &rows[2]),
-            Thing::Kernel(Kernel::Select(select)) => {
+        match self.definition {
+            Definition::Kernel(Kernel::One(kernel)) => (kernel.run)(&mut out[0], &rows[0]),
+            Definition::Kernel(Kernel::Two(kernel)) => (kernel.run)(&mut out[0], &rows[0], &rows[1]),
+            Definition::Kernel(Kernel::Three(kernel)) => (kernel.run)(&mut out[0], &rows[0], &rows[1], &rows[2]),
+            Definition::Kernel(Kernel::Select(select)) => {
                 let starts = self.starts();
                 let mask = (select.test.run)(&rows[starts[usize::from(select.condition)]]);
                 let (yes, no) = (starts[usize::from(select.yes)], starts[usize::from(select.no)]);
@@ -108,8 +108,8 @@ impl Case {
                     Select::blend(out, mask, &rows[yes + word], &rows[no + word]);
                 }
             }
-            Thing::Kernel(Kernel::Rows(kernel)) => (kernel.run)(&mut out, &rows.iter().collect::<Vec<_>>()),
-            Thing::Modify(modify) => {
+            Definition::Kernel(Kernel::Rows(kernel)) => (kernel.run)(&mut out, &rows.iter().collect::<Vec<_>>()),
+            Definition::Modify(modify) => {
                 out[0] = rows[0];
                 (modify.run)(&mut out[0]);
             }
@@ -118,21 +118,23 @@ impl Case {
     }
 
     fn meaning(&self, terms: &mut Terms, words: &[Term]) -> Words {
-        let out: Words = match self.thing {
-            Thing::Kernel(Kernel::One(kernel)) => [(kernel.meaning)(terms, words[0])].into_iter().collect(),
-            Thing::Kernel(Kernel::Two(kernel)) => [(kernel.meaning)(terms, words[0], words[1])].into_iter().collect(),
-            Thing::Kernel(Kernel::Three(kernel)) => {
+        let out: Words = match self.definition {
+            Definition::Kernel(Kernel::One(kernel)) => [(kernel.meaning)(terms, words[0])].into_iter().collect(),
+            Definition::Kernel(Kernel::Two(kernel)) => {
+                [(kernel.meaning)(terms, words[0], words[1])].into_iter().collect()
+            }
+            Definition::Kernel(Kernel::Three(kernel)) => {
                 [(kernel.meaning)(terms, words[0], words[1], words[2])].into_iter().collect()
             }
-            Thing::Kernel(Kernel::Select(select)) => {
+            Definition::Kernel(Kernel::Select(select)) => {
                 let starts = self.starts();
                 let test = (select.test.meaning)(terms, words[starts[usize::from(select.condition)]]);
                 assert_eq!(terms.width(test), 1, "{}: a test has one bit", self.name);
                 let (yes, no) = (starts[usize::from(select.yes)], starts[usize::from(select.no)]);
                 (0..self.results).map(|i| terms.ite(32, test, words[yes + i], words[no + i])).collect()
             }
-            Thing::Kernel(Kernel::Rows(kernel)) => (kernel.meaning)(terms, words),
-            Thing::Modify(modify) => [(modify.meaning)(terms, words[0])].into_iter().collect(),
+            Definition::Kernel(Kernel::Rows(kernel)) => (kernel.meaning)(terms, words),
+            Definition::Modify(modify) => [(modify.meaning)(terms, words[0])].into_iter().collect(),
         };
         assert_eq!(out.len(), self.results, "{}: words of the result", self.name);
         for &word in &out {
@@ -143,7 +145,7 @@ impl Case {
 }
 
 /// Every operation of nir, at every width that it has.
-fn nir_cases() -> Vec<Case> {
+fn nir_cases() -> Vec<KernelCase> {
     let mut cases = Vec::new();
     for &op in ALL_OPS {
         let info = op.info();
@@ -162,16 +164,16 @@ fn nir_cases() -> Vec<Case> {
             if matches!(op.name().get(1..3), Some("2f")) {
                 let kernel = nir_alu::kernel(op, dst_bits, &src_bits, FloatControls::EVEN).expect("the same widths");
                 let (name, sources) = (format!("{name} to nearest even"), Vec::clone(&sources));
-                cases.push(Case { name, thing: Thing::Kernel(kernel), sources, results });
+                cases.push(KernelCase { name, definition: Definition::Kernel(kernel), sources, results });
             }
-            cases.push(Case { name, thing: Thing::Kernel(kernel), sources, results });
+            cases.push(KernelCase { name, definition: Definition::Kernel(kernel), sources, results });
         }
     }
     cases
 }
 
 /// Every operation of ir3, with every combination of the properties that a kernel depends on.
-fn ir3_cases() -> Vec<Case> {
+fn ir3_cases() -> Vec<KernelCase> {
     const ROUNDS: [Round; 4] = [Round::Default, Round::Even, Round::PosInf, Round::NegInf];
     let mut cases = Vec::new();
     let mut add = |opcode: Opcode, attrs: Attrs, attrs_name: String| {
@@ -188,12 +190,17 @@ fn ir3_cases() -> Vec<Case> {
                 let Some((count, alu)) = found else { continue };
                 let name = format!("{opcode}{attrs_name} {widths:?} {saturate} {predicate}");
                 let sources = vec![vec![widths.0.into()]; count];
-                cases.push(Case { name: name.clone(), thing: Thing::Kernel(alu.kernel), sources, results: 1 });
+                cases.push(KernelCase {
+                    name: name.clone(),
+                    definition: Definition::Kernel(alu.kernel),
+                    sources,
+                    results: 1,
+                });
                 if let Some(clamp) = alu.clamp {
                     let sources = vec![vec![widths.1.into()]];
-                    cases.push(Case {
+                    cases.push(KernelCase {
                         name: format!("clamp of {name}"),
-                        thing: Thing::Modify(clamp),
+                        definition: Definition::Modify(clamp),
                         sources,
                         results: 1,
                     });
@@ -225,8 +232,8 @@ fn ir3_cases() -> Vec<Case> {
         for half in [false, true] {
             if let Some(kernel) = ir3_alu::combine(opcode, half) {
                 let sources = vec![vec![if half { 16 } else { 32 }]; 2];
-                let thing = Thing::Kernel(Kernel::Two(kernel));
-                cases.push(Case { name: format!("scan by {opcode} {half}"), thing, sources, results: 1 });
+                let definition = Definition::Kernel(Kernel::Two(kernel));
+                cases.push(KernelCase { name: format!("scan by {opcode} {half}"), definition, sources, results: 1 });
             }
         }
     }
@@ -234,7 +241,7 @@ fn ir3_cases() -> Vec<Case> {
 }
 
 /// Every modifier of ir3's operands.
-fn modifier_cases() -> Vec<Case> {
+fn modifier_cases() -> Vec<KernelCase> {
     let mut cases = Vec::new();
     let mods = [Mods::NOT, Mods::NEG, Mods::ABS, Mods::NEG | Mods::ABS];
     for opcode in [Opcode::AddF, Opcode::AddS, Opcode::AndB] {
@@ -244,18 +251,23 @@ fn modifier_cases() -> Vec<Case> {
                 data.srcs[0].mods = mods;
                 let modify = ir3_alu::modifier(&data, 0).expect("a modifier");
                 let name = format!("{mods:?} of {opcode} {width}");
-                cases.push(Case { name, thing: Thing::Modify(modify), sources: vec![vec![width.into()]], results: 1 });
+                cases.push(KernelCase {
+                    name,
+                    definition: Definition::Modify(modify),
+                    sources: vec![vec![width.into()]],
+                    results: 1,
+                });
             }
         }
     }
     for (width, modify) in [(16, modifiers::SATURATE16), (32, modifiers::SATURATE32)] {
         let name = format!("saturation {width}");
-        cases.push(Case { name, thing: Thing::Modify(modify), sources: vec![vec![width]], results: 1 });
+        cases.push(KernelCase { name, definition: Definition::Modify(modify), sources: vec![vec![width]], results: 1 });
     }
     cases
 }
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<KernelCase> {
     let mut cases = nir_cases();
     cases.extend(ir3_cases());
     cases.extend(modifier_cases());
@@ -290,7 +302,7 @@ fn every_operation_has_a_meaning() {
 }
 
 /// A lane in which the meaning, on constants, differs from the result of the loop.
-fn differs_on_constants(number: usize, case: &Case) -> Option<String> {
+fn differs_on_constants(number: usize, case: &KernelCase) -> Option<String> {
     let components: Vec<u32> = case.sources.iter().flatten().copied().collect();
     let mut rows: Vec<Row> = Vec::new();
     for (component, &width) in components.iter().enumerate() {
@@ -326,7 +338,7 @@ fn meanings_of_constants_are_what_the_loops_compute() {
 
 /// The terms for the words of a case.
 #[derive(Clone, Copy, Debug)]
-enum Shape {
+enum Arguments {
     /// A variable for each word.
     Apart(u32),
     /// One variable for all components of a width.
@@ -336,13 +348,13 @@ enum Shape {
 }
 
 /// A lane in which the meaning, on variables, differs from the result of the loop.
-fn differs_on_variables(number: usize, case: &Case) -> Option<String> {
+fn differs_on_variables(number: usize, case: &KernelCase) -> Option<String> {
     let widths = case.words();
-    let mut shapes = vec![Shape::Apart(0), Shape::Apart(1), Shape::Same];
+    let mut shapes = vec![Arguments::Apart(0), Arguments::Apart(1), Arguments::Same];
     // Many words are those of vectors, which are all alike.
     for word in 0..widths.len().min(4) {
         let corner = |i: usize| CORNERS[(number + i) % CORNERS.len()];
-        shapes.extend([0, 1, u64::MAX, corner(word), corner(word + 11)].map(|bits| Shape::Constant(word, bits)));
+        shapes.extend([0, 1, u64::MAX, corner(word), corner(word + 11)].map(|bits| Arguments::Constant(word, bits)));
     }
     let mut terms = Terms::new();
     let mut samples = Samples::default();
@@ -350,13 +362,13 @@ fn differs_on_variables(number: usize, case: &Case) -> Option<String> {
         let mut words = Vec::new();
         for (word, &width) in widths.iter().enumerate() {
             let name = match shape {
-                Shape::Constant(at, bits) if at == word => {
+                Arguments::Constant(at, bits) if at == word => {
                     words.push(terms.constant(32, cut(bits, width).into()));
                     continue;
                 }
-                Shape::Apart(set) => format!("{width} {word} {set}"),
-                Shape::Constant(..) => format!("{width} {word}"),
-                Shape::Same => format!("{width}"),
+                Arguments::Apart(set) => format!("{width} {word} {set}"),
+                Arguments::Constant(..) => format!("{width} {word}"),
+                Arguments::Same => format!("{width}"),
             };
             let name = terms.name(&name);
             let variable = terms.variable(width, name);
@@ -414,8 +426,8 @@ fn another_operations_meaning_is_found() {
     ];
     for (run, meaning) in pairs {
         let wrong = Box::leak(Box::new(Two { run: two(run).run, meaning: two(meaning).meaning }));
-        let thing = Thing::Kernel(Kernel::Two(wrong));
-        let case = Case { name: "wrong".to_owned(), thing, sources: vec![vec![16]; 2], results: 1 };
+        let definition = Definition::Kernel(Kernel::Two(wrong));
+        let case = KernelCase { name: "wrong".to_owned(), definition, sources: vec![vec![16]; 2], results: 1 };
         assert!(differs_on_constants(0, &case).is_some(), "{run:?} as {meaning:?}, constants");
         assert!(differs_on_variables(0, &case).is_some(), "{run:?} as {meaning:?}, variables");
     }

@@ -12,7 +12,7 @@ const TRIES: usize = 6;
 
 /// An operation, and the random choices of its operands.
 #[derive(Clone, Debug)]
-struct Step {
+struct RandomStep {
     kind: u8,
     width: u8,
     args: [u16; 3],
@@ -47,8 +47,8 @@ fn word() -> impl Strategy<Value = u64> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    (any::<u8>(), any::<u8>(), any::<[u16; 3]>(), word()).prop_map(|(kind, width, args, bits)| Step {
+fn step() -> impl Strategy<Value = RandomStep> {
+    (any::<u8>(), any::<u8>(), any::<[u16; 3]>(), word()).prop_map(|(kind, width, args, bits)| RandomStep {
         kind,
         width,
         args,
@@ -58,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A term, and its value for each assignment to the variables.
 #[derive(Clone)]
-struct Made {
+struct EvaluatedTerm {
     term: Term,
     width: u32,
     values: [u64; TRIES],
@@ -66,7 +66,7 @@ struct Made {
 
 struct Maker {
     terms: Terms,
-    made: Vec<Made>,
+    made: Vec<EvaluatedTerm>,
     /// The values of all terms so far, in order.
     values: Vec<[u64; TRIES]>,
     variables: Vec<(Name, [u64; TRIES])>,
@@ -85,15 +85,15 @@ impl Maker {
                 let name = terms.name(&format!("v{width}{}", ["a", "b"][j]));
                 let values = std::array::from_fn(|k| numbers[(i * 2 + j) * TRIES + k] & mask(width));
                 variables.push((name, values));
-                made.push(Made { term: terms.variable(width, name), width, values });
+                made.push(EvaluatedTerm { term: terms.variable(width, name), width, values });
             }
         }
         Maker { terms, made, values: Vec::new(), variables, trace: Vec::new(), focus }
     }
 
     /// A term of a width, preferably a recent one.
-    fn pick(&self, width: u32, choice: u16) -> Made {
-        let all: Vec<&Made> = self.made.iter().filter(|made| made.width == width).collect();
+    fn pick(&self, width: u32, choice: u16) -> EvaluatedTerm {
+        let all: Vec<&EvaluatedTerm> = self.made.iter().filter(|made| made.width == width).collect();
         let choice = usize::from(choice);
         let recent = all.len().min(4);
         let index = if choice % 4 < 3 { all.len() - 1 - choice / 4 % recent } else { choice / 4 % all.len() };
@@ -120,7 +120,7 @@ impl Maker {
     }
 
     /// Makes the operation as a term and on numbers.
-    fn make(&mut self, step: &Step) -> Result<(), TestCaseError> {
+    fn make(&mut self, step: &RandomStep) -> Result<(), TestCaseError> {
         let width = match usize::from(step.width) {
             many if many < 224 => usize::from(self.focus[many % 3]),
             any => any,
@@ -131,7 +131,7 @@ impl Maker {
         if y % 5 == 0 {
             // Operands are often constants.
             let bits = step.bits & mask(w);
-            b = Made { term: self.terms.constant(w, bits), width: w, values: [bits; TRIES] };
+            b = EvaluatedTerm { term: self.terms.constant(w, bits), width: w, values: [bits; TRIES] };
         }
         let formats = [Format::F16, Format::F32, Format::F64];
         let f = Format::of_width(w).unwrap_or(formats[usize::from(step.width) % 3]);
@@ -146,10 +146,10 @@ impl Maker {
         let (ta, tb, tc) = (a.term, b.term, c.term);
         let number = |d: &mut Terms, bits: u64| {
             let bits = bits & mask(w);
-            Made { term: d.constant(w, bits), width: w, values: [bits; TRIES] }
+            EvaluatedTerm { term: d.constant(w, bits), width: w, values: [bits; TRIES] }
         };
         let (pa, pb, pc) = (fa.term, fb.term, fc.term);
-        let (op, width, args, term): (Op, u32, Vec<Made>, Term) = match step.kind % 58 {
+        let (op, width, args, term): (Op, u32, Vec<EvaluatedTerm>, Term) = match step.kind % 58 {
             0..=3 => {
                 let term = d.constant(w, step.bits);
                 (Op::Constant(step.bits & mask(w)), w, vec![], term)
@@ -243,7 +243,7 @@ impl Maker {
             }
             55 | 56 => {
                 // Conditions of paths, some of them conjunctions.
-                let picked: Vec<Made> = (0..5).map(|i| self.pick(1, (step.bits >> (8 * i)) as u16)).collect();
+                let picked: Vec<EvaluatedTerm> = (0..5).map(|i| self.pick(1, (step.bits >> (8 * i)) as u16)).collect();
                 let d = &mut self.terms;
                 let mut paths = Vec::new();
                 let mut values = [0; TRIES];
@@ -284,7 +284,7 @@ impl Maker {
         let found = self.values_of(term);
         prop_assert_eq!(self.terms.width(term), width, "{}", self.trace.join("\n"));
         prop_assert_eq!(found, values, "{}", self.trace.join("\n"));
-        self.made.push(Made { term, width, values });
+        self.made.push(EvaluatedTerm { term, width, values });
         Ok(())
     }
 

@@ -432,8 +432,8 @@ fn one_name_stands_for_one_thing() {
         op => panic!("{op:?}"),
     });
     assert_eq!(kinds, [(Some(VariableKind::LANE), "x".to_owned()), (Some(VariableKind::WAVE), "x".to_owned())]);
-    type Use = fn(&mut Terms, Name, Term) -> Term;
-    let others: [Use; 4] = [
+    type FirstUse = fn(&mut Terms, Name, Term) -> Term;
+    let others: [FirstUse; 4] = [
         |t, name, _| t.variable(16, name),
         |t, _, _| t.variable_of(VariableKind::LANE.passing(), 32, "x"),
         |t, name, x| t.apply(32, name, &[x]),

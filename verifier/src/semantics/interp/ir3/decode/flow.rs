@@ -2,7 +2,7 @@
 
 use super::{Decoder, Moves, Result};
 use crate::semantics::interp::OutputSlot;
-use crate::semantics::interp::ir3::op::{Condition, Edge, Terminator};
+use crate::semantics::interp::ir3::op::{Condition, DecodedEdge, Terminator};
 use crate::semantics::interp::ir3::storage::{Modifier, Read};
 use ir3_compiler::ir3::{Attrs, Block, Instr, InstrData, Opcode};
 
@@ -91,7 +91,7 @@ impl Decoder<'_> {
     }
 
     /// The edge from `from` to its successor number `slot`.
-    fn edge(&mut self, from: Block, to: Block, slot: usize) -> Result<Edge> {
+    fn edge(&mut self, from: Block, to: Block, slot: usize) -> Result<DecodedEdge> {
         let target = &self.program.blocks[to];
         let position = self.position[to];
         if position == u32::MAX {
@@ -112,7 +112,7 @@ impl Decoder<'_> {
             let dst = self.dst(data, 0)?;
             self.whole_copy(dst, src, &mut pairs)?;
         }
-        Ok(Edge { to: position, copies: self.copies(pairs) })
+        Ok(DecodedEdge { to: position, copies: self.copies(pairs) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Operations across lanes, and varyings.
 
 use super::{Decoder, Result};
-use crate::semantics::interp::ir3::op::{Op, Scan, Which};
+use crate::semantics::interp::ir3::op::{Op, ScanOp, Which};
 use crate::semantics::interp::ir3::storage::{Read, Write};
 use crate::semantics::operations::ir3_alu;
 use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, SrcOperand};
@@ -125,7 +125,7 @@ impl Decoder<'_> {
             let dst = this.dst(data, i)?;
             this.slots.write(dst, 0)
         };
-        let scan = Scan {
+        let scan = ScanOp {
             kernel: ir3_alu::combine(op, class.half).ok_or_else(|| format!("a reduction by {op}"))?,
             clusters,
             src: self.source(data, src, 0)?,

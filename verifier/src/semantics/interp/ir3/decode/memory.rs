@@ -3,7 +3,7 @@
 use super::{Decoder, Moves, Result};
 use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::interp::ir3::op;
-use crate::semantics::interp::ir3::op::{Op, Place};
+use crate::semantics::interp::ir3::op::{AccessAddress, Op};
 use crate::semantics::interp::ir3::storage::{Loc, Read};
 use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, Type};
@@ -40,21 +40,21 @@ impl Decoder<'_> {
         (0..slice.count).map(|i| self.slice(data, slice.component(i))).collect()
     }
 
-    fn number(&mut self, data: &InstrData, number: Number) -> Result<op::Number> {
+    fn number(&mut self, data: &InstrData, number: Number) -> Result<op::NumberOperand> {
         Ok(match number {
-            Number::Fixed(value) => op::Number::Fixed(value),
+            Number::Fixed(value) => op::NumberOperand::Fixed(value),
             Number::Source { source, shift, mask } => {
-                op::Number::Field { read: self.slice(data, source)?, shift, mask }
+                op::NumberOperand::Field { read: self.slice(data, source)?, shift, mask }
             }
         })
     }
 
-    fn resource(&mut self, data: &InstrData, binding: Binding) -> Result<op::Resource> {
+    fn resource(&mut self, data: &InstrData, binding: Binding) -> Result<op::ResourceOperand> {
         let set = match binding.set {
             Some(set) => Some(self.number(data, set)?),
             None => None,
         };
-        Ok(op::Resource { set, index: self.number(data, binding.index)? })
+        Ok(op::ResourceOperand { set, index: self.number(data, binding.index)? })
     }
 
     fn memory_access(&mut self, data: &InstrData, access: &MemoryAccess) -> Result {
@@ -69,7 +69,7 @@ impl Decoder<'_> {
             None => None,
         };
         let place = match &access.address {
-            Address::None => Place::None,
+            Address::None => AccessAddress::None,
             Address::Linear { base, index, index2, scale, offset } => {
                 let base = match base {
                     Some(base) => Some([self.slice(data, base.component(0))?, self.slice(data, base.component(1))?]),
@@ -81,10 +81,10 @@ impl Decoder<'_> {
                         *read = Some(self.slice(data, *slice)?);
                     }
                 }
-                Place::Linear { base, indices, scale: *scale, offset: *offset }
+                AccessAddress::Linear { base, indices, scale: *scale, offset: *offset }
             }
             Address::Texel(coordinates) => {
-                Place::Texel(coordinates.iter().map(|&slice| self.slice(data, slice)).collect::<Result<_>>()?)
+                AccessAddress::Texel(coordinates.iter().map(|&slice| self.slice(data, slice)).collect::<Result<_>>()?)
             }
         };
         let stored = match access.data {
@@ -162,7 +162,7 @@ impl Decoder<'_> {
             }
             None => None,
         };
-        let unused = op::Resource { set: None, index: op::Number::Fixed(0) };
+        let unused = op::ResourceOperand { set: None, index: op::NumberOperand::Fixed(0) };
         let texture = op::Texture {
             kind: access.kind,
             texture: self.resource(data, access.texture)?,

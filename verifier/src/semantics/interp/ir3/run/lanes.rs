@@ -1,14 +1,14 @@
 //! Operations across lanes, and varyings.
 
-use super::Wave;
+use super::RunningWave;
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{LANES, Row, splat};
 use crate::semantics::environment::env::lanes;
-use crate::semantics::interp::ir3::op::{Op, Scan, Which};
+use crate::semantics::interp::ir3::op::{Op, ScanOp, Which};
 use crate::semantics::interp::ir3::storage::Write;
 use ir3_compiler::ir3::ShuffleMode;
 
-impl Wave<'_> {
+impl RunningWave<'_> {
     pub(super) fn cross_lane(&mut self, op: &Op) {
         let mask = self.active.mask;
         match op {
@@ -137,7 +137,7 @@ impl Wave<'_> {
                     if from < LANES as u32 { value(from as usize) } else { None }
                 });
             }
-            // `Wave::op` handles the others.
+            // `RunningWave::op` handles the others.
             _ => {}
         }
     }
@@ -158,8 +158,8 @@ impl Wave<'_> {
     ) {
         let mut values: Row = [0; LANES];
         let poisoned = self.storage.fetch(&src, &mut values) & self.active.mask;
-        let there = self.active.mask & !poisoned;
-        let value = |lane: usize| (there >> lane & 1 != 0).then(|| values[lane]);
+        let readable = self.active.mask & !poisoned;
+        let value = |lane: usize| (readable >> lane & 1 != 0).then(|| values[lane]);
         let Self { storage, buffers: [.., out], open, active, .. } = self;
         let mut undefined = 0;
         for lane in lanes(active.mask) {
@@ -185,7 +185,7 @@ impl Wave<'_> {
     }
 
     /// Combines lanes, or clusters of 8 lanes, in order.
-    fn scan(&mut self, scan: &Scan) {
+    fn scan(&mut self, scan: &ScanOp) {
         let mask = self.active.mask;
         let mut rows = [[0; LANES]; 3];
         let [values, before, exclusive_values] = &mut rows;

@@ -1,12 +1,12 @@
 //! Memory and textures.
 
-use super::{Step, Wave, converted};
+use super::{RunResult, RunningWave, converted};
 use crate::semantics::arithmetic::rows::{LANES, Row, splat};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::env::{CONST_WORDS, lanes};
 use crate::semantics::environment::memory::{Space, TexelView, image_cell};
 use crate::semantics::environment::texture::{Quads, TextureAnswer};
-use crate::semantics::interp::ir3::op::{Memory, Number, Place, Resource, atomic};
+use crate::semantics::interp::ir3::op::{AccessAddress, Memory, NumberOperand, ResourceOperand, atomic};
 use crate::semantics::interp::{UndefinedReason, groups};
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
 use ir3_compiler::ir3::{AddressSpace, Type};
@@ -15,7 +15,7 @@ use ir3_compiler::ir3::{AddressSpace, Type};
 type Resources = [Binding; LANES];
 
 /// The address of an access in each lane.
-struct Target {
+struct AccessTarget {
     /// In bytes: low and high words of the base address, index, and offset.
     base: [Row; 2],
     index: Row,
@@ -25,7 +25,7 @@ struct Target {
     texel: bool,
 }
 
-impl Target {
+impl AccessTarget {
     fn address(&self, space: AddressSpace, lane: usize, component: u32, size: u8) -> u64 {
         if self.texel {
             return u64::from(self.index[lane]) * 16 + u64::from(component) * 4;
@@ -35,9 +35,9 @@ impl Target {
     }
 }
 
-impl Wave<'_> {
+impl RunningWave<'_> {
     /// Executes a memory access.
-    pub(super) fn access(&mut self, number: u32) -> Step {
+    pub(super) fn access(&mut self, number: u32) -> RunResult {
         let access = &self.program.memory[number as usize];
         let mut resources = [Binding::NONE; LANES];
         let mut poison = match &access.resource {
@@ -73,7 +73,7 @@ impl Wave<'_> {
     }
 
     /// Computes the resource of each lane; returns the lanes where it is poison.
-    fn resource(&mut self, resource: &Resource, out: &mut Resources) -> u64 {
+    fn resource(&mut self, resource: &ResourceOperand, out: &mut Resources) -> u64 {
         let (mut set, mut index) = ([0; LANES], [0; LANES]);
         let mut poison = self.number(&resource.index, &mut index);
         if let Some(number) = &resource.set {
@@ -85,13 +85,13 @@ impl Wave<'_> {
         poison
     }
 
-    fn number(&mut self, number: &Number, out: &mut Row) -> u64 {
+    fn number(&mut self, number: &NumberOperand, out: &mut Row) -> u64 {
         match number {
-            Number::Fixed(value) => {
+            NumberOperand::Fixed(value) => {
                 *out = splat(*value);
                 0
             }
-            Number::Field { read, shift, mask } => {
+            NumberOperand::Field { read, shift, mask } => {
                 let poison = self.storage.fetch(read, out);
                 out.iter_mut().for_each(|word| *word = *word >> shift & mask);
                 poison
@@ -99,12 +99,12 @@ impl Wave<'_> {
         }
     }
 
-    fn target(&mut self, place: &Place, view: TexelView) -> (Target, u64) {
-        let mut target = Target { base: [[0; LANES]; 2], index: [0; LANES], scale: 1, offset: 0, texel: false };
+    fn target(&mut self, place: &AccessAddress, view: TexelView) -> (AccessTarget, u64) {
+        let mut target = AccessTarget { base: [[0; LANES]; 2], index: [0; LANES], scale: 1, offset: 0, texel: false };
         let mut poison = 0;
         match place {
-            Place::None => {}
-            Place::Linear { base, indices, scale, offset } => {
+            AccessAddress::None => {}
+            AccessAddress::Linear { base, indices, scale, offset } => {
                 (target.scale, target.offset) = (*scale, *offset);
                 for (row, read) in target.base.iter_mut().zip(base.iter().flatten()) {
                     poison |= self.storage.fetch(read, row);
@@ -122,7 +122,7 @@ impl Wave<'_> {
                     }
                 }
             }
-            Place::Texel(reads) => {
+            AccessAddress::Texel(reads) => {
                 target.texel = true;
                 let mut rows = [[0; LANES]; 4];
                 let count = reads.len().min(rows.len());
@@ -138,14 +138,14 @@ impl Wave<'_> {
         (target, poison)
     }
 
-    fn load(&mut self, access: &Memory, target: &Target, resources: &Resources, poison: u64) {
-        let there = self.active.mask & !poison;
+    fn load(&mut self, access: &Memory, target: &AccessTarget, resources: &Resources, poison: u64) {
+        let defined = self.active.mask & !poison;
         let bits = access.ty.bits();
         let narrow = if bits == 32 { u32::MAX } else { (1 << bits) - 1 };
         for &(component, write) in &access.results {
             let mut row = [0; LANES];
             let (mut undefined, mut open) = (poison, [u32::MAX; LANES]);
-            for (binding, group) in groups(Some(|lane: usize| resources[lane]), there) {
+            for (binding, group) in groups(Some(|lane: usize| resources[lane]), defined) {
                 let address = |lane: usize| target.address(access.space, lane, component, bits / 8);
                 let Some(space) = Space::of(access.space) else {
                     self.load_uniform(binding, group, address, &mut row);
@@ -176,7 +176,7 @@ impl Wave<'_> {
         }
     }
 
-    fn store(&mut self, access: &Memory, target: &Target, resources: &Resources, mask: u64) -> Step {
+    fn store(&mut self, access: &Memory, target: &AccessTarget, resources: &Resources, mask: u64) -> RunResult {
         let Some(space) = Space::of(access.space) else { return Ok(()) };
         let bits = access.ty.bits();
         let width = if space == Space::Image { 32 } else { bits };
@@ -197,7 +197,7 @@ impl Wave<'_> {
     }
 
     /// Stores to the constant file, which belongs to the wave: the words of the lowest lane are stored.
-    fn store_const(&mut self, access: &Memory, target: &Target, mask: u64) {
+    fn store_const(&mut self, access: &Memory, target: &AccessTarget, mask: u64) {
         if mask == 0 {
             return;
         }
@@ -221,7 +221,13 @@ impl Wave<'_> {
     }
 
     /// Copies to the constant file; source and destination are those of the lowest lane.
-    fn copy_to_consts(&mut self, access: &Memory, target: &Target, resources: &Resources, mask: u64) -> Step {
+    fn copy_to_consts(
+        &mut self,
+        access: &Memory,
+        target: &AccessTarget,
+        resources: &Resources,
+        mask: u64,
+    ) -> RunResult {
         if mask == 0 {
             return Ok(());
         }
@@ -239,7 +245,7 @@ impl Wave<'_> {
         Ok(())
     }
 
-    fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &Target, resources: &Resources, mask: u64) {
+    fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &AccessTarget, resources: &Resources, mask: u64) {
         let Some(space) = Space::of(access.space) else { return };
         // A low and a high word each; the high ones are used for 64 bits only.
         let wide = access.ty == Type::U64;
@@ -332,9 +338,9 @@ impl Wave<'_> {
             let operands = rows.iter().zip(&access.operands).filter(|(_, (slot, _))| slot.has_derivative());
             let varyings = coordinates.iter().filter(|_| access.prefetch.is_some());
             // Poison in other operands affects single lanes.
-            let of_all = Quads::new(operands.map(|(row, _)| row).chain(varyings), self.active.mask & !undefined);
-            poison |= !of_all.whole();
-            quads = Some(of_all);
+            let wave_quads = Quads::new(operands.map(|(row, _)| row).chain(varyings), self.active.mask & !undefined);
+            poison |= !wave_quads.complete();
+            quads = Some(wave_quads);
         }
         let mut answers = [[0; LANES]; 4];
         for lane in lanes(self.active.mask & !poison) {

@@ -5,7 +5,7 @@ use super::*;
 /// `i = 0; loop { if (i == lane) break; i++ }`: each lane leaves with its own number, and keeps it while the others iterate.
 #[test]
 fn lanes_leave_a_loop_one_by_one() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     let (header, body, exit) = (code.new_block(), code.new_block(), code.new_block());
@@ -32,7 +32,7 @@ fn lanes_leave_a_loop_one_by_one() {
 /// A loop's phis rotate three values: `(a, b, c) = (b, c, a)` lane times.
 #[test]
 fn phis_around_a_back_edge_are_parallel() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     let (header, exit) = (code.new_block(), code.new_block());
@@ -57,7 +57,7 @@ fn phis_around_a_back_edge_are_parallel() {
 
 /// One branch of each kind on `p = lane < 10` and `q = lane >= 5`; output: 1 where the first successor was taken.
 fn branch_kind(opcode: Opcode, mods: [Mods; 2], expected: impl Fn(u32) -> bool) {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     let p = code.test(Condition::Lt, lane, full(10)).with_mods(mods[0]);
@@ -97,7 +97,7 @@ fn every_branch() {
 /// `predt p; x = 1; predf p; x = 2; prede`, with registers.
 #[test]
 fn predication() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     let p0 = from(RegClass::PREDICATE, PhysReg::P0_X.0);
@@ -120,8 +120,8 @@ fn predication() {
 
 /// Both sides of a divergent branch reconverge before the code after it runs: all lanes take part in a subgroup vote.
 #[test]
-fn lanes_meet_again() {
-    let mut code = Code::new();
+fn lanes_reconverge() {
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     let p = code.test(Condition::Lt, lane, full(3));
@@ -146,7 +146,7 @@ fn lanes_meet_again() {
 
 #[test]
 fn a_branch_on_poison_has_no_meaning() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     let (yes, join) = (code.new_block(), code.new_block());
@@ -173,7 +173,7 @@ fn a_branch_on_poison_has_no_meaning() {
 
 #[test]
 fn kill_and_demote() {
-    let mut code = Code::fragment();
+    let mut code = TestProgram::fragment();
     let lane = code.lane();
     let lane = code.src(lane);
     let p = code.test(Condition::Lt, lane, full(2));
@@ -192,7 +192,7 @@ fn kill_and_demote() {
 
 #[test]
 fn all_lanes_may_end_early() {
-    let mut code = Code::fragment();
+    let mut code = TestProgram::fragment();
     let p = code.test(Condition::Eq, full(0), full(0));
     code.b().effect(Opcode::Kill, &[p]);
     code.end(&[full(1)]);
@@ -202,7 +202,7 @@ fn all_lanes_may_end_early() {
 
 #[test]
 fn fuel_ends_a_loop() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let header = code.new_block();
     code.jump(header);
     code.go(header);
@@ -215,13 +215,13 @@ fn fuel_ends_a_loop() {
 fn scratch_is_reused() {
     let target = Target::by_name("a660").expect("a known target");
     let mut scratch = Scratch::new();
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     code.instr(Opcode::Mov, &[to(RegClass::FULL, 0)], &[lane], moves(Type::U32));
     code.end(&[from(RegClass::FULL, 0)]);
     let first = Decoded::new(&code.program, &target).expect("a supported program");
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     code.end(&[from(RegClass::FULL, 0)]);
     let second = Decoded::new(&code.program, &target).expect("a supported program");
     let env = Env::from_seed(1);

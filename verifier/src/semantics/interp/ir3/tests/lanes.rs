@@ -3,9 +3,9 @@
 use super::*;
 
 /// Runs `build` in the lanes 3, 8, 9, 20 to 30 and 40; the others skip it.
-fn divergent(build: impl Fn(&mut Code, Src) -> Src, expected: impl Fn(u32) -> Option<u32>) {
+fn divergent(build: impl Fn(&mut TestProgram, Src) -> Src, expected: impl Fn(u32) -> Option<u32>) {
     let active = |lane: u32| matches!(lane, 3 | 8 | 9 | 20..=30 | 40);
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let mut env = Env::from_seed(1);
     env.attributes.insert("0.0".to_owned(), (0..64).map(|lane| active(lane).into()).collect());
     let lane = code.lane();
@@ -32,7 +32,7 @@ fn divergent(build: impl Fn(&mut Code, Src) -> Src, expected: impl Fn(u32) -> Op
     expect(&code.run_on("a660", &env), 0, |lane| if active(lane) { expected(lane) } else { None });
 }
 
-fn macro_op(opcode: Opcode) -> impl Fn(&mut Code, Src) -> Src {
+fn macro_op(opcode: Opcode) -> impl Fn(&mut TestProgram, Src) -> Src {
     move |code, lane| {
         let mut srcs = Vec::new();
         if matches!(opcode, Opcode::AnyMacro | Opcode::AllMacro | Opcode::BallotMacro | Opcode::ReadCondMacro) {
@@ -63,7 +63,7 @@ fn votes_and_reads() {
 fn scans() {
     let order = [3, 8, 9, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 40];
     let scan = |which: usize| {
-        move |code: &mut Code, lane: Src| {
+        move |code: &mut TestProgram, lane: Src| {
             let identity = code.mov(full(100));
             let identity = code.src(identity);
             let instr = code.b().effect(Opcode::ScanMacro, &[lane, identity]);
@@ -83,7 +83,7 @@ fn scans() {
 fn scans_of_clusters() {
     let order = [3, 8, 9, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 40];
     let scan = |which: usize| {
-        move |code: &mut Code, lane: Src| {
+        move |code: &mut TestProgram, lane: Src| {
             let identity = code.mov(full(0));
             let identity = code.src(identity);
             let instr = code.b().effect(Opcode::ScanClustersMacro, &[identity, lane]);
@@ -101,7 +101,7 @@ fn scans_of_clusters() {
 
 #[test]
 fn broadcast_of_the_active_lanes() {
-    let broadcast = |code: &mut Code, lane: Src| {
+    let broadcast = |code: &mut TestProgram, lane: Src| {
         let value = code.op2(Opcode::AddU, lane, full(100));
         let value = code.src(value);
         let attrs = TextureAttrs { cluster: Some(4), ty: Some(Type::U32), ..TextureAttrs::default() };
@@ -126,7 +126,7 @@ fn derivatives() {
         (Opcode::DsxppMacro, [1.0, 1.0, 5.0, 5.0]),
         (Opcode::DsyppMacro, [4.0, 8.0, 4.0, 8.0]),
     ] {
-        let mut code = Code::new();
+        let mut code = TestProgram::new();
         let mut env = Env::from_seed(1);
         let quad = [0.0f32, 1.0, 4.0, 9.0].map(f32::to_bits);
         env.attributes.insert("0.0".to_owned(), quad.to_vec());
@@ -145,7 +145,7 @@ fn derivatives() {
 fn a_derivative_of_a_lane_that_does_not_run() {
     // Lanes 8 and 9 run, 10 and 11 do not; of the quads from 20 on all four do.
     let derivative = |opcode| {
-        move |code: &mut Code, lane: Src| {
+        move |code: &mut TestProgram, lane: Src| {
             let x = code.b().convert(Type::U32, Type::F32, RegClass::FULL, lane);
             let x = code.src(x);
             let attrs = Attrs::Texture(TextureAttrs { ty: Some(Type::F32), ..TextureAttrs::default() });
@@ -160,7 +160,7 @@ fn a_derivative_of_a_lane_that_does_not_run() {
 #[test]
 fn shuffles() {
     let shuffle = |mode, distance: u32| {
-        move |code: &mut Code, lane: Src| {
+        move |code: &mut TestProgram, lane: Src| {
             let attrs = Attrs::Shuffle { mode, ty: Type::U32 };
             let value = code.b().define(Opcode::Shfl, RegClass::FULL, 1, &[lane, full(distance)], attrs);
             code.src(value)
@@ -175,7 +175,7 @@ fn shuffles() {
 
 #[test]
 fn varyings() {
-    let mut code = Code::fragment();
+    let mut code = TestProgram::fragment();
     let mut env = Env::from_seed(1);
     env.varyings.insert(6, [1.0f32, 2.0, 4.0].map(f32::to_bits));
     env.varyings.insert(7, [3.0f32, 0.0, 0.0].map(f32::to_bits));

@@ -16,7 +16,7 @@ fn attrs(space: AddressSpace, ty: Type, components: u8) -> Attrs {
 /// Each lane adds 1 to one counter: the old values number the lanes, in their order.
 #[test]
 fn atomics_go_lane_by_lane() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let mut env = Env::from_seed(1);
     env.memory.entry("shared 0".to_owned()).or_default().insert(4, 1000);
     let old = code.b().define(
@@ -37,7 +37,7 @@ fn atomics_go_lane_by_lane() {
 /// Stored values are loaded again, in the lanes that stored them.
 #[test]
 fn shared_memory() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     let address = code.op2(Opcode::ShlB, lane, full(3));
@@ -76,7 +76,7 @@ fn shared_memory() {
 
 #[test]
 fn a_store_at_a_poisoned_address_has_no_meaning() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let store = code.b().effect(Opcode::Stl, &[from(RegClass::FULL, 0), full(1), full(1)]);
     code.program.instrs[store].attrs = attrs(AddressSpace::Shared, Type::U32, 1);
     code.end(&[]);
@@ -85,7 +85,7 @@ fn a_store_at_a_poisoned_address_has_no_meaning() {
 
 #[test]
 fn poison_may_be_stored_and_is_poison_when_loaded() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let store = code.b().effect(Opcode::Stl, &[full(8), from(RegClass::FULL, 0), full(1)]);
     code.program.instrs[store].attrs = attrs(AddressSpace::Shared, Type::U32, 1);
     let loaded = code.b().define(
@@ -103,7 +103,7 @@ fn poison_may_be_stored_and_is_poison_when_loaded() {
 /// `if (shps) { if (getone) { stc c8.x, 77 }; shpe }`, then the main part reads `c8.x`.
 #[test]
 fn a_preamble_fills_the_constant_file() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let (preamble, one, done, main) = (code.new_block(), code.new_block(), code.new_block(), code.new_block());
     code.branch(Opcode::Shps, &[], preamble, main);
     code.go(preamble);
@@ -129,7 +129,7 @@ fn a_preamble_fills_the_constant_file() {
 /// Two vec4s from vec4 12 of buffer 3 on, to the constant file from word 37 on.
 #[test]
 fn a_copy_fills_the_constant_file() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let a1 = code.b().convert(Type::U16, Type::U16, RegClass::ADDRESS, Src::immediate(37, true));
     let a1 = code.src(a1);
     let copy = code.b().effect(Opcode::LdcK, &[full(3), full(12), a1]);
@@ -151,7 +151,7 @@ fn a_copy_fills_the_constant_file() {
 #[test]
 fn a_copy_from_or_to_a_poisoned_place_has_no_meaning() {
     for poisoned in 0..3 {
-        let mut code = Code::new();
+        let mut code = TestProgram::new();
         let a1 = match poisoned {
             2 => from(RegClass::HALF, 0),
             _ => Src::immediate(37, true),
@@ -172,14 +172,14 @@ fn a_copy_from_or_to_a_poisoned_place_has_no_meaning() {
 /// Lanes with equal requests get equal texture results.
 #[test]
 fn textures_are_functions_of_what_is_asked() {
-    let mut code = Code::fragment();
+    let mut code = TestProgram::fragment();
     let lane = code.lane();
     let lane = code.src(lane);
     let parity = code.op2(Opcode::AndB, lane, full(1));
     let parity = code.src(parity);
     let coordinates = code.b().define(Opcode::Collect, RegClass::FULL, 2, &[parity, full(0)], Attrs::None);
     let coordinates = code.src(coordinates);
-    let ask = |code: &mut Code, texture| {
+    let ask = |code: &mut TestProgram, texture| {
         let attrs =
             TextureAttrs { ty: Some(Type::F32), texture: Some(texture), sampler: Some(0), ..TextureAttrs::default() };
         let value = code.b().define(Opcode::Sam, RegClass::FULL, 1, &[coordinates], Attrs::Texture(attrs));

@@ -16,12 +16,12 @@ use ir3_compiler::target::Target;
 const FUEL: u64 = 100_000;
 
 /// A program under construction.
-struct Code {
+struct TestProgram {
     program: Program,
     block: Block,
 }
 
-impl Code {
+impl TestProgram {
     /// A compute shader with its first block.
     fn new() -> Self {
         let mut program = Program { stage: Some(ShaderStage::Compute), ..Program::default() };

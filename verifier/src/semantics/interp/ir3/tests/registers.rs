@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn halves_of_a_merged_register() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     code.instr(Opcode::Mov, &[to(RegClass::FULL, 1)], &[full(0x1234_5678)], moves(Type::U32));
     // hr0.z and hr0.w are r0.y.
     code.instr(Opcode::Mov, &[to(RegClass::HALF, 8)], &[from(RegClass::HALF, 2)], moves(Type::U16));
@@ -21,7 +21,7 @@ fn halves_of_a_merged_register() {
 
 #[test]
 fn separate_half_registers() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     code.instr(Opcode::Mov, &[to(RegClass::FULL, 1)], &[full(0x1234_5678)], moves(Type::U32));
     code.instr(Opcode::Mov, &[to(RegClass::HALF, 2)], &[half(0x9999)], moves(Type::U16));
     code.end(&[from(RegClass::FULL, 1), from(RegClass::HALF, 2), from(RegClass::HALF, 3)]);
@@ -33,7 +33,7 @@ fn separate_half_registers() {
 
 #[test]
 fn a_swap() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     for (number, bits) in [(0, 5), (1, 6)] {
         code.instr(Opcode::Mov, &[to(RegClass::FULL, number)], &[full(bits)], moves(Type::U32));
     }
@@ -48,8 +48,8 @@ fn a_swap() {
 
 /// Targets without `swz` exchange with three `xor.b`; one side may be undefined.
 #[test]
-fn an_exchange_of_something_and_nothing() {
-    let mut code = Code::new();
+fn an_exchange_with_an_undefined_side() {
+    let mut code = TestProgram::new();
     code.instr(Opcode::Mov, &[to(RegClass::FULL, 0)], &[full(5)], moves(Type::U32));
     let [x, y] = [0, 1].map(|number| from(RegClass::FULL, number));
     for number in [0, 1, 0] {
@@ -65,7 +65,7 @@ fn an_exchange_of_something_and_nothing() {
 
 #[test]
 fn gather_and_scatter() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     for number in 0..4 {
         code.instr(Opcode::Mov, &[to(RegClass::FULL, number)], &[full(number.into())], moves(Type::U32));
     }
@@ -84,7 +84,7 @@ fn gather_and_scatter() {
 
 #[test]
 fn a_parallel_copy_of_overlapping_halves() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     code.instr(Opcode::Mov, &[to(RegClass::FULL, 0)], &[full(0x2222_1111)], moves(Type::U32));
     code.instr(Opcode::Mov, &[to(RegClass::FULL, 1)], &[full(0x4444_3333)], moves(Type::U32));
     // r0.x -> r0.y while hr0.z -> hr0.x and hr0.w -> hr0.y: a swap, in parts.
@@ -99,7 +99,7 @@ fn a_parallel_copy_of_overlapping_halves() {
 
 #[test]
 fn repetition_advances_what_says_so() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     for number in 0..3 {
         code.instr(Opcode::Mov, &[to(RegClass::FULL, number)], &[full(10 + u32::from(number))], moves(Type::U32));
     }
@@ -116,7 +116,7 @@ fn repetition_advances_what_says_so() {
 
 #[test]
 fn indirect_registers() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     for number in 0..4 {
@@ -141,7 +141,7 @@ fn indirect_registers() {
 
 #[test]
 fn shared_registers_hold_one_value() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     code.instr(Opcode::Mov, &[to(RegClass::SHARED, 192)], &[full(42)], moves(Type::U32));
@@ -158,7 +158,7 @@ fn shared_registers_hold_one_value() {
 
 #[test]
 fn tied_operands_are_one_register() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let attrs = MemoryAttrs { ty: Some(Type::U32), space: Some(AddressSpace::Ssbo), ..MemoryAttrs::default() };
     let mut dst = Dst::new(Place::Reg(PhysReg(4)), RegClass::FULL, WriteMask::first(2));
     let mut data = Src::reg(Place::Reg(PhysReg(8)), RegClass::FULL, WriteMask::first(2));
@@ -171,7 +171,7 @@ fn tied_operands_are_one_register() {
 
 #[test]
 fn a_register_outside_of_its_file_is_refused() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     code.instr(Opcode::Mov, &[to(RegClass::FULL, 192)], &[full(0)], moves(Type::U32));
     code.end(&[]);
     assert!(code.refused().contains("r48.x"));
@@ -180,7 +180,7 @@ fn a_register_outside_of_its_file_is_refused() {
 #[test]
 fn inputs_in_the_same_register_are_both_undefined() {
     for (second, defined) in [(PhysReg(1), true), (PhysReg(0), false)] {
-        let mut code = Code::new();
+        let mut code = TestProgram::new();
         for (at, value) in [(PhysReg(0), SystemValue::SubgroupInvocation), (second, SystemValue::SubgroupSize)] {
             let dst = Dst::new(Place::Reg(at), RegClass::FULL, WriteMask::SCALAR);
             code.instr(Opcode::Input, &[dst], &[], Attrs::Input(Some(InputKind::System(value))));

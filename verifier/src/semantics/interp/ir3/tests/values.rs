@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn vectors_are_collected_and_split() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let (lane, seven) = (code.src(lane), full(7));
     let vector = code.b().define(Opcode::Collect, RegClass::FULL, 2, &[lane, seven], Attrs::None);
@@ -21,7 +21,7 @@ fn vectors_are_collected_and_split() {
 
 #[test]
 fn what_is_not_written_is_poison() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let undefined = code.mov(Src::new(SrcOperand::Undef, RegClass::FULL, WriteMask::SCALAR));
     let undefined = code.src(undefined);
     let sum = code.op2(Opcode::AddU, undefined, full(1));
@@ -34,7 +34,7 @@ fn what_is_not_written_is_poison() {
 
 #[test]
 fn a_selection_is_poison_only_where_its_choice_is() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let undefined = code.mov(Src::new(SrcOperand::Undef, RegClass::FULL, WriteMask::SCALAR));
     let (lane, undefined) = (code.src(lane), code.src(undefined));
@@ -47,7 +47,7 @@ fn a_selection_is_poison_only_where_its_choice_is() {
 /// A flag in a register has one significant bit: it is defined where an operation sets it, whatever the others are.
 #[test]
 fn bits_are_poison_one_by_one() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let undefined = code.mov(Src::new(SrcOperand::Undef, RegClass::HALF, WriteMask::SCALAR));
     let undefined = code.src(undefined);
     let flag = code.b().alu(Opcode::OrB, RegClass::HALF, &[undefined, half(1)]);
@@ -68,7 +68,7 @@ fn bits_are_poison_one_by_one() {
 
 #[test]
 fn modifiers_and_saturation() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let one = full(1.5f32.to_bits());
     let x = code.op2(Opcode::AddF, one.with_mods(Mods::NEG), full(0));
     let y = code.op2(Opcode::AddF, full((-2.0f32).to_bits()).with_mods(Mods::ABS | Mods::NEG), one);
@@ -88,7 +88,7 @@ fn modifiers_and_saturation() {
 
 #[test]
 fn words_of_the_constant_file() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     code.program.consts.driver_params.push(DriverParam { word: 9, value: SystemValue::BaseVertex, component: 0 });
     code.program.consts.immediates.push((10, 0x3f80_0000));
     let mut env = Env::from_seed(3);
@@ -109,7 +109,7 @@ fn words_of_the_constant_file() {
 
 #[test]
 fn constants_at_an_address() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let mut env = Env::from_seed(3);
     for word in 0..128 {
         env.consts.insert(word, 1000 + word);
@@ -130,7 +130,7 @@ fn constants_at_an_address() {
 /// An array of 4 elements; each version is written at the lane's index, the previous version is unchanged.
 #[test]
 fn versions_of_an_array() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let array = code.program.arrays.push(ArrayData { id: 1, class: RegClass::FULL, length: 4, base: None });
     let access = |offset, relative, value| Place::Array(ArrayAccess { array, offset, relative, value, base: None });
     let lane = code.lane();
@@ -167,7 +167,7 @@ fn versions_of_an_array() {
         version = Some(value);
         versions.push(value);
     }
-    let read = |code: &mut Code, version: Value, offset| {
+    let read = |code: &mut TestProgram, version: Value, offset| {
         let src = Src::reg(access(offset, false, Some(version)), RegClass::FULL, WriteMask::SCALAR);
         let value = code.mov(src);
         code.src(value)
@@ -189,7 +189,7 @@ fn versions_of_an_array() {
 #[test]
 fn an_index_outside_of_an_array() {
     for write in [false, true] {
-        let mut code = Code::new();
+        let mut code = TestProgram::new();
         let array = code.program.arrays.push(ArrayData { id: 1, class: RegClass::FULL, length: 60, base: None });
         let place = Place::Array(ArrayAccess { array, offset: 0, relative: true, value: None, base: None });
         let lane = code.lane();
@@ -216,7 +216,7 @@ fn an_index_outside_of_an_array() {
 /// Registers that are addressed indirectly are all of the file.
 #[test]
 fn an_index_outside_of_the_registers() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     let lane = code.lane();
     let lane = code.src(lane);
     let index = code.b().convert(Type::U32, Type::S16, RegClass::HALF, lane);
@@ -230,7 +230,7 @@ fn an_index_outside_of_the_registers() {
 
 #[test]
 fn an_input_must_be_known() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     code.b().define(Opcode::Input, RegClass::FULL, 1, &[], Attrs::Input(None));
     code.end(&[]);
     assert_eq!(
@@ -241,7 +241,7 @@ fn an_input_must_be_known() {
 
 #[test]
 fn an_unknown_operation_is_refused_by_name() {
-    let mut code = Code::new();
+    let mut code = TestProgram::new();
     code.b().effect(Opcode::Emit, &[]);
     code.end(&[]);
     assert!(code.refused().contains("`emit`"));

@@ -3,7 +3,7 @@
 use ir3_compiler::nir::{Alu, Op as NirOp};
 use smallvec::SmallVec;
 
-use super::{Decoder, Refused, Rows};
+use super::{DecodeResult, Decoder, ValueRows};
 use crate::semantics::interp::nir::op::{Op, R, Wide};
 use crate::semantics::operations::{Kernel, nir_alu};
 
@@ -25,7 +25,7 @@ pub(super) fn is_name(op: NirOp) -> bool {
 }
 
 impl Decoder<'_> {
-    pub(super) fn alu(&mut self, alu: &Alu) -> Refused<()> {
+    pub(super) fn alu(&mut self, alu: &Alu) -> DecodeResult<()> {
         if is_name(alu.op) {
             return self.name(alu);
         }
@@ -42,13 +42,13 @@ impl Decoder<'_> {
         let keep = self.keeps(alu.def);
         // The rows of each source: for one component of the result, or for all of a horizontal operation.
         let turns = if info.is_per_component() { components } else { 1 };
-        let mut sources: SmallVec<[Rows; 4]> = SmallVec::new();
+        let mut sources: SmallVec<[ValueRows; 4]> = SmallVec::new();
         for turn in 0..turns {
             for (index, src) in alu.srcs.iter().enumerate() {
                 let width = self.width(src.def);
                 let rows = self.read(src.def)?;
                 let count = info.source_components(index, 1);
-                let mut taken = Rows::new();
+                let mut taken = ValueRows::new();
                 for i in 0..u32::from(count) {
                     let component = src.swizzle[if info.is_per_component() { turn } else { i } as usize];
                     let first = u32::from(component) * width;
@@ -99,10 +99,10 @@ impl Decoder<'_> {
     }
 
     /// Makes the result an alias of rows of the sources.
-    fn name(&mut self, alu: &Alu) -> Refused<()> {
+    fn name(&mut self, alu: &Alu) -> DecodeResult<()> {
         let components = self.components(alu.def);
-        let mut out = Rows::new();
-        let mut take = |this: &Self, index: usize, component: u8, words: std::ops::Range<u32>| -> Refused<()> {
+        let mut out = ValueRows::new();
+        let mut take = |this: &Self, index: usize, component: u8, words: std::ops::Range<u32>| -> DecodeResult<()> {
             let src = alu.srcs.get(index).ok_or("too few sources")?;
             let width = this.width(src.def);
             let rows = this.read(src.def)?;

@@ -4,15 +4,15 @@
 use ir3_compiler::ir3::{AddressSpace, SystemValue};
 use ir3_compiler::nir::{AtomicOp, Def, InterpMode, Intrinsic, IntrinsicOp, Stage};
 
-use super::{Decoder, Refused, Rows};
+use super::{DecodeResult, Decoder, ValueRows};
 use crate::semantics::environment::env::{CONST_WORDS, system_value_of};
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::OutputSlot;
-use crate::semantics::interp::nir::op::{Adapt, ArrayAccess, Input, Op, Output, R};
+use crate::semantics::interp::nir::op::{Adapt, ArrayAccess, EnvironmentInput, Op, OutputStore, R};
 use crate::semantics::operations::modifiers;
 
 impl Decoder<'_> {
-    pub(super) fn intrinsic(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    pub(super) fn intrinsic(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         use IntrinsicOp as I;
         if intrinsic.srcs.len() != intrinsic.op.info().srcs.len() {
             return Err("the wrong number of sources".to_owned());
@@ -81,7 +81,7 @@ impl Decoder<'_> {
             I::LoadFragOffsetIr3 => self.of_view(intrinsic, SystemValue::FragOffset),
             I::IsHelperInvocation => {
                 let dst = self.define(result(intrinsic)?);
-                self.input(Input::Helper, dst);
+                self.input(EnvironmentInput::Helper, dst);
                 Ok(())
             }
             _ => match system_value_of(intrinsic.op) {
@@ -91,22 +91,22 @@ impl Decoder<'_> {
         }
     }
 
-    pub(super) fn input(&mut self, input: Input, dst: R) {
+    pub(super) fn input(&mut self, input: EnvironmentInput, dst: R) {
         self.code.inputs.push(input);
         self.push(Op::Input { input: self.code.inputs.len() as u32 - 1, dst });
     }
 
     /// Makes the result of an intrinsic an alias of an existing row.
-    pub(super) fn define_as(&mut self, intrinsic: &Intrinsic, row: R) -> Refused<()> {
+    pub(super) fn define_as(&mut self, intrinsic: &Intrinsic, row: R) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         if self.components(def) * self.width(def) != 1 {
             return Err("a result that is no scalar".to_owned());
         }
-        self.rows[def] = Rows::from_slice(&[row]);
+        self.rows[def] = ValueRows::from_slice(&[row]);
         Ok(())
     }
 
-    fn system(&mut self, intrinsic: &Intrinsic, value: SystemValue) -> Refused<()> {
+    fn system(&mut self, intrinsic: &Intrinsic, value: SystemValue) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let boolean = matches!(value, SystemValue::FrontFace | SystemValue::HelperInvocation);
         let bits = self.bits(def);
@@ -119,7 +119,7 @@ impl Decoder<'_> {
                 _ if boolean && bits == 32 => Adapt::AllOnes,
                 _ => Adapt::No,
             };
-            self.input(Input::System(value, component, adapt), dst);
+            self.input(EnvironmentInput::System(value, component, adapt), dst);
             if width == 2 {
                 let zero = self.constant(0);
                 self.rows[def][(component * 2 + 1) as usize] = zero;
@@ -129,7 +129,7 @@ impl Decoder<'_> {
     }
 
     /// Arguments of a kernel: base and offset are in bytes.
-    fn kernel_input(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn kernel_input(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         if self.bits(def) != 32 {
             return Err(format!("an argument of {} bits", self.bits(def)));
@@ -139,18 +139,18 @@ impl Decoder<'_> {
         for component in 0..self.components(def) {
             let word = SystemValue::kernel_input(intrinsic.indices.base(), offset as u32, component as u8);
             let (value, part) = word.ok_or("an offset of no word, or out of range")?;
-            self.input(Input::System(value, part.into(), Adapt::No), first + component);
+            self.input(EnvironmentInput::System(value, part.into(), Adapt::No), first + component);
         }
         Ok(())
     }
 
     /// A driver parameter of each view.
-    fn of_view(&mut self, intrinsic: &Intrinsic, kind: fn(u8) -> SystemValue) -> Refused<()> {
+    fn of_view(&mut self, intrinsic: &Intrinsic, kind: fn(u8) -> SystemValue) -> DecodeResult<()> {
         let view = self.function.as_const_scalar(intrinsic.srcs[0]).and_then(|view| u8::try_from(view).ok());
         self.system(intrinsic, kind(view.ok_or("a view that is not constant")?))
     }
 
-    fn load_input(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn load_input(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let bits = self.bits(def);
         if !matches!(bits, 16 | 32) {
@@ -174,7 +174,7 @@ impl Decoder<'_> {
                 let first = self.define(def);
                 for i in 0..components {
                     let location = location.wrapping_add(component + i);
-                    self.input(Input::Varying { location, offset, ij, half: bits == 16 }, first + i);
+                    self.input(EnvironmentInput::Varying { location, offset, ij, half: bits == 16 }, first + i);
                 }
             }
             Stage::Vertex => {
@@ -183,7 +183,7 @@ impl Decoder<'_> {
                 let first = self.define(def);
                 for i in 0..components {
                     let component = component + i;
-                    self.input(Input::Attribute(base + component / 4, component % 4, bits == 16), first + i);
+                    self.input(EnvironmentInput::Attribute(base + component / 4, component % 4, bits == 16), first + i);
                 }
             }
             stage => return Err(format!("an input of {}", stage.name())),
@@ -191,7 +191,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn store_output(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn store_output(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let value = intrinsic.srcs[0];
         let number = |src| self.function.as_const_scalar(src).ok_or("an output whose number is not constant");
         // The views of an output are consecutive.
@@ -209,7 +209,7 @@ impl Decoder<'_> {
         for (i, &row) in rows.iter().enumerate() {
             if intrinsic.indices.write_mask() >> i & 1 != 0 {
                 let component = intrinsic.indices.component() + i as u8;
-                self.code.outputs.push(Output { base, component, row });
+                self.code.outputs.push(OutputStore { base, component, row });
                 self.code.declared.push(OutputSlot { base, component, half: self.bits(value) == 16 });
                 self.push(Op::StoreOutput(self.code.outputs.len() as u32 - 1));
             }
@@ -217,7 +217,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn load_const(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn load_const(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let bits = self.bits(def);
         if !matches!(bits, 16 | 32 | 64) {
@@ -231,25 +231,25 @@ impl Decoder<'_> {
         let first = self.define(def);
         for i in 0..words {
             let word = word.wrapping_add(i) % CONST_WORDS;
-            self.input(Input::Const { word, offset, half: bits == 16 }, first + i);
+            self.input(EnvironmentInput::Const { word, offset, half: bits == 16 }, first + i);
         }
         Ok(())
     }
 
-    fn store_const(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn store_const(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let value = intrinsic.srcs[0];
         if self.bits(value) != 32 {
             return Err(format!("a constant of {} bits", self.bits(value)));
         }
         let base = u16::try_from(intrinsic.indices.base()).map_err(|_| "a constant out of range")?;
         for (i, row) in self.read(value)?.clone().into_iter().enumerate() {
-            self.code.outputs.push(Output { base: base.wrapping_add(i as u16), component: 0, row });
+            self.code.outputs.push(OutputStore { base: base.wrapping_add(i as u16), component: 0, row });
             self.push(Op::StoreConst(self.code.outputs.len() as u32 - 1));
         }
         Ok(())
     }
 
-    fn declare(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn declare(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let indices = &intrinsic.indices;
         let bits = indices.bit_size();
@@ -265,7 +265,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn array(&mut self, intrinsic: &Intrinsic, array: Def, index: Option<&Def>) -> Refused<(ArrayAccess, u8)> {
+    fn array(&mut self, intrinsic: &Intrinsic, array: Def, index: Option<&Def>) -> DecodeResult<(ArrayAccess, u8)> {
         let &(number, first, length, stride, bits) =
             self.arrays.get(&array).ok_or("an array that was not declared before")?;
         let mut base = i64::from(intrinsic.indices.base());
@@ -294,7 +294,7 @@ impl Decoder<'_> {
         ))
     }
 
-    fn array_load(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn array_load(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let (mut access, bits) = self.array(intrinsic, intrinsic.srcs[0], intrinsic.srcs.get(1))?;
         let (abs, neg) = (intrinsic.indices.legacy_fabs(), intrinsic.indices.legacy_fneg());
@@ -312,7 +312,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn array_store(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn array_store(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let value = intrinsic.srcs[0];
         let (mut access, bits) = self.array(intrinsic, intrinsic.srcs[1], intrinsic.srcs.get(2))?;
         if intrinsic.indices.legacy_fsat() {
@@ -358,7 +358,7 @@ impl Decoder<'_> {
 }
 
 /// The result of an intrinsic that has one.
-pub(super) fn result(intrinsic: &Intrinsic) -> Refused<Def> {
+pub(super) fn result(intrinsic: &Intrinsic) -> DecodeResult<Def> {
     intrinsic.def.ok_or_else(|| "no result".to_owned())
 }
 

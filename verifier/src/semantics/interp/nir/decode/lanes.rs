@@ -4,12 +4,12 @@ use ir3_compiler::nir::{Def, Intrinsic, IntrinsicOp, Op as NirOp};
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
-use super::{Decoder, Refused};
-use crate::semantics::interp::nir::op::{LaneKind, Lanes, Op, R, Scan, ScanResult, Shuffle};
+use super::{DecodeResult, Decoder};
+use crate::semantics::interp::nir::op::{LaneKind, Lanes, Op, R, ScanOp, ScanResult, Shuffle};
 use crate::semantics::operations::{Kernel, nir_alu};
 
 impl Decoder<'_> {
-    pub(super) fn across_lanes(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    pub(super) fn across_lanes(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         use IntrinsicOp as I;
         let src = |index: usize| intrinsic.srcs.get(index).copied().ok_or("too few sources");
         let derivative = |bit, fine| LaneKind::Derivative { bit, fine, half: false };
@@ -82,7 +82,7 @@ impl Decoder<'_> {
     }
 
     /// An operation on each row of a value; the result has the value's shape, or is a scalar.
-    fn lane_op(&mut self, intrinsic: &Intrinsic, kind: LaneKind, value: Option<Def>) -> Refused<()> {
+    fn lane_op(&mut self, intrinsic: &Intrinsic, kind: LaneKind, value: Option<Def>) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let srcs = match value {
             Some(value) => self.read(value)?.clone(),
@@ -99,7 +99,7 @@ impl Decoder<'_> {
     }
 
     /// A scalar result of all rows of a value.
-    fn vote_equal(&mut self, intrinsic: &Intrinsic, kind: LaneKind) -> Refused<()> {
+    fn vote_equal(&mut self, intrinsic: &Intrinsic, kind: LaneKind) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let srcs = self.read(intrinsic.srcs[0])?.clone();
         let dst = self.define(def);
@@ -107,7 +107,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn ballot(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn ballot(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         if self.bits(def) < 32 {
             return Err("a mask of less than 32 bits".to_owned());
@@ -122,7 +122,7 @@ impl Decoder<'_> {
     }
 
     /// Sources: the value of lanes that receive nothing, and the value that is broadcast.
-    fn broadcast_active(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn broadcast_active(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let size = cluster(intrinsic.indices.cluster_size())?;
         let kept = self.scalar(intrinsic.srcs[0])?;
         let value = intrinsic.srcs[1];
@@ -132,7 +132,7 @@ impl Decoder<'_> {
         self.lane_op(intrinsic, LaneKind::BroadcastActive { cluster: size, kept }, Some(value))
     }
 
-    fn scan(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    fn scan(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         use IntrinsicOp as I;
         let value = intrinsic.srcs[0];
         let bits = self.bits(value);
@@ -154,13 +154,13 @@ impl Decoder<'_> {
         };
         let cluster = if intrinsic.op == I::Reduce { cluster(intrinsic.indices.cluster_size())? } else { 64 };
         let step = if clusters { 8 } else { 1 };
-        let scan = Scan { kernel, identity, result, step, cluster, exclusive };
+        let scan = ScanOp { kernel, identity, result, step, cluster, exclusive };
         self.lane_op(intrinsic, LaneKind::Scan(scan), Some(value))
     }
 }
 
 /// The size of a cluster: a power of two up to the wave; 0 is the wave.
-fn cluster(size: u32) -> Refused<u8> {
+fn cluster(size: u32) -> DecodeResult<u8> {
     match size {
         0 => Ok(64),
         size if size.is_power_of_two() => Ok(size.min(64) as u8),

@@ -6,10 +6,10 @@ use ir3_compiler::nir::{Access as Flags, Def, IndexKind, InstrData, Intrinsic, I
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
-use super::{Decoder, Refused, Rows};
+use super::{DecodeResult, Decoder, ValueRows};
 use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::environment::memory::TexelView;
-use crate::semantics::interp::nir::op::{Access, Action, Op, Place, Resource};
+use crate::semantics::interp::nir::op::{AccessAddress, Action, MemoryAccess, Op, ResourceOperand};
 
 /// Returns true if an access may rely on no alias writing its buffer: it is `restrict`, or it may be reordered with any other access.
 pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
@@ -36,13 +36,13 @@ fn view(intrinsic: &Intrinsic) -> TexelView {
 
 impl Decoder<'_> {
     /// The handle of a descriptor: its index. The instruction that uses it takes the set from this one.
-    pub(super) fn handle(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    pub(super) fn handle(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let index = self.scalar(intrinsic.srcs[0])?;
         self.define_as(intrinsic, index)
     }
 
     /// The buffer or image that a source names: bindless if `bindless_resource_ir3` defines it.
-    pub(super) fn resource(&self, handle: Def) -> Refused<Resource> {
+    pub(super) fn resource(&self, handle: Def) -> DecodeResult<ResourceOperand> {
         let row = Some(self.scalar(handle)?);
         let set = match &self.function.instrs[self.function.defs[handle].instr] {
             InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::BindlessResourceIr3 => {
@@ -54,7 +54,7 @@ impl Decoder<'_> {
             }
             _ => None,
         };
-        Ok(Resource { set, base: 0, row, bound: false })
+        Ok(ResourceOperand { set, base: 0, row, bound: false })
     }
 
     /// The address of an access. `srcs` are the sources without data.
@@ -64,9 +64,9 @@ impl Decoder<'_> {
         space: AddressSpace,
         srcs: &[Def],
         bits: u8,
-    ) -> Refused<(Option<Resource>, Place)> {
+    ) -> DecodeResult<(Option<ResourceOperand>, AccessAddress)> {
         let base = intrinsic.indices.base();
-        let linear = |index, scale, offset| Place::Linear { base: None, index: Some(index), scale, offset };
+        let linear = |index, scale, offset| AccessAddress::Linear { base: None, index: Some(index), scale, offset };
         Ok(match (space, srcs) {
             // The offset in elements is used; the one in bytes has the same value.
             (AddressSpace::Ssbo, &[buffer, _, offset]) => {
@@ -93,19 +93,19 @@ impl Decoder<'_> {
                     [] => None,
                     [offset, ..] => Some(self.scalar(*offset)?),
                 };
-                (None, Place::Linear { base: Some(base_rows), index, scale: 4, offset: base })
+                (None, AccessAddress::Linear { base: Some(base_rows), index, scale: 4, offset: base })
             }
             (AddressSpace::Image, &[image, coordinates, ..]) => {
                 let count = intrinsic.indices.image_dim().coordinates(intrinsic.indices.image_array());
                 let rows = self.read(coordinates)?;
                 let texel = rows.iter().take(count.into()).copied().collect();
-                (Some(self.resource(image)?), Place::Texel(texel))
+                (Some(self.resource(image)?), AccessAddress::Texel(texel))
             }
             _ => return Err("unexpected sources".to_owned()),
         })
     }
 
-    fn push_access(&mut self, intrinsic: &Intrinsic, access: Access) {
+    fn push_access(&mut self, intrinsic: &Intrinsic, access: MemoryAccess) {
         if promises(intrinsic) {
             self.code.promise.get_or_insert(access.origin);
         }
@@ -113,7 +113,7 @@ impl Decoder<'_> {
         self.push(Op::Access(self.code.accesses.len() as u32 - 1));
     }
 
-    fn check_bits(&self, space: AddressSpace, def: Def) -> Refused<u8> {
+    fn check_bits(&self, space: AddressSpace, def: Def) -> DecodeResult<u8> {
         match (self.bits(def), space) {
             (bits @ (16 | 32), _) => Ok(bits),
             (bits @ (8 | 64), space) if space != AddressSpace::Image => Ok(bits),
@@ -121,7 +121,7 @@ impl Decoder<'_> {
         }
     }
 
-    pub(super) fn load(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+    pub(super) fn load(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let bits = self.check_bits(space, def)?;
         let (binding, place) = self.place(intrinsic, space, &intrinsic.srcs, bits)?;
@@ -131,31 +131,41 @@ impl Decoder<'_> {
         let volatile = is_volatile(intrinsic);
         self.push_access(
             intrinsic,
-            Access { action: Action::Load, space, volatile, binding, place, view: view(intrinsic), bits, rows, origin },
+            MemoryAccess {
+                action: Action::Load,
+                space,
+                volatile,
+                binding,
+                place,
+                view: view(intrinsic),
+                bits,
+                rows,
+                origin,
+            },
         );
         Ok(())
     }
 
     /// The offset is in vec4s of the buffer, the base in words of the constant file, and the range in vec4s.
-    pub(super) fn copy_to_consts(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    pub(super) fn copy_to_consts(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let (base, range) = (intrinsic.indices.base(), intrinsic.indices.range());
         let words = range.checked_mul(4).filter(|&words| words <= CONST_WORDS);
         let words = words.ok_or_else(|| format!("{range} vec4s, more than the constant file has"))?;
         let first = u32::try_from(base).map_err(|_| "a constant out of range")?;
         let &[buffer, offset] = &intrinsic.srcs[..] else { return Err("unexpected sources".to_owned()) };
         let binding = Some(self.resource(buffer)?);
-        let place = Place::Linear { base: None, index: Some(self.scalar(offset)?), scale: 16, offset: 0 };
+        let place = AccessAddress::Linear { base: None, index: Some(self.scalar(offset)?), scale: 16, offset: 0 };
         let origin = self.origin();
         let (action, space, view) = (Action::CopyToConsts { first, words }, AddressSpace::Ubo, TexelView::default());
         let rows = SmallVec::new();
         self.push_access(
             intrinsic,
-            Access { action, space, volatile: false, binding, place, view, bits: 32, rows, origin },
+            MemoryAccess { action, space, volatile: false, binding, place, view, bits: 32, rows, origin },
         );
         Ok(())
     }
 
-    pub(super) fn store(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+    pub(super) fn store(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
         // The data of an image store follows coordinates and sample.
         let data = if space == AddressSpace::Image { 3 } else { 0 };
         let value = *intrinsic.srcs.get(data).ok_or("no data")?;
@@ -176,7 +186,7 @@ impl Decoder<'_> {
         let volatile = is_volatile(intrinsic);
         self.push_access(
             intrinsic,
-            Access {
+            MemoryAccess {
                 action: Action::Store,
                 space,
                 volatile,
@@ -192,7 +202,7 @@ impl Decoder<'_> {
     }
 
     /// Sources: those of the place, but an SSBO's offset, which is last; the comparand if there is one; the data.
-    pub(super) fn atomic(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+    pub(super) fn atomic(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let bits = self.bits(def);
         if bits != 32 && (bits != 64 || space == AddressSpace::Image) {
@@ -214,18 +224,18 @@ impl Decoder<'_> {
         let (compare, data) = if op.compares() { (first, first + 1) } else { (first, first) };
         let (&compare, &data) = srcs.get(compare).zip(srcs.get(data)).ok_or("too few sources")?;
         // Both words of 64 bits; the one word twice otherwise.
-        let words = |rows: &Rows| [rows[0], rows[rows.len() - 1]];
+        let words = |rows: &ValueRows| [rows[0], rows[rows.len() - 1]];
         let action = Action::Atomic { op, data: words(self.read(data)?), compare: words(self.read(compare)?) };
         let dst = self.define(def);
         let rows = (0..self.width(def)).map(|i| (i, dst + i)).collect();
         let origin = self.origin();
         let volatile = is_volatile(intrinsic);
         let view = TexelView::default();
-        self.push_access(intrinsic, Access { action, space, volatile, binding, place, view, bits, rows, origin });
+        self.push_access(intrinsic, MemoryAccess { action, space, volatile, binding, place, view, bits, rows, origin });
         Ok(())
     }
 
-    pub(super) fn size(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> Refused<()> {
+    pub(super) fn size(&mut self, intrinsic: &Intrinsic, space: AddressSpace) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         if self.bits(def) != 32 {
             return Err(format!("{} bits", self.bits(def)));
@@ -236,12 +246,12 @@ impl Decoder<'_> {
         let origin = self.origin();
         self.push_access(
             intrinsic,
-            Access {
+            MemoryAccess {
                 action: Action::Size,
                 space,
                 volatile: false,
                 binding,
-                place: Place::None,
+                place: AccessAddress::None,
                 view: TexelView::default(),
                 bits: 32,
                 rows,

@@ -6,11 +6,11 @@ use ir3_compiler::nir::{BaseType, Def, Intrinsic, Stage, Tex, TexOp, TexSrcKind}
 use smallvec::SmallVec;
 
 use super::intrinsics::result;
-use super::{Decoder, Refused};
-use crate::semantics::interp::nir::op::{Op, Operand, Resource, Texture};
+use super::{DecodeResult, Decoder};
+use crate::semantics::interp::nir::op::{Op, ResourceOperand, Texture, TextureOperand};
 
 impl Decoder<'_> {
-    pub(super) fn texture(&mut self, tex: &Tex) -> Refused<()> {
+    pub(super) fn texture(&mut self, tex: &Tex) -> DecodeResult<()> {
         use TexSrcKind as S;
         for (kind, _) in &tex.srcs {
             if matches!(kind, S::MinLod | S::Plane | S::Backend1 | S::Backend2) {
@@ -43,15 +43,16 @@ impl Decoder<'_> {
             TextureKind::Size => self.operands(&mut operands, &[Slot::Lod], tex.src(S::Lod), None)?,
             _ => self.question(tex, kind, &mut operands)?,
         }
-        let resource = |this: &Self, index, offset: Option<Def>, handle: Option<Def>| -> Refused<Resource> {
-            Ok(match (handle, offset) {
-                (Some(handle), _) => this.resource(handle)?,
-                (None, Some(offset)) => {
-                    Resource { set: None, base: index, row: Some(this.scalar(offset)?), bound: true }
-                }
-                (None, None) => Resource { set: None, base: index, row: None, bound: true },
-            })
-        };
+        let resource =
+            |this: &Self, index, offset: Option<Def>, handle: Option<Def>| -> DecodeResult<ResourceOperand> {
+                Ok(match (handle, offset) {
+                    (Some(handle), _) => this.resource(handle)?,
+                    (None, Some(offset)) => {
+                        ResourceOperand { set: None, base: index, row: Some(this.scalar(offset)?), bound: true }
+                    }
+                    (None, None) => ResourceOperand { set: None, base: index, row: None, bound: true },
+                })
+            };
         let texture = resource(self, tex.texture_index, tex.src(S::TextureOffset), tex.src(S::TextureHandle))?;
         let sampler = resource(self, tex.sampler_index, tex.src(S::SamplerOffset), tex.src(S::SamplerHandle))?;
         let bits = self.bits(tex.def);
@@ -79,11 +80,11 @@ impl Decoder<'_> {
     }
 
     /// The position of a sample in its pixel, by the sample's number.
-    pub(super) fn sample_position(&mut self, intrinsic: &Intrinsic) -> Refused<()> {
+    pub(super) fn sample_position(&mut self, intrinsic: &Intrinsic) -> DecodeResult<()> {
         let def = result(intrinsic)?;
         let sample = self.scalar(intrinsic.srcs[0])?;
-        let operands = [(Slot::Sample, Operand::Row(sample))].into_iter().collect();
-        let none = || Resource { set: None, base: 0, row: None, bound: true };
+        let operands = [(Slot::Sample, TextureOperand::Row(sample))].into_iter().collect();
+        let none = || ResourceOperand { set: None, base: 0, row: None, bound: true };
         let components = self.components(def);
         let first = self.define(def);
         let results = (0..components).map(|i| (i, first + i)).collect();
@@ -104,7 +105,7 @@ impl Decoder<'_> {
 
     /// Returns true if derivatives are implicit: in fragment shaders. Elsewhere a sample is from level 0, as Mesa lowers it, unless a
     /// compute shader has quads of its own.
-    fn has_quads(&self) -> Refused<bool> {
+    fn has_quads(&self) -> DecodeResult<bool> {
         if self.shader.info.other.iter().any(|(key, group)| key == "derivative_group" && group.trim() != "0") {
             return Err("implicit derivatives in a workgroup".to_owned());
         }
@@ -114,17 +115,17 @@ impl Decoder<'_> {
     /// Appends a source's components; missing ones are `padding`, if given.
     fn operands(
         &self,
-        operands: &mut SmallVec<[(Slot, Operand); 6]>,
+        operands: &mut SmallVec<[(Slot, TextureOperand); 6]>,
         slots: &[Slot],
         def: Option<Def>,
         padding: Option<u32>,
-    ) -> Refused<()> {
+    ) -> DecodeResult<()> {
         let Some(def) = def else { return Ok(()) };
         let rows = self.read(def)?;
         for (i, &slot) in slots.iter().enumerate() {
             match (rows.get(i), padding) {
-                (Some(&row), _) => operands.push((slot, Operand::Row(row))),
-                (None, Some(bits)) if i < 2 => operands.push((slot, Operand::Bits(bits))),
+                (Some(&row), _) => operands.push((slot, TextureOperand::Row(row))),
+                (None, Some(bits)) if i < 2 => operands.push((slot, TextureOperand::Bits(bits))),
                 _ => {}
             }
         }
@@ -132,7 +133,12 @@ impl Decoder<'_> {
     }
 
     /// The operands of an operation with coordinates.
-    fn question(&self, tex: &Tex, kind: TextureKind, operands: &mut SmallVec<[(Slot, Operand); 6]>) -> Refused<()> {
+    fn question(
+        &self,
+        tex: &Tex,
+        kind: TextureKind,
+        operands: &mut SmallVec<[(Slot, TextureOperand); 6]>,
+    ) -> DecodeResult<()> {
         use TexSrcKind as S;
         let coord = tex.src(S::Coord).ok_or("no coordinates")?;
         let hint = tex.src(S::Ddx).or(tex.src(S::Offset)).map(|def| self.function.defs[def].num_components);
@@ -146,10 +152,10 @@ impl Decoder<'_> {
         };
         let dims = usize::from(shape.dims);
         for (&slot, &row) in Slot::COORDS.iter().zip(&rows[..dims.min(rows.len())]) {
-            operands.push((slot, Operand::Row(row)));
+            operands.push((slot, TextureOperand::Row(row)));
         }
         if dims == 1 {
-            operands.push((Slot::Y, Operand::Bits(middle)));
+            operands.push((Slot::Y, TextureOperand::Bits(middle)));
         }
         if kind == TextureKind::LodQuery {
             // The level does not depend on other operands; a cube's third coordinate is one of its coordinates.
@@ -157,7 +163,7 @@ impl Decoder<'_> {
             return Ok(());
         }
         if let (true, Some(&row)) = (shape.layer, rows.get(dims)) {
-            operands.push((shape.layer_slot(), Operand::Row(row)));
+            operands.push((shape.layer_slot(), TextureOperand::Row(row)));
         }
         self.operands(operands, &[Slot::Comparator], tex.src(S::Comparator), None)?;
         self.operands(operands, &[Slot::Projector], tex.src(S::Projector), None)?;
@@ -167,7 +173,7 @@ impl Decoder<'_> {
             (Some(_), TextureKind::SampleLod | TextureKind::SampleBias | TextureKind::Fetch) => {
                 self.operands(operands, &[Slot::Lod], level, None)?;
             }
-            (None, TextureKind::Fetch) => operands.push((Slot::Lod, Operand::Bits(0))),
+            (None, TextureKind::Fetch) => operands.push((Slot::Lod, TextureOperand::Bits(0))),
             _ => {}
         }
         if kind == TextureKind::SampleGrad {

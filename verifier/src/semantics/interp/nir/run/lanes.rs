@@ -1,12 +1,12 @@
 //! Operations across lanes. Reading the value of an inactive lane gives poison.
 
-use super::{Wave, nonzero};
+use super::{RunningWave, nonzero};
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row, splat};
 use crate::semantics::environment::env::lanes;
-use crate::semantics::interp::nir::op::{LaneKind, Lanes, R, Scan, ScanResult, Shuffle};
+use crate::semantics::interp::nir::op::{LaneKind, Lanes, R, ScanOp, ScanResult, Shuffle};
 
-impl Wave<'_> {
+impl RunningWave<'_> {
     pub(super) fn across_lanes(&mut self, op: &Lanes) {
         let active = self.active;
         let first = active.trailing_zeros() as usize;
@@ -33,8 +33,8 @@ impl Wave<'_> {
                 // The number is the same in all lanes; the first lane's is read.
                 let undefined = self.poison[number as usize] & active != 0;
                 let lane = self.rows[number as usize][first] as usize;
-                let there = lane < LANES && active >> lane & 1 != 0;
-                self.read_lane(op, there.then_some(lane), undefined);
+                let readable = lane < LANES && active >> lane & 1 != 0;
+                self.read_lane(op, readable.then_some(lane), undefined);
             }
             LaneKind::ReadWhere(predicate) => {
                 let (holds, undefined) = self.test(predicate);
@@ -199,8 +199,8 @@ impl Wave<'_> {
         for &(dst, src) in &op.rows {
             let values = &self.rows[src as usize];
             let poisoned = self.active & self.poison[src as usize];
-            let there = self.active & !poisoned;
-            let value = |lane: usize| (there >> lane & 1 != 0).then(|| values[lane]);
+            let readable = self.active & !poisoned;
+            let value = |lane: usize| (readable >> lane & 1 != 0).then(|| values[lane]);
             let (mut row, mut poison) = ([0; LANES], 0);
             for lane in lanes(self.active) {
                 match result(lane, &value) {
@@ -228,7 +228,7 @@ impl Wave<'_> {
     /// Combines active lanes, or groups of lanes, from the first to the last.
     ///
     /// In a group of several lanes each lane has the combination of the group's lanes up to it, so the last active one has that of all.
-    fn scan(&mut self, scan: &Scan, dst: R, src: R) {
+    fn scan(&mut self, scan: &ScanOp, dst: R, src: R) {
         let values = self.rows[src as usize];
         let undefined = self.poison[src as usize];
         let inner = scan.exclusive.map(|row| (self.rows[row as usize], self.poison[row as usize]));

@@ -3,7 +3,7 @@
 use ir3_compiler::ir3::AddressSpace;
 use ir3_compiler::ir3::access::{TextureRequest, linear_address};
 
-use super::{Step, Wave};
+use super::{RunResult, RunningWave};
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::convert;
 use crate::semantics::arithmetic::rows::{LANES, Row, splat};
@@ -11,23 +11,25 @@ use crate::semantics::environment::Binding;
 use crate::semantics::environment::env::lanes;
 use crate::semantics::environment::memory::{Space, image_cell};
 use crate::semantics::environment::texture::{Quads, TextureAnswer};
-use crate::semantics::interp::nir::op::{Access, Action, BOUND, Operand, Place, Resource, Texture};
+use crate::semantics::interp::nir::op::{
+    AccessAddress, Action, BOUND, MemoryAccess, ResourceOperand, Texture, TextureOperand,
+};
 use crate::semantics::interp::{UndefinedReason, groups};
 use smallvec::SmallVec;
 
 /// The address of an access in each lane.
-struct Target<'a> {
-    access: &'a Access,
+struct AccessTarget<'a> {
+    access: &'a MemoryAccess,
     base: Option<[Row; 2]>,
     index: Option<Row>,
     /// The texel of an image.
     cell: Row,
 }
 
-impl Target<'_> {
+impl AccessTarget<'_> {
     /// The byte address of a word or of a smaller element, by its number in the access.
     fn address(&self, lane: usize, number: u32) -> u64 {
-        let Place::Linear { scale, offset, .. } = self.access.place else {
+        let AccessAddress::Linear { scale, offset, .. } = self.access.place else {
             return u64::from(self.cell[lane]) * 16 + u64::from(number) * 4;
         };
         let base = match &self.base {
@@ -49,21 +51,21 @@ impl Target<'_> {
     }
 }
 
-impl Wave<'_> {
-    pub(super) fn access(&mut self, access: &Access) -> Step {
+impl RunningWave<'_> {
+    pub(super) fn access(&mut self, access: &MemoryAccess) -> RunResult {
         let mut poison = access.binding.and_then(|binding| binding.row).map_or(0, |row| self.poison[row as usize]);
         let mut cell = [0; LANES];
         let (mut base, mut index) = (None, None);
         match &access.place {
-            Place::None => {}
-            Place::Linear { base: words, index: row, .. } => {
+            AccessAddress::None => {}
+            AccessAddress::Linear { base: words, index: row, .. } => {
                 for row in words.iter().flatten().chain(row) {
                     poison |= self.poison[*row as usize];
                 }
                 base = words.map(|words| words.map(|row| self.rows[row as usize]));
                 index = row.map(|row| self.rows[row as usize]);
             }
-            Place::Texel(rows) => {
+            AccessAddress::Texel(rows) => {
                 poison = rows.iter().fold(poison, |poison, &row| poison | self.poison[row as usize]);
                 for lane in lanes(self.active) {
                     let mut coordinates = [0; 4];
@@ -75,7 +77,7 @@ impl Wave<'_> {
                 }
             }
         }
-        let target = Target { access, base, index, cell };
+        let target = AccessTarget { access, base, index, cell };
         let resource = access.binding.map(|binding| {
             let row = binding.row.map_or([0; LANES], |row| self.rows[row as usize]);
             move |lane: usize| Binding::new(binding.set, binding.base.wrapping_add(row[lane]))
@@ -101,11 +103,11 @@ impl Wave<'_> {
                 Ok(())
             }
             Action::Load => {
-                let there = self.active & !poison;
+                let defined = self.active & !poison;
                 let narrow = if access.bits >= 32 { u32::MAX } else { (1 << access.bits) - 1 };
                 for &(number, dst) in &access.rows {
                     let (mut row, mut undefined, mut open) = ([0; LANES], poison, [u32::MAX; LANES]);
-                    for (binding, group) in groups(resource, there) {
+                    for (binding, group) in groups(resource, defined) {
                         let address = |lane| target.address(lane, number);
                         match Space::of(access.space) {
                             Some(space) => {
@@ -192,28 +194,28 @@ impl Wave<'_> {
             poison |= self.poison[row as usize];
         }
         for (_, operand) in &texture.operands {
-            if let Operand::Row(row) = operand {
+            if let TextureOperand::Row(row) = operand {
                 poison |= self.poison[*row as usize];
             }
         }
         let mut quads = None;
         if texture.derivatives {
             let coordinates = texture.operands.iter().filter(|(slot, _)| slot.has_derivative());
-            let (mut rows, mut there) = (SmallVec::<[Row; 4]>::new(), self.active);
+            let (mut rows, mut defined) = (SmallVec::<[Row; 4]>::new(), self.active);
             for &(_, operand) in coordinates {
                 match operand {
-                    Operand::Row(row) => {
-                        there &= !self.poison[row as usize];
+                    TextureOperand::Row(row) => {
+                        defined &= !self.poison[row as usize];
                         rows.push(self.rows[row as usize]);
                     }
-                    Operand::Bits(bits) => rows.push(splat(bits)),
+                    TextureOperand::Bits(bits) => rows.push(splat(bits)),
                 }
             }
-            let of_all = Quads::new(rows.iter(), there);
-            poison |= !of_all.whole();
-            quads = Some(of_all);
+            let wave_quads = Quads::new(rows.iter(), defined);
+            poison |= !wave_quads.complete();
+            quads = Some(wave_quads);
         }
-        let index = |this: &Self, resource: Resource, lane: usize| {
+        let index = |this: &Self, resource: ResourceOperand, lane: usize| {
             resource.base.wrapping_add(resource.row.map_or(0, |row| this.rows[row as usize][lane]))
         };
         for of in [texture.texture, texture.sampler] {
@@ -229,8 +231,8 @@ impl Wave<'_> {
                 request.set(
                     slot,
                     match operand {
-                        Operand::Row(row) => self.rows[row as usize][lane],
-                        Operand::Bits(bits) => bits,
+                        TextureOperand::Row(row) => self.rows[row as usize][lane],
+                        TextureOperand::Bits(bits) => bits,
                     },
                 );
             }

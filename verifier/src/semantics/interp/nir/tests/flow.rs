@@ -4,7 +4,7 @@ use super::*;
 use ir3_compiler::nir::JumpKind;
 
 #[test]
-fn sides_of_an_if_meet_in_a_phi() {
+fn a_phi_joins_the_sides_of_an_if() {
     let outcome = run(Stage::Vertex, |b| {
         let condition = lane_is(b, Op::Ult, 10);
         b.begin_if(condition);
@@ -138,7 +138,7 @@ fn continue_skips_the_rest_of_the_turn() {
 }
 
 #[test]
-fn a_part_that_runs_before_each_further_turn() {
+fn a_continue_construct_runs_before_each_further_iteration() {
     let outcome = run(Stage::Vertex, |b| {
         let (zero, one, two, bound) = (b.constant(32, 0), b.constant(32, 1), b.constant(32, 2), lane(b));
         let before = b.current_block();

@@ -6,7 +6,8 @@ use ir3_compiler::delays::nops;
 use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::pipeline::{self, Stage};
 use ir3_compiler::{ir3, nir};
-use ir3_verifier::harness::check::{Provers, Smt, Unknown, Verdict, compare_snapshots};
+use ir3_verifier::harness::check::{Engines, Smt, Unknown, Verdict, compare_snapshots};
+use ir3_verifier::programs::pair::Question;
 use ir3_verifier::programs::seeds::env_seeds;
 pub use ir3_verifier::prove::simulation::Limits;
 use ir3_verifier::semantics::Snapshot;
@@ -82,10 +83,12 @@ pub fn check(case: &Case, limits: &Limits, plant: Option<Plant>) -> Result<(), P
     }
     let moves_values = matches!(case.pass, Pass::Stage(stage) if stage.moves_values());
     let smt = Smt { limits: *limits, ..Smt::default() };
-    let provers = Provers { registers: true, smt: Some(smt.clone()) };
     let verdict = match moves_values {
-        true => provers.pair(&input, &output, &case.target).map(|(_, verdict)| verdict),
-        false => Some(smt.judge(&input, &output, &case.target)),
+        true => {
+            let question = Question { stage: None, before: &input, after: &output, machine: &case.target, envs: &[] };
+            Engines::provers(smt).ask_provers(&question).map(|answer| answer.verdict)
+        }
+        false => Some(smt.compare(&input, &output, &case.target)),
     };
     match verdict {
         Some(Verdict::Refuted(refutation)) => Err(fail(1, format!("refuted by the prover: {}", refutation.difference))),

@@ -319,14 +319,16 @@ mod tests {
     use super::*;
     use crate::harness::check::Smt;
     use crate::programs::planted_bugs;
+    use crate::prove::simulation::Limits as ProofLimits;
 
     fn campaign(kinds: &[EngineKind]) -> Campaign {
+        let plant = planted_bugs::by_name("wrong-condition").expect("a planted bug");
         Campaign {
             target: Target::default(),
             seed: 1,
-            profiles: vec![Profile::Straight],
+            profiles: vec![Profile::Mixed],
             registers: Limits::ByProfile,
-            options: Options::default(),
+            options: Options { last: plant.stage, ..Options::default() },
             first: 0,
             programs: Some(6),
             time: None,
@@ -334,8 +336,11 @@ mod tests {
             runs: 1,
             keep_going: true,
             refusals: false,
-            engines: Engines { kinds: kinds.to_vec(), smt: Smt::default() },
-            plant: planted_bugs::by_name("wrong-condition"),
+            engines: Engines {
+                kinds: kinds.to_vec(),
+                smt: Smt { limits: ProofLimits::within(Duration::from_millis(300)), ..Smt::default() },
+            },
+            plant: Some(plant),
         }
     }
 
@@ -364,7 +369,7 @@ mod tests {
     #[test]
     fn a_proof_that_a_run_refutes_is_counted() {
         let mut counts = Counts::default();
-        let all = campaign(&[EngineKind::Interpreter]);
+        let all = Campaign { programs: Some(100), ..campaign(&[EngineKind::Interpreter]) };
         let mut report = ProgramReport::default();
         let mut found = |finding: &Finding<'_>| report = finding.report.clone();
         all.run(&AtomicBool::new(false), &mut found, &mut |_| ());

@@ -20,7 +20,7 @@ use super::{
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
-/// What is known of the values and branches of a program.
+/// The uniform values and divergent branches of a program.
 pub struct Uniformity {
     divergent: SecondaryMap<Value, bool>,
     def_block: SecondaryMap<Value, PackedOption<Block>>,
@@ -52,28 +52,28 @@ impl Uniformity {
         }
     }
 
-    /// Whether all lanes that run the definition of `value` together get the same.
+    /// Returns true if all lanes that run the definition of `value` together get the same value.
     pub fn is_uniform(&self, value: Value) -> bool {
         !self.divergent[value]
     }
 
-    /// Whether all lanes that read `value` together in `block` (or at its end) find the same.
+    /// Returns true if all lanes that read `value` together in `block` (or at its end) read the same value.
     pub fn is_uniform_at(&self, value: Value, block: Block) -> bool {
         self.is_uniform(value) && self.is_current_at(value, block)
     }
 
-    /// Whether all lanes that read `value` together in `block` have it from the same run of its definition: the last one
-    /// that there was.
+    /// Returns true if all lanes that read `value` together in `block` read the result of the same execution of its
+    /// definition: the last one.
     pub fn is_current_at(&self, value: Value, block: Block) -> bool {
         self.def_block[value].expand().is_some_and(|def| def == block || !self.waiting.waits_between(def, block))
     }
 
-    /// Whether lanes may part at the end of `block`.
+    /// Returns true if lanes may diverge at the end of `block`.
     pub fn parts_lanes(&self, block: Block) -> bool {
         self.parts[block]
     }
 
-    /// Where lanes wait.
+    /// The blocks where lanes wait.
     pub fn waiting(&self) -> &Waiting {
         &self.waiting
     }
@@ -110,7 +110,7 @@ impl Uniformity {
             Outcome::Phi => {
                 let preds = &program.blocks[block].predecessors;
                 if preds.len() == 1 {
-                    // Lanes that took the one edge may have waited for each other behind it.
+                    // Lanes that took one edge may have waited for each other after it.
                     return srcs_are(block);
                 }
                 let together = !self.waiting.is_point(block);
@@ -123,7 +123,7 @@ impl Uniformity {
     fn src_is_uniform(&self, operand: &SrcOperand, block: Block) -> bool {
         match operand {
             SrcOperand::Const(_) | SrcOperand::ConstRelative(_) | SrcOperand::Immediate(_) | SrcOperand::Undef => true,
-            // A register says nothing of what it holds.
+            // The contents of a physical register are unknown.
             SrcOperand::Place(place) => place.value().is_some_and(|value| self.is_uniform_at(value, block)),
         }
     }
@@ -228,7 +228,7 @@ mod tests {
 
     const R: RegClass = RegClass::FULL;
 
-    /// `count` blocks in their order.
+    /// `count` blocks in layout order.
     fn blocks(count: usize) -> (Program, Vec<Block>) {
         let mut program = Program::default();
         let blocks: Vec<Block> = (0..count).map(|_| program.blocks.push(BlockData::default())).collect();
@@ -247,7 +247,7 @@ mod tests {
         b.effect(Opcode::Br, &[p]);
     }
 
-    /// A phi of two constants is uniform behind a uniform branch only.
+    /// A phi of two constants is uniform after a uniform branch only.
     #[test]
     fn a_phi_is_as_uniform_as_its_branch() {
         for (system, uniform) in [(SystemValue::WorkgroupId, true), (SystemValue::SubgroupInvocation, false)] {
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// The counter of a loop that lanes leave one by one is uniform inside, and not behind the loop.
+    /// The counter of a loop that lanes leave one by one is uniform inside, and not after the loop.
     #[test]
     fn lanes_leave_a_loop_at_different_times() {
         for (system, uniform) in [(SystemValue::WorkgroupId, true), (SystemValue::SubgroupInvocation, false)] {

@@ -1,7 +1,7 @@
 //! The arithmetic operations: one table with names, widths and types.
 //!
-//! The table is data only; what an operation computes is defined by the verifier's semantics. A width of 0 means "the
-//! same for all operands that say 0"; a component count of 0 means "once for each component of the result".
+//! The table is data only; the verifier's semantics define what an operation computes. A width of 0 means "the same for
+//! all operands with width 0"; a component count of 0 means "once for each component of the result".
 
 use std::sync::LazyLock;
 
@@ -9,12 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::types::{AluType, BaseType};
 
-/// How one operand (or the result) of an operation is shaped.
+/// The type and component count of an operand or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// Base type and width; width 0 follows the other operands that have width 0.
+    /// Base type and width; width 0 is that of the other operands with width 0.
     pub ty: AluType,
-    /// Number of components, or 0 where the operation works on each component of its result.
+    /// Number of components; 0 if the operation is per-component.
     pub components: u8,
 }
 
@@ -27,12 +27,12 @@ pub struct OpInfo {
     pub output: Operand,
     /// The operands, in order.
     pub inputs: &'static [Operand],
-    /// Whether the first two operands may change places.
+    /// True if the first two operands can be swapped.
     pub commutes: bool,
 }
 
 impl OpInfo {
-    /// How many components source `index` reads when the result has `components`.
+    /// The number of components that source `index` reads if the result has `components`.
     pub fn source_components(&self, index: usize, components: u8) -> u8 {
         match self.inputs[index].components {
             0 => components,
@@ -40,12 +40,12 @@ impl OpInfo {
         }
     }
 
-    /// Whether every component of the result is computed alone, from the same component of each source.
+    /// Returns true if every component of the result depends on the same component of each source only.
     pub fn is_per_component(&self) -> bool {
         self.output.components == 0
     }
 
-    /// The index of the first source whose width the unsized operands and the result follow.
+    /// The index of the first source whose width the unsized operands and the result share.
     pub fn width_source(&self) -> Option<usize> {
         self.inputs.iter().position(|input| input.ty.size == 0)
     }
@@ -442,7 +442,7 @@ impl Op {
         BY_NAME.get(name).copied()
     }
 
-    /// Whether this is one of `vec2` … `vec16`.
+    /// Returns true for `vec2` … `vec16`.
     pub fn is_vec(self) -> bool {
         matches!(self, Op::Vec2 | Op::Vec3 | Op::Vec4 | Op::Vec5 | Op::Vec8 | Op::Vec16)
     }

@@ -1,7 +1,8 @@
 //! Dead-code elimination.
 //!
-//! An instruction stays if it has an effect, ends a block, is kept on purpose, writes an array, or defines a value that
-//! an instruction which stays reads. One walk from the roots finds all of them; nothing is narrowed.
+//! An instruction is live if it has a side effect, ends a block, is listed in `keeps`, writes an array, or defines a
+//! value that a live instruction reads. One traversal from the roots finds all of them; components of vectors are not
+//! distinguished.
 
 use crate::ir3::{Attrs, Instr, Place, Program};
 use cranelift_entity::SecondaryMap;
@@ -39,7 +40,7 @@ pub fn run(program: &mut Program) {
     }
 }
 
-/// Whether the instruction stays whether its result is read or not.
+/// Returns true if the instruction is live regardless of uses of its result.
 fn is_root(program: &Program, instr: Instr) -> bool {
     let data = &program.instrs[instr];
     let writes_more = |place: &Place| matches!(place, Place::Array(_) | Place::Relative { .. } | Place::Reg(_));

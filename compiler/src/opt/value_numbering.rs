@@ -1,17 +1,15 @@
-//! Value numbering: what has been computed already is not computed again.
+//! Value numbering: eliminates common subexpressions.
 //!
-//! Two instructions give the same value if they are the same operation with the same attributes, flags and sources, and
-//! nothing but the sources decides what it gives. The second one goes, and its readers read the first one's result, if
-//! the first stands in a block that dominates its own. One walk in the order of the code, in which sources have been
-//! replaced before an instruction is looked at, so that whole expressions become one; phis read what comes later, and
-//! have their turn at the end.
+//! Two instructions compute the same value if they have the same opcode, attributes, flags and sources, and the result
+//! depends on the sources only. The second one is removed, and its users read the first one's result, if the block of
+//! the first dominates its own. One pass in code order; sources are replaced before an instruction is hashed, so that
+//! whole expressions become one; phis may read later values and are processed at the end.
 //!
-//! Left alone are
-//! - results in registers that have their own idea of when they may be read: shared ones and addresses; predicates only
-//!   where a comparison writes them;
-//! - reads of the constant file in front of an instruction that writes to it (a preamble does so), and reads relative to
-//!   an address;
-//! - vectors, immediates and words of the constant file of other blocks: to keep them costs more registers than it
+//! The pass skips
+//! - results in registers with restrictions on when they may be read: shared ones and addresses; predicates unless a
+//!   comparison writes them;
+//! - reads of the constant file before an instruction that writes to it (a preamble does so), and relative reads;
+//! - vectors, immediates and words of the constant file of other blocks: keeping them costs more registers than it
 //!   saves instructions.
 
 use crate::ir3::dominance::{Dominators, EdgeKind};
@@ -25,29 +23,30 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
-/// How many instructions an instruction is compared with: those of blocks that do not dominate it are in the way.
+/// The maximum number of candidates that an instruction is compared with: those of blocks that do not dominate it count
+/// too.
 const LOOKS: usize = 16;
 
-/// What is numbered.
+/// The instructions to number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Comparisons.
     pub comparisons: bool,
-    /// All else.
+    /// All others.
     pub others: bool,
 }
 
 impl Rules {
-    /// Everything.
+    /// All instructions.
     pub const ALL: Self = Self { comparisons: true, others: true };
 }
 
-/// Removes what computes the same as an instruction before it.
+/// Removes instructions that compute the same value as an earlier one.
 pub fn run(program: &mut Program, rules: Rules) {
     let mut writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();
     let dominators = Dominators::new(program, EdgeKind::Logical);
     let mut known = FxHashMap::<u64, SmallVec<[(Block, Instr); 1]>>::default();
-    // What the results of removed instructions are now.
+    // The values that replace the results of removed instructions.
     let mut same = SecondaryMap::<Value, PackedOption<Value>>::new();
     let mut any = false;
     for position in 0..program.layout.len() {
@@ -87,7 +86,7 @@ pub fn run(program: &mut Program, rules: Rules) {
     }
 }
 
-/// Has phis read what the results of removed instructions are now.
+/// Replaces the results of removed instructions in phis.
 fn replace_in_phis(program: &mut Program, same: &SecondaryMap<Value, PackedOption<Value>>) {
     for position in 0..program.layout.len() {
         for index in 0..program.blocks[program.layout[position]].instrs.len() {
@@ -100,10 +99,10 @@ fn replace_in_phis(program: &mut Program, same: &SecondaryMap<Value, PackedOptio
     }
 }
 
-/// Several tests of one value, none of which dominates all others, become one behind the value's definition. Predicates
-/// cost nothing to keep: what finds no register is computed again where it is read.
+/// If several tests of one value exist, none of which dominates all others, merges them into one after the value's
+/// definition. A long live range of a predicate costs nothing: without a register, it is rematerialised at its uses.
 fn gather_tests(program: &mut Program) {
-    // Of each value that is tested: the test that stays, and how many there are.
+    // For each tested value: the test that stays, and the number of tests.
     let mut tests = FxHashMap::<Value, (Instr, u32)>::default();
     let mut defined = SecondaryMap::<Value, bool>::with_capacity(program.values.len());
     for (_, instr) in program.iter_instrs() {
@@ -151,7 +150,7 @@ fn gather_tests(program: &mut Program) {
     }
 }
 
-/// The value of a general register that an instruction makes a predicate of by comparing it with 0, and the predicate.
+/// The general register that an instruction compares with 0 to compute a predicate, and the predicate.
 fn test_of(data: &InstrData) -> Option<(Value, Value)> {
     let [Dst { place: Place::Value(predicate), class, .. }] = data.dsts[..] else { return None };
     let [tested, zero] = &data.srcs[..] else { return None };
@@ -168,7 +167,7 @@ fn test_of(data: &InstrData) -> Option<(Value, Value)> {
     }
 }
 
-/// The value of an instruction that computes nothing but a value, from nothing but its sources.
+/// The result of an instruction that computes only that value, from its sources only.
 fn numbered(data: &InstrData, rules: Rules, consts_may_change: bool) -> Option<Value> {
     let [Dst { place: Place::Value(value), class, flags, .. }] = data.dsts[..] else { return None };
     let computes = match data.opcode.category() {
@@ -195,7 +194,7 @@ fn numbered(data: &InstrData, rules: Rules, consts_may_change: bool) -> Option<V
     (plain && all).then_some(value)
 }
 
-/// Whether a value is worth a register for longer than a block.
+/// Returns true if a value is worth a register for longer than a block.
 fn worth_keeping(data: &InstrData) -> bool {
     let constant = |operand: &SrcOperand| matches!(operand, SrcOperand::Const(_) | SrcOperand::Immediate(_));
     match data.opcode {
@@ -205,7 +204,7 @@ fn worth_keeping(data: &InstrData) -> bool {
     }
 }
 
-/// A number that is the same for all that is [the same](is_same).
+/// A hash that is equal for [equal](is_same) instructions.
 fn hash(data: &InstrData) -> u64 {
     let mut hasher = FxHasher::default();
     (data.opcode, data.flags, data.dsts[0].class).hash(&mut hasher);

@@ -18,16 +18,16 @@ use crate::ir3::{Block, Dst, InstrData, Opcode, OperandFlags, Place, Program, Re
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
-/// A stretch of points, half open.
+/// An interval of points, half open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Segment {
     /// First point.
     pub start: u32,
-    /// First point behind.
+    /// The point after the last.
     pub end: u32,
 }
 
-/// What is known of a block.
+/// The indices of a block.
 #[derive(Clone, Copy, Default)]
 struct BlockRange {
     /// Index of its start.
@@ -36,15 +36,15 @@ struct BlockRange {
     last: u32,
 }
 
-/// Values, in lists of which each has a head.
+/// Lists of values, each with a head.
 #[derive(Default)]
 struct Lists {
-    /// A value, and where the next one of its list is.
+    /// A value, and the index of the next one in its list.
     entries: Vec<(Value, u32)>,
     heads: SecondaryMap<Block, u32>,
 }
 
-/// No further element of a list.
+/// The end of a list.
 const NIL: u32 = u32::MAX;
 
 impl Lists {
@@ -69,20 +69,20 @@ impl Lists {
     }
 }
 
-/// Which values are live where.
+/// The live segments of values.
 pub struct Liveness {
     /// The blocks in the order of the numbering.
     pub order: Vec<Block>,
     ranges: SecondaryMap<Block, BlockRange>,
-    /// Segments, those of a value together and in order.
+    /// Segments, those of a value together and sorted.
     segments: Vec<Segment>,
-    /// Where a value's segments start in `segments`, and how many there are.
+    /// The start of a value's segments in `segments`, and their number.
     of_value: SecondaryMap<Value, (u32, u32)>,
-    /// What differs between the end of the block in front, in the order, and the start of a block: values that are live
-    /// at the start only, and values that are so at the end only.
+    /// The differences between the end of the previous block in the order and the start of a block: values that are
+    /// live at the start only, and values that are live at the end only.
     joining: Lists,
     leaving: Lists,
-    /// Units that each value takes; 0 for what is not allocated here.
+    /// The units of each value; 0 for values that are not allocated here.
     units: SecondaryMap<Value, u16>,
 }
 
@@ -91,7 +91,7 @@ pub fn is_early(data: &InstrData, dst: &Dst) -> bool {
     dst.flags.contains(OperandFlags::EARLY_CLOBBER) || data.opcode.info().latency == Latency::Macro
 }
 
-/// Whether the allocator chooses the register of a destination.
+/// Returns true if the allocator chooses the register of a destination.
 fn is_placed(data: &InstrData, dst: &Dst) -> bool {
     match (dst.class.file, dst.place) {
         (RegFile::General | RegFile::Shared, Place::Value(_)) => true,
@@ -100,7 +100,7 @@ fn is_placed(data: &InstrData, dst: &Dst) -> bool {
     }
 }
 
-/// A use of a value: in which block, by the order, and at which index.
+/// A use of a value: the block, by the order, and the index.
 #[derive(Clone, Copy, Default)]
 struct Use {
     block: u32,
@@ -128,29 +128,29 @@ impl Liveness {
         Ok(this)
     }
 
-    /// The segments of a value, in order; none if it is not allocated here.
+    /// The segments of a value, sorted; none if it is not allocated here.
     pub fn segments(&self, value: Value) -> &[Segment] {
         let (start, len) = self.of_value[value];
         &self.segments[start as usize..(start + len) as usize]
     }
 
-    /// Units that the value takes; 0 if it is not allocated here.
+    /// The units of the value; 0 if it is not allocated here.
     pub fn units(&self, value: Value) -> u16 {
         self.units[value]
     }
 
-    /// The values that are live into a block and not so at the end of the block in front of it, in the order.
+    /// The values that are live into a block and not live at the end of the previous block in the order.
     pub fn joining(&self, block: Block) -> impl Iterator<Item = Value> + '_ {
         self.joining.iter(block)
     }
 
-    /// The values that are live at the end of the block in front of a block, in the order, phis' sources among them, and
-    /// not live into this one.
+    /// The values that are live at the end of the previous block in the order, including sources of phis, and not live
+    /// into this one.
     pub fn leaving(&self, block: Block) -> impl Iterator<Item = Value> + '_ {
         self.leaving.iter(block)
     }
 
-    /// Whether a value is live into a block; its phis are not.
+    /// Returns true if a value is live into a block; its phis are not.
     pub fn is_live_into(&self, value: Value, block: Block) -> bool {
         let point = 2 * self.ranges[block].first;
         let segments = self.segments(value);
@@ -158,7 +158,7 @@ impl Liveness {
         segments[..behind].last().is_some_and(|segment| segment.end > point)
     }
 
-    /// Whether anybody reads the value.
+    /// Returns true if the value has a use.
     pub fn is_used(&self, value: Value) -> bool {
         match *self.segments(value) {
             [] => false,
@@ -167,7 +167,8 @@ impl Liveness {
         }
     }
 
-    /// A segment ends in a block, at the given position of the order: if that is the block's end, the value leaves.
+    /// Records that a segment ends in a block, at the given position of the order: at the block's end, the value
+    /// leaves.
     fn leave(&mut self, value: Value, position: u32, end: u32, last: u32) {
         if end > 2 * last
             && let Some(&next) = self.order.get(position as usize + 1)
@@ -176,10 +177,10 @@ impl Liveness {
         }
     }
 
-    /// Marks the last reads of values, and destinations that nobody reads.
+    /// Marks the last reads of values, and unused destinations.
     fn mark(&self, program: &mut Program) {
         const KILLS: OperandFlags = OperandFlags::KILL.union(OperandFlags::FIRST_KILL);
-        // Which of its segments each value is in, and the last index at which a kill of it was marked.
+        // The current segment of each value, and the last index at which a kill of it was marked.
         let mut current: SecondaryMap<Value, (u32, u32)> = SecondaryMap::with_capacity(program.values.len());
         for &block in &self.order {
             let mut index = self.ranges[block].first;
@@ -218,11 +219,11 @@ impl Liveness {
     }
 }
 
-/// What is needed while the ways back are walked.
+/// The state of the traversal from uses back to definitions.
 struct Walk {
-    /// Block that defines each value, by the order plus one, and the point.
+    /// The block that defines each value, by the order plus one, and the point.
     def: SecondaryMap<Value, (u32, u32)>,
-    /// The uses of all values, those of one together.
+    /// The uses of all values, grouped by value.
     uses: Vec<Use>,
     of_value: SecondaryMap<Value, u32>,
     /// Position of each block in the order.
@@ -238,7 +239,7 @@ impl Walk {
             position: SecondaryMap::with_capacity(program.blocks.len()),
         };
         this.def.resize(program.values.len());
-        // One more than there are values: the end of the last one's uses.
+        // One more than the number of values: the end of the last one's uses.
         this.of_value.resize(program.values.len() + 1);
         let mut index = 0;
         for (position, &block) in live.order.iter().enumerate() {
@@ -328,7 +329,7 @@ impl Walk {
                 continue;
             };
             let first_segment = live.segments.len() as u32;
-            // In its own block only, as most are.
+            // Used in its own block only, like most values.
             let is_local = |at: &Use| at.block == def_block && 2 * at.index >= def_point;
             if uses.iter().all(is_local) {
                 let last = uses.iter().map(|at| 2 * at.index + 1).max().unwrap_or(0);
@@ -374,7 +375,7 @@ impl Walk {
                 }
             }
             list.sort_unstable();
-            // The segment that is being made, and the block that it ends in.
+            // The current segment, and the block that it ends in.
             let mut open: Option<(Segment, u32)> = None;
             for &position in &list {
                 let Seen { live_in, until: end, .. } = seen[position as usize];
@@ -411,7 +412,7 @@ impl Walk {
 struct Seen {
     /// The last value that was live into it.
     live_in: PackedOption<Value>,
-    /// The last value that was seen to be live in it, and the point up to which it is.
+    /// The last value that was found live in it, and the point up to which it is live.
     touched: PackedOption<Value>,
     until: u32,
 }
@@ -420,7 +421,7 @@ struct Seen {
 struct Edges {
     entry: u32,
     ranges: Vec<BlockRange>,
-    /// Where the predecessors of each block begin in `list`: the logical ones, and behind them the physical ones.
+    /// The start of the predecessors of each block in `list`: the logical ones, followed by the physical ones.
     starts: Vec<(u32, u32)>,
     list: Vec<u32>,
 }

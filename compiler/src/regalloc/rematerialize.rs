@@ -1,7 +1,7 @@
-//! What may be computed again, somewhere else and later.
+//! Rematerialisation: which definitions can be executed again, elsewhere and later.
 //!
-//! A definition that only depends on values in SSA form gives the same wherever these are known. What else it reads may
-//! have changed by then; such sources are put into general registers in front of the definition.
+//! A definition that depends only on values in SSA form computes the same wherever these are available. Its other
+//! sources may have changed by then; such sources are copied to general registers before the definition.
 
 use crate::ir3::{
     Attrs, Category, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Round, Src, SrcOperand, Type,
@@ -52,8 +52,8 @@ pub(super) fn keep_old_constants(program: &mut Program, file: RegFile) {
     }
 }
 
-/// A move of source `k` of an instruction to a general register, which the instruction reads from then on. Half a word
-/// of the constant file is what the instruction would convert it to.
+/// Inserts a move of source `k` of an instruction to a general register, which the instruction then reads. A half word
+/// of the constant file is converted as by the instruction.
 pub(super) fn keep(program: &mut Program, instr: Instr, k: usize) -> Instr {
     let data = &program.instrs[instr];
     let src = data.srcs[k];

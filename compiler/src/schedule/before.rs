@@ -24,19 +24,19 @@ use crate::target::{RegisterFiles, Target};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How many instructions that are ready are compared.
+/// The maximum number of ready instructions that are compared.
 const WINDOW: usize = 48;
 
-/// How many results of textures or memory, and as many of special functions, are waited for at a time.
+/// The maximum number of outstanding results of textures or memory, and of special functions.
 const OUTSTANDING: usize = 8;
 
-/// Up to which part of the limit registers are taken without a thought.
+/// The fraction of the limit up to which register use is not restricted.
 const AT_EASE: (u32, u32) = (6, 7);
 
-/// Waits that differ by less are the same: what is near in the code had better stay near.
+/// Waiting times that differ by less are treated as equal: adjacent instructions should stay adjacent.
 const PATIENCE: u32 = 16;
 
-/// Whether there is a block with something to be ordered, and no registers have been given to it.
+/// Returns true if there is a block with instructions to order, and no registers have been assigned in it.
 #[must_use]
 pub fn is_needed(program: &Program) -> bool {
     let longest = program.layout.iter().map(|&block| program.blocks[block].instrs.len()).max();
@@ -48,7 +48,7 @@ fn has_registers(data: &InstrData) -> bool {
     data.dsts.iter().any(|dst| given(&dst.place)) || data.srcs.iter().any(|src| src.place().is_some_and(given))
 }
 
-/// Puts the instructions of each block in order, for register files of this size.
+/// Schedules each block, for register files of the given size.
 pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: Rules) {
     let live = live_out(program);
     let mut registers = Registers::new(target);
@@ -85,7 +85,7 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     }
 }
 
-/// What a block takes as it stands.
+/// The register need of a block in its original order.
 fn peak(program: &Program, block: Block, live_out: &[Value], registers: &mut Registers) -> Units {
     let list = &program.blocks[block].instrs;
     registers.begin(program, list, live_out);
@@ -95,42 +95,42 @@ fn peak(program: &Program, block: Block, live_out: &[Value], registers: &mut Reg
     registers.peak
 }
 
-/// What is known of an instruction of the stretch.
+/// The state of an instruction of the region.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
-    /// How many have to come first.
+    /// The number of predecessors that have not been issued.
     waits_for: u32,
-    /// The slot from which on nothing has to be waited for by nops; the slot behind it, once it has been issued.
+    /// The slot from which no nops are needed; after issue, the slot after it.
     slot: u32,
-    /// When nothing has to be waited for at all.
+    /// The time from which nothing has to be waited for.
     time: u32,
 }
 
 struct Scheduler<'a> {
     target: &'a Target,
-    /// Registers for predicates.
+    /// The number of predicate registers.
     predicates: u32,
     limit: Units,
     registers: Registers,
     builder: Builder<'a>,
     graph: Graph,
     nodes: Vec<Node>,
-    /// What may come next: the first in the code first, and those of them that are looked at.
+    /// The ready instructions, first in the code first, and those of them that are compared.
     ready: BinaryHeap<Reverse<u32>>,
     window: Vec<u32>,
-    /// Slots that have been issued, nops among them.
+    /// Issued slots, including nops.
     slot: u32,
-    /// The same, and what was waited for otherwise.
+    /// The same plus other waiting times.
     time: u32,
-    /// Nops of the block in its new order, and as it stands.
+    /// Nops of the block in its new order, and in its original order.
     nops: [u32; 2],
-    /// When results come that are waited for by `(ss)`, and by `(sy)`.
+    /// The times of outstanding results that are waited for with `(ss)`, and with `(sy)`.
     outstanding: [Vec<u32>; 2],
     out: Vec<Instr>,
 }
 
 impl Scheduler<'_> {
-    /// Puts a block in order, in `out`. False if it had better stay as it is.
+    /// Schedules a block into `out`. Returns false if the original order should be kept.
     fn block(&mut self, program: &Program, block: Block, live_out: &[Value], before: Units) -> bool {
         let list = &program.blocks[block].instrs;
         self.out.clear();
@@ -161,7 +161,7 @@ impl Scheduler<'_> {
         fits && self.nops[0] < self.nops[1] && self.out != *list
     }
 
-    /// Appends a stretch without fences.
+    /// Appends a region without fences.
     fn stretch(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr]) {
         self.builder.build(program, stretch, rest, &mut self.graph);
         self.nops[1] += self.nops_as_it_stands(program, stretch);
@@ -180,14 +180,14 @@ impl Scheduler<'_> {
         self.nops[0] += self.nops_behind();
     }
 
-    /// Nothing of the stretch has been issued.
+    /// Resets the region to unissued.
     fn restart(&mut self) {
         self.nodes.clear();
         let start = Node { waits_for: 0, slot: self.slot, time: self.time };
         self.nodes.extend(self.graph.predecessors.iter().map(|&waits_for| Node { waits_for, ..start }));
     }
 
-    /// The nops of a stretch in the order of the code. It has not been issued then.
+    /// The nops of a region in code order. The region is unissued afterwards.
     fn nops_as_it_stands(&mut self, program: &Program, stretch: &[Instr]) -> u32 {
         self.restart();
         let (start, mut nops) = (self.slot, 0);
@@ -210,13 +210,13 @@ impl Scheduler<'_> {
         nops
     }
 
-    /// What the rest of the block waits for the stretch, all of which has been issued.
+    /// The nops of the rest of the block for the region, all of which has been issued.
     fn nops_behind(&self) -> u32 {
         let waits = self.graph.read_behind.iter().map(|&(node, slots)| self.nodes[node as usize].slot + slots);
         waits.map(|ready| ready.saturating_sub(self.slot)).max().unwrap_or(0)
     }
 
-    /// The least comes first.
+    /// The priority; the least is next.
     fn key(&self, program: &Program, stretch: &[Instr], node: u32) -> Key {
         let instr = stretch[node as usize];
         let data = &program.instrs[instr];
@@ -259,7 +259,7 @@ impl Scheduler<'_> {
         let data = &program.instrs[instr];
         let Node { slot, time, .. } = self.nodes[node as usize];
         let (slot, time) = if data.opcode.is_meta() {
-            // It takes no time, and its readers wait for it for as long as it would have to wait itself.
+            // It takes no time, and its users wait for it as long as it would have to wait itself.
             (slot.max(self.slot), time.max(self.time))
         } else {
             let nops = slot.saturating_sub(self.slot);
@@ -293,7 +293,7 @@ impl Scheduler<'_> {
             let (now, outstanding) = (self.time, &mut self.outstanding[which]);
             outstanding.retain(|&time| time > now);
             outstanding.push(time + longest);
-            // More than that is as much.
+            // Further outstanding results make no difference.
             if outstanding.len() > OUTSTANDING {
                 outstanding.sort_unstable();
                 outstanding.remove(0);
@@ -303,25 +303,25 @@ impl Scheduler<'_> {
     }
 }
 
-/// How much of a limit is taken without a thought.
+/// The part of a limit that may be used without restriction.
 const fn at_ease(limit: u32) -> i32 {
     (limit * AT_EASE.0 / AT_EASE.1) as i32
 }
 
-/// What is compared of two instructions that may come next: each field if those in front are the same.
+/// The priority of an instruction, compared lexicographically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     /// Pieces of vectors come first.
     machine: bool,
-    /// It takes registers that had better be left.
+    /// True if it takes registers that should be left free.
     grows: bool,
-    /// It takes a predicate that there is not, or waits for too much at a time.
+    /// True if it needs a predicate register that is not free, or would have too many outstanding results.
     crowded: bool,
-    /// How long it would wait.
+    /// The time that it would wait.
     wait: u32,
-    /// Whether it takes more registers than it leaves.
+    /// The change in register use.
     effect: i32,
-    /// How much is waited for behind it, about.
+    /// The approximate latency of the instructions that depend on it.
     height: Reverse<u32>,
     position: u32,
 }

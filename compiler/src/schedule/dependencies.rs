@@ -23,46 +23,46 @@ use bitflags::bitflags;
 use cranelift_entity::SecondaryMap;
 
 bitflags! {
-    /// What is read and written beside values and arrays.
+    /// The resources that instructions read and write besides values and arrays.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Resources: u16 {
         /// Storage buffers and global memory.
         const BUFFER = 1;
         /// Storage images.
         const IMAGE = 1 << 1;
-        /// Memory of the workgroup.
+        /// Workgroup-shared memory.
         const SHARED = 1 << 2;
-        /// Memory of the lane.
+        /// Per-lane scratch memory.
         const SCRATCH = 1 << 3;
         /// The constant file.
         const CONST = 1 << 4;
-        /// Which lanes run, and which of them are helpers.
+        /// The set of active lanes, and of helper lanes.
         const LANES = 1 << 5;
         /// `a0.x`.
         const A0 = 1 << 6;
         /// `a1.x`.
         const A1 = 1 << 7;
-        /// Predicates, as one.
+        /// All predicates as one.
         const PREDICATES = 1 << 8;
         /// All of memory.
         const MEMORY = 0b1111;
     }
 }
 
-/// How many there are.
+/// The number of resources.
 const RESOURCES: usize = 9;
 
-/// What a schedule may do.
+/// The constraints of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// A predicate may be computed while others still have readers. Otherwise only one is alive at a time, if that was
-    /// so before.
+    /// A predicate may be computed while others still have uses. Otherwise only one is live at a time, if that was so
+    /// before.
     pub predicates: bool,
-    /// How many predicates have a register at a time.
+    /// The number of predicates that have a register at a time.
     pub registers: u32,
 }
 
-/// What an instruction reads and what it writes.
+/// The resources that an instruction reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effects {
     /// Read.
@@ -87,7 +87,7 @@ fn memory(space: Option<AddressSpace>) -> Resources {
         Some(AddressSpace::Image) => Resources::IMAGE,
         Some(AddressSpace::Shared) => Resources::SHARED,
         Some(AddressSpace::Scratch) => Resources::SCRATCH,
-        // Nobody writes to it.
+        // No instruction writes to it.
         Some(AddressSpace::Ubo) => Resources::empty(),
         Some(AddressSpace::Const) => Resources::CONST,
         None => Resources::MEMORY,
@@ -95,7 +95,7 @@ fn memory(space: Option<AddressSpace>) -> Resources {
 }
 
 impl Effects {
-    /// Of an instruction that is no fence.
+    /// The effects of an instruction that is not a fence.
     #[must_use]
     pub fn of(data: &InstrData, target: &Target, rules: Rules) -> Self {
         use Opcode::*;
@@ -159,7 +159,7 @@ impl Effects {
                 _ => {}
             }
             match src.class.file {
-                // Which of the two is known where it is written; a reader is behind that one's writer anyway.
+                // The writer determines which of the two it is; a reader is after its writer anyway.
                 RegFile::Address => reads |= Resources::A0 | Resources::A1,
                 RegFile::Predicate if !rules.predicates => reads |= Resources::PREDICATES,
                 _ => {}
@@ -177,7 +177,7 @@ impl Effects {
     }
 }
 
-/// Whether an address is `a1.x`: it was said so, or it is of the type that `a1.x` is moved with.
+/// Returns true if an address is `a1.x`: it is assigned to it, or has the type with which `a1.x` is written.
 fn is_second_address(data: &InstrData, place: &Place) -> bool {
     match place.reg() {
         Some(reg) => reg == PhysReg::A1_X,
@@ -208,22 +208,22 @@ pub struct Edge {
     pub latency: Latency,
 }
 
-/// The dependencies between the instructions of a stretch of a block. Nodes are positions in the stretch.
+/// The dependencies between the instructions of a region of a block. Nodes are positions in the region.
 #[derive(Debug, Default)]
 pub struct Graph {
     edges: Vec<Edge>,
-    /// Where the edges of each node begin, and, last, where all end.
+    /// The start of the edges of each node, and the end of all.
     first: Vec<u32>,
-    /// How many edges lead to each node.
+    /// The number of edges to each node.
     pub predecessors: Vec<u32>,
-    /// How long it takes at least from each node to the end of the block.
+    /// The minimum time from each node to the end of the block.
     pub height: Vec<u32>,
-    /// Nodes that are read behind the stretch, and the slots that have to lie between.
+    /// Nodes that are read after the region, and the slots required in between.
     pub read_behind: Vec<(u32, u32)>,
 }
 
 impl Graph {
-    /// What depends on a node.
+    /// The instructions that depend on a node.
     #[must_use]
     pub fn successors(&self, node: usize) -> &[Edge] {
         &self.edges[self.first[node] as usize..self.first[node + 1] as usize]
@@ -233,15 +233,15 @@ impl Graph {
 #[derive(Clone, Debug, Default)]
 struct Resource {
     writer: Option<u32>,
-    /// Since it was written.
+    /// The reads since the last write.
     readers: Vec<u32>,
 }
 
-/// Makes graphs; what it needs for that is kept from one to the next.
+/// Builds graphs; reuses its tables for the next one.
 pub struct Builder<'a> {
     target: &'a Target,
     rules: Rules,
-    /// The node of the stretch that defines a value; one more than that, 0 is none.
+    /// The node of the region that defines a value, plus one; 0 is none.
     definition: SecondaryMap<Value, u32>,
     /// The node of an instruction that others name, likewise.
     node: SecondaryMap<Instr, u32>,
@@ -252,7 +252,7 @@ pub struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// For this program's stretches.
+    /// Creates a builder for the regions of a program.
     #[must_use]
     pub fn new(program: &Program, target: &'a Target, rules: Rules) -> Self {
         Self {
@@ -266,7 +266,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The graph of a stretch without fences, in front of `rest`, the rest of the block.
+    /// Builds the graph of a region without fences; `rest` is the rest of the block after it.
     pub fn build(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr], graph: &mut Graph) {
         self.edges.clear();
         let special = |&instr: &Instr| {
@@ -351,7 +351,7 @@ impl<'a> Builder<'a> {
         self.resources[resource].readers = readers;
     }
 
-    /// Sorts the edges by where they come from, and forgets the stretch.
+    /// Sorts the edges by their sources, and resets the tables for the region.
     fn finish(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr], graph: &mut Graph) {
         let n = stretch.len();
         graph.first.clear();
@@ -377,7 +377,7 @@ impl<'a> Builder<'a> {
             *at += 1;
         }
         graph.read_behind.clear();
-        // Those who wait at the end of the block.
+        // Reads at the end of the block.
         for &instr in rest {
             let data = &program.instrs[instr];
             for (index, src) in data.srcs.iter().enumerate() {
@@ -406,8 +406,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The latency of a value. What is no instruction of the machine takes no time, so whoever reads it waits for what stands
-/// behind it: for the ALU as long as textures and memory have to.
+/// The latency of a value. Meta instructions take no time, so their users are treated like those after them: the ALU
+/// has to wait for textures and memory as usual.
 fn latency(producer: &InstrData, consumer: &InstrData, index: usize, target: &Target) -> Latency {
     if !consumer.opcode.is_meta() {
         return Latency::between(producer, consumer, index, target);

@@ -1,8 +1,8 @@
-//! The order of instructions within a block.
+//! Scheduling: the order of instructions within a block.
 //!
-//! [`before`] puts a program in SSA form in order, when there are no registers yet: results are asked for long before they
-//! are read, and as many values are alive at a time as were before, or fewer. What may not change places is said in
-//! [`dependencies`], how many registers an order needs in `registers`.
+//! [`before`] schedules a program in SSA form before register allocation: loads are issued long before their results
+//! are read, and no more values are live at a time than before. [`dependencies`] has the constraints on the order,
+//! `registers` computes the register need of an order.
 
 pub mod before;
 pub mod dependencies;

@@ -1,26 +1,26 @@
-//! How many registers are in use while a block is put in order.
+//! Register use of a partially scheduled block.
 //!
-//! A value has its registers from the instruction that writes it to the last one that reads it. The pieces that are taken
-//! of a vector are the vector: where nothing else reads it, each lives as long as it is read itself.
+//! A value occupies its registers from the instruction that defines it to its last use. The pieces extracted from a
+//! vector are the vector: if it has no other use, each piece is live for its own uses only.
 //!
-//! This is a measure, not the allocator's account; both orders of a block are measured alike.
+//! This is an estimate, not the allocator's pressure; both orders of a block are measured alike.
 
 use crate::ir3::{Instr, InstrData, Opcode, Program, RegFile, Value};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-/// Units of a half register: of full registers (and half ones, where they are the same), of half ones, of shared ones.
+/// Units of a half register: of full registers (and half ones in a merged file), of half ones, of shared ones.
 pub type Units = [u32; 3];
 
-/// What is known of a value.
+/// The uses of a value.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
-    /// How many instructions of the block are still to read it.
+    /// The number of instructions of the block that still read it.
     left: u32,
-    /// It is read behind the block.
+    /// True if it is read after the block.
     out: bool,
-    /// What it takes from its definition on, and what is free behind its last reader.
+    /// The units that it occupies from its definition on, and the units freed after its last use.
     born: u16,
     dies: u16,
 }
@@ -30,16 +30,16 @@ pub struct Registers {
     merged: bool,
     usage: SecondaryMap<Value, Usage>,
     touched: Vec<Value>,
-    /// Now.
+    /// The current use.
     pub used: Units,
-    /// The most so far in the block.
+    /// The maximum so far in the block.
     pub peak: Units,
-    /// Predicates that have readers left.
+    /// Predicates with remaining uses.
     pub predicates: u32,
 }
 
 impl Registers {
-    /// For a target's registers.
+    /// Creates a counter for a target's registers.
     pub fn new(target: &Target) -> Self {
         Self {
             merged: target.merged_regs,
@@ -65,7 +65,7 @@ impl Registers {
         data.class.component_units() * data.components
     }
 
-    /// The start of a block, all of whose instructions are `list`.
+    /// Starts a block, whose instructions are `list`.
     pub fn begin(&mut self, program: &Program, list: &[Instr], live_out: &[Value]) {
         for value in self.touched.drain(..) {
             self.usage[value] = Usage::default();
@@ -85,7 +85,7 @@ impl Registers {
         for &instr in list {
             self.piece(program, &program.instrs[instr]);
         }
-        // What is here already: all that is not defined in the block, but for its phis.
+        // The values that are live in: all that the block does not define, plus its phis.
         for i in 0..self.touched.len() {
             let value = self.touched[i];
             self.add(program, value, self.usage[value].born);
@@ -112,7 +112,7 @@ impl Registers {
         }
     }
 
-    /// A piece of a vector.
+    /// Handles a piece of a vector.
     fn piece(&mut self, program: &Program, data: &InstrData) {
         if data.opcode != Opcode::Split {
             return;
@@ -126,12 +126,12 @@ impl Registers {
         let whole = Self::units(program, vector);
         let usage = &mut self.usage[vector];
         if usage.out {
-            // It is there all the time, and with it the piece.
+            // The vector stays live, and with it the piece.
             if !self.usage[piece].out {
                 (self.usage[piece].born, self.usage[piece].dies) = (0, 0);
             }
         } else {
-            // The first piece that is taken: from here on the vector is its pieces.
+            // The first extracted piece: from here on the vector is its pieces.
             if usage.dies == whole && usage.born == whole && whole > 0 {
                 (usage.born, usage.dies) = (0, 0);
             }
@@ -154,7 +154,7 @@ impl Registers {
         }
     }
 
-    /// What an instruction does to what is used, if it comes next.
+    /// The change in register use if an instruction is next.
     pub fn effect(&self, program: &Program, data: &InstrData) -> Effect {
         let mut change = [0; 3];
         for value in sources(data) {
@@ -174,7 +174,7 @@ impl Registers {
         Effect { change, most }
     }
 
-    /// An instruction of the block comes next.
+    /// Issues the next instruction of the block.
     pub fn issue(&mut self, program: &Program, data: &InstrData) {
         for value in sources(data) {
             self.usage[value].left -= 1;
@@ -199,18 +199,18 @@ impl Registers {
     }
 }
 
-/// What an instruction does to what is used.
+/// The change in register use by an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effect {
-    /// Behind it.
+    /// After it.
     pub change: [i32; 3],
-    /// When it writes: what nobody reads is written too.
+    /// While it writes: unused results are written too.
     pub most: [i32; 3],
 }
 
-/// What a result takes while it is written, of which `born` is read.
+/// The units that a result occupies while it is written; `born` of them have uses.
 fn written(program: &Program, data: &InstrData, value: Value, born: u16) -> u16 {
-    // A piece is there already.
+    // A piece exists already.
     if data.opcode == Opcode::Split { born } else { Registers::units(program, value).max(born) }
 }
 

@@ -1,4 +1,5 @@
-//! What stays in order, and how many registers an order takes. Orders of small blocks are in the file tests, `corpus/file/schedule`.
+//! Constraints on the order, and the register need of an order. Orders of small blocks are in the file tests,
+//! `corpus/file/schedule`.
 
 use super::before;
 use super::dependencies::{Builder, Graph, Rules};
@@ -13,7 +14,7 @@ fn a660() -> Target {
     Target::by_name("a660").unwrap()
 }
 
-/// A block of lines of code, the first of which is number 1, and `end`.
+/// A block of these lines, numbered from 1, and `end`.
 fn program(lines: &[&str]) -> Program {
     let mut text = "block0 {\n".to_owned();
     for (number, line) in (1..).zip(lines.iter().chain(&["end"])) {
@@ -22,7 +23,7 @@ fn program(lines: &[&str]) -> Program {
     read(&(text.clone() + "}\n")).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Whether the last but one of the lines has to stay in front of the last.
+/// Returns true if the last line but one must stay before the last.
 fn ordered(lines: &[&str], rules: Rules) -> bool {
     let (program, target) = (program(lines), a660());
     let list: Vec<Instr> = program.blocks[program.layout[0]].instrs.clone();
@@ -49,7 +50,7 @@ const START: [&str; 6] = [
     "cmps.u.lt pssa_6, ssa_2, ssa_1",
 ];
 
-/// Two lines behind the start, numbers 7 and 8.
+/// Two lines after the start, numbers 7 and 8.
 fn pair(first: &str, second: &str) -> bool {
     let mut lines = START.to_vec();
     lines.extend([first, second]);
@@ -71,7 +72,7 @@ const LOAD_SCRATCH: &str =
 const LOAD_UBO: &str =
     "ldc.offset0.base1 ssa_N, imm[0.000000,0,0x0], imm[0.000000,0,0x0] // {type=u32, components=1, space=ubo}";
 
-/// Two of these.
+/// A pair of these.
 fn pair_of(first: &str, second: &str) -> bool {
     pair(&first.replace("ssa_N", "ssa_7"), &second.replace("ssa_N", "ssa_8"))
 }
@@ -83,9 +84,9 @@ fn memory_is_read_and_written_in_order() {
     {
         assert!(pair_of(load, store) && pair_of(store, load) && pair_of(store, store), "{load}");
         assert!(!pair_of(load, load), "{load}");
-        // Nobody knows which memory that is.
+        // The memory is unknown.
         assert!(pair_of(store, LOAD_UNKNOWN) && pair_of(LOAD_UNKNOWN, store), "{store}");
-        // Nobody writes to these.
+        // No instruction writes to these.
         assert!(!pair_of(store, LOAD_UBO) && !pair_of(LOAD_UBO, store), "{store}");
     }
     assert!(pair_of(ATOMIC, LOAD) && pair_of(LOAD, ATOMIC) && pair_of(ATOMIC, ATOMIC) && pair_of(STORE, ATOMIC));
@@ -131,7 +132,7 @@ fn lanes_end_in_order_with_what_sees_it() {
             "dsx (f32)(x)ssa_N, ssa_1",
             "sam (f32)(x)ssa_N, ssa_1, s#0, t#0",
             "bary.f ssa_N, imm[0.000000,0,0x0], ssa_1",
-            // Which lane that reads depends on which there are.
+            // The result depends on which lanes are active.
             "mov.u32u32 sssa_N, ssa_1",
         ] {
             assert!(pair_of(kill, seen) && pair_of(seen, kill), "{kill} {seen}");
@@ -167,7 +168,7 @@ fn one_address_is_alive_at_a_time() {
         "mov.s16s16 hssa_4(r61.x), hssa_1",
     ];
     assert!(ordered(&lines, FREE));
-    // Another register may be written meanwhile.
+    // Another register may be written in between.
     let other = "mov.u16u16 hssa_3(r61.y), hssa_1";
     assert!(!ordered(&[lines[0], lines[1], other], FREE));
 }
@@ -186,7 +187,7 @@ fn predicates_wait_for_each_other_only_if_they_have_to() {
     };
     let plain = lines("cmps.u.lt pssa_4, ssa_1, imm[0.000000,7,0x7]");
     assert!(!ordered(&plain, FREE) && ordered(&plain, ONE_PREDICATE));
-    // This one cannot be computed again, should it have to make room.
+    // This one could not be rematerialised if it had to be evicted.
     assert!(ordered(&lines("cmps.u.lt pssa_4, c<a0.x + 3>, ssa_1, hssa_3(r61.x)"), FREE));
 }
 
@@ -209,7 +210,7 @@ fn scheduled(lines: &[&str]) -> Vec<String> {
 
 #[test]
 fn registers_are_no_more_than_they_were() {
-    // Each load is summed up at once; all loads first would be as fast as can be, and take a register each.
+    // Each load is added at once; issuing all loads first would be fastest, but each would occupy a register.
     let mut lines =
         vec!["mov.u32u32 ssa_1, imm[0.000000,4,0x4]".to_owned(), "mov.u32u32 ssa_2, imm[0.000000,0,0x0]".to_owned()];
     let mut sum = 2;

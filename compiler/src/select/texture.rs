@@ -1,7 +1,8 @@
 //! Textures.
 //!
-//! The operands of a texture instruction are two vectors; in which order [`TextureOperands`] knows. Here is what the machine
-//! does not have: one-dimensional textures (they become two-dimensional), handles in two descriptor sets, levels as floats.
+//! The operands of a texture instruction are two vectors, in the order of [`TextureOperands`]. This module lowers
+//! features that the machine lacks: one-dimensional textures (they become two-dimensional), handles in two descriptor
+//! sets, levels as floats.
 
 use super::SelectError;
 use super::context::{Context, Srcs, Values};
@@ -11,7 +12,7 @@ use crate::ir3::access::build::{self, TextureHandle, TextureOperands};
 use crate::ir3::{InputKind, InstrFlags, Opcode, RegClass, Src, SystemValue, Type, Value, WriteMask};
 use crate::nir::{self, AluType, BaseType, Intrinsic, IntrinsicOp, Tex, TexOp, TexSrcKind};
 
-/// Texture and sampler numbers that fit into an instruction.
+/// Limit of the texture and sampler indices that fit into an instruction.
 const FIXED_LIMIT: u64 = 16;
 
 /// Translates a texture instruction.
@@ -23,7 +24,7 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, tex: &'a Tex) -> Result<(), Select
         TexOp::TextureSamples => info(ctx, tex, 3),
         TexOp::TexPrefetch => match prefetch(ctx, tex)? {
             true => Ok(()),
-            // What does not come from varyings as they are cannot be sampled ahead of time.
+            // Only coordinates that are unmodified varyings can be prefetched.
             false => {
                 let opcode = opcode(ctx, tex)?;
                 sample(ctx, tex, opcode)
@@ -36,12 +37,12 @@ pub(super) fn emit<'a>(ctx: &mut Context<'a>, tex: &'a Tex) -> Result<(), Select
     }
 }
 
-/// Translates the intrinsics that warm the caches for textures: they change no value.
+/// Translates the intrinsics that prefetch texture descriptors: they have no effect on values.
 pub(super) fn emit_prefetch<'a>(_ctx: &mut Context<'a>, _intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
     Ok(())
 }
 
-/// The position of a sample in its pixel, by the sample's number: a question without texture.
+/// The position of a sample in its pixel, by the sample's index: a request without texture.
 pub(super) fn emit_sample_position<'a>(ctx: &mut Context<'a>, intrinsic: &'a Intrinsic) -> Result<(), SelectError> {
     let (Some(def), &[sample]) = (intrinsic.def, &intrinsic.srcs[..]) else {
         return Err(ctx.unsupported("unexpected sources"));
@@ -55,7 +56,7 @@ pub(super) fn emit_sample_position<'a>(ctx: &mut Context<'a>, intrinsic: &'a Int
     Ok(())
 }
 
-/// Refuses what the machine does not have, and nir would have lowered.
+/// Refuses operations that the machine lacks and that nir would have lowered.
 fn check(ctx: &Context<'_>, tex: &Tex) -> Result<(), SelectError> {
     use TexSrcKind as S;
     for &(kind, _) in &tex.srcs {
@@ -130,7 +131,7 @@ fn handle(ctx: &mut Context<'_>, tex: &Tex) -> Result<TextureHandle, SelectError
     Ok(TextureHandle::Pair { set: None, pair: ctx.collect(&[texture, sampler]), sampler_set: None })
 }
 
-/// The number of a texture or sampler that is no handle.
+/// The index of a texture or sampler that is not a handle.
 enum Number {
     Fixed(u32),
     Register(Src),
@@ -145,7 +146,7 @@ impl Number {
     }
 }
 
-/// An index and what is added to it.
+/// An index plus an optional offset.
 fn number(ctx: &mut Context<'_>, index: u32, offset: Option<nir::Def>) -> Number {
     let Some(offset) = offset else { return Number::Fixed(index) };
     if let Some(offset) = ctx.constant(offset, 0) {
@@ -159,7 +160,7 @@ fn number(ctx: &mut Context<'_>, index: u32, offset: Option<nir::Def>) -> Number
     Number::Register(src)
 }
 
-/// Texture and sampler that handles name; one that is not there is number 0 in the other's set.
+/// Texture and sampler by handles; a missing one is index 0 in the other's set.
 fn bindless_handle(
     ctx: &mut Context<'_>,
     texture: Option<nir::Def>,
@@ -195,7 +196,7 @@ fn bindless_handle(
     Ok(TextureHandle::Pair { set, pair, sampler_set })
 }
 
-// Questions.
+// Requests.
 
 /// One dimension padded to two.
 fn pad(ctx: &mut Context<'_>, mut srcs: Srcs, bits: u32) -> Srcs {
@@ -205,7 +206,7 @@ fn pad(ctx: &mut Context<'_>, mut srcs: Srcs, bits: u32) -> Srcs {
     srcs
 }
 
-/// The operands of a question with coordinates.
+/// The operands of a request with coordinates.
 fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureOperands, SelectError> {
     use TexSrcKind as S;
     let coord = tex.src(S::Coord).ok_or_else(|| ctx.unsupported("it has no coordinates"))?;
@@ -223,7 +224,7 @@ fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureO
     let padded = pad(ctx, Srcs::from_slice(&coords[..dims]), middle);
     let mut operands = TextureOperands { coords: padded.into_iter().collect(), ..TextureOperands::default() };
     if tex.op == TexOp::Lod {
-        // The level does not depend on layer or comparison.
+        // The level is independent of layer and comparison.
         return Ok(operands);
     }
     operands.layer = coords.get(dims).copied().filter(|_| shape.layer);
@@ -259,7 +260,7 @@ fn operands(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<TextureO
     }
 }
 
-/// Refuses what the GPU does in another way, which needs the driver.
+/// Refuses operations that need the driver on this GPU.
 fn check_fetch(ctx: &Context<'_>, tex: &Tex, opcode: Opcode) -> Result<(), SelectError> {
     let level = tex.src(TexSrcKind::Lod);
     if opcode == Opcode::Isaml
@@ -274,7 +275,7 @@ fn check_fetch(ctx: &Context<'_>, tex: &Tex, opcode: Opcode) -> Result<(), Selec
     Ok(())
 }
 
-/// A question with coordinates.
+/// A request with coordinates.
 fn sample(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<(), SelectError> {
     check_fetch(ctx, tex, opcode)?;
     let operands = operands(ctx, tex, opcode)?;
@@ -290,7 +291,7 @@ fn sample(ctx: &mut Context<'_>, tex: &Tex, opcode: Opcode) -> Result<(), Select
     Ok(())
 }
 
-/// Scalars put together; they have to be of one width.
+/// Collects scalars, which must have one width.
 fn vector(ctx: &mut Context<'_>, srcs: &[Src]) -> Result<Src, SelectError> {
     if srcs.iter().any(|src| src.class.half != srcs[0].class.half) {
         return Err(ctx.unsupported("its operands are not of one width"));
@@ -302,7 +303,7 @@ fn components(ctx: &Context<'_>, tex: &Tex) -> u32 {
     u32::from(ctx.components(tex.def)).min(4)
 }
 
-/// Levels as floats: `getlod` gives them with eight bits behind the point.
+/// Levels as floats: `getlod` returns fixed-point values with eight fractional bits.
 fn levels(ctx: &mut Context<'_>, tex: &Tex, values: &[Value]) -> Values {
     let half = ctx.bits(tex.def) == 16;
     let (to, factor) = if half {
@@ -321,7 +322,7 @@ fn levels(ctx: &mut Context<'_>, tex: &Tex, values: &[Value]) -> Values {
         .collect()
 }
 
-/// Appends a texture instruction; gives the components that it writes.
+/// Appends a texture instruction; returns the components that it writes.
 #[expect(clippy::too_many_arguments, reason = "all that a texture instruction has")]
 fn push(
     ctx: &mut Context<'_>,
@@ -345,7 +346,7 @@ fn push(
 fn size(ctx: &mut Context<'_>, tex: &Tex) -> Result<(), SelectError> {
     let ty = result_type(ctx, tex)?;
     let level = tex.src(TexSrcKind::Lod).map(|level| ctx.scalar(level, 0));
-    // Sizes of buffers do not fit into what `getsize` returns; they have no level.
+    // Sizes of buffers do not fit into the result of `getsize`; they have no level.
     let opcode = if level.is_some() { Opcode::Getsize } else { Opcode::Getbuf };
     let mask = WriteMask::first(components(ctx, tex));
     let values = push(ctx, tex, opcode, ty, InstrFlags::empty(), level, None, mask)?;
@@ -353,7 +354,7 @@ fn size(ctx: &mut Context<'_>, tex: &Tex) -> Result<(), SelectError> {
     Ok(())
 }
 
-/// One component of what `getinfo` returns.
+/// One component of the result of `getinfo`.
 fn info(ctx: &mut Context<'_>, tex: &Tex, component: u32) -> Result<(), SelectError> {
     let ty = result_type(ctx, tex)?;
     let mask = WriteMask(1 << component);
@@ -370,8 +371,8 @@ fn info(ctx: &mut Context<'_>, tex: &Tex, component: u32) -> Result<(), SelectEr
 
 // Samples that are issued before the program starts.
 
-/// The number of the varying that is a coordinate's first component, if the coordinate is two neighbours of a varying, interpolated
-/// at the pixel.
+/// The index of the varying that is a coordinate's first component, if the coordinate is two adjacent components of a
+/// varying, interpolated at the pixel.
 fn varying(ctx: &Context<'_>, coord: nir::Def) -> Option<u16> {
     let component = |index: usize| -> Option<(nir::Def, u8)> {
         match ctx.producer(coord) {
@@ -401,7 +402,7 @@ fn varying(ctx: &Context<'_>, coord: nir::Def) -> Option<u16> {
     (number(1)? == first + 1).then_some(first)
 }
 
-/// Translates a texture instruction that may be issued before the program starts; gives whether it can be.
+/// Translates a texture instruction to a prefetch; returns false if it cannot be one.
 fn prefetch(ctx: &mut Context<'_>, tex: &Tex) -> Result<bool, SelectError> {
     use TexSrcKind as S;
     let plain = tex.srcs.iter().all(|(kind, _)| matches!(kind, S::Coord | S::TextureHandle | S::SamplerHandle));
@@ -415,7 +416,7 @@ fn prefetch(ctx: &mut Context<'_>, tex: &Tex) -> Result<bool, SelectError> {
     let barycentric = ctx.input(InputKind::System(SystemValue::BarycentricPixel), RegClass::FULL, 2);
     let barycentric = ctx.src(barycentric);
     let data = build::tex_prefetch(ty, barycentric, varying, set, texture, sampler, None);
-    // It goes to the start of the program, behind those that are there already (inputs are put before them in the end).
+    // It is inserted at the start of the program, after the existing ones (inputs are inserted before them in the end).
     let instr = ctx.program.instrs.push(data);
     let program = &mut ctx.program;
     let start = &mut program.blocks[program.layout[0]].instrs;

@@ -1,27 +1,27 @@
-//! How many waves run at a time, and what that leaves for registers.
+//! Occupancy: the number of concurrent waves, and the registers that it leaves.
 //!
 //! A shader processor hides latency by switching between waves, and the waves share one register file: the more
-//! registers a program uses, the fewer waves fit. Other things limit the waves too (the stack of divergent branches, the
-//! shared memory of a workgroup), so that up to some number registers cost nothing. An allocator asks for that number
-//! ([`Target::registers_without_loss`]) and may use all of it.
+//! registers a program uses, the fewer waves fit. Other resources limit the waves too (the stack of divergent branches,
+//! the shared memory of a workgroup), so that up to some number registers cost nothing. An allocator queries that
+//! number ([`Target::registers_without_loss`]) and may use all of it.
 //!
 //! Register counts are those of the statistics: vec4 of full registers. With merged files a half register counts as the
 //! full register that it is a half of; the half registers of a separate file do not count.
 
 use super::Target;
 
-/// A program, as far as the number of its waves depends on it.
+/// The properties of a program that its number of waves depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// What runs it.
+    /// The kind of work.
     pub kind: WorkKind,
-    /// How deep its divergent branches nest, at most.
+    /// The maximum nesting of its divergent branches.
     pub branchstack: u32,
-    /// Whether an API asked for a width of the wave.
+    /// The width of the wave that an API requires, if any.
     pub width: WaveWidth,
 }
 
-/// What runs a program.
+/// The work items of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkKind {
     /// Vertices, patches, primitives.
@@ -30,11 +30,11 @@ pub enum WorkKind {
     Fragment,
     /// Workgroups.
     Compute {
-        /// The fibers of a workgroup; `None` if only the dispatch says.
+        /// The fibers of a workgroup; `None` if only known at dispatch.
         threads: Option<u32>,
         /// Memory of a workgroup, in bytes.
         shared_size: u32,
-        /// The program waits for all fibers of its workgroup, which must then all be there at a time.
+        /// The program waits for all fibers of its workgroup, which must then all run concurrently.
         barrier: bool,
     },
 }
@@ -51,19 +51,19 @@ pub enum WaveWidth {
     Double,
 }
 
-/// What comes of it.
+/// The resulting occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
     /// Waves have the double width.
     pub double: bool,
-    /// How many run at a time.
+    /// The number of concurrent waves.
     pub waves: u32,
 }
 
-/// The most registers that a program can name, in vec4: r0 to r47.
+/// The maximum number of registers that a program can name, in vec4: r0 to r47.
 pub const MOST_REGISTERS: u32 = 48;
 
-/// The workgroup that a program with a variable one must be ready for.
+/// The workgroup size assumed for a program with a variable one.
 const LARGEST_WORKGROUP: u32 = 1024;
 
 impl Workload {
@@ -81,7 +81,7 @@ impl Workload {
 }
 
 impl Target {
-    /// How many waves the register file has room for.
+    /// The number of waves that fit into the register file.
     #[must_use]
     pub const fn waves_by_registers(&self, vec4: u32, double: bool) -> u32 {
         if vec4 == 0 {
@@ -91,7 +91,7 @@ impl Target {
         if waves < self.max_waves { waves } else { self.max_waves }
     }
 
-    /// How many waves everything but the registers allows.
+    /// The number of waves that all resources except registers allow.
     #[must_use]
     pub fn waves_but_for_registers(&self, work: &Workload, double: bool) -> u32 {
         let mut waves = self.max_waves;
@@ -105,7 +105,7 @@ impl Target {
         waves
     }
 
-    /// Whether waves get the double width.
+    /// Returns true if waves get the double width.
     #[must_use]
     pub fn doubles(&self, work: &Workload, vec4: u32) -> bool {
         match work.width {
@@ -121,7 +121,7 @@ impl Target {
         match work.kind {
             WorkKind::Geometry => false,
             WorkKind::Fragment => fits,
-            // Where registers do not come into it, only a workgroup that would not fit otherwise is worth it.
+            // Without merged registers, only a workgroup that would not fit otherwise is worth it.
             WorkKind::Compute { threads, .. } if !self.merged_regs => {
                 threads.is_none_or(|threads| threads > self.threadsize_base * self.max_waves)
             }
@@ -137,8 +137,8 @@ impl Target {
         Occupancy { double, waves }
     }
 
-    /// The most registers with which a program that needs `vec4` of them gets the same waves as with `vec4`. Never less
-    /// than `vec4`.
+    /// The maximum number of registers with which a program that needs `vec4` of them gets the same waves as with
+    /// `vec4`. Never less than `vec4`.
     #[must_use]
     pub fn registers_without_loss(&self, work: &Workload, vec4: u32) -> u32 {
         let Occupancy { double, waves } = self.occupancy(work, vec4);
@@ -146,8 +146,8 @@ impl Target {
         (vec4..=MOST_REGISTERS).rev().find(same).unwrap_or(vec4)
     }
 
-    /// The most registers with which a whole workgroup is there at a time, which a program with barriers needs; `None`
-    /// where nothing forces that.
+    /// The maximum number of registers with which a whole workgroup runs concurrently, which a program with barriers
+    /// needs; `None` if there is no such limit.
     #[must_use]
     pub fn registers_for_barrier(&self, work: &Workload) -> Option<u32> {
         let WorkKind::Compute { threads, barrier: true, .. } = work.kind else { return None };
@@ -159,12 +159,12 @@ impl Target {
         Some((self.reg_size_vec4 / (waves * width(double))).min(MOST_REGISTERS))
     }
 
-    /// How many groups of waves a workgroup is.
+    /// The number of wave groups of a workgroup.
     fn waves_of(&self, threads: u32, double: bool) -> u32 {
         threads.div_ceil(self.threadsize_base * width(double) * self.wave_granularity).max(1)
     }
 
-    /// What a workgroup's memory takes of the processor's.
+    /// The share of the processor's memory that a workgroup's memory takes.
     fn shared_memory_of(&self, work: &Workload) -> u32 {
         const UNIT: u32 = 1024;
         match work.kind {
@@ -197,7 +197,7 @@ mod tests {
         Workload::new(WorkKind::Compute { threads: Some(threads), shared_size, barrier: false })
     }
 
-    /// Worked out by hand: registers / (vec4 × width), rounded down, in groups of `wave_granularity`.
+    /// Computed by hand: registers / (vec4 × width), rounded down, in groups of `wave_granularity`.
     #[test]
     fn registers_limit_waves() {
         let cases: &[(&str, u32, bool, u32)] = &[
@@ -209,7 +209,7 @@ mod tests {
             ("a420", 6, false, 16), // 48 / 6 = 8 groups
             ("a420", 7, false, 12),
             ("a540", 4, true, 12),
-            ("a610", 3, false, 16), // waves alone, not in groups: 48 / 3
+            ("a610", 3, false, 16), // single waves, not in groups: 48 / 3
             ("a610", 5, false, 9),
             ("a610", 48, false, 1),
             ("a618", 12, false, 16),
@@ -247,9 +247,9 @@ mod tests {
         // 256 fibers of the single width are 256 / (64 × 2) = 2 groups; of the double width one.
         assert_eq!(a660.waves_but_for_registers(&shared(256, 8 * 1024), false), 16);
         assert_eq!(a660.waves_but_for_registers(&shared(256, 8 * 1024), true), 8);
-        // More than there is: none.
+        // More than exists: none.
         assert_eq!(a660.waves_but_for_registers(&shared(64, 64 * 1024), false), 0);
-        // A size that only the dispatch knows does not limit.
+        // A size that is only known at dispatch does not limit.
         let variable = WorkKind::Compute { threads: None, shared_size: 16 * 1024, barrier: false };
         assert_eq!(a660.waves_but_for_registers(&Workload::new(variable), false), 16);
     }
@@ -270,7 +270,7 @@ mod tests {
         assert!(!a540.doubles(&compute(512), 4) && a540.doubles(&compute(513), 4) && a540.doubles(&compute(513), 48));
         let variable = Workload::new(WorkKind::Compute { threads: None, shared_size: 0, barrier: false });
         assert!(a540.doubles(&variable, 4) && a660.doubles(&variable, 4));
-        // A wish is granted.
+        // A required width is used.
         assert!(!a660.doubles(&Workload { width: WaveWidth::Single, ..FRAGMENT }, 4));
         assert!(a660.doubles(&Workload { width: WaveWidth::Double, ..VERTEX }, 40));
     }
@@ -288,17 +288,18 @@ mod tests {
         for (needs, gets) in [(1, 4), (4, 4), (5, 5), (6, 6), (7, 8), (9, 10), (11, 16), (17, 32), (33, 48)] {
             assert_eq!(a660.registers_without_loss(&FRAGMENT, needs), gets, "{needs}");
         }
-        // Where something else allows four waves only, all registers that leave four are free.
+        // If another resource allows four waves only, all registers that leave four are free.
         assert_eq!(a660.registers_without_loss(&shared(64, 16 * 1024), 5), 32);
         assert_eq!(a660.registers_without_loss(&FRAGMENT.with_branchstack(32), 5), 16);
         assert_eq!(target("a610").registers_without_loss(&FRAGMENT, 2), 3);
         assert_eq!(target("a730").registers_without_loss(&FRAGMENT, 2), 6);
         assert_eq!(target("a420").registers_without_loss(&VERTEX, 30), 48);
-        // More than can be named stays as it is, for the caller to refuse.
+        // A number above the maximum is returned unchanged, for the caller to refuse.
         assert_eq!(a660.registers_without_loss(&VERTEX, 50), 50);
     }
 
-    /// What growing means, for every GPU and every count: as many waves of the same width, and one register more is not.
+    /// For every GPU and every count: the same number of waves of the same width, and one register more would reduce
+    /// them.
     #[test]
     fn growing_is_exact() {
         let works = [VERTEX, FRAGMENT, FRAGMENT.with_branchstack(20), compute(256), shared(256, 8192)];

@@ -1,4 +1,4 @@
-//! What the table of GPUs must hold.
+//! Invariants of the table of GPUs.
 
 use super::*;
 

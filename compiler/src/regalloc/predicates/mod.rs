@@ -1,49 +1,49 @@
 //! Predicate registers: one, or four from a6xx on.
 //!
-//! A predicate costs one comparison and can be moved nowhere, so there are no copies of it: what finds no room is dropped
-//! and computed again, from general registers, in front of its next use. That is decided in one pass over the blocks,
-//! before general registers are assigned.
+//! A predicate costs one comparison and cannot be moved, so there are no copies of it: a predicate without a register
+//! is dropped and rematerialised, from general registers, before its next use. That is decided in one pass over the
+//! blocks, before general registers are assigned.
 //!
 //! # What is known at each point
 //!
 //! The fact is *which value each register holds*: for each register a value of the program in SSA form, or none
-//! ([`State`]). States are ordered by how much they say, and what two of them both say is their *meet*: a register keeps
-//! its value if both have the same value there, and has none otherwise.
+//! ([`State`]). States are ordered by how much they determine, and the common part of two of them is their *meet*: a
+//! register keeps its value if both have the same value there, and has none otherwise.
 //!
-//! - **Definition**: the register that is chosen for it holds the value; where another value was, that is lost.
-//! - **Read**: if no register holds the value, it is computed into one in front of the reader, by the instruction that
-//!   defines it or by a clone of that. Either way a register holds it now, for later reads too.
-//! - **Start of a block**: the meet of the states at the ends of its predecessors, as far as the values are live there.
-//!   A predecessor that is yet to be visited, at the end of a back edge, is left out: the state at the start is a promise,
-//!   and that predecessor keeps it. In front of its terminator whatever the promise says and its registers do not hold is
-//!   computed into them.
+//! - **Definition**: the register that is chosen for it holds the value; the previous value is lost.
+//! - **Read**: if no register holds the value, it is computed into one before the reader, by the instruction that
+//!   defines it or by a clone of that. In both cases a register holds it now, for later reads too.
+//! - **Start of a block**: the meet of the states at the ends of its predecessors, restricted to live values. A
+//!   predecessor that has not been visited, at the end of a back edge, is left out: the state at the start is a
+//!   promise, and that predecessor keeps it. Before its terminator, values that the promise has and its registers do
+//!   not hold are computed into them.
 //!
-//! So a read always finds its value: what a state says is true on each edge into a block, by the meet or by the promise,
-//! and each instruction keeps it true. Clones are only ever put where the value is live, or defined: the definition
-//! dominates that place, and with it the sources are known there. In the end no operand speaks of values, so a clone is
-//! an instruction like any other, and what it was cloned from is forgotten.
+//! So a read always finds its value: a state is true on each edge into a block, by the meet or by the promise, and each
+//! instruction preserves it. Clones are only inserted where the value is live, or defined: the definition dominates
+//! that point, and so the sources are available there. In the end no operand refers to values, so a clone is an
+//! instruction like any other.
 //!
 //! # Which lanes
 //!
-//! Registers are each lane's own, and a lane that is not active keeps what it has. Blocks that other lanes run while one
-//! waits change nothing for it, so that all of this is about the way of one lane: logical edges only, as lanes go along no
-//! others. A clone computes for the lanes that are active, and these are the ones that go on to read: an instruction that
-//! looks at the predicate of several lanes (`bany`, a vote) looks at those of active ones.
+//! Each lane has its own registers, and an inactive lane keeps its contents. Blocks that other lanes run while one
+//! waits do not change its registers, so the analysis follows the path of one lane: logical edges only. A clone
+//! computes for the active lanes, and these are the ones that read it later: an instruction that reads the predicate of
+//! several lanes (`bany`, a subgroup vote) reads those of active ones.
 //!
-//! What a clone reads has to be what the definition has read. That holds for values in SSA form, but for shared
-//! ones: lanes that have come later have put theirs there. Where lanes may have waited in between, the definition
-//! reads a copy in a general register; so it does with a word of the constant file that is written later
+//! A clone must read the same values as the definition. That holds for values in SSA form, except shared ones: lanes
+//! that have come later have overwritten them. If lanes may have waited in between, the definition reads a copy in a
+//! general register; the same applies to a word of the constant file that is written later
 //! ([`rematerialize`](super::rematerialize)).
 //!
-//! # Who gives way
+//! # Eviction
 //!
-//! The value whose next read in the block is furthest, one that is only read behind it before all others. A definition
-//! evicts nothing: it is put off to its first read, where all that has been read in between has made room. A loop promises
-//! itself a value from before only if there is room for it beside what is read in the loop, or else, where there are
-//! several registers, if it is read there: with one register to keep a promise costs what it saves.
+//! The victim is the value whose next read in the block is furthest; values that are only read after the block come
+//! first. A definition evicts nothing: it is delayed to its first read, where all reads in between have made room. A
+//! loop promises itself a live-in value only if there is room for it beside the values that are read in the loop, or
+//! else, with several registers, if it is read there: with one register, keeping a promise costs as much as it saves.
 //!
-//! What `predt` and `predf` read is in `p0.x`. In the end definitions go whose register nobody reads before the next one
-//! writes it, among them promises that nobody relied on.
+//! The operands of `predt` and `predf` are in `p0.x`. In the end, definitions whose register is not read before it is
+//! written again are removed, including promises without a use.
 
 mod liveness;
 mod survey;
@@ -58,13 +58,13 @@ use crate::ir3::{InstrData, PhysReg, Place, Program, RegFile, RepeatLink, SrcOpe
 use crate::target::Target;
 use cranelift_entity::packed_option::PackedOption;
 
-/// The most registers that there are.
+/// The maximum number of registers.
 const SLOTS: usize = 4;
 
-/// Which value each register holds.
+/// The value in each register.
 type State = [PackedOption<Value>; SLOTS];
 
-/// Whether there is a predicate that has no register.
+/// Returns true if there is a predicate without a register.
 pub fn is_needed(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| is_predicate_op(&program.instrs[instr]))
 }
@@ -93,19 +93,19 @@ const fn register(slot: usize) -> PhysReg {
     PhysReg(PhysReg::P0_X.0 + slot as u16)
 }
 
-/// The number of the register that a place is, if it is one.
+/// The index of the register of a place, if it has one.
 fn slot_of(place: &Place) -> Option<usize> {
     let slot = usize::from(place.reg()?.0.checked_sub(PhysReg::P0_X.0)?);
     (slot < SLOTS).then_some(slot)
 }
 
-/// Whether an instruction reads or writes a predicate.
+/// Returns true if an instruction reads or writes a predicate.
 fn is_predicate_op(data: &InstrData) -> bool {
     data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate)
         || data.srcs.iter().any(|src| src.class.file == RegFile::Predicate)
 }
 
-/// Whether the value of a definition can be computed again.
+/// Returns true if the value of a definition can be rematerialised.
 fn is_rematerializable(data: &InstrData) -> bool {
     let stays = |operand: &SrcOperand, file| match operand {
         SrcOperand::Place(_) => matches!(file, RegFile::General | RegFile::Shared),

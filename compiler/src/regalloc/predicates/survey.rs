@@ -1,5 +1,5 @@
-//! Where predicates are written and read, found in one look at the program; and what has to be put into general
-//! registers before they can be computed again.
+//! A survey of the writes and reads of predicates in one pass over the program, and of the operands that must be copied
+//! to general registers before predicates can be rematerialised.
 
 use super::super::rematerialize::keep;
 use super::liveness::Liveness;
@@ -20,7 +20,7 @@ pub struct Op {
     pub at: u32,
 }
 
-/// What one look at the program finds.
+/// The results of the survey.
 pub struct Survey {
     /// The blocks in the order in which they are visited.
     pub order: Vec<Block>,
@@ -31,14 +31,14 @@ pub struct Survey {
     /// Those of each block.
     ranges: SecondaryMap<Block, (u32, u32)>,
     pub def_block: SecondaryMap<Value, PackedOption<Block>>,
-    /// What `predt` or `predf` reads, which wants to be in `p0.x`; and whether there is anything.
+    /// The values that `predt` or `predf` reads, which should be in `p0.x`; and true if there are any.
     pub wants_first: SecondaryMap<Value, bool>,
     pub any_wants_first: bool,
-    /// The most predicates that one instruction reads.
+    /// The maximum number of predicates that one instruction reads.
     pub most_reads: u32,
-    /// Whether a predicate is computed from what is no value.
+    /// True if a predicate is computed from operands that are not values.
     pub computes_from_more: bool,
-    /// Whether a predicate is computed from a shared register.
+    /// True if a predicate is computed from a shared register.
     pub reads_shared: bool,
 }
 
@@ -111,9 +111,9 @@ impl Survey {
     }
 }
 
-/// Has comparisons and bitwise operations that read more than values (elements of arrays, other predicates) write general
-/// registers; the predicate is another operation on those, which can be repeated. Whether there were any. What else there is
-/// stays as it is, and has to be kept in its register.
+/// Makes comparisons and bitwise operations that read other operands than values (elements of arrays, other predicates)
+/// write general registers; another operation on those computes the predicate and can be rematerialised. Returns true
+/// if there were any. Other operations are not changed, and their predicates must be kept in their registers.
 pub fn through_registers(program: &mut Program, target: &Target) -> bool {
     let mut any = false;
     for position in 0..program.layout.len() {
@@ -128,7 +128,7 @@ pub fn through_registers(program: &mut Program, target: &Target) -> bool {
                 continue;
             }
             let Some(predicate) = data.dsts[0].value() else { continue };
-            // As wide as what is compared.
+            // The width of the compared operands.
             let half = data.srcs.iter().find(|src| matches!(src.class.file, RegFile::General | RegFile::Shared));
             let class = RegClass::general(half.is_some_and(|src| src.class.half));
             let number = program.values.push(ValueData { instr, dst: 0, class, components: 1, array: None });
@@ -149,8 +149,8 @@ pub fn through_registers(program: &mut Program, target: &Target) -> bool {
     any
 }
 
-/// What makes the predicate of a number that an instruction could give instead: of a comparison, which gives 0 or 1, that it
-/// is not 0, of a bitwise operation the lowest bit.
+/// The operation that computes the predicate from an integer result of the instruction: for a comparison, whose result
+/// is 0 or 1, a test against 0; for a bitwise operation, its lowest bit.
 fn test_of(data: &InstrData, target: &Target) -> Option<InstrData> {
     match data.opcode {
         Opcode::CmpsF | Opcode::CmpsS | Opcode::CmpsU => {
@@ -191,7 +191,7 @@ pub fn keep_shared(program: &mut Program, survey: &Survey, live: &Liveness) -> b
                 continue;
             }
             let copy = keep(program, op.instr, k);
-            // The instruction need not be where it was found.
+            // The instruction may have moved since the survey.
             let list = block.map(|block| &mut program.blocks[block].instrs);
             if let Some(list) = list
                 && let Some(at) = list.iter().position(|&instr| instr == op.instr)

@@ -4,7 +4,7 @@ use super::*;
 use crate::ir3::text::read;
 use crate::regalloc::predicates_within;
 
-/// On one of the two paths to its reader the predicate is not defined.
+/// The predicate is undefined on one of the two paths to its reader.
 #[test]
 fn what_is_not_defined_is_an_error() {
     let text = "block1 {

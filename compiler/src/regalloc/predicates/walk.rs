@@ -6,20 +6,20 @@ use super::{Error, SLOTS, State, is_rematerializable, register};
 use crate::ir3::{Block, Instr, Opcode, Place, Program, RegFile, SrcOperand, Value};
 use cranelift_entity::SecondaryMap;
 
-/// Where an operation on predicates ended up.
+/// The final position of an operation on predicates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Where it was.
+    /// Unchanged.
     Stays,
-    /// In front of what was there: a clone, or a definition that has been put off.
+    /// Inserted before the old instruction: a clone, or a delayed definition.
     Added,
-    /// Not where it was.
+    /// Removed from its old position.
     Gone,
-    /// It would have been added, and nobody needs it.
+    /// An inserted operation without a use.
     Nowhere,
 }
 
-/// An operation on predicates, the position in its block, and what became of it.
+/// An operation on predicates, the position in its block, and its final position.
 #[derive(Clone, Copy)]
 pub struct Placed {
     pub instr: Instr,
@@ -30,11 +30,11 @@ pub struct Placed {
 /// All operations on predicates, with registers as operands.
 pub struct Placement {
     pub list: Vec<Placed>,
-    /// Those of each block.
+    /// The operations of each block.
     pub ranges: SecondaryMap<Block, (u32, u32)>,
 }
 
-/// Registers, as a set.
+/// A set of registers.
 type Slots = u8;
 
 struct Walk<'a> {
@@ -43,25 +43,25 @@ struct Walk<'a> {
     live: &'a Liveness,
     all: Slots,
     visited: SecondaryMap<Block, bool>,
-    /// What is where at the ends of blocks.
+    /// The states at the ends of blocks.
     ends: SecondaryMap<Block, State>,
-    /// What loops promise themselves.
+    /// The promises of loop headers.
     promises: SecondaryMap<Block, State>,
-    /// What is where now.
+    /// The current state.
     occupants: State,
     /// Reads of the block: the operation, and the next read of the same value plus one.
     reads: Vec<(u32, u32)>,
     /// The next read of each value in the block, plus one.
     next_read: SecondaryMap<Value, u32>,
-    /// Which of the lists of values below was the last with that value in it.
+    /// The last of the lists of values below that contained the value.
     noted: SecondaryMap<Value, u32>,
-    /// Number of lists so far: what is live into a block, out of it, read in a loop.
+    /// Number of lists so far: values that are live into a block, live out of it, read in a loop.
     lists: u32,
-    /// The list of what is live out of the block.
+    /// The list of the values that are live out of the block.
     live_out: u32,
-    /// Whether the instruction that defines it has its place.
+    /// True if the instruction that defines it has its final position.
     is_placed: SecondaryMap<Value, bool>,
-    /// The register that each value was in last.
+    /// The last register of each value.
     home: SecondaryMap<Value, u8>,
     list: Vec<Placed>,
 }
@@ -136,12 +136,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Leaves what the ends of the back edges to a block are to restore, and remembers it.
+    /// Records the state that the ends of the back edges to a block must restore.
     fn promise(&mut self, block: Block) {
         let program = &*self.program;
         let ends = || program.blocks[block].predecessors.iter().filter(|&&pred| !self.visited[pred]);
-        // Where the way back is chosen by a predicate itself there is no place to restore others; such edges have
-        // blocks of their own.
+        // If a predicate itself decides the back edge, others cannot be restored there; such edges have blocks of their
+        // own.
         let chooses = |&block: &Block| {
             let list = self.survey.ops[self.survey.range(block)].last();
             list.is_some_and(|op| program.instrs[op.instr].opcode.is_terminator())
@@ -151,7 +151,7 @@ impl Walk<'_> {
             self.occupants = State::default();
             return;
         }
-        // What is read in the loop.
+        // The values that are read in the loop.
         let start = self.survey.range(block).start;
         let end = self.survey.range(self.survey.order[last as usize]).end;
         self.lists += 1;
@@ -176,7 +176,7 @@ impl Walk<'_> {
         self.promises[block] = self.occupants;
     }
 
-    /// Computes what the headers of loops expect at the ends of their back edges.
+    /// Computes the values that loop headers expect at the ends of their back edges.
     fn keep_promises(&mut self, block: Block) -> Result<(), Error> {
         for k in 0..2 {
             let Some(header) = self.program.blocks[block].successors[k].filter(|&next| self.visited[next]) else {
@@ -256,7 +256,7 @@ impl Walk<'_> {
             let slot = self.free(value, wanted & !written);
             let slot = match slot.filter(|_| self.is_needed(value)) {
                 Some(slot) => slot,
-                // Put off to its first read, or never needed.
+                // Delayed to its first read, or never needed.
                 None if is_rematerializable(&self.program.instrs[instr]) => {
                     kind = Kind::Gone;
                     continue;
@@ -279,23 +279,23 @@ impl Walk<'_> {
         src.value().filter(|_| src.class.file == RegFile::Predicate)
     }
 
-    /// The register that holds a value, if it is one of those.
+    /// The register that holds a value, if it is one of the allowed ones.
     fn slot(&self, value: Value, allowed: Slots) -> Option<usize> {
         (0..SLOTS).find(|&slot| allowed & 1 << slot != 0 && self.occupants[slot] == Some(value).into())
     }
 
-    /// Whether a value is read later in the block, or lives on behind it.
+    /// Returns true if a value is read later in the block, or is live out of it.
     fn is_needed(&self, value: Value) -> bool {
         self.next_read[value] != 0 || self.noted[value] == self.live_out
     }
 
-    /// A register for a value that holds nothing that is needed: the one that it was in before, if possible.
+    /// A register for a value whose current contents are dead: its previous register, if possible.
     fn free(&self, value: Value, allowed: Slots) -> Option<usize> {
         let is_free = |slot: usize| {
             allowed & 1 << slot != 0 && self.occupants[slot].expand().is_none_or(|value| !self.is_needed(value))
         };
         let home = usize::from(self.home[value]).checked_sub(1).filter(|&slot| is_free(slot));
-        // `p0.x` is for those who want it.
+        // `p0.x` is reserved for the values that prefer it.
         let keeps_first = self.survey.any_wants_first && !self.survey.wants_first[value];
         home.or_else(|| {
             if keeps_first {
@@ -306,14 +306,14 @@ impl Walk<'_> {
         })
     }
 
-    /// The register whose value is read furthest away; one that cannot be computed again only if there is no other.
+    /// The register whose value has the furthest read; one that cannot be rematerialised only if there is no other.
     fn victim(&self, allowed: Slots) -> Option<usize> {
         let distance = |slot: usize| {
             let value = self.occupants[slot].expand()?;
             let next = self.next_read[value].checked_sub(1).map_or(u32::MAX, |read| self.reads[read as usize].0);
             Some((is_rematerializable(&self.program.instrs[self.program.values[value].instr]), next))
         };
-        // The first one of those that are equally far.
+        // The first of several with equal distance.
         (0..SLOTS).rev().filter(|&slot| allowed & 1 << slot != 0).max_by_key(|&slot| distance(slot))
     }
 
@@ -322,7 +322,7 @@ impl Walk<'_> {
         Error::NeedsSpilling { needed: available + 1, available, file: "predicate" }
     }
 
-    /// Puts the instruction that defines a value, or a clone of it, in front of a position.
+    /// Inserts the instruction that defines a value, or a clone of it, before a position.
     fn compute(&mut self, value: Value, at: u32, slot: usize) -> Result<(), Error> {
         let mut instr = self.program.values[value].instr;
         if !is_rematerializable(&self.program.instrs[instr]) {
@@ -336,7 +336,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Destination `k` of an instruction computes a value into a register.
+    /// Makes destination `k` of an instruction write a value to a register.
     fn hold(&mut self, value: Value, instr: Instr, k: usize, slot: usize) {
         for occupant in &mut self.occupants {
             if *occupant == Some(value).into() {

@@ -1,4 +1,5 @@
-//! The result: definitions whose register nobody reads go, last reads are marked, and blocks get their instructions.
+//! Writes the result: definitions with an unused register are removed, last reads are marked, and blocks get their
+//! instructions.
 
 use super::survey::Survey;
 use super::walk::{Kind, Placed, Placement};
@@ -6,7 +7,7 @@ use super::{is_rematerializable, slot_of};
 use crate::ir3::{Block, Instr, InstrData, OperandFlags, Program, RegFile, Src};
 use cranelift_entity::SecondaryMap;
 
-/// Registers, as a set.
+/// A set of registers.
 type Slots = u8;
 
 /// Writes it.
@@ -75,7 +76,7 @@ fn live_out(program: &Program, live_in: &SecondaryMap<Block, Slots>, block: Bloc
     program.blocks[block].successors().fold(0, |slots, next| slots | live_in[next])
 }
 
-/// Goes backwards over an instruction, and marks last reads. Whether anybody needs it.
+/// Visits an instruction backwards and marks last reads. Returns true if it is needed.
 fn mark(data: &mut InstrData, live: &mut Slots) -> bool {
     let written = writes(data);
     if written != 0 && written & *live == 0 && is_rematerializable(data) {
@@ -93,7 +94,7 @@ fn mark(data: &mut InstrData, live: &mut Slots) -> bool {
     true
 }
 
-/// Puts the operations of a block, which have their places in its old list, into the new one.
+/// Merges the operations of a block, which have positions in its old list, into the new one.
 fn rebuild(old: &[Instr], placed: &[Placed], new: &mut Vec<Instr>) {
     new.clear();
     let mut next = 0;

@@ -1,8 +1,8 @@
-//! One walk over the blocks: each definition gets the first gap, or victims are named.
+//! One pass over the blocks: each definition gets the first gap, or victims are chosen.
 //!
-//! A definition is live only where its block dominates, so what is taken while the walk is there is all that it has to
-//! keep clear of. That holds along physical edges for values whose definition dominates along them; a value that lives
-//! into the first block does not, and is a victim at once.
+//! A definition is live only where its block dominates, so it only has to avoid the registers that are taken when the
+//! pass reaches it. That holds along physical edges for values whose definition dominates along them; a value that is
+//! live into the first block does not satisfy it, and is a victim at once.
 
 use super::super::{Error, order};
 use super::elements::{Elements, split_of};
@@ -12,16 +12,16 @@ use crate::ir3::{Block, Instr, InstrData, Opcode, OperandFlags, Program, RegFile
 use crate::target::RegisterFiles;
 use cranelift_entity::SecondaryMap;
 
-/// How the walk ended.
+/// The result of the pass.
 pub enum Outcome {
-    /// The first unit of each component that is read.
+    /// The first unit of each component that is used.
     Placed(Vec<Option<u8>>),
-    /// What has to go before another walk.
+    /// The values that must be spilled before the next pass.
     Victims(Vec<Value>),
 }
 
-/// Why a value may not be a victim: it serves one instruction only, in place of a victim. If it finds no room, the
-/// value given here goes in its stead, if there is one.
+/// Values that may not be victims: each serves one instruction only, in place of a victim. If it gets no register, the
+/// value given here, if any, is spilled instead.
 pub type Kept = SecondaryMap<Value, Option<Option<Value>>>;
 
 struct Walk<'a> {
@@ -31,11 +31,11 @@ struct Walk<'a> {
     limits: RegisterFiles,
     kept: &'a Kept,
     units: Vec<Option<u8>>,
-    /// Which component is in each unit.
+    /// The component in each unit.
     taken: [Option<u32>; 64],
     victims: Vec<Value>,
     is_victim: SecondaryMap<Value, bool>,
-    /// What it costs to be a victim.
+    /// The cost of spilling each value.
     cost: SecondaryMap<Value, u32>,
     /// The phi that reads a value.
     phi_of: SecondaryMap<Value, Option<Value>>,
@@ -98,7 +98,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The value whose component `value` is.
+    /// The value that contains the component `value`.
     fn root(&self, value: Value) -> Option<Value> {
         self.elements.of(value).map(|(first, _)| self.elements.list[first as usize].value)
     }
@@ -124,7 +124,7 @@ impl Walk<'_> {
             }
             match self.units[element as usize] {
                 Some(unit) => self.occupy(element, unit),
-                // Its definition does not stand in front of this along physical edges.
+                // Its definition does not dominate this block along physical edges.
                 None if self.kept[value].is_none() => self.sacrifice(value),
                 None if !self.victims.is_empty() => {}
                 None => return Err(Error::Malformed { what: format!("{value} is read where it is not defined") }),
@@ -134,7 +134,7 @@ impl Walk<'_> {
         let list = &self.program.blocks[block].instrs;
         let first = list.iter().position(|&i| self.program.instrs[i].opcode != Opcode::Phi).unwrap_or(list.len());
         let inputs = list[first..].iter().take_while(|&&i| self.program.instrs[i].opcode == Opcode::Input).count();
-        // Phis are there at once, and so are inputs: what nobody reads of them is in the way until all are placed.
+        // Phis are simultaneous, and so are inputs: unused ones occupy registers until all are placed.
         let mut unread = Vec::new();
         let mut killed = Vec::new();
         for group in [&list[..first], &list[first..first + inputs]] {
@@ -184,7 +184,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Places what an instruction defines; components that nobody reads are added to `unread`.
+    /// Places the results of an instruction; unused components are appended to `unread`.
     fn define(&mut self, instr: Instr, unread: &mut Vec<u32>) -> Result<(), Error> {
         let data = &self.program.instrs[instr];
         for dst in &data.dsts {
@@ -211,7 +211,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The place for a value: where a phi wants it, else the first gap, else one that victims leave.
+    /// The place for a value: the one that a phi prefers, else the first gap, else one that victims leave.
     fn find(
         &mut self,
         data: &InstrData,
@@ -239,7 +239,7 @@ impl Walk<'_> {
             return Ok(Some(at as u8));
         }
         let starts = || (0..(reach + 1).saturating_sub(len)).step_by(align);
-        // Halves reach the lower half of the file only, so full registers are placed from above.
+        // Halves reach only the lower half of the file, so full registers are placed from above.
         let gap = if align == 1 {
             starts().find(|&at| is_free(&self.taken, at))
         } else {
@@ -251,7 +251,7 @@ impl Walk<'_> {
         self.make_room(value, len, starts(), reach)
     }
 
-    /// Names the cheapest victims: those in one place, or the value itself.
+    /// Chooses the cheapest victims: those in one place, or the value itself.
     fn make_room(
         &mut self,
         value: Value,
@@ -278,7 +278,7 @@ impl Walk<'_> {
         }
         let own = match self.kept[value] {
             None => self.may_go(value).then_some((self.cost[value] + 1, value)),
-            // In the stead of what it serves.
+            // In place of the value that it serves.
             Some(Some(phi)) if !self.is_victim[phi] && self.may_go(phi) => Some((u32::MAX, phi)),
             Some(_) => None,
         };
@@ -294,7 +294,7 @@ impl Walk<'_> {
                 self.sacrifice(victim);
                 Ok(None)
             }
-            // Another round may do better: this one has victims already.
+            // Another pass may succeed: this one has victims already.
             _ if !self.victims.is_empty() => Ok(None),
             _ => Err(Error::NeedsSpilling {
                 needed: (reach / 2) as u32 + 1,
@@ -304,7 +304,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a value may be a victim.
+    /// Returns true if a value may be a victim.
     fn may_go(&self, value: Value) -> bool {
         self.kept[value].is_none() && !self.elements.is_read_whole(value)
     }

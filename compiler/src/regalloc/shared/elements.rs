@@ -1,4 +1,4 @@
-//! The components of shared values, numbered. Each is placed by itself, but those of a vector side by side.
+//! The components of shared values, numbered. Each is placed separately, but those of a vector consecutively.
 
 use super::is_value;
 use crate::ir3::{Attrs, Instr, Opcode, Place, Program, RegFile, Value};
@@ -9,17 +9,17 @@ use cranelift_entity::SecondaryMap;
 pub struct Element {
     /// The value.
     pub value: Value,
-    /// Units that it takes.
+    /// Number of units.
     pub units: u8,
 }
 
 /// All components of all shared values.
 pub struct Elements {
-    /// The components, those of a value in a row.
+    /// The components, those of a value consecutively.
     pub list: Vec<Element>,
-    /// First component plus one, and how many there are.
+    /// First component plus one, and the number of components.
     index: SecondaryMap<Value, (u32, u16)>,
-    /// Vectors that something reads that is no split.
+    /// True for vectors with a use other than a split.
     whole: SecondaryMap<Value, bool>,
 }
 
@@ -46,7 +46,7 @@ impl Elements {
                 this.list.extend((0..count).map(|_| Element { value, units }));
             }
         }
-        // A split may stand in front of what it splits, if blocks are not in the order of dominance.
+        // A split may precede its vector in the layout, if blocks are not in the order of dominance.
         for (_, instr) in program.iter_instrs() {
             if let Some((split, vector, offset)) = split_of(program, instr) {
                 let (first, count) = this.index[vector];
@@ -58,18 +58,18 @@ impl Elements {
         this
     }
 
-    /// The components of a value: the first, and how many.
+    /// The components of a value: the first, and their number.
     pub fn of(&self, value: Value) -> Option<(u32, u16)> {
         let (first, count) = self.index[value];
         Some((first.checked_sub(1)?, count))
     }
 
-    /// Whether something reads the vector that is no split.
+    /// Returns true if the vector has a use other than a split.
     pub fn is_read_whole(&self, vector: Value) -> bool {
         self.whole[vector]
     }
 
-    /// The components that `value` is, by number.
+    /// The indices of the components of `value`.
     pub fn range(&self, value: Value) -> std::ops::Range<u32> {
         self.of(value).map_or(0..0, |(first, count)| first..first + u32::from(count))
     }

@@ -75,8 +75,8 @@ impl Liveness {
         self.used[element as usize]
     }
 
-    /// The components that instructions of a block read last, each with its instruction; those of the last instruction
-    /// come first.
+    /// The components whose last read is in a block, each with the instruction; those of the last instruction come
+    /// first.
     pub fn kills(&self, program: &Program, elements: &Elements, block: Block) -> Vec<(Instr, u32)> {
         let mut kills = Vec::new();
         let mut live = self.live_out[block.index() * self.words..][..self.words].to_vec();

@@ -1,18 +1,18 @@
-//! Shared registers: 64 half units, one value for the wave in each.
+//! Shared registers: 64 half units, each with one value per wave.
 //!
-//! A shared value lives along the physical edges: while its lanes wait, others run, and may overwrite it. For the same
-//! reason it cannot be moved on an edge, since the wave takes edges that no lane of it takes. So a value has one place
-//! all its life:
+//! A shared value is live along the physical edges: while its lanes wait, others run, and may overwrite it. For the
+//! same reason it cannot be moved on an edge, since the wave takes edges that none of its lanes takes. So a value has
+//! one place for its whole live range:
 //!
 //! 1. `elements` numbers the components of shared values; a split is another name for a component;
-//! 2. `liveness` says where they live, along physical edges;
-//! 3. `assign` walks over the blocks and gives each one the first gap, or names *victims*, the cheapest values that
-//!    stand in the way;
-//! 4. `spill` puts the victims into general registers, one value for each lane, and what reads them there too; what
-//!    must have them in a shared register gets them back for that one instruction. Then 2 to 4 again.
+//! 2. `liveness` computes where they are live, along physical edges;
+//! 3. `assign` visits the blocks and gives each component the first gap, or chooses *victims*, the cheapest values that
+//!    are in the way;
+//! 4. `spill` moves the victims to general registers, one value per lane, and makes their users read these; a user that
+//!    needs a shared register gets the value back for that one instruction. Then 2 to 4 are repeated.
 //!
-//! Each round leaves fewer values that may become victims, so this ends. At last operands become registers, and phis
-//! parallel copies. Nothing else of the program changes: general values are still in SSA form.
+//! Each iteration leaves fewer values that may become victims, so this terminates. At last operands become registers,
+//! and phis parallel copies. Nothing else of the program changes: general values are still in SSA form.
 
 mod assign;
 mod elements;
@@ -31,12 +31,12 @@ use cranelift_entity::SecondaryMap;
 use elements::Elements;
 use liveness::Liveness;
 
-/// Whether a place is a shared value that has no register.
+/// Returns true if a place is a shared value without a register.
 fn is_value(place: &Place, class: RegClass) -> bool {
     class.file == RegFile::Shared && matches!(place, Place::Value(_))
 }
 
-/// Whether the program has shared values.
+/// Returns true if the program has shared values.
 pub fn is_needed(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| {
         let data = &program.instrs[instr];
@@ -61,7 +61,7 @@ pub fn run(program: &mut Program, target: &Target, limits: RegisterFiles) -> Res
     }
 }
 
-/// Refuses what this allocator does not do.
+/// Refuses constructs that this allocator does not support.
 fn check(program: &Program) -> Result<(), Error> {
     for (_, instr) in program.iter_instrs() {
         let data = &program.instrs[instr];
@@ -86,9 +86,8 @@ fn check(program: &Program) -> Result<(), Error> {
     Ok(())
 }
 
-/// Shared phis that cannot stay: lanes come together that took different edges, so that their values need not be the
-/// same, or that the copies at the ends of the predecessors would be overwritten by lanes that have waited; or a source is not
-/// shared.
+/// Shared phis that cannot stay: lanes reconverge that took different edges, so that their values may differ, or that
+/// lanes which have waited would overwrite the copies at the ends of the predecessors; or a source is not shared.
 fn mixed_phis(program: &Program) -> Vec<Value> {
     let mut list = Vec::new();
     for &block in &program.layout {
@@ -115,7 +114,7 @@ fn mixed_phis(program: &Program) -> Vec<Value> {
     list
 }
 
-/// Turns values into registers, and phis into parallel copies; splits are gone.
+/// Replaces values by registers, and phis by parallel copies; splits are removed.
 fn apply(program: &mut Program, elements: &Elements, units: &[Option<u8>]) -> Result<(), Error> {
     let register = |class: RegClass, value: Value| -> Result<PhysReg, Error> {
         let unit = elements.of(value).and_then(|(first, _)| units[first as usize]);
@@ -132,7 +131,7 @@ fn apply(program: &mut Program, elements: &Elements, units: &[Option<u8>]) -> Re
             for dst in data.dsts.iter_mut().filter(|dst| is_value(&dst.place, dst.class)) {
                 let Place::Value(value) = dst.place else { continue };
                 dst.place = match elements.of(value) {
-                    // A phi that nobody reads.
+                    // An unused phi.
                     Some((first, _)) if units[first as usize].is_none() => Place::Reg(PhysReg::INVALID),
                     _ => Place::Reg(register(dst.class, value)?),
                 };
@@ -154,7 +153,7 @@ fn apply(program: &mut Program, elements: &Elements, units: &[Option<u8>]) -> Re
     Ok(())
 }
 
-/// The copies that phis are, at the ends of the predecessors.
+/// The copies for phis, at the ends of the predecessors.
 fn copy_phis(program: &mut Program, block: Block, phis: &[Instr]) {
     if phis.is_empty() {
         return;
@@ -200,7 +199,7 @@ fn loop_depths(program: &Program) -> SecondaryMap<Block, u32> {
     depths
 }
 
-/// Puts an instruction in front of what ends a block.
+/// Inserts an instruction before the terminators of a block.
 fn insert_at_end(program: &mut Program, block: Block, instr: Instr) {
     let list = &program.blocks[block].instrs;
     let behind = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();

@@ -1,18 +1,17 @@
-//! Victims go to the lanes: into general registers, one value for each lane, all of them the same.
+//! Spills victims from the shared file to general registers, one equal value per lane.
 //!
-//! What a victim becomes:
-//! - an immediate that was moved stays an immediate, and a move of a general register that register;
+//! A victim is replaced as follows:
+//! - a moved immediate stays an immediate, and a moved general register that register;
 //! - a phi becomes a phi of general registers;
 //! - a scalar operation becomes one of the vector ALU (*demotion*), if that can encode its sources;
-//! - anything else is still computed in a shared register, and copied from there at once. That is so for all that the
+//! - any other value is still computed in a shared register, and copied from there at once. This includes all that the
 //!   machine writes to shared registers only, such as lane masks.
 //!
-//! Who read the victim reads what it became, where the encoding has a place for it; otherwise it is *reloaded*: moved to
-//! a shared register again, right in front of the reader. A phi that stays shared reads a reload at the end of the
-//! predecessor.
+//! Users of the victim read its replacement if they can encode it; otherwise it is *reloaded*: moved to a shared
+//! register again, directly before the user. A phi that stays shared reads a reload at the end of the predecessor.
 //!
-//! A move of 16 bits from a general to a shared register reads the wrong lanes on some machines; so halves come back in two
-//! steps, through a full general register that is narrowed.
+//! A 16-bit move from a general to a shared register reads the wrong lanes on some machines; so halves are reloaded in
+//! two steps, through a full general register that is narrowed.
 
 use super::assign::Kept;
 use super::elements::split_of;
@@ -26,7 +25,7 @@ use crate::ir3::{
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 
-/// What a victim has become.
+/// The replacement of a victim.
 #[derive(Clone, Copy)]
 enum Lane {
     General(Value),
@@ -39,13 +38,13 @@ struct Spill<'a> {
     kept: &'a mut Kept,
     is_victim: SecondaryMap<Value, bool>,
     lanes: SecondaryMap<Value, Option<Lane>>,
-    /// What goes in front of an instruction, and behind it.
+    /// Instructions to insert before and after an instruction.
     before: SecondaryMap<Instr, Vec<Instr>>,
     behind: SecondaryMap<Instr, Vec<Instr>>,
     is_removed: SecondaryMap<Instr, bool>,
 }
 
-/// Puts `victims` into general registers.
+/// Replaces `victims` by general registers.
 pub fn run(program: &mut Program, target: &Target, victims: &[Value], kept: &mut Kept) {
     if victims.is_empty() {
         return;
@@ -135,7 +134,7 @@ impl Spill<'_> {
         self.moved(Src::reg(Place::Value(value), class, WriteMask::SCALAR), general(class))
     }
 
-    /// Decides what a victim becomes, and makes it so at its definition.
+    /// Chooses the replacement of a victim, and rewrites its definition.
     fn transform(&mut self, victim: Value) {
         let def = self.program.values[victim].instr;
         let class = self.program.values[victim].class;
@@ -155,7 +154,7 @@ impl Spill<'_> {
         }
     }
 
-    /// What a move of the same bits copies, if that is there for each lane.
+    /// The source of a bitwise copy, if it is available in each lane.
     fn copied(&self, data: &InstrData) -> Option<Lane> {
         let src = data.srcs.first()?;
         let same = matches!(data.attrs, Attrs::Move { src, dst, .. } if src == dst);
@@ -187,7 +186,7 @@ impl Spill<'_> {
         (0..vector.srcs.len()).all(|slot| valid_source(self.target, &vector, slot, &vector.srcs[slot]))
     }
 
-    /// Gives a reader of victims what they became.
+    /// Replaces the victims that an instruction reads.
     fn sources(&mut self, block: Block, instr: Instr) {
         if self.is_removed[instr] {
             return;
@@ -244,14 +243,14 @@ impl Spill<'_> {
         src.class = class;
     }
 
-    /// Whether source `k` may be a general register.
+    /// Returns true if source `k` may be a general register.
     fn reads_general(&self, instr: Instr, k: usize) -> bool {
         let data = &self.program.instrs[instr];
         let src = Src { class: general(data.srcs[k].class), ..data.srcs[k] };
         valid_source(self.target, data, k, &src)
     }
 
-    /// Lets source `k` read the lanes themselves, if it can.
+    /// Makes source `k` read the replacement directly, if it can.
     fn read_lane(&mut self, instr: Instr, k: usize, lane: Lane) -> bool {
         match lane {
             Lane::General(value) => {
@@ -280,7 +279,7 @@ impl Spill<'_> {
         fits
     }
 
-    /// What brings a victim back into a shared register.
+    /// The instructions that move a victim back into a shared register.
     fn reload(&mut self, lane: Lane, class: RegClass) -> (Vec<Instr>, Value) {
         let mut list = Vec::new();
         let src = match lane {
@@ -302,7 +301,7 @@ impl Spill<'_> {
         (list, value)
     }
 
-    /// Puts what is new into the code, that of phis and inputs behind all of these, and takes out what is gone.
+    /// Inserts the new instructions into the code, those of phis and inputs after all of these, and drops removed ones.
     fn insert(&mut self, block: Block) {
         let list = std::mem::take(&mut self.program.blocks[block].instrs);
         let mut out = Vec::with_capacity(list.len() + 8);

@@ -10,7 +10,7 @@ use crate::{ir3, nir, nir_passes, opt, regalloc, schedule};
 use std::borrow::Cow;
 use std::fmt;
 
-/// What a stage may look at beside the program.
+/// The inputs of a stage beside the program.
 struct Context<'a> {
     target: &'a Target,
     options: &'a Options,
@@ -21,7 +21,7 @@ impl Context<'_> {
         self.options.features.contains(feature)
     }
 
-    /// How many predicate registers the program may have.
+    /// The maximum number of predicate registers of the program.
     fn predicate_registers(&self) -> u32 {
         if self.uses(Feature::PredicateRegisters) { self.target.num_predicates } else { 1 }
     }
@@ -29,8 +29,9 @@ impl Context<'_> {
 
 type Outcome<T> = Result<T, regalloc::Error>;
 
-/// The functions of a stage, by the languages that it reads and writes. What is not needed has no more than a shared reference to the
-/// program, so whoever compares boundaries may rely on it: the program after such a stage is the one before it.
+/// The functions of a stage, by the languages that it reads and writes. `is_needed` has only a shared reference to the
+/// program. So if a stage is not needed, the program after it is the program before it; code that compares boundaries
+/// relies on that.
 enum Functions {
     /// nir to nir.
     Nir { is_needed: fn(&nir::Shader, &Target) -> bool, run: fn(&mut nir::Shader) },
@@ -43,7 +44,7 @@ enum Functions {
     },
 }
 
-/// Whether a program can do without a stage.
+/// Whether a stage can be disabled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
     /// It has [features](Feature), without which it does not run.
@@ -52,16 +53,16 @@ enum Need {
     Always,
 }
 
-/// What a stage does to instructions.
+/// The kind of changes that a stage makes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// It only moves values: it orders instructions, adds moves, spills and reloads, and assigns registers.
     Moves,
-    /// It computes in other ways.
+    /// It changes the computation.
     Computes,
 }
 
-/// A stage as the table has it.
+/// A row of the table of stages.
 struct Row {
     name: &'static str,
     need: Need,
@@ -251,13 +252,13 @@ impl Stage {
         self.row().name
     }
 
-    /// Returns true if a program can do without it. It has [features](Feature), without which it does not run.
+    /// Returns true if the stage can be disabled. It has [features](Feature), without which it does not run.
     pub fn is_optional(self) -> bool {
         self.row().need == Need::Optional
     }
 
-    /// Returns true if it only moves values: it orders instructions, adds moves, spills and reloads, and assigns registers. The register
-    /// checker follows such a stage.
+    /// Returns true if it only moves values: it orders instructions, adds moves, spills and reloads, and assigns
+    /// registers. The register checker follows such a stage.
     pub fn moves_values(self) -> bool {
         self.row().kind == Kind::Moves
     }
@@ -298,14 +299,14 @@ impl Feature {
     }
 }
 
-/// What to compile with.
+/// The options of a compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What is used of what the backend can do without.
+    /// The enabled features.
     pub features: Features,
     /// The last stage that runs.
     pub last: Stage,
-    /// How many registers the program may take.
+    /// The limit on the number of registers.
     pub registers: RegisterLimit,
 }
 
@@ -316,12 +317,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether `stage` is one that runs.
+    /// Returns true if `stage` runs.
     pub fn runs(&self, stage: Stage) -> bool {
         stage <= self.last && (!stage.is_optional() || self.features.iter().any(|feature| feature.stage() == stage))
     }
 
-    /// The same without a feature.
+    /// The same options without a feature.
     #[must_use]
     pub fn without(mut self, feature: Feature) -> Self {
         self.features.remove(feature);
@@ -329,14 +330,14 @@ impl Options {
     }
 }
 
-/// Why a program is refused.
+/// The kind of reason for which a program is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The program uses something that the backend does not have.
+    /// The program uses a feature that the backend does not support.
     Unsupported,
     /// The program's values do not fit into the registers.
     NeedsSpilling,
-    /// The backend broke its own rules.
+    /// The backend broke one of its invariants.
     Internal,
 }
 
@@ -348,14 +349,14 @@ pub struct CompileError {
     pub stage: Stage,
     /// The kind of reason.
     pub kind: ErrorKind,
-    /// The reason, with the operation and its place.
+    /// The reason, with the operation and its location.
     pub reason: String,
 }
 
 impl CompileError {
     fn of_registers(stage: Stage, error: regalloc::Error) -> Self {
         let kind = match &error {
-            // Whatever can be spilled has been.
+            // All values that can be spilled have been.
             regalloc::Error::NeedsSpilling { file: "full" | "half", .. } if stage == Stage::RegisterAllocation => {
                 ErrorKind::Internal
             }
@@ -392,12 +393,12 @@ pub fn select(shader: &nir::Shader, target: &Target) -> Result<ir3::Program, Com
     })
 }
 
-/// What a stage has done to the program.
+/// The change that a stage made to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing: it had no more than a shared reference to it.
+    /// None: it had only a shared reference to the program.
     Nothing,
-    /// Something, perhaps.
+    /// Possibly some.
     Something,
 }
 

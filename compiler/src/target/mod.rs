@@ -60,7 +60,7 @@ pub struct ConstLimits {
     pub safe: u32,
 }
 
-/// Behaviour that deviates from what the rest of the generation would suggest, and that code generation must heed.
+/// Deviations from the rest of the generation that code generation must respect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
     /// `prede` needs a nop before it.
@@ -79,7 +79,7 @@ pub struct Quirks {
     pub compute_constlen: bool,
 }
 
-/// A GPU, as far as a compiler sees it. See the module's text.
+/// The parameters of a GPU; see the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The GPU's name, as `a660`.
@@ -93,9 +93,9 @@ pub struct Target {
 
     /// A full register is two half registers (hr0.x and hr0.y are r0.x); otherwise the two files are independent.
     pub merged_regs: bool,
-    /// The registers that a SIMD lane has for all waves on it, in vec4.
+    /// The registers of a SIMD lane for all of its waves, in vec4.
     pub reg_size_vec4: u32,
-    /// How many predicate registers there are (`p0.x` …).
+    /// The number of predicate registers (`p0.x` …).
     pub num_predicates: u32,
     /// A bool in a general register has this many bits: 16 (a half register) or 32.
     pub bool_bits: u8,
@@ -189,11 +189,11 @@ pub struct Target {
 pub struct RegisterFiles {
     /// The file of full registers, r0.x to r47.w.
     pub full: u32,
-    /// What half registers reach, hr0.x to hr47.w: a file of their own, or the front of the full one (`merged_regs`).
+    /// The reach of half registers, hr0.x to hr47.w: a file of their own, or the start of the full one (`merged_regs`).
     pub half: u32,
-    /// The shared file, r48.x to r55.w; 0 where there is none.
+    /// The shared file, r48.x to r55.w; 0 if there is none.
     pub shared: u32,
-    /// What shared half registers reach.
+    /// The reach of shared half registers.
     pub shared_half: u32,
 }
 
@@ -262,7 +262,7 @@ impl std::str::FromStr for Target {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown GPU `{found}`; known are {known}", known = names())]
 pub struct UnknownTarget {
-    /// What was asked for.
+    /// The requested name or id.
     pub found: String,
 }
 

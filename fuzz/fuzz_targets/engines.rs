@@ -1,4 +1,5 @@
-//! Bytes to nir, and what all engines say of it. The logic is `ir3_verifier::harness::fuzz_targets`.
+//! Compares all engines on a nir program made of the input bytes. The logic is in
+//! `ir3_verifier::harness::fuzz_targets`.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Bytes to parallel copies, lowered to moves and swaps, both run. The logic is `ir3_verifier::harness::fuzz_targets`.
+//! Lowers parallel copies made of the input bytes, and runs both programs. The logic is in
+//! `ir3_verifier::harness::fuzz_targets`.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Bytes to nir, nir to registers, compared. The logic is `ir3_verifier::harness::fuzz_targets`.
+//! Compiles a nir program made of the input bytes to registers, and compares. The logic is in
+//! `ir3_verifier::harness::fuzz_targets`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Bytes as a text, for every reader. The logic is `ir3_verifier::harness::fuzz_targets`.
+//! Feeds the input bytes to every text reader. The logic is in `ir3_verifier::harness::fuzz_targets`.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Bytes to nir, nir to ir3 by selection, copy propagation and dead code, every boundary compared. The logic is `ir3_verifier::harness::fuzz_targets`.
+//! Compiles a nir program made of the input bytes by selection, copy propagation and dead code elimination, and
+//! compares every boundary. The logic is in `ir3_verifier::harness::fuzz_targets`.
 
 #![no_main]
 

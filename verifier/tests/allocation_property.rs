@@ -14,7 +14,7 @@ use ir3_compiler::pipeline::{ErrorKind, Options, RegisterLimit, Stage, run_stage
 use ir3_compiler::regalloc::pressure::{Analysis, Pressure};
 use ir3_compiler::regalloc::{run_within, target_size};
 use ir3_compiler::target::{RegisterFiles, Target};
-use ir3_verifier::programs::generator::{Features, Profile, Seeded, from_seed, give};
+use ir3_verifier::programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
 use ir3_verifier::programs::seeds::program_seed;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -153,7 +153,7 @@ fn try_program(seed: u64, profile: Profile, target: &Target) -> Option<Tried> {
     let limit = draw_limit(seed);
     let options = Options { registers: limit, ..Options::default() };
     let given = match seed % 3 {
-        0 => give(&mut Seeded::new(seed), &mut program, target.merged_regs, limit.files(target).full),
+        0 => assign_fixed_registers(&mut Seeded::new(seed), &mut program, target.merged_regs, limit.files(target).full),
         _ => 0,
     };
     let place = format!("{}, {}, seed {seed}, limit {limit}", target.name, profile.name());

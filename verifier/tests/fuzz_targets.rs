@@ -3,7 +3,7 @@
 use ir3_compiler::ir3::{Attrs, Condition, Opcode, Program};
 use ir3_compiler::pipeline::Stage;
 use ir3_verifier::harness::fuzz_targets;
-use ir3_verifier::harness::fuzz_targets::{CopyInput, Failure, ProgramInput, TextInput};
+use ir3_verifier::harness::fuzz_targets::{CopyInput, ProgramInput, TargetFailure, TextInput};
 use ir3_verifier::programs::mesa::input::collect_paths;
 use ir3_verifier::support::random::hash;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,18 @@ fn programs(count: u64) -> impl Iterator<Item = ProgramInput> {
 }
 
 /// The number of interesting inputs.
-fn kept<T: std::fmt::Debug>(inputs: impl Iterator<Item = T>, target: impl Fn(&T) -> Result<bool, Failure>) -> usize {
+fn kept<T: std::fmt::Debug>(
+    inputs: impl Iterator<Item = T>,
+    target: impl Fn(&T) -> Result<bool, TargetFailure>,
+) -> usize {
     inputs.filter(|input| fuzz_targets::settle(target(input), input)).count()
 }
 
 /// The first failure among the inputs.
-fn first<T>(mut inputs: impl Iterator<Item = T>, mut target: impl FnMut(&T) -> Result<bool, Failure>) -> Failure {
+fn first<T>(
+    mut inputs: impl Iterator<Item = T>,
+    mut target: impl FnMut(&T) -> Result<bool, TargetFailure>,
+) -> TargetFailure {
     inputs.find_map(|input| target(&input).err()).expect("the planted bug is found")
 }
 
@@ -165,7 +171,7 @@ fn engines_find_a_text_of_another_program() {
 #[test]
 #[should_panic(expected = "refuted")]
 fn a_failure_is_a_panic_with_the_program() {
-    fuzz_targets::settle(Err(Failure { stage: "select refuted".into(), what: "…".into() }), &"program");
+    fuzz_targets::settle(Err(TargetFailure { stage: "select refuted".into(), what: "…".into() }), &"program");
 }
 
 /// The words for libFuzzer are those of the tables. `IR3_BLESS=1` writes them.

@@ -4,7 +4,7 @@
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::check::{Checker, Verdict};
-use ir3_verifier::programs::generator::{Features, Profile, Seeded, from_seed, give};
+use ir3_verifier::programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
 use ir3_verifier::semantics::environment::env::Env;
 
 #[test]
@@ -20,7 +20,7 @@ fn programs_with_given_registers_are_right() {
         let mut count = 0;
         let mut plant = |stage: Stage, program: &mut ir3_compiler::ir3::Program| {
             if stage == Stage::Select {
-                count = give(&mut Seeded::new(seed), program, merged, limit);
+                count = assign_fixed_registers(&mut Seeded::new(seed), program, merged, limit);
             }
         };
         let place = format!("{}, {}, seed {seed}, limit {registers}", target.name, profile.name());

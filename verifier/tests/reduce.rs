@@ -12,15 +12,15 @@ use ir3_compiler::target::Target;
 use ir3_verifier::harness::campaigns::planted_trial;
 use ir3_verifier::harness::fuzz_targets::ProgramInput;
 use ir3_verifier::harness::reduce;
-use ir3_verifier::harness::reduce::whole;
-use ir3_verifier::harness::reduce::whole::Whole;
+use ir3_verifier::harness::reduce::combined;
+use ir3_verifier::harness::reduce::combined::CombinedReduction;
 use ir3_verifier::harness::reduce::{Failure, Oracle, Reduced, Size};
 use ir3_verifier::harness::report::bundle;
-use ir3_verifier::harness::report::bundle::{Case, Origin};
+use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::planted_bugs;
-use ir3_verifier::programs::planted_bugs::{Plant, SharedPlant};
+use ir3_verifier::programs::planted_bugs::{PlantedBug, SharedPlantedBug};
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::semantics::environment::env::Env;
 
@@ -29,7 +29,7 @@ fn first(program: &Program, wanted: impl Fn(&Program, Instr) -> bool) -> Option<
     program.iter_instrs().map(|(_, i)| i).find(|&i| wanted(program, i))
 }
 
-fn plant(stage: Stage, bug: impl Fn(&mut Program) + Send + Sync + 'static) -> SharedPlant {
+fn plant(stage: Stage, bug: impl Fn(&mut Program) + Send + Sync + 'static) -> SharedPlantedBug {
     Arc::new(move |at, program| {
         if at == stage {
             bug(program);
@@ -41,7 +41,7 @@ fn plant(stage: Stage, bug: impl Fn(&mut Program) + Send + Sync + 'static) -> Sh
 fn failing(
     target: Target,
     profile: Profile,
-    plant: Option<&SharedPlant>,
+    plant: Option<&SharedPlantedBug>,
     expected: impl Fn(&Failure) -> bool,
 ) -> (Shader, Oracle) {
     for number in 0..200 {
@@ -66,7 +66,12 @@ fn with_jobs(shader: &Shader, oracle: &Oracle, jobs: usize) -> Reduced {
 
 /// Reduces a bug: at most 20 instructions are left, it fails in the same way, and the result depends neither on threads
 /// nor on chance.
-fn reduces(name: &str, profile: Profile, plant: Option<&SharedPlant>, expected: impl Fn(&Failure) -> bool) -> Shader {
+fn reduces(
+    name: &str,
+    profile: Profile,
+    plant: Option<&SharedPlantedBug>,
+    expected: impl Fn(&Failure) -> bool,
+) -> Shader {
     let (shader, oracle) = failing(Target::default(), profile, plant, &expected);
     reduces_from(name, &shader, &oracle, expected)
 }
@@ -116,7 +121,7 @@ fn swapped_sources() {
     reduces("swapped sources", Profile::Alu, Some(&bug), refuted_at(Stage::RegisterAllocation));
 }
 
-fn planted(name: &str) -> &'static Plant {
+fn planted(name: &str) -> &'static PlantedBug {
     planted_bugs::by_name(name).expect("a planted bug")
 }
 
@@ -147,13 +152,13 @@ fn planted_bugs() {
             assert_eq!(small.result(), again.result(), "{}", plant.name);
         }
         // The written program is read back as the same program, and no step is left.
-        let Whole { reduced, env, target, options } = &small.whole;
+        let CombinedReduction { reduced, env, target, options } = &small.whole;
         let read = text::read(&text::write(&reduced.shader)).expect("our own text");
         let envs: Vec<Env> = env.iter().cloned().collect();
         let mut oracle =
             Oracle::find(*target, *options, &read, &envs, Some(plant.shared())).expect("the text fails as well");
         assert_eq!(*oracle.failure(), small.failure, "{}", plant.name);
-        let again = whole::run(&read, &mut oracle, 1, &reduce::Options::default(), &mut |_| true).expect("no file");
+        let again = combined::run(&read, &mut oracle, 1, &reduce::Options::default(), &mut |_| true).expect("no file");
         assert_eq!(again.reduced.progress.taken, 0, "{}: {}", plant.name, text::write(&again.reduced.shader));
         assert_eq!((&again.env, again.target, again.options), (env, *target, *options), "{}", plant.name);
         sizes.push(count);
@@ -176,7 +181,7 @@ fn options_and_gpus_get_plainer() {
     for (name, used) in needed {
         let plant = planted(name);
         let found = planted_trial::find(plant, a730, 1, 1, Duration::from_secs(60));
-        let Whole { target, options, .. } = found[0].reduce(a730, 1).expect("it fails").whole;
+        let CombinedReduction { target, options, .. } = found[0].reduce(a730, 1).expect("it fails").whole;
         assert_eq!((options.features, options.last), (used, plant.stage), "{name}");
         assert!(target.generation < a730.generation, "{name}: {}", target.name);
     }
@@ -238,7 +243,7 @@ fn an_input_gets_simpler() {
     let alone = with_jobs(&shader, &oracle, 1).shader;
     let whole = |jobs| {
         let mut oracle = oracle.fork();
-        whole::run(&shader, &mut oracle, jobs, &reduce::Options::default(), &mut |_| true).expect("no file")
+        combined::run(&shader, &mut oracle, jobs, &reduce::Options::default(), &mut |_| true).expect("no file")
     };
     let result = whole(1);
     let simple = result.env.clone().expect("a refutation has an input");
@@ -305,7 +310,8 @@ fn the_command_line_takes_programs_folders_and_artifacts() {
     let nir = folder.join("program.nir");
     write(&nir, text::write(&shader).as_bytes());
     let envs = [Env::from_seed(7)];
-    let case = Case::find(shader, target, Options::default(), None, &envs, Origin::File("some/program.nir".to_owned()));
+    let case =
+        Case::find(shader, target, Options::default(), None, &envs, ProgramOrigin::File("some/program.nir".to_owned()));
     bundle::write_at(&bundle, &case.expect("it fails")).expect("a folder");
     let artifact = folder.join("crash-0123");
     let bytes = (1..100u32).map(|salt| (0..600).map(|i: u32| (i * i * salt + 7 * i) as u8).collect::<Vec<u8>>());

@@ -3,7 +3,7 @@
 use ir3_verifier::harness::check::{Checker, Verdict};
 use ir3_verifier::harness::reduce::Failure;
 use ir3_verifier::harness::report::bundle;
-use ir3_verifier::harness::report::bundle::{Case, Evidence, Origin};
+use ir3_verifier::harness::report::bundle::{Case, Evidence, ProgramOrigin};
 use ir3_verifier::programs::planted_bugs;
 use ir3_verifier::programs::seeds::env_seeds;
 use ir3_verifier::semantics::environment::env::Env;
@@ -130,6 +130,10 @@ fn bundles_name_plants_that_there_are() {
         let case = bundle::read(&path).unwrap_or_else(|error| panic!("{error}"));
         assert!(case.minimal, "{}: not reduced", path.display());
         assert!(case.plant.is_none_or(|plant| planted_bugs::by_name(plant.name).is_some()));
-        assert!(!matches!(&case.origin, Origin::File(file) if Path::new(file).is_absolute()), "{}", path.display());
+        assert!(
+            !matches!(&case.origin, ProgramOrigin::File(file) if Path::new(file).is_absolute()),
+            "{}",
+            path.display()
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! `agreement`: whether the interpreter refutes what was proved.
+//! `agreement`: lets the interpreter attack what the provers proved.
 
 use crate::asking::{self, Asking, Table};
 use crate::{Exit, Failure, Format, interrupt_flag, output};
@@ -16,13 +16,13 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// CPU time for one proof: there are many programs, and what takes longer is left open.
+/// CPU time for one proof: there are many programs, and slow proofs are left open.
 const TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Options of `agreement`.
 #[derive(Args)]
 pub struct Agreement {
-    /// Programs: those that `fuzz` makes of the same seed.
+    /// Programs: those that `fuzz` generates from the same seed.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     programs: u64,
     /// The number of the first program: goes on where another run with the same seed has ended.
@@ -31,16 +31,17 @@ pub struct Agreement {
     /// Environments in which the interpreter attacks each boundary, 64 lanes each.
     #[arg(long, value_name = "N", default_value_t = 4)]
     runs: u32,
-    /// No program has more instructions than about so many before it is compiled.
+    /// The approximate limit of instructions of a program before it is compiled.
     #[arg(long, value_name = "N", default_value_t = 60)]
     size: u32,
-    /// Instead of compiled programs, small ones in which lanes part and meet, each beside the same with a change in it that may matter or not.
+    /// Instead of compiled programs, divergence pairs: small programs with divergent lanes, each with a changed version
+    /// that may or may not be equivalent.
     #[arg(long)]
     waves: bool,
     /// Instead of compiled programs, adversarial pairs of a family, or of all families in turn.
     #[arg(long, value_name = "FAMILY", conflicts_with = "waves", value_parser = family_names())]
     family: Option<String>,
-    /// Print the first pair of these, and what is said of it.
+    /// Print the first pair of these, and the answers about it.
     #[arg(long)]
     show: bool,
     /// Print what is not proved.
@@ -55,7 +56,7 @@ fn family_names() -> PossibleValuesParser {
     PossibleValuesParser::new(families.chain([PossibleValue::new("all").help("all of them, in turn")]))
 }
 
-/// The end, as JSON.
+/// The summary, as JSON.
 #[derive(Serialize)]
 struct Outcome {
     boundaries: u64,
@@ -65,9 +66,9 @@ struct Outcome {
     next: u64,
 }
 
-/// What a line about a case says.
+/// A line about a case.
 struct Named<'a> {
-    /// The program that it is of.
+    /// The number of its program.
     number: u64,
     /// The row of the table.
     row: &'a str,
@@ -92,9 +93,9 @@ impl<'a> From<&'a Pair> for Named<'a> {
     }
 }
 
-/// A pair of which a run shows, or may show, that its programs differ.
+/// A pair whose programs differ, or may differ, in a run.
 trait Compared: Case {
-    /// Returns true if they differ whatever a run shows.
+    /// Returns true if they differ by construction.
     fn differs(&self) -> bool {
         false
     }
@@ -143,12 +144,12 @@ impl Agreement {
         Ok(Exit::Passed)
     }
 
-    /// Returns true if the cases are pairs that were made to be attacked.
+    /// Returns true if the cases are adversarial pairs.
     fn has_pairs(&self) -> bool {
         self.waves || self.family.is_some()
     }
 
-    /// The number behind that of the last program.
+    /// The number after that of the last program.
     fn last(&self) -> u64 {
         self.from.saturating_add(self.programs)
     }
@@ -163,11 +164,11 @@ impl Agreement {
         for<'a> Named<'a>: From<&'a C>,
     {
         let interrupted = interrupt_flag()?;
-        // The interpreter is asked in any case: it is the one that disagrees.
+        // The interpreter always runs: it is the one that disagrees.
         let mut engines = self.asking.engines(TIMEOUT)?;
         engines.kinds.retain(|engine| engine.proves());
         engines.kinds.push(EngineKind::Interpreter);
-        // It runs all of them; another attack would only take time.
+        // The interpreter runs all of them; another search for inputs would only take time.
         engines.smt.limits.inputs &= !self.has_pairs();
         let mut table = Table::default();
         let (mut proved, mut attacked, mut disagreements, mut open) = (0u64, 0u64, Vec::new(), Vec::new());
@@ -208,7 +209,7 @@ impl Agreement {
         };
         table.print(format, first, &engines.kinds);
         table.print_details(format, &engines.kinds);
-        // Where another run may go on: at the first program of which there is more to ask.
+        // The program at which another run can resume: the first with a case that was not done.
         let next = cases.next().map_or(self.last(), |case| Named::from(&case).number);
         disagreements.sort_unstable();
         open.sort_unstable();

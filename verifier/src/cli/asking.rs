@@ -1,4 +1,4 @@
-//! Shared by `kill-matrix`, `pairs` and `agreement`: which engines are asked, by how many threads, and tables of their verdicts.
+//! Common parts of `kill-matrix`, `pairs` and `agreement`: the selection of engines, threads, and tables of verdicts.
 
 use crate::engines::EngineArgs;
 use crate::{Failure, Format, Gpu, output, triage};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Which engines are asked, and how.
+/// The engines to run, and their options.
 #[derive(Args)]
 pub struct Asking {
     #[command(flatten)]
@@ -36,7 +36,7 @@ impl Asking {
         self.engines.engines(&EngineKind::ALL, timeout)
     }
 
-    /// Asks all engines about all cases, and shows how far it is.
+    /// Runs all engines on all cases, with a progress bar.
     pub fn ask<C: Case>(
         &self,
         cases: impl Iterator<Item = C> + Send,
@@ -79,12 +79,12 @@ struct Cell<'a> {
 }
 
 impl Table {
-    /// A table with rows of these names.
+    /// Makes a table with rows of these names.
     pub fn new(rows: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { rows: rows.into_iter().map(|name| (name.into(), Default::default())).collect() }
     }
 
-    /// Counts what was said of a case.
+    /// Counts the answers about a case.
     pub fn count(&mut self, row: &str, answers: &[Answer]) {
         let (cases, tallies) = self.rows.entry(row.to_owned()).or_default();
         *cases += 1;
@@ -93,7 +93,7 @@ impl Table {
         }
     }
 
-    /// What an engine said of all cases.
+    /// The tally of an engine over all cases.
     pub fn total(&self, engine: EngineKind) -> Tally {
         let mut total = Tally::default();
         self.rows.values().filter_map(|(_, tallies)| tallies.get(&engine)).for_each(|tally| total.add(tally));
@@ -105,7 +105,7 @@ impl Table {
         self.rows.values().map(|(cases, _)| cases).sum()
     }
 
-    /// Prints it: to people as a table that Markdown knows.
+    /// Prints the table: for people as Markdown.
     pub fn print(&self, format: Format, first: &str, engines: &[EngineKind]) {
         let total = (self.cases(), engines.iter().map(|&engine| (engine, self.total(engine))).collect());
         let rows = self.rows.iter().filter(|(_, (cases, _))| *cases > 0).map(|(name, row)| (name.as_str(), row));
@@ -134,7 +134,7 @@ impl Table {
         }
     }
 
-    /// Prints how long the engines took, and why they could say nothing.
+    /// Prints the times of the engines, and the reasons of unknown verdicts.
     pub fn print_details(&self, format: Format, engines: &[EngineKind]) {
         if format == Format::Json {
             return;
@@ -188,7 +188,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Prints one case and what is said of it.
+/// Prints one case and the answers about it.
 pub fn show(heading: &str, question: &Question<'_>, engines: &Engines) {
     output::line(&format!("// {heading}"));
     output::text(&question.before.text());

@@ -1,4 +1,4 @@
-//! `check`: two texts against each other.
+//! `check`: compares two texts.
 
 use crate::engines::{EngineArgs, TIMEOUT};
 use crate::{Exit, Failure, Format, Gpu, output};
@@ -37,7 +37,7 @@ pub struct Check {
     engines: EngineArgs,
 }
 
-/// Columns of the names of programs.
+/// The width of the column of program names.
 const WIDTH: usize = 60;
 
 fn one(path: &Path, target: &Target) -> Result<Named, Failure> {

@@ -1,4 +1,4 @@
-//! The options that choose engines, the same for every command that asks them.
+//! The options that select engines, the same for every command that runs them.
 
 use crate::Failure;
 use crate::fuzz::parse_time;
@@ -11,10 +11,10 @@ use ir3_verifier::prove::solver::cache::Cache;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The CPU time for a proof where a command has no reason for another.
+/// The default CPU time for a proof.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Which engines to ask, and how they prove.
+/// The engines to run, and the options of proofs.
 #[derive(Args)]
 pub struct EngineArgs {
     /// Engines to ask: several, with commas. `registers` applies to stages that only move values. Unless given: `interpreter`; all of them in

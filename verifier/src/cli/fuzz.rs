@@ -1,4 +1,4 @@
-//! `fuzz`: random programs.
+//! `fuzz`: checks generated programs.
 
 use crate::engines::{EngineArgs, TIMEOUT};
 use crate::triage::{self, Reducing};
@@ -9,7 +9,7 @@ use ir3_compiler::pipeline::Options;
 use ir3_verifier::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
 use ir3_verifier::harness::check::{EngineKind, Verdict};
 use ir3_verifier::harness::report::bundle;
-use ir3_verifier::harness::report::bundle::{Case, Origin};
+use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
 use ir3_verifier::programs::generator::Profile;
 use ir3_verifier::programs::seeds::env_seeds;
 use ir3_verifier::semantics::environment::env::Env;
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Options of `fuzz`.
 #[derive(Args)]
 pub struct Fuzz {
-    /// Stop after so many programs.
+    /// Stop after this number of programs.
     #[arg(long, value_name = "N")]
     programs: Option<u64>,
     /// The number of the first program: goes on where another run with the same seed has ended.
@@ -34,7 +34,7 @@ pub struct Fuzz {
     /// Seed of the campaign; the same seed makes the same programs on every machine.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// What the programs are made of; all profiles in turn unless given. May be repeated.
+    /// Profiles of the programs; all profiles in turn unless given. May be repeated.
     #[arg(long, value_name = "P")]
     profile: Vec<Profile>,
     #[command(flatten)]
@@ -89,7 +89,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds * factor).map_err(|error| error.to_string())
 }
 
-/// Rates and shares at the end, as JSON.
+/// Rates and shares of the campaign, as JSON.
 #[derive(Serialize)]
 struct Rates {
     programs_per_second: f64,
@@ -142,10 +142,10 @@ struct FoundLine<'a> {
     found: Found<'a>,
 }
 
-/// Why there is no bundle of a failure.
+/// The reason why a failure has no bundle.
 #[derive(Debug, thiserror::Error)]
 enum Lost {
-    /// It cannot be seen again.
+    /// It is not reproducible.
     #[error("{profile}, seed {seed}: it failed, and when it was run again it did not")]
     Passed { profile: Profile, seed: u64 },
     /// It cannot be written.
@@ -153,14 +153,14 @@ enum Lost {
     Write(#[from] bundle::WriteError),
 }
 
-/// What a campaign has found so far.
+/// The findings of a campaign so far.
 #[derive(Default)]
 struct Findings {
     /// The bundles, in the order in which they were written.
     bundles: Vec<PathBuf>,
-    /// Why programs were refused, where that is no failure.
+    /// The reasons of refusals that do not count as failures.
     refusals: BTreeMap<String, u64>,
-    /// Failures of which there is no bundle.
+    /// Failures without a bundle.
     lost: Vec<Lost>,
 }
 
@@ -205,7 +205,7 @@ impl Fuzz {
         }
     }
 
-    /// Runs the campaign. Whatever is found has a bundle before anything is said of it.
+    /// Runs the campaign. A finding is printed only after its bundle has been written.
     fn campaign(
         &self,
         campaign: &Campaign,
@@ -232,7 +232,7 @@ impl Fuzz {
                     Err(error) => {
                         bar.suspend(|| output::error(&error));
                         findings.lost.push(error);
-                        // A disk that is full will not get emptier.
+                        // The disk may be full: later bundles would fail as well.
                         interrupted.store(true, Ordering::Relaxed);
                     }
                 }
@@ -260,7 +260,7 @@ impl Fuzz {
         let chosen = || env_seeds(seed, self.runs.max(1)).into_iter().map(Env::from_seed).collect();
         let envs: Vec<Env> = finding.env.map_or_else(chosen, |env| vec![env.clone()]);
         let options = Options { registers, ..self.stages.options() };
-        let origin = Origin::Seed { seed, profile };
+        let origin = ProgramOrigin::Seed { seed, profile };
         let shader = finding.generated.shader.clone();
         let case =
             Case::find(shader, self.gpu.target, options, plant, &envs, origin).ok_or(Lost::Passed { profile, seed })?;
@@ -269,7 +269,7 @@ impl Fuzz {
     }
 }
 
-/// Says what was found, and where it is.
+/// Prints a finding and its folder.
 fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::path::Path) {
     let Finding { number, profile, seed, .. } = *finding;
     let symptom = &case.symptom;
@@ -286,7 +286,7 @@ fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::pa
             },
         }),
         Format::Human => {
-            let kind = ir3_verifier::harness::triage::Kind::of(&symptom.failure);
+            let kind = ir3_verifier::harness::triage::FailureKind::of(&symptom.failure);
             output::line(&format!(
                 "{kind}: program {number} ({profile}, seed {seed}), stage {}: {}",
                 symptom.stage, symptom.message
@@ -296,7 +296,7 @@ fn announce(format: Format, finding: &Finding<'_>, case: &Case, folder: &std::pa
     }
 }
 
-/// Prints what the campaign came to.
+/// Prints the results of the campaign.
 fn print(format: Format, counts: &Counts, findings: &Findings) {
     let rates = Rates::of(counts);
     match format {

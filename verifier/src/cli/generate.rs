@@ -1,4 +1,4 @@
-//! `generate`: a random program as text, or inputs that a fuzz target starts from.
+//! `generate`: a random program as text, or seed inputs for a fuzz target.
 
 use crate::{Exit, Failure, Gpu, output};
 use clap::Args;
@@ -15,7 +15,7 @@ pub struct Generate {
     /// The seed; the same seed makes the same program on every machine.
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// What the program is made of.
+    /// The profile of the program.
     #[arg(long, value_name = "P", default_value = "mixed", conflicts_with = "bytes")]
     profile: Profile,
     #[command(flatten)]
@@ -24,10 +24,10 @@ pub struct Generate {
     /// profiles and GPUs.
     #[arg(long, value_name = "DIR", conflicts_with = "target")]
     bytes: Option<PathBuf>,
-    /// How many.
+    /// The number of inputs.
     #[arg(long, value_name = "N", default_value_t = 200, requires = "bytes")]
     count: u64,
-    /// How many instructions each has at least.
+    /// The least number of instructions of each.
     #[arg(long, value_name = "N", default_value_t = 100, requires = "bytes")]
     instructions: usize,
 }

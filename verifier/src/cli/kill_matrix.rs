@@ -1,4 +1,4 @@
-//! `kill-matrix`: which engine finds which kind of miscompilation.
+//! `kill-matrix`: plants miscompilations and counts which engine finds which kind.
 
 use crate::asking::{self, Asking, Table};
 use crate::engines::TIMEOUT;
@@ -14,13 +14,13 @@ pub struct KillMatrix {
     /// Miscompilations to plant.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     mutants: u64,
-    /// No more than so many of one kind.
+    /// The greatest number of mutants of one kind.
     #[arg(long, value_name = "N", default_value_t = 40)]
     most: u64,
-    /// Print one of them, by its number, and what is said of it.
+    /// Print one of them, by its number, and the answers about it.
     #[arg(long, value_name = "N")]
     show: Option<usize>,
-    /// Print the numbers of those that an engine which looks for all inputs neither refutes nor proves.
+    /// Print the numbers of those that a prover neither refutes nor proves.
     #[arg(long)]
     list: bool,
     #[command(flatten)]

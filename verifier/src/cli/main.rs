@@ -1,4 +1,4 @@
-//! `ir3-equiv`: the command line. One file a subcommand.
+//! `ir3-equiv`: the command line, one file for each subcommand.
 
 mod agreement;
 mod asking;
@@ -25,7 +25,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ir3_compiler::features::{Feature, Features};
 use ir3_compiler::pipeline::{Options, RegisterLimit};
 use ir3_compiler::target::Target;
-use ir3_verifier::programs::planted_bugs::Plant;
+use ir3_verifier::programs::planted_bugs::PlantedBug;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,7 +107,7 @@ struct OldName {
 
 impl OldName {
     /// # Errors
-    /// Always: it names the new subcommand.
+    /// Always: the error names the new subcommand.
     fn run(&self, name: &str) -> Result<Exit, Failure> {
         Err(format!("`{name}` is now `self-test {name}`").into())
     }
@@ -121,7 +121,7 @@ struct Gpu {
     target: Target,
 }
 
-/// How to compile, for every subcommand that does.
+/// Compiler options, for every subcommand that compiles.
 #[derive(Args, Clone)]
 struct Compiler {
     /// Registers that a program may take: full general registers, 4 to a vec4, or `min`: as few as it can do
@@ -132,7 +132,7 @@ struct Compiler {
     stages: Stages,
 }
 
-/// Which stages run.
+/// The stages to run.
 #[derive(Args, Clone)]
 struct Stages {
     /// Leave out a stage, or a part of one. May be repeated.
@@ -156,12 +156,12 @@ fn parse_gpu(name: &str) -> Result<Target, String> {
     Target::by_name(name).map_err(|error| error.to_string())
 }
 
-/// A bug on purpose, for every subcommand that compiles.
+/// A planted bug, for every subcommand that compiles.
 #[derive(Args, Clone)]
 struct Planted {
-    /// Plants a bug behind a stage of the backend, to see what comes of it.
+    /// Plants a bug after a stage of the backend, to see whether and how it is found.
     #[arg(long, value_name = "BUG", value_parser = plant_names(), help_heading = "Testing ir3-equiv itself")]
-    plant: Option<&'static Plant>,
+    plant: Option<&'static PlantedBug>,
 }
 
 /// The features by their names.
@@ -171,7 +171,7 @@ fn feature_names() -> impl TypedValueParser<Value = Feature> {
 }
 
 /// The planted bugs by their names, which the help lists.
-fn plant_names() -> impl TypedValueParser<Value = &'static Plant> {
+fn plant_names() -> impl TypedValueParser<Value = &'static PlantedBug> {
     let names = ir3_verifier::programs::planted_bugs::ALL
         .iter()
         .map(|plant| PossibleValue::new(plant.name).help(plant.description));
@@ -179,17 +179,17 @@ fn plant_names() -> impl TypedValueParser<Value = &'static Plant> {
         .try_map(|name| ir3_verifier::programs::planted_bugs::by_name(&name).ok_or("found no such bug"))
 }
 
-/// How a run of the program ended, as an exit code.
+/// The exit codes.
 enum Exit {
     /// All passed.
     Passed,
     /// Something was refuted.
     Refuted,
-    /// Less was reached than `--require` asked for.
+    /// Less was reached than `--require` demands.
     Unmet,
     /// An input or the usage was bad.
     Bad,
-    /// An engine proved what is wrong.
+    /// An engine proved something that is wrong.
     Unsound,
 }
 
@@ -220,7 +220,7 @@ fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 impl Command {
-    /// Whether the backend is run, with all of its rules.
+    /// Returns true if the complete backend runs, with all of its rules.
     fn compiles(&self) -> bool {
         !matches!(self, Self::Rules(_) | Self::Run(_) | Self::Generate(_))
     }

@@ -1,4 +1,4 @@
-//! Writing to the terminal and to pipes. A closed pipe (`| head`) ends the program quietly.
+//! Output to the terminal and to pipes. A closed pipe (`| head`) ends the program quietly.
 
 use crate::Format;
 use ir3_verifier::harness::check::{Check, Summary};
@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::error::Error;
 use std::io::{self, Write};
 
-/// Prints a line; exits when nobody reads any more.
+/// Prints a line; exits if the pipe is closed.
 pub fn line(text: &str) {
     let mut out = io::stdout().lock();
     if writeln!(out, "{text}").is_err() {
@@ -22,7 +22,7 @@ pub fn text(text: &str) {
     }
 }
 
-/// Prints that proofs could not be written to the cache. The verdicts are what they are without it.
+/// Prints that proofs could not be written to the cache. The verdicts do not depend on it.
 pub fn cache_failure(why: Option<&str>) {
     if let Some(why) = why {
         eprintln!("ir3-equiv: warning: proofs are not written to the cache {why}");
@@ -47,7 +47,7 @@ pub fn json(value: &impl Serialize) {
     }
 }
 
-/// The heading over rows of checks.
+/// The heading of a table of checks.
 pub fn heading(format: Format, width: usize) {
     if format == Format::Human {
         line(&format!("{:width$}  {:20}  {:12}  {:>8}  reason", "program", "stage", "verdict", "ms"));
@@ -77,7 +77,7 @@ pub fn check(format: Format, width: usize, check: &Check) {
     }
 }
 
-/// The end of a run, as JSON.
+/// The summary of a run, as JSON.
 #[derive(Serialize)]
 struct SummaryLine<'a> {
     summary: &'a Summary,
@@ -91,7 +91,7 @@ pub fn summary(format: Format, summary: &Summary) {
     }
 }
 
-/// The end of a text that is too long, behind an ellipsis.
+/// Keeps the end of a text that is too long, after an ellipsis.
 fn shorten(text: &str, width: usize) -> String {
     let count = text.chars().count();
     if count <= width {

@@ -1,4 +1,4 @@
-//! `pairs`: how many equivalent programs an engine can prove.
+//! `pairs`: runs provers on equivalent pairs and counts their proofs.
 
 use crate::asking::{self, Asking, Table};
 use crate::engines::TIMEOUT;
@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use ir3_verifier::harness::check::{Answer, Verdict};
 use ir3_verifier::programs::Case;
 use ir3_verifier::programs::equivalent_pairs;
-use ir3_verifier::programs::equivalent_pairs::{Pair, Shape, pairs, scaled};
+use ir3_verifier::programs::equivalent_pairs::{ControlFlowShape, EquivalentPair, pairs, scaled};
 
 /// Options of `pairs`.
 #[derive(Args)]
@@ -24,16 +24,16 @@ pub struct Pairs {
     /// The control flow of such pairs.
     #[arg(long, value_enum, value_name = "SHAPE", default_value = "branches", requires = "scaled")]
     shape: Flow,
-    /// How many of a hundred instructions are rewritten in such pairs.
+    /// Rewritten instructions of such pairs, of a hundred.
     #[arg(long, value_name = "P", default_value_t = 50, requires = "scaled")]
     percent: usize,
-    /// Print one of the pairs, by its number, and what is said of it.
+    /// Print one of the pairs, by its number, and the answers about it.
     #[arg(long, value_name = "N")]
     show: Option<usize>,
     /// Print what is not proved.
     #[arg(long)]
     list: bool,
-    /// Fail (exit code 3) unless each engine that proves has proved so many of a hundred.
+    /// Fail (exit code 3) unless each prover has proved at least this many of a hundred.
     #[arg(long, value_name = "P", default_value_t = 0)]
     least: u64,
     #[command(flatten)]
@@ -47,7 +47,7 @@ enum Flow {
     Loops,
 }
 
-impl From<Flow> for Shape {
+impl From<Flow> for ControlFlowShape {
     fn from(flow: Flow) -> Self {
         match flow {
             Flow::Straight => Self::Straight,
@@ -57,20 +57,20 @@ impl From<Flow> for Shape {
     }
 }
 
-fn heading(pair: &Pair) -> String {
-    let Pair { kind, number, profile, seed, stage, .. } = pair;
+fn heading(pair: &EquivalentPair) -> String {
+    let EquivalentPair { kind, number, profile, seed, stage, .. } = pair;
     format!("pair {number}: {kind}, {profile} behind {stage}, seed {seed}")
 }
 
 impl Pairs {
-    /// The pairs that are asked about, and how many there are.
-    fn pairs(&self) -> (Box<dyn Iterator<Item = Pair> + Send + '_>, u64) {
+    /// The selected pairs, and their number.
+    fn pairs(&self) -> (Box<dyn Iterator<Item = EquivalentPair> + Send + '_>, u64) {
         let machine = &self.asking.gpu.target;
         if !self.scaled.is_empty() {
             let pair = |&size| scaled(self.asking.seed, size, self.shape.into(), self.percent, machine);
             return (Box::new(self.scaled.iter().map(pair)), self.scaled.len() as u64);
         }
-        let asked = |pair: &Pair| self.kind.is_empty() || self.kind.iter().any(|kind| kind == pair.kind);
+        let asked = |pair: &EquivalentPair| self.kind.is_empty() || self.kind.iter().any(|kind| kind == pair.kind);
         let all = pairs(self.asking.seed, machine).filter(asked);
         (Box::new(all.take(usize::try_from(self.count).unwrap_or(usize::MAX))), self.count)
     }
@@ -88,7 +88,7 @@ impl Pairs {
         }
         let mut table = Table::default();
         let (mut wrong, mut open) = (Vec::new(), Vec::new());
-        let mut each = |_: u64, pair: &Pair, answers: &[Answer]| {
+        let mut each = |_: u64, pair: &EquivalentPair, answers: &[Answer]| {
             let name = match pair.source.as_ir3() {
                 Some(program) if pair.kind == "scaled" => format!("{} instructions", program.instruction_count()),
                 _ => pair.kind.to_owned(),

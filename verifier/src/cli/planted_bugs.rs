@@ -1,23 +1,24 @@
-//! `planted-bugs`: how soon each planted bug is found, and what is left of the program.
+//! `planted-bugs`: measures how soon each planted bug is found, and how large the reduced program is.
 //!
-//! A row is a bug: after how many programs of a campaign over all profiles it was found, and after how much CPU time; of
-//! its first findings, how large the programs were in the mean, what is left in the median (and at worst), and how much CPU
-//! time that took; whether what is left fails in the same way, and whether several reductions came to the same.
+//! A row is a bug. It has the number of programs and the CPU time of a campaign over all profiles until the bug was
+//! found; for its first findings, the mean size of the programs, the median (and the worst) size of the reduced
+//! programs, and the CPU time of the reductions; and if the reduced programs fail in the same way, and several
+//! reductions have the same result.
 
 use crate::{Exit, Failure, Format, Gpu, output};
 use clap::Args;
 use ir3_verifier::harness::campaigns::planted_trial;
 use ir3_verifier::harness::campaigns::planted_trial::{Found, Outcome};
 use ir3_verifier::programs::planted_bugs;
-use ir3_verifier::programs::planted_bugs::Plant;
+use ir3_verifier::programs::planted_bugs::PlantedBug;
 use serde::Serialize;
 use std::time::Duration;
 
-/// CPU time for finding a bug.
+/// The limit of CPU time for finding a bug.
 const TO_FIND: Duration = Duration::from_secs(60);
-/// CPU time for a reduction, in the median.
+/// The limit of CPU time for a reduction, for the median.
 const TO_REDUCE: f64 = 10.0;
-/// Instructions that are left, in the median and at worst.
+/// The limits of instructions of the reduced program, for the median and the worst.
 const LEFT: (usize, usize) = (10, 20);
 
 /// Options of `planted-bugs`.
@@ -25,7 +26,7 @@ const LEFT: (usize, usize) = (10, 20);
 pub struct PlantedBugs {
     /// Only these bugs; all of them unless given.
     #[arg(value_name = "BUG", value_parser = crate::plant_names())]
-    bugs: Vec<&'static Plant>,
+    bugs: Vec<&'static PlantedBug>,
     /// Seed of the campaigns, which take all profiles in turn.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
@@ -35,7 +36,7 @@ pub struct PlantedBugs {
     /// Reductions of each finding, which must have identical results: one with two threads, the others with one.
     #[arg(long, value_name = "N", default_value_t = 4)]
     runs: usize,
-    /// Print what is left of each program.
+    /// Print each reduced program.
     #[arg(long)]
     programs: bool,
     #[command(flatten)]
@@ -49,7 +50,7 @@ struct Row {
     stage: &'static str,
     failure: String,
     profile: String,
-    /// Programs of the campaign up to this one.
+    /// The programs of the campaign up to this one.
     programs: u64,
     /// CPU time of the campaign up to this one.
     seconds_to_find: f64,
@@ -57,9 +58,9 @@ struct Row {
     after: usize,
     candidates: u64,
     seconds_to_reduce: f64,
-    /// Whether what is left fails at the same stage in the same way.
+    /// The reduced program fails at the same stage in the same way.
     same: bool,
-    /// Whether every reduction has the same result.
+    /// All reductions have the same result.
     identical: bool,
 }
 
@@ -67,7 +68,7 @@ impl PlantedBugs {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let all = || planted_bugs::ALL.iter().collect();
-        let bugs: Vec<&'static Plant> = if self.bugs.is_empty() { all() } else { self.bugs.clone() };
+        let bugs: Vec<&'static PlantedBug> = if self.bugs.is_empty() { all() } else { self.bugs.clone() };
         if format == Format::Human {
             output::line(&format!(
                 "{:15}  {:19}  {:>8}  {:>6}  {:>20}  {:>10}  {:>4}  {:>9}",
@@ -132,14 +133,14 @@ impl PlantedBugs {
     }
 }
 
-/// The middle one (the upper one of two), and the largest.
+/// The median (the upper one of two), and the maximum.
 fn spread<T: PartialOrd + Copy>(rows: &[Row], value: impl Fn(&Row) -> T) -> Option<(T, T)> {
     let mut all: Vec<T> = rows.iter().map(value).collect();
     all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     Some((*all.get(all.len() / 2)?, *all.last()?))
 }
 
-/// The instructions before reduction, in the mean.
+/// The mean number of instructions before the reduction.
 fn mean(rows: &[Row]) -> f64 {
     rows.iter().map(|row| row.before).sum::<usize>() as f64 / rows.len().max(1) as f64
 }
@@ -164,7 +165,7 @@ fn print(rows: &[Row]) {
     ));
 }
 
-/// Prints what it comes to, and says whether the goals are met.
+/// Prints the summary; returns true if the goals are met.
 fn summary(format: Format, rows: &[Row]) -> bool {
     let (Some((left, most)), Some((time, longest)), Some((_, found))) = (
         spread(rows, |row| row.after),

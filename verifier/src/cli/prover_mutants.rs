@@ -1,4 +1,4 @@
-//! `prover-mutants`: whether the campaigns notice a side condition of a prover that is missing.
+//! `prover-mutants`: leaves out side conditions of the provers and checks that the campaigns notice.
 
 use crate::fuzz::parse_time;
 use crate::{Exit, Failure, Format, Gpu, interrupt_flag, output, triage};
@@ -15,7 +15,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Of a hundred conditions, so many must be noticed.
+/// The percentage of conditions that must be noticed.
 const LEAST: usize = 95;
 
 /// Options of `prover-mutants`.
@@ -48,7 +48,7 @@ pub struct ProverMutants {
     /// Pairs made by hand, as in `corpus/pairs`; tried first.
     #[arg(long, value_name = "FOLDER", default_value = "corpus/pairs")]
     pairs: PathBuf,
-    /// Write pairs that the whole prover proves though they differ to this folder.
+    /// Write pairs that the complete prover proves though they differ to this folder.
     #[arg(long, value_name = "FOLDER")]
     found: Option<PathBuf>,
     #[command(flatten)]
@@ -127,7 +127,7 @@ impl ProverMutants {
         Ok(if enough { Exit::Passed } else { Exit::Unmet })
     }
 
-    /// Writes a pair on which the whole prover is wrong.
+    /// Writes a pair on which the complete prover is wrong.
     fn write(&self, number: usize, candidate: &Candidate) -> Result<(), Failure> {
         let Some(folder) = &self.found else { return Ok(()) };
         fs::create_dir_all(folder)?;

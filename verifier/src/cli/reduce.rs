@@ -1,4 +1,4 @@
-//! `reduce`: a failure as a bundle, as small as it gets.
+//! `reduce`: writes a failure as a bundle and reduces it.
 
 use crate::engines::{EngineArgs, TIMEOUT};
 use crate::run::read_env;
@@ -13,9 +13,9 @@ use ir3_verifier::harness::fuzz_targets::ProgramInput;
 use ir3_verifier::harness::reduce::Progress;
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::bundle;
-use ir3_verifier::harness::report::bundle::{Case, Origin, Reduction};
+use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin, Reduction};
 use ir3_verifier::programs::mesa::input::{InputError, InputKind};
-use ir3_verifier::programs::planted_bugs::Plant;
+use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::programs::seeds::env_seeds;
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
@@ -72,7 +72,7 @@ struct Report {
     candidates: u64,
     steps: u64,
     seconds: f64,
-    /// Whether no step that is known makes it smaller.
+    /// True if no known step makes it smaller.
     minimal: bool,
     /// The bundle.
     output: String,
@@ -115,13 +115,14 @@ impl Reduce {
         Ok(if case.minimal { Exit::Passed } else { Exit::Unmet })
     }
 
-    /// The input on which a prover that is asked refutes a program. A prover is no part of the reduction itself: runs on this input are.
+    /// The environment in which a selected prover refutes a program. The reduction itself uses runs in this
+    /// environment, not the prover.
     fn refuting_input(&self, shader: &Shader, target: &Target) -> Result<Option<Env>, Failure> {
         let engines = self.engines.engines(&[EngineKind::Interpreter], TIMEOUT)?;
         if !engines.prove() {
             return Ok(None);
         }
-        let mut change = self.planted.plant.map(Plant::change);
+        let mut change = self.planted.plant.map(PlantedBug::change);
         let change = change.as_mut().map(|change| change as check::Plant<'_>);
         let answers = engines.prove_compilation(shader, target, &self.compiler.options(), change);
         Ok(answers.into_iter().find_map(|answer| match answer.verdict {
@@ -130,7 +131,7 @@ impl Reduce {
         }))
     }
 
-    /// The folder of the bundle: the one that is there, or one that is made now.
+    /// The folder of the bundle: an existing one, or a new one.
     fn bundle(&self) -> Result<PathBuf, Failure> {
         if self.path.is_dir() {
             let given = [
@@ -152,9 +153,9 @@ impl Reduce {
         let (shader, origin, input) = if is_artifact(path)? {
             let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
             let input = ProgramInput::from_bytes(&bytes);
-            (input.shader.clone(), Origin::Artifact(path.display().to_string()), Some(input))
+            (input.shader.clone(), ProgramOrigin::Artifact(path.display().to_string()), Some(input))
         } else {
-            (program(path)?, Origin::File(path.display().to_string()), None)
+            (program(path)?, ProgramOrigin::File(path.display().to_string()), None)
         };
         let named = input.as_ref().map(|input| input.target);
         let (target, plant) = (self.gpu.or(named).unwrap_or_default(), self.planted.plant);
@@ -178,7 +179,7 @@ impl Reduce {
     }
 }
 
-/// The one nir program of a file.
+/// Reads the one nir program of a file.
 fn program(path: &Path) -> Result<Shader, Failure> {
     let mut programs = report::load(path, &Target::default())?;
     match (programs.pop().map(|named| named.program), programs.len()) {
@@ -188,7 +189,7 @@ fn program(path: &Path) -> Result<Shader, Failure> {
     }
 }
 
-/// Whether a file holds the bytes of a fuzzer: it is neither named nor written like a program.
+/// Returns true if a file contains the bytes of a fuzzer: neither its name nor its text is that of a program.
 fn is_artifact(path: &Path) -> Result<bool, Failure> {
     if InputKind::of_path(path).is_some() {
         return Ok(false);

@@ -16,10 +16,10 @@ pub struct Rules {
     /// Time for each rule, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
-    /// Floats by the theory of floating point, instead of as functions of which nothing is known.
+    /// Floats by the theory of floating point, instead of as uninterpreted functions.
     #[arg(long)]
     exact_floats: bool,
-    /// Leave out the lemmas: that of division looks at 2^32 divisors.
+    /// Leave out the lemmas: that of division enumerates 2^32 divisors.
     #[arg(long)]
     no_lemmas: bool,
     /// Write each query into a folder, as SMT-LIB 2 text.
@@ -34,7 +34,7 @@ struct Row {
     rule: String,
     width: Option<u8>,
     verdict: &'static str,
-    /// How it was proved.
+    /// The method of the proof.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     /// Operands for which the sides differ, and the sides.
@@ -52,7 +52,7 @@ struct Counterexample {
     right: u64,
 }
 
-/// How many of each.
+/// The counts of the verdicts.
 #[derive(Serialize, Default)]
 struct Summary {
     proved: usize,

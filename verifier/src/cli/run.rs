@@ -1,4 +1,4 @@
-//! `run`: what can be observed of a program in an environment.
+//! `run`: prints the observable results of a program in an environment.
 
 use crate::{Exit, Failure, Format, Gpu, output};
 use clap::Args;
@@ -21,7 +21,7 @@ pub struct Run {
     /// The environment's seed.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Instructions of the wave after which the run is given up.
+    /// Instructions of the wave after which the run is aborted.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_FUEL)]
     fuel: u64,
     #[command(flatten)]
@@ -41,7 +41,7 @@ struct MemoryLine {
     binding: String,
     byte: u32,
     value: u32,
-    /// The bits that are.
+    /// The undefined bits.
     undefined: u32,
 }
 

@@ -1,4 +1,4 @@
-//! `stats`: what programs cost, alone, beside Mesa's, or before and after.
+//! `stats`: the costs of programs, alone, beside Mesa's, or before and after.
 
 use crate::{Compiler, Exit, Failure, Format, Gpu, output};
 use clap::Args;
@@ -7,8 +7,8 @@ use ir3_compiler::ir3::{Block, Program, ShaderStage, workload};
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::report;
-use ir3_verifier::harness::report::beside_mesa::note::Check;
-use ir3_verifier::harness::report::beside_mesa::{Figures, Table, Totals};
+use ir3_verifier::harness::report::beside_mesa::note::NoteCheck;
+use ir3_verifier::harness::report::beside_mesa::{CostTable, Figures, Totals};
 use ir3_verifier::harness::report::shader_db;
 use ir3_verifier::harness::report::shader_db::Results;
 use ir3_verifier::programs::mesa::input;
@@ -78,7 +78,7 @@ impl StatsCommand {
         if self.beside_mesa { self.beside_mesa(&files, format) } else { self.alone(&files, format) }
     }
 
-    /// The two files that hold statistics, if that is what was given.
+    /// The two files of statistics, if the paths are such files.
     fn sides(&self) -> Option<(Results, Results)> {
         let [before, after] = &self.paths[..] else { return None };
         let read = |path: &PathBuf| {
@@ -104,7 +104,7 @@ impl StatsCommand {
     }
 
     fn beside_mesa(&self, files: &[PathBuf], format: Format) -> Result<Exit, Failure> {
-        let mut table = Table::default();
+        let mut table = CostTable::default();
         for path in files {
             table.add(path, &self.gpu.target, &self.compiler.options())?;
         }
@@ -117,7 +117,7 @@ impl StatsCommand {
         }
         let Some(note) = &self.note else { return Ok(Exit::Passed) };
         let text = std::fs::read_to_string(note).map_err(|error| format!("{}: {error}", note.display()))?;
-        let check = Check::of(&table, &text);
+        let check = NoteCheck::of(&table, &text);
         if format == Format::Human {
             output::text(&format!("\n{check}"));
         }
@@ -191,7 +191,7 @@ fn line(name: &str, program: &Program, target: &Target) -> String {
     line + &format!(", {} preamble inst", stats.preamble)
 }
 
-/// Blocks that a later one, or they themselves, go back to.
+/// The blocks that are targets of back edges.
 fn loops(program: &Program) -> usize {
     let mut earlier = FxHashSet::default();
     let is_header = |&&block: &&Block| {

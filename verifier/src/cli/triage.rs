@@ -1,11 +1,11 @@
-//! `triage`: the bundles of campaigns, reduced and put together by bugs.
+//! `triage`: reduces the bundles of campaigns and groups them by cause.
 
 use crate::fuzz::parse_time;
 use crate::{Exit, Failure, Format, interrupt_flag, output};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::triage;
-use ir3_verifier::harness::triage::{Group, Options, Progress};
+use ir3_verifier::harness::triage::{Group, Progress, TriageOptions};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -24,7 +24,7 @@ pub struct Triage {
     jobs: Option<usize>,
 }
 
-/// How failures are reduced, for every subcommand that does.
+/// The options of reductions, for every subcommand that reduces.
 #[derive(Args)]
 pub struct Reducing {
     /// Leave failures as they are.
@@ -39,20 +39,20 @@ pub struct Reducing {
 }
 
 impl Reducing {
-    /// Reduces bundles, as far as that is asked for, and groups them.
+    /// Reduces bundles, as far as the options demand, and groups them.
     pub fn run(&self, bundles: &[PathBuf], jobs: usize, interrupted: &AtomicBool) -> Result<triage::Triage, Failure> {
         let (reduce, limit, time) = (!self.no_reduce, self.reduce_limit, self.reduce_time);
         let bar = ProgressBar::new_spinner();
         bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}, {msg}")?);
         bar.enable_steady_tick(Duration::from_millis(200));
         let progress = |Progress { reduced, all }| bar.set_message(format!("{reduced} of {all} failures reduced"));
-        let triage = triage::run(bundles, &Options { jobs, reduce, limit, time }, interrupted, &progress);
+        let triage = triage::run(bundles, &TriageOptions { jobs, reduce, limit, time }, interrupted, &progress);
         bar.finish_and_clear();
         Ok(triage)
     }
 }
 
-/// So many threads as were asked for, or one for each processor.
+/// The number of threads: the given one, or one for each processor.
 pub fn jobs(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
 }
@@ -85,7 +85,7 @@ struct GroupLine<'a> {
     group: &'a Group,
 }
 
-/// What it came to, as JSON.
+/// The summary, as JSON.
 #[derive(Serialize)]
 struct TriageLine {
     triage: Counts,
@@ -96,14 +96,14 @@ struct Counts {
     groups: usize,
     failures: usize,
     reduced: usize,
-    /// Bundles that do not fail any more.
+    /// Bundles whose failure does not occur any more.
     gone: Vec<String>,
     /// Folders that cannot be read.
     problems: Vec<String>,
     unfinished: bool,
 }
 
-/// Prints the groups. `root` is where `triage` goes on.
+/// Prints the groups. `root` is the folder from which `triage` can resume.
 pub fn print(format: Format, triage: &triage::Triage, root: &Path) {
     let (failures, reduced) = (triage.failures(), triage.reduced());
     for problem in &triage.problems {
@@ -139,14 +139,14 @@ pub fn print(format: Format, triage: &triage::Triage, root: &Path) {
     }
 }
 
-/// The message without the path in front, which errors of bundles have.
-fn without_path(problem: &triage::Problem) -> String {
+/// Removes the path from the beginning of a message of a bundle's error.
+fn without_path(problem: &triage::TriageProblem) -> String {
     let message = problem.error.to_string();
     let path = format!("{}: ", problem.path.display());
     message.strip_prefix(&path).map(str::to_owned).unwrap_or(message)
 }
 
-/// The kind of a group, with all the ways in which it shows itself.
+/// The kind of a group, with all kinds of differences that occur in it.
 fn kind(group: &Group) -> String {
     let differences: Vec<&str> = group.differences.iter().map(String::as_str).collect();
     match &differences[..] {

@@ -1,4 +1,4 @@
-//! `verify`: programs from files, every boundary.
+//! `verify`: compiles programs from files and checks every boundary.
 
 use crate::engines::{EngineArgs, TIMEOUT};
 use crate::{Compiler, Exit, Failure, Format, Gpu, Planted, interrupt_flag, output};
@@ -14,10 +14,10 @@ use ir3_verifier::harness::reduce;
 use ir3_verifier::harness::report;
 use ir3_verifier::harness::report::Named;
 use ir3_verifier::harness::report::bundle;
-use ir3_verifier::harness::report::bundle::{Case, Origin};
+use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
 use ir3_verifier::programs::mesa::input;
 use ir3_verifier::programs::mesa::input::InputError;
-use ir3_verifier::programs::planted_bugs::Plant;
+use ir3_verifier::programs::planted_bugs::PlantedBug;
 use ir3_verifier::programs::seeds::{env_seeds, program_seed};
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
@@ -52,7 +52,7 @@ pub struct Verify {
     /// Fail (exit code 3) unless every boundary of every program reached this.
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
-    /// Print only rows that are no pass, and the summary.
+    /// Print only rows other than passes, and the summary.
     #[arg(long)]
     quiet: bool,
     /// Folder for what is written of a refutation.
@@ -72,38 +72,38 @@ enum Required {
 
 const WIDTH: usize = 60;
 
-/// How often a program is given other environments when all its runs were vacuous or used up their fuel.
+/// The number of times that other environments are tried if all runs of a program were vacuous or used up their fuel.
 const RETRIES: u64 = 16;
 
-/// A program to check, and how.
+/// A program to be checked.
 struct Job {
     name: String,
     shader: Shader,
     target: Target,
     options: Options,
-    plant: Option<&'static Plant>,
-    /// The inputs that are given; otherwise they are chosen.
+    plant: Option<&'static PlantedBug>,
+    /// The given environments; otherwise they are chosen.
     envs: Option<Vec<Env>>,
-    /// How it failed when its bundle was written.
+    /// The failure that is recorded in its bundle.
     recorded: Option<reduce::Failure>,
 }
 
 impl Job {
     fn check(&self, envs: &[Env]) -> ProgramReport {
-        let mut change = self.plant.map(Plant::change);
+        let mut change = self.plant.map(PlantedBug::change);
         let change = change.as_mut().map(|change| change as check::Plant<'_>);
         Checker::new(self.target, self.options).program(&self.shader, envs, change)
     }
 
     fn prove(&self, engines: &Engines) -> Vec<BoundaryAnswer> {
-        let mut change = self.plant.map(Plant::change);
+        let mut change = self.plant.map(PlantedBug::change);
         let change = change.as_mut().map(|change| change as check::Plant<'_>);
         engines.prove_compilation(&self.shader, &self.target, &self.options, change)
     }
 
     /// Writes the bundle of a failure.
     fn write(&self, root: &Path, envs: &[Env]) -> Result<PathBuf, Failure> {
-        let (shader, origin) = (self.shader.clone(), Origin::File(self.name.clone()));
+        let (shader, origin) = (self.shader.clone(), ProgramOrigin::File(self.name.clone()));
         let case = Case::find(shader, self.target, self.options, self.plant, envs, origin)
             .ok_or_else(|| format!("{}: it failed, and when it was run again it did not", self.name))?;
         Ok(bundle::write(root, &case)?)
@@ -111,7 +111,7 @@ impl Job {
 }
 
 impl Verify {
-    /// The programs of a path, and how many of them cannot be checked.
+    /// The programs of a path, and the number of those that cannot be checked.
     fn jobs(&self, path: &Path, given: Option<&[Env]>) -> Result<(Vec<Job>, u64), Failure> {
         if bundle::is_bundle(path) {
             let Case { program, target, options, plant, env, symptom, .. } = bundle::read(path)?;
@@ -142,7 +142,7 @@ impl Verify {
         Ok((jobs, bad))
     }
 
-    /// The files that are named, and those of the folders that are. A bundle is one.
+    /// The given files, and those of the given folders. A bundle counts as one file.
     fn files(&self) -> Result<Vec<PathBuf>, InputError> {
         let mut files = Vec::new();
         for path in &self.paths {
@@ -170,7 +170,7 @@ impl Verify {
         'files: for path in &files {
             let (jobs, others) = match self.jobs(path, given.as_deref()) {
                 Ok(jobs) => jobs,
-                // A folder may hold texts of ours that have no nir; a file that was named must.
+                // A folder may contain texts without nir; a file that was named must have some.
                 Err(error)
                     if matches!(error.downcast_ref(), Some(InputError::NoNir { .. })) && !self.paths.contains(path) =>
                 {
@@ -192,7 +192,7 @@ impl Verify {
                 let mut envs: Vec<Env> = job.envs.clone().unwrap_or_else(|| chosen(self.seed));
                 let runs = engines.has(EngineKind::Interpreter);
                 let mut result = if runs { job.check(&envs) } else { ProgramReport::default() };
-                // Other environments may give the program a meaning, or shorter loops.
+                // Other environments may make a run defined, or loops shorter.
                 for retry in 1..=RETRIES {
                     if !runs || result.source.finished > 0 || result.refusal.is_some() || job.envs.is_some() {
                         break;
@@ -205,7 +205,7 @@ impl Verify {
                 summary.seconds += (result.times.compile + result.times.run).as_secs_f64();
                 let proofs = if engines.prove() { job.prove(&engines) } else { Vec::new() };
                 summary.seconds += proofs.iter().map(|proved| proved.time.as_secs_f64()).sum::<f64>();
-                // The input on which a prover saw a difference.
+                // The environment in which a prover found a difference.
                 let seen = proofs.iter().find_map(|proved| match &proved.verdict {
                     Verdict::Refuted(refutation) => Some(refutation.env.clone()),
                     _ => None,
@@ -236,7 +236,7 @@ impl Verify {
                         job.options,
                         job.plant,
                         &envs,
-                        Origin::File(job.name.clone()),
+                        ProgramOrigin::File(job.name.clone()),
                     );
                     let found = found.map(|case| case.symptom.failure);
                     failed |= found.is_some();

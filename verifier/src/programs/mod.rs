@@ -1,8 +1,9 @@
-//! Where programs come from.
+//! Sources of programs.
 //!
-//! [`mesa`] reads input files and Mesa's logs; [`generator`] makes programs from bytes and seeds. The others make pairs of programs:
-//! [`mutations`] random single changes, [`equivalent_pairs`] pairs that are equivalent by construction, [`divergence`] and [`adversarial`] pairs
-//! against the soundness of proofs, [`planted_bugs`] compilers with a bug. [`seeds`] numbers the programs and environments of a campaign.
+//! [`mesa`] reads input files and Mesa's logs; [`generator`] makes programs from bytes and seeds. The others make pairs
+//! of programs: [`mutations`] random single changes, [`equivalent_pairs`] pairs that are equivalent by construction,
+//! [`divergence`] and [`adversarial`] pairs against the soundness of proofs, [`planted_bugs`] compilers with a bug.
+//! [`seeds`] derives the seeds of a campaign.
 
 pub mod adversarial;
 pub mod divergence;

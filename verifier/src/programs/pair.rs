@@ -1,4 +1,4 @@
-//! Pairs of programs that were made to be attacked: they may mean the same, and nobody knows.
+//! Pairs of programs that may or may not be equivalent, and the questions that engines answer about them.
 
 use crate::programs::seeds::env_seeds;
 use crate::semantics::Snapshot;
@@ -6,47 +6,47 @@ use crate::semantics::environment::env::Env;
 use ir3_compiler::pipeline::Stage;
 use ir3_compiler::target::Target;
 
-/// What an engine is asked.
+/// A question to an engine: are these programs equivalent?
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
     /// The stage between the programs, if there is one.
     pub stage: Option<Stage>,
-    /// The one side.
+    /// The program before.
     pub before: &'a Snapshot,
-    /// The other side.
+    /// The program after.
     pub after: &'a Snapshot,
     /// The GPU.
     pub machine: &'a Target,
-    /// Inputs, for an engine that needs some.
+    /// The environments, for an engine that needs some.
     pub envs: &'a [Env],
 }
 
-/// Something that engines are asked about.
+/// A pair of programs that engines can be run on.
 pub trait Case: Send {
-    /// What they are asked.
+    /// The question that it poses.
     fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a>;
-    /// The inputs for engines that need some.
+    /// The environments for engines that need some.
     fn envs(&self) -> Vec<Env>;
 }
 
-/// Two programs that may mean the same.
+/// Two programs that may be equivalent.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// The family, in a stream of several ([`adversarial`](crate::programs::adversarial)).
     pub family: Option<&'static str>,
-    /// The last change that was made.
+    /// The name of the last change.
     pub change: &'static str,
     /// Its number in the stream.
     pub number: u64,
-    /// What is to be preserved.
+    /// The program whose meaning is to be preserved.
     pub source: Snapshot,
-    /// What may do the same.
+    /// The changed program.
     pub target: Snapshot,
-    /// The programs differ, whether a run shows it or not.
+    /// The programs differ by construction, whether or not a run shows it.
     pub differs: bool,
-    /// The seed of its environments.
+    /// The seed of the environments.
     pub seed: u64,
-    /// How many these are.
+    /// The number of environments.
     pub runs: u32,
 }
 

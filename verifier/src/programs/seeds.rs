@@ -1,4 +1,4 @@
-//! Seeds: program and environment `number` of a campaign, the same on every machine.
+//! Seeds of the programs and environments of a campaign, the same on every machine.
 
 /// The seed of program `number` of a campaign (SplitMix64).
 pub fn program_seed(campaign: u64, number: u64) -> u64 {
@@ -8,7 +8,7 @@ pub fn program_seed(campaign: u64, number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The environments' seeds of a program.
+/// The seeds of the environments of a program.
 pub fn env_seeds(program: u64, runs: u32) -> Vec<u64> {
     (0..u64::from(runs)).map(|i| program_seed(program ^ 0x656e_7673, i)).collect()
 }

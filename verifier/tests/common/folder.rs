@@ -3,7 +3,7 @@
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::reduce::Failure;
-use ir3_verifier::harness::report::bundle::{Case, Origin};
+use ir3_verifier::harness::report::bundle::{Case, ProgramOrigin};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::programs::planted_bugs;
@@ -37,13 +37,13 @@ impl Drop for Folder {
 }
 
 /// The first random program of a profile that fails.
-fn failing(target: Target, plant: Option<&'static planted_bugs::Plant>, profiles: &[Profile]) -> Case {
+fn failing(target: Target, plant: Option<&'static planted_bugs::PlantedBug>, profiles: &[Profile]) -> Case {
     let found = (0..400u64).find_map(|number| {
         let seed = program_seed(5, number);
         let profile = profiles[(number % profiles.len() as u64) as usize];
         let shader = generator::from_seed(seed, profile, Features::ALL).shader;
         let envs: Vec<Env> = env_seeds(seed, 1).into_iter().map(Env::from_seed).collect();
-        let origin = Origin::Seed { seed, profile };
+        let origin = ProgramOrigin::Seed { seed, profile };
         let case = Case::find(shader, target, Options::default(), plant, &envs, origin)?;
         let wanted = matches!(case.symptom.failure, Failure::Refused { .. }) == plant.is_none();
         (wanted && case.program.instruction_count() > 40).then_some(case)

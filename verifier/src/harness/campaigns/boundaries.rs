@@ -1,4 +1,4 @@
-//! The boundaries of random programs, one after the other, for engines that are asked beside the interpreter.
+//! The stage boundaries of generated programs as a stream, for provers.
 
 use crate::harness::campaigns::fuzzing::Limits;
 use crate::harness::check::{Snapshots, StageSnapshots};
@@ -18,17 +18,17 @@ use std::collections::VecDeque;
 pub struct Boundary {
     /// The number of the program.
     pub program: u64,
-    /// What the program is made of.
+    /// The profile of the program.
     pub profile: Profile,
     /// Its seed.
     pub seed: u64,
     /// The stage.
     pub stage: Stage,
-    /// The program in front of it.
+    /// The program before the stage.
     pub before: Snapshot,
-    /// The program behind it.
+    /// The program after the stage.
     pub after: Snapshot,
-    /// Environments that the interpreter tries.
+    /// The number of environments that the interpreter tries.
     pub runs: u32,
 }
 
@@ -42,20 +42,20 @@ impl Case for Boundary {
     }
 }
 
-/// Programs of a campaign: those that `fuzz` makes of the same seed, cut short.
+/// The programs of a campaign: those that `fuzz` generates from the same seed, with fewer instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Series {
     /// The seed of the campaign.
     pub seed: u64,
     /// The number of the first one.
     pub first: u64,
-    /// How many.
+    /// The number of programs.
     pub programs: u64,
-    /// Instructions that none has many more than.
+    /// The approximate limit of instructions of a program.
     pub size: u32,
 }
 
-/// Every boundary of each program but those where nothing was done.
+/// Generates the boundaries of each program, without stages that changed nothing.
 pub fn boundaries(series: Series, runs: u32, machine: &Target, options: Options) -> impl Iterator<Item = Boundary> {
     let machine = *machine;
     let mut numbers = series.first..series.first + series.programs;
@@ -108,7 +108,7 @@ mod tests {
                 let Boundary { seed, profile, ref before, .. } = boundary;
                 let Snapshot::Nir(shader) = before else { continue };
                 let whole = generator::from_seed(seed, profile, Features::of(&machine)).shader;
-                // A block of code is ended before the limit is looked at.
+                // The generator checks the limit only at the end of a region.
                 assert!(shader.instruction_count() <= whole.instruction_count());
                 assert!(size == u32::MAX || shader.instruction_count() < 300);
             }
@@ -129,7 +129,7 @@ mod tests {
                 continue;
             }
             seen += 1;
-            // What is not compared takes no time.
+            // A boundary without a comparison takes no time.
             let select = boundaries.iter().find(|(stage, ..)| *stage == Stage::Select);
             assert!(select.is_some_and(|(.., time)| !time.is_zero()), "seed {seed}");
         }

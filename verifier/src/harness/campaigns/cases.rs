@@ -1,4 +1,4 @@
-//! Engines asked about many cases, by several threads.
+//! Runs engines on a stream of cases, in several threads.
 
 use crate::harness::check::{Answer, Engines};
 use crate::programs::Case;
@@ -7,8 +7,8 @@ use ir3_compiler::target::Target;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-/// Asks engines about each case. Cases are made one after the other and come to `each` in any order; the number is that in the series. An
-/// interrupted run still asks about the cases that were made.
+/// Runs engines on each case. Cases are generated in order and passed to `each` in any order, with their number in the
+/// stream. An interrupted run still finishes the cases that were generated.
 pub fn ask_all<C: Case>(
     cases: impl Iterator<Item = C> + Send,
     machine: &Target,

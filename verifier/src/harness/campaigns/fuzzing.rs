@@ -1,16 +1,16 @@
-//! Many random programs, in parallel.
+//! The fuzzing campaign: checks many generated programs in parallel.
 //!
 //! Program `i` of a campaign is a function of the campaign's seed and `i` alone, whatever the number of threads, so
-//! that any of them can be made again. Threads take the next number from a counter; results are only added up, so a
-//! campaign's counts do not depend on who did what. A failure is handed out the moment that it is found, before anything
-//! else happens.
+//! each of them can be generated again. Threads take the next number from a counter; results are only summed, so the
+//! counts of a campaign do not depend on the distribution of the work. A failure is reported as soon as it is found,
+//! before anything else happens.
 
 use crate::harness::check::{
     BoundaryAnswer, COMPILER, Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Verdict,
 };
 use crate::programs::generator;
 use crate::programs::generator::{Features, Generated, Profile};
-use crate::programs::planted_bugs::Plant;
+use crate::programs::planted_bugs::PlantedBug;
 use crate::programs::seeds::{env_seeds, program_seed};
 use crate::semantics::environment::env::Env;
 use crate::support::threads;
@@ -22,7 +22,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What to run.
+/// The parameters of a campaign.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     /// The GPU.
@@ -31,44 +31,44 @@ pub struct Campaign {
     pub seed: u64,
     /// The profiles, taken in turn.
     pub profiles: Vec<Profile>,
-    /// How many registers the programs may take.
+    /// The register limits of the programs.
     pub registers: Limits,
-    /// Which stages run.
+    /// The compiler options.
     pub options: Options,
     /// Number of the first program.
     pub first: u64,
-    /// Stop after so many programs.
+    /// Stop after this number of programs.
     pub programs: Option<u64>,
-    /// Stop after so long.
+    /// Stop after this time.
     pub time: Option<Duration>,
-    /// Threads.
+    /// The number of threads.
     pub jobs: usize,
-    /// Environments for each program.
+    /// The number of environments for each program.
     pub runs: u32,
     /// Go on after a failure.
     pub keep_going: bool,
-    /// Programs that the compiler refuses are failures, as those are that are refuted or crash it.
+    /// Programs that the compiler refuses are failures, like refuted and crashing ones.
     pub refusals: bool,
-    /// The engines that compare each boundary. What a prover refutes counts where a run shows it.
+    /// The engines that compare each boundary. A refutation by a prover counts if a run confirms it.
     pub engines: Engines,
-    /// A bug behind the backend, to see it found.
-    pub plant: Option<&'static Plant>,
+    /// A bug that is planted into the backend.
+    pub plant: Option<&'static PlantedBug>,
 }
 
-/// How many registers the programs of a campaign may take.
+/// The register limits of the programs of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limits {
-    /// All the same.
+    /// The same limit for all programs.
     Fixed(RegisterLimit),
-    /// Drawn for each program, from the fewest to all.
+    /// A random limit for each program, from the fewest registers to all.
     Drawn,
-    /// All that there are; programs of the profile `pressure` so few that most of them spill: the fewest that they can
-    /// do with, and up to 7 more.
+    /// All registers; for programs of the profile `pressure` so few that most of them spill: the fewest that are
+    /// possible, and up to 7 more.
     ByProfile,
 }
 
 impl Limits {
-    /// The limit of a program.
+    /// Returns the limit of a program.
     pub fn of(self, profile: Profile, program: u64) -> RegisterLimit {
         match self {
             Self::Fixed(limit) => limit,
@@ -81,7 +81,7 @@ impl Limits {
     }
 }
 
-/// What a campaign has counted.
+/// The counts of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Verdicts.
@@ -90,17 +90,17 @@ pub struct Counts {
     pub rejected: u64,
     /// Runs of source programs.
     pub runs: u64,
-    /// … that had no meaning.
+    /// Runs of source programs with undefined behaviour.
     pub vacuous_runs: u64,
-    /// … that used up their fuel.
+    /// Runs of source programs that used up their fuel.
     pub unfinished_runs: u64,
     /// Instructions of the generated programs.
     pub instructions: u64,
     /// Programs with spilled values.
     pub spilled: u64,
-    /// Accesses to their slots.
+    /// Accesses to spill slots.
     pub spills: Spills,
-    /// Boundaries that were proved and that a run refutes: a prover is wrong. The numbers of the programs, and the stages.
+    /// Boundaries that were proved and that a run refutes, as numbers of programs and stages: a prover is unsound.
     pub wrong_proofs: Vec<(u64, Stage)>,
     /// CPU time in the generator.
     pub generate: Duration,
@@ -142,7 +142,7 @@ impl Counts {
     fn count_proofs(&mut self, number: u64, report: &ProgramReport, answers: &[BoundaryAnswer]) {
         for BoundaryAnswer { stage, verdict, time, engine } in answers {
             self.prove += *time;
-            // A program that is refused counts once.
+            // A refused program counts once.
             if *engine != COMPILER || report.boundaries.is_empty() {
                 self.summary.count(verdict);
             }
@@ -172,7 +172,7 @@ impl Counts {
     }
 }
 
-/// A program that the campaign has something to say about.
+/// A program that the campaign reports.
 pub struct Finding<'a> {
     /// Its number in the campaign.
     pub number: u64,
@@ -180,28 +180,28 @@ pub struct Finding<'a> {
     pub profile: Profile,
     /// The seed that makes it.
     pub seed: u64,
-    /// How many registers it was given.
+    /// Its register limit.
     pub registers: RegisterLimit,
     /// The bug that was planted.
-    pub plant: Option<&'static Plant>,
-    /// Whether it is a failure, and not just refused.
+    pub plant: Option<&'static PlantedBug>,
+    /// True if it is a failure, false if it was only refused.
     pub failed: bool,
     /// The program.
     pub generated: &'a Generated,
-    /// What was found.
+    /// The report of the check.
     pub report: &'a ProgramReport,
-    /// The input on which a prover refuted it, where the runs of the campaign did not.
+    /// The environment in which a prover refuted it, if the runs of the campaign did not.
     pub env: Option<&'a Env>,
 }
 
-/// How many registers a program of this seed is given where a campaign draws them: from as few as it can do with to as
-/// many as there are, small numbers more often than large ones.
+/// Draws the register limit of a program: from as few registers as it needs to all, small limits more often than large
+/// ones.
 pub fn program_registers(program: u64) -> RegisterLimit {
     let drawn = program_seed(program ^ 0x7265_6773, 0);
     match drawn % 8 {
         0 => RegisterLimit::Minimum(0),
         7 => RegisterLimit::Target,
-        // 1 to 126 more; mostly 7 to 30, with which many programs just fit: then vectors are not taken apart for memory,
+        // 1 to 126 more; mostly 7 to 30, with which many programs just fit: then vectors are not split for spilling,
         // and have to be moved.
         _ => {
             let scale = 1 << [1, 2, 3, 3, 4, 4, 5, 6][(drawn >> 8 & 7) as usize];
@@ -212,14 +212,14 @@ pub fn program_registers(program: u64) -> RegisterLimit {
 
 impl Campaign {
     fn prove(&self, shader: &Shader, registers: RegisterLimit) -> Vec<BoundaryAnswer> {
-        let mut change = self.plant.map(Plant::change);
+        let mut change = self.plant.map(PlantedBug::change);
         let change = change.as_mut().map(|change| change as crate::harness::check::Plant<'_>);
         let options = Options { registers, ..self.options };
         self.engines.prove_compilation(shader, &self.target, &options, change)
     }
 
-    /// Runs it. `found` is called for each refuted, crashing or refused program as soon as there is one, `progress` now and then; both from
-    /// worker threads, one at a time. `interrupted` stops it early.
+    /// Runs the campaign. `found` is called for each refuted, crashing or refused program as soon as there is one,
+    /// `progress` now and then; both from worker threads, one at a time. `interrupted` stops it early.
     pub fn run(
         &self,
         interrupted: &AtomicBool,
@@ -254,7 +254,7 @@ impl Campaign {
                 checker.set_registers(registers);
                 let envs = Env::from_seeds(&env_seeds(seed, self.runs));
                 let mut check = |envs: &[Env]| {
-                    let mut change = self.plant.map(Plant::change);
+                    let mut change = self.plant.map(PlantedBug::change);
                     let change = change.as_mut().map(|change| change as crate::harness::check::Plant<'_>);
                     checker.program(&generated.shader, envs, change)
                 };
@@ -269,7 +269,7 @@ impl Campaign {
                         Verdict::Refuted(refutation) => Some(refutation.env.clone()),
                         _ => None,
                     });
-                    // What the provers see is shown by a run, as any other failure is.
+                    // A run confirms the refutation of a prover.
                     let is_known = report.refutation().is_some() || report.crash().is_some();
                     if let (Some(refuting), false) = (refuted, is_known) {
                         report = check(std::slice::from_ref(&refuting));
@@ -360,7 +360,7 @@ mod tests {
             failed
         };
         let by_smt = failures(&[EngineKind::Smt]);
-        // Without the interpreter every failure has the input of the prover.
+        // Without the interpreter every failure has the environment of the prover.
         assert!(!by_smt.is_empty() && by_smt.iter().all(|&(_, of_prover)| of_prover), "{by_smt:?}");
         let by_all = failures(&EngineKind::ALL);
         assert!(by_smt.iter().all(|(number, _)| by_all.iter().any(|(other, _)| other == number)), "{by_all:?}");

@@ -1,9 +1,9 @@
-//! Planted miscompilations: random single changes behind a stage that make a difference, for every engine to find.
+//! Planted miscompilations: mutants of the programs after a stage that behave differently, for every engine to find.
 //!
-//! A mutant is a boundary of a random program's compilation, with one change (of [`mutations::KINDS`]) in
-//! the program behind the stage. It is kept if it is a valid program still, and if the interpreter shows in one of several
-//! environments that it differs from the program in front of the stage. So no engine may prove one, and what an engine that
-//! looks for counterexamples does not refute it has missed.
+//! A mutant is a boundary of a generated program's compilation, with one mutation (of [`mutations::KINDS`]) of the
+//! program after the stage. It is kept if it is valid, and if the interpreter shows in one of several environments that
+//! it differs from the program before the stage. So no engine may prove a mutant, and an engine that searches for
+//! counterexamples has missed those that it does not refute.
 
 use crate::harness::check::{Snapshots, StageSnapshots};
 use crate::harness::check::{Verdict, compare_snapshots};
@@ -21,23 +21,23 @@ use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::{ir3, nir, target::Target};
 use std::collections::VecDeque;
 
-/// Environments in which a mutant may show that it differs.
+/// The number of environments in which a mutant is compared.
 const RUNS: u32 = 6;
 
 /// A planted miscompilation.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// The kind of change.
+    /// The kind of mutation.
     pub kind: &'static str,
-    /// The stage behind which it is.
+    /// The stage of the boundary.
     pub stage: Stage,
-    /// What the program is made of.
+    /// The profile of the program.
     pub profile: Profile,
     /// The seed of the program.
     pub seed: u64,
-    /// The program in front of the stage.
+    /// The program before the stage.
     pub before: Snapshot,
-    /// The program behind it, changed.
+    /// The mutated program after it.
     pub after: Snapshot,
 }
 
@@ -47,24 +47,24 @@ impl Case for Mutant {
     }
 
     fn envs(&self) -> Vec<Env> {
-        // Others than those that it was kept for.
+        // Other environments than those in which it was compared.
         env_seeds(program_seed(self.seed, 0x6b69_6c6c), 2).into_iter().map(Env::from_seed).collect()
     }
 }
 
-/// The names of all kinds of change.
+/// The names of all kinds of mutations.
 pub fn kinds() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|kind| kind.name).chain(mutations::nir::KINDS.iter().map(|kind| kind.name))
 }
 
-/// What became of changes that were tried.
+/// Counts of the mutations that were tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
-    /// Changes that were made.
+    /// Mutations that were made.
     pub changes: u64,
-    /// … of which no valid program came.
+    /// Mutations with an invalid result.
     pub invalid: u64,
-    /// … with which no run differed.
+    /// Mutations without a difference in any run.
     pub same: u64,
 }
 
@@ -73,24 +73,24 @@ pub struct Mutants {
     machine: Target,
     seed: u64,
     program: u64,
-    /// How many there are of each kind, in the order of [`kinds`].
+    /// The number of mutants of each kind, in the order of [`kinds`].
     kept: Vec<u64>,
-    /// No more than so many of one kind.
+    /// The limit for one kind.
     most: u64,
     ready: VecDeque<Mutant>,
-    /// What became of the changes so far.
+    /// Counts of the mutations so far.
     pub tried: Tried,
 }
 
 impl Mutants {
-    /// Mutants of programs of `seed`, no more than `most` of one kind.
+    /// Begins a stream of mutants of the programs of `seed`, at most `most` of one kind.
     #[must_use]
     pub fn new(seed: u64, most: u64, machine: &Target) -> Self {
         let kept = vec![0; kinds().count()];
         Self { machine: *machine, seed, program: 0, kept, most, ready: VecDeque::new(), tried: Tried::default() }
     }
 
-    /// The mutants of the next program: one behind each stage that did something.
+    /// Makes the mutants of the next program: one for each stage that changed something.
     fn next_program(&mut self) {
         let number = self.program;
         self.program += 1;
@@ -115,8 +115,8 @@ impl Mutants {
         }
     }
 
-    /// The kinds from `first` on, `count` of them: those first of which there are fewest, so that rare ones are taken wherever
-    /// they can be had.
+    /// Returns `count` kinds from `first` on, in ascending order of the mutants they have, so that rare kinds are used
+    /// wherever they apply.
     fn rarest(&self, first: usize, count: usize, random: u64) -> Vec<usize> {
         let mut kinds: Vec<usize> = (first..first + count).filter(|&kind| self.kept[kind] < self.most).collect();
         kinds.sort_by_key(|&kind| (self.kept[kind], program_seed(random, kind as u64)));
@@ -124,7 +124,7 @@ impl Mutants {
         kinds
     }
 
-    /// Plants one change that makes a difference.
+    /// Plants one mutation that makes a difference.
     fn plant(&mut self, program: &ir3::Program, of: &Planting<'_>) {
         let sites = Sites::new(program);
         let form = Form::of(program);
@@ -141,7 +141,7 @@ impl Mutants {
         }
     }
 
-    /// The same in front of selection.
+    /// Like [`plant`](Self::plant), in a nir program.
     fn plant_in_nir(&mut self, shader: &nir::Shader, of: &Planting<'_>) {
         let kinds = mutations::nir::KINDS;
         for kind in self.rarest(KINDS.len(), kinds.len(), of.random) {
@@ -177,7 +177,7 @@ impl Mutants {
     }
 }
 
-/// Where a change is planted.
+/// The boundary that is mutated.
 struct Planting<'a> {
     before: &'a Snapshot,
     stage: Stage,
@@ -186,7 +186,7 @@ struct Planting<'a> {
     random: u64,
 }
 
-/// Programs without a new mutant after which the stream ends: there are enough of every kind that there are any of.
+/// The stream ends after this number of programs without a new mutant: every kind that occurs has enough.
 const BARREN: u64 = 2000;
 
 impl Iterator for Mutants {
@@ -226,7 +226,7 @@ mod tests {
             }
         };
         let mutants = Mutants::new(1, 40, &machine).take(120);
-        // Those that answer at once; `tests/proofs` has the other one.
+        // The fast engines; `tests/proofs` has the other one.
         let panel = Engines { kinds: vec![EngineKind::Interpreter, EngineKind::Registers], ..Engines::default() };
         ask_all(mutants, &machine, &panel, 2, &AtomicBool::new(false), &mut each);
         kinds.sort_unstable();

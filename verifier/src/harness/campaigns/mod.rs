@@ -1,9 +1,9 @@
-//! Many programs: the compiler against generated programs, and the engines against pairs whose verdict is known.
+//! Campaigns over many programs: the compiler on generated programs, and the engines on pairs whose verdict is known.
 //!
-//! [`fuzzing`] compiles generated programs and checks each boundary, [`boundaries`] gives them one after the other. [`cases`] asks
-//! engines about many cases. [`kill_matrix`] counts which
-//! engines refute random changes, [`prover_mutants`] which wrong proofs a prover without one of its conditions makes, [`planted_trial`] how soon a
-//! planted bug is found.
+//! [`fuzzing`] compiles generated programs and checks each boundary, [`boundaries`] generates the boundaries one after
+//! the other. [`cases`] runs engines on many cases. [`kill_matrix`] counts the engines that refute random mutations,
+//! [`prover_mutants`] the wrong proofs of provers without one of their side conditions, [`planted_trial`] measures how
+//! soon a planted bug is found.
 
 pub mod boundaries;
 pub mod cases;

@@ -1,4 +1,4 @@
-//! A planted bug from the campaign that finds it to the program that is left of it.
+//! Trials of planted bugs: from the campaign that finds a bug to the reduced program.
 
 use crate::harness::check::{EngineKind, Engines};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +11,11 @@ use ir3_compiler::target::Target;
 
 use crate::harness::campaigns::fuzzing::{Campaign, Counts, Finding, Limits};
 use crate::harness::reduce;
-use crate::harness::reduce::whole;
-use crate::harness::reduce::whole::Whole;
+use crate::harness::reduce::combined;
+use crate::harness::reduce::combined::CombinedReduction;
 use crate::harness::reduce::{Failure, Oracle};
 use crate::programs::generator::Profile;
-use crate::programs::planted_bugs::Plant;
+use crate::programs::planted_bugs::PlantedBug;
 use crate::programs::seeds::env_seeds;
 use crate::semantics::environment::env::Env;
 
@@ -23,23 +23,23 @@ use crate::semantics::environment::env::Env;
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The bug.
-    pub plant: &'static Plant,
+    pub plant: &'static PlantedBug,
     /// The program's number in the campaign.
     pub number: u64,
     /// Its profile.
     pub profile: Profile,
     /// The seed that makes it.
     pub seed: u64,
-    /// CPU time of the campaign up to then.
+    /// CPU time of the campaign so far.
     pub time: Duration,
     /// The program.
     pub shader: Shader,
-    /// The inputs of the campaign.
+    /// The environments of the campaign.
     pub envs: Vec<Env>,
 }
 
-/// Runs a campaign over all profiles until a bug is found in so many programs, or `limit` of CPU time is over.
-pub fn find(plant: &'static Plant, target: Target, seed: u64, programs: usize, limit: Duration) -> Vec<Found> {
+/// Runs a campaign over all profiles until a bug is found in `programs` programs, or `limit` of CPU time is used up.
+pub fn find(plant: &'static PlantedBug, target: Target, seed: u64, programs: usize, limit: Duration) -> Vec<Found> {
     let campaign = Campaign {
         target,
         seed,
@@ -61,7 +61,7 @@ pub fn find(plant: &'static Plant, target: Target, seed: u64, programs: usize, l
     let mut found = |finding: &Finding<'_>| {
         let failed = finding.report.refutation().is_some() || finding.report.crash().is_some();
         if failed && all.len() < programs {
-            // This is the campaign's one thread, which was begun for it.
+            // The only thread of the campaign, which was started for it.
             all.push(Found {
                 plant,
                 number: finding.number,
@@ -81,35 +81,35 @@ pub fn find(plant: &'static Plant, target: Target, seed: u64, programs: usize, l
     all
 }
 
-/// What a reduction came to.
+/// The result of a reduction.
 pub struct Outcome {
     /// The failure.
     pub failure: Failure,
-    /// What is left.
-    pub whole: Whole,
-    /// CPU time of the thread that was called; all of it where that was the only one.
+    /// The reduced program, with its environment and options.
+    pub whole: CombinedReduction,
+    /// CPU time of the calling thread; the total if it was the only one.
     pub time: Duration,
-    /// Whether what is left fails in the same way as what was found.
+    /// True if the reduced program fails in the same way.
     pub same: bool,
 }
 
 impl Outcome {
-    /// All of it as text, for comparisons.
+    /// The complete result as text, for comparisons.
     pub fn result(&self) -> String {
-        let Whole { reduced, env, target, options } = &self.whole;
+        let CombinedReduction { reduced, env, target, options } = &self.whole;
         let env = env.as_ref().map(Env::to_json).unwrap_or_default();
         format!("{}{env}\n{} {options:?}\n", text::write(&reduced.shader), target.name)
     }
 }
 
 impl Found {
-    /// Reduces the program. `None` where it does not fail, or the reduction did not come to its end.
+    /// Reduces the program. `None` if it does not fail, or the reduction was not finished.
     pub fn reduce(&self, target: Target, jobs: usize) -> Option<Outcome> {
         let start = ThreadTime::now();
         let plant = Some(self.plant.shared());
         let mut oracle = Oracle::find(target, Options::default(), &self.shader, &self.envs, plant.clone())?;
         let options = reduce::Options::default();
-        let whole = whole::run(&self.shader, &mut oracle, jobs, &options, &mut |_| true).ok()?;
+        let whole = combined::run(&self.shader, &mut oracle, jobs, &options, &mut |_| true).ok()?;
         let time = start.elapsed();
         let envs: Vec<Env> = whole.env.iter().cloned().collect();
         let again = Oracle::find(whole.target, whole.options, &whole.reduced.shader, &envs, plant);

@@ -1,9 +1,10 @@
 //! Campaigns against provers without one of their side conditions ([`guards`]).
 //!
-//! A campaign is a stream of pairs of programs, of which those count that differ: a run of the interpreter shows it, or it is known from how
-//! they were made. A prover without a condition is *noticed* if it proves such a pair. Pairs are made once for all conditions:
-//! the whole prover is run on a pair first, which gives the conditions that decided something there, and only these are
-//! left out on it, one at a time. A pair that the whole prover proves is a wrong proof of today's prover, and worth more than all the rest.
+//! A campaign is a stream of pairs of programs. Those pairs count that differ: a run of the interpreter shows it, or
+//! they differ by construction. A missing condition is *noticed* if the prover proves such a pair. Pairs are generated
+//! once for all conditions: the complete prover is run on a pair first, which records the conditions that decided
+//! something there, and only these are left out on it, one at a time. A pair that the complete prover proves is a wrong
+//! proof of today's prover, and worth more than all the rest.
 
 use crate::harness::campaigns::kill_matrix::Mutants;
 use crate::harness::check::{Engine as _, EngineKind, Registers};
@@ -34,13 +35,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Environments in which a pair may show that it differs.
+/// The number of environments in which a pair is compared.
 const RUNS: u32 = 6;
 
-/// What a question may cost, in the solver's measure.
+/// The resource limit of a query, in the solver's unit.
 const QUESTION: u64 = 400_000;
 
-/// The name of the campaign of pairs made by hand.
+/// The name of the campaign of handmade pairs.
 pub const BY_HAND: &str = "pairs";
 
 /// The name of the campaign of planted miscompilations.
@@ -57,15 +58,15 @@ pub struct Candidate {
     pub campaign: &'static str,
     /// Its number there.
     pub number: u64,
-    /// What was changed.
+    /// The change.
     pub change: String,
     /// The stage between the programs, if there is one.
     pub stage: Option<Stage>,
-    /// What is to be preserved.
+    /// The program whose meaning is to be preserved.
     pub before: Snapshot,
-    /// What may do the same.
+    /// The changed program.
     pub after: Snapshot,
-    /// The programs differ, whatever a run shows.
+    /// The programs differ by construction.
     pub differs: bool,
     envs: Vec<Env>,
 }
@@ -80,7 +81,7 @@ impl Candidate {
         Question { stage: self.stage, before: &self.before, after: &self.after, machine, envs: &self.envs }
     }
 
-    /// The engines that prove, as far as they apply to the pair.
+    /// The provers that apply to the pair.
     fn engines(&self) -> SmallVec<[EngineKind; 2]> {
         let moves = self.stage.is_none_or(Stage::moves_values)
             && self.before.as_ir3().is_some()
@@ -88,7 +89,7 @@ impl Candidate {
         moves.then_some(EngineKind::Registers).into_iter().chain([EngineKind::Smt]).collect()
     }
 
-    /// Whether an engine proves that the programs do the same; else why not.
+    /// Runs a prover on the pair. The error is the reason why there is no proof.
     fn proved(&self, engine: EngineKind, limits: &Limits, machine: &Target) -> Result<(), String> {
         let proved = || match engine {
             EngineKind::Registers => match Registers.verdict(&self.question(machine)) {
@@ -103,16 +104,16 @@ impl Candidate {
                 proof.map(|_| ()).map_err(|why| why.to_string())
             }
         };
-        // Without a condition an engine may well break.
+        // An engine may panic without a condition.
         catch(proved).unwrap_or_else(|_| Err("the engine breaks".to_owned()))
     }
 }
 
-/// The pairs of a folder of hand-made ones (`corpus/pairs`) that no prover may prove: those whose first line expects `refuted`, `not proved` or
-/// `never proved`.
+/// Reads the pairs of a folder of handmade ones (`corpus/pairs`) that no prover may prove: those whose first line
+/// expects `refuted`, `not proved` or `never proved`.
 ///
 /// # Errors
-/// If a file or a folder cannot be read, or a file is no program.
+/// If a file or a folder cannot be read, or a file is not a program.
 pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String> {
     let files = |folder: &Path| -> Result<Vec<PathBuf>, String> {
         let list = fs::read_dir(folder).and_then(|list| list.map(|entry| Ok(entry?.path())).collect());
@@ -157,11 +158,11 @@ pub fn by_hand(folder: &Path, machine: &Target) -> Result<Vec<Candidate>, String
     Ok(found)
 }
 
-/// Where lanes diverge most pairs mean the same or are not proved by anybody: so many more are made.
+/// Most pairs with divergent lanes are equivalent or cannot be proved: this many times more are generated.
 const MORE: u64 = 10;
 
-/// The campaigns of random programs: so many pairs of each adversarial family, then as many planted miscompilations, then more pairs of the
-/// families in which lanes diverge. Only campaigns are made that `asked` wants, by their names.
+/// The campaigns of generated programs: pairs of each adversarial family, then as many planted miscompilations, then
+/// more pairs of the families with divergent lanes. Only campaigns whose names are in `asked` are generated.
 pub fn campaigns<'a>(
     seed: u64,
     programs: u64,
@@ -186,7 +187,7 @@ pub fn campaigns<'a>(
         envs: Vec::new(),
         before: mutant.before,
         after: mutant.after,
-        // Or it would not be one.
+        // Every mutant differs.
         differs: true,
     });
     pairs.chain(mutants).chain(of_families(diverge, program_seed(seed, MORE), 0..more, machine))
@@ -221,7 +222,7 @@ impl Case for Candidate {
     }
 }
 
-/// How a missing condition was noticed.
+/// The first wrong proof without a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noticed {
     /// The campaign.
@@ -230,36 +231,36 @@ pub struct Noticed {
     pub number: u64,
     /// The change in it.
     pub change: String,
-    /// Who proved it.
+    /// The engine that proved it.
     pub by: EngineKind,
 }
 
-/// What is known of a condition by now.
+/// The results for a condition so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trial {
     /// The first wrong proof without it.
     pub noticed: Option<Noticed>,
-    /// Pairs on which it was left out.
+    /// The number of pairs on which it was left out.
     pub asked: u64,
-    /// CPU time of that.
+    /// CPU time of these proofs.
     pub time: Duration,
-    /// Why the last pair on which it was left out was not proved.
+    /// The reason why the last pair on which it was left out was not proved.
     pub why: Option<String>,
 }
 
-/// What is known of all conditions by now.
+/// The results for all conditions so far.
 #[derive(Default)]
 pub struct Trials {
-    /// Of each condition.
+    /// By condition.
     pub of: BTreeMap<Guard, Trial>,
-    /// Pairs that differ and that the whole prover proves.
+    /// Pairs that differ and that the complete prover proves.
     pub wrong: Vec<(EngineKind, Candidate)>,
-    /// Pairs that were made, and those that differ, by campaign.
+    /// The numbers of generated and of different pairs, by campaign.
     pub pairs: BTreeMap<&'static str, [u64; 2]>,
 }
 
 impl Trials {
-    /// Nothing is known of these conditions.
+    /// Begins with no results for these conditions.
     pub fn new(guards: impl IntoIterator<Item = Guard>) -> Self {
         Self { of: guards.into_iter().map(|guard| (guard, Trial::default())).collect(), ..Self::default() }
     }
@@ -268,13 +269,13 @@ impl Trials {
         self.of.iter().filter(|(_, trial)| trial.noticed.is_none()).map(|(&guard, _)| guard)
     }
 
-    /// How many conditions were noticed to be missing.
+    /// The number of conditions whose absence was noticed.
     pub fn noticed(&self) -> usize {
         self.of.values().filter(|trial| trial.noticed.is_some()).count()
     }
 }
 
-/// Leaves out each condition that decides something on a pair.
+/// Leaves out each condition that decides something on a pair, one at a time.
 fn attack(
     candidate: Candidate,
     limits: &Limits,
@@ -333,8 +334,8 @@ pub fn run(
     each: &(dyn Fn(usize) + Sync),
 ) -> Result<(), NotBuilt> {
     guards::observe(|| ())?;
-    // Inputs are not looked for: it is known that there are some.
-    // A question has less than a proof, so that some are given up before the proof is.
+    // No search for inputs: the pairs are known to differ. A query has a lower limit than a proof, so that hard queries
+    // are given up before the proof is.
     let limits = &Limits { inputs: false, query: Budget { rlimit: QUESTION, ..limits.query }, ..*limits };
     let trials = &Mutex::new(trials);
     let stop = AtomicBool::new(false);

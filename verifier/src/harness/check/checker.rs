@@ -1,7 +1,7 @@
-//! The interpreter engine on a whole compilation.
+//! The interpreter engine on all boundaries of a compilation.
 //!
-//! It compares each boundary as the engine does, but runs each program once: the outcomes of the program after a stage are those of the
-//! program before the next one.
+//! It compares each boundary as the engine does, but runs each program once: the outcomes of the program after a stage
+//! are those of the program before the next one.
 
 use super::interpreter::{
     DEFAULT_FUEL, Refutation, SourceRuns, beside_driver, compare_runs, source_run, source_runs, target_fuel,
@@ -40,7 +40,7 @@ pub struct Spills {
 }
 
 impl Spills {
-    /// Those of a program, and what the shader does to scratch memory itself.
+    /// Counts the accesses of a program, without those of the shader itself to scratch memory.
     fn count(program: &ir3::Program) -> Self {
         let mut spills = Self::default();
         for (_, instr) in program.iter_instrs() {
@@ -54,7 +54,7 @@ impl Spills {
     }
 }
 
-/// Everything about one program.
+/// The report on one program.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramReport {
     /// One verdict for each stage that ran, or would have run next, with the time of the comparison.
@@ -70,7 +70,7 @@ pub struct ProgramReport {
 }
 
 impl ProgramReport {
-    /// Notes the verdict of a boundary, which took so long.
+    /// Records the verdict of a boundary and its time.
     fn note(&mut self, stage: Stage, verdict: Verdict, elapsed: Duration) {
         self.times.run += elapsed;
         self.boundaries.push((stage, verdict, elapsed));
@@ -93,19 +93,19 @@ impl ProgramReport {
     }
 }
 
-/// A change that a test makes to a program behind a stage, to see that it is found.
+/// A hook of tests that changes a program after a stage, to plant a bug.
 pub type Plant<'a> = &'a mut dyn FnMut(Stage, &mut ir3::Program);
 
-/// The same for the stages on nir; says whether it has changed anything.
+/// A hook of tests for the stages on nir; returns true if it has changed anything.
 pub type NirPlant = fn(Stage, &mut nir::Shader) -> bool;
 
-/// Runs programs and their compilations side by side. Keeps its buffers between programs.
+/// Compiles programs and compares each boundary by runs. Keeps its buffers between programs.
 pub struct Checker {
     target: Target,
     options: Options,
     fuel: u64,
     scratch: Scratch,
-    /// The stage that is at work.
+    /// The current stage.
     stage: Stage,
     nir_plant: Option<NirPlant>,
 }
@@ -116,7 +116,7 @@ impl Checker {
         Self { target, options, fuel: DEFAULT_FUEL, scratch: Scratch::default(), stage: Stage::Select, nir_plant: None }
     }
 
-    /// The same buffers for another GPU or with other options.
+    /// Keeps the buffers for another GPU or other options.
     pub fn retarget(&mut self, target: Target, options: Options) {
         self.target = target;
         self.options = options;
@@ -127,24 +127,24 @@ impl Checker {
         &mut self.scratch
     }
 
-    /// With another limit for source runs.
+    /// Sets the fuel of source runs.
     pub fn with_fuel(mut self, fuel: u64) -> Self {
         self.fuel = fuel;
         self
     }
 
-    /// With a bug behind stages on nir.
+    /// Plants a bug in stages on nir.
     pub fn with_nir_plant(mut self, plant: NirPlant) -> Self {
         self.nir_plant = Some(plant);
         self
     }
 
-    /// The stage that is at work, or was last: where a panic was.
+    /// The current or last stage: the place of a panic.
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// From now on, compiles for so many registers.
+    /// Sets the register limit.
     pub fn set_registers(&mut self, registers: RegisterLimit) {
         self.options.registers = registers;
     }
@@ -161,7 +161,7 @@ impl Checker {
     pub fn program(&mut self, shader: &nir::Shader, envs: &[Env], plant: Option<Plant<'_>>) -> ProgramReport {
         let mut report = ProgramReport::default();
         if let Err(Panicked { message, .. }) = catch(|| self.check(shader, envs, plant, &mut report)) {
-            // The buffers may hold anything now.
+            // The panic left the buffers in an undefined state.
             self.scratch = Scratch::default();
             report.boundaries.push((self.stage, Verdict::Unknown(Unknown::Crashed(message)), Duration::ZERO));
         }
@@ -220,7 +220,8 @@ impl Checker {
                 None => break,
             };
             if change == Change::Nothing {
-                // The same program has the same outcomes. A shader that was not changed has nothing before it that it could be compared with.
+                // The same program has the same outcomes. A shader that was not changed has no earlier program to be
+                // compared with.
                 if let (true, Some((_, verdict, _))) = (stage > Stage::Select, report.boundaries.last()) {
                     report.boundaries.push((stage, verdict.clone(), Duration::ZERO));
                 }
@@ -229,7 +230,7 @@ impl Checker {
             if let (Stage::LowerSpills, ProgramRef::Ir3(program)) = (stage, compilation.program()) {
                 report.spills = Spills::count(program);
             }
-            // Only now it is known where the driver's words are.
+            // Only now is it known where the driver's words are.
             if let (Stage::Select, ProgramRef::Ir3(program)) = (stage, compilation.program())
                 && let Some(decoded) = beside_driver(compilation.shader(), program)
             {
@@ -275,9 +276,9 @@ impl Checker {
         }
     }
 
-    /// Whether [`Checker::program`] may find a difference like this at a stage. Only the programs in front of the stage
-    /// and behind it are run, so this is a fraction of the work. What it denies is never found; what it does not deny may
-    /// still be refuted at an earlier stage.
+    /// Returns false only if [`Checker::program`] finds no such difference at a stage. Only the programs before and
+    /// after the stage are run, which is a fraction of the work. If it returns true, the program may still be refuted
+    /// at an earlier stage.
     pub fn may_differ_at(
         &mut self,
         shader: &nir::Shader,
@@ -286,7 +287,7 @@ impl Checker {
         like: &dyn Fn(&Difference) -> bool,
         plant: Option<Plant<'_>>,
     ) -> bool {
-        // Headers are compared before anything is run, which is no work to be saved.
+        // Headers are compared before anything is run, so there is nothing to be saved.
         if at < Stage::Select || like(&Difference::Header(HeaderDifference::default())) {
             return true;
         }
@@ -309,12 +310,12 @@ impl Checker {
             match outcome.end {
                 End::Finished => {}
                 End::OutOfFuel => continue,
-                // What it stored before may differ.
+                // The stores before that may differ.
                 End::Undefined { .. } => return true,
             }
             match &before {
                 Some(Ok(before)) => {
-                    // As much as all stages up to there may have got, for all that they ever do.
+                    // The most fuel that all stages up to this one may get.
                     let fuel = target_fuel(target_fuel(outcome.executed));
                     outcome = before.run(env, fuel, &mut self.scratch);
                     if outcome.end != End::Finished {
@@ -345,9 +346,8 @@ impl Checker {
             .collect())
     }
 
-    /// Runs `program` on each environment and compares with the outcomes of the other side, which it replaces by its
-    /// own: the next stage is held to what this one left defined. The error is the number of the environment and how
-    /// the sides differ there.
+    /// Runs `program` on each environment and compares with the outcomes of the other side, which it replaces: the next
+    /// stage must preserve what this one left defined. The error is the number of the environment and the difference.
     fn compare(
         &mut self,
         program: ProgramRef<'_>,
@@ -386,25 +386,25 @@ impl Checker {
     }
 }
 
-/// Notes that the compiler has refused the program.
+/// Records that the compiler has refused the program.
 fn refused(report: &mut ProgramReport, error: CompileError) {
     let unknown = refusal(&error);
     report.boundaries.push((error.stage, Verdict::Unknown(unknown), Duration::ZERO));
     report.refusal = Some(error);
 }
 
-/// What a refusal of the compiler leaves unsaid.
+/// Converts a refusal of the compiler to the reason of an unknown verdict.
 pub(super) fn refusal(error: &CompileError) -> Unknown {
     let why = error.reason.clone();
     match error.kind {
         ErrorKind::NeedsSpilling => Unknown::NeedsSpilling(why),
         ErrorKind::Unsupported => Unknown::Unsupported(why),
-        // The compiler's own mistake: a failure, as a panic is.
+        // The compiler broke its own rules: a failure, like a panic.
         ErrorKind::Internal => Unknown::Crashed(why),
     }
 }
 
-/// The difference between the header of the program before and that of the program after, which takes its place.
+/// Compares the header of the program before with that of the program after, and replaces it.
 fn changed(header: &mut Header, after: ProgramRef<'_>) -> Option<Difference> {
     let after = Header::of(after);
     let difference = header.difference(&after);

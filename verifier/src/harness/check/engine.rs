@@ -1,7 +1,8 @@
-//! Engines: each decides whether two programs do the same.
+//! Engines: each decides if one program refines another.
 //!
-//! [`Engine`] is the one way to ask: a [`Question`] in, a [`Verdict`] out. Commands and campaigns name engines by [`EngineKind`] and ask them
-//! through [`Engines`], so that none of them depends on a particular engine. A panic of an engine is a verdict, too: unknown.
+//! [`Engine`] has one method: a [`Question`] in, a [`Verdict`] out. Commands and campaigns name engines by
+//! [`EngineKind`] and run them through [`Engines`], so that none of them depends on a particular engine. A panic of an
+//! engine is an unknown verdict.
 
 use super::snapshots::{Snapshots, StageSnapshots, hook_of};
 use super::{Plant, Smt, Unknown, Verdict, checker, compare_snapshots};
@@ -16,15 +17,15 @@ use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 use std::time::Duration;
 
-/// Decides whether two programs do the same.
+/// Decides if the program after refines the program before.
 pub trait Engine: Sync {
-    /// Which engine it is.
+    /// The kind of the engine.
     fn kind(&self) -> EngineKind;
 
-    /// The verdict on a question; `None` if the engine does not apply to it.
+    /// Returns the verdict on a question; `None` if the engine does not apply to it.
     fn verdict(&self, question: &Question<'_>) -> Option<Verdict>;
 
-    /// The answer to a question, with its CPU time; `None` if the engine does not apply to it.
+    /// Returns the answer to a question, with its CPU time; `None` if the engine does not apply to it.
     fn answer(&self, question: &Question<'_>) -> Option<Answer> {
         let start = ThreadTime::now();
         let verdict = catch(|| self.verdict(question)).unwrap_or_else(|panicked| Some(crash(panicked)))?;
@@ -60,7 +61,7 @@ impl EngineKind {
         }
     }
 
-    /// What it does, for the help of the command line.
+    /// A description for the help of the command line.
     pub const fn description(self) -> &'static str {
         match self {
             Self::Interpreter => "Runs both programs on inputs",
@@ -71,12 +72,12 @@ impl EngineKind {
         }
     }
 
-    /// The engine of a name.
+    /// Returns the engine of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|engine| engine.name() == name)
     }
 
-    /// Returns true if its verdicts are about all inputs, not only about those that were run.
+    /// Returns true if its verdicts hold for all inputs, not only for those that were run.
     pub const fn proves(self) -> bool {
         !matches!(self, Self::Interpreter)
     }
@@ -158,12 +159,12 @@ pub struct BoundaryAnswer {
     pub time: Duration,
 }
 
-/// The engines that a command or campaign asks.
+/// The engines that a command or campaign runs.
 #[derive(Clone, Debug, Default)]
 pub struct Engines {
-    /// Which engines.
+    /// The kinds of the engines.
     pub kinds: Vec<EngineKind>,
-    /// How the engine of terms proves.
+    /// The settings of the SMT engine.
     pub smt: Smt,
 }
 
@@ -178,17 +179,17 @@ impl Engines {
         Self { kinds: vec![EngineKind::Registers, EngineKind::Smt], smt }
     }
 
-    /// Returns true if an engine is asked.
+    /// Returns true if an engine is selected.
     pub fn has(&self, kind: EngineKind) -> bool {
         self.kinds.contains(&kind)
     }
 
-    /// Returns true if an engine is asked that proves.
+    /// Returns true if a prover is selected.
     pub fn prove(&self) -> bool {
         self.kinds.iter().any(|kind| kind.proves())
     }
 
-    /// Why a proof could not be written to the cache, if that has happened.
+    /// The reason why a proof could not be written to the cache, if that has happened.
     pub fn cache_failure(&self) -> Option<&str> {
         self.smt.cache.as_ref()?.failure()
     }
@@ -201,13 +202,13 @@ impl Engines {
         }
     }
 
-    /// The answers of all engines that apply to a question, in their order.
+    /// Returns the answers of all engines that apply to a question, in their order.
     pub fn ask(&self, question: &Question<'_>) -> Vec<Answer> {
         self.kinds.iter().filter_map(|&kind| self.engine(kind).answer(question)).collect()
     }
 
-    /// The answer of the provers: the first that is not *unknown*, the cheaper prover first, or the last one. `None` if no prover that is
-    /// asked applies to the question.
+    /// Returns the answer of the provers: the first that is not *unknown*, the cheaper prover first, or the last one.
+    /// `None` if no selected prover applies to the question.
     pub fn ask_provers(&self, question: &Question<'_>) -> Option<Answer> {
         let mut last = None;
         for kind in EngineKind::ALL.into_iter().filter(|kind| kind.proves() && self.has(*kind)) {
@@ -221,7 +222,8 @@ impl Engines {
         last
     }
 
-    /// Compiles a program, and asks the provers about each stage that changed something. A stage that refuses the program or panics is the last.
+    /// Compiles a program, and runs the provers on each stage that changed something. A stage that refuses the program
+    /// or panics is the last.
     pub fn prove_compilation(
         &self,
         shader: &Shader,
@@ -259,14 +261,14 @@ impl Engines {
     }
 }
 
-/// The engines that proved what another one refuted, and its reason: one of them is wrong.
+/// Returns the engines that proved what another one refuted, and the reason of the refutation: one of them is wrong.
 pub fn contradiction(answers: &[Answer]) -> Option<(Vec<EngineKind>, String)> {
     let refuted = answers.iter().find(|answer| matches!(answer.verdict, Verdict::Refuted(_)))?;
     let proved: Vec<EngineKind> = proofs(answers).map(|answer| answer.engine).collect();
     (!proved.is_empty()).then(|| (proved, refuted.verdict.reason().unwrap_or_default()))
 }
 
-/// The answers that are proofs.
+/// Returns the answers that are proofs.
 pub fn proofs(answers: &[Answer]) -> impl Iterator<Item = &Answer> {
     answers.iter().filter(|answer| matches!(answer.verdict, Verdict::Proved { .. }))
 }
@@ -284,7 +286,7 @@ mod tests {
             .filter_map(|mutant| Interpreter.answer(&mutant.question(&machine, &mutant.envs())))
             .find(|answer| matches!(answer.verdict, Verdict::Refuted(_)))
             .expect("a mutant that differs");
-        // An engine that believes everything.
+        // An unsound engine.
         let of_registers = |verdict| Answer { engine: EngineKind::Registers, verdict, time: Duration::ZERO };
         let proved = of_registers(Verdict::Proved { assumptions: Vec::new() });
         let unknown = of_registers(Verdict::Unknown(Unknown::OutOfFuel));

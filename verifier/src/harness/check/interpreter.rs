@@ -1,4 +1,4 @@
-//! The interpreter engine: runs two programs on the same inputs and compares what can be observed.
+//! The interpreter engine: runs two programs on the same inputs and compares the observable results.
 
 use crate::harness::check::{Unknown, Verdict};
 use crate::semantics::Snapshot;
@@ -12,7 +12,7 @@ use ir3_compiler::{ir3, nir, target::Target};
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// Two sides that differ, and the input on which they do.
+/// A refutation: two programs, and an input on which they differ.
 #[derive(Clone, Debug)]
 pub struct Refutation {
     /// The stage that made the second side from the first, or `check`.
@@ -27,26 +27,26 @@ pub struct Refutation {
     pub difference: Difference,
 }
 
-/// How the runs of the source ended.
+/// Counts of the runs of the source by their end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SourceRuns {
-    /// Runs that came to their end.
+    /// Runs that finished.
     pub finished: u32,
-    /// Runs without a meaning.
+    /// Runs with undefined behaviour.
     pub vacuous: u32,
     /// Runs that used up their fuel.
     pub out_of_fuel: u32,
 }
 
-/// Instructions of a wave after which a source run is given up.
+/// The number of instructions of a wave after which a source run is aborted.
 pub const DEFAULT_FUEL: u64 = 200_000;
 
 /// A target may execute this many instructions for each one of its source, and [`FUEL_SLACK`] more. No stage comes near
-/// that, so a target that uses it up does not end.
+/// that, so a target that uses it up does not terminate.
 const FUEL_FACTOR: u64 = 64;
 const FUEL_SLACK: u64 = 10_000;
 
-/// What a target may execute whose source executed so many instructions.
+/// The fuel of a target whose source executed `executed` instructions.
 pub(crate) const fn target_fuel(executed: u64) -> u64 {
     executed * FUEL_FACTOR + FUEL_SLACK
 }
@@ -63,7 +63,7 @@ pub(super) fn compare_runs(
     for (i, (env, source)) in envs.iter().zip(previous.iter_mut()).enumerate() {
         let fuel = target_fuel(source.executed);
         if !matches!(source.end, End::Finished) {
-            // What it stored before it lost its meaning counts. It stays the source of all later stages.
+            // The stores before the undefined behaviour count. It stays the source of all later stages.
             if !source.stored.is_empty() {
                 let target = scratch.logged(|scratch| run(env, fuel, scratch));
                 source.compare(&target).map_err(|difference| (i, difference))?;
@@ -90,7 +90,7 @@ pub(super) fn compare_runs(
     })
 }
 
-/// Runs a source. One that loses its meaning is run again, to see what it stored before.
+/// Runs a source. A run with undefined behaviour is repeated, to record the stores before that.
 pub(super) fn source_run(scratch: &mut Scratch, run: impl Fn(&mut Scratch) -> Outcome) -> Outcome {
     let outcome = run(scratch);
     if matches!(outcome.end, End::Undefined { .. }) && !outcome.memory.is_empty() {
@@ -102,7 +102,7 @@ pub(super) fn source_run(scratch: &mut Scratch, run: impl Fn(&mut Scratch) -> Ou
 /// Runs a program of either language.
 ///
 /// # Errors
-/// When the interpreter does not support an operation.
+/// If the interpreter does not support an operation.
 pub fn run_snapshot(
     program: &Snapshot,
     target: &Target,
@@ -113,7 +113,7 @@ pub fn run_snapshot(
     Ok(runner(program, target)?(env, fuel, scratch))
 }
 
-/// Compares two programs of any languages: their headers, and what they do on the given environments.
+/// Compares two programs of any languages: their headers, and their runs in the given environments.
 pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, envs: &[Env]) -> (Verdict, Duration) {
     let start = ThreadTime::now();
     if let Some(difference) = header::difference(before.into(), after.into()) {
@@ -128,7 +128,7 @@ pub fn compare_snapshots(before: &Snapshot, after: &Snapshot, target: &Target, e
     (verdict, start.elapsed())
 }
 
-/// Runs a decoded program with so much fuel.
+/// Runs a decoded program with some fuel.
 type Runner = Box<dyn Fn(&Env, u64, &mut Scratch) -> Outcome>;
 
 fn runner(program: &Snapshot, target: &Target) -> Result<Runner, interp::Unsupported> {
@@ -158,7 +158,7 @@ fn try_compare(
         _ => None,
     };
     let before = resolved.as_ref().unwrap_or(before);
-    // Shapes of textures count where both texts have them.
+    // Texture shapes count if both texts have them.
     let printed_shapes = before.as_ir3().is_some() && after.as_ir3().is_some();
     let printed_formats = before.as_ir3().is_none() && after.as_ir3().is_none();
     let envs: Vec<Env> = envs.iter().map(|env| Env { printed_shapes, printed_formats, ..env.clone() }).collect();
@@ -189,7 +189,7 @@ fn try_compare(
     }))
 }
 
-/// The nir program, decoded, if it may load the words that the driver fills for the compiled program.
+/// Decodes the nir program, if it may load the words that the driver fills for the compiled program.
 pub(super) fn beside_driver(shader: &nir::Shader, program: &ir3::Program) -> Option<interp::nir::Decoded> {
     if program.consts.driver_params.is_empty() {
         return None;
@@ -197,7 +197,7 @@ pub(super) fn beside_driver(shader: &nir::Shader, program: &ir3::Program) -> Opt
     interp::nir::Decoded::new(shader).ok().filter(interp::nir::Decoded::computes_constants)
 }
 
-/// Counts how runs of a source ended, and says why the last one without a meaning has none.
+/// Counts the runs of a source by their end, and returns the reason of the last one with undefined behaviour.
 pub(super) fn source_runs(outcomes: &[Outcome]) -> (SourceRuns, String) {
     let mut runs = SourceRuns::default();
     let mut vacuous = String::new();

@@ -1,8 +1,8 @@
 //! Engines on the boundaries of one compilation.
 //!
-//! Verification is one sentence: *compare two snapshots*. An [`Engine`] compares any two. [`Checker`] is the interpreter engine on every boundary
-//! of one compilation: the program after each stage against the program before it, so that a difference names its stage.
-//! [`Engines::prove_compilation`] asks the provers about the same boundaries.
+//! Verification is one sentence: *compare two snapshots*. An [`Engine`] compares any two. [`Checker`] is the
+//! interpreter engine on every boundary of one compilation: the program after each stage with the program before it, so
+//! that a difference names its stage. [`Engines::prove_compilation`] runs the provers on the same boundaries.
 
 mod checker;
 mod engine;

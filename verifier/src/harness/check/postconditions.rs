@@ -1,8 +1,8 @@
-//! What a result must be, whatever it computes: the rules of ir3, and no more registers than there may be.
+//! Postconditions of a stage: the rules of ir3, the register limit, and the registers of inputs and outputs.
 //!
-//! A register that no encoding can name, or one beyond the limit, holds its value in the interpreter as any other does, and
-//! so does an input or output in another register than the one that was given: running the program shows nothing. A
-//! program that breaks a rule is refused as the compiler's own mistake, and is found, reduced and kept as such.
+//! In the interpreter a register that cannot be encoded, or is beyond the limit, holds its value like any other, and so
+//! does an input or output in another register than the given one: runs do not show these mistakes. A program that
+//! breaks a rule counts as refused by an internal error of the compiler, and is found, reduced and kept as such.
 
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Opcode, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
@@ -10,35 +10,35 @@ use ir3_compiler::pipeline::{CompileError, ErrorKind, Options, Stage};
 use ir3_compiler::regalloc;
 use ir3_compiler::target::{RegisterFiles, Target};
 
-/// What a stage has to hold to, asked in front of it.
+/// The postconditions of a stage, computed before it runs.
 #[derive(Default)]
 pub struct Terms {
-    /// The registers that the program may have, from allocation on. `None` where that cannot be told: then the
-    /// allocation says why.
+    /// The registers that the program may use, from allocation on. `None` if that cannot be determined: then allocation
+    /// reports the reason.
     files: Option<RegisterFiles>,
-    /// The registers of inputs and outputs, as far as they are given.
+    /// The fixed registers of inputs and outputs.
     given: Vec<Given>,
 }
 
-/// A general register that the program takes an input from, or leaves an output in; or any, if it is not given.
+/// The general register of an input or output; `None` in it means any.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Given {
     is_output: bool,
     reg: Option<PhysReg>,
 }
 
-/// What `stage` has to hold to.
+/// Computes the postconditions of `stage`.
 pub fn terms(stage: Stage, program: &Program, target: &Target, options: &Options) -> Terms {
     let files = match stage {
         Stage::RegisterAllocation => regalloc::files_within(program, target, options.registers).ok(),
         _ => None,
     };
-    // Stages in front may remove what nobody reads.
+    // Earlier stages may remove inputs without readers.
     let given = if stage >= Stage::RegisterAllocation { given(program) } else { Vec::new() };
     Terms { files, given }
 }
 
-/// What is wrong with the program behind a stage.
+/// Checks the postconditions of a stage.
 pub fn broken(stage: Stage, program: &Program, target: &Target, terms: &Terms) -> Option<CompileError> {
     let files = || excess(program, target, terms.files.as_ref()?);
     let form = || {
@@ -50,7 +50,7 @@ pub fn broken(stage: Stage, program: &Program, target: &Target, terms: &Terms) -
     Some(CompileError { stage, kind: ErrorKind::Internal, reason })
 }
 
-/// The registers of all general inputs and outputs, in the order of the code.
+/// The registers of all general inputs and outputs, in layout order.
 fn given(program: &Program) -> Vec<Given> {
     let mut list = Vec::new();
     let is_general = |class: RegClass| class.file == RegFile::General;
@@ -67,7 +67,7 @@ fn given(program: &Program) -> Vec<Given> {
     list
 }
 
-/// An input or output that is not where it was given to be.
+/// Finds an input or output that is not in its fixed register.
 fn moved(before: &[Given], after: &[Given]) -> Option<String> {
     if before.len() != after.len() {
         return Some(format!("{} inputs and outputs are {} now", before.len(), after.len()));
@@ -79,13 +79,13 @@ fn moved(before: &[Given], after: &[Given]) -> Option<String> {
     Some(format!("an {what} is in {}, and was given {}", name(now.reg), name(*reg)))
 }
 
-/// Whether a general register of a program that has them is beyond the files, and which.
+/// Finds a general register beyond the limit.
 fn excess(program: &Program, target: &Target, allowed: &RegisterFiles) -> Option<String> {
-    // Units behind the last register that is named, full and half.
+    // The number of units up to the last register that is named, full and half.
     let mut used = [0u32; 2];
     let mut note = |class: RegClass, place: &Place, mask: WriteMask| {
         let registers = match *place {
-            // Where the array begins is not said: an access may be to an element behind its first, by an offset of its own.
+            // The beginning of the array is unknown: an access may be to a later element, by an offset of its own.
             Place::Relative { size, .. } => u32::from(size),
             Place::Reg(reg) | Place::Assigned(_, reg) if reg != PhysReg::INVALID => u32::from(reg.0) + mask.span(),
             _ => return,
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// What the checker says of a program whose registers are moved up behind a stage.
+    /// Checks a program whose registers are moved up after a stage.
     fn shifted(profile: Profile, registers: RegisterLimit, behind: Stage, full: u16) -> Option<(Stage, String)> {
         let target = Target::by_name("a660").unwrap();
         let shader = generator::from_seed(3, profile, Features::of(&target)).shader;
@@ -173,7 +173,8 @@ mod tests {
         }
     }
 
-    /// Gives registers to all full inputs, or to all full outputs, with gaps between them; says to how many.
+    /// Assigns registers to all full inputs, or to all full outputs, with gaps between them; returns the number
+    /// assigned.
     fn give(program: &mut Program, outputs: bool) -> usize {
         let (mut next, mut count) = (150, 0);
         let mut take = |components: u32| {
@@ -201,7 +202,7 @@ mod tests {
         count
     }
 
-    /// A program that is the same, in other registers: whatever was given is found to be elsewhere, at each of the stages.
+    /// The same program in other registers: the check finds at each stage that fixed registers have moved.
     #[test]
     fn given_registers_that_are_not_kept_are_found() {
         let target = Target::by_name("a660").unwrap();
@@ -222,7 +223,7 @@ mod tests {
                     };
                     let report = checker.program_or_panic(&shader, &Env::from_seeds(&[1]), Some(&mut plant));
                     let refuted = report.refutation().map(|refutation| (refutation.stage, &refutation.difference));
-                    // The comparison of headers finds it too, and comes first.
+                    // The comparison of headers finds it too, and is done first.
                     if let Some((stage, Difference::Header(_))) = refuted
                         && behind.is_some_and(|behind| behind.name() == stage)
                     {

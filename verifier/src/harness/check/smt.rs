@@ -1,7 +1,7 @@
-//! The engine of terms and a solver, on two programs.
+//! The SMT engine on two programs.
 //!
-//! A proof is kept in a folder, if there is one, by the texts of the two programs: it says the same tomorrow. Anything else is found
-//! anew, since it depends on how long one tries.
+//! Proofs are cached in a folder, if there is one, by the texts of the two programs. Other verdicts are not cached,
+//! since they depend on the limits of the search.
 
 use crate::harness::check::{Unknown, Verdict, compare_snapshots};
 use crate::prove::lemmas;
@@ -16,24 +16,25 @@ use ir3_compiler::target::Target;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Environments that both sides are run in where there is no proof.
+/// The number of environments in which both sides are run if there is no proof.
 const ATTACKS: u64 = 40;
 
-/// How programs are compared.
+/// The settings of the engine.
 #[derive(Clone, Debug, Default)]
 pub struct Smt {
-    /// How hard to try.
+    /// The limits of a proof.
     pub limits: Limits,
-    /// What float operations mean.
+    /// The meaning of float operations.
     pub floats: Floats,
-    /// The folder that queries are written to.
+    /// The folder for queries.
     pub emit: Option<PathBuf>,
-    /// The folder of proofs.
+    /// The folder of cached proofs.
     pub cache: Option<Cache>,
 }
 
 impl Smt {
-    /// The verdict on two programs. Where there is no proof both sides are run a few times, and on what the solver thinks to be a difference.
+    /// Returns the verdict on two programs. If there is no proof, both sides are run a few times, and on the model of
+    /// the solver.
     pub fn compare(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Verdict {
         let key = self.cache.as_ref().map(|cache| (cache, self.key(before, after, target)));
         if let Some((cache, key)) = key
@@ -50,7 +51,7 @@ impl Smt {
             },
         };
         let proof = simulation::prove(before.into(), after.into(), target, &self.limits, &mut *solver);
-        // What the solver makes of it comes last: an input that is named by its seed is the better one.
+        // The model of the solver comes last: an input that is named by its seed is preferred.
         let mut envs: Vec<Env> = (0..ATTACKS).map(Env::from_seed).collect();
         let unknown = match proof {
             Ok(proof) => {
@@ -73,7 +74,7 @@ impl Smt {
         }
     }
 
-    /// What a proof is about.
+    /// The key of a proof in the cache.
     fn key(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Key {
         Key::of(&[target.name, &format!("{:?}", self.floats), &before.text(), &after.text()])
     }

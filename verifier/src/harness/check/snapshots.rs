@@ -13,25 +13,25 @@ pub struct StageSnapshots {
     pub stage: Stage,
     /// The program before it.
     pub before: Snapshot,
-    /// The program after it, and after what was planted there.
+    /// The program after it, with the changes that were planted there.
     pub after: Snapshot,
 }
 
-/// The snapshots of a compilation, each `before` the `after` of the item before it; the error of the stage that refuses the program, if one does, is the
-/// last item.
+/// The snapshots of a compilation; `before` of an item is `after` of the item before it. If a stage refuses the
+/// program, its error is the last item.
 pub struct Snapshots<'s, 'h> {
     compilation: Compilation<'s, 'h>,
     before: Snapshot,
 }
 
 impl<'s, 'h> Snapshots<'s, 'h> {
-    /// The snapshots of a compilation from where it stands.
+    /// The snapshots of a compilation from its current stage on.
     pub fn new(compilation: Compilation<'s, 'h>) -> Self {
         let before = compilation.program().into();
         Self { compilation, before }
     }
 
-    /// The stage that ran last. Where [`next`](Iterator::next) panicked, the stage that did.
+    /// The stage that ran last. If [`next`](Iterator::next) panicked, the stage that did.
     pub fn last_stage(&self) -> Option<Stage> {
         self.compilation.last_stage()
     }
@@ -55,7 +55,7 @@ impl Iterator for Snapshots<'_, '_> {
     }
 }
 
-/// Planted changes as a hook of a [`Compilation`]. What is planted in ir3 programs may change them after any stage.
+/// Planted changes as a hook of a [`Compilation`]. A change of ir3 programs may apply to any stage.
 pub(crate) fn hook_of(
     mut plant: Option<Plant<'_>>,
     nir_plant: Option<NirPlant>,

@@ -9,15 +9,15 @@ use std::time::Duration;
 pub struct Tally {
     /// Proved for all inputs.
     pub proved: u64,
-    /// Run, and no difference seen.
+    /// Run without a difference.
     pub tested: u64,
     /// Refuted.
     pub refuted: u64,
-    /// Neither shown nor refuted.
+    /// Neither proved nor refuted.
     pub unknown: u64,
     /// CPU time of each answer.
     pub times: Vec<Duration>,
-    /// The reasons of unknown verdicts, and how often each was given.
+    /// The reasons of unknown verdicts, with their counts.
     pub reasons: BTreeMap<String, u64>,
 }
 
@@ -48,12 +48,12 @@ impl Tally {
         }
     }
 
-    /// Questions that were asked.
+    /// The number of questions.
     pub const fn asked(&self) -> u64 {
         self.proved + self.tested + self.refuted + self.unknown
     }
 
-    /// The time that so many of a hundred answers did not take longer than.
+    /// The time that `percent` of a hundred answers did not exceed.
     pub fn percentile(&self, percent: usize) -> Duration {
         let mut times = self.times.clone();
         times.sort_unstable();
@@ -62,7 +62,7 @@ impl Tally {
     }
 }
 
-/// A reason without the numbers in it, so that reasons of one kind are counted together.
+/// Removes the numbers of a reason, so that reasons of one kind are counted together.
 fn general(reason: &str) -> String {
     let mut out = String::new();
     let mut in_number = false;

@@ -1,19 +1,19 @@
-//! Verdicts, and how they are counted.
+//! Verdicts and their counts.
 
 use crate::harness::check::Refutation;
 use serde::Serialize;
 use std::fmt;
 
-/// Why nothing can be said.
+/// The reason of an unknown verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// Every run of the source had no meaning (it branched on poison, or stored to a poisoned address).
+    /// Every run of the source had undefined behaviour (it branched on poison, or stored to a poisoned address).
     Vacuous(String),
     /// Every run of the source used up its fuel.
     OutOfFuel,
-    /// The engine does not know an operation.
+    /// The engine does not support an operation.
     Unsupported(String),
-    /// A proof does not go through here, and no input is known on which the sides differ.
+    /// A proof failed, and no input is known on which the sides differ.
     NotShown(String),
     /// The program does not fit in the registers.
     NeedsSpilling(String),
@@ -34,27 +34,27 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// What an engine says of a boundary.
+/// The verdict of an engine on a boundary.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// The sides agree for all inputs.
+    /// The program after refines the program before, for all inputs.
     Proved {
-        /// What was taken for granted.
+        /// The assumptions of the proof.
         assumptions: Vec<&'static str>,
     },
-    /// That many lanes were run on both sides and agreed.
+    /// Both sides agreed on all lanes that were run.
     Tested {
-        /// Lanes of runs that had a meaning.
+        /// The number of lanes of defined runs.
         lanes: u64,
     },
     /// The sides differ on an input that was run.
     Refuted(Box<Refutation>),
-    /// Nothing can be said.
+    /// No result.
     Unknown(Unknown),
 }
 
 impl Verdict {
-    /// The word in tables and in JSON.
+    /// The name in tables and in JSON.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Proved { .. } => "proved",
@@ -64,7 +64,7 @@ impl Verdict {
         }
     }
 
-    /// Lanes that agreed.
+    /// The number of lanes that agreed.
     pub const fn lanes(&self) -> u64 {
         match self {
             Self::Tested { lanes } => *lanes,
@@ -72,7 +72,7 @@ impl Verdict {
         }
     }
 
-    /// The reason of a verdict that is no pass; of a proof, what it takes for granted.
+    /// The reason of a verdict other than a pass; the assumptions of a proof.
     pub fn reason(&self) -> Option<String> {
         match self {
             Self::Proved { assumptions } if assumptions.is_empty() => None,
@@ -93,28 +93,28 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One row of a report: a boundary of a program, as JSON has it.
+/// A row of a report, as JSON: a boundary of a program.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     /// The program: a path, or a seed.
     pub program: String,
     /// The GPU.
     pub gpu: String,
-    /// The stage behind which the boundary is.
+    /// The stage of the boundary.
     pub stage: String,
     /// The engine.
     pub engine: &'static str,
     /// `proved`, `tested`, `refuted` or `unknown`.
     pub verdict: &'static str,
-    /// Lanes that agreed.
+    /// The number of lanes that agreed.
     pub lanes: u64,
-    /// Time for the comparison.
+    /// The time of the comparison.
     pub seconds: f64,
-    /// Why it is not a pass.
+    /// The reason, if it is not a pass.
     pub reason: Option<String>,
 }
 
-/// Counts over a whole run.
+/// Counts over a complete run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// Programs.
@@ -127,25 +127,25 @@ pub struct Summary {
     pub tested: u64,
     /// Boundaries that were refuted.
     pub refuted: u64,
-    /// Boundaries of which nothing can be said, the reasons below included.
+    /// Boundaries with an unknown verdict, the reasons below included.
     pub unknown: u64,
-    /// … because every run was vacuous.
+    /// Unknown because every run was vacuous.
     pub vacuous: u64,
-    /// … because every run used up its fuel.
+    /// Unknown because every run used up its fuel.
     pub out_of_fuel: u64,
     /// Programs that were refused because they do not fit in the registers.
     pub needs_spilling: u64,
     /// Programs that were refused for something that is not supported, by the compiler or by the engine.
     pub unsupported: u64,
-    /// Boundaries of which a proof did not go through.
+    /// Boundaries for which a proof failed.
     pub not_shown: u64,
     /// Programs on which the compiler or an engine panicked: a failure like a refutation.
     pub crashed: u64,
-    /// Lanes that agreed, over all checks.
+    /// The number of lanes that agreed, over all checks.
     pub lanes: u64,
     /// CPU seconds.
     pub seconds: f64,
-    /// Whether the run was interrupted.
+    /// True if the run was interrupted.
     pub interrupted: bool,
 }
 

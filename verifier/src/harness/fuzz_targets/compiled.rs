@@ -1,53 +1,53 @@
-//! nir through the compiler.
+//! Fuzz targets that compile a nir program.
 //!
-//! Comparing every boundary means ten programs that are decoded and run, and takes longer than compiling. So most inputs
-//! are compared end to end: the source against what comes out behind the last stage, which is all that a user of the
-//! compiler ever sees. Every sixteenth is compared at each boundary, where a stage is held to what the one before left
-//! defined; and so is each input whose ends differ, to name the stage.
+//! A comparison at every boundary decodes and runs ten programs, which takes longer than the compilation. So most
+//! inputs are compared end to end: the source with the result of the last stage, which is all that a user of the
+//! compiler observes. Every sixteenth input is compared at each boundary, where a stage must also preserve what the
+//! stage before it left defined. So is each input whose ends differ, to name the stage.
 
 use crate::harness::check::hook_of;
 use crate::harness::check::{DEFAULT_FUEL, Plant, Verdict, target_fuel};
 use crate::harness::fuzz_targets::program::{ProgramInput, with_checker};
-use crate::harness::fuzz_targets::{Failure, stats};
+use crate::harness::fuzz_targets::{TargetFailure, stats};
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp;
 use crate::semantics::interp::{Compared, End, Scratch};
 use ir3_compiler::compilation::Compilation;
 use ir3_compiler::pipeline::{Options, Stage};
 
-/// Takes the program through every stage and compares. The input is worth keeping where the program was not refused.
+/// Compiles the program through every stage and compares. The input is interesting if the compiler accepts the program.
 ///
 /// # Errors
 /// The first boundary that is refuted.
-pub fn ra_equiv(input: &ProgramInput) -> Result<bool, Failure> {
+pub fn ra_equiv(input: &ProgramInput) -> Result<bool, TargetFailure> {
     ra_equiv_with(input, None)
 }
 
-/// The same, with a change planted behind stages.
-///
-/// # Errors
-/// The same.
-pub fn ra_equiv_with(input: &ProgramInput, plant: Option<Plant<'_>>) -> Result<bool, Failure> {
-    compiled(input, Options::default(), plant)
-}
-
-/// Takes the program through selection, copy propagation and dead code, and compares.
+/// Like [`ra_equiv`], with a bug planted after stages.
 ///
 /// # Errors
 /// The first boundary that is refuted.
-pub fn select(input: &ProgramInput) -> Result<bool, Failure> {
+pub fn ra_equiv_with(input: &ProgramInput, plant: Option<Plant<'_>>) -> Result<bool, TargetFailure> {
+    compiled(input, Options::default(), plant)
+}
+
+/// Compiles the program through selection, copy propagation and dead code elimination, and compares.
+///
+/// # Errors
+/// The first boundary that is refuted.
+pub fn select(input: &ProgramInput) -> Result<bool, TargetFailure> {
     select_with(input, None)
 }
 
-/// The same, with a change planted behind stages.
+/// Like [`select`], with a bug planted after stages.
 ///
 /// # Errors
-/// The same.
-pub fn select_with(input: &ProgramInput, plant: Option<Plant<'_>>) -> Result<bool, Failure> {
+/// The first boundary that is refuted.
+pub fn select_with(input: &ProgramInput, plant: Option<Plant<'_>>) -> Result<bool, TargetFailure> {
     compiled(input, Options { last: Stage::DeadCode, ..Options::default() }, plant)
 }
 
-fn compiled(input: &ProgramInput, options: Options, mut plant: Option<Plant<'_>>) -> Result<bool, Failure> {
+fn compiled(input: &ProgramInput, options: Options, mut plant: Option<Plant<'_>>) -> Result<bool, TargetFailure> {
     let env = input.env();
     if !input.env_seed.is_multiple_of(16) {
         let plant: Option<Plant<'_>> = match &mut plant {
@@ -69,7 +69,7 @@ fn compiled(input: &ProgramInput, options: Options, mut plant: Option<Plant<'_>>
     let report = with_checker(&input.target, options, |checker| checker.program_or_panic(&input.shader, &[env], plant));
     for (stage, verdict, _) in &report.boundaries {
         if let Verdict::Refuted(refutation) = verdict {
-            return Err(Failure::new(format_args!("{stage} refuted"), &refutation.difference));
+            return Err(TargetFailure::new(format_args!("{stage} refuted"), &refutation.difference));
         }
     }
     if matches!(report.boundaries.last(), Some((_, Verdict::Tested { .. }, _))) {
@@ -78,15 +78,15 @@ fn compiled(input: &ProgramInput, options: Options, mut plant: Option<Plant<'_>>
     Ok(report.refusal.is_none())
 }
 
-/// What is known when only source and result have been looked at.
+/// The outcome of the comparison of source and result alone.
 enum Ends {
-    /// The result does what the source does.
+    /// The result refines the source.
     Agree,
-    /// The source has no meaning in that environment.
+    /// The source has undefined behaviour in that environment, or does not finish.
     Meaningless,
     /// The compiler refused the program.
     Refused,
-    /// They differ, or one of them cannot be run: each boundary will tell.
+    /// They differ, or one of them cannot be run: compare each boundary.
     Differ,
 }
 

@@ -1,7 +1,7 @@
-//! Parallel copies alone.
+//! Fuzz target for the lowering of parallel copies.
 
 use crate::harness::check::{Verdict, compare_snapshots};
-use crate::harness::fuzz_targets::Failure;
+use crate::harness::fuzz_targets::TargetFailure;
 use crate::harness::fuzz_targets::program::gpu;
 use crate::harness::fuzz_targets::stats;
 use crate::programs::generator;
@@ -15,7 +15,7 @@ use ir3_compiler::pipeline::{self, Options, Stage};
 use ir3_compiler::target::Target;
 use std::fmt;
 
-/// A program of nothing but copies, and a GPU.
+/// A program of copies alone, and a GPU.
 #[derive(Clone)]
 pub struct CopyInput {
     /// The program, in register form.
@@ -25,7 +25,7 @@ pub struct CopyInput {
 }
 
 impl CopyInput {
-    /// The input that a byte string stands for: the GPU, then the generator's choices.
+    /// Decodes a byte string: the GPU, then the generator's choices.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut choices = Bytes::new(bytes);
         let target = gpu(choices.byte());
@@ -52,35 +52,35 @@ impl fmt::Debug for CopyInput {
 /// Lowers the copies, and runs the program before and after.
 ///
 /// # Errors
-/// Where the result is refused, breaks a rule of ir3, or leaves another value in a register.
-pub fn parallel_copy(input: &CopyInput) -> Result<bool, Failure> {
+/// If the pass refuses the program, or its result is invalid or leaves another value in a register.
+pub fn parallel_copy(input: &CopyInput) -> Result<bool, TargetFailure> {
     parallel_copy_with(input, &mut |_| {})
 }
 
-/// The same, with a change planted behind the pass.
+/// Like [`parallel_copy`], with a bug planted after the pass.
 ///
 /// # Errors
-/// The same.
-pub fn parallel_copy_with(input: &CopyInput, plant: &mut dyn FnMut(&mut Program)) -> Result<bool, Failure> {
+/// If the pass refuses the program, or its result is invalid or leaves another value in a register.
+pub fn parallel_copy_with(input: &CopyInput, plant: &mut dyn FnMut(&mut Program)) -> Result<bool, TargetFailure> {
     let stage = Stage::LowerCopies;
     let mut after = input.program.clone();
     pipeline::run_stage(stage, &mut after, &input.target, &Options::default())
-        .map_err(|error| Failure::new(format_args!("{stage} refuses"), error))?;
+        .map_err(|error| TargetFailure::new(format_args!("{stage} refuses"), error))?;
     plant(&mut after);
     if let Err(violations) = validate(&after, &input.target, Form::Machine)
         && let Some(violation) = violations.first()
     {
-        return Err(Failure::new(format_args!("{stage} breaks a rule"), violation));
+        return Err(TargetFailure::new(format_args!("{stage} breaks a rule"), violation));
     }
     let before = Snapshot::Ir3(Box::new(input.program.clone()));
     let after = Snapshot::Ir3(Box::new(after));
-    // Nothing of the environment but the constant file is read: one is enough.
+    // Only the constant file of the environment is read: one environment is enough.
     match compare_snapshots(&before, &after, &input.target, &[Env::from_seed(1)]).0 {
         Verdict::Tested { .. } | Verdict::Proved { .. } => {
             stats::compared();
             Ok(true)
         }
-        Verdict::Refuted(refutation) => Err(Failure::new(format_args!("{stage} refuted"), refutation.difference)),
-        Verdict::Unknown(why) => Err(Failure::new(stage, why)),
+        Verdict::Refuted(refutation) => Err(TargetFailure::new(format_args!("{stage} refuted"), refutation.difference)),
+        Verdict::Unknown(why) => Err(TargetFailure::new(stage, why)),
     }
 }

@@ -1,22 +1,22 @@
-//! What all engines say of one program.
+//! Fuzz target that compares all engines on one program.
 //!
-//! Each engine is a way to find out what the program does in one environment; wherever two of them may be compared,
-//! they must agree. One that disagrees with the others has a bug. Today there are five:
+//! Each engine computes the behaviour of the program in one environment. Wherever two of them are comparable, they must
+//! agree; otherwise one of them has a bug. There are five:
 //!
-//! - the interpreter of nir, which the others are held against;
-//! - the same on the program's text, written and read again: the very same run;
-//! - the same in an environment in which all lanes are one and the same lane: each lane must come out as that lane did
-//!   among the others, where the program has nothing that makes lanes depend on each other;
-//! - the interpreter of ir3 on the selected program and on the program with registers, which may define more;
-//! - the same on the texts of these programs: the very same runs.
+//! - the interpreter of nir, the reference;
+//! - the interpreter of nir on the program's text, written and read again: the run must be identical;
+//! - the interpreter of nir in an environment in which all lanes are copies of one lane: each lane must behave as that
+//!   lane did among the others, if nothing in the program makes lanes depend on each other;
+//! - the interpreter of ir3 on the selected program and on the program with registers, which may be more defined;
+//! - the interpreter of ir3 on the texts of these programs: the runs must be identical.
 //!
-//! Reading a text takes several times as long as running what is in it, so the others take turns: which one is asked beside
-//! the first is a matter of the input ([`Turn`]), and every sixteenth input is put to all of them. An engine that comes
-//! later (the register checker, symbolic execution) takes its turn in [`engines_with`].
+//! Reading a text takes several times as long as running the program, so only one engine is compared with the reference
+//! for most inputs: the input selects it ([`Selection`]), and every sixteenth input selects all. Another engine (the
+//! register checker, symbolic execution) is to be added in [`engines_with`].
 
 use crate::harness::check::{DEFAULT_FUEL, target_fuel};
 use crate::harness::fuzz_targets::program::{ProgramInput, with_checker};
-use crate::harness::fuzz_targets::{Failure, stats};
+use crate::harness::fuzz_targets::{TargetFailure, stats};
 use crate::semantics::arithmetic::rows::LANES;
 use crate::semantics::environment::env::{Env, Launch, lanes};
 use crate::semantics::interp;
@@ -27,33 +27,33 @@ use ir3_compiler::nir::{self, InstrData, IntrinsicOp, Shader, Stage, TexOp};
 use ir3_compiler::pipeline::{self, Options};
 use ir3_compiler::target::Target;
 
-/// A text that an engine is about to read, for a test that changes it: whose it is, and what it says.
+/// A hook for tests that changes a text before an engine reads it: the name of the engine, and the text.
 pub type TextPlant<'a> = &'a mut dyn FnMut(&str, &mut String);
 
-/// Who is asked what the program does, beside the interpreter of nir.
+/// The engine that is compared with the interpreter of nir.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Selection {
     /// The interpreter of nir on the text.
     NirText,
-    /// The interpreter of nir on one lane alone.
+    /// The interpreter of nir on copies of one lane.
     Lane,
     /// The interpreter of ir3 on the selected program.
     Selected,
-    /// The same, and on its text.
+    /// The interpreter of ir3 on the selected program and on its text.
     SelectedText,
     /// The interpreter of ir3 on the program with registers.
     Registers,
-    /// The same, and on its text.
+    /// The interpreter of ir3 on the program with registers and on its text.
     RegistersText,
-    /// Everyone.
+    /// All of them.
     All,
 }
 
-impl Turn {
+impl Selection {
     const ALONE: [Self; 6] =
         [Self::NirText, Self::Lane, Self::Selected, Self::SelectedText, Self::Registers, Self::RegistersText];
 
-    /// Whose turn an input is.
+    /// Returns the engine that an input selects.
     fn of(input: &ProgramInput) -> Self {
         match (input.env_seed >> 8) as usize % 16 {
             0 => Self::All,
@@ -61,60 +61,64 @@ impl Turn {
         }
     }
 
-    /// Whether it is the turn of one of these.
-    fn is(self, turns: &[Self]) -> bool {
-        self == Self::All || turns.contains(&self)
+    /// Returns true if one of these is selected.
+    fn includes(self, any_of: &[Self]) -> bool {
+        self == Self::All || any_of.contains(&self)
     }
 }
 
-/// Asks the engines whose turn it is. The input is worth keeping where the program's run has a meaning.
+/// Runs the selected engines. The input is interesting if the program's run is defined.
 ///
 /// # Errors
-/// The first engine that does not agree with those before it.
-pub fn engines(input: &ProgramInput) -> Result<bool, Failure> {
+/// The first engine that disagrees with those before it.
+pub fn engines(input: &ProgramInput) -> Result<bool, TargetFailure> {
     engines_with(input, &mut |_, _| {})
 }
 
-/// A compilation after selection, if that supports the shader.
+/// The compilation of a shader through selection, if that is supported.
 fn selected<'s>(shader: &'s Shader, target: &Target) -> Option<Compilation<'s, 'static>> {
     let mut compilation = Compilation::new(shader, target, &Options::default());
     compilation.run_through(pipeline::Stage::Select).ok()?;
     Some(compilation)
 }
 
-/// The same, with a change planted in the texts that are read again.
+/// Like [`engines`], with a hook that changes the texts.
 ///
 /// # Errors
-/// The same.
-pub fn engines_with(input: &ProgramInput, plant: TextPlant<'_>) -> Result<bool, Failure> {
-    let turn = Turn::of(input);
+/// The first engine that disagrees with those before it.
+pub fn engines_with(input: &ProgramInput, plant: TextPlant<'_>) -> Result<bool, TargetFailure> {
+    let selection = Selection::of(input);
     let ProgramInput { shader, target, .. } = input;
     let env = input.env();
     let Some(source) = run_nir(input, shader, &env) else { return Ok(false) };
     let finished = source.end == End::Finished;
-    let mut asked = false;
-    if turn.is(&[Turn::Lane]) && finished && lanes_are_alone(shader) {
-        asked |= lane_alone(input, &env)?;
+    let mut compared = false;
+    if selection.includes(&[Selection::Lane]) && finished && lanes_are_alone(shader) {
+        compared |= lane_alone(input, &env)?;
     }
-    if turn.is(&[Turn::Selected, Turn::SelectedText, Turn::Registers, Turn::RegistersText])
-        && let Some(compilation) = selected(shader, target)
+    if selection.includes(&[
+        Selection::Selected,
+        Selection::SelectedText,
+        Selection::Registers,
+        Selection::RegistersText,
+    ]) && let Some(compilation) = selected(shader, target)
     {
         let plant = &mut *plant;
-        if turn.is(&[Turn::Selected, Turn::SelectedText])
+        if selection.includes(&[Selection::Selected, Selection::SelectedText])
             && let ProgramRef::Ir3(program) = compilation.program()
         {
-            let text = turn.is(&[Turn::SelectedText]);
-            asked |= ir3_opinions(input, "selected", program, &source, &env, text, plant)?;
+            let text = selection.includes(&[Selection::SelectedText]);
+            compared |= compare_ir3(input, "selected", program, &source, &env, text, plant)?;
         }
-        if turn.is(&[Turn::Registers, Turn::RegistersText])
+        if selection.includes(&[Selection::Registers, Selection::RegistersText])
             && let Ok(Some(program)) = compilation.finish()
         {
-            let text = turn.is(&[Turn::RegistersText]);
-            asked |= ir3_opinions(input, "with registers", &program, &source, &env, text, plant)?;
+            let text = selection.includes(&[Selection::RegistersText]);
+            compared |= compare_ir3(input, "with registers", &program, &source, &env, text, plant)?;
         }
     }
-    // No input goes without a second opinion.
-    if turn.is(&[Turn::NirText]) || !asked {
+    // At least one engine is compared for every input.
+    if selection.includes(&[Selection::NirText]) || !compared {
         nir_text(input, &source, &env, plant)?;
     }
     if finished {
@@ -129,33 +133,33 @@ fn run_nir(input: &ProgramInput, shader: &Shader, env: &Env) -> Option<Outcome> 
     })
 }
 
-/// What the interpreter of nir says of the program's text.
-fn nir_text(input: &ProgramInput, source: &Outcome, env: &Env, plant: TextPlant<'_>) -> Result<(), Failure> {
+/// Compares the interpreter of nir on the program's text.
+fn nir_text(input: &ProgramInput, source: &Outcome, env: &Env, plant: TextPlant<'_>) -> Result<(), TargetFailure> {
     let engine = "nir interpreter, of the text";
     let mut text = nir::text::write(&input.shader);
     plant(engine, &mut text);
-    let again = nir::text::read(&text).map_err(|error| Failure::new(engine, error))?;
+    let again = nir::text::read(&text).map_err(|error| TargetFailure::new(engine, error))?;
     match run_nir(input, &again, env) {
         Some(outcome) => same_run(engine, source, &outcome),
-        None => Err(Failure::new(engine, "refused what it runs without the text")),
+        None => Err(TargetFailure::new(engine, "refused what it runs without the text")),
     }
 }
 
-/// What the interpreter of nir says of one lane alone. Says whether it said anything.
-fn lane_alone(input: &ProgramInput, env: &Env) -> Result<bool, Failure> {
+/// Compares the interpreter of nir on copies of one lane. Returns false if the program cannot be run.
+fn lane_alone(input: &ProgramInput, env: &Env) -> Result<bool, TargetFailure> {
     let shader = &input.shader;
     let lane = (input.env_seed % LANES as u64) as usize;
     let engine = format!("nir interpreter, of lane {lane} alone");
     let alone = Env { helpers: Some(0), ..one_lane(shader, env, launch(shader), lane) };
-    // Helpers write no outputs that anybody sees.
+    // The outputs of helper lanes are not observable.
     let among = run_nir(input, shader, &Env { helpers: Some(0), ..env.clone() });
     let (Some(among), Some(alone)) = (among, run_nir(input, shader, &alone)) else { return Ok(false) };
     same_lane(&engine, &among, &alone, lane)?;
     Ok(true)
 }
 
-/// What the interpreter of ir3 says of a program, and of its text. Says whether it said anything.
-fn ir3_opinions(
+/// Compares the interpreter of ir3 on a program, and on its text. Returns false if the program cannot be run.
+fn compare_ir3(
     input: &ProgramInput,
     which: &str,
     program: &ir3::Program,
@@ -163,7 +167,7 @@ fn ir3_opinions(
     env: &Env,
     of_text: bool,
     plant: TextPlant<'_>,
-) -> Result<bool, Failure> {
+) -> Result<bool, TargetFailure> {
     let fuel = target_fuel(source.executed);
     let run = |program: &ir3::Program| {
         with_scratch(input, |scratch| {
@@ -173,9 +177,9 @@ fn ir3_opinions(
     let engine = format!("ir3 interpreter, {which}");
     let Ok(outcome) = run(program) else { return Ok(false) };
     match source.compare(&outcome) {
-        Err(difference) => return Err(Failure::new(engine, difference)),
+        Err(difference) => return Err(TargetFailure::new(engine, difference)),
         Ok(Compared::OutOfFuel) if source.end == End::Finished => {
-            return Err(Failure::new(engine, "does not end"));
+            return Err(TargetFailure::new(engine, "does not end"));
         }
         Ok(_) => {}
     }
@@ -185,8 +189,8 @@ fn ir3_opinions(
     let engine = format!("{engine}, of the text");
     let mut text = ir3::text::write(program);
     plant(&engine, &mut text);
-    let again = ir3::text::read(&text).map_err(|error| Failure::new(&engine, format_args!("{error}\n{text}")))?;
-    let again = run(&again).map_err(|error| Failure::new(&engine, error))?;
+    let again = ir3::text::read(&text).map_err(|error| TargetFailure::new(&engine, format_args!("{error}\n{text}")))?;
+    let again = run(&again).map_err(|error| TargetFailure::new(&engine, error))?;
     same_run(&engine, &outcome, &again)?;
     Ok(true)
 }
@@ -195,40 +199,40 @@ fn with_scratch<T>(input: &ProgramInput, work: impl FnOnce(&mut interp::Scratch)
     with_checker(&input.target, Options::default(), |checker| work(checker.scratch()))
 }
 
-/// Two runs of what must be the same program.
-fn same_run(engine: &str, first: &Outcome, second: &Outcome) -> Result<(), Failure> {
+/// Compares two runs that must be identical.
+fn same_run(engine: &str, first: &Outcome, second: &Outcome) -> Result<(), TargetFailure> {
     match (&first.end, &second.end) {
-        // The place has another line or number in the text.
+        // The origin has another line or number in the text.
         (End::Undefined { reason: a, .. }, End::Undefined { reason: b, .. }) if a == b => {}
         (a, b) if a == b => {}
-        (a, b) => return Err(Failure::new(engine, format_args!("ends with {b:?}, not with {a:?}"))),
+        (a, b) => return Err(TargetFailure::new(engine, format_args!("ends with {b:?}, not with {a:?}"))),
     }
     if let Err(difference) = first.compare(second).and_then(|_| second.compare(first)) {
-        return Err(Failure::new(engine, difference));
+        return Err(TargetFailure::new(engine, difference));
     }
     let equal = first.outputs == second.outputs
         && first.memory == second.memory
         && (first.killed, first.helpers, first.executed) == (second.killed, second.helpers, second.executed);
-    // A run without a meaning has no results either.
+    // A run with undefined behaviour has no results.
     if equal || matches!(first.end, End::Undefined { .. }) {
         Ok(())
     } else {
-        Err(Failure::new(engine, "leaves other lanes undefined, or runs for another time"))
+        Err(TargetFailure::new(engine, "leaves other lanes undefined, or runs for another time"))
     }
 }
 
-/// Each lane of `alone` against one lane of `among`.
-fn same_lane(engine: &str, among: &Outcome, alone: &Outcome, lane: usize) -> Result<(), Failure> {
+/// Compares each lane of `alone` with one lane of `among`.
+fn same_lane(engine: &str, among: &Outcome, alone: &Outcome, lane: usize) -> Result<(), TargetFailure> {
     match (&among.end, &alone.end) {
         (End::Finished, End::Finished) => {}
-        // Another lane made the run what it is, or other lanes the fuel.
+        // Another lane caused the undefined behaviour, or other lanes used up the fuel.
         (End::Undefined { .. } | End::OutOfFuel, _) => return Ok(()),
-        (_, end) => return Err(Failure::new(engine, format_args!("ends with {end:?}"))),
+        (_, end) => return Err(TargetFailure::new(engine, format_args!("ends with {end:?}"))),
     }
     let killed = among.killed >> lane & 1 != 0;
     if alone.killed != if killed { alone.lanes } else { 0 } {
         let found = alone.killed;
-        return Err(Failure::new(engine, format_args!("killed is {killed} among others, {found:#018x} alone")));
+        return Err(TargetFailure::new(engine, format_args!("killed is {killed} among others, {found:#018x} alone")));
     }
     if killed {
         return Ok(());
@@ -247,7 +251,7 @@ fn same_lane(engine: &str, among: &Outcome, alone: &Outcome, lane: usize) -> Res
         if let Some(other) = lanes(alone.lanes).find(|&other| differs(other)) {
             let got = found.map(|row| row.values[other]);
             let (base, component) = (row.base, row.component);
-            return Err(Failure::new(
+            return Err(TargetFailure::new(
                 engine,
                 format_args!("output {base}.{component} in lane {other}: expected {expected:#x}, got {got:x?}"),
             ));
@@ -264,7 +268,7 @@ fn launch(shader: &Shader) -> Launch {
     }
 }
 
-/// Whether no lane can see what another does: nothing is written that others read, nothing goes across lanes.
+/// Returns true if lanes are independent: no lane reads what another writes, and there are no operations across lanes.
 fn lanes_are_alone(shader: &Shader) -> bool {
     use IntrinsicOp::*;
     shader.entry.instrs_in_order().all(|(_, instr)| match &shader.entry.instrs[instr] {
@@ -306,7 +310,7 @@ fn lanes_are_alone(shader: &Shader) -> bool {
                 | TerminateIf
                 | DemoteIf
         ),
-        // Derivatives are those of the quad.
+        // Implicit derivatives depend on the quad.
         InstrData::Tex(tex) => {
             shader.stage != Stage::Fragment
                 || !matches!(tex.op, TexOp::Tex | TexOp::TexPrefetch | TexOp::Txb | TexOp::Lod)
@@ -315,7 +319,7 @@ fn lanes_are_alone(shader: &Shader) -> bool {
     })
 }
 
-/// System values that may differ from lane to lane, with the number of their components.
+/// System values that may differ between lanes, with the number of their components.
 const OF_LANES: [(SystemValue, u32); 18] = [
     (SystemValue::LocalInvocationId, 3),
     (SystemValue::LocalInvocationIndex, 1),
@@ -337,7 +341,7 @@ const OF_LANES: [(SystemValue, u32); 18] = [
     (SystemValue::BarycentricPixelLinear, 2),
 ];
 
-/// The environment in which every lane is `lane` of `env`.
+/// The environment in which every lane is a copy of `lane` of `env`.
 fn one_lane(shader: &Shader, env: &Env, launch: Launch, lane: usize) -> Env {
     let mut alone = env.clone();
     let mut row = [0; LANES];
@@ -352,7 +356,7 @@ fn one_lane(shader: &Shader, env: &Env, launch: Launch, lane: usize) -> Env {
         if !matches!(intrinsic.op, IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput) {
             continue;
         }
-        // The offset may move the base by a few.
+        // An offset may add a little to the base.
         for base in (0..4).map(|offset| intrinsic.indices.base() as u32 + offset) {
             for component in 0..4 {
                 if launch.fragment {

@@ -1,15 +1,17 @@
-//! What the fuzz targets do with one input.
+//! The fuzz targets.
 //!
-//! Each target is a function of one input, in a file of its own; the binaries in `fuzz/` only hand the input over. An
-//! input is a value that `arbitrary` makes of the fuzzer's bytes and whose `Debug` is the text of the program, so that
-//! `cargo fuzz fmt` shows it. A target answers whether the input is worth keeping; a [`Failure`] becomes a panic
-//! ([`settle`]), by which libFuzzer knows.
+//! Each target is a function of one input, in a file of its own; the binaries in `fuzz/` only pass the input on. An
+//! input is a value that `arbitrary` makes of the fuzzer's bytes. Its `Debug` output is the text of the program, so
+//! that `cargo fuzz fmt` prints it. A target returns whether the input is interesting, that is, to be kept in the
+//! corpus. A [`TargetFailure`] becomes a panic ([`settle`]), which libFuzzer detects.
 //!
-//! - [`ra_equiv`]: nir through every stage to registers, both ends compared, for some inputs every boundary;
-//! - [`select`]: nir through selection, copy propagation and dead code alone, for more programs in the same time;
-//! - [`parallel_copy`]: parallel copies, collects and splits without a program around them;
-//! - [`engines`]: what all engines say of one program;
-//! - [`readers`]: texts in, no panic, and what reads comes out of the writer again.
+//! - [`ra_equiv`]: compiles nir through every stage to registers and compares both ends, for some inputs every
+//!   boundary;
+//! - [`select`]: compiles nir through selection, copy propagation and dead code elimination alone, for more programs in
+//!   the same time;
+//! - [`parallel_copy`]: lowers parallel copies, collects and splits alone;
+//! - [`engines`]: compares all engines on one program;
+//! - [`readers`]: reads texts without a panic, and writes accepted programs so that they read back the same.
 
 mod compiled;
 mod copies;
@@ -26,26 +28,26 @@ pub use readers::{TextInput, dictionary, readers, readers_with};
 
 use std::fmt;
 
-/// What a target found.
+/// A failure that a target found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{stage}: {what}")]
-pub struct Failure {
-    /// The stage, or the reader or engine.
+pub struct TargetFailure {
+    /// The stage, reader or engine that failed.
     pub stage: String,
-    /// How the sides differ, or what went wrong.
+    /// The difference or the error.
     pub what: String,
 }
 
-impl Failure {
+impl TargetFailure {
     fn new(stage: impl fmt::Display, what: impl fmt::Display) -> Self {
         Self { stage: stage.to_string(), what: what.to_string() }
     }
 }
 
-/// Whether the input is to be kept.
+/// Returns true if the input is to be kept.
 ///
 /// # Panics
 /// On a failure, with the stage, the difference and the text of the input.
-pub fn settle(result: Result<bool, Failure>, input: &dyn fmt::Debug) -> bool {
+pub fn settle(result: Result<bool, TargetFailure>, input: &dyn fmt::Debug) -> bool {
     result.unwrap_or_else(|failure| panic!("{failure}\n{input:?}"))
 }

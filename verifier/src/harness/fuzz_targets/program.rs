@@ -1,4 +1,4 @@
-//! Bytes to a program, the GPU that it is compiled for, and the environment that it runs in.
+//! Inputs that are a program, the GPU that it is compiled for, and the environment that it runs in.
 
 use crate::harness::check::Checker;
 use crate::harness::fuzz_targets::stats;
@@ -14,23 +14,23 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::LazyLock;
 
-/// The GPUs that inputs choose from by their first byte: one of each kind that selection or register allocation tells
-/// apart. The first is the default.
+/// The GPUs that inputs select by their first byte: one of each kind that selection or register allocation
+/// distinguishes. The first is the default.
 pub const GPUS: [&str; 12] =
     ["a660", "a320", "a420", "a530", "a610", "a618", "a640", "a650", "a635", "a702", "a730", "a750"];
 
 static TARGETS: LazyLock<Vec<Target>> =
     LazyLock::new(|| GPUS.iter().filter_map(|name| Target::by_name(name).ok()).collect());
 
-/// A GPU by the first byte of an input.
+/// Returns the GPU that the first byte of an input selects.
 pub(super) fn gpu(byte: u8) -> Target {
     TARGETS[usize::from(byte) % TARGETS.len()]
 }
 
 /// A random program, a GPU and an environment: the input of the targets that begin with nir.
 ///
-/// The first byte is the GPU, the others are the generator's ([`generator::from_bytes`]). The environment's seed is a
-/// hash of all of them.
+/// The first byte selects the GPU, the others are the generator's ([`generator::from_bytes`]). The environment's seed
+/// is a hash of all of them.
 #[derive(Clone)]
 pub struct ProgramInput {
     /// The program.
@@ -42,8 +42,7 @@ pub struct ProgramInput {
 }
 
 impl ProgramInput {
-    /// The input that a byte string stands for. The same function makes an artifact of `cargo fuzz` a program again
-    /// (`ir3-equiv reduce`).
+    /// Decodes a byte string. `ir3-equiv reduce` uses it too, for the artifacts of `cargo fuzz`.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let (&first, rest) = bytes.split_first().unwrap_or((&0, &[]));
         let target = gpu(first);
@@ -57,8 +56,8 @@ impl ProgramInput {
         Self { shader, target, env_seed }
     }
 
-    /// The shortest input of a seed whose program has at least so many instructions: what a fuzzer starts from. It is
-    /// a function of its arguments alone. `None` where none of some thousand bytes has as many.
+    /// Returns the shortest input of a seed whose program has at least `instructions` instructions, as a start for a
+    /// fuzzer. A function of its arguments alone. `None` if some thousand bytes are not enough.
     pub fn seeded(seed: u64, instructions: usize) -> Option<Vec<u8>> {
         let bytes: Vec<u8> = (0..512).flat_map(|i| hash(&[0x0062_7974_6573, seed, i]).to_le_bytes()).collect();
         let large = |length: usize| Self::from_bytes(&bytes[..length]).shader.instruction_count() >= instructions;
@@ -77,7 +76,7 @@ impl ProgramInput {
         Some(bytes[..long].to_vec())
     }
 
-    /// The environment.
+    /// Returns the environment.
     pub fn env(&self) -> Env {
         Env::from_seed(self.env_seed)
     }
@@ -106,7 +105,7 @@ thread_local! {
     static CHECKER: RefCell<Checker> = RefCell::new(Checker::new(Target::default(), Options::default()));
 }
 
-/// A checker whose buffers are those of the last input.
+/// Runs `work` with a checker that reuses the buffers of the last input.
 pub(super) fn with_checker<T>(target: &Target, options: Options, work: impl FnOnce(&mut Checker) -> T) -> T {
     CHECKER.with_borrow_mut(|checker| {
         checker.retarget(*target, options);

@@ -1,12 +1,12 @@
-//! Texts in.
+//! Fuzz target for the text readers.
 //!
-//! Every reader is tried on every text, for a reader must not fall over somebody else's language. None may panic. What
-//! is refused is refused at a place within the text and with a reason; what is accepted and valid comes out of the
-//! writer as a text that reads to the same program again.
+//! Every reader is tried on every text, because it must also handle texts of other languages. No reader may panic. An
+//! error must have a position in the text and a reason. An accepted valid program must read back the same after it is
+//! written.
 
-use crate::harness::fuzz_targets::{Failure, stats};
+use crate::harness::fuzz_targets::{TargetFailure, stats};
 use crate::harness::report::bundle;
-use crate::programs::mesa::input::{InputError, Place, Source};
+use crate::programs::mesa::input::{FilePosition, InputError, Source};
 use crate::programs::mesa::log::Log;
 use crate::semantics::environment::env::Env;
 use arbitrary::{Arbitrary, Unstructured};
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-/// A text, or bytes that are none.
+/// A text, or bytes that are not text.
 #[derive(Clone)]
 pub struct TextInput {
     /// The bytes.
@@ -38,27 +38,29 @@ impl fmt::Debug for TextInput {
     }
 }
 
-/// Gives the text to every reader. It is worth keeping where one of them accepts it, or reads beyond its first lines.
+/// Passes the text to every reader. The input is interesting if a reader accepts it, or reads beyond its first lines.
 ///
 /// # Errors
-/// An error without a place, or a program that does not come back from its text.
-pub fn readers(input: &TextInput) -> Result<bool, Failure> {
+/// An error without a position, or a program that does not read back the same.
+pub fn readers(input: &TextInput) -> Result<bool, TargetFailure> {
     readers_with(input, &mut |_| {})
 }
 
-/// The same, with a change planted in what the writers write.
+/// Like [`readers`], with a hook that changes the output of the writers.
 ///
 /// # Errors
-/// The same.
-pub fn readers_with(input: &TextInput, plant: &mut dyn FnMut(&mut String)) -> Result<bool, Failure> {
+/// An error without a position, or a program that does not read back the same.
+pub fn readers_with(input: &TextInput, plant: &mut dyn FnMut(&mut String)) -> Result<bool, TargetFailure> {
     let path = Path::new("input");
     match Source::from_bytes(path, input.bytes.clone()) {
         Ok(_) | Err(InputError::Empty { .. } | InputError::UnknownKind { .. }) => {}
         Err(InputError::NotText { place, .. }) => check_place("input", &place)?,
-        Err(error) => return Err(Failure::new("input", format_args!("an error that is none of a text: {error}"))),
+        Err(error) => {
+            return Err(TargetFailure::new("input", format_args!("an error that is none of a text: {error}")));
+        }
     }
     let text = &*String::from_utf8_lossy(&input.bytes);
-    // All of them, whatever the others say.
+    // Run all readers, even if an earlier one accepts the text.
     let kept = [
         nir_text(text, plant)?,
         ir3_text(text, plant)?,
@@ -66,38 +68,38 @@ pub fn readers_with(input: &TextInput, plant: &mut dyn FnMut(&mut String)) -> Re
         environment(text, plant)?,
         bundle(path, text, plant)?,
     ];
-    // Whatever the text is, each reader must have said where and why, or given back what it read.
+    // Each reader has reported an error with a position, or its result has read back the same.
     stats::compared();
     Ok(kept.contains(&true))
 }
 
-fn check_place(reader: &str, place: &Place) -> Result<(), Failure> {
+fn check_place(reader: &str, place: &FilePosition) -> Result<(), TargetFailure> {
     if place.line == 0 || place.column == 0 {
-        return Err(Failure::new(reader, format_args!("an error at no place: {place}")));
+        return Err(TargetFailure::new(reader, format_args!("an error at no place: {place}")));
     }
     Ok(())
 }
 
-/// An error of a reader of programs: it must point into the text, and say something.
+/// Checks the error of a program reader: its position is in the text, and it has a message.
 fn check_error(
     reader: &'static str,
     text: &str,
     (line, column): (usize, usize),
     words: [&str; 2],
-) -> Result<(), Failure> {
+) -> Result<(), TargetFailure> {
     let lines = text.lines().count().max(1);
     let width = text.lines().nth(line.wrapping_sub(1)).map_or(0, |text| text.chars().count());
-    // The end of the text may be behind its last line, that of a line behind its last character.
+    // The end of the text may be after its last line, the end of a line after its last character.
     if line == 0 || line > lines + 1 || column == 0 || column > width + 1 {
-        return Err(Failure::new(reader, format_args!("an error at {line}:{column}, outside the text")));
+        return Err(TargetFailure::new(reader, format_args!("an error at {line}:{column}, outside the text")));
     }
     if words.iter().any(|words| words.is_empty()) {
-        return Err(Failure::new(reader, format_args!("an error at {line}:{column} that says nothing")));
+        return Err(TargetFailure::new(reader, format_args!("an error at {line}:{column} that says nothing")));
     }
     Ok(())
 }
 
-fn nir_text(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, Failure> {
+fn nir_text(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, TargetFailure> {
     const READER: &str = "nir text";
     let shader = match nir::text::read(text) {
         Ok(shader) => shader,
@@ -110,19 +112,19 @@ fn nir_text(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, Fail
     if let Err(errors) = nir::validate(&shader) {
         return match errors.first() {
             Some(error) if !error.to_string().is_empty() => Ok(true),
-            _ => Err(Failure::new(READER, "an invalid program without a reason")),
+            _ => Err(TargetFailure::new(READER, "an invalid program without a reason")),
         };
     }
     let mut written = nir::text::write(&shader);
     plant(&mut written);
     match nir::text::read(&written) {
         Ok(again) if again == shader => Ok(true),
-        Ok(_) => Err(Failure::new(READER, format_args!("another program comes back from\n{written}"))),
-        Err(error) => Err(Failure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
+        Ok(_) => Err(TargetFailure::new(READER, format_args!("another program comes back from\n{written}"))),
+        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
     }
 }
 
-fn ir3_text(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, Failure> {
+fn ir3_text(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, TargetFailure> {
     const READER: &str = "ir3 text";
     let program = match ir3::text::read(text) {
         Ok(program) => program,
@@ -134,20 +136,21 @@ fn ir3_text(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, Fail
     if let Err(errors) = ir3::validate::validate(&program, &Target::default(), Form::of(&program)) {
         return match errors.first() {
             Some(error) if !error.to_string().is_empty() => Ok(true),
-            _ => Err(Failure::new(READER, "an invalid program without a reason")),
+            _ => Err(TargetFailure::new(READER, "an invalid program without a reason")),
         };
     }
-    let canonical = program.canonical().ok_or_else(|| Failure::new(READER, "a valid program without a numbering"))?;
+    let canonical =
+        program.canonical().ok_or_else(|| TargetFailure::new(READER, "a valid program without a numbering"))?;
     let mut written = ir3::text::write(&program);
     plant(&mut written);
     match ir3::text::read(&written) {
         Ok(again) if again == canonical => Ok(true),
-        Ok(_) => Err(Failure::new(READER, format_args!("another program comes back from\n{written}"))),
-        Err(error) => Err(Failure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
+        Ok(_) => Err(TargetFailure::new(READER, format_args!("another program comes back from\n{written}"))),
+        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
     }
 }
 
-fn log(path: &Path, text: &str) -> Result<bool, Failure> {
+fn log(path: &Path, text: &str) -> Result<bool, TargetFailure> {
     const READER: &str = "log";
     let log = match Log::read(path, text) {
         Ok(log) => log,
@@ -155,11 +158,11 @@ fn log(path: &Path, text: &str) -> Result<bool, Failure> {
             check_place(READER, &place)?;
             return Ok(true);
         }
-        Err(error) => return Err(Failure::new(READER, format_args!("an error that is none of a log: {error}"))),
+        Err(error) => return Err(TargetFailure::new(READER, format_args!("an error that is none of a log: {error}"))),
     };
     let lines: usize = log.sections.iter().map(|section| section.text.lines().count()).sum();
     if lines > text.lines().count() {
-        return Err(Failure::new(READER, format_args!("{lines} lines in sections, more than the log has")));
+        return Err(TargetFailure::new(READER, format_args!("{lines} lines in sections, more than the log has")));
     }
     match log.nir(path) {
         Ok(sections) => {
@@ -169,43 +172,43 @@ fn log(path: &Path, text: &str) -> Result<bool, Failure> {
             Ok(true)
         }
         Err(InputError::NoNir { .. }) => Ok(log.sections.len() > 1),
-        Err(error) => Err(Failure::new(READER, format_args!("an error that is none of a log: {error}"))),
+        Err(error) => Err(TargetFailure::new(READER, format_args!("an error that is none of a log: {error}"))),
     }
 }
 
-fn environment(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, Failure> {
+fn environment(text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, TargetFailure> {
     const READER: &str = "environment";
     let env = match Env::from_json(text) {
         Ok(env) => env,
         Err(error) if error.line() > 0 => return Ok(error.line() > 3 || !error.is_syntax()),
-        Err(error) => return Err(Failure::new(READER, format_args!("an error at no place: {error}"))),
+        Err(error) => return Err(TargetFailure::new(READER, format_args!("an error at no place: {error}"))),
     };
     let mut written = env.to_json();
     plant(&mut written);
     match Env::from_json(&written) {
         Ok(again) if again == env => Ok(true),
-        Ok(_) => Err(Failure::new(READER, format_args!("another environment comes back from\n{written}"))),
-        Err(error) => Err(Failure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
+        Ok(_) => Err(TargetFailure::new(READER, format_args!("another environment comes back from\n{written}"))),
+        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
     }
 }
 
-fn bundle(path: &Path, text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, Failure> {
+fn bundle(path: &Path, text: &str, plant: &mut dyn FnMut(&mut String)) -> Result<bool, TargetFailure> {
     const READER: &str = "bundle";
     let mut written = match bundle::rewritten(path, text) {
         Ok(written) => written,
         Err(bundle::ReadError::Json { cause, .. }) if cause.line() > 0 => return Ok(!cause.is_syntax()),
         Err(bundle::ReadError::Field { .. }) => return Ok(true),
-        Err(error) => return Err(Failure::new(READER, format_args!("an error that is none of a text: {error}"))),
+        Err(error) => return Err(TargetFailure::new(READER, format_args!("an error that is none of a text: {error}"))),
     };
     plant(&mut written);
     match bundle::rewritten(path, &written) {
         Ok(again) if again == written => Ok(true),
-        Ok(_) => Err(Failure::new(READER, format_args!("other facts come back from\n{written}"))),
-        Err(error) => Err(Failure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
+        Ok(_) => Err(TargetFailure::new(READER, format_args!("other facts come back from\n{written}"))),
+        Err(error) => Err(TargetFailure::new(READER, format_args!("{error}, in what was written:\n{written}"))),
     }
 }
 
-/// The words of all the languages, in libFuzzer's format.
+/// The keywords of all the languages, in libFuzzer's format.
 pub fn dictionary() -> String {
     let mut words: BTreeSet<String> = BTreeSet::new();
     let mut add = |word: &str| words.insert(word.to_owned());

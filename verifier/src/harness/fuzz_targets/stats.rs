@@ -1,17 +1,17 @@
-//! How large the inputs are that a target is given, and how many of them came to a comparison.
+//! Statistics of fuzzing: the sizes of the inputs, and how many of them were compared.
 //!
-//! libFuzzer counts runs and says how large its corpus is, but not how large the inputs were that it ran, nor whether a run
-//! checked anything: a program that is refused, or has no meaning in its environment, is a run like any other to it. Where
-//! the environment names a file (`IR3_FUZZ_STATS`), the sums are written there every few hundred inputs: one line of
+//! libFuzzer counts runs and prints the size of its corpus, but neither the sizes of the inputs of its runs nor how
+//! many of them checked anything: it also counts programs that are refused or have undefined behaviour. If the
+//! environment variable `IR3_FUZZ_STATS` names a file, the sums are written to it every few hundred inputs: one line of
 //! `inputs bytes largest instructions compared`. `ci/fuzz` reads it.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-/// The variable that names the file.
+/// The environment variable that names the file.
 const VARIABLE: &str = "IR3_FUZZ_STATS";
 
-/// Inputs between two writes.
+/// The number of inputs between two writes.
 const INTERVAL: u64 = 256;
 
 struct Sums {
@@ -34,7 +34,7 @@ thread_local! {
     });
 }
 
-/// Counts an input of so many bytes, and the instructions of its program.
+/// Counts an input of `bytes` bytes, and the instructions of its program.
 pub(super) fn count(bytes: usize, instructions: usize) {
     SUMS.with_borrow_mut(|sums| {
         let Some(file) = &sums.file else { return };
@@ -43,16 +43,16 @@ pub(super) fn count(bytes: usize, instructions: usize) {
         sums.largest = sums.largest.max(bytes);
         sums.instructions += instructions as u64;
         if sums.inputs % INTERVAL == 0 {
-            // The input that is counted now has not been compared yet.
+            // The current input is not yet among those that were compared.
             let Sums { inputs, bytes, largest, instructions, compared, .. } = sums;
             let line = format!("{inputs} {bytes} {largest} {instructions} {compared}\n");
-            // Figures for a person: a fuzzer does not stop because they cannot be written.
+            // The statistics are informative: a fuzzer does not stop because they cannot be written.
             let _ = std::fs::write(file, line);
         }
     });
 }
 
-/// Counts the input as one that came to a comparison.
+/// Counts the input as compared.
 pub(super) fn compared() {
     SUMS.with_borrow_mut(|sums| sums.compared += 1);
 }

@@ -1,7 +1,7 @@
-//! What a reduction has reached, in a file, so that it can be interrupted at any moment and gone on with.
+//! Checkpoints: the progress of a reduction in a file, so that an interrupted reduction can be resumed.
 //!
-//! The file names the program that the reduction began with: for another one it counts for nothing. It is written under
-//! another name and renamed, so there is never half of one.
+//! The file contains the program that the reduction started from; a checkpoint of another program is ignored. It is
+//! written under a temporary name and renamed, so it is never incomplete.
 
 use std::fs;
 use std::io;
@@ -21,13 +21,13 @@ pub struct CheckpointError {
 
 #[derive(Serialize, Deserialize)]
 struct Checkpoint {
-    /// The program that went in.
+    /// The original program.
     input: String,
-    /// The program that was reached.
+    /// The program after the last step that was taken.
     reached: String,
 }
 
-/// The program that was reached from `input`, if the file is there and is about it.
+/// Returns the reduced version of `input`, if the file exists and belongs to `input`.
 pub(super) fn read(path: &Path, input: &Shader) -> Result<Option<Shader>, CheckpointError> {
     let content = match fs::read_to_string(path) {
         Ok(content) => content,
@@ -44,11 +44,11 @@ pub(super) fn read(path: &Path, input: &Shader) -> Result<Option<Shader>, Checkp
     Ok(text::read(&checkpoint.reached).ok())
 }
 
-/// Keeps what was reached.
+/// Saves the reduced version of `input`.
 pub(super) fn write(path: &Path, input: &Shader, reached: &Shader) -> Result<(), CheckpointError> {
     let checkpoint = Checkpoint { input: text::write(input), reached: text::write(reached) };
     let mut partial = path.as_os_str().to_owned();
-    // With the number of the process, so that whoever cleans up knows whether it is still being written.
+    // The process id tells a cleanup whether the file is still being written.
     partial.push(format!(".{}.partial", std::process::id()));
     let partial = PathBuf::from(partial);
     let save = || {

@@ -1,12 +1,12 @@
-//! What is done to every candidate: code that nobody needs goes, and everything is numbered anew.
+//! Cleanup of every candidate: dead code elimination and renumbering.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{Block, CfNode, Def, Function, If, Instr, InstrData, Loop, Shader};
 
 use super::edit::{Edit, for_each_condition, for_each_condition_of, has_effect};
 
-/// Removes the instructions whose values lead to no effect, no branch and no end of the program. Values that only feed
-/// each other around a loop go as well.
+/// Removes the instructions whose values reach no effect, no branch and no end of the program. Values that only feed
+/// each other around a loop are removed too.
 pub(super) fn remove_dead_code(edit: &mut Edit) {
     let function = edit.function();
     let mut live: SecondaryMap<Instr, bool> = SecondaryMap::new();
@@ -31,8 +31,8 @@ pub(super) fn remove_dead_code(edit: &mut Edit) {
     }
 }
 
-/// The same program with nothing in its tables that is not in its tree, numbered in source order, as the reader of its
-/// text would number it.
+/// The same program without the entities that are not in its tree, numbered in source order, as the text reader numbers
+/// them.
 pub(super) fn compact(shader: &Shader) -> Shader {
     let old = &shader.entry;
     let mut new = Function::new(old.name.clone());

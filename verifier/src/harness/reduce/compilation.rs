@@ -1,12 +1,11 @@
-//! A plainer way to compile a program that fails.
+//! Reduction of the compiler options and the GPU of a failure.
 //!
-//! - No stage behind the one that fails, and none of the features that can be left out and need not be there: fewer
-//!   passes to look at.
-//! - All registers that the GPU has.
-//! - An older GPU: one of each generation, the oldest first, as the table of GPUs has them.
+//! - Stages after the failing one are left out, and so is each feature that can be disabled: fewer passes to look at.
+//! - All registers of the GPU.
+//! - An older GPU: one of each generation, the oldest first, in the order of the table of GPUs.
 //!
-//! What fails in the same way on an older GPU fails for a reason that newer ones have in common with it, and the rest of
-//! the reduction goes on there.
+//! A failure that also occurs on an older GPU has a cause that the generations share, and the rest of the reduction
+//! uses that GPU.
 
 use ir3_compiler::features::Features;
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
@@ -15,7 +14,7 @@ use ir3_compiler::target::{ALL, Generation, Target};
 use super::{Failure, Oracle};
 use ir3_compiler::nir::Shader;
 
-/// The stage at which a failure is seen, where it has one.
+/// The stage of a failure, if it has one.
 fn stage_of(failure: &Failure) -> Option<Stage> {
     match failure {
         Failure::Refuted { stage, .. } | Failure::Refused { stage, .. } | Failure::Unsupported { stage, .. } => {
@@ -25,7 +24,7 @@ fn stage_of(failure: &Failure) -> Option<Stage> {
     }
 }
 
-/// Plainer options, each different in one thing.
+/// Simpler options, each with one change.
 fn options(now: Options, failure: &Failure) -> Vec<Options> {
     let mut all = Vec::new();
     if let Some(last) = stage_of(failure) {
@@ -38,7 +37,7 @@ fn options(now: Options, failure: &Failure) -> Vec<Options> {
     all
 }
 
-/// One GPU of each generation before this one's, the oldest first.
+/// One GPU of each earlier generation, the oldest first.
 fn targets(now: &Target) -> impl Iterator<Item = Target> {
     let generation = now.generation;
     let mut seen: Option<Generation> = None;
@@ -47,19 +46,19 @@ fn targets(now: &Target) -> impl Iterator<Item = Target> {
     })
 }
 
-/// Makes the options and the GPU of an oracle plainer as long as the program fails in the same way. Says whether that
-/// changed anything.
+/// Simplifies the options and the GPU of an oracle as long as the program fails in the same way. Returns true if
+/// something changed.
 pub(super) fn run(oracle: &mut Oracle, shader: &Shader) -> bool {
     let before = (oracle.target(), oracle.options());
-    // One thing at a time, again from the first after each that was taken; each is taken once at most.
-    while let Some(plainer) = options(oracle.options(), oracle.failure())
+    // One change at a time, starting over after each that was taken. No change is taken twice.
+    while let Some(simpler) = options(oracle.options(), oracle.failure())
         .into_iter()
-        .find(|&plainer| oracle.compiles_same(oracle.target(), plainer, shader))
+        .find(|&simpler| oracle.compiles_same(oracle.target(), simpler, shader))
     {
-        oracle.set_compilation(oracle.target(), plainer);
+        oracle.set_compilation(oracle.target(), simpler);
     }
-    let plainer = targets(&oracle.target()).find(|&target| oracle.compiles_same(target, oracle.options(), shader));
-    if let Some(target) = plainer {
+    let simpler = targets(&oracle.target()).find(|&target| oracle.compiles_same(target, oracle.options(), shader));
+    if let Some(target) = simpler {
         oracle.set_compilation(target, oracle.options());
     }
     before != (oracle.target(), oracle.options())

@@ -1,8 +1,8 @@
-//! A program that is being changed.
+//! A program under reduction.
 //!
-//! Blocks, instructions and values keep their numbers while a program is edited, so that a step that was listed for a
-//! program can still be taken after others have been; what it names may be gone by then, and it does nothing. Removed
-//! instructions stay in their table, in no block; [`compact`](super::clean::compact) leaves them behind.
+//! Blocks, instructions and values keep their numbers while a program is edited, so a step that was listed for a
+//! program can still be applied after others; if its entities have been removed, it does nothing. Removed instructions
+//! stay in their table, in no block; [`compact`](super::clean::compact) drops them.
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -11,23 +11,23 @@ use ir3_compiler::nir::{
 };
 use smallvec::SmallVec;
 
-/// How many components a value has, and how many bits each.
+/// The number of components of a value, and their width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Shape {
+pub(super) struct ValueShape {
     /// Components.
     pub components: u8,
-    /// Bits of each.
+    /// The width of each in bits.
     pub bits: u8,
 }
 
-impl Shape {
-    /// The value that has all bits that fit.
+impl ValueShape {
+    /// The greatest value of a component.
     pub fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits)
     }
 }
 
-/// A program and where its instructions are.
+/// A program, and the block of each instruction.
 pub(super) struct Edit {
     /// The program.
     pub shader: Shader,
@@ -35,14 +35,14 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    /// Begins to edit a program.
+    /// Starts editing a program.
     pub fn new(shader: Shader) -> Self {
         let mut edit = Self { shader, home: SecondaryMap::new() };
         edit.refresh();
         edit
     }
 
-    /// Finds out anew where each instruction is, after the tree has changed.
+    /// Recomputes the blocks of the instructions after the tree has changed.
     pub fn refresh(&mut self) {
         self.home.clear();
         for (block, instr) in self.shader.entry.instrs_in_order() {
@@ -55,46 +55,47 @@ impl Edit {
         &self.shader.entry
     }
 
-    /// The function, to be changed.
+    /// The function, mutable.
     pub fn function_mut(&mut self) -> &mut Function {
         &mut self.shader.entry
     }
 
-    /// Whether an instruction is still there.
+    /// Returns true if an instruction has not been removed.
     pub fn is_placed(&self, instr: Instr) -> bool {
         self.home[instr].is_some()
     }
 
-    /// An instruction, if it is still there.
+    /// Returns an instruction, if it has not been removed.
     pub fn get(&self, instr: Instr) -> Option<&InstrData> {
         self.is_placed(instr).then(|| &self.shader.entry.instrs[instr])
     }
 
-    /// The instruction that defines a value, if it is still there.
+    /// Returns the instruction that defines a value, if it has not been removed.
     pub fn definer(&self, def: Def) -> Option<Instr> {
         let instr = self.shader.entry.defs[def].instr;
         self.is_placed(instr).then_some(instr)
     }
 
-    /// The shape of a value.
-    pub fn shape(&self, def: Def) -> Shape {
+    /// The number of components and the width of a value.
+    pub fn shape(&self, def: Def) -> ValueShape {
         shape(self.function(), def)
     }
 
-    /// Takes an instruction out of its block.
+    /// Removes an instruction from its block.
     pub fn remove(&mut self, instr: Instr) {
         if let Some(block) = self.home[instr].take() {
             self.shader.entry.blocks[block].instrs.retain(|&i| i != instr);
         }
     }
 
-    /// A constant whose components all have `value`: one of those at the start of the program, or a new one there.
-    pub fn splat(&mut self, shape: Shape, value: u64) -> Def {
+    /// Returns a constant whose components all are `value`: an existing one at the start of the program, or a new one
+    /// there.
+    pub fn splat(&mut self, shape: ValueShape, value: u64) -> Def {
         self.constant(shape, &SmallVec::from_elem(value & shape.mask(), shape.components.into()))
     }
 
-    /// A constant: one of those at the start of the program, or a new one there.
-    pub fn constant(&mut self, shape: Shape, values: &SmallVec<[u64; 4]>) -> Def {
+    /// Returns a constant: an existing one at the start of the program, or a new one there.
+    pub fn constant(&mut self, shape: ValueShape, values: &SmallVec<[u64; 4]>) -> Def {
         let function = &mut self.shader.entry;
         let Some(block) = function.blocks_in_order().next() else {
             unreachable!("a valid function has a block");
@@ -109,7 +110,7 @@ impl Edit {
             at += 1;
         }
         let instr = function.instrs.next_key();
-        // Numbers in the text only have to differ; compaction gives new ones.
+        // Indices of values only have to be unique; compaction renumbers them.
         let index = function.defs.values().map(|def| def.index + 1).max().unwrap_or(0);
         let def = function.defs.push(DefData {
             num_components: shape.components,
@@ -124,12 +125,12 @@ impl Edit {
         def
     }
 
-    /// Replaces each use of `def` by `with`, a value of the same shape.
+    /// Replaces each use of `def` by `with`, which has the same components and width.
     pub fn replace_uses(&mut self, def: Def, with: Def) {
         self.map_uses(|used| if used == def { with } else { used });
     }
 
-    /// Replaces values at each use.
+    /// Replaces the values of all uses.
     pub fn map_uses(&mut self, mut map: impl FnMut(Def) -> Def) {
         let function = &mut self.shader.entry;
         for (instr, home) in self.home.iter() {
@@ -140,8 +141,8 @@ impl Edit {
         for_each_condition(&mut function.body, &mut |condition| *condition = map(*condition));
     }
 
-    /// Replaces each use of `def` by the components of `with` that it is made of. Does nothing, and says so, where a
-    /// use needs `def` as it stands.
+    /// Replaces each use of `def` by the components of `with`. Returns false, and changes nothing, if a use cannot
+    /// swizzle.
     pub fn replace_uses_swizzled(&mut self, def: Def, with: &AluSrc) -> bool {
         let (old, new) = (self.shape(def), self.shape(with.def));
         if old.bits != new.bits {
@@ -172,7 +173,7 @@ impl Edit {
         true
     }
 
-    /// Whether only arithmetic reads a value, which can take any components of another one instead.
+    /// Returns true if all uses of a value are arithmetic, which can swizzle.
     pub fn used_by_swizzles_only(&self, def: Def) -> bool {
         let function = self.function();
         let mut other = false;
@@ -187,10 +188,10 @@ impl Edit {
     }
 }
 
-/// The shape of a value.
-pub(super) fn shape(function: &Function, def: Def) -> Shape {
+/// The number of components and the width of a value.
+pub(super) fn shape(function: &Function, def: Def) -> ValueShape {
     let data = &function.defs[def];
-    Shape { components: data.num_components, bits: data.bit_size }
+    ValueShape { components: data.num_components, bits: data.bit_size }
 }
 
 /// Calls `visit` with the condition of each if.
@@ -229,7 +230,7 @@ pub(super) fn for_each_condition_of(nodes: &[CfNode], visit: &mut impl FnMut(Def
     }
 }
 
-/// Whether an instruction does something besides defining its value.
+/// Returns true if an instruction has an effect besides defining its value.
 pub(super) fn has_effect(data: &InstrData) -> bool {
     match data {
         InstrData::Intrinsic(intrinsic) => intrinsic.def.is_none() || is_atomic(intrinsic.op),
@@ -238,30 +239,30 @@ pub(super) fn has_effect(data: &InstrData) -> bool {
     }
 }
 
-/// Whether an intrinsic changes memory and has a result.
+/// Returns true if an intrinsic changes memory and has a result.
 pub(super) fn is_atomic(op: IntrinsicOp) -> bool {
     op.name().contains("_atomic")
 }
 
-/// The operation that makes a vector of so many scalars, if nir has it.
+/// The operation that builds a vector of so many scalars, if nir has it.
 pub(super) fn vec_op(components: usize) -> Option<Op> {
     Op::vec(u8::try_from(components).ok()?)
 }
 
-/// What dominates what, and where everything is: the way that a program is looked at to list the steps for it.
-pub(super) struct View<'a> {
+/// A program with its dominator tree and instruction order: the analyses for listing steps.
+pub(super) struct ProgramView<'a> {
     /// The program.
     pub shader: &'a Shader,
     /// The dominator tree.
     pub dominance: Dominance,
     /// The instructions in source order, with their blocks.
     pub order: Vec<(Block, Instr)>,
-    /// Where each instruction is in that order, from 1; 0 for one that is nowhere.
+    /// The position of each instruction in that order, from 1; 0 for removed instructions.
     position: SecondaryMap<Instr, u32>,
 }
 
-impl<'a> View<'a> {
-    /// Looks at a program.
+impl<'a> ProgramView<'a> {
+    /// Analyses a program.
     pub fn new(shader: &'a Shader) -> Self {
         let function = &shader.entry;
         let dominance = Dominance::new(function, &Cfg::new(function));
@@ -278,7 +279,7 @@ impl<'a> View<'a> {
         &self.shader.entry
     }
 
-    /// Whether the value `a` is there where `b`, at `place` in the order, is computed.
+    /// Returns true if the definition of `a` dominates position `place` of the order.
     pub fn available(&self, a: Def, place: usize) -> bool {
         let function = self.function();
         let definer = self.position[function.defs[a].instr] as usize;
@@ -289,7 +290,7 @@ impl<'a> View<'a> {
         if home == block { definer - 1 < place } else { self.dominance.dominates(home, block) }
     }
 
-    /// Whether the value is there at the end of a block.
+    /// Returns true if the definition of a value dominates the end of a block.
     pub fn available_after(&self, def: Def, block: Block) -> bool {
         match self.position[self.function().defs[def].instr] as usize {
             0 => false,
@@ -297,14 +298,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The values that are defined, in source order, with the place of their definers.
+    /// The values in source order, each with the position of its definition.
     pub fn defs(&self) -> impl Iterator<Item = (usize, Def)> + '_ {
         let function = self.function();
         self.order.iter().enumerate().filter_map(|(place, &(_, i))| Some((place, function.instrs[i].def()?)))
     }
 
-    /// The shape of a value.
-    pub fn shape(&self, def: Def) -> Shape {
+    /// The number of components and the width of a value.
+    pub fn shape(&self, def: Def) -> ValueShape {
         shape(self.function(), def)
     }
 }

@@ -1,4 +1,5 @@
-//! The search: kinds of steps in turn, many steps at once, then fewer, until nothing helps.
+//! The search: delta debugging over lists of steps, one kind after the other, with halved groups, until no step
+//! succeeds.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -9,64 +10,65 @@ use ir3_compiler::nir::{Shader, validate};
 
 use super::checkpoint::{self, CheckpointError};
 use super::clean::{compact, remove_dead_code};
-use super::edit::{Edit, View};
+use super::edit::{Edit, ProgramView};
 use super::size::Size;
-use super::steps::{KINDS, Kind, Steps, shuffle};
+use super::steps::{KINDS, StepKind, Steps, shuffle};
 use crate::programs::generator::{Choices, Seeded};
 
-/// How to reduce.
+/// Options of a reduction.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Stop after so many candidates; what there is then is the result.
+    /// Stop after this number of candidates; the result is then not minimal.
     pub candidates: Option<u64>,
-    /// Where to keep what was reached, after each step that was taken. A file that is there is gone on with.
+    /// The file to save the program to after each step that was taken. A reduction resumes from an existing file.
     pub checkpoint: Option<PathBuf>,
 }
 
-/// How far a reduction has come.
+/// The progress of a reduction.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// The kind of the step that was taken last, or is being tried.
+    /// The kind of step that was taken last, or is being tried.
     pub kind: &'static str,
-    /// The size that was reached.
+    /// The size of the program so far.
     pub size: Size,
-    /// Candidates that were asked about.
+    /// The number of candidates that were tested.
     pub candidates: u64,
-    /// Steps, or groups of steps, that were taken.
+    /// The number of steps, or groups of steps, that were taken.
     pub taken: u64,
 }
 
-/// What came out.
+/// The result of a reduction.
 #[derive(Clone, Debug)]
 pub struct Reduced {
-    /// The program.
+    /// The reduced program.
     pub shader: Shader,
-    /// Whether the program that went in failed at all. If not, it came out as it was.
+    /// True if the original program fails. Otherwise `shader` is the original program.
     pub reproduced: bool,
-    /// Whether no known step makes it smaller. Not so when it was interrupted, or `candidates` were used up.
+    /// True if no known step makes the program smaller; false if the reduction was interrupted or `candidates` were
+    /// used up.
     pub minimal: bool,
-    /// How far it came.
+    /// The final progress.
     pub progress: Progress,
 }
 
-/// Reduces a program, with one thread. `same` says whether a program fails in the same way; `progress` is called after
-/// each step that was taken and now and then between, and stops the reduction by giving false.
+/// Reduces a program in one thread. `same` returns true if a program fails in the same way. `progress` is called after
+/// each step that was taken and now and then in between, and stops the reduction by returning false.
 ///
 /// # Errors
-/// When the checkpoint cannot be read or written.
+/// If the checkpoint cannot be read or written.
 pub fn run(
     shader: &Shader,
     same: &mut dyn FnMut(&Shader) -> bool,
     options: &Options,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Reduced, CheckpointError> {
-    reduce(shader, Asked::Alone(same), options, progress)
+    reduce(shader, FailureTest::Alone(same), options, progress)
 }
 
-/// Reduces a program, with one thread for each of `same`, which must all give the same answers.
+/// Reduces a program with one thread for each element of `same`, which must all be the same function.
 ///
 /// # Errors
-/// When the checkpoint cannot be read or written.
+/// If the checkpoint cannot be read or written.
 pub fn run_parallel<F: FnMut(&Shader) -> bool + Send>(
     shader: &Shader,
     same: &mut [F],
@@ -74,37 +76,37 @@ pub fn run_parallel<F: FnMut(&Shader) -> bool + Send>(
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Reduced, CheckpointError> {
     let many = same.iter_mut().map(|f| f as &mut (dyn FnMut(&Shader) -> bool + Send)).collect();
-    reduce(shader, Asked::Together(many), options, progress)
+    reduce(shader, FailureTest::Together(many), options, progress)
 }
 
-/// Who is asked.
-enum Asked<'a> {
+/// The test for "fails in the same way", for one thread or for several.
+enum FailureTest<'a> {
     Alone(&'a mut dyn FnMut(&Shader) -> bool),
     Together(Vec<&'a mut (dyn FnMut(&Shader) -> bool + Send)>),
 }
 
-impl Asked<'_> {
-    /// Asks about one program.
-    fn ask(&mut self, shader: &Shader) -> bool {
+impl FailureTest<'_> {
+    /// Tests one program.
+    fn run(&mut self, shader: &Shader) -> bool {
         match self {
-            Asked::Alone(same) => same(shader),
-            Asked::Together(many) => many.first_mut().is_some_and(|same| same(shader)),
+            FailureTest::Alone(same) => same(shader),
+            FailureTest::Together(many) => many.first_mut().is_some_and(|same| same(shader)),
         }
     }
 }
 
 fn reduce<'a>(
     input: &'a Shader,
-    mut asked: Asked<'a>,
+    mut test: FailureTest<'a>,
     options: &'a Options,
     progress: &'a mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Reduced, CheckpointError> {
     let limit = Size::of(input).instructions;
     let mut state = Progress { kind: "start", size: Size::of(input), candidates: 0, taken: 0 };
-    let as_it_was =
+    let unchanged =
         |state: Progress, reproduced| Reduced { shader: input.clone(), reproduced, minimal: false, progress: state };
     if validate(input).is_err() {
-        return Ok(as_it_was(state, false));
+        return Ok(unchanged(state, false));
     }
     let mut start = compact(input);
     let saved = match &options.checkpoint {
@@ -114,24 +116,24 @@ fn reduce<'a>(
     if let Some(saved) = saved
         && validate(&saved).is_ok()
         && Size::of(&saved) <= Size::of(input)
-        && asked.ask(&saved)
+        && test.run(&saved)
     {
         start = compact(&saved);
-    } else if !asked.ask(&start) {
-        // The numbering matters to the failure, or there is none.
-        let reproduced = asked.ask(input);
-        return Ok(as_it_was(state, reproduced));
+    } else if !test.run(&start) {
+        // The failure depends on the numbering, or there is none.
+        let reproduced = test.run(input);
+        return Ok(unchanged(state, reproduced));
     }
-    // Dead code goes with every step, unless it is what fails.
+    // Every step removes dead code, unless the failure depends on it.
     let mut edit = Edit::new(start.clone());
     remove_dead_code(&mut edit);
     let alive = compact(&edit.shader);
-    let sweep = asked.ask(&alive);
+    let sweep = test.run(&alive);
     state.candidates += 1;
     let current = if sweep { alive } else { start };
     state.size = Size::of(&current);
     let mut search = Search {
-        asked,
+        test,
         current,
         limit,
         sweep,
@@ -152,16 +154,16 @@ fn reduce<'a>(
     Ok(Reduced { shader: search.current, reproduced: true, minimal, progress: search.state })
 }
 
-/// A program of so many instructions is read in one look; walking for less is not worth while.
+/// No walk is done for programs of up to this number of instructions: they are easy to read as they are.
 const SMALL: u32 = 8;
 
-/// Instructions that a program may have on a walk beyond those that the walk began with.
+/// The number of instructions by which a program may grow on a walk.
 const SLACK: u32 = 2;
 
-/// Changes that a walk takes until the steps are tried.
+/// The steps are tried after this number of accepted changes of a walk.
 const PERIOD: u32 = 20;
 
-/// Changes that a walk tries: more where more is left.
+/// The number of changes that a walk tries: more for larger programs.
 fn proposals(instructions: u32) -> usize {
     match instructions {
         ..=12 => 4000,
@@ -170,7 +172,7 @@ fn proposals(instructions: u32) -> usize {
     }
 }
 
-/// A program with some changes that need not make it smaller. `None` where nothing has changed, or it is not valid.
+/// Applies random changes that need not make the program smaller. `None` if nothing has changed, or it is not valid.
 fn shuffled(base: &Shader, number: usize, sweep: bool) -> Option<Shader> {
     let mut choices = Seeded::new(number as u64);
     let mut edit = Edit::new(base.clone());
@@ -190,18 +192,18 @@ fn shuffled(base: &Shader, number: usize, sweep: bool) -> Option<Shader> {
 }
 
 struct Search<'a> {
-    asked: Asked<'a>,
+    test: FailureTest<'a>,
     input: &'a Shader,
     current: Shader,
-    /// Instructions that a candidate may have at most.
+    /// The greatest number of instructions of a candidate.
     limit: u32,
-    /// Whether dead code is removed from candidates.
+    /// Remove dead code from candidates.
     sweep: bool,
-    /// Whether only candidates with fewer instructions count.
+    /// Accept only candidates with fewer instructions.
     coarse: bool,
-    /// On a walk, the instructions that there were at its start.
+    /// On a walk, the number of instructions at its start.
     least: Option<u32>,
-    /// The program that was walked from last, and nothing was found.
+    /// The start of the last walk that found nothing.
     walked: Option<Shader>,
     options: &'a Options,
     progress: &'a mut dyn FnMut(&Progress) -> bool,
@@ -210,14 +212,15 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries all kinds in turn until none of them finds anything. Says whether it came that far.
+    /// Tries all kinds in turn until none of them succeeds. Returns false if the search was stopped before.
     fn exhaust(&mut self) -> Result<bool, CheckpointError> {
         loop {
             let mut any = false;
             for kind in KINDS {
                 while self.pass(kind)? {
                     any = true;
-                    // What is cheap and removes much is tried again at once; the rest has its turn in the next round.
+                    // Cheap kinds that remove much are repeated at once; the others wait until all kinds have been
+                    // tried.
                     if !kind.together {
                         break;
                     }
@@ -232,13 +235,13 @@ impl Search<'_> {
         }
     }
 
-    /// Tries the steps of one kind: all together, halves, quarters, one by one. Says whether any was taken.
-    fn pass(&mut self, kind: &Kind) -> Result<bool, CheckpointError> {
+    /// Tries the steps of one kind: all together, halves, quarters, one by one. Returns true if any was taken.
+    fn pass(&mut self, kind: &StepKind) -> Result<bool, CheckpointError> {
         self.state.kind = kind.name;
-        // Steps go by the numbers of the program that they were listed for, so that one is edited all along; what is
-        // asked about is the same program compacted.
+        // Steps refer to entities by the numbers of the program that they were listed for, so that program is edited
+        // throughout; the test receives a compacted copy.
         let mut base = self.current.clone();
-        let steps = (kind.list)(&View::new(&base));
+        let steps = (kind.list)(&ProgramView::new(&base));
         let mut left: Vec<usize> = (0..steps.len()).collect();
         let mut size = if kind.together { steps.len() } else { 1 };
         let mut any = false;
@@ -265,12 +268,12 @@ impl Search<'_> {
         Ok(any)
     }
 
-    /// Walks among programs that fail and are hardly larger, by changes that need not make them smaller, tries the steps
-    /// from there now and then, and keeps the first program that has fewer instructions; then again from that one. A
-    /// local minimum of the steps is left that way. Says whether anything was found.
+    /// Leaves a local minimum by random walks among failing programs of nearly the same size. Now and then the steps
+    /// are tried from there, and the first program with fewer instructions is kept; then a new walk starts from it.
+    /// Returns true if anything was found.
     ///
-    /// The walk is a function of the program alone, and begins anew with each that was found: a program that was reduced
-    /// once is walked from in the same way when it is reduced again, and nothing is found.
+    /// A walk is a function of its first program alone. So if a reduced program is reduced again, its walk is the same
+    /// and finds nothing.
     fn shake(&mut self) -> Result<bool, CheckpointError> {
         self.state.kind = "walk";
         let mut any = false;
@@ -289,7 +292,7 @@ impl Search<'_> {
         Ok(any)
     }
 
-    /// One walk, until there is a program of fewer than `least` instructions. Says whether it came to one.
+    /// Walks until there is a program of fewer than `least` instructions. Returns true if one was found.
     fn walk(&mut self, least: u32) -> Result<bool, CheckpointError> {
         let proposals = proposals(least);
         let mut proposal = 0;
@@ -317,11 +320,11 @@ impl Search<'_> {
         Ok(self.state.size.instructions < least)
     }
 
-    /// Takes a candidate.
+    /// Accepts a candidate.
     fn take(&mut self, candidate: Shader) -> Result<(), CheckpointError> {
         self.current = candidate;
         self.state.size = Size::of(&self.current);
-        // What a walk comes by on its way is not kept.
+        // Intermediate programs of a walk are not saved.
         if self.least.is_some_and(|least| self.state.size.instructions >= least) {
             return Ok(());
         }
@@ -333,8 +336,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The first group whose steps, taken together, give a smaller program that fails: its number, the program as it
-    /// was edited, and the same as it was asked about.
+    /// Finds the first group whose steps, applied together, give a smaller program that fails: its number, the edited
+    /// program, and its compacted copy.
     fn first(
         &mut self,
         base: &Shader,
@@ -365,8 +368,8 @@ impl Search<'_> {
         self.first_of(groups.len(), &make)
     }
 
-    /// Asks about the candidates that `make` gives for the numbers below `count`, in their order, until one fails: its
-    /// number, and what was made. Neither that nor the count of candidates depends on the number of threads.
+    /// Tests the candidates that `make` returns for the numbers below `count`, in order, until one fails. Returns its
+    /// number and what was made. Neither the result nor the number of candidates depends on the number of threads.
     fn first_of<T: Send>(
         &mut self,
         count: usize,
@@ -377,8 +380,8 @@ impl Search<'_> {
             self.stopped = true;
             return None;
         }
-        match &mut self.asked {
-            Asked::Alone(same) => {
+        match &mut self.test {
+            FailureTest::Alone(same) => {
                 for number in 0..count {
                     let Some((edited, candidate)) = make(number) else { continue };
                     if self.options.candidates.is_some_and(|all| self.state.candidates >= all) {
@@ -396,11 +399,11 @@ impl Search<'_> {
                 }
                 None
             }
-            Asked::Together(many) => {
+            FailureTest::Together(many) => {
                 let shared = Shared {
                     next: AtomicUsize::new(0),
                     best: AtomicUsize::new(usize::MAX),
-                    asked: AtomicU64::new(0),
+                    tested: AtomicU64::new(0),
                     stop: AtomicBool::new(false),
                     numbers: Mutex::default(),
                     found: Mutex::new(None),
@@ -409,16 +412,16 @@ impl Search<'_> {
                     let mut numbers = Vec::new();
                     loop {
                         let number = shared.next.fetch_add(1, Ordering::Relaxed);
-                        // Whoever took an earlier number finishes it, so the least that fails is found. One candidate
-                        // more than there may be shows that there would have been more.
+                        // Threads finish the earlier numbers that they took, so the least failing number is found. One
+                        // candidate over the budget is allowed, to detect that the budget was exceeded.
                         let over = number >= count
                             || number > shared.best.load(Ordering::Acquire)
-                            || shared.asked.load(Ordering::Relaxed) > budget;
+                            || shared.tested.load(Ordering::Relaxed) > budget;
                         if over || shared.stop.load(Ordering::Relaxed) {
                             break;
                         }
                         let Some((edited, candidate)) = make(number) else { continue };
-                        let asked = shared.asked.fetch_add(1, Ordering::Relaxed) + 1;
+                        let tested = shared.tested.fetch_add(1, Ordering::Relaxed) + 1;
                         numbers.push(number);
                         if same(&candidate) && shared.best.fetch_min(number, Ordering::AcqRel) > number {
                             let mut found = shared.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -426,7 +429,7 @@ impl Search<'_> {
                                 *found = Some((number, edited, candidate));
                             }
                         }
-                        if !watch(asked) {
+                        if !watch(tested) {
                             shared.stop.store(true, Ordering::Relaxed);
                         }
                     }
@@ -439,36 +442,36 @@ impl Search<'_> {
                         let work = &work;
                         scope.spawn(move || work(*same, &mut |_| true));
                     }
-                    // The thread that was called reports.
+                    // The calling thread reports progress.
                     let mut last = 0;
-                    work(*mine, &mut |asked| {
-                        if asked < last + 64 {
+                    work(*mine, &mut |tested| {
+                        if tested < last + 64 {
                             return true;
                         }
-                        last = asked;
-                        progress(&Progress { candidates: state.candidates + asked, ..state.clone() })
+                        last = tested;
+                        progress(&Progress { candidates: state.candidates + tested, ..state.clone() })
                     });
                 });
                 let found = shared.found.into_inner().unwrap_or_else(PoisonError::into_inner);
-                // What one thread alone would have asked about: nothing behind what was found.
+                // Count the candidates that a single thread would have tested: none after the one that was found.
                 let last = found.as_ref().map_or(usize::MAX, |(number, ..)| *number);
                 let numbers = shared.numbers.into_inner().unwrap_or_else(PoisonError::into_inner);
-                let asked = numbers.into_iter().filter(|&number| number <= last).count() as u64;
-                self.state.candidates += asked.min(budget);
-                self.stopped |= shared.stop.into_inner() || asked > budget;
-                found.filter(|_| asked <= budget)
+                let tested = numbers.into_iter().filter(|&number| number <= last).count() as u64;
+                self.state.candidates += tested.min(budget);
+                self.stopped |= shared.stop.into_inner() || tested > budget;
+                found.filter(|_| tested <= budget)
             }
         }
     }
 }
 
-/// What the threads of one search share.
+/// The state that the threads of one search share.
 struct Shared<T> {
     next: AtomicUsize,
     best: AtomicUsize,
-    asked: AtomicU64,
+    tested: AtomicU64,
     stop: AtomicBool,
-    /// The numbers of the candidates that were asked about.
+    /// The numbers of the candidates that were tested.
     numbers: Mutex<Vec<usize>>,
     found: Mutex<Option<(usize, T, Shader)>>,
 }

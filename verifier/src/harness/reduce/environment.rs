@@ -1,17 +1,17 @@
-//! A simpler input for a program that fails.
+//! Reduction of the environment of a failure.
 //!
-//! All of an environment comes from its seed. Steps make it plainer, one after the other, as long as the program fails in
-//! the same way:
+//! An environment is a function of its seed. Steps simplify it one after the other as long as the program fails in the
+//! same way:
 //!
-//! - fewer lanes run: one alone, or as few as can be;
-//! - buffers and the constant file hold 0 everywhere, or 1, or at least the words that the program touches do;
-//! - what a program reads by a name that can be told from its text (system values, attributes, varyings, words of the
-//!   constant file) is 0, or 1, or the same in all lanes;
-//! - what is said of anything that the program does not read is not said any more;
+//! - fewer lanes run: one alone, or as few as possible;
+//! - buffers and the constant file are 0 everywhere, or 1, or at least the words that the program accesses are;
+//! - an input that the text of the program names (system values, attributes, varyings, words of the constant file) is
+//!   0, or 1, or uniform;
+//! - values for inputs that the program does not read are removed;
 //! - the seed is 0.
 //!
-//! What is plainer is a matter of `Plainness`, which every step lowers. What is written down then is what can be
-//! looked at; what must be as the seed has it is not written down.
+//! Every step must decrease a measure, `EnvComplexity`, so the search terminates. Only values that differ from the seed's
+//! are explicit in the result.
 
 use std::fmt::Display;
 
@@ -24,46 +24,46 @@ use crate::semantics::interp;
 use crate::semantics::interp::Scratch;
 use crate::support::panics::catch;
 
-/// Something that a program reads.
+/// An input of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Input {
+enum ReadInput {
     System(SystemValue, u32),
     Attribute(u32, u32),
     Varying(u32),
     Const(u32),
     Helpers,
-    /// A word of the memory that environments call so.
+    /// A word of the memory of that name in environments.
     Memory(String, u32),
 }
 
-/// How much there is to know of an environment, as far as a program is concerned: the less, the plainer.
+/// The complexity of an environment for a program. Smaller is simpler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Plainness {
-    /// Lanes that run.
+struct EnvComplexity {
+    /// The number of lanes that run.
     lanes: u32,
-    /// How far what the program reads is from 0, and what is said beside that.
+    /// The distance of the inputs from 0, and the number of explicit values.
     values: u32,
-    /// Whether the seed is another one than 0.
+    /// The seed is not 0.
     seed: bool,
 }
 
-/// Words of memory that are looked at one by one, if they are no more.
+/// Words of memory are simplified one by one if there are no more than these.
 const MEMORY_WORDS: usize = 16;
 
-/// Makes an environment simpler as long as `same` says that the program fails in the same way.
+/// Simplifies an environment as long as `same` returns true: the program fails in the same way.
 pub fn run(env: &Env, shader: &Shader, same: &mut dyn FnMut(&Env) -> bool) -> Env {
     let reads = reads_memory(shader);
     let mut search = Search { inputs: inputs(shader), reads, shader, best: env.clone(), same };
     if reads {
         search.inputs.extend(touched(env, shader));
     }
-    while search.round() {}
+    while search.iterate() {}
     search.best
 }
 
 struct Search<'a> {
-    inputs: Vec<Input>,
-    /// Whether the program reads memory.
+    inputs: Vec<ReadInput>,
+    /// The program reads memory.
     reads: bool,
     shader: &'a Shader,
     best: Env,
@@ -71,30 +71,31 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Takes a change if it makes the environment plainer and the program still fails.
+    /// Accepts a change if it makes the environment simpler and the program still fails.
     fn attempt(&mut self, change: impl FnOnce(&mut Env)) -> bool {
         let mut candidate = self.best.clone();
         change(&mut candidate);
-        let taken = self.plainness(&candidate) < self.plainness(&self.best) && (self.same)(&candidate);
+        let taken = self.complexity(&candidate) < self.complexity(&self.best) && (self.same)(&candidate);
         if taken {
             self.best = candidate;
         }
         taken
     }
 
-    /// Tries everything once. Says whether anything was taken.
-    fn round(&mut self) -> bool {
+    /// Tries everything once. Returns true if any change was accepted.
+    fn iterate(&mut self) -> bool {
         let mut any = self.lanes();
         any |= [Some(0), Some(1), None].into_iter().any(|fill| self.attempt(|env| env.fill = fill));
         for input in self.inputs.clone() {
-            let changes = plainer(&self.best, self.shader, &input);
+            let changes = simpler(&self.best, self.shader, &input);
             any |= changes.into_iter().any(|change| self.attempt(change));
         }
         any |= self.unread();
         any | self.attempt(|env| env.seed = 0)
     }
 
-    /// Fewer lanes: the first that fails alone, or else halves, quarters, … of them go.
+    /// Reduces the lanes that run: to the first one with which the program fails, otherwise by removing halves,
+    /// quarters, ….
     fn lanes(&mut self) -> bool {
         let running = self.best.running_lanes();
         if running.count_ones() == 1 {
@@ -106,7 +107,7 @@ impl Search<'_> {
         }
         let mut any = false;
         for size in [32, 16, 8, 4, 2, 1] {
-            // The last ones first, so that the first ones are left.
+            // Remove the last ones first, so that low numbers are left.
             for at in (0..64 / size).rev() {
                 let group = (u64::MAX >> (64 - size)) << (at * size);
                 let left = self.best.running_lanes() & !group;
@@ -116,7 +117,7 @@ impl Search<'_> {
         any
     }
 
-    /// What is said of things that the program does not read is not said any more.
+    /// Removes the values of inputs that the program does not read.
     fn unread(&mut self) -> bool {
         let env = self.best.clone();
         let mut any = false;
@@ -142,17 +143,17 @@ impl Search<'_> {
         any
     }
 
-    fn plainness(&self, env: &Env) -> Plainness {
-        let said = env.consts.len() + env.varyings.len() + env.attributes.len() + env.system.len();
-        let said = said + env.memory.values().map(|words| words.len().max(1)).sum::<usize>();
+    fn complexity(&self, env: &Env) -> EnvComplexity {
+        let explicit = env.consts.len() + env.varyings.len() + env.attributes.len() + env.system.len();
+        let explicit = explicit + env.memory.values().map(|words| words.len().max(1)).sum::<usize>();
         let fill = if self.reads { far(env.fill) } else { u32::from(env.fill.is_some()) };
-        let mut values = said as u32 + u32::from(env.helpers.is_some()) + fill;
+        let mut values = explicit as u32 + u32::from(env.helpers.is_some()) + fill;
         values += self.inputs.iter().map(|input| 8 * distance(env, input)).sum::<u32>();
-        Plainness { lanes: env.running_lanes().count_ones(), values, seed: env.seed != 0 }
+        EnvComplexity { lanes: env.running_lanes().count_ones(), values, seed: env.seed != 0 }
     }
 }
 
-/// How far a word that is the same everywhere is from 0; one that is not is further.
+/// The distance of a word from 0; a word that is not uniform has the greatest.
 fn far(word: Option<u32>) -> u32 {
     match word {
         Some(0) => 0,
@@ -162,22 +163,24 @@ fn far(word: Option<u32>) -> u32 {
     }
 }
 
-/// How far an input is from 0 in all lanes.
-fn distance(env: &Env, input: &Input) -> u32 {
+/// The distance of an input from 0 in all lanes.
+fn distance(env: &Env, input: &ReadInput) -> u32 {
     let row = |row: Option<&Vec<u32>>| match row.map(Vec::as_slice) {
         Some([word]) => far(Some(*word)),
         _ => far(None),
     };
     match input {
-        Input::System(value, component) => row(env.system.get(&system_key(*value, *component))),
-        Input::Attribute(base, component) => row(env.attributes.get(&attribute_key(*base, *component))),
-        Input::Varying(location) => match env.varyings.get(location) {
+        ReadInput::System(value, component) => row(env.system.get(&system_key(*value, *component))),
+        ReadInput::Attribute(base, component) => row(env.attributes.get(&attribute_key(*base, *component))),
+        ReadInput::Varying(location) => match env.varyings.get(location) {
             Some([word, 0, 0]) => far(Some(*word)),
             _ => far(None),
         },
-        Input::Const(word) => far(env.consts.get(word).copied().or(env.fill)),
-        Input::Memory(name, word) => far(env.memory.get(name).and_then(|words| words.get(word)).copied().or(env.fill)),
-        Input::Helpers => far(env.helpers.map(|mask| if mask == 0 { 0 } else { 2 })),
+        ReadInput::Const(word) => far(env.consts.get(word).copied().or(env.fill)),
+        ReadInput::Memory(name, word) => {
+            far(env.memory.get(name).and_then(|words| words.get(word)).copied().or(env.fill))
+        }
+        ReadInput::Helpers => far(env.helpers.map(|mask| if mask == 0 { 0 } else { 2 })),
     }
 }
 
@@ -189,7 +192,7 @@ fn attribute_key(base: u32, component: u32) -> String {
     format!("{base}.{component}")
 }
 
-/// Whether a program reads buffers, constants or other memory.
+/// Returns true if a program reads buffers, constants or other memory.
 fn reads_memory(shader: &Shader) -> bool {
     const MEMORIES: [&str; 7] = ["ssbo", "ubo", "shared", "global", "image", "const", "uniform"];
     let function = &shader.entry;
@@ -201,8 +204,8 @@ fn reads_memory(shader: &Shader) -> bool {
     })
 }
 
-/// The words of memory that a run of the program touches, if they are few.
-fn touched(env: &Env, shader: &Shader) -> Vec<Input> {
+/// The words of memory that a run of the program accesses, if they are few.
+fn touched(env: &Env, shader: &Shader) -> Vec<ReadInput> {
     let run = || {
         let mut scratch = Scratch::default();
         interp::nir::Decoded::new(shader).ok()?.run(env, DEFAULT_FUEL, &mut scratch);
@@ -213,15 +216,15 @@ fn touched(env: &Env, shader: &Shader) -> Vec<Input> {
         return Vec::new();
     }
     let name = |space: &str, binding: &dyn Display| format!("{space} {binding}");
-    touched.into_iter().map(|(space, binding, word)| Input::Memory(name(space.name(), &binding), word)).collect()
+    touched.into_iter().map(|(space, binding, word)| ReadInput::Memory(name(space.name(), &binding), word)).collect()
 }
 
-/// What a program reads by name, in the order of the text.
-fn inputs(shader: &Shader) -> Vec<Input> {
+/// The inputs that a program reads by name, in the order of the text.
+fn inputs(shader: &Shader) -> Vec<ReadInput> {
     let function = &shader.entry;
     let mut inputs = Vec::new();
     if shader.stage == Stage::Fragment {
-        inputs.push(Input::Helpers);
+        inputs.push(ReadInput::Helpers);
     }
     for (_, instr) in function.instrs_in_order() {
         let InstrData::Intrinsic(intrinsic) = &function.instrs[instr] else { continue };
@@ -237,24 +240,24 @@ fn inputs(shader: &Shader) -> Vec<Input> {
             IntrinsicOp::LoadConstIr3 => {
                 let words = components * u32::from(function.defs[def].bit_size).div_ceil(32);
                 if let Some(offset) = offset {
-                    inputs.extend((0..words).map(|i| Input::Const(base.wrapping_add(offset + i) % CONST_WORDS)));
+                    inputs.extend((0..words).map(|i| ReadInput::Const(base.wrapping_add(offset + i) % CONST_WORDS)));
                 }
             }
             IntrinsicOp::LoadInput | IntrinsicOp::LoadInterpolatedInput => {
                 let Some(location) = offset.map(|offset| base.wrapping_add(offset)) else { continue };
                 inputs.extend((first..first + components).map(|c| match shader.stage {
-                    Stage::Fragment => Input::Varying(location.wrapping_mul(4).wrapping_add(c)),
-                    _ => Input::Attribute(location.wrapping_add(c / 4), c % 4),
+                    Stage::Fragment => ReadInput::Varying(location.wrapping_mul(4).wrapping_add(c)),
+                    _ => ReadInput::Attribute(location.wrapping_add(c / 4), c % 4),
                 }));
             }
             op => {
                 if let Some(value) = system_value_of(op).or_else(|| barycentric(intrinsic)) {
-                    inputs.extend((0..components).map(|c| Input::System(value, c)));
+                    inputs.extend((0..components).map(|c| ReadInput::System(value, c)));
                 }
             }
         }
     }
-    let mut once: Vec<Input> = Vec::with_capacity(inputs.len());
+    let mut once: Vec<ReadInput> = Vec::with_capacity(inputs.len());
     for input in inputs {
         if !once.contains(&input) {
             once.push(input);
@@ -277,35 +280,35 @@ fn barycentric(intrinsic: &Intrinsic) -> Option<SystemValue> {
 }
 
 /// A change of an environment.
-type Change = Box<dyn FnOnce(&mut Env)>;
+type EnvChange = Box<dyn FnOnce(&mut Env)>;
 
-/// Changes that make one input plainer, the plainest first.
-fn plainer(env: &Env, shader: &Shader, input: &Input) -> Vec<Change> {
-    fn change(change: impl FnOnce(&mut Env) + 'static) -> Change {
+/// The changes that simplify one input, the simplest result first.
+fn simpler(env: &Env, shader: &Shader, input: &ReadInput) -> Vec<EnvChange> {
+    fn change(change: impl FnOnce(&mut Env) + 'static) -> EnvChange {
         Box::new(change)
     }
-    // What the first lane that runs has.
+    // The value of the first running lane.
     let lane = env.running_lanes().trailing_zeros() as usize;
     let mut row = [0; 64];
     match input.clone() {
-        Input::Helpers => vec![change(|env| env.helpers = Some(0))],
-        Input::Const(word) => [0, 1].map(|value| change(move |env| _ = env.consts.insert(word, value))).into(),
-        Input::Memory(name, word) => [0, 1]
+        ReadInput::Helpers => vec![change(|env| env.helpers = Some(0))],
+        ReadInput::Const(word) => [0, 1].map(|value| change(move |env| _ = env.consts.insert(word, value))).into(),
+        ReadInput::Memory(name, word) => [0, 1]
             .map(|value| {
                 let name = name.clone();
                 change(move |env| _ = env.memory.entry(name).or_default().insert(word, value))
             })
             .into(),
-        Input::Varying(location) => [0, 1f32.to_bits(), env.varying(location, 0)[0]]
+        ReadInput::Varying(location) => [0, 1f32.to_bits(), env.varying(location, 0)[0]]
             .map(|value| change(move |env| _ = env.varyings.insert(location, [value, 0, 0])))
             .into(),
-        Input::Attribute(base, component) => {
+        ReadInput::Attribute(base, component) => {
             env.attribute(base, component, &mut row);
             [0, 1, row[lane]]
                 .map(|value| change(move |env| _ = env.attributes.insert(attribute_key(base, component), vec![value])))
                 .into()
         }
-        Input::System(system, component) => {
+        ReadInput::System(system, component) => {
             let workgroup_size = shader.info.workgroup_size.unwrap_or([64, 1, 1]);
             let launch = Launch { fragment: shader.stage == Stage::Fragment, workgroup_size, ..Launch::default() };
             env.system_value(launch, system, component, &mut row);
@@ -342,7 +345,7 @@ mod tests {
         let shader = program();
         let simple = run(env, &shader, &mut same);
         assert!(same(&simple), "{}", simple.to_json());
-        // No step is left.
+        // A second run finds nothing.
         assert_eq!(run(&simple, &shader, &mut same), simple);
         simple
     }
@@ -362,12 +365,12 @@ mod tests {
         let word = |env: &Env| env.memory_word(Space::Ssbo, Binding::bound(0), 3);
         let simple = simple(&Env::from_seed(5), |env| env.running_lanes() >> 40 & 1 != 0 && word(env) % 2 == 1);
         assert_eq!((simple.lanes, simple.seed, word(&simple)), (Some(1 << 40), 0, 1));
-        // Two that need each other.
+        // Two lanes that the failure needs together.
         let both = |env: &Env| env.running_lanes() & 0x8010 == 0x8010;
         assert_eq!(self::simple(&Env::from_seed(5), both).lanes, Some(0x8010));
     }
 
-    /// Both interpreters agree on waves of which only some lanes run, and only those count.
+    /// Both interpreters agree on waves in which only some lanes run, and only those lanes count.
     #[test]
     fn waves_of_fewer_lanes() {
         let mut checker = Checker::new(Target::default(), Options::default());

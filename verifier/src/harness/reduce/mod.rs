@@ -1,23 +1,24 @@
-//! Making a program that fails smaller, while it fails in the same way.
+//! The reducer: makes a failing program smaller while it fails in the same way.
 //!
-//! The reducer works on programs, never on bytes. [`run`] gets a nir program and a question, "does this one fail in the
-//! same way?", and tries steps: it drops effects, ifs, loops and instructions, replaces values by constants and
-//! by other values, takes components and bits away. A candidate is smaller by [`Size`], valid by nir's own rules, and
-//! only then is the question asked. It begins with many steps at once, halves their number as long as nothing works, and
-//! ends when no single step of any kind makes the program smaller: the result is 1-minimal for the steps that it knows.
-//! Where that leaves more than can be read in one look, a walk by changes that need not make the program smaller looks for
-//! a way out of the local minimum, and the steps begin again.
+//! The reducer works on programs, never on bytes. [`run`] gets a nir program and a test, "does this program fail in the
+//! same way?", and tries steps: it drops effects, ifs, loops and instructions, replaces values by constants and by
+//! other values, removes components and bits. Only a candidate that is smaller by [`Size`] and valid by nir's own rules
+//! is tested. As in delta debugging, the search begins with many steps at once, halves their number as long as nothing
+//! works, and ends when no single step of any kind makes the program smaller: the result is 1-minimal for the known
+//! steps. If the result is still too large to be read at a glance, a random walk by changes that need not make the
+//! program smaller leaves the local minimum, and the steps are tried again.
 //!
-//! What "the same way" means is in [`oracle`]: the same stage and the same kind of difference, the same refusal, or a
-//! panic at the same place. The input of the failing run gets simpler in [`environment`], the compiler's options and the GPU
-//! plainer in `compilation`; [`whole`] does all of it.
+//! [`oracle`] defines "the same way": the same stage and the same kind of difference, the same refusal, or a panic at
+//! the same place. The environment of the failing run is simplified by [`environment`], the compiler's options and the
+//! GPU by `compilation`; [`combined`] does all of it.
 //!
-//! The result is a function of the program and the question alone. Candidates are tried in order, and with several
-//! threads the first in order that fails is taken, whoever found it; so the number of threads does not matter. Limits
-//! are counted in candidates, never in time.
+//! The result is a function of the program and the test alone. Candidates are tried in order, and with several threads
+//! the first failing one in that order is taken, whichever thread found it; so the number of threads does not matter.
+//! Limits are counted in candidates, never in time.
 
 mod checkpoint;
 mod clean;
+pub mod combined;
 mod compilation;
 mod edit;
 mod engine;
@@ -26,7 +27,6 @@ pub mod oracle;
 mod repair;
 mod size;
 mod steps;
-pub mod whole;
 
 pub use checkpoint::CheckpointError;
 pub use engine::{Options, Progress, Reduced, run, run_parallel};

@@ -1,9 +1,9 @@
-//! What a failure is, and whether a program fails in the same way.
+//! Classification of failures, and the test for "fails in the same way".
 //!
-//! Two failures are the same when they are the same kind of thing at the same stage: a refutation with the same kind of
-//! difference, a refusal for the same reason (numbers aside), a panic at the same place of the source. What exactly
-//! differs, in which lane, by how much, is of no account: that changes with every step. A reduction that goes by this
-//! cannot drift from one bug to another of another stage or kind.
+//! Two failures are the same if they are of the same kind at the same stage: a refutation with the same kind of
+//! difference, a refusal for the same reason (numbers aside), a panic at the same place of the source. The lanes and
+//! values that differ are ignored, because every step changes them. So a reduction cannot drift to another bug of
+//! another stage or kind.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use ir3_compiler::target::Target;
 use ir3_compiler::{ir3, nir};
 
 use crate::harness::check::{Checker, DEFAULT_FUEL, ProgramReport, Refutation, Unknown, Verdict};
-use crate::programs::planted_bugs::SharedPlant;
+use crate::programs::planted_bugs::SharedPlantedBug;
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp;
 use crate::semantics::interp::{Difference, Scratch};
 use crate::support::panics::{Panicked, catch};
 
-/// What kind of difference a refutation shows.
+/// The kind of difference of a refutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DifferenceKind {
     /// An output.
@@ -27,15 +27,15 @@ pub enum DifferenceKind {
     Memory,
     /// The killed lanes.
     Killed,
-    /// The target has no meaning.
+    /// The program after the stage has undefined behaviour.
     Undefined,
-    /// The target does not end.
+    /// The program after the stage does not terminate.
     Endless,
     /// The headers differ.
     Header,
     /// A barrier or fence.
     Synchronization,
-    /// Loads that must not be dropped.
+    /// Loads that must not be removed.
     Loads,
 }
 
@@ -54,7 +54,7 @@ impl DifferenceKind {
         }
     }
 
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::Output,
         Self::Memory,
@@ -66,12 +66,12 @@ impl DifferenceKind {
         Self::Loads,
     ];
 
-    /// The kind of a name as [`DifferenceKind::name`] gives it.
+    /// Returns the kind of a [`name`](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// What to call it.
+    /// The name of the kind.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Output => "output",
@@ -86,33 +86,33 @@ impl DifferenceKind {
     }
 }
 
-/// A way to fail.
+/// A failure of the compiler on a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// A stage changed what the program means.
+    /// A stage changed the meaning of the program.
     Refuted {
         /// The stage.
         stage: Stage,
-        /// What kind of difference there is.
+        /// The kind of difference.
         difference: DifferenceKind,
     },
     /// The compiler refused the program.
     Refused {
-        /// The stage that did.
+        /// The stage that refused it.
         stage: Stage,
-        /// The kind of reason.
+        /// The kind of error.
         kind: ErrorKind,
         /// The reason, without its numbers.
         reason: String,
     },
-    /// The interpreter does not know something.
+    /// The interpreter does not support the program.
     Unsupported {
-        /// The stage in front of the program that it does not know.
+        /// The stage after which the program is not supported.
         stage: Stage,
         /// The reason, without its numbers.
         reason: String,
     },
-    /// Something panicked.
+    /// The compiler or an engine panicked.
     Panic {
         /// File, line and column.
         place: String,
@@ -131,7 +131,7 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// The failure in a report: the first refutation, else the refusal, else what the interpreter does not support.
+    /// The failure in a report: the first refutation, otherwise the refusal, otherwise the unsupported program.
     pub fn of(report: &ProgramReport) -> Option<Self> {
         let refuted = report.boundaries.iter().find_map(|(stage, verdict, _)| match verdict {
             Verdict::Refuted(refutation) => {
@@ -155,20 +155,19 @@ impl Failure {
     }
 }
 
-/// A reason without its numbers, and without the place in front of it: a program from a text has lines, another one has
-/// numbers of instructions.
+/// Removes numbers and the leading position: programs from a text have lines, others instruction numbers.
 fn without_place(reason: &str) -> String {
     let text = without_numbers(reason);
     let rest = ["line #: ", "instr#: ", "instruction #: "].iter().find_map(|place| text.strip_prefix(place));
     rest.map(str::to_owned).unwrap_or(text)
 }
 
-/// The text with `#` for each run of digits (hexadecimal ones too): numbers of values and blocks change all the time.
+/// Replaces each run of digits (hexadecimal too) by `#`: every step changes the numbers of values and blocks.
 fn without_numbers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        // Digits that belong to a name, as in `u2u32`, stay.
+        // Keeps digits of names, as in `u2u32`.
         let in_name = out.ends_with(|last: char| last.is_ascii_alphanumeric() || last == '_');
         let numbered = ["ssa_", "instr", "block", "b", "line "].iter().any(|before| ends_with_word(&out, before));
         if c.is_ascii_digit() && (!in_name || numbered) {
@@ -181,31 +180,31 @@ fn without_numbers(text: &str) -> String {
     out
 }
 
-/// Whether the text ends with a word that has nothing of a name in front of it.
+/// Returns true if the text ends with `word` as a whole word.
 fn ends_with_word(text: &str, word: &str) -> bool {
     text.strip_suffix(word).is_some_and(|rest| !rest.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
 }
 
-/// Knows one failure, and says whether a program has it.
+/// Tests if a program has a given failure.
 pub struct Oracle {
     target: Target,
     options: Options,
     envs: Vec<Env>,
     fuel: u64,
-    plant: Option<SharedPlant>,
+    plant: Option<SharedPlantedBug>,
     failure: Failure,
     checker: Checker,
 }
 
 impl Oracle {
-    /// Finds out how a program fails on some inputs, and keeps the one input that shows it. `None` where it does not
-    /// fail.
+    /// Determines the failure of a program on some environments, and keeps the environment that shows it. `None` if it
+    /// does not fail.
     pub fn find(
         target: Target,
         options: Options,
         shader: &nir::Shader,
         envs: &[Env],
-        plant: Option<SharedPlant>,
+        plant: Option<SharedPlantedBug>,
     ) -> Option<Self> {
         let checker = Checker::new(target, options);
         let nothing = Failure::Panic { place: String::new() };
@@ -213,7 +212,7 @@ impl Oracle {
             Self { target, options, envs: envs.to_vec(), fuel: DEFAULT_FUEL, plant, failure: nothing, checker };
         let (failure, env) = oracle.observe(shader)?;
         oracle.failure = failure;
-        // No input at all is best; then the one that the refutation names; then any.
+        // Preferably no environment; then the one of the refutation; then any.
         let mut choices = vec![Vec::new()];
         choices.extend(env.map(|env| vec![env]));
         choices.extend(envs.iter().map(|env| vec![env.clone()]));
@@ -237,12 +236,12 @@ impl Oracle {
         &self.failure
     }
 
-    /// The inputs that candidates are run on: one at most, unless it takes several.
+    /// The environments that candidates are run on: one at most, unless the failure needs several.
     pub fn envs(&self) -> &[Env] {
         &self.envs
     }
 
-    /// Other inputs.
+    /// Replaces the environments.
     pub fn set_envs(&mut self, envs: Vec<Env>) {
         self.envs = envs;
     }
@@ -252,54 +251,54 @@ impl Oracle {
         self.target
     }
 
-    /// What programs are compiled with.
+    /// The compiler options.
     pub fn options(&self) -> Options {
         self.options
     }
 
-    /// Another GPU, and other options.
+    /// Replaces the GPU and the options.
     pub fn set_compilation(&mut self, target: Target, options: Options) {
         (self.target, self.options) = (target, options);
         self.checker = Checker::new(target, options).with_fuel(self.fuel);
     }
 
-    /// Whether a program would fail in the same way on another GPU, or with other options.
+    /// Returns true if a program fails in the same way on another GPU, or with other options.
     pub fn compiles_same(&self, target: Target, options: Options, shader: &nir::Shader) -> bool {
         let mut other = self.fork();
         other.set_compilation(target, options);
         other.same(shader)
     }
 
-    /// Whether a program fails in the same way.
+    /// Returns true if a program fails in the same way.
     pub fn same(&mut self, shader: &nir::Shader) -> bool {
-        // Most candidates do not fail, and most of those show it at the one stage.
+        // Most candidates do not fail, and a check of the one stage shows that for most of them.
         self.may_be_same(shader) && self.observe(shader).is_some_and(|(failure, _)| failure == self.failure)
     }
 
-    /// Whether a program may fail in the same way: false is final.
+    /// A quick test: returns false only if the program does not fail in the same way.
     fn may_be_same(&mut self, shader: &nir::Shader) -> bool {
         let Failure::Refuted { stage, difference } = self.failure else { return true };
         let like = |found: &Difference| DifferenceKind::of(found) == difference;
         let plant = self.plant.clone();
         let mut plant = plant.map(|plant| move |stage: Stage, program: &mut ir3::Program| plant(stage, program));
         let (checker, envs) = (&mut self.checker, &self.envs);
-        let asked = catch(|| {
+        let may_differ = catch(|| {
             let plant = plant.as_mut().map(|plant| plant as &mut dyn FnMut(Stage, &mut ir3::Program));
             checker.may_differ_at(shader, envs, stage, &like, plant)
         });
-        asked.unwrap_or_else(|_| {
-            // What it was doing is half done. A panic is another failure.
+        may_differ.unwrap_or_else(|_| {
+            // The panic left the checker in an undefined state. A panic is another failure.
             self.checker = Checker::new(self.target, self.options).with_fuel(self.fuel);
             false
         })
     }
 
-    /// The refutation of a program that is refuted.
+    /// Returns the refutation of a program, if it is refuted.
     pub fn refutation(&mut self, shader: &nir::Shader) -> Option<Refutation> {
         self.report(shader).ok()?.refutation().cloned()
     }
 
-    /// Another one for the same failure, for another thread.
+    /// Another oracle for the same failure, for another thread.
     pub fn fork(&self) -> Self {
         Self {
             target: self.target,
@@ -318,7 +317,8 @@ impl Oracle {
         self
     }
 
-    /// A few times what the program needs now: a candidate that has lost its way out of a loop must not run for long.
+    /// A small multiple of the fuel that the program needs now: candidates that lost the exit of a loop must not run
+    /// for long.
     fn needed_fuel(&self, shader: &nir::Shader) -> u64 {
         let run = || {
             let decoded = interp::nir::Decoded::new(shader).ok()?;
@@ -328,12 +328,12 @@ impl Oracle {
         catch(run).ok().flatten().map_or(DEFAULT_FUEL, |executed| (executed * 4 + 1000).min(DEFAULT_FUEL))
     }
 
-    /// How a program fails, if it does, and on which input if it is refuted.
+    /// Returns the failure of a program, and the environment of a refutation.
     fn observe(&mut self, shader: &nir::Shader) -> Option<(Failure, Option<Env>)> {
         match self.report(shader) {
             Ok(report) => Some((Failure::of(&report)?, report.refutation().map(|refutation| refutation.env.clone()))),
             Err(Panicked { place, .. }) => {
-                // What it was doing is half done.
+                // The panic left the checker in an undefined state.
                 self.checker = Checker::new(self.target, self.options).with_fuel(self.fuel);
                 Some((Failure::Panic { place }, None))
             }

@@ -1,8 +1,8 @@
-//! Making a program valid again after its control flow has changed.
+//! Repairs a program after a change of control flow.
 //!
-//! Phis get one source for each predecessor that their block has now, and a use that its definition no longer dominates
-//! reads 0 instead. What a step wants to keep of a phi, it says before (it renames predecessors, or replaces the phi):
-//! this is only for what is left over.
+//! Each phi gets one source for each current predecessor of its block. A use that is no longer dominated by its
+//! definition reads 0 instead. A step that preserves the values of a phi renames predecessors, or replaces the phi,
+//! before the repair.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{Block, Cfg, Def, Dominance, Function, Instr, InstrData};
@@ -45,7 +45,7 @@ fn phis(edit: &mut Edit, cfg: &Cfg) {
     }
 }
 
-/// Where instructions are, and what dominates what.
+/// The position of each instruction, and the dominator tree.
 struct Places {
     at: SecondaryMap<Instr, Option<(Block, usize)>>,
     dominance: Dominance,
@@ -121,7 +121,7 @@ fn uses(edit: &mut Edit, cfg: &Cfg) {
     }
 }
 
-/// The conditions that are not there where an if reads them.
+/// The conditions that do not dominate their if.
 fn bad_conditions(function: &Function, places: &Places, nodes: &[CfNode], bad: &mut Vec<Def>) {
     let mut before = None;
     for node in nodes {

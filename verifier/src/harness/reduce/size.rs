@@ -1,7 +1,7 @@
-//! How large a program is.
+//! The size of a program.
 //!
-//! A step is taken only when it makes the program smaller, so reduction ends and never gives back more than it got.
-//! Size is compared field by field, in the order in which people care.
+//! A step is taken only if it makes the program smaller, so reduction terminates and never returns a larger program.
+//! Sizes are compared lexicographically, the most important field first.
 
 use ir3_compiler::nir::{CfNode, Def, Index, InstrData, Op, Shader};
 
@@ -10,20 +10,20 @@ use ir3_compiler::nir::{CfNode, Def, Index, InstrData, Op, Shader};
 pub struct Size {
     /// Instructions, ifs and loops.
     pub instructions: u32,
-    /// … that are neither constants nor moves nor control flow.
+    /// Instructions other than constants, moves and control flow.
     pub work: u32,
     /// Operands that are not constants.
     pub operands: u32,
-    /// Components times bits, over all values, and over all operands that are read whole.
+    /// Components times bits, over all values, and over all operands that are not swizzled.
     pub bits: u32,
-    /// How far the constants are from 0.
+    /// The complexity of the constants.
     pub constants: u32,
-    /// Indices that are not 0, flags, lines of the header, variables.
+    /// Indices other than their default, flags, lines of the header, variables.
     pub attributes: u32,
 }
 
 impl Size {
-    /// The size of a program.
+    /// Measures a program.
     pub fn of(shader: &Shader) -> Self {
         let function = &shader.entry;
         let mut size = Self { instructions: 0, work: 0, operands: 0, bits: 0, constants: 0, attributes: 0 };
@@ -34,10 +34,10 @@ impl Size {
                 let def = &function.defs[def];
                 u32::from(def.num_components) * u32::from(def.bit_size)
             };
-            let whole = !matches!(data, InstrData::Alu(_) | InstrData::Phi { .. });
+            let all_components = !matches!(data, InstrData::Alu(_) | InstrData::Phi { .. });
             data.for_each_src(|src| {
                 size.operands += u32::from(function.as_const(src).is_none());
-                size.bits += if whole { bits(src) } else { 0 };
+                size.bits += if all_components { bits(src) } else { 0 };
             });
             if let Some(def) = data.def() {
                 size.bits += bits(def);
@@ -52,7 +52,7 @@ impl Size {
                     size.work += if alu.op == Op::Mov { 0 } else { 1 };
                     size.attributes +=
                         [alu.exact, alu.no_signed_wrap, alu.no_unsigned_wrap].map(u32::from).iter().sum::<u32>();
-                    // Components that are read from elsewhere than their own place.
+                    // Operands that do not start at the first component.
                     size.attributes += alu.srcs.iter().map(|src| u32::from(src.swizzle[0] != 0)).sum::<u32>();
                 }
                 InstrData::Intrinsic(intrinsic) => {
@@ -91,7 +91,7 @@ impl Size {
     }
 }
 
-/// How far a constant is from 0: nothing, 1, a power of two, a float without a fraction to speak of, anything.
+/// The complexity of a constant, from simple to complex: 0, 1, a power of two, a simple float, any other.
 fn complexity(value: u64) -> u32 {
     match value {
         0 => 0,
@@ -102,7 +102,7 @@ fn complexity(value: u64) -> u32 {
     }
 }
 
-/// The length of an index: 0 where it says nothing.
+/// The complexity of an index: 0 for its default.
 fn index(index: &Index) -> u32 {
     match index {
         Index::WriteMask(mask) => mask.count_ones(),

@@ -1,5 +1,6 @@
-//! What is told of a failure: a [`bundle`] that can be read, run again, reduced, and attached to a report, with the
-//! first [`difference`] of both sides; and programs as files and as text.
+//! Reports: a failure as a [`bundle`] that can be read, run again, reduced, and attached to a bug report, with the
+//! first [`difference`] of its two sides; figures beside Mesa's and between two runs of shader-db; and programs as
+//! files and as text.
 
 pub mod beside_mesa;
 pub mod bundle;

@@ -1,6 +1,6 @@
-//! Programs from files, and programs as text.
+//! Loads programs from files.
 
-use crate::programs::mesa::input::{InputError, InputKind, Place, Source};
+use crate::programs::mesa::input::{FilePosition, InputError, InputKind, Source};
 use crate::programs::mesa::log::Log;
 use crate::semantics::Snapshot;
 use ir3_compiler::{ir3, nir, target::Target};
@@ -9,16 +9,16 @@ use std::path::Path;
 /// A program with the name that reports use.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// A path, and behind it the number of the section where the file has several.
+    /// A path, followed by the number of the section if the file has several.
     pub name: String,
     /// The program.
     pub program: Snapshot,
 }
 
-/// The programs of a file: one of a `.nir` or `.ir3` text, one for each final-form nir of a log.
+/// Loads the programs of a file: one from a `.nir` or `.ir3` text, one for each final-form nir of a log.
 ///
 /// # Errors
-/// When the file cannot be read, or is not such a text; with the place.
+/// If the file cannot be read, or is not such a text; with the position.
 pub fn load(path: &Path, target: &Target) -> Result<Vec<Named>, InputError> {
     let source = Source::read(path)?;
     let name = path.display().to_string();
@@ -48,36 +48,36 @@ pub fn load(path: &Path, target: &Target) -> Result<Vec<Named>, InputError> {
     }
 }
 
-/// Reads and validates nir. `skipped` lines of the file stand before the text.
+/// Parses and validates nir. The text begins after `skipped` lines of the file.
 fn read_nir(path: &Path, text: &str, skipped: u32) -> Result<nir::Shader, InputError> {
     let shader = nir::text::read(text).map_err(|error| InputError::Syntax {
-        place: Place { path: path.to_owned(), line: error.line + skipped, column: error.column },
+        place: FilePosition { path: path.to_owned(), line: error.line + skipped, column: error.column },
         found: error.found.clone(),
         expected: error.expected.clone(),
     })?;
     if let Err(errors) = nir::validate(&shader)
         && let Some(error) = errors.first()
     {
-        let place = Place { path: path.to_owned(), line: error.place.line.max(1) + skipped, column: 1 };
+        let place = FilePosition { path: path.to_owned(), line: error.place.line.max(1) + skipped, column: 1 };
         return Err(InputError::Invalid { place, problem: error.to_string() });
     }
     Ok(shader)
 }
 
-/// Reads and validates ir3.
+/// Parses and validates ir3.
 fn read_ir3(path: &Path, text: &str, target: &Target) -> Result<ir3::Program, InputError> {
     let program = ir3::text::read(text).map_err(|error| InputError::Syntax {
-        place: Place { path: path.to_owned(), line: error.line as u32, column: error.column as u32 },
+        place: FilePosition { path: path.to_owned(), line: error.line as u32, column: error.column as u32 },
         found: error.found.clone(),
         expected: error.expected.clone(),
     })?;
     if let Err(violations) = ir3::validate::validate(&program, target, ir3::validate::Form::of(&program))
         && let Some(violation) = violations.first()
     {
-        // The text numbers its instructions, so the number leads back to the line.
+        // The text numbers its instructions, so the number identifies the line.
         let serial = violation.instr.map(|instr| format!("{:04}:", program.serials[instr]));
         let line = serial.and_then(|serial| text.lines().position(|line| line.contains(&serial)));
-        let place = Place { path: path.to_owned(), line: line.map_or(1, |line| line as u32 + 1), column: 1 };
+        let place = FilePosition { path: path.to_owned(), line: line.map_or(1, |line| line as u32 + 1), column: 1 };
         return Err(InputError::Invalid { place, problem: violation.to_string() });
     }
     Ok(program)

@@ -1,7 +1,7 @@
-//! In which respect two ir3 programs differ that a stage made one from the other.
+//! Classification of the difference between two ir3 programs, one of which a stage made from the other.
 //!
-//! All that differs is listed, and what says most is taken: an effect that is gone says more than an operand that is
-//! another one behind it. What is said does not name values, registers, numbers or constants.
+//! All changes are listed, and the most specific one is used: a missing effect is more specific than a changed operand
+//! after it. A change does not contain values, registers, numbers or constants.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,36 +9,36 @@ use std::fmt;
 use ir3_compiler::ir3::{Category, Instr, InstrData, Opcode, Program, RegClass, RegFile};
 use ir3_compiler::target::Target;
 
-use super::contents::{Operands, Root, is_copy, loses_copy, operands};
+use super::reaching_values::{Operands, ReachingValue, is_copy, loses_copy, operands};
 
-/// Something that differs; what says more comes first.
+/// A change, the most specific kinds first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Change {
-    /// An instruction with an effect is gone.
-    Missing(Sort),
-    /// Instructions with effects, or that see them, have changed places.
+pub(super) enum StageChange {
+    /// An instruction with an effect was removed.
+    Missing(InstrClass),
+    /// Instructions that access memory were reordered.
     Order,
-    /// A copy into a register is gone.
+    /// A copy into a register was removed.
     CopyLost,
-    /// An instruction does something else.
-    Operation(Sort),
-    /// It takes the same operand in another way.
-    Modifier(Sort),
-    /// Its operands have changed places.
-    Exchanged(Sort),
+    /// An instruction has another operation.
+    Operation(InstrClass),
+    /// A source has another modifier.
+    Modifier(InstrClass),
+    /// Two operands were swapped.
+    Exchanged(InstrClass),
     /// An operand has parts of two values.
-    Torn(File),
+    Torn(OperandFile),
     /// An operand has another value.
-    Another(File),
-    /// An operand has no value.
-    Nothing(File),
-    /// An instruction with an effect is there that was not.
-    Added(Sort),
+    Another(OperandFile),
+    /// An operand is undefined.
+    Nothing(OperandFile),
+    /// An instruction with an effect was added.
+    Added(InstrClass),
 }
 
-/// What an instruction is.
+/// The class of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Sort {
+pub(super) enum InstrClass {
     Store,
     Atomic,
     Load,
@@ -53,32 +53,32 @@ pub(super) enum Sort {
     Other,
 }
 
-/// The file of an operand. How wide it is does not matter: most of what goes wrong does so with both widths.
+/// The register file of an operand. The width is ignored: most bugs occur with both widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum File {
+pub(super) enum OperandFile {
     General,
     Predicate,
     Address,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for StageChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing(sort) => write!(f, "{sort} lost"),
+            Self::Missing(class) => write!(f, "{class} lost"),
             Self::CopyLost => f.write_str("a copy lost"),
             Self::Order => f.write_str("effects in another order"),
-            Self::Operation(sort) => write!(f, "{sort} does something else"),
-            Self::Modifier(sort) => write!(f, "{sort} with another modifier"),
-            Self::Exchanged(sort) => write!(f, "operands of {sort} exchanged"),
+            Self::Operation(class) => write!(f, "{class} does something else"),
+            Self::Modifier(class) => write!(f, "{class} with another modifier"),
+            Self::Exchanged(class) => write!(f, "operands of {class} exchanged"),
             Self::Torn(file) => write!(f, "{file} has parts of two values"),
             Self::Another(file) => write!(f, "{file} has another value"),
             Self::Nothing(file) => write!(f, "{file} has no value"),
-            Self::Added(sort) => write!(f, "{sort} added"),
+            Self::Added(class) => write!(f, "{class} added"),
         }
     }
 }
 
-impl fmt::Display for Sort {
+impl fmt::Display for InstrClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Store => "a store",
@@ -97,7 +97,7 @@ impl fmt::Display for Sort {
     }
 }
 
-impl fmt::Display for File {
+impl fmt::Display for OperandFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::General => "an operand",
@@ -107,7 +107,7 @@ impl fmt::Display for File {
     }
 }
 
-impl Sort {
+impl InstrClass {
     fn of(data: &InstrData) -> Self {
         let opcode = data.opcode;
         match opcode.category() {
@@ -127,7 +127,7 @@ impl Sort {
     }
 }
 
-impl File {
+impl OperandFile {
     fn of(class: RegClass) -> Self {
         match class.file {
             RegFile::Predicate => Self::Predicate,
@@ -137,8 +137,8 @@ impl File {
     }
 }
 
-/// All that differs.
-pub(super) fn all(before: &Program, after: &Program, target: &Target) -> BTreeSet<Change> {
+/// Lists all changes.
+pub(super) fn all(before: &Program, after: &Program, target: &Target) -> BTreeSet<StageChange> {
     let (old, new) = (operands(before, target), operands(after, target));
     let here: BTreeSet<Instr> = after.iter_instrs().map(|(_, instr)| instr).collect();
     let there: BTreeSet<Instr> = before.iter_instrs().map(|(_, instr)| instr).collect();
@@ -148,16 +148,16 @@ pub(super) fn all(before: &Program, after: &Program, target: &Target) -> BTreeSe
         if here.contains(&instr) {
             instruction(data, &after.instrs[instr], instr, &old, &new, &mut changes);
         } else if data.opcode.has_side_effect() && !data.opcode.is_meta() {
-            changes.insert(Change::Missing(Sort::of(data)));
+            changes.insert(StageChange::Missing(InstrClass::of(data)));
         }
     }
     for &instr in here.difference(&there) {
         let data = &after.instrs[instr];
         if data.opcode.has_side_effect() && !data.opcode.is_meta() {
-            changes.insert(Change::Added(Sort::of(data)));
+            changes.insert(StageChange::Added(InstrClass::of(data)));
         }
     }
-    // What touches memory, block by block, as far as it is on both sides.
+    // The memory instructions of each block that both sides have.
     for &block in &before.layout {
         let touches = |program: &Program, other: &BTreeSet<Instr>| -> Vec<Instr> {
             let Some(data) = program.blocks.get(block) else { return Vec::new() };
@@ -165,10 +165,10 @@ pub(super) fn all(before: &Program, after: &Program, target: &Target) -> BTreeSe
             data.instrs.iter().copied().filter(memory).collect()
         };
         if touches(before, &here) != touches(after, &there) {
-            changes.insert(Change::Order);
+            changes.insert(StageChange::Order);
         }
         if loses_copy(before, after, block, target) {
-            changes.insert(Change::CopyLost);
+            changes.insert(StageChange::CopyLost);
         }
     }
     changes
@@ -180,28 +180,28 @@ fn instruction(
     instr: Instr,
     old: &Operands,
     new: &Operands,
-    changes: &mut BTreeSet<Change>,
+    changes: &mut BTreeSet<StageChange>,
 ) {
-    // A phi that has become something else is the parallel copies before it.
+    // A phi with another opcode has been lowered to parallel copies in the predecessors.
     if is_copy(after) && after.opcode != Opcode::Phi || is_copy(before) && before.opcode != after.opcode {
         return;
     }
-    let sort = Sort::of(before);
+    let class = InstrClass::of(before);
     if before.opcode != after.opcode || before.attrs != after.attrs || before.srcs.len() != after.srcs.len() {
-        changes.insert(Change::Operation(sort));
+        changes.insert(StageChange::Operation(class));
         return;
     }
     let (expected, actual) = (old.of(instr), new.of(instr));
     let differ = |n: &usize| expected.get(*n) != actual.get(*n);
     let wrong: Vec<usize> = (0..before.srcs.len()).filter(differ).collect();
     for (n, (a, b)) in before.srcs.iter().zip(&after.srcs).enumerate() {
-        // Where the operand is another one too, a modifier may have moved from one to the other.
+        // If the operands are wrong too, a modifier may have moved with its operand.
         if a.mods != b.mods && !wrong.contains(&n) {
-            changes.insert(Change::Modifier(sort));
+            changes.insert(StageChange::Modifier(class));
         }
     }
-    // Operands that have changed places tell by their names in SSA form, and by what they hold where these have got
-    // registers. (Registers on both sides that hold something else have not changed places.)
+    // In SSA form swapped operands are recognised by their names, and by their values if registers have been assigned.
+    // (If both sides have the same registers with other values, the operands were not swapped.)
     let moved = |a: usize, b: usize| before.srcs[a].operand == after.srcs[b].operand;
     let holds = |a: usize, b: usize| expected[a] == actual[b] && !moved(a, a);
     if let (Opcode::Phi, [_, _]) = (before.opcode, &before.srcs[..])
@@ -209,27 +209,29 @@ fn instruction(
         && moved(1, 0)
         && !moved(0, 0)
     {
-        changes.insert(Change::Exchanged(sort));
+        changes.insert(StageChange::Exchanged(class));
         return;
     }
     if let [a, b] = wrong[..]
         && (moved(a, b) && moved(b, a) || holds(a, b) && holds(b, a))
     {
-        changes.insert(Change::Exchanged(sort));
+        changes.insert(StageChange::Exchanged(class));
         return;
     }
     for n in wrong {
-        let file = File::of(after.srcs[n].class);
+        let file = OperandFile::of(after.srcs[n].class);
         for (expected, actual) in expected[n].iter().zip(&actual[n]) {
             let unexpected = actual.difference(expected).map(|root| match root {
-                Root::Torn => Change::Torn(file),
-                Root::Undefined => Change::Nothing(file),
-                Root::Immediate(_) | Root::Const(_) | Root::Result(..) => Change::Another(file),
+                ReachingValue::Torn => StageChange::Torn(file),
+                ReachingValue::Undefined => StageChange::Nothing(file),
+                ReachingValue::Immediate(_) | ReachingValue::Const(_) | ReachingValue::Result(..) => {
+                    StageChange::Another(file)
+                }
             });
             changes.extend(unexpected);
             if actual.is_subset(expected) && actual != expected {
-                // What should come over some paths does not.
-                changes.insert(Change::Another(file));
+                // Some reaching values are missing.
+                changes.insert(StageChange::Another(file));
             }
         }
     }

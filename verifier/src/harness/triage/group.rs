@@ -1,4 +1,4 @@
-//! Groups.
+//! Groups of failures with the same cause.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,34 +12,34 @@ use super::Shape;
 use crate::harness::reduce::Failure;
 use crate::harness::report::bundle;
 
-/// A bundle of a group.
+/// A bundle in a group.
 pub(super) struct Member {
     pub path: PathBuf,
     pub stage: Stage,
     pub failure: Failure,
     pub instructions: usize,
-    /// Instructions before it was reduced.
+    /// The number of instructions before the reduction.
     pub original: usize,
     pub minimal: bool,
-    /// Its shape if it is minimal; all that may be its shape otherwise.
+    /// The shape of a minimal bundle; all candidates for the shape otherwise.
     pub shapes: Vec<Shape>,
 }
 
-/// What kind of failure it is.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// A stage changed what the program means.
+pub enum FailureKind {
+    /// A stage changed the meaning of the program.
     Refuted,
-    /// Something panicked.
+    /// The compiler or an engine panicked.
     Crash,
     /// The compiler refused the program.
     Refused,
-    /// The interpreter does not know something.
+    /// The interpreter does not support the program.
     Unsupported,
 }
 
-impl Kind {
+impl FailureKind {
     /// The kind of a failure.
     pub const fn of(failure: &Failure) -> Self {
         match failure {
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// What to call it.
+    /// The name of the kind.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Refuted => "refuted",
@@ -61,38 +61,38 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// Failures that are one bug, as far as can be told.
+/// Failures that probably have the same cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Group {
     /// The stage.
     pub stage: &'static str,
     /// The kind of failure.
-    pub kind: Kind,
-    /// In what the two sides differ, where they are refuted: all that occur.
+    pub kind: FailureKind,
+    /// All kinds of differences that occur, if the failures are refutations.
     pub differences: BTreeSet<String>,
-    /// The shape; nothing for those that were not reduced and show no shape of a reduced one.
+    /// The shape; `None` for bundles that were not reduced and have no shape of a reduced one.
     pub shape: Option<Shape>,
-    /// How many there are.
+    /// The number of failures.
     pub count: usize,
-    /// How many of them are reduced. The others show the shape among what differs in their whole programs.
+    /// The number of reduced ones. The others have the shape among the changes of their unreduced programs.
     pub reduced: usize,
-    /// Instructions of the smallest.
+    /// The number of instructions of the smallest.
     pub instructions: usize,
-    /// … before it was reduced.
+    /// The number of its instructions before the reduction.
     pub original: usize,
     /// The folder of the smallest.
     pub folder: PathBuf,
 }
 
-/// Puts members together. The group with the most comes first.
+/// Groups the members. The largest group comes first.
 pub(super) fn groups(members: Vec<Member>) -> Vec<Group> {
-    let key = |member: &Member, shape: Option<&Shape>| (member.stage, Kind::of(&member.failure), shape.cloned());
+    let key = |member: &Member, shape: Option<&Shape>| (member.stage, FailureKind::of(&member.failure), shape.cloned());
     let mut groups: BTreeMap<_, Vec<&Member>> = BTreeMap::new();
     let (minimal, others): (Vec<&Member>, Vec<&Member>) = members.iter().partition(|member| member.minimal);
     for member in minimal {
@@ -100,7 +100,7 @@ pub(super) fn groups(members: Vec<Member>) -> Vec<Group> {
     }
     let shapes: BTreeSet<_> = groups.keys().cloned().collect();
     for member in others {
-        // A panic has its place and a refusal its reason whether they are reduced or not.
+        // The place of a panic and the reason of a refusal do not depend on the reduction.
         let known = |shape: &&Shape| shapes.contains(&key(member, Some(shape)));
         let shape = match member.failure {
             Failure::Refuted { .. } => member.shapes.iter().find(known),
@@ -114,10 +114,11 @@ pub(super) fn groups(members: Vec<Member>) -> Vec<Group> {
     groups
 }
 
-fn group(stage: Stage, kind: Kind, shape: Option<Shape>, members: &[&Member]) -> Group {
-    // A reduced one is shown rather than one that just is small.
+fn group(stage: Stage, kind: FailureKind, shape: Option<Shape>, members: &[&Member]) -> Group {
+    // A reduced member is a better example than an unreduced smaller one.
     let smallest = members.iter().min_by_key(|member| (!member.minimal, member.instructions, &member.path));
-    let differences = members.iter().filter(|_| kind == Kind::Refuted).map(|member| bundle::kind(&member.failure));
+    let differences =
+        members.iter().filter(|_| kind == FailureKind::Refuted).map(|member| bundle::kind(&member.failure));
     Group {
         stage: stage.name(),
         kind,
@@ -171,9 +172,9 @@ mod tests {
         use DifferenceKind::Output;
         let groups = groups(vec![
             refuted("reduced", Output, true, &["lost"]),
-            // The first of its shapes that a reduced one has.
+            // The second of its shapes is that of a reduced one.
             refuted("x", Output, false, &["order", "lost"]),
-            // None of them.
+            // It has no shape of a reduced one.
             refuted("y", Output, false, &["order"]),
         ]);
         let [one, other] = &groups[..] else { panic!("{groups:?}") };

@@ -1,22 +1,20 @@
-//! Which failures are one bug.
+//! Triage: groups failures that have the same cause.
 //!
-//! [`run`] takes the bundles of a campaign, or of several, reduces those that are not minimal, and puts those together
-//! that have the same stage, the same kind of failure (refuted, refused, a crash) and the same [`Shape`] once they are
-//! reduced. What differs in the end (an output, memory, that the target does not end) is no part of it: one bug shows
-//! itself in all of these ways.
+//! [`run`] takes the bundles of one or several campaigns, reduces those that are not minimal, and groups those with the
+//! same stage, the same kind of failure (refuted, refused, a crash) and the same [`Shape`] of the reduced program. The
+//! observed difference (an output, memory, an endless loop) does not count: one bug can have all of these effects.
 //!
-//! Of many bundles that look alike before they are reduced not all are reduced: they are clustered by how they fail and
-//! by what differs between the two sides of the stage in the whole program, and of each cluster the smallest are
-//! reduced. The others are counted for the group of which they show the shape, as members that were not reduced; those
-//! that show none are a group of their own that says so. The result is a function of the bundles, whatever the number of
-//! threads.
+//! Of many similar bundles not all are reduced: they are clustered by their failure and by the changes between the two
+//! sides of the stage in the unreduced program, and the smallest of each cluster are reduced. The others are counted as
+//! unreduced members of the group whose shape they have; those without such a shape are a group of their own. The
+//! result is a function of the bundles, whatever the number of threads.
 
 mod change;
-mod contents;
 mod group;
+mod reaching_values;
 mod shape;
 
-pub use group::{Group, Kind};
+pub use group::{FailureKind, Group};
 pub use shape::Shape;
 
 use crate::support::threads;
@@ -32,68 +30,68 @@ use crate::harness::report::bundle;
 use crate::harness::report::bundle::{Case, Evidence, ReduceError};
 use group::Member;
 
-/// How to go about it.
+/// Options of a triage.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Threads.
+pub struct TriageOptions {
+    /// The number of threads.
     pub jobs: usize,
-    /// Reduce what is not minimal.
+    /// Reduce bundles that are not minimal.
     pub reduce: bool,
-    /// Of bundles that look alike, reduce so many.
+    /// The number of bundles to be reduced in each cluster.
     pub limit: usize,
-    /// Stop reducing after so long; what has been reached is kept.
+    /// Stop reducing after this time; the progress of the reductions is kept.
     pub time: Option<Duration>,
 }
 
-/// How far a triage has come.
+/// The progress of a triage.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
-    /// Bundles that have been reduced.
+    /// The number of bundles that have been reduced.
     pub reduced: usize,
-    /// Bundles to reduce.
+    /// The number of bundles to reduce.
     pub all: usize,
 }
 
-/// A bundle that is none, or could not be reduced: the error names it.
+/// A folder that is not a bundle, or a bundle that could not be reduced.
 #[derive(Debug)]
-pub struct Problem {
+pub struct TriageProblem {
     /// The folder.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The error.
     pub error: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// What came out.
+/// The result of a triage.
 #[derive(Debug, Default)]
 pub struct Triage {
-    /// The groups, the one with the most failures first.
+    /// The groups, the largest first.
     pub groups: Vec<Group>,
-    /// Folders that are no bundles, and bundles that could not be reduced.
-    pub problems: Vec<Problem>,
-    /// Bundles whose program does not fail as they say, with this version of the compiler.
+    /// Folders that are not bundles, and bundles that could not be reduced.
+    pub problems: Vec<TriageProblem>,
+    /// Bundles whose failure does not occur with this version of the compiler.
     pub gone: Vec<PathBuf>,
-    /// Whether there are bundles left that should have been reduced.
+    /// True if there are bundles left that should have been reduced.
     pub unfinished: bool,
 }
 
 impl Triage {
-    /// How many failures there are.
+    /// The number of failures.
     pub fn failures(&self) -> usize {
         self.groups.iter().map(|group| group.count).sum()
     }
 
-    /// How many of them are reduced.
+    /// The number of failures that are reduced.
     pub fn reduced(&self) -> usize {
         self.groups.iter().map(|group| group.reduced).sum()
     }
 }
 
-/// The bundles in a folder and in the folders in it, by name, and the folders that look like bundles and are none.
-/// What processes that are no more have left half-written is removed.
+/// Finds the bundles in a folder and its subfolders, by name, and the folders that look like bundles but are not.
+/// Removes partial folders of processes that have ended.
 ///
 /// # Errors
-/// When a folder cannot be read.
-pub fn find(root: &Path) -> io::Result<(Vec<PathBuf>, Vec<Problem>)> {
+/// If a folder cannot be read.
+pub fn find(root: &Path) -> io::Result<(Vec<PathBuf>, Vec<TriageProblem>)> {
     let (mut bundles, mut problems) = (Vec::new(), Vec::new());
     if bundle::is_bundle(root) {
         return Ok((vec![root.to_owned()], problems));
@@ -102,7 +100,7 @@ pub fn find(root: &Path) -> io::Result<(Vec<PathBuf>, Vec<Problem>)> {
     Ok((bundles, problems))
 }
 
-fn walk(folder: &Path, bundles: &mut Vec<PathBuf>, problems: &mut Vec<Problem>) -> io::Result<()> {
+fn walk(folder: &Path, bundles: &mut Vec<PathBuf>, problems: &mut Vec<TriageProblem>) -> io::Result<()> {
     bundle::clean(folder)?;
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     entries.sort();
@@ -112,7 +110,7 @@ fn walk(folder: &Path, bundles: &mut Vec<PathBuf>, problems: &mut Vec<Problem>) 
             bundles.push(path);
         } else if fs::read_dir(&path)?.any(|entry| entry.is_ok_and(|entry| entry.path().is_file())) {
             let error = "found no bundle.json, expected a bundle".into();
-            problems.push(Problem { path, error });
+            problems.push(TriageProblem { path, error });
         } else {
             walk(&path, bundles, problems)?;
         }
@@ -120,18 +118,18 @@ fn walk(folder: &Path, bundles: &mut Vec<PathBuf>, problems: &mut Vec<Problem>) 
     Ok(())
 }
 
-/// A bundle that has been read, and what it shows.
+/// A bundle that has been read, with its candidate shapes.
 struct Seen {
     path: PathBuf,
     case: Case,
     shapes: Vec<Shape>,
 }
 
-/// Reads bundles, reduces them as far as `options` say, and groups them. `interrupted` stops reductions; what they have
-/// reached is kept, and another call goes on from there.
+/// Reads bundles, reduces them according to `options`, and groups them. `interrupted` stops the reductions; their
+/// progress is kept, and another call resumes from there.
 pub fn run(
     bundles: &[PathBuf],
-    options: &Options,
+    options: &TriageOptions,
     interrupted: &AtomicBool,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Triage {
@@ -144,7 +142,7 @@ pub fn run(
             Err(problem) => triage.problems.push(problem),
         }
     }
-    // Machines that were given the same seed have found the same.
+    // Machines that were given the same seed have found the same failures.
     let mut names = BTreeSet::new();
     all.retain(|seen| names.insert(seen.case.folder_name()));
     if options.reduce {
@@ -152,7 +150,7 @@ pub fn run(
         let deadline = options.time.and_then(|time| Instant::now().checked_add(time));
         let stopped = || interrupted.load(Ordering::Relaxed) || deadline.is_some_and(|end| Instant::now() >= end);
         let done = AtomicUsize::new(0);
-        // A few bundles on many processors get several threads each.
+        // With few bundles on many processors, each reduction gets several threads.
         let inside = (options.jobs / chosen.len().max(1)).max(1);
         let reduced = threads::map(options.jobs, &chosen, |&n| {
             if stopped() {
@@ -171,9 +169,9 @@ pub fn run(
                     triage.unfinished |= !reduction.case.minimal;
                     all[n].case = reduction.case;
                 }
-                // It is seen not to fail below.
+                // Its failure does not occur any more, which is detected below.
                 Some(Err(ReduceError::Other { .. })) => {}
-                Some(Err(error)) => triage.problems.push(Problem { path, error: error.into() }),
+                Some(Err(error)) => triage.problems.push(TriageProblem { path, error: error.into() }),
             }
         }
     }
@@ -190,13 +188,12 @@ pub fn run(
     triage
 }
 
-/// Reads a bundle and runs it, unless it is minimal: then it is run later. Nothing where another process has taken it
-/// away.
-fn look(path: &Path) -> Result<Option<Seen>, Problem> {
+/// Reads a bundle and runs it, unless it is minimal: then it is run later. `None` if another process has removed it.
+fn look(path: &Path) -> Result<Option<Seen>, TriageProblem> {
     let case = match bundle::read(path) {
         Ok(case) => case,
         Err(bundle::ReadError::Missing { .. }) => return Ok(None),
-        Err(error) => return Err(Problem { path: path.to_owned(), error: error.into() }),
+        Err(error) => return Err(TriageProblem { path: path.to_owned(), error: error.into() }),
     };
     let shapes = if case.minimal {
         bundle::forget_checkpoint(path);
@@ -212,7 +209,7 @@ fn sides(evidence: &Evidence) -> Option<(&crate::semantics::Snapshot, &crate::se
     evidence.before.as_ref().zip(evidence.after.as_ref())
 }
 
-/// The bundles that are to be reduced: the smallest of each cluster.
+/// The bundles to be reduced: the smallest of each cluster.
 fn choose(all: &[Seen], limit: usize) -> Vec<usize> {
     let mut clusters: BTreeMap<(String, &[Shape]), Vec<usize>> = BTreeMap::new();
     for (n, seen) in all.iter().enumerate().filter(|(_, seen)| !seen.case.minimal) {
@@ -224,12 +221,12 @@ fn choose(all: &[Seen], limit: usize) -> Vec<usize> {
         cluster.truncate(limit);
         chosen.extend(cluster);
     }
-    // What takes longest begins first.
+    // The longest reductions start first.
     chosen.sort_by_key(|&n| (Reverse(all[n].case.program.instruction_count()), n));
     chosen
 }
 
-/// What a bundle is for its group; nothing if it does not fail as it says.
+/// Runs a bundle and makes a member of it; `None` if its failure does not occur any more.
 fn member(seen: &Seen) -> Option<Member> {
     let Case { program, target, symptom, minimal, original, .. } = &seen.case;
     let evidence = Evidence::of(&seen.case);

@@ -1,10 +1,10 @@
-//! What the reduced programs of one bug have in common.
+//! Shapes: the common property of the reduced programs of one bug.
 //!
-//! A shape says where in a minimal program the bug is, without names, numbers, constants or what the program does
-//! with the wrong value afterwards. For a panic that is its place, for a refusal its reason. For a refutation behind
-//! selection it is what became of an instruction ([`super::change`]). Selection leaves no instruction the same, so there it
-//! is the operations of the reduced program that are of the highest rank: arithmetic before what only hands values on,
-//! loads before constants, and stores, which every program has, at last.
+//! A shape describes the bug in a minimal program without names, numbers, constants, or uses of the wrong value. For a
+//! panic it is the place, for a refusal the reason. For a refutation after selection it is the change of an instruction
+//! ([`super::change`]). Selection keeps no instruction, so there it is the set of operations of the highest rank in the
+//! reduced program: arithmetic ranks above operations that only forward values, loads above constants, and stores,
+//! which every program has, are last.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::change;
 use crate::harness::reduce::Failure;
 use crate::semantics::Snapshot;
 
-/// The shape of a reduced failure, in words.
+/// The shape of a reduced failure, as text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Shape(String);
@@ -36,8 +36,8 @@ impl From<&str> for Shape {
 }
 
 impl Shape {
-    /// The shape of a program that fails. `sides` are what is in front of the stage and behind it, where the program is
-    /// refuted, as the compiler left them: what is read from texts has its instructions numbered anew.
+    /// The shape of a failing program. `sides` are the programs before and after the stage of a refutation, as the
+    /// compiler returned them: programs read from texts have other instruction numbers.
     pub fn of(failure: &Failure, shader: &Shader, sides: Option<(&Snapshot, &Snapshot)>, target: &Target) -> Self {
         Self(match (failure, sides) {
             (Failure::Refused { reason, .. } | Failure::Unsupported { reason, .. }, _) => reason.clone(),
@@ -50,9 +50,9 @@ impl Shape {
         })
     }
 
-    /// What a program that is not reduced shows: for a panic or a refusal its shape, for a refutation all that differs
-    /// between its sides, what says most first, and nothing behind selection. One of them is its shape once it is reduced,
-    /// as a rule.
+    /// The candidates for the shape of an unreduced program: for a panic or a refusal its shape; for a refutation all
+    /// changes between its sides, the most specific first, and none for selection. The shape of the reduced program
+    /// usually is one of them.
     pub fn candidates(failure: &Failure, sides: Option<(&Snapshot, &Snapshot)>, target: &Target) -> Vec<Self> {
         match (failure, sides) {
             (Failure::Refused { reason, .. } | Failure::Unsupported { reason, .. }, _) => vec![Self(reason.clone())],
@@ -65,13 +65,13 @@ impl Shape {
     }
 }
 
-/// What is said where no operand is seen to differ: those that are indirect are not looked at.
+/// The shape if no operand differs: the analysis skips indirect operands.
 fn unseen(shader: &Shader) -> &'static str {
     let indirect = |data: &InstrData| matches!(data, InstrData::Intrinsic(i) if i.op.name() == "decl_reg");
     if shader.entry.instrs.values().any(indirect) { "an element of an array" } else { "something else" }
 }
 
-/// How much an operation says about what is wrong with a program that has it.
+/// The rank of an operation: how specific it is to a bug.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Store,
@@ -127,7 +127,7 @@ fn core(shader: &Shader) -> String {
 fn arithmetic(alu: &Alu) -> (Rank, &'static str) {
     let name = alu.op.name();
     let comparison = ["flt", "fge", "feq", "fneu", "ilt", "ige", "ieq", "ine", "ult", "uge"];
-    // `f2u32`, `i2i16`, `b2f32` …: from one type to another.
+    // `f2u32`, `i2i16`, `b2f32` …: conversions between types.
     let converts = {
         let bytes = name.as_bytes();
         matches!(bytes, [b'b' | b'f' | b'i' | b'u', b'2', b'b' | b'f' | b'i' | b'u', ..])

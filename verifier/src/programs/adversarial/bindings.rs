@@ -1,13 +1,13 @@
-//! Descriptors: another set or another index is another buffer.
+//! Pairs about descriptors: another set or another index is another buffer.
 
-use super::Plan;
+use super::PairPlan;
 use super::shader::Shader;
 use crate::semantics::Snapshot;
 use crate::support::random::Random;
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op};
 use ir3_compiler::target::Target;
 
-/// A buffer: by a set and an index, or by its number alone.
+/// A buffer, named by a set and an index, or by its index alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Buffer {
     set: Option<u8>,
@@ -15,31 +15,31 @@ struct Buffer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Statement {
+enum BufferAccess {
     /// Adds a word of a buffer to the sum.
     Load(Buffer),
-    /// Stores a constant in a buffer, in a row of its own.
+    /// Stores a constant in a row of a buffer that no other statement stores to.
     Store(Buffer, u8),
 }
 
 /// A list of accesses; the sum is stored at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bindings {
-    list: Vec<Statement>,
+    list: Vec<BufferAccess>,
 }
 
-/// Few sets, and indices such that a set and an index have the sum of others in many ways to add them.
+/// Draws from few sets, and from indices that collide when a set and an index are combined by a sum.
 fn buffer(random: &mut Random) -> Buffer {
     let set = random.chance(80).then(|| random.below(3) as u8);
     Buffer { set, index: [0, 1, 2, 64, 65, 128][random.below(6)] }
 }
 
-impl Plan for Bindings {
+impl PairPlan for Bindings {
     fn random(random: &mut Random) -> Self {
         let count = 2 + random.below(3);
         let statement = |random: &mut Random, row: u8| match random.below(3) {
-            0 => Statement::Store(buffer(random), row),
-            _ => Statement::Load(buffer(random)),
+            0 => BufferAccess::Store(buffer(random), row),
+            _ => BufferAccess::Load(buffer(random)),
         };
         Self { list: (0..count as u8).map(|row| statement(random, row)).collect() }
     }
@@ -50,7 +50,7 @@ impl Plan for Bindings {
             self.list.swap(at, at + 1);
             return Some("two accesses swapped");
         }
-        let (Statement::Load(of) | Statement::Store(of, _)) = &mut self.list[at];
+        let (BufferAccess::Load(of) | BufferAccess::Store(of, _)) = &mut self.list[at];
         let before = *of;
         *of = match (random.below(4), before) {
             (0 | 1, Buffer { set: Some(set), index }) if index >= 64 => {
@@ -63,13 +63,15 @@ impl Plan for Bindings {
         Some("another descriptor")
     }
 
-    /// One load is of another buffer, and both buffers are no other access's: what is loaded is another word in some world.
+    /// True if one load reads another buffer and no other access names either buffer: some environment has different
+    /// words in them.
     fn differs(&self, target: &Self) -> bool {
-        let buffer = |statement: &Statement| match *statement {
-            Statement::Load(of) | Statement::Store(of, _) => of,
+        let buffer = |statement: &BufferAccess| match *statement {
+            BufferAccess::Load(of) | BufferAccess::Store(of, _) => of,
         };
         let mut changed = self.list.iter().zip(&target.list).filter(|(a, b)| a != b);
-        let (Some((Statement::Load(before), Statement::Load(after))), None) = (changed.next(), changed.next()) else {
+        let (Some((BufferAccess::Load(before), BufferAccess::Load(after))), None) = (changed.next(), changed.next())
+        else {
             return false;
         };
         let uses = |of: &Buffer| self.list.iter().filter(|statement| buffer(statement) == *of).count();
@@ -89,13 +91,13 @@ impl Plan for Bindings {
         };
         for statement in &self.list {
             match *statement {
-                Statement::Load(buffer) => {
+                BufferAccess::Load(buffer) => {
                     let buffer = descriptor(&mut s, buffer);
                     let word = s.load(buffer, lane);
                     let doubled = s.with(Op::Ishl, sum, 1);
                     sum = s.b.alu(Op::Iadd, &[doubled, word]);
                 }
-                Statement::Store(buffer, row) => {
+                BufferAccess::Store(buffer, row) => {
                     let buffer = descriptor(&mut s, buffer);
                     let (row, value) = (s.number(u64::from(row) * 64), s.number(row.into()));
                     let at = s.b.alu(Op::Iadd, &[row, lane]);

@@ -1,4 +1,5 @@
-//! Values that are computed again where they are read, as rematerialisation does it: right where the operands are still what they were.
+//! Pairs as rematerialisation makes them: a value is defined a second time right before a reader. That is sound while
+//! the operands still hold the same values.
 
 use super::Made;
 use crate::programs::generator;
@@ -12,10 +13,10 @@ use ir3_compiler::ir3::{Block, Category, Instr, Opcode, Place, Program, RegClass
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_compiler::target::Target;
 
-/// About so many instructions.
+/// The approximate number of instructions of a program.
 const SIZE: u32 = 40;
 
-/// A pair. `None` if the changed program is not valid.
+/// Makes a pair. `None` if the changed program is not valid.
 pub(super) fn make(random: &mut Random, machine: &Target) -> Option<Made> {
     let profile = Profile::ALL[random.below(Profile::ALL.len())];
     let shader = generator::from_seed_within(random.next(), SIZE, profile, Features::of(machine)).shader;
@@ -35,7 +36,7 @@ pub(super) fn make(random: &mut Random, machine: &Target) -> Option<Made> {
     Some(Made { change, source, target, differs: false })
 }
 
-/// The one value that an instruction computes, if it does nothing else.
+/// Returns the value that an instruction defines, if it is a pure operation with one destination.
 fn computes(program: &Program, instr: Instr) -> Option<(Value, RegClass)> {
     let data = &program.instrs[instr];
     let pure = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu)
@@ -49,7 +50,8 @@ fn computes(program: &Program, instr: Instr) -> Option<(Value, RegClass)> {
     }
 }
 
-/// Computes a value again before one of its readers, perhaps from other operands. Returns false if there is nothing to change.
+/// Rematerialises a value before one of its readers, perhaps from other operands. Returns false if there is nothing to
+/// change.
 fn cloned(program: &mut Program, other: bool, random: &mut Random) -> bool {
     let all: Vec<(Block, Instr)> = program.iter_instrs().collect();
     let Some((_, instr)) = random.pick(&all) else { return false };

@@ -1,6 +1,7 @@
-//! What is said of the whole program, and of no instruction: the stage, the size of a workgroup and of its memory, scratch memory.
+//! Pairs about the properties of a whole program: stage, workgroup size, the sizes of shared and of scratch memory, the
+//! number of buffers.
 
-use super::Plan;
+use super::PairPlan;
 use super::shader::Shader;
 use crate::semantics::Snapshot;
 use crate::support::random::Random;
@@ -9,7 +10,7 @@ use ir3_compiler::pipeline;
 use ir3_compiler::target::Target;
 use std::borrow::Cow;
 
-/// A program of few instructions, with this header.
+/// A program of a few instructions with this header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Headers {
     machine_language: bool,
@@ -18,14 +19,14 @@ pub(super) struct Headers {
     shared: u32,
     scratch: u32,
     buffers: u32,
-    /// What the program does with its memory: a load, a store, both.
+    /// The accesses to shared memory: 0 none, 1 a store, 2 a store and a load.
     accesses: usize,
-    /// The number that it adds; 0 is nothing to add.
+    /// The immediate of the addition.
     adds: u8,
     added: bool,
 }
 
-impl Plan for Headers {
+impl PairPlan for Headers {
     fn random(random: &mut Random) -> Self {
         Self {
             machine_language: random.chance(60),

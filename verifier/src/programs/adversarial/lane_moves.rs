@@ -1,22 +1,23 @@
-//! Values of other lanes, behind loops that only some lanes run: what one lane knows of its own value says nothing of another's.
+//! Pairs about values of other lanes after loops that only some lanes run: a fact about a lane's own value says nothing
+//! about another lane's.
 
-use super::Plan;
+use super::PairPlan;
 use super::shader::Shader;
 use crate::semantics::Snapshot;
 use crate::support::random::Random;
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, JumpKind, Op};
 use ir3_compiler::target::Target;
 
-/// How a value is made narrow.
+/// The operation that clears the high bits of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Narrow {
+enum Narrowing {
     Byte,
     Half,
     Bit,
     High,
 }
 
-impl Narrow {
+impl Narrowing {
     fn of(self, s: &mut Shader, value: Def) -> Def {
         match self {
             Self::Byte => s.with(Op::Iand, value, 0xff),
@@ -32,7 +33,7 @@ impl Narrow {
         }
     }
 
-    /// The bits that such a value may have.
+    /// The bits that can be set in such a value.
     const fn mask(self) -> u64 {
         match self {
             Self::Byte | Self::High => 0xff,
@@ -42,32 +43,32 @@ impl Narrow {
     }
 }
 
-/// Which lanes' results are masked: a mask that the lane's own value passed already.
+/// The lanes whose result is masked, with the mask that the lane's own value has been through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Masked {
     No,
     All,
-    /// Those that ran the loop.
+    /// The lanes that ran the loop.
     Looped,
-    /// The others.
+    /// The lanes that skipped the loop.
     Skipped,
 }
 
-/// A value that is narrow on one side of a loop, moved between lanes.
+/// A value that is narrow on one side of a branch around a loop, moved between lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LaneMoves {
-    narrow: Narrow,
-    /// Lanes below this run the loop.
+    narrow: Narrowing,
+    /// Lanes with a smaller number run the loop.
     below: u8,
-    /// Its iterations, at most: by the lane's number, or one.
+    /// The limit of its iterations: these bits of the lane's number. 0 leaves the loop at once.
     iterations: u8,
-    /// The value is narrow where the loop was not run.
+    /// The value is narrow in the lanes that skip the loop, not in those that run it.
     other_side: bool,
-    /// Both sides have the narrow value.
+    /// The value is narrow on both sides.
     both: bool,
     op: usize,
     masked: Masked,
-    /// The result is masked in an if of its own, and not selected.
+    /// The result is masked in an if of its own instead of by a select.
     branch: bool,
 }
 
@@ -106,10 +107,10 @@ impl LaneMoves {
     }
 }
 
-impl Plan for LaneMoves {
+impl PairPlan for LaneMoves {
     fn random(random: &mut Random) -> Self {
         Self {
-            narrow: [Narrow::Byte, Narrow::Half, Narrow::Bit, Narrow::High][random.below(4)],
+            narrow: [Narrowing::Byte, Narrowing::Half, Narrowing::Bit, Narrowing::High][random.below(4)],
             below: [1, 3, 10, 63][random.below(4)],
             iterations: random.below(3) as u8,
             other_side: random.chance(30),
@@ -172,11 +173,11 @@ impl Plan for LaneMoves {
         s.b.begin_else();
         let skipped = s.b.current_block();
         s.b.end_if();
-        let met = s.b.phi(1, 32);
-        let (there, here) = if self.other_side { (value, narrow) } else { (narrow, value) };
-        s.b.set_phi_src(met, looped, if self.both { narrow } else { there });
-        s.b.set_phi_src(met, skipped, if self.both { narrow } else { here });
-        let moved = self.moved(&mut s, met, lane);
+        let joined = s.b.phi(1, 32);
+        let (of_looped, of_skipped) = if self.other_side { (value, narrow) } else { (narrow, value) };
+        s.b.set_phi_src(joined, looped, if self.both { narrow } else { of_looped });
+        s.b.set_phi_src(joined, skipped, if self.both { narrow } else { of_skipped });
+        let moved = self.moved(&mut s, joined, lane);
         let result = match self.masked {
             Masked::No => moved,
             Masked::All => s.with(Op::Iand, moved, self.narrow.mask()),

@@ -1,12 +1,15 @@
-//! Adversarial pairs: small programs of one kind each, and the same with a change that may matter or not, to find wrong proofs.
+//! Adversarial pairs: small programs, each with a changed version that may or may not be equivalent, to find wrong
+//! proofs.
 //!
-//! Each *family* is about one thing that a prover can be wrong about, because a prover once was: votes of blocks without instructions, values
-//! of other lanes, headers, undefined values, descriptors, barriers, derivatives, texts that contradict themselves. A program of a family is
-//! a *plan* of a few choices. A change is another plan, so both programs of a pair come from one function. Some changes keep the
-//! meaning and some do not. Who proves a pair whose programs differ is wrong.
+//! Each *family* aims at one mistake of provers, taken from an unsound proof that was found: subgroup votes in blocks
+//! without instructions, values of other lanes, headers, undefined values, descriptors, barriers, derivatives,
+//! contradictory texts. A program of a family is built from a *plan*, a few choices. A change is another plan, so one
+//! function builds both programs of a pair. Some changes keep the meaning and some do not. A prover that proves a pair
+//! whose programs differ is unsound.
 //!
-//! Programs differ if runs of the interpreter do. Some changes are known to differ by construction ([`Pair::differs`]), whatever runs show:
-//! another header, another descriptor. [`pairs`] is a stream: pair `i` of a family is a function of the seed and `i` alone.
+//! Programs differ if runs of the interpreter differ. Some changes differ by construction ([`Pair::differs`]), whatever
+//! runs show: another header, another descriptor. [`pairs`] is a stream: pair `i` of a family is a function of the seed
+//! and `i` alone.
 
 mod barriers;
 mod bindings;
@@ -28,7 +31,7 @@ use crate::support::random::Random;
 use ir3_compiler::target::Target;
 use std::ops::Range;
 
-/// What a family makes of some random numbers.
+/// The pair that a family makes from a stream of random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub change: &'static str,
@@ -37,12 +40,12 @@ pub(crate) struct Made {
     pub differs: bool,
 }
 
-/// A kind of pairs.
+/// A family of adversarial pairs.
 #[derive(Clone, Copy)]
 pub struct Family {
-    /// The name on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What its pairs are about.
+    /// The mistake that its pairs aim at.
     pub about: &'static str,
     make: fn(&mut Random, &Target) -> Option<Made>,
 }
@@ -55,11 +58,11 @@ pub static FAMILIES: [Family; 11] = [
         about: "values of other lanes, which may come from another side of a loop",
         make: made::<lane_moves::LaneMoves>,
     },
-    Family { name: "headers", about: "what is said of the whole program", make: made::<headers::Headers> },
+    Family { name: "headers", about: "properties of the whole program", make: made::<headers::Headers> },
     Family {
         name: "undefined",
         about: "branches on undefined values, before and after stores",
-        make: made::<undefined::Undefined>,
+        make: made::<undefined::UndefinedValues>,
     },
     Family { name: "bindings", about: "descriptor sets and indices", make: made::<bindings::Bindings> },
     Family {
@@ -68,38 +71,38 @@ pub static FAMILIES: [Family; 11] = [
         make: made::<barriers::Barriers>,
     },
     Family { name: "quads", about: "samples with implicit derivatives", make: made::<quads::Quads> },
-    Family { name: "texts", about: "texts that say two things", make: texts::make },
+    Family { name: "texts", about: "contradictory texts", make: texts::make },
     Family { name: "moves", about: "instructions, moves and blocks in other places", make: moves::make },
-    Family { name: "clones", about: "values that are computed again where they are read", make: clones::make },
+    Family { name: "clones", about: "values that are rematerialised where they are read", make: clones::make },
     Family { name: "waves", about: "divergent loops, shared registers and memory", make: divergence },
 ];
 
 impl Family {
-    /// The family of a name.
+    /// Returns the family of a name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
         FAMILIES.iter().find(|family| family.name == name)
     }
 }
 
-/// A program by a few choices.
-trait Plan: Clone + PartialEq {
-    /// A random plan.
+/// The choices that determine a program.
+trait PairPlan: Clone + PartialEq {
+    /// Draws a random plan.
     fn random(random: &mut Random) -> Self;
-    /// Makes a change. Returns its name; `None` if there is nothing to change.
+    /// Changes the plan. Returns the name of the change; `None` if there is nothing to change.
     fn change(&mut self, random: &mut Random) -> Option<&'static str>;
-    /// Returns true if it is plain that `target` does not do what this one does, whether a run shows it or not.
+    /// Returns true if `target` differs by construction, whether or not a run shows it.
     fn differs(&self, _target: &Self) -> bool {
         false
     }
-    /// The program.
+    /// Builds the program. `None` if it is not valid.
     fn program(&self, machine: &Target) -> Option<Snapshot>;
 }
 
-/// A pair of plans. `None` if a program is not valid.
-fn made<P: Plan>(random: &mut Random, machine: &Target) -> Option<Made> {
+/// Makes a pair from two plans. `None` if a program is not valid.
+fn made<P: PairPlan>(random: &mut Random, machine: &Target) -> Option<Made> {
     let one = P::random(random);
     let mut other = one.clone();
-    // Often a change finds nothing to change.
+    // A random change often finds nothing to change.
     let change = (0..8).find_map(|_| {
         other = one.clone();
         other.change(random).filter(|_| other != one)
@@ -109,15 +112,15 @@ fn made<P: Plan>(random: &mut Random, machine: &Target) -> Option<Made> {
     Some(Made { change, source: source.program(machine)?, target: target.program(machine)?, differs })
 }
 
-/// A pair of [`divergence`].
+/// Makes a pair of [`divergence`].
 fn divergence(random: &mut Random, machine: &Target) -> Option<Made> {
     let number = random.next();
     let Pair { change, source, target, .. } = divergence::pairs(number, 0..1, 0, machine).next()?;
     Some(Made { change, source, target, differs: false })
 }
 
-/// The pairs of these numbers, the families in turn, each to be run in so many environments. Numbers of which no valid program comes are left
-/// out.
+/// Generates the pairs of the given numbers, one family after the other in turn, each to be run in `runs` environments.
+/// Numbers that give no valid program are skipped.
 pub fn pairs(
     families: Vec<&'static Family>,
     seed: u64,
@@ -152,11 +155,11 @@ mod tests {
         assert!(texts(40).len() >= 12);
     }
 
-    /// Most numbers give a pair, and each family has pairs that differ and pairs that do not, so there is something to be wrong about.
+    /// Most numbers give a pair. Each family has pairs that differ and pairs that do not, so a wrong proof is possible.
     #[test]
     fn some_pairs_differ() {
         let machine = Target::default();
-        // Texts that contradict themselves are refused, most of them: see `texts`.
+        // Most contradictory texts are refused: see `texts`.
         for family in FAMILIES.iter().filter(|family| family.name != "texts") {
             let (mut made, mut differ, mut same) = (0, 0, 0);
             let mut changes: BTreeMap<&str, [u32; 2]> = BTreeMap::new();

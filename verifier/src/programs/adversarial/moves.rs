@@ -1,7 +1,8 @@
-//! Changes as the stages of a compiler make them that move values, instructions and blocks about: what stands on both sides keeps its
-//! number, so the register checker can follow. Right or wrong, as chance has it.
+//! Pairs as stages make them that move values, instructions and blocks: an instruction that both sides have keeps its
+//! number, so the register checker can match them. The change is random, so it may be right or wrong.
 //!
-//! The programs are those of [`divergence`]: lanes diverge in them, and what registers hold depends on where others are.
+//! The programs are those of [`divergence`]: their lanes diverge, and the content of a register depends on where the
+//! other lanes are.
 
 use super::Made;
 use crate::programs::Pair;
@@ -15,10 +16,10 @@ use ir3_compiler::ir3::{
 };
 use ir3_compiler::target::Target;
 
-/// A change of a program; false if there is nothing to change.
-type Change = fn(&mut Program, &mut Random) -> bool;
+/// Changes a program; false if there is nothing to change.
+type ProgramChange = fn(&mut Program, &mut Random) -> bool;
 
-static CHANGES: [(&str, Change); 9] = [
+static CHANGES: [(&str, ProgramChange); 9] = [
     ("two blocks swapped", two_blocks),
     ("a block on an edge", edge_block),
     ("a move added", move_added),
@@ -30,7 +31,7 @@ static CHANGES: [(&str, Change); 9] = [
     ("another result", another_result),
 ];
 
-/// A pair. `None` if the changed program is not valid.
+/// Makes a pair. `None` if the changed program is not valid.
 pub(super) fn make(random: &mut Random, machine: &Target) -> Option<Made> {
     let Pair { source, .. } = divergence::pairs(random.next(), 0..1, 0, machine).next()?;
     let mut program = source.as_ir3()?.clone();
@@ -46,18 +47,18 @@ pub(super) fn make(random: &mut Random, machine: &Target) -> Option<Made> {
     valid.then_some(Made { change, source, target, differs: false })
 }
 
-/// A block, and a place in it that is not the one of its terminator.
+/// Returns a random block and the index of one of its instructions.
 fn site(program: &Program, random: &mut Random) -> (Block, usize) {
     let block = program.layout[random.below(program.layout.len())];
     (block, random.below(program.blocks[block].instrs.len()))
 }
 
-/// Whether an instruction ends its block.
+/// Returns true if the instruction ends its block.
 fn ends(program: &Program, (block, at): (Block, usize)) -> bool {
     at + 1 == program.blocks[block].instrs.len()
 }
 
-/// A register that some instruction reads or writes, with its class.
+/// Returns a register that some instruction reads or writes, with its class.
 fn register(program: &Program, random: &mut Random) -> Option<(Place, RegClass)> {
     let mut all = Vec::new();
     for (_, instr) in program.iter_instrs() {
@@ -69,7 +70,7 @@ fn register(program: &Program, random: &mut Random) -> Option<(Place, RegClass)>
     random.pick(&all)
 }
 
-/// A move between two registers, or of a small constant.
+/// Makes a move between two registers, or of a small constant.
 fn a_move(program: &mut Program, random: &mut Random) -> Option<Instr> {
     let moves = |instr: &Instr| program.instrs[*instr].opcode == Opcode::Mov;
     let all: Vec<Instr> = program.iter_instrs().map(|(_, instr)| instr).filter(moves).collect();
@@ -103,7 +104,7 @@ fn edge_block(program: &mut Program, random: &mut Random) -> bool {
     let jumps = |instr: &Instr| program.instrs[*instr].opcode == Opcode::Jump;
     let Some(jump) = program.iter_instrs().map(|(_, instr)| instr).find(jumps) else { return false };
     let mut jump = program.instrs[jump].clone();
-    // What it names is another block, if it names one.
+    // The copied jump may name the target of its own block.
     if let Attrs::Branch { target } = &mut jump.attrs {
         *target = None;
     }
@@ -118,7 +119,7 @@ fn edge_block(program: &mut Program, random: &mut Random) -> bool {
     program.blocks[via].predecessors.push(from);
     let Some(pred) = program.blocks[to].predecessors.iter_mut().find(|pred| **pred == from) else { return false };
     *pred = via;
-    // Mostly right before the block that it leads to.
+    // Mostly right before the block that it jumps to.
     let place = program.layout.iter().position(|&block| block == to).unwrap_or(0).max(1);
     let place = if random.chance(50) { place } else { 1 + random.below(program.layout.len()) };
     program.layout.insert(place, via);
@@ -133,7 +134,8 @@ fn move_added(program: &mut Program, random: &mut Random) -> bool {
     true
 }
 
-/// An instruction stands a second time, with a number of its own and perhaps another destination: a value is computed again.
+/// Inserts a copy of an instruction, with a number of its own and perhaps another destination: its value is
+/// rematerialised.
 fn twice(program: &mut Program, random: &mut Random) -> bool {
     let from = site(program, random);
     if ends(program, from) {

@@ -1,15 +1,16 @@
-//! Samples with implicit derivatives: they read the coordinates of the whole quad, so who else is there matters.
+//! Pairs about samples with implicit derivatives: they read the coordinates of the whole quad, so they depend on which
+//! lanes are active.
 
-use super::Plan;
+use super::PairPlan;
 use super::shader::Shader;
 use crate::semantics::Snapshot;
 use crate::support::random::Random;
 use ir3_compiler::nir::{IntrinsicOp, Op, TexOp, TexSrcKind};
 use ir3_compiler::target::Target;
 
-/// Where the sample stands.
+/// The position of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SamplePosition {
     /// Before the branch.
     Before,
     /// In the arm that needs it.
@@ -18,20 +19,20 @@ enum Place {
     After,
 }
 
-/// What the sample is.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// The level of detail is that of the quad.
+enum SampleKind {
+    /// A sample with the level of detail of the quad.
     Implicit,
-    /// A bias on it.
+    /// A sample with a bias on that level.
     Biased,
-    /// The level is given.
+    /// A sample with an explicit level.
     Level,
-    /// No sample, but a derivative.
+    /// A derivative instead of a sample.
     Derivative,
 }
 
-/// How lanes end.
+/// The instruction by which lanes end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
     Never,
@@ -42,9 +43,9 @@ enum Ends {
 /// A sample and a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quads {
-    kind: Kind,
-    place: Place,
-    /// The branch is the same for all lanes.
+    kind: SampleKind,
+    place: SamplePosition,
+    /// The branch condition is uniform.
     uniform: bool,
     ends: Ends,
     /// Lanes end before the sample.
@@ -52,14 +53,20 @@ pub(super) struct Quads {
     texture: u8,
 }
 
-fn place(random: &mut Random) -> Place {
-    [Place::Before, Place::Arm, Place::After][random.below(3)]
+fn place(random: &mut Random) -> SamplePosition {
+    [SamplePosition::Before, SamplePosition::Arm, SamplePosition::After][random.below(3)]
 }
 
-impl Plan for Quads {
+impl PairPlan for Quads {
     fn random(random: &mut Random) -> Self {
         Self {
-            kind: [Kind::Implicit, Kind::Implicit, Kind::Biased, Kind::Level, Kind::Derivative][random.below(5)],
+            kind: [
+                SampleKind::Implicit,
+                SampleKind::Implicit,
+                SampleKind::Biased,
+                SampleKind::Level,
+                SampleKind::Derivative,
+            ][random.below(5)],
             place: place(random),
             uniform: random.chance(30),
             ends: [Ends::Never, Ends::Never, Ends::Terminate, Ends::Demote][random.below(4)],
@@ -79,7 +86,7 @@ impl Plan for Quads {
                 "moved over the end of lanes"
             }
             4 => {
-                self.kind = [Kind::Implicit, Kind::Biased, Kind::Level][random.below(3)];
+                self.kind = [SampleKind::Implicit, SampleKind::Biased, SampleKind::Level][random.below(3)];
                 "another kind of sample"
             }
             _ => {
@@ -106,10 +113,10 @@ impl Plan for Quads {
         let sample = |s: &mut Shader| {
             let half = s.b.float(0.5);
             match self.kind {
-                Kind::Implicit => s.sample(TexOp::Tex, self.texture.into(), [x, y], &[]),
-                Kind::Biased => s.sample(TexOp::Txb, self.texture.into(), [x, y], &[(TexSrcKind::Bias, half)]),
-                Kind::Level => s.sample(TexOp::Txl, self.texture.into(), [x, y], &[(TexSrcKind::Lod, half)]),
-                Kind::Derivative => s.get(IntrinsicOp::Ddx, (1, 32), &[x], []),
+                SampleKind::Implicit => s.sample(TexOp::Tex, self.texture.into(), [x, y], &[]),
+                SampleKind::Biased => s.sample(TexOp::Txb, self.texture.into(), [x, y], &[(TexSrcKind::Bias, half)]),
+                SampleKind::Level => s.sample(TexOp::Txl, self.texture.into(), [x, y], &[(TexSrcKind::Lod, half)]),
+                SampleKind::Derivative => s.get(IntrinsicOp::Ddx, (1, 32), &[x], []),
             }
         };
         let end = |s: &mut Shader| {
@@ -123,12 +130,12 @@ impl Plan for Quads {
         if self.ends_first {
             end(&mut s);
         }
-        let before = (self.place == Place::Before).then(|| sample(&mut s));
+        let before = (self.place == SamplePosition::Before).then(|| sample(&mut s));
         if !self.ends_first {
             end(&mut s);
         }
         s.b.begin_if(condition);
-        let in_arm = if self.place == Place::Arm { sample(&mut s) } else { before.unwrap_or(x) };
+        let in_arm = if self.place == SamplePosition::Arm { sample(&mut s) } else { before.unwrap_or(x) };
         let yes = s.b.current_block();
         s.b.begin_else();
         let no = s.b.current_block();
@@ -136,7 +143,7 @@ impl Plan for Quads {
         let mut result = s.b.phi(1, 32);
         s.b.set_phi_src(result, yes, in_arm);
         s.b.set_phi_src(result, no, y);
-        if self.place == Place::After {
+        if self.place == SamplePosition::After {
             let after = sample(&mut s);
             result = s.b.alu(Op::Bcsel, &[condition, after, y]);
         }

@@ -1,4 +1,4 @@
-//! nir shaders, an instruction a call.
+//! A builder of nir shaders with one method for each operation that the families need.
 
 use crate::semantics::Snapshot;
 use ir3_compiler::nir::{
@@ -8,12 +8,12 @@ use ir3_compiler::nir::{
 
 /// A shader that is being built.
 pub(super) struct Shader {
-    /// Where instructions go.
+    /// The builder that instructions are appended to.
     pub b: Builder,
 }
 
 impl Shader {
-    /// A compute shader with so many lanes in a workgroup.
+    /// Begins a compute shader with `lanes` lanes in a workgroup.
     pub fn compute(lanes: u32) -> Self {
         let mut b = Builder::new(Stage::Compute);
         b.shader_mut().info.workgroup_size = Some([lanes, 1, 1]);
@@ -21,7 +21,7 @@ impl Shader {
         Self { b }
     }
 
-    /// A fragment shader.
+    /// Begins a fragment shader.
     pub fn fragment() -> Self {
         let mut b = Builder::new(Stage::Fragment);
         let info = &mut b.shader_mut().info;
@@ -29,18 +29,18 @@ impl Shader {
         Self { b }
     }
 
-    /// The shader, if it is valid.
+    /// Returns the shader, if it is valid.
     pub fn finish(self) -> Option<Snapshot> {
         let shader = self.b.finish();
         nir::validate(&shader).is_ok().then(|| Snapshot::Nir(Box::new(shader)))
     }
 
-    /// A constant of 32 bits.
+    /// Appends a 32-bit constant.
     pub fn number(&mut self, value: u64) -> Def {
         self.b.constant(32, value)
     }
 
-    /// An intrinsic with a result.
+    /// Appends an intrinsic with a result.
     pub fn get(
         &mut self,
         op: IntrinsicOp,
@@ -51,19 +51,19 @@ impl Shader {
         self.b.intrinsic(op, components, bits, srcs, indices).expect("an intrinsic with a result")
     }
 
-    /// An operation with a constant.
+    /// Appends an operation on a value and a constant.
     pub fn with(&mut self, op: Op, value: Def, constant: u64) -> Def {
         let constant = self.number(constant);
         self.b.alu(op, &[value, constant])
     }
 
-    /// The number of the lane in its workgroup.
+    /// Loads the number of the lane in its workgroup.
     pub fn lane(&mut self) -> Def {
         let id = self.get(IntrinsicOp::LoadLocalInvocationId, (3, 32), &[], []);
         self.b.alu_swizzled(Op::Mov, 1, &[AluSrc::scalar(id, 0)])
     }
 
-    /// A word of a buffer.
+    /// Loads a word of a buffer.
     pub fn load(&mut self, buffer: Def, element: Def) -> Def {
         let bytes = self.with(Op::Ishl, element, 2);
         self.get(IntrinsicOp::LoadSsboIr3, (1, 32), &[buffer, bytes, element], [Index::AlignMul(4)])
@@ -76,20 +76,20 @@ impl Shader {
         self.b.intrinsic(IntrinsicOp::StoreSsboIr3, 1, 32, &[value, buffer, bytes, element], indices);
     }
 
-    /// A word of the workgroup's memory, by its number.
+    /// Loads a word of shared memory, by its index.
     pub fn load_shared(&mut self, element: Def) -> Def {
         let bytes = self.with(Op::Ishl, element, 2);
         self.get(IntrinsicOp::LoadShared, (1, 32), &[bytes], [Index::Base(0), Index::AlignMul(4)])
     }
 
-    /// Stores a word in the workgroup's memory.
+    /// Stores a word in shared memory, by its index.
     pub fn store_shared(&mut self, element: Def, value: Def) {
         let bytes = self.with(Op::Ishl, element, 2);
         let indices = [Index::Base(0), Index::WriteMask(1), Index::AlignMul(4)];
         self.b.intrinsic(IntrinsicOp::StoreShared, 1, 32, &[value, bytes], indices);
     }
 
-    /// The components of the first varying.
+    /// Loads the components of the first varying.
     pub fn varying(&mut self) -> [Def; 4] {
         let ij = self.get(IntrinsicOp::LoadBarycentricPixel, (2, 32), &[], [Index::InterpMode(InterpMode::Smooth)]);
         let zero = self.number(0);
@@ -102,7 +102,7 @@ impl Shader {
         [0, 1, 2, 3].map(|k| self.b.channel(value, k))
     }
 
-    /// Writes the first output, of one component.
+    /// Stores the first output, of one component.
     pub fn output(&mut self, value: Def) {
         let zero = self.number(0);
         let indices = [
@@ -115,7 +115,7 @@ impl Shader {
         self.b.intrinsic(IntrinsicOp::StoreOutput, 1, 32, &[value, zero], indices);
     }
 
-    /// The first component of a sample.
+    /// Samples a texture; returns the first component.
     pub fn sample(&mut self, op: TexOp, texture: u32, coordinates: [Def; 2], more: &[(TexSrcKind, Def)]) -> Def {
         let coordinates = self.b.vec(&coordinates);
         let texel = self.b.tex(op, AluType::FLOAT32, 4, |tex| {

@@ -1,6 +1,7 @@
-//! Texts that say two things: an instruction, and a comment that contradicts it. Such a text is refused, or it is the instruction that counts.
+//! Pairs about contradictory texts: an instruction, and a comment that contradicts it. The reader must refuse such a
+//! text or let the instruction count.
 //!
-//! The pair is a text, and the same with an instruction changed but its comment left as it was.
+//! A pair is a text, and the same text with an instruction changed but its comment kept.
 
 use super::Made;
 use crate::programs::divergence::compute_shader;
@@ -10,7 +11,7 @@ use ir3_compiler::ir3::text;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::target::Target;
 
-/// An arm: it adds a constant to a component of the lane's number. The second component is always 0.
+/// An arm of an if: it adds a constant to a component of the lane's number. The second component is always 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Arm {
     component: usize,
@@ -22,7 +23,7 @@ impl Arm {
         Self { component: random.below(2), adds: random.below(8) }
     }
 
-    /// What it computes in a lane.
+    /// The value that the arm computes in a lane.
     const fn value(self, lane: usize) -> usize {
         self.adds + if self.component == 0 { lane } else { 0 }
     }
@@ -36,7 +37,7 @@ fn number(n: usize) -> String {
     format!("imm[0.000000,{n},{n:#x}]")
 }
 
-/// A pair. `None` where the changed text is refused, as it should be.
+/// Makes a pair. `None` where the changed text is refused, as it should be.
 pub(super) fn make(random: &mut Random, machine: &Target) -> Option<Made> {
     let Texts { change, before, after, differs } = texts(random);
     let [source, target] = [before, after].map(|text| {
@@ -51,7 +52,7 @@ struct Texts {
     change: &'static str,
     before: String,
     after: String,
-    /// The programs differ, if the instruction is what counts.
+    /// The programs differ if the instruction counts.
     differs: bool,
 }
 
@@ -64,22 +65,22 @@ fn texts(random: &mut Random) -> Texts {
         br pp0.x",
         number(limit)
     );
-    // What the first lane has that is there.
-    let meet = if first { "read_first.macro.u32u32 sr48.x, r1.x\nmov.u32u32 r1.x, sr48.x\n" } else { "" };
+    // Makes the result depend on reconvergence: all lanes take the value of the first active lane.
+    let broadcast = if first { "read_first.macro.u32u32 sr48.x, r1.x\nmov.u32u32 r1.x, sr48.x\n" } else { "" };
     let zero = number(0);
     let buffer = "{type=u32, components=1, space=ssbo, coords=1}";
-    let end = format!("{meet}stib {zero}, r0.x, {zero}, r1.x // {buffer}\nend");
+    let end = format!("{broadcast}stib {zero}, r0.x, {zero}, r1.x // {buffer}\nend");
     let blocks = [(begin, vec![2, 3]), (yes.text(), vec![4]), (no.text(), vec![4]), (end, vec![])];
     let before = compute_shader(0, &blocks).replace("block3 {", "(jp)block3 {").replace("block4 {", "(jp)block4 {");
     let after = |old: &str, new: &str| before.replacen(old, new, 1);
     let (at_first, at_limit) = (yes.value(0), no.value(limit));
     let (change, after, differs) = match random.below(5) {
-        // All go on with the other arm, if the instruction counts.
+        // All lanes run the second arm as well, if the instruction counts.
         0 => ("a jump removed", after("jump\n", "nop\n"), !first && yes != no && yes.value(0) != no.value(0)),
         1 => ("a branch removed", after("br pp0.x\n", "nop\n"), !first && at_limit != yes.value(limit)),
         2 => ("a vote for a branch", after("br pp0.x\n", "bany pp0.x\n"), !first && at_limit != yes.value(limit)),
         3 => ("an end removed", after("end\n", "nop\n"), true),
-        // Lanes do not wait for each other where the text does not say so.
+        // Lanes do not reconverge where the text has no reconvergence point.
         _ => ("a block less to wait in", after("(jp)block4", "block4"), first && at_first != at_limit),
     };
     Texts { change, before, after, differs }
@@ -93,7 +94,8 @@ mod tests {
     use crate::programs::seeds::env_seeds;
     use crate::semantics::environment::env::Env;
 
-    /// The text as it is can be read. With a change it is refused, or it is a program that does what its instructions say.
+    /// The unchanged text can be read. A changed text is refused, or it is a program that does what its instructions
+    /// say.
     #[test]
     fn contradictions_are_refused_or_the_instruction_counts() {
         let machine = Target::default();

@@ -1,37 +1,37 @@
-//! Undefined values: branches on them, and stores before and after such branches. What is done before the program does something
-//! undefined counts all the same.
+//! Pairs about undefined values: branches on them, and stores before and after such branches. Effects before the first
+//! undefined behaviour still count.
 
-use super::Plan;
+use super::PairPlan;
 use super::shader::Shader;
 use crate::semantics::Snapshot;
 use crate::support::random::Random;
 use ir3_compiler::nir::{Def, Op};
 use ir3_compiler::target::Target;
 
-/// When the condition of a branch is undefined.
+/// The lanes in which a condition or an address is undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Always,
     /// In lanes with an odd number.
     Odd,
-    /// In the others.
+    /// In lanes with an even number.
     Even,
     Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Statement {
-    /// Stores a value at a place of its own; whether some of its bits are undefined.
+    /// Stores a value in a row that no other statement stores to; some bits of it are undefined if `undefined` is set.
     Store { place: u8, value: u8, undefined: bool },
     /// A branch, with a store in one arm.
     Branch { when: When, place: u8, value: u8 },
-    /// Stores at an undefined place, in the lanes that these are.
+    /// Stores at an address that is undefined in the lanes of `when`.
     Lost { when: When },
 }
 
 /// A list of statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Undefined {
+pub(super) struct UndefinedValues {
     list: Vec<Statement>,
 }
 
@@ -39,8 +39,8 @@ fn when(random: &mut Random) -> When {
     [When::Always, When::Odd, When::Even, When::Never][random.below(4)]
 }
 
-impl Undefined {
-    /// The stores of defined values that happen before anything undefined does, by their places.
+impl UndefinedValues {
+    /// The stores of defined values before anything undefined happens, as pairs of row and value.
     fn certain(&self) -> impl Iterator<Item = (u8, u8)> + '_ {
         let happens = self.list.iter().take_while(|statement| match statement {
             Statement::Store { .. } => true,
@@ -53,7 +53,7 @@ impl Undefined {
     }
 }
 
-impl Plan for Undefined {
+impl PairPlan for UndefinedValues {
     fn random(random: &mut Random) -> Self {
         let count = 2 + random.below(4);
         let list = (0..count as u8)
@@ -97,7 +97,7 @@ impl Plan for Undefined {
         }
     }
 
-    /// Each place is stored to by one statement.
+    /// Each row is stored to by one statement only.
     fn differs(&self, target: &Self) -> bool {
         let is_stored = |wanted: (u8, u8)| {
             target.list.iter().any(|statement| match *statement {

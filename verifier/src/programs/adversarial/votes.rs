@@ -1,6 +1,7 @@
-//! Votes at the ends of blocks without instructions: blocks that begin where the one before them begins.
+//! Pairs about subgroup votes at the ends of blocks without instructions: such a block begins at the point where the
+//! previous one begins.
 
-use super::Plan;
+use super::PairPlan;
 use crate::programs::divergence::compute_shader;
 use crate::semantics::Snapshot;
 use crate::support::random::Random;
@@ -8,46 +9,46 @@ use ir3_compiler::ir3::text;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::target::Target;
 
-/// How a block decides.
+/// The condition on which a block branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Test {
+enum BranchTest {
     Own,
     Any,
     All,
 }
 
-/// A block that decides. Blocks are numbered in the order of the layout: the deciding ones first, then the leaves.
+/// A block that ends in a branch. Blocks are numbered in layout order: the branching ones first, then the leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Decision {
-    test: Test,
-    /// The predicate, by its number.
+    test: BranchTest,
+    /// The predicate register, by its component.
     predicate: u8,
     yes: usize,
     no: usize,
-    /// The block adds this to a register first.
+    /// The constant that the block adds to a register first.
     adds: Option<u8>,
 }
 
-/// A tree of decisions, each leaf with a constant, which is stored.
+/// A tree of branches; each leaf stores a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Votes {
-    /// A predicate holds where its value is less than this.
+    /// A predicate is true where its value is less than its limit.
     limits: [u8; 2],
     decisions: Vec<Decision>,
     leaves: Vec<u8>,
 }
 
-fn test(random: &mut Random) -> Test {
-    [Test::Own, Test::Any, Test::Any, Test::All, Test::All][random.below(5)]
+fn test(random: &mut Random) -> BranchTest {
+    [BranchTest::Own, BranchTest::Any, BranchTest::Any, BranchTest::All, BranchTest::All][random.below(5)]
 }
 
-impl Plan for Votes {
+impl PairPlan for Votes {
     fn random(random: &mut Random) -> Self {
         let count = 2 + random.below(3);
         let leaves = 2 + random.below(3);
         let decisions = (0..count)
             .map(|at| {
-                // Blocks further on. Every decision leads somewhere else by its two edges.
+                // Successors come later in the layout. The two successors of a branch are different.
                 let to = |random: &mut Random| {
                     if at + 1 < count && random.chance(60) {
                         at + 1
@@ -102,7 +103,7 @@ impl Plan for Votes {
         for (at, decision) in self.decisions.iter().enumerate() {
             let mut lines = String::new();
             if at == 0 {
-                // Both values are the sum of what all lanes have and of a bit of the lane.
+                // Both values are the sum of a value that all lanes have in common and of a bit of the lane's number.
                 lines = format!(
                     "_meta:in r0.x (wrmask=0x3) // {{input=local_invocation_id}}
                     mov.u32u32 r0.z, {zero}
@@ -128,9 +129,9 @@ impl Plan for Votes {
                 lines += &format!("add.u r2.y, r2.y, {}\n", number(add));
             }
             let opcode = match decision.test {
-                Test::Own => "br",
-                Test::Any => "bany",
-                Test::All => "ball",
+                BranchTest::Own => "br",
+                BranchTest::Any => "bany",
+                BranchTest::All => "ball",
             };
             lines += &format!("{opcode} pp0.{}", ["x", "y"][usize::from(decision.predicate)]);
             blocks.push((lines, vec![decision.yes + 1, decision.no + 1]));

@@ -1,21 +1,21 @@
-//! Changes that keep what one lane does by itself, or nearly.
+//! Changes to a sketch that preserve what a single lane does by itself, or nearly so.
 
-use super::sketch::{Op, Operand, Reg, Sketch, Vote, Way};
+use super::sketch::{Reg, Sketch, SketchOp, SketchOperand, Terminator, Vote};
 use crate::support::random::Random;
 use smallvec::SmallVec;
 
-/// Changes a program; false if there is nothing to be changed.
-type Change = fn(&mut Sketch, &mut Random) -> bool;
+/// Changes a sketch; false if there is nothing to change.
+type SketchChange = fn(&mut Sketch, &mut Random) -> bool;
 
-/// All changes, and how often each is made.
-static CHANGES: [(&str, u32, Change); 13] = [
+/// All changes, with the weight of each.
+static CHANGES: [(&str, u32, SketchChange); 13] = [
     ("by a shared register", 3, by_shared),
     ("by the first lane", 1, by_first),
     ("what was written", 2, what_was_written),
     ("to another block", 1, to_another_block),
     ("within a block", 1, within_a_block),
-    ("into blocks before", 2, into_blocks_before),
-    ("into blocks behind", 2, into_blocks_behind),
+    ("into blocks before", 2, into_predecessors),
+    ("into blocks behind", 2, into_successors),
     ("left out", 1, left_out),
     ("another register", 1, another_register),
     ("another result", 1, another_result),
@@ -24,14 +24,14 @@ static CHANGES: [(&str, u32, Change); 13] = [
     ("votes", 1, votes),
 ];
 
-/// How many changes there are.
+/// The number of changes.
 #[cfg(test)]
 pub(super) const COUNT: usize = CHANGES.len();
 
-/// Makes one of the changes, and says which.
+/// Makes a random change and returns its name.
 pub(super) fn random(sketch: &mut Sketch, random: &mut Random) -> Option<&'static str> {
     let all = CHANGES.iter().flat_map(|change| (0..change.1).map(move |_| change));
-    let all: SmallVec<[&(&str, u32, Change); 32]> = all.collect();
+    let all: SmallVec<[&(&str, u32, SketchChange); 32]> = all.collect();
     (0..20).find_map(|_| {
         let (name, _, change) = all[random.below(all.len())];
         let before = sketch.clone();
@@ -39,13 +39,13 @@ pub(super) fn random(sketch: &mut Sketch, random: &mut Random) -> Option<&'stati
     })
 }
 
-/// A place between operations.
+/// Returns a random insertion point.
 fn place(sketch: &Sketch, random: &mut Random) -> (usize, usize) {
     let block = random.below(sketch.0.len());
     (block, random.below(sketch.0[block].ops.len() + 1))
 }
 
-/// An operation behind those that every program begins with.
+/// Returns an operation after those that every program begins with.
 fn site(sketch: &Sketch, random: &mut Random) -> Option<(usize, usize)> {
     let first = |block: usize| if block == 0 { Sketch::BEGINNING.len() } else { 0 };
     let sites =
@@ -53,16 +53,16 @@ fn site(sketch: &Sketch, random: &mut Random) -> Option<(usize, usize)> {
     random.pick(&sites.collect::<Vec<_>>())
 }
 
-/// A place for what lanes do together: where they come from several blocks, mostly.
-fn meeting(sketch: &Sketch, random: &mut Random) -> (usize, usize) {
-    let meetings: Vec<usize> = (1..sketch.0.len()).filter(|&block| sketch.before(block).len() > 1).collect();
-    match random.pick(&meetings) {
+/// Returns an insertion point for an operation across lanes: mostly the beginning of a block with several predecessors.
+fn join_point(sketch: &Sketch, random: &mut Random) -> (usize, usize) {
+    let joins: Vec<usize> = (1..sketch.0.len()).filter(|&block| sketch.predecessors(block).len() > 1).collect();
+    match random.pick(&joins) {
         Some(block) if random.chance(70) => (block, 0),
         _ => place(sketch, random),
     }
 }
 
-/// A register of a lane, one that is written in several places if there is one.
+/// Returns a per-lane register; registers with more writes are more likely.
 fn own(sketch: &Sketch, random: &mut Random) -> Reg {
     let ops = sketch.0.iter().flat_map(|part| part.ops.iter().copied());
     let mut written: Vec<Reg> = ops.filter_map(|mut op| op.to().copied()).collect();
@@ -71,42 +71,43 @@ fn own(sketch: &Sketch, random: &mut Random) -> Reg {
 }
 
 fn by_shared(sketch: &mut Sketch, random: &mut Random) -> bool {
-    by_spare(sketch, random, |own| Op::Move { to: Reg::SPARE, from: Operand::Reg(own) })
+    by_spare(sketch, random, |own| SketchOp::Move { to: Reg::SPARE, from: SketchOperand::Reg(own) })
 }
 
 fn by_first(sketch: &mut Sketch, random: &mut Random) -> bool {
-    by_spare(sketch, random, |own| Op::First { to: Reg::SPARE, from: own })
+    by_spare(sketch, random, |own| SketchOp::First { to: Reg::SPARE, from: own })
 }
 
-/// A register goes to the spare one in some way, and comes back from there.
-fn by_spare(sketch: &mut Sketch, random: &mut Random, there: fn(Reg) -> Op) -> bool {
+/// Moves a register to the spare shared register by `there`, and back.
+fn by_spare(sketch: &mut Sketch, random: &mut Random, there: fn(Reg) -> SketchOp) -> bool {
     let own = own(sketch, random);
-    let (block, i) = meeting(sketch, random);
-    sketch.0[block].ops.splice(i..i, [there(own), Op::Move { to: own, from: Operand::Reg(Reg::SPARE) }]);
+    let (block, i) = join_point(sketch, random);
+    sketch.0[block].ops.splice(i..i, [there(own), SketchOp::Move { to: own, from: SketchOperand::Reg(Reg::SPARE) }]);
     true
 }
 
-/// Instead of what a shared register holds, what is written to it somewhere.
+/// Replaces a read of a shared register by a value that is written to it somewhere.
 fn what_was_written(sketch: &mut Sketch, random: &mut Random) -> bool {
     let ops = || sketch.0.iter().flat_map(|part| part.ops.iter().copied());
-    let writes: Vec<(Reg, Operand)> = ops()
+    let writes: Vec<(Reg, SketchOperand)> = ops()
         .filter_map(|op| match op {
-            Op::Move { to: to @ Reg::Shared(_), from } => Some((to, from)),
+            SketchOp::Move { to: to @ Reg::Shared(_), from } => Some((to, from)),
             _ => None,
         })
         .collect();
     let Some((shared, written)) = random.pick(&writes) else { return false };
-    let is_read = |op: &Op| matches!(op, Op::Move { to: Reg::Own(_), from } if *from == Operand::Reg(shared));
+    let is_read =
+        |op: &SketchOp| matches!(op, SketchOp::Move { to: Reg::Own(_), from } if *from == SketchOperand::Reg(shared));
     let blocks = sketch.0.iter_mut().flat_map(|part| part.ops.iter_mut());
-    let mut reads: Vec<&mut Op> = blocks.filter(|op| is_read(op)).collect();
+    let mut reads: Vec<&mut SketchOp> = blocks.filter(|op| is_read(op)).collect();
     let which = random.below(reads.len().max(1));
-    let Some(Op::Move { from, .. }) = reads.get_mut(which) else { return false };
+    let Some(SketchOp::Move { from, .. }) = reads.get_mut(which) else { return false };
     *from = written;
     true
 }
 
-/// Takes some operations out of a block.
-fn take(sketch: &mut Sketch, random: &mut Random, (block, i): (usize, usize)) -> Vec<Op> {
+/// Removes a few operations from a block and returns them.
+fn take(sketch: &mut Sketch, random: &mut Random, (block, i): (usize, usize)) -> Vec<SketchOp> {
     let ops = &mut sketch.0[block].ops;
     let count = 1 + random.below((ops.len() - i).min(3));
     ops.drain(i..i + count).collect()
@@ -128,9 +129,9 @@ fn within_a_block(sketch: &mut Sketch, random: &mut Random) -> bool {
     true
 }
 
-fn into_blocks_before(sketch: &mut Sketch, random: &mut Random) -> bool {
+fn into_predecessors(sketch: &mut Sketch, random: &mut Random) -> bool {
     let Some((block, i)) = site(sketch, random) else { return false };
-    let before = sketch.before(block);
+    let before = sketch.predecessors(block);
     if before.is_empty() {
         return false;
     }
@@ -140,14 +141,14 @@ fn into_blocks_before(sketch: &mut Sketch, random: &mut Random) -> bool {
     true
 }
 
-fn into_blocks_behind(sketch: &mut Sketch, random: &mut Random) -> bool {
+fn into_successors(sketch: &mut Sketch, random: &mut Random) -> bool {
     let Some((block, i)) = site(sketch, random) else { return false };
-    let behind = sketch.0[block].way.targets();
-    if sketch.0[block].way == Way::End {
+    let successors = sketch.0[block].terminator.successors();
+    if sketch.0[block].terminator == Terminator::End {
         return false;
     }
     let taken = if random.chance(70) { sketch.0[block].ops.split_off(i) } else { take(sketch, random, (block, i)) };
-    behind.for_each(|target| {
+    successors.for_each(|target| {
         sketch.0[target].ops.splice(0..0, taken.iter().copied());
     });
     true
@@ -189,9 +190,9 @@ fn another_number(sketch: &mut Sketch, random: &mut Random) -> bool {
     true
 }
 
-/// Two blocks, one behind the other, change places, if no lane goes from one to the other.
+/// Swaps two adjacent blocks, if there is no edge between them.
 pub(super) fn another_order(sketch: &mut Sketch, random: &mut Random) -> bool {
-    let can = |&first: &usize| !sketch.leads(first, first + 1) && !sketch.leads(first + 1, first);
+    let can = |&first: &usize| !sketch.has_edge(first, first + 1) && !sketch.has_edge(first + 1, first);
     let Some(first) = random.pick(&(1..sketch.0.len().max(2) - 1).filter(can).collect::<Vec<_>>()) else {
         return false;
     };
@@ -201,15 +202,16 @@ pub(super) fn another_order(sketch: &mut Sketch, random: &mut Random) -> bool {
         block if block == first + 1 => first,
         _ => block,
     };
-    sketch.0.iter_mut().for_each(|part| part.way.renumber(moved));
+    sketch.0.iter_mut().for_each(|part| part.terminator.renumber(moved));
     true
 }
 
-/// Lanes decide together what each decided for itself, or the other way round.
+/// Turns a branch of each lane for itself into a branch on a subgroup vote, or the other way round.
 fn votes(sketch: &mut Sketch, random: &mut Random) -> bool {
-    let branches: Vec<usize> = (0..sketch.0.len()).filter(|&i| matches!(sketch.0[i].way, Way::If { .. })).collect();
+    let branches: Vec<usize> =
+        (0..sketch.0.len()).filter(|&i| matches!(sketch.0[i].terminator, Terminator::If { .. })).collect();
     let Some(block) = random.pick(&branches) else { return false };
-    let Way::If { vote, .. } = &mut sketch.0[block].way else { return false };
+    let Terminator::If { vote, .. } = &mut sketch.0[block].terminator else { return false };
     *vote = [Vote::Own, Vote::Any, Vote::All][random.below(3)];
     true
 }

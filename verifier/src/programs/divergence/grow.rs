@@ -1,46 +1,46 @@
-//! Grows a program: ifs, loops, ways out of several of them, and operations on what lanes have in common.
+//! Generates a sketch: ifs, loops, exits from several of them at once, and operations on values that lanes share.
 //!
-//! Every loop counts, and every way back asks the counter, so programs end.
+//! Every loop counts its iterations, and every back edge tests the counter, so programs terminate.
 
 use super::change;
-use super::sketch::{Op, Operand, Part, Reg, Sketch, Vote, Way};
+use super::sketch::{Reg, Sketch, SketchBlock, SketchOp, SketchOperand, Terminator, Vote};
 use crate::support::random::Random;
 
-/// A block that is not in its place yet.
+/// A block before the layout is final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Label(usize);
 
 /// A scope that lanes may leave early.
 #[derive(Clone, Copy)]
 enum Scope {
-    /// An arm of an if: behind the if.
-    Arm { behind: Label },
-    /// A loop: behind it, or to where it asks for another iteration.
-    Loop { behind: Label, again: Label },
+    /// An arm of an if: lanes leave to the block after the if.
+    Arm { after: Label },
+    /// A loop: lanes leave to the block after it, or continue at the block that tests for another iteration.
+    Loop { after: Label, again: Label },
 }
 
 struct Grower<'a> {
     random: &'a mut Random,
-    /// Of each label the block, with labels for numbers.
-    parts: Vec<Part>,
-    /// The labels in the order of their places.
+    /// The block of each label; successors are labels.
+    blocks: Vec<SketchBlock>,
+    /// The labels in layout order.
     order: Vec<Label>,
     current: Label,
     scopes: Vec<Scope>,
     depth: usize,
-    /// Loops in loops that there were.
+    /// The greatest nesting depth of loops so far.
     loops: usize,
-    /// Statements that are left.
+    /// The statements that are left.
     budget: usize,
 }
 
-/// A random program.
+/// Generates a random sketch.
 pub(super) fn sketch(random: &mut Random) -> Sketch {
     let budget = 2 + random.below(5);
     let first = Label(0);
     let mut grower = Grower {
         random,
-        parts: Vec::new(),
+        blocks: Vec::new(),
         order: Vec::new(),
         current: first,
         scopes: Vec::new(),
@@ -59,42 +59,42 @@ pub(super) fn sketch(random: &mut Random) -> Sketch {
 
 impl Grower<'_> {
     fn label(&mut self) -> Label {
-        self.parts.push(Part { ops: Vec::new(), way: Way::End });
-        Label(self.parts.len() - 1)
+        self.blocks.push(SketchBlock { ops: Vec::new(), terminator: Terminator::End });
+        Label(self.blocks.len() - 1)
     }
 
-    /// A block takes its place: what comes next is in it.
+    /// Appends a block to the layout and continues in it.
     fn place(&mut self, label: Label) {
         self.order.push(label);
         self.current = label;
     }
 
-    fn op(&mut self, op: Op) {
-        self.parts[self.current.0].ops.push(op);
+    fn op(&mut self, op: SketchOp) {
+        self.blocks[self.current.0].ops.push(op);
     }
 
     fn go(&mut self, to: Label) {
-        self.parts[self.current.0].way = Way::To(to.0);
+        self.blocks[self.current.0].terminator = Terminator::To(to.0);
     }
 
-    fn go_if(&mut self, (vote, a, b): (Vote, Reg, Operand), yes: Label, no: Label) {
-        self.parts[self.current.0].way = Way::If { vote, a, b, yes: yes.0, no: no.0 };
+    fn go_if(&mut self, (vote, a, b): (Vote, Reg, SketchOperand), yes: Label, no: Label) {
+        self.blocks[self.current.0].terminator = Terminator::If { vote, a, b, yes: yes.0, no: no.0 };
     }
 
-    /// What lanes decide by: their number, mostly, or something that they have calculated.
-    fn test(&mut self) -> (Vote, Reg, Operand) {
+    /// Returns a random branch condition: mostly the lane's number, otherwise a computed value.
+    fn test(&mut self) -> (Vote, Reg, SketchOperand) {
         let vote = match self.random.below(12) {
             0 => Vote::Any,
             1 => Vote::All,
             _ => Vote::Own,
         };
-        let few = Operand::Number(1 + self.random.below(3) as u8);
+        let few = SketchOperand::Number(1 + self.random.below(3) as u8);
         let (a, b) = match self.random.below(10) {
             0..=5 => (Reg::FEW, few),
-            6 if self.depth > 0 => (Reg::counter(self.random.below(self.depth)), Operand::Reg(Reg::FEW)),
+            6 if self.depth > 0 => (Reg::counter(self.random.below(self.depth)), SketchOperand::Reg(Reg::FEW)),
             7 if self.depth > 0 => (Reg::counter(self.random.below(self.depth)), few),
-            8 => (Reg::SHARED[self.random.below(2)], Operand::Reg(Reg::OWN[0])),
-            _ => (Reg::FEW, Operand::Reg(Reg::OWN[self.random.below(3)])),
+            8 => (Reg::SHARED[self.random.below(2)], SketchOperand::Reg(Reg::OWN[0])),
+            _ => (Reg::FEW, SketchOperand::Reg(Reg::OWN[self.random.below(3)])),
         };
         (vote, a, b)
     }
@@ -106,31 +106,31 @@ impl Grower<'_> {
         }
     }
 
-    fn random_op(&mut self) -> Op {
+    fn random_op(&mut self) -> SketchOp {
         let random = &mut *self.random;
         let own = Reg::OWN[random.below(3)];
         let other = Reg::OWN[random.below(3)];
         let shared = Reg::SHARED[random.below(2)];
-        let number = Operand::Number(1 + random.below(4) as u8);
+        let number = SketchOperand::Number(1 + random.below(4) as u8);
         let at = [Reg::ZERO, Reg::ZERO, Reg::FEW, Reg::LANE][random.below(4)];
         match random.below(27) {
-            0..=2 => Op::Move { to: own, from: number },
-            3..=6 => Op::Move { to: shared, from: number },
-            7..=11 => Op::Move { to: own, from: Operand::Reg(shared) },
-            12 => Op::Move { to: shared, from: Operand::Reg(own) },
-            13 => Op::Add { to: own, a: own, b: number },
-            14 => Op::Add { to: own, a: own, b: Operand::Reg(other) },
-            15 => Op::Add { to: own, a: own, b: Operand::Reg(shared) },
-            16 => Op::Add { to: shared, a: shared, b: number },
-            17 => Op::First { to: shared, from: own },
-            18 => Op::Ballot { to: shared, from: own, number: random.below(8) as u8 },
-            19..=22 => Op::Store { at, value: own },
-            23 | 24 => Op::Load { to: own, at },
+            0..=2 => SketchOp::Move { to: own, from: number },
+            3..=6 => SketchOp::Move { to: shared, from: number },
+            7..=11 => SketchOp::Move { to: own, from: SketchOperand::Reg(shared) },
+            12 => SketchOp::Move { to: shared, from: SketchOperand::Reg(own) },
+            13 => SketchOp::Add { to: own, a: own, b: number },
+            14 => SketchOp::Add { to: own, a: own, b: SketchOperand::Reg(other) },
+            15 => SketchOp::Add { to: own, a: own, b: SketchOperand::Reg(shared) },
+            16 => SketchOp::Add { to: shared, a: shared, b: number },
+            17 => SketchOp::First { to: shared, from: own },
+            18 => SketchOp::Ballot { to: shared, from: own, number: random.below(8) as u8 },
+            19..=22 => SketchOp::Store { at, value: own },
+            23 | 24 => SketchOp::Load { to: own, at },
             25 => {
                 let (demote, a) = (random.chance(30), if random.chance(50) { Reg::FEW } else { own });
-                Op::Kill { demote, a, number: 1 + random.below(2) as u8 }
+                SketchOp::Kill { demote, a, number: 1 + random.below(2) as u8 }
             }
-            _ => Op::Count { to: own, at, value: other },
+            _ => SketchOp::Count { to: own, at, value: other },
         }
     }
 
@@ -153,42 +153,42 @@ impl Grower<'_> {
         }
     }
 
-    /// An if, with one arm or two, in any order.
+    /// Appends an if, with one arm or two, in any order.
     fn choose(&mut self) {
-        let (yes, behind) = (self.label(), self.label());
-        let no = if self.random.chance(60) { self.label() } else { behind };
+        let (yes, after) = (self.label(), self.label());
+        let no = if self.random.chance(60) { self.label() } else { after };
         let test = self.test();
         self.go_if(test, yes, no);
-        let mut arms = if no == behind { vec![yes] } else { vec![yes, no] };
+        let mut arms = if no == after { vec![yes] } else { vec![yes, no] };
         self.random.shuffle(&mut arms);
         for arm in arms {
             self.place(arm);
-            self.scopes.push(Scope::Arm { behind });
+            self.scopes.push(Scope::Arm { after });
             self.statements();
             self.scopes.pop();
-            self.go(behind);
+            self.go(after);
         }
-        self.place(behind);
+        self.place(after);
     }
 
-    /// A loop that asks at its beginning, or at its end.
+    /// Appends a loop that tests its counter at the beginning or at the end.
     fn repeat(&mut self) {
-        let [header, again, behind] = [self.label(), self.label(), self.label()];
+        let [header, again, after] = [self.label(), self.label(), self.label()];
         let counter = Reg::counter(self.depth);
-        // All lanes run as many iterations, or some more than others.
-        let most = if self.random.chance(50) { Operand::Reg(Reg::FEW) } else { Operand::Number(3) };
-        self.op(Op::Move { to: counter, from: Operand::Number(0) });
+        // All lanes run the same number of iterations, or some lanes run more than others.
+        let most = if self.random.chance(50) { SketchOperand::Reg(Reg::FEW) } else { SketchOperand::Number(3) };
+        self.op(SketchOp::Move { to: counter, from: SketchOperand::Number(0) });
         self.go(header);
         self.place(header);
         self.depth += 1;
         self.loops = self.loops.max(self.depth);
-        self.scopes.push(Scope::Loop { behind, again });
+        self.scopes.push(Scope::Loop { after, again });
         let first = self.random.chance(50);
-        let next = Op::Add { to: counter, a: counter, b: Operand::Number(1) };
+        let next = SketchOp::Add { to: counter, a: counter, b: SketchOperand::Number(1) };
         if first {
             self.ops();
             let inside = self.label();
-            self.go_if((Vote::Own, counter, most), inside, behind);
+            self.go_if((Vote::Own, counter, most), inside, after);
             self.place(inside);
             self.op(next);
         }
@@ -200,18 +200,18 @@ impl Grower<'_> {
             self.go(header);
         } else {
             self.op(next);
-            self.go_if((Vote::Own, counter, most), header, behind);
+            self.go_if((Vote::Own, counter, most), header, after);
         }
         self.depth -= 1;
-        self.place(behind);
+        self.place(after);
     }
 
-    /// Some lanes leave what they are in.
+    /// Lets some lanes leave a scope around the current block.
     fn leave(&mut self) {
         let scope = self.scopes[self.random.below(self.scopes.len())];
         let to = match scope {
             Scope::Loop { again, .. } if self.random.chance(30) => again,
-            Scope::Arm { behind } | Scope::Loop { behind, .. } => behind,
+            Scope::Arm { after } | Scope::Loop { after, .. } => after,
         };
         let next = self.label();
         let test = self.test();
@@ -223,7 +223,7 @@ impl Grower<'_> {
         self.place(next);
     }
 
-    /// What lanes have becomes seen, and the blocks get their numbers.
+    /// Stores each lane's registers, and replaces labels by block numbers.
     fn finish(mut self) -> Sketch {
         for (at, value) in Reg::OUT.into_iter().zip(Reg::OWN) {
             let and = match self.random.below(4) {
@@ -232,17 +232,17 @@ impl Grower<'_> {
                 _ => None,
             };
             if let Some(and) = and {
-                self.op(Op::Add { to: value, a: value, b: Operand::Reg(and) });
+                self.op(SketchOp::Add { to: value, a: value, b: SketchOperand::Reg(and) });
             }
-            self.op(Op::Store { at, value });
+            self.op(SketchOp::Store { at, value });
         }
         if self.random.chance(70) {
             self.thread();
         }
         let place = |label: usize| self.order.iter().position(|&placed| placed == Label(label)).unwrap_or(0);
-        let mut parts: Vec<Part> = self.order.iter().map(|label| self.parts[label.0].clone()).collect();
-        parts.iter_mut().for_each(|part| part.way.renumber(place));
-        let mut sketch = Sketch(parts);
+        let mut blocks: Vec<SketchBlock> = self.order.iter().map(|label| self.blocks[label.0].clone()).collect();
+        blocks.iter_mut().for_each(|part| part.terminator.renumber(place));
+        let mut sketch = Sketch(blocks);
         if self.random.chance(60) {
             for _ in 0..1 + self.random.below(6) {
                 change::another_order(&mut sketch, self.random);
@@ -251,21 +251,21 @@ impl Grower<'_> {
         sketch
     }
 
-    /// Nobody goes to a block in which nothing happens, but to the one behind it.
+    /// Removes empty blocks: edges lead to their successor instead.
     fn thread(&mut self) {
         let mut i = 1;
         while i < self.order.len() {
             let label = self.order[i].0;
             i += 1;
-            let Way::To(next) = self.parts[label].way else { continue };
-            // An if whose arms are one is none.
-            let leads = |from: &Part, to: usize| from.way.targets().any(|target| target == to);
-            let mut placed = self.order.iter().map(|from| &self.parts[from.0]);
-            let joins = placed.any(|from| leads(from, label) && leads(from, next));
-            if next == label || !self.parts[label].ops.is_empty() || joins {
+            let Terminator::To(next) = self.blocks[label].terminator else { continue };
+            // The two arms of an if must stay different blocks.
+            let has_edge = |from: &SketchBlock, to: usize| from.terminator.successors().any(|target| target == to);
+            let mut placed = self.order.iter().map(|from| &self.blocks[from.0]);
+            let joins = placed.any(|from| has_edge(from, label) && has_edge(from, next));
+            if next == label || !self.blocks[label].ops.is_empty() || joins {
                 continue;
             }
-            self.parts.iter_mut().for_each(|part| part.way.renumber(|to| if to == label { next } else { to }));
+            self.blocks.iter_mut().for_each(|part| part.terminator.renumber(|to| if to == label { next } else { to }));
             self.order.remove(i - 1);
             i = 1;
         }

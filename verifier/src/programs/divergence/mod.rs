@@ -1,10 +1,12 @@
-//! Small programs in which lanes part and meet, and the same with a change in them: proofs that are wrong about several lanes.
+//! Divergence pairs: small programs in which lanes diverge and reconverge, each with a changed version, to find unsound
+//! proofs about several lanes.
 //!
-//! What compilers make of random programs seldom has lanes in two places at once that see something of each other. Here nearly all of
-//! a program is that: loops that lanes leave in different iterations, ways out of several loops at once, blocks in any order, and in them
-//! shared registers, memory, and little else (`grow`). The changes (`change`) are such as keep what one lane does, or nearly: an
-//! operation in another block, a value by way of a shared register, two blocks in the other order.
-//! Some keep the meaning and some do not. Nobody knows which: what an engine has proved, the interpreter tries to refute.
+//! In compiled random programs it is rare that lanes are at two points at once and observe each other. Here nearly all
+//! of a program is that: loops that lanes leave in different iterations, exits from several loops at once, blocks in
+//! any order, and in them shared registers, memory, and little else (`grow`). The changes (`change`) preserve what a
+//! single lane does, or nearly so: an operation in another block, a value moved through a shared register, two blocks
+//! in the other order. Some keep the meaning and some do not, which is unknown in advance: the interpreter tries to
+//! refute every pair that an engine has proved.
 //!
 //! [`pairs`] is a stream of them: pair `i` is a function of the seed and `i` alone.
 
@@ -23,7 +25,8 @@ use ir3_compiler::target::Target;
 use sketch::Sketch;
 use std::ops::Range;
 
-/// The pairs of these numbers, each to be run in so many environments. Numbers of which no valid program comes are left out.
+/// Generates the pairs of the given numbers, each to be run in `runs` environments. Numbers that give no valid program
+/// are skipped.
 pub fn pairs(seed: u64, numbers: Range<u64>, runs: u32, machine: &Target) -> impl Iterator<Item = Pair> + Send {
     let machine = *machine;
     numbers.filter_map(move |number| pair(program_seed(seed, number), number, runs, &machine))
@@ -64,7 +67,7 @@ mod tests {
         assert!(!texts(0).is_empty());
     }
 
-    /// Of every change there are some that make a difference and some that make none, so there is something to be wrong about.
+    /// Every change makes a difference in some pairs and none in others, so a wrong proof is possible.
     #[test]
     fn some_changes_differ() {
         let machine = Target::default();

@@ -1,4 +1,4 @@
-//! A program of a few registers as it is grown and changed, and the ir3 that it stands for.
+//! A sketch: a program over a few registers that is easy to generate and to change, and its translation to ir3.
 
 use super::compute_shader;
 use ir3_compiler::ir3::validate::{Form, validate};
@@ -6,34 +6,34 @@ use ir3_compiler::ir3::{Program, text};
 use ir3_compiler::target::Target;
 use std::fmt::{self, Display, Formatter, Write as _};
 
-/// A register of 32 bits.
+/// A 32-bit register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reg {
-    /// Of each lane.
+    /// A register of each lane.
     Own(u8),
-    /// Of the wave.
+    /// A shared register of the wave.
     Shared(u8),
 }
 
 impl Reg {
-    /// The number of the lane in its workgroup, which nobody writes.
+    /// The number of the lane in its workgroup. No operation writes it.
     pub(super) const LANE: Self = Self::Own(0);
-    /// Its last two bits.
+    /// The last two bits of the lane's number.
     pub(super) const FEW: Self = Self::Own(2);
-    /// Always 0: the address that all lanes have in common.
+    /// Always 0: an address that all lanes have in common.
     pub(super) const ZERO: Self = Self::Own(3);
-    /// Addresses that no other lane has, one for each register in which lanes calculate.
+    /// Addresses of which each belongs to one lane, one for each register of `OWN`.
     pub(super) const OUT: [Self; 3] = [Self::LANE, Self::Own(12), Self::Own(13)];
-    /// Where lanes calculate.
+    /// Per-lane registers for computed values.
     pub(super) const OWN: [Self; 3] = [Self::Own(4), Self::Own(5), Self::Own(6)];
-    /// Where the wave does.
+    /// Shared registers for computed values.
     pub(super) const SHARED: [Self; 2] = [Self::Shared(0), Self::Shared(1)];
-    /// What only a change uses.
+    /// A shared register that only changes use.
     pub(super) const SPARE: Self = Self::Shared(2);
-    /// A ballot: this one and the next.
+    /// The result of a ballot: this register and the next.
     const BALLOT: Self = Self::Shared(4);
 
-    /// What counts the iterations of the loops at a depth.
+    /// The loop counter at a nesting depth.
     pub(super) const fn counter(depth: usize) -> Self {
         Self::Own(8 + depth as u8)
     }
@@ -49,16 +49,16 @@ impl Display for Reg {
     }
 }
 
-/// What an operation reads.
+/// An operand of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operand {
+pub(super) enum SketchOperand {
     /// A register.
     Reg(Reg),
-    /// A small number.
+    /// A small immediate.
     Number(u8),
 }
 
-impl Display for Operand {
+impl Display for SketchOperand {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reg(reg) => reg.fmt(f),
@@ -69,27 +69,28 @@ impl Display for Operand {
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Op {
-    /// `to` is what `from` is.
-    Move { to: Reg, from: Operand },
-    /// `to` is the sum of two.
-    Add { to: Reg, a: Reg, b: Operand },
-    /// A shared register is what the first lane here has.
+pub(super) enum SketchOp {
+    /// `to = from`
+    Move { to: Reg, from: SketchOperand },
+    /// `to = a + b`
+    Add { to: Reg, a: Reg, b: SketchOperand },
+    /// `to`, a shared register, is the value of `from` in the first active lane.
     First { to: Reg, from: Reg },
-    /// A shared register is the number of those lanes here, of the first 32, in which `from` is less than `number`, as bits.
+    /// `to`, a shared register, is the mask of the active lanes, of the first 32, in which `from` is less than
+    /// `number`.
     Ballot { to: Reg, from: Reg, number: u8 },
-    /// Lanes end in which `a` is less than `number`: at once, or to help the others (`demote`).
+    /// Ends the lanes in which `a` is less than `number`; with `demote` they go on as helper lanes.
     Kill { demote: bool, a: Reg, number: u8 },
-    /// To the buffer.
+    /// Stores to the buffer.
     Store { at: Reg, value: Reg },
-    /// From the buffer.
+    /// Loads from the buffer.
     Load { to: Reg, at: Reg },
-    /// To shared memory, and what was there before.
+    /// Adds to shared memory atomically; `to` is the old value.
     Count { to: Reg, at: Reg, value: Reg },
 }
 
-impl Op {
-    /// The register that it writes.
+impl SketchOp {
+    /// The register that the operation writes.
     pub(super) fn to(&mut self) -> Option<&mut Reg> {
         match self {
             Self::Move { to, .. }
@@ -102,12 +103,12 @@ impl Op {
         }
     }
 
-    /// The registers that it reads.
+    /// The registers that the operation reads.
     pub(super) fn reads(&mut self) -> impl Iterator<Item = &mut Reg> {
         let (one, other) = match self {
-            Self::Move { from: Operand::Reg(from), .. } => (Some(from), None),
-            Self::Move { from: Operand::Number(_), .. } => (None, None),
-            Self::Add { a, b: Operand::Reg(b), .. } => (Some(a), Some(b)),
+            Self::Move { from: SketchOperand::Reg(from), .. } => (Some(from), None),
+            Self::Move { from: SketchOperand::Number(_), .. } => (None, None),
+            Self::Add { a, b: SketchOperand::Reg(b), .. } => (Some(a), Some(b)),
             Self::Add { a, .. } => (Some(a), None),
             Self::First { from, .. } | Self::Ballot { from, .. } => (Some(from), None),
             Self::Kill { a, .. } | Self::Load { at: a, .. } => (Some(a), None),
@@ -116,26 +117,26 @@ impl Op {
         one.into_iter().chain(other)
     }
 
-    /// The small number in it.
+    /// The small immediate of the operation.
     pub(super) fn number(&mut self) -> Option<&mut u8> {
         match self {
-            Self::Move { from: Operand::Number(number), .. }
-            | Self::Add { b: Operand::Number(number), .. }
+            Self::Move { from: SketchOperand::Number(number), .. }
+            | Self::Add { b: SketchOperand::Number(number), .. }
             | Self::Ballot { number, .. }
             | Self::Kill { number, .. } => Some(number),
             _ => None,
         }
     }
 
-    /// The instructions that do it, each with a line break.
+    /// The ir3 instructions of the operation, each with a line break.
     fn text(&self) -> String {
-        let zero = Operand::Number(0);
+        let zero = SketchOperand::Number(0);
         match self {
             Self::Move { to, from } => format!("mov.u32u32 {to}, {from}\n"),
             Self::Add { to, a, b } => format!("add.u {to}, {a}, {b}\n"),
             Self::First { to, from } => format!("read_first.macro.u32u32 {to}, {from}\n"),
             Self::Ballot { to, from, number } => {
-                let (number, ballot) = (Operand::Number(*number), Reg::BALLOT);
+                let (number, ballot) = (SketchOperand::Number(*number), Reg::BALLOT);
                 format!(
                     "cmps.u.lt pp0.y, {from}, {number}
                     ballot.macro.u32u32 {ballot} (wrmask=0x3), pp0.y
@@ -143,7 +144,7 @@ impl Op {
                 )
             }
             Self::Kill { demote, a, number } => {
-                let (opcode, number) = (if *demote { "demote" } else { "kill" }, Operand::Number(*number));
+                let (opcode, number) = (if *demote { "demote" } else { "kill" }, SketchOperand::Number(*number));
                 format!("cmps.u.lt pp0.y, {a}, {number}\n{opcode} pp0.y\n")
             }
             Self::Store { at, value } => format!("stib {zero}, {at}, {zero}, {value} // {BUFFER}\n"),
@@ -157,31 +158,31 @@ impl Op {
 
 const BUFFER: &str = "{type=u32, components=1, space=ssbo, coords=1}";
 
-/// Who decides where lanes go.
+/// The lanes that take part in a branch decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vote {
-    /// Each for itself.
+    /// Each lane decides for itself.
     Own,
-    /// All go where one wants to.
+    /// All lanes branch if the condition is true in any of them.
     Any,
-    /// All go where all want to.
+    /// All lanes branch if the condition is true in all of them.
     All,
 }
 
-/// Where lanes go behind a block. Blocks have the numbers of their places in the program.
+/// The terminator of a block. Blocks are numbered in layout order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Nowhere.
+pub(super) enum Terminator {
+    /// The program ends.
     End,
-    /// All to one block.
+    /// A jump.
     To(usize),
-    /// To `yes` if `a` is less than `b`.
-    If { vote: Vote, a: Reg, b: Operand, yes: usize, no: usize },
+    /// A branch to `yes` if `a` is less than `b`, otherwise to `no`.
+    If { vote: Vote, a: Reg, b: SketchOperand, yes: usize, no: usize },
 }
 
-impl Way {
-    /// The blocks behind it.
-    pub(super) fn targets(&self) -> impl Iterator<Item = usize> + use<> {
+impl Terminator {
+    /// The successors.
+    pub(super) fn successors(&self) -> impl Iterator<Item = usize> + use<> {
         let (one, other) = match *self {
             Self::End => (None, None),
             Self::To(to) => (Some(to), None),
@@ -190,7 +191,7 @@ impl Way {
         one.into_iter().chain(other)
     }
 
-    /// Gives the blocks behind it other numbers.
+    /// Renumbers the successors.
     pub(super) fn renumber(&mut self, number: impl Fn(usize) -> usize) {
         match self {
             Self::End => {}
@@ -200,64 +201,64 @@ impl Way {
     }
 }
 
-/// A block.
+/// A block of a sketch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    /// What happens in it.
-    pub(super) ops: Vec<Op>,
-    /// Where lanes go then.
-    pub(super) way: Way,
+pub(super) struct SketchBlock {
+    /// Its operations.
+    pub(super) ops: Vec<SketchOp>,
+    /// Its terminator.
+    pub(super) terminator: Terminator,
 }
 
-/// The blocks in their order; the first is where all lanes begin.
+/// A program as a list of blocks in layout order; the first is the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sketch(pub(super) Vec<Part>);
+pub(super) struct Sketch(pub(super) Vec<SketchBlock>);
 
 impl Sketch {
-    /// What every program begins with: each register that may be read holds something.
-    pub(super) const BEGINNING: [Op; 9] = [
-        Op::Move { to: Reg::counter(0), from: Operand::Number(0) },
-        Op::Move { to: Reg::counter(1), from: Operand::Number(0) },
-        Op::Move { to: Reg::counter(2), from: Operand::Number(0) },
-        Op::Move { to: Reg::OWN[0], from: Operand::Number(2) },
-        Op::Move { to: Reg::OWN[1], from: Operand::Reg(Reg::FEW) },
-        Op::Move { to: Reg::OWN[2], from: Operand::Reg(Reg::LANE) },
-        Op::Move { to: Reg::SHARED[0], from: Operand::Number(5) },
-        Op::Move { to: Reg::SHARED[1], from: Operand::Number(6) },
-        Op::Move { to: Reg::ZERO, from: Operand::Number(0) },
+    /// The operations that every program begins with. They initialise each register that may be read.
+    pub(super) const BEGINNING: [SketchOp; 9] = [
+        SketchOp::Move { to: Reg::counter(0), from: SketchOperand::Number(0) },
+        SketchOp::Move { to: Reg::counter(1), from: SketchOperand::Number(0) },
+        SketchOp::Move { to: Reg::counter(2), from: SketchOperand::Number(0) },
+        SketchOp::Move { to: Reg::OWN[0], from: SketchOperand::Number(2) },
+        SketchOp::Move { to: Reg::OWN[1], from: SketchOperand::Reg(Reg::FEW) },
+        SketchOp::Move { to: Reg::OWN[2], from: SketchOperand::Reg(Reg::LANE) },
+        SketchOp::Move { to: Reg::SHARED[0], from: SketchOperand::Number(5) },
+        SketchOp::Move { to: Reg::SHARED[1], from: SketchOperand::Number(6) },
+        SketchOp::Move { to: Reg::ZERO, from: SketchOperand::Number(0) },
     ];
 
-    /// Whether lanes go from one block to another.
-    pub(super) fn leads(&self, from: usize, to: usize) -> bool {
-        self.0[from].way.targets().any(|target| target == to)
+    /// Returns true if there is an edge between the blocks.
+    pub(super) fn has_edge(&self, from: usize, to: usize) -> bool {
+        self.0[from].terminator.successors().any(|target| target == to)
     }
 
-    /// The blocks in front of one.
-    pub(super) fn before(&self, block: usize) -> Vec<usize> {
-        (0..self.0.len()).filter(|&from| self.leads(from, block)).collect()
+    /// The predecessors of a block.
+    pub(super) fn predecessors(&self, block: usize) -> Vec<usize> {
+        (0..self.0.len()).filter(|&from| self.has_edge(from, block)).collect()
     }
 
-    /// The program, if it is one.
+    /// Translates the sketch to ir3. `None` if the program is not valid.
     pub(super) fn program(&self, machine: &Target) -> Option<Program> {
         let program = text::read(&self.text()).ok()?;
         validate(&program, machine, Form::of(&program)).is_ok().then_some(program)
     }
 
-    /// A compute shader in Mesa's text.
+    /// The sketch as a compute shader in Mesa's text form.
     fn text(&self) -> String {
         let blocks = self.0.iter().enumerate().map(|(block, part)| {
             let mut lines = String::new();
             if block == 0 {
                 let _ = writeln!(lines, "_meta:in {} (wrmask=0x3) // {{input=local_invocation_id}}", Reg::LANE);
-                let _ = writeln!(lines, "and.b {}, {}, {}", Reg::FEW, Reg::LANE, Operand::Number(3));
+                let _ = writeln!(lines, "and.b {}, {}, {}", Reg::FEW, Reg::LANE, SketchOperand::Number(3));
                 let _ = writeln!(lines, "not.b {}, {}", Reg::OUT[1], Reg::LANE);
-                let _ = writeln!(lines, "shl.b {}, {}, {}", Reg::OUT[2], Reg::OUT[1], Operand::Number(8));
+                let _ = writeln!(lines, "shl.b {}, {}, {}", Reg::OUT[2], Reg::OUT[1], SketchOperand::Number(8));
             }
-            lines.extend(part.ops.iter().map(Op::text));
-            match &part.way {
-                Way::End => lines.push_str("end"),
-                Way::To(_) => lines.push_str("jump"),
-                Way::If { vote, a, b, .. } => {
+            lines.extend(part.ops.iter().map(SketchOp::text));
+            match &part.terminator {
+                Terminator::End => lines.push_str("end"),
+                Terminator::To(_) => lines.push_str("jump"),
+                Terminator::If { vote, a, b, .. } => {
                     let opcode = match vote {
                         Vote::Own => "br",
                         Vote::Any => "bany",
@@ -266,7 +267,7 @@ impl Sketch {
                     let _ = write!(lines, "cmps.u.lt pp0.x, {a}, {b}\n{opcode} pp0.x");
                 }
             }
-            (lines, part.way.targets().map(|target| target + 1).collect())
+            (lines, part.terminator.successors().map(|target| target + 1).collect())
         });
         compute_shader(0, &blocks.collect::<Vec<(String, Vec<usize>)>>())
     }
@@ -280,22 +281,22 @@ mod tests {
     fn every_operation_is_valid() {
         let (own, shared) = (Reg::OWN[0], Reg::SHARED[0]);
         let ops = vec![
-            Op::Move { to: own, from: Operand::Number(1) },
-            Op::Move { to: shared, from: Operand::Reg(own) },
-            Op::Add { to: shared, a: shared, b: Operand::Number(2) },
-            Op::Add { to: own, a: own, b: Operand::Reg(shared) },
-            Op::First { to: shared, from: own },
-            Op::Ballot { to: shared, from: own, number: 3 },
-            Op::Kill { demote: true, a: own, number: 1 },
-            Op::Kill { demote: false, a: own, number: 1 },
-            Op::Store { at: Reg::LANE, value: own },
-            Op::Load { to: own, at: Reg::FEW },
-            Op::Count { to: own, at: Reg::FEW, value: own },
+            SketchOp::Move { to: own, from: SketchOperand::Number(1) },
+            SketchOp::Move { to: shared, from: SketchOperand::Reg(own) },
+            SketchOp::Add { to: shared, a: shared, b: SketchOperand::Number(2) },
+            SketchOp::Add { to: own, a: own, b: SketchOperand::Reg(shared) },
+            SketchOp::First { to: shared, from: own },
+            SketchOp::Ballot { to: shared, from: own, number: 3 },
+            SketchOp::Kill { demote: true, a: own, number: 1 },
+            SketchOp::Kill { demote: false, a: own, number: 1 },
+            SketchOp::Store { at: Reg::LANE, value: own },
+            SketchOp::Load { to: own, at: Reg::FEW },
+            SketchOp::Count { to: own, at: Reg::FEW, value: own },
         ];
         for vote in [Vote::Own, Vote::Any, Vote::All] {
-            let way = Way::If { vote, a: own, b: Operand::Number(2), yes: 2, no: 1 };
-            let parts = [(ops.clone(), way), (Vec::new(), Way::To(2)), (Vec::new(), Way::End)];
-            let sketch = Sketch(parts.map(|(ops, way)| Part { ops, way }).into());
+            let terminator = Terminator::If { vote, a: own, b: SketchOperand::Number(2), yes: 2, no: 1 };
+            let parts = [(ops.clone(), terminator), (Vec::new(), Terminator::To(2)), (Vec::new(), Terminator::End)];
+            let sketch = Sketch(parts.map(|(ops, terminator)| SketchBlock { ops, terminator }).into());
             let program = text::read(&sketch.text()).unwrap();
             assert_eq!(validate(&program, &Target::default(), Form::of(&program)), Ok(()), "{}", sketch.text());
         }

@@ -1,9 +1,9 @@
-//! ir3 in Mesa's text, from the instructions of each block and where lanes go behind it.
+//! Mesa's text form of ir3, from the instructions and the successors of each block.
 
 use std::fmt::Write as _;
 
-/// A compute shader with so many bytes of scratch memory: of each block its instructions, a line each, and the numbers, from 1 on, of the blocks
-/// behind it (the one where the predicate holds first).
+/// Writes a compute shader with `scratch` bytes of scratch memory. A block is given by its instructions, one on each
+/// line, and its successors, numbered from 1 (the one where the predicate is true first).
 #[must_use]
 pub fn compute_shader<T: AsRef<str>, B: AsRef<[usize]>>(scratch: u32, blocks: &[(T, B)]) -> String {
     let mut out = "// {stage=compute}\n".to_owned();
@@ -12,10 +12,10 @@ pub fn compute_shader<T: AsRef<str>, B: AsRef<[usize]>>(scratch: u32, blocks: &[
     }
     let names = |blocks: &[usize]| blocks.iter().map(|n| format!("block{n}")).collect::<Vec<_>>().join(", ");
     let mut number = 0;
-    for (block, (instructions, behind)) in (1..).zip(blocks) {
+    for (block, (instructions, successors)) in (1..).zip(blocks) {
         let _ = writeln!(out, "block{block} {{");
-        let leads_here = |from: &usize| blocks[from - 1].1.as_ref().contains(&block);
-        let before: Vec<usize> = (1..=blocks.len()).filter(leads_here).collect();
+        let has_edge = |from: &usize| blocks[from - 1].1.as_ref().contains(&block);
+        let before: Vec<usize> = (1..=blocks.len()).filter(has_edge).collect();
         if !before.is_empty() {
             let before = names(&before);
             let _ = writeln!(out, "\tpred: {before}\n\tphysical pred: {before}");
@@ -26,11 +26,11 @@ pub fn compute_shader<T: AsRef<str>, B: AsRef<[usize]>>(scratch: u32, blocks: &[
             let _ = writeln!(out, "\t{number:04}:{number:04}:000: \t{instruction}");
             last = instruction;
         }
-        if !behind.as_ref().is_empty() {
-            let to = names(behind.as_ref());
+        if !successors.as_ref().is_empty() {
+            let to = names(successors.as_ref());
             let votes = last.starts_with("bany") || last.starts_with("ball");
-            let way = if behind.as_ref().len() > 1 && !votes { " (div)" } else { "" };
-            let _ = writeln!(out, "\t/* succs: {to}{way} */\n\t/* physical succs: {to} */");
+            let mark = if successors.as_ref().len() > 1 && !votes { " (div)" } else { "" };
+            let _ = writeln!(out, "\t/* succs: {to}{mark} */\n\t/* physical succs: {to} */");
         }
         out.push_str("}\n");
     }

@@ -1,6 +1,6 @@
-//! Blocks cut in two by a jump, and put together again.
+//! Splits blocks by a jump, and merges them again.
 //!
-//! The second part stands right behind the first, so lanes run it when they would have run it before.
+//! The second half follows the first immediately in the layout, so lanes run it exactly when they ran it before.
 
 use super::edit::has_predication;
 use crate::support::random::Random;
@@ -8,8 +8,8 @@ use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Block, BlockData, Instr, InstrData, Opcode, Program, RegFile, RepeatLink};
 use ir3_compiler::target::Target;
 
-/// The places where a block can be cut: behind phis and inputs, in front of the terminator, and not where an address is
-/// alive, which has one block to live in.
+/// The positions at which a block can be split: after phis and inputs, before the terminator, and not inside the live
+/// range of an address register, which must not cross blocks.
 fn cuts(program: &Program, block: Block) -> Vec<usize> {
     let instrs = &program.blocks[block].instrs;
     let data = |instr: Instr| &program.instrs[instr];
@@ -17,7 +17,7 @@ fn cuts(program: &Program, block: Block) -> Vec<usize> {
         .iter()
         .rposition(|&instr| matches!(data(instr).opcode, Opcode::Phi | Opcode::Input | Opcode::TexPrefetch))
         .map_or(0, |i| i + 1);
-    // The last instruction that reads what is in an address register at each place.
+    // The last instruction that reads an address register, by its definition.
     let mut last_read: SecondaryMap<Instr, usize> = SecondaryMap::new();
     let mut definition = None;
     for (i, &instr) in instrs.iter().enumerate() {
@@ -43,7 +43,7 @@ fn cuts(program: &Program, block: Block) -> Vec<usize> {
     cuts
 }
 
-/// Whether the program's blocks can be cut at all: nothing is counted in blocks.
+/// Returns true if the blocks of the program can be split: no instruction depends on the number or the order of blocks.
 fn is_plain(program: &Program) -> bool {
     !has_predication(program)
         && program.iter_instrs().all(|(_, instr)| {
@@ -52,7 +52,7 @@ fn is_plain(program: &Program) -> bool {
         })
 }
 
-/// Cuts some blocks; false if none can be.
+/// Splits some blocks; false if none can be split.
 pub(super) fn split(program: &mut Program, _: &Target, random: &mut Random) -> bool {
     if !is_plain(program) {
         return false;
@@ -70,7 +70,7 @@ pub(super) fn split(program: &mut Program, _: &Target, random: &mut Random) -> b
     any
 }
 
-/// Moves the instructions from `cut` on to a new block behind `block`.
+/// Moves the instructions from `cut` on to a new block after `block`.
 pub(super) fn split_at(program: &mut Program, block: Block, cut: usize) -> Block {
     let data = &mut program.blocks[block];
     let tail = BlockData {
@@ -83,32 +83,32 @@ pub(super) fn split_at(program: &mut Program, block: Block, cut: usize) -> Block
     };
     let to: Vec<Block> = tail.successors().collect();
     let physical = tail.physical_successors.clone();
-    let behind = program.blocks.push(tail);
-    // Of a block that is there twice, one place is renamed for each edge.
+    let tail_block = program.blocks.push(tail);
+    // A block can be a predecessor twice: rename one entry for each edge.
     for successor in to {
         if let Some(from) = program.blocks[successor].predecessors.iter_mut().find(|from| **from == block) {
-            *from = behind;
+            *from = tail_block;
         }
     }
     for successor in physical {
         if let Some(from) = program.blocks[successor].physical_predecessors.iter_mut().find(|from| **from == block) {
-            *from = behind;
+            *from = tail_block;
         }
     }
     let keeps = std::mem::take(&mut program.blocks[block].keeps);
     let (here, there) = keeps.into_iter().partition(|instr| program.blocks[block].instrs.contains(instr));
     program.blocks[block].keeps = here;
-    program.blocks[behind].keeps = there;
+    program.blocks[tail_block].keeps = there;
     let jump = program.instrs.push(InstrData::new(Opcode::Jump));
     program.blocks[block].instrs.push(jump);
-    program.add_edge(block, 0, behind);
+    program.add_edge(block, 0, tail_block);
     let position = program.layout.iter().position(|&b| b == block).map_or(program.layout.len(), |i| i + 1);
-    program.layout.insert(position, behind);
+    program.layout.insert(position, tail_block);
     program.block_names.clear();
-    behind
+    tail_block
 }
 
-/// Puts blocks together with the ones behind them, where nothing else leads there; false if there is nowhere to.
+/// Merges blocks with their only successor, where it has no other predecessor; false if there is none.
 pub(super) fn merge(program: &mut Program, _: &Target, _: &mut Random) -> bool {
     if has_predication(program) {
         return false;
@@ -117,14 +117,14 @@ pub(super) fn merge(program: &mut Program, _: &Target, _: &mut Random) -> bool {
     let mut position = 0;
     while position + 1 < program.layout.len() {
         let (block, next) = (program.layout[position], program.layout[position + 1]);
-        let (data, behind) = (&program.blocks[block], &program.blocks[next]);
+        let (data, following) = (&program.blocks[block], &program.blocks[next]);
         let ends_with_jump = data.instrs.last().is_some_and(|&instr| program.instrs[instr].opcode == Opcode::Jump);
         let alone = data.successors == [Some(next), None]
             && data.physical_successors[..] == [next]
-            && behind.predecessors[..] == [block]
-            && behind.physical_predecessors[..] == [block]
-            && !behind.reconvergence_point
-            && behind.instrs.first().is_none_or(|&instr| program.instrs[instr].opcode != Opcode::Phi);
+            && following.predecessors[..] == [block]
+            && following.physical_predecessors[..] == [block]
+            && !following.reconvergence_point
+            && following.instrs.first().is_none_or(|&instr| program.instrs[instr].opcode != Opcode::Phi);
         if ends_with_jump && alone {
             merge_two(program, block, next);
             program.layout.remove(position + 1);

@@ -1,9 +1,9 @@
-//! A small `if` as selects, and a select as an `if`.
+//! If-conversion and its inverse: a small `if` becomes selects, a select becomes an `if`.
 
 use super::blocks::split_at;
 use super::edit::{
-    consts_change, encodes, has_predication, insert, is_pure, move_attrs, operation, physical_is_logical,
-    renew_physical, whole,
+    consts_change, encodes, full_src, has_predication, insert, is_pure, move_attrs, operation, physical_is_logical,
+    renew_physical,
 };
 use crate::support::random::Random;
 use cranelift_entity::EntitySet;
@@ -17,7 +17,7 @@ const fn select(half: bool) -> Opcode {
     if half { Opcode::SelB16 } else { Opcode::SelB32 }
 }
 
-/// An if of which both arms only compute.
+/// An if whose arms only compute.
 struct Diamond {
     block: Block,
     yes: Block,
@@ -50,7 +50,7 @@ fn diamond(program: &Program, position: usize, consts_change: bool) -> Option<Di
                     _ => false,
                 })
     };
-    let behind = &program.blocks[join];
+    let tail = &program.blocks[join];
     let sound = branch.opcode == Opcode::Br
         && matches!(branch.srcs[0].operand, SrcOperand::Place(Place::Value(_)))
         && yes != no
@@ -58,17 +58,17 @@ fn diamond(program: &Program, position: usize, consts_change: bool) -> Option<Di
         && [first, second].contains(&no)
         && arm(yes)
         && arm(no)
-        && behind.predecessors.len() == 2
-        && behind.predecessors.contains(&yes)
-        && behind.predecessors.contains(&no)
-        && behind.instrs.iter().all(|&instr| sources(instr));
+        && tail.predecessors.len() == 2
+        && tail.predecessors.contains(&yes)
+        && tail.predecessors.contains(&no)
+        && tail.instrs.iter().all(|&instr| sources(instr));
     sound.then_some(Diamond { block, yes, no, join })
 }
 
-/// Has lanes compute both arms of small ifs, and choose; false if there is no such if.
+/// If-conversion: lanes compute both arms of small ifs and select the results; false if there is no such if.
 ///
-/// A branch on an undefined predicate has no meaning, so it does not matter that a select on one has. What is undefined in
-/// the arm that is not chosen is not chosen.
+/// A branch on an undefined predicate is undefined behaviour, so a select on an undefined condition is a refinement. An
+/// undefined value in the arm that is not selected has no effect.
 pub(super) fn to_selects(program: &mut Program, target: &Target, random: &mut Random) -> bool {
     if has_predication(program) || !physical_is_logical(program) {
         return false;
@@ -121,7 +121,7 @@ fn convert(program: &mut Program, target: &Target, diamond: &Diamond) {
             let data = operation(Opcode::Mov, RegClass::general(half), &[plain], attrs);
             let index = program.blocks[block].instrs.len();
             let value = insert(program, block, index, data);
-            whole(program, value)
+            full_src(program, value)
         });
         let (mut a, mut b) = (program.instrs[phi].srcs[k], program.instrs[phi].srcs[j]);
         if inverted {
@@ -136,7 +136,7 @@ fn convert(program: &mut Program, target: &Target, diamond: &Diamond) {
                 let number = operation(Opcode::Mov, dst.class, &[data.srcs[slot]], move_attrs(dst.class));
                 let index = program.blocks[block].instrs.len();
                 let value = insert(program, block, index, number);
-                data.srcs[slot] = whole(program, value);
+                data.srcs[slot] = full_src(program, value);
             }
         }
         data.dsts[0] = dst;
@@ -153,7 +153,7 @@ fn convert(program: &mut Program, target: &Target, diamond: &Diamond) {
     }
 }
 
-/// The values that are never undefined: what is computed from inputs, numbers and constants alone.
+/// The values that are never undefined: those computed from inputs, immediates and constants alone.
 fn defined(program: &Program) -> EntitySet<Value> {
     let consts_change = consts_change(program);
     let mut defined: EntitySet<Value> = EntitySet::new();
@@ -179,9 +179,9 @@ fn defined(program: &Program) -> EntitySet<Value> {
     }
 }
 
-/// Has lanes part where they chose; false if there is no select on a condition that is always defined.
+/// Turns selects into branches; false if there is no select on a condition that is always defined.
 ///
-/// Lanes may not branch on what is undefined, where a select's result would be undefined and no more.
+/// A branch on an undefined condition is undefined behaviour, while a select on one only has an undefined result.
 pub(super) fn from_selects(program: &mut Program, _: &Target, random: &mut Random) -> bool {
     if has_predication(program) || !physical_is_logical(program) {
         return false;
@@ -198,7 +198,7 @@ pub(super) fn from_selects(program: &mut Program, _: &Target, random: &mut Rando
             && data.srcs.iter().all(|src| src.class == dst.class && src.mask == WriteMask::SCALAR)
             && data.srcs[1].value().is_some_and(|value| defined.contains(value))
     };
-    // No address may be alive across the cut.
+    // No address register may be live across a split.
     let addresses = program
         .iter_instrs()
         .any(|(_, instr)| program.instrs[instr].dsts.iter().any(|dst| dst.class.file == RegFile::Address));
@@ -208,10 +208,10 @@ pub(super) fn from_selects(program: &mut Program, _: &Target, random: &mut Rando
     }
     let chosen: Vec<(Block, Instr)> = selects.iter().copied().filter(|_| random.chance(40)).take(6).collect();
     let chosen = if chosen.is_empty() { vec![selects[random.below(selects.len())]] } else { chosen };
-    // From the last one on, so that what is in front of a cut keeps its block.
+    // From the last one to the first, so that the instructions before a split keep their block.
     for (block, instr) in chosen.into_iter().rev() {
         if let Some(at) = program.blocks[block].instrs.iter().position(|&i| i == instr) {
-            part(program, block, at);
+            branch_on(program, block, at);
         }
     }
     program.block_names.clear();
@@ -219,7 +219,7 @@ pub(super) fn from_selects(program: &mut Program, _: &Target, random: &mut Rando
     true
 }
 
-fn part(program: &mut Program, block: Block, at: usize) {
+fn branch_on(program: &mut Program, block: Block, at: usize) {
     let join = split_at(program, block, at);
     program.blocks[block].instrs.pop();
     let select = program.blocks[join].instrs[0];
@@ -229,7 +229,7 @@ fn part(program: &mut Program, block: Block, at: usize) {
     let test = operation(Opcode::CmpsU, RegClass::PREDICATE, &[c, zero], Attrs::Compare(Condition::Ne));
     let predicate = insert(program, block, index, test);
     let mut branch = InstrData::new(Opcode::Br);
-    branch.srcs.push(whole(program, predicate));
+    branch.srcs.push(full_src(program, predicate));
     let branch = program.instrs.push(branch);
     program.blocks[block].instrs.push(branch);
     let arms = [0, 1].map(|_| {

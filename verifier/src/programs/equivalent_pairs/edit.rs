@@ -1,4 +1,4 @@
-//! What all rewrites need: which operations may be repeated, moved and left out, and how to put new ones into a program.
+//! Common parts of the rewrites: which operations can be repeated, moved and removed, and how to insert new ones.
 
 use crate::support::random::Random;
 use cranelift_entity::SecondaryMap;
@@ -9,14 +9,14 @@ use ir3_compiler::ir3::{
 };
 use ir3_compiler::target::Target;
 
-/// Whether constants may change while the program runs.
+/// Returns true if constants can change while the program runs.
 pub(super) fn consts_change(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| program.instrs[instr].opcode.writes_consts())
 }
 
-/// Whether an instruction computes, in each lane for itself, SSA values from SSA values, numbers and constants, so that it
-/// may run again, elsewhere, or where its result is not wanted. What is in the shared file or in an array is another value at
-/// another place, and so is a constant where constants change.
+/// Returns true if an instruction computes, in each lane for itself, SSA values from SSA values, immediates and
+/// constants, so that it can be repeated, moved, or executed where its result is not used. The shared file and arrays
+/// have other values at other points of the program, and so have constants where they can change.
 pub(super) fn is_pure(data: &InstrData, consts_change: bool) -> bool {
     let computes = match data.opcode.category() {
         Category::Move => data.opcode == Opcode::Mov,
@@ -43,12 +43,12 @@ pub(super) fn is_pure(data: &InstrData, consts_change: bool) -> bool {
         && data.srcs.iter().all(|src| src_is_still(src) && !bound(src.flags))
 }
 
-/// Whether all sources can be encoded beside each other.
+/// Returns true if all sources can be encoded together.
 pub(super) fn encodes(target: &Target, data: &InstrData) -> bool {
     (0..data.srcs.len()).all(|slot| valid_source(target, data, slot, &data.srcs[slot]))
 }
 
-/// An instruction with one destination, for which there is no value yet.
+/// An instruction with one destination that defines no value yet.
 pub(super) fn operation(opcode: Opcode, class: RegClass, srcs: &[Src], attrs: Attrs) -> InstrData {
     let mut data = InstrData::new(opcode);
     data.srcs.extend(srcs.iter().map(fresh));
@@ -57,12 +57,12 @@ pub(super) fn operation(opcode: Opcode, class: RegClass, srcs: &[Src], attrs: At
     data
 }
 
-/// The same source, of which nothing is known besides.
+/// Copies a source without its flags.
 fn fresh(src: &Src) -> Src {
     Src { flags: OperandFlags::empty(), ..*src }
 }
 
-/// Puts an instruction with one destination into a block, and gives it a value.
+/// Inserts an instruction with one destination into a block and defines a value by it.
 pub(super) fn insert(program: &mut Program, block: Block, index: usize, data: InstrData) -> Value {
     let dst = data.dsts[0];
     let instr = program.instrs.push(data);
@@ -73,19 +73,19 @@ pub(super) fn insert(program: &mut Program, block: Block, index: usize, data: In
     value
 }
 
-/// A source that reads all of a value.
-pub(super) fn whole(program: &Program, value: Value) -> Src {
+/// A source that reads all components of a value.
+pub(super) fn full_src(program: &Program, value: Value) -> Src {
     let data = &program.values[value];
     Src::reg(Place::Value(value), data.class, WriteMask::first(u32::from(data.components)))
 }
 
-/// The types of a move of a class.
+/// The types of a move in a register class.
 pub(super) const fn move_attrs(class: RegClass) -> Attrs {
     let ty = if class.half { Type::U16 } else { Type::U32 };
     Attrs::Move { src: ty, dst: ty, round: Round::Default }
 }
 
-/// The blocks of the instructions that are in one.
+/// The block of each instruction of the layout.
 pub(super) fn blocks_of(program: &Program) -> SecondaryMap<Instr, Option<Block>> {
     let mut blocks = SecondaryMap::with_capacity(program.instrs.len());
     for (block, instr) in program.iter_instrs() {
@@ -94,7 +94,8 @@ pub(super) fn blocks_of(program: &Program) -> SecondaryMap<Instr, Option<Block>>
     blocks
 }
 
-/// Whether the way of a wave is that of its lanes everywhere: then whoever changes edges can make the physical ones again.
+/// Returns true if physical and logical edges are the same everywhere: then a rewrite of the logical edges can
+/// recompute the physical ones.
 pub(super) fn physical_is_logical(program: &Program) -> bool {
     program.layout.iter().all(|&block| {
         let data = &program.blocks[block];
@@ -106,7 +107,7 @@ pub(super) fn physical_is_logical(program: &Program) -> bool {
     })
 }
 
-/// Makes the physical edges the logical ones.
+/// Copies the logical edges to the physical ones.
 pub(super) fn renew_physical(program: &mut Program) {
     for block in program.layout.clone() {
         let data = &mut program.blocks[block];
@@ -115,36 +116,36 @@ pub(super) fn renew_physical(program: &mut Program) {
     }
 }
 
-/// Whether blocks stand where they do for lanes that sleep.
+/// Returns true if the layout of blocks matters because of predicated execution with inactive lanes.
 pub(super) fn has_predication(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| matches!(program.instrs[instr].opcode, Opcode::Predt | Opcode::Predf))
 }
 
-/// One instruction, and the means to compute it in another way.
-pub(super) struct At<'a> {
+/// An instruction with the context that a rule needs to rewrite it.
+pub(super) struct RewriteSite<'a> {
     /// The program.
     pub program: &'a mut Program,
     /// The GPU.
     pub target: &'a Target,
-    /// Decides what is left open.
+    /// The random choices of a rule.
     pub random: &'a mut Random,
     /// The instruction's block.
     pub block: Block,
-    /// Its position there.
+    /// Its index in the block.
     pub index: usize,
     /// The instruction.
     pub instr: Instr,
-    /// Whether constants change.
+    /// Constants can change while the program runs.
     pub consts_change: bool,
 }
 
-impl At<'_> {
-    /// The instruction.
+impl RewriteSite<'_> {
+    /// The data of the instruction.
     pub(super) fn data(&self) -> &InstrData {
         &self.program.instrs[self.instr]
     }
 
-    /// Puts another instruction in its place, if the machine has it.
+    /// Replaces the instruction; false, and nothing is changed, if the new one cannot be encoded.
     pub(super) fn replace(&mut self, data: InstrData) -> bool {
         let encodes = encodes(self.target, &data);
         if encodes {
@@ -153,13 +154,13 @@ impl At<'_> {
         encodes
     }
 
-    /// The class of its result.
+    /// The register class of its result.
     pub(super) fn class(&self) -> RegClass {
         self.data().dsts[0].class
     }
 
     /// Opcode and sources, if the result and all sources are scalars in general registers of one width, and no flag
-    /// changes what the operation does.
+    /// modifies the operation.
     pub(super) fn uniform(&self) -> Option<(Opcode, Vec<Src>)> {
         let data = self.data();
         let class = self.class();
@@ -171,20 +172,20 @@ impl At<'_> {
         sound.then(|| (data.opcode, data.srcs.iter().map(fresh).collect()))
     }
 
-    /// The instruction that defines what a source reads as it is, if it is pure.
+    /// The definition of the value that a source reads without modifiers, if it is pure.
     pub(super) fn definition(&self, src: &Src) -> Option<&InstrData> {
         let value = src.value().filter(|_| src.mods.is_empty())?;
         let data = &self.program.instrs[self.program.values[value].instr];
         is_pure(data, self.consts_change).then_some(data)
     }
 
-    /// Computes something in front of the instruction; nothing if that cannot be encoded.
+    /// Inserts an operation before the instruction; `None` if it cannot be encoded.
     pub(super) fn before(&mut self, opcode: Opcode, srcs: &[Src], attrs: Attrs) -> Option<Src> {
         let class = self.class();
         self.before_in(class, opcode, srcs, attrs)
     }
 
-    /// The same, with a result of another class.
+    /// Like [`before`](Self::before), with a result of another class.
     pub(super) fn before_in(&mut self, class: RegClass, opcode: Opcode, srcs: &[Src], attrs: Attrs) -> Option<Src> {
         let data = operation(opcode, class, srcs, attrs);
         if !encodes(self.target, &data) {
@@ -192,16 +193,17 @@ impl At<'_> {
         }
         let value = insert(self.program, self.block, self.index, data);
         self.index += 1;
-        Some(whole(self.program, value))
+        Some(full_src(self.program, value))
     }
 
-    /// A register that holds a number.
+    /// Inserts a move of an immediate to a register.
     pub(super) fn number(&mut self, bits: u32) -> Option<Src> {
         let class = self.class();
         self.before(Opcode::Mov, &[Src::immediate(bits, class.half)], move_attrs(class))
     }
 
-    /// Has the instruction compute its result in this way from now on; false, and nothing done, if that cannot be encoded.
+    /// Replaces the operation and its sources but not its result; false, and nothing is changed, if that cannot be
+    /// encoded.
     pub(super) fn becomes(&mut self, opcode: Opcode, srcs: &[Src], attrs: Attrs) -> bool {
         let mut data = operation(opcode, self.class(), srcs, attrs);
         data.dsts = self.data().dsts.clone();
@@ -213,7 +215,7 @@ impl At<'_> {
     }
 }
 
-/// A source's complement, if it has one: a number's is another number.
+/// The bitwise complement of a source: of an immediate the complemented immediate.
 pub(super) fn complement(mut src: Src) -> Src {
     match &mut src.operand {
         SrcOperand::Immediate(bits) => *bits = if src.class.half { !*bits & 0xffff } else { !*bits },
@@ -222,7 +224,7 @@ pub(super) fn complement(mut src: Src) -> Src {
     src
 }
 
-/// Whether an operation does what its name says: nothing is clamped.
+/// Returns true if the result is not clamped.
 pub(super) fn is_plain(data: &InstrData) -> bool {
     !data.flags.contains(InstrFlags::SAT)
 }

@@ -1,24 +1,24 @@
-//! The loops of a program.
+//! Natural loops of a program.
 
 use super::edit::blocks_of;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
 use ir3_compiler::ir3::{Block, Instr, Program, Value};
 
-/// A natural loop with one way in and one way back.
-pub(super) struct Loop {
-    /// The block that all ways in and back lead to.
+/// A natural loop with one entry edge and one back edge.
+pub(super) struct NaturalLoop {
+    /// The header: the target of the entry edge and of the back edge.
     pub header: Block,
-    /// The block from which the loop is entered.
+    /// The predecessor of the header outside the loop.
     pub before: Block,
-    /// The block from which it goes on.
+    /// The source of the back edge.
     pub latch: Block,
     /// Its blocks.
     pub body: EntitySet<Block>,
 }
 
-/// The loops of a program, in the order of their headers.
-pub(super) fn loops(program: &Program, dominators: &Dominators) -> Vec<Loop> {
+/// Finds the loops of a program, in the order of their headers.
+pub(super) fn loops(program: &Program, dominators: &Dominators) -> Vec<NaturalLoop> {
     let mut loops = Vec::new();
     for &header in &program.layout {
         let from = &program.blocks[header].predecessors;
@@ -33,27 +33,27 @@ pub(super) fn loops(program: &Program, dominators: &Dominators) -> Vec<Loop> {
                     work.extend(&program.blocks[block].predecessors);
                 }
             }
-            loops.push(Loop { header, before: *before, latch: *latch, body });
+            loops.push(NaturalLoop { header, before: *before, latch: *latch, body });
         }
     }
     loops
 }
 
-/// Dominance and places of definitions, for a rewrite of loops.
-pub(super) struct Shape {
+/// Dominators and definition blocks, for rewrites of loops.
+pub(super) struct LoopAnalysis {
     /// Dominance.
     pub dominators: Dominators,
-    /// Where instructions are.
+    /// The block of each instruction.
     pub block_of: SecondaryMap<Instr, Option<Block>>,
 }
 
-impl Shape {
-    /// Of this program.
+impl LoopAnalysis {
+    /// Analyses a program.
     pub(super) fn new(program: &Program) -> Self {
         Self { dominators: Dominators::new(program, EdgeKind::Logical), block_of: blocks_of(program) }
     }
 
-    /// The block in which a value is defined.
+    /// The block that defines a value.
     pub(super) fn definition(&self, program: &Program, value: Value) -> Option<Block> {
         self.block_of[program.values[value].instr]
     }

@@ -1,12 +1,12 @@
-//! Equivalent pairs: programs, and the same programs rewritten in ways that no stage of the compiler knows.
+//! Equivalent pairs: programs, each with a rewritten version, by rewrites that no stage of the compiler makes.
 //!
-//! Each rewrite is sound by itself, whatever the program: what an instruction computes is computed in another way (`local`),
-//! code is cut, put together, moved or copied (`blocks`, `reorder`, `hoist`, `rotate`, `diamonds`), things have other names
-//! (`rename`, `registers`). Nothing is checked afterwards by the rewrite itself: tests run both sides. An engine that proves
-//! stages must prove these too, without a pass that it could have been made for; one that refutes one is wrong.
+//! Each rewrite is sound for every program: an instruction computes the same result in another way (`local`), code is
+//! split, merged, moved or duplicated (`blocks`, `reorder`, `hoist`, `rotate`, `diamonds`), entities are renamed
+//! (`rename`, `registers`). A rewrite does not check its own result: tests run both sides. An engine that proves stages
+//! must prove these pairs too, though it cannot be tailored to any of them; an engine that refutes one is wrong.
 //!
-//! [`pairs`] is a stream of them: pair `i` is a function of the seed and `i` alone. [`scaled`] makes pairs of any size of
-//! which so many operations of a hundred are rewritten.
+//! [`pairs`] is a stream of them: pair `i` is a function of the seed and `i` alone. [`scaled`] makes pairs of any size
+//! in which a given percentage of the operations is rewritten.
 
 mod blocks;
 mod diamonds;
@@ -22,7 +22,7 @@ mod scale;
 #[cfg(test)]
 mod tests;
 
-pub use scale::{Shape, scaled};
+pub use scale::{ControlFlowShape, scaled};
 
 use crate::programs::generator;
 use crate::programs::generator::{Features, Profile};
@@ -37,27 +37,27 @@ use ir3_compiler::ir3::validate::{Form, Violation, validate};
 use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
 use ir3_compiler::target::Target;
 
-/// Two programs that mean the same.
+/// Two equivalent programs.
 #[derive(Clone, Debug)]
-pub struct Pair {
+pub struct EquivalentPair {
     /// The rewrite that made the second from the first.
     pub kind: &'static str,
     /// Its number in the stream.
     pub number: u64,
-    /// What the program is made of.
+    /// The profile of the program.
     pub profile: Profile,
     /// The seed of the program.
     pub seed: u64,
-    /// The stage behind which the program was taken.
+    /// The stage after which the program was taken.
     pub stage: Stage,
     /// The program.
     pub source: Snapshot,
-    /// The program rewritten.
+    /// The rewritten program.
     pub target: Snapshot,
 }
 
-impl Pair {
-    /// What is wrong with the rewritten program, if anything is.
+impl EquivalentPair {
+    /// Checks that the rewritten program is valid ir3.
     ///
     /// # Errors
     /// The rules of ir3 that it breaks.
@@ -75,10 +75,10 @@ impl Pair {
     }
 }
 
-/// Environments that an engine is given which needs some.
+/// The number of environments for an engine that needs some.
 const RUNS: u32 = 3;
 
-impl Case for Pair {
+impl Case for EquivalentPair {
     fn question<'a>(&'a self, machine: &'a Target, envs: &'a [Env]) -> Question<'a> {
         Question { stage: None, before: &self.source, after: &self.target, machine, envs }
     }
@@ -91,41 +91,41 @@ impl Case for Pair {
 /// Rewrites a whole program; false if there was nothing to rewrite.
 type Rewrite = fn(&mut Program, &Target, &mut Random) -> bool;
 
-/// How a pair is made.
+/// The method by which a pair is made.
 #[derive(Clone, Copy)]
-enum How {
-    /// Single instructions.
+enum Method {
+    /// Rewrites single instructions.
     Local(&'static local::Family),
-    /// The program in SSA form.
+    /// Rewrites the program in SSA form.
     Ssa(Rewrite),
-    /// The finished program.
+    /// Rewrites the finished program.
     Finished(Rewrite),
-    /// The program with its blocks cut, and put together again.
+    /// Splits blocks of the program, and merges them again.
     Merged,
-    /// Compiled again for fewer registers.
+    /// Compiles the program again for fewer registers.
     OtherLimit,
-    /// Several of the others in turn.
+    /// Applies several of the others one after the other.
     Several,
 }
 
-static WHOLE: &[(&str, How)] = &[
-    ("blocks split", How::Ssa(blocks::split)),
-    ("blocks split, registers", How::Finished(blocks::split)),
-    ("blocks merged", How::Merged),
-    ("renamed", How::Ssa(rename::all)),
-    ("renamed, registers", How::Finished(rename::all)),
-    ("reordered", How::Ssa(reorder::within_blocks)),
-    ("other registers", How::Finished(registers::permuted)),
-    ("other register limit", How::OtherLimit),
-    ("loops rotated", How::Ssa(rotate::loops_rotated)),
-    ("out of loops", How::Ssa(hoist::out_of_loops)),
-    ("ifs as selects", How::Ssa(diamonds::to_selects)),
-    ("selects as ifs", How::Ssa(diamonds::from_selects)),
-    ("several", How::Several),
+static WHOLE_PROGRAM: &[(&str, Method)] = &[
+    ("blocks split", Method::Ssa(blocks::split)),
+    ("blocks split, registers", Method::Finished(blocks::split)),
+    ("blocks merged", Method::Merged),
+    ("renamed", Method::Ssa(rename::all)),
+    ("renamed, registers", Method::Finished(rename::all)),
+    ("reordered", Method::Ssa(reorder::within_blocks)),
+    ("other registers", Method::Finished(registers::permuted)),
+    ("other register limit", Method::OtherLimit),
+    ("loops rotated", Method::Ssa(rotate::loops_rotated)),
+    ("out of loops", Method::Ssa(hoist::out_of_loops)),
+    ("ifs as selects", Method::Ssa(diamonds::to_selects)),
+    ("selects as ifs", Method::Ssa(diamonds::from_selects)),
+    ("several", Method::Several),
 ];
 
-fn all() -> impl Iterator<Item = (&'static str, How)> {
-    local::FAMILIES.iter().map(|family| (family.name, How::Local(family))).chain(WHOLE.iter().copied())
+fn all() -> impl Iterator<Item = (&'static str, Method)> {
+    local::FAMILIES.iter().map(|family| (family.name, Method::Local(family))).chain(WHOLE_PROGRAM.iter().copied())
 }
 
 /// The names of all kinds.
@@ -133,29 +133,29 @@ pub fn kinds() -> Vec<&'static str> {
     all().map(|(name, _)| name).collect()
 }
 
-/// Stages behind which programs in SSA form are taken.
+/// The stages after which programs in SSA form are taken.
 const STAGES: [Stage; 4] = [Stage::Select, Stage::CopyPropagation, Stage::DeadCode, Stage::Fold];
 
-/// Programs that are tried for one pair: loops of one shape are not in every program.
+/// The number of programs that are tried for one pair: not every program has a loop of the right form.
 const TRIES: u64 = 60;
 
-/// A stream of pairs, all kinds in turn.
-pub fn pairs(seed: u64, machine: &Target) -> impl Iterator<Item = Pair> + Send {
+/// Generates a stream of pairs, all kinds in turn.
+pub fn pairs(seed: u64, machine: &Target) -> impl Iterator<Item = EquivalentPair> + Send {
     let machine = *machine;
-    let all: Vec<(&'static str, How)> = all().collect();
+    let all: Vec<(&'static str, Method)> = all().collect();
     (0..).filter_map(move |number: u64| {
-        let (kind, how) = all[(number % all.len() as u64) as usize];
-        pair(seed, number, kind, how, &machine)
+        let (kind, method) = all[(number % all.len() as u64) as usize];
+        pair(seed, number, kind, method, &machine)
     })
 }
 
-fn pair(seed: u64, number: u64, kind: &'static str, how: How, machine: &Target) -> Option<Pair> {
+fn pair(seed: u64, number: u64, kind: &'static str, method: Method, machine: &Target) -> Option<EquivalentPair> {
     (0..TRIES).find_map(|attempt| {
         let seed = program_seed(program_seed(seed, number), attempt);
         let mut random = Random::new(program_seed(seed, 0x7265_7772));
         let profile = Profile::ALL[random.below(Profile::ALL.len())];
-        let stage = match how {
-            How::Finished(_) | How::OtherLimit => Stage::LowerCopies,
+        let stage = match method {
+            Method::Finished(_) | Method::OtherLimit => Stage::LowerCopies,
             _ => STAGES[random.below(STAGES.len())],
         };
         let generator::Generated { shader, undefined_values } =
@@ -166,37 +166,39 @@ fn pair(seed: u64, number: u64, kind: &'static str, how: How, machine: &Target) 
         };
         let mut source = compiled(RegisterLimit::Target)?;
         let mut target = source.clone();
-        let done = match how {
-            How::Local(family) => local::rewrite(&mut target, machine, &mut random, family.rules, 70) > 0,
-            How::Ssa(rewrite) | How::Finished(rewrite) => rewrite(&mut target, machine, &mut random),
-            How::Merged => {
+        let done = match method {
+            Method::Local(family) => local::rewrite(&mut target, machine, &mut random, family.rules, 70) > 0,
+            Method::Ssa(rewrite) | Method::Finished(rewrite) => rewrite(&mut target, machine, &mut random),
+            Method::Merged => {
                 let cut = blocks::split(&mut source, machine, &mut random);
                 target = source.clone();
                 cut && blocks::merge(&mut target, machine, &mut random)
             }
-            // What is undefined in the shader may be one number here and another there: neither side is the other's meaning.
-            How::OtherLimit if undefined_values > 0 => false,
-            How::OtherLimit => {
+            // An undefined value of the shader may be resolved differently on the two sides, so neither refines the
+            // other.
+            Method::OtherLimit if undefined_values > 0 => false,
+            Method::OtherLimit => {
                 target = compiled(RegisterLimit::Minimum(random.below(6) as u16))?;
                 target != source
             }
-            How::Several => several(&mut target, machine, &mut random),
+            Method::Several => several(&mut target, machine, &mut random),
         };
-        (done && target != source).then(|| Pair::new(kind, number, (profile, seed, stage), source, target))
+        (done && target != source).then(|| EquivalentPair::new(kind, number, (profile, seed, stage), source, target))
     })
 }
 
-/// Three rewrites of the program in SSA form, one behind the other.
+/// Applies three rewrites to the program in SSA form, one after the other.
 fn several(program: &mut Program, machine: &Target, random: &mut Random) -> bool {
-    let of_ssa: Vec<How> = all().map(|(_, how)| how).filter(|how| matches!(how, How::Local(_) | How::Ssa(_))).collect();
+    let of_ssa: Vec<Method> =
+        all().map(|(_, method)| method).filter(|method| matches!(method, Method::Local(_) | Method::Ssa(_))).collect();
     let mut done = 0;
     for _ in 0..8 {
         if done == 3 {
             break;
         }
         done += u32::from(match of_ssa[random.below(of_ssa.len())] {
-            How::Local(family) => local::rewrite(program, machine, random, family.rules, 40) > 0,
-            How::Ssa(rewrite) => rewrite(program, machine, random),
+            Method::Local(family) => local::rewrite(program, machine, random, family.rules, 40) > 0,
+            Method::Ssa(rewrite) => rewrite(program, machine, random),
             _ => false,
         });
     }

@@ -1,24 +1,25 @@
-//! Other registers: those of a finished program in another order.
+//! Permutes the registers of a finished program.
 //!
-//! Registers are moved in groups of four full ones, or eight half ones that are in the same place. Groups that one operand
-//! reaches over stay side by side. So whatever overlapped overlaps, and whatever did not does not.
+//! Registers move in groups of four full registers, or of the eight half registers at the same place. Groups that one
+//! operand spans stay adjacent. So registers overlap after the permutation exactly if they overlapped before.
 
 use crate::support::random::Random;
 use ir3_compiler::ir3::{Dst, PhysReg, Place, Program, RegClass, RegFile, Src, SrcOperand};
 use ir3_compiler::target::Target;
 
-/// Groups of the file of full registers, and those of them that half registers reach.
+/// The groups of the full register file, and the number of them that half registers reach.
 const GROUPS: usize = 48;
 const HALF_GROUPS: usize = 24;
 
-/// The first and last group of registers of a class.
+/// The first and the last group of some registers.
 fn groups(reg: PhysReg, class: RegClass, span: u32) -> (usize, usize) {
     let of_group = if class.half { 8 } else { 4 };
     let first = usize::from(reg.0);
     (first / of_group, (first + span as usize - 1) / of_group)
 }
 
-/// The general registers of a program: the first one, its class and how many there are. `None` if they cannot be told.
+/// The general registers of all operands: first register, class and span. `None` for programs with arrays, repeats or
+/// SSA values.
 fn operands(program: &Program) -> Option<Vec<(PhysReg, RegClass, u32)>> {
     let mut all = Vec::new();
     for (_, instr) in program.iter_instrs() {
@@ -41,7 +42,7 @@ fn operands(program: &Program) -> Option<Vec<(PhysReg, RegClass, u32)>> {
     Some(all)
 }
 
-/// Gives a program with registers others; false if it has arrays, or none to exchange.
+/// Permutes the registers; false for programs with arrays, or if nothing changes.
 pub(super) fn permuted(program: &mut Program, _: &Target, random: &mut Random) -> bool {
     let Some(operands) = operands(program) else { return false };
     let mut joined = [false; GROUPS];
@@ -59,7 +60,7 @@ pub(super) fn permuted(program: &mut Program, _: &Target, random: &mut Random) -
     if used == 0 {
         return false;
     }
-    // Two groups that nothing was in are exchanged with the others.
+    // Two unused groups take part in the permutation.
     let end = (used + 2).min(GROUPS);
     let mut runs: Vec<Vec<usize>> = Vec::new();
     for group in 0..end {

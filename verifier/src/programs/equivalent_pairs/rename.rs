@@ -1,25 +1,25 @@
-//! Blocks, instructions and values with other numbers.
+//! Renumbers blocks, instructions and values.
 
 use crate::support::random::Random;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use ir3_compiler::ir3::{Attrs, Block, Instr, Place, Program, RepeatLink, SrcOperand, Value};
 use ir3_compiler::target::Target;
 
-/// New numbers for `count` entities.
+/// A random permutation of the numbers of `count` entities.
 fn permutation<K: EntityRef>(count: usize, random: &mut Random) -> Vec<K> {
     let mut numbers: Vec<usize> = (0..count).collect();
     random.shuffle(&mut numbers);
     numbers.into_iter().map(K::new).collect()
 }
 
-/// A table in its new order.
+/// The entries of a map by their new numbers.
 fn permuted<K: EntityRef, V>(table: PrimaryMap<K, V>, to: &[K]) -> PrimaryMap<K, V> {
     let mut entries: Vec<(K, V)> = table.into_iter().map(|(key, entry)| (to[key.index()], entry)).collect();
     entries.sort_by_key(|(key, _)| key.index());
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// Gives everything another number.
+/// Renumbers all entities.
 pub(super) fn all(program: &mut Program, _: &Target, random: &mut Random) -> bool {
     let blocks: Vec<Block> = permutation(program.blocks.len(), random);
     let instrs: Vec<Instr> = permutation(program.instrs.len(), random);

@@ -1,4 +1,4 @@
-//! The instructions of a block in another order, those that only compute.
+//! Reorders the pure instructions of each block.
 
 use super::edit::{consts_change, is_pure};
 use crate::support::random::Random;
@@ -6,7 +6,7 @@ use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Instr, Opcode, Program};
 use ir3_compiler::target::Target;
 
-/// Puts each block into a random order. What is not pure keeps its place among the others of its kind.
+/// Puts each block into a random order. Instructions that are not pure stay in order among themselves.
 pub(super) fn within_blocks(program: &mut Program, _: &Target, random: &mut Random) -> bool {
     let consts_change = consts_change(program);
     let mut any = false;
@@ -28,7 +28,7 @@ pub(super) fn within_blocks(program: &mut Program, _: &Target, random: &mut Rand
     any
 }
 
-/// A random order of instructions in which each stands behind what it reads.
+/// A random topological order of the instructions: each stands after the definitions of its operands.
 fn order(program: &Program, instrs: &[Instr], consts_change: bool, random: &mut Random) -> Vec<Instr> {
     let mut waits: Vec<usize> = vec![0; instrs.len()];
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); instrs.len()];

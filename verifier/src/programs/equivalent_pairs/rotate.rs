@@ -1,16 +1,18 @@
-//! `while` to `if` and `do while`: a loop whose header decides whether it goes on decides it in front of the loop and at its end.
+//! Loop rotation: `while` becomes `if` and `do while`. The exit test of the header is done before the loop and at its
+//! end instead.
 //!
-//! The header H has phis, computes, and branches to the body B or to the exit E. A copy of it with the values from before the
-//! loop (the *guard*) takes its place, another one with the values of the latch stands behind the latch (the *test*), and
-//! both branch as H did. An exit that only leads on, in the middle of the loop, moves to its end. So whatever H defines has two definitions, and is a phi wherever they meet: in B for the body, in E
-//! for what comes after. A header whose values are read where neither B nor E dominates is left alone, and so is one that does
-//! more than compute.
+//! The header H has phis, pure instructions, and a branch to the body B or to the exit E. A copy of H with the values
+//! from before the loop (the *guard*) takes its place. A second copy with the values of the latch (the *test*) follows
+//! the latch. Both branch as H did. An exit block in the middle of the loop that only computes moves after its end.
+//! Every value that H defined has two definitions now and needs a phi wherever they meet: in B for the body, in E for
+//! the code after the loop. A loop is left alone if a value of its header is read where neither B nor E dominates, or
+//! if the header has effects.
 
 use super::edit::{
-    consts_change, encodes, has_predication, insert, is_pure, move_attrs, operation, physical_is_logical,
-    renew_physical, whole,
+    consts_change, encodes, full_src, has_predication, insert, is_pure, move_attrs, operation, physical_is_logical,
+    renew_physical,
 };
-use super::loops::{Loop, Shape, loops};
+use super::loops::{LoopAnalysis, NaturalLoop, loops};
 use crate::support::random::Random;
 use ir3_compiler::ir3::{
     Block, BlockData, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value, ValueData,
@@ -18,22 +20,22 @@ use ir3_compiler::ir3::{
 use ir3_compiler::target::Target;
 use rustc_hash::FxHashMap;
 
-/// What each value of the header is in another place.
-type Renamed = FxHashMap<Value, Src>;
+/// The replacement of each value of the header at another point.
+type Replacements = FxHashMap<Value, Src>;
 
-/// Rotates loops; false if there are none of that shape.
+/// Rotates loops; false if there are none of that form.
 pub(super) fn loops_rotated(program: &mut Program, target: &Target, _: &mut Random) -> bool {
     if has_predication(program) || !physical_is_logical(program) {
         return false;
     }
     let mut any = false;
-    let headers: Vec<Block> = loops(program, &Shape::new(program).dominators).iter().map(|l| l.header).collect();
+    let headers: Vec<Block> = loops(program, &LoopAnalysis::new(program).dominators).iter().map(|l| l.header).collect();
     for header in headers {
-        // Everything is another after a rotation.
-        let shape = Shape::new(program);
-        let found = loops(program, &shape.dominators).into_iter().find(|l| l.header == header);
-        if let Some(plan) = found.and_then(|the_loop| Rotation::plan(program, &shape, &the_loop)) {
-            plan.run(program, target, &shape);
+        // A rotation invalidates the analysis.
+        let analysis = LoopAnalysis::new(program);
+        let found = loops(program, &analysis.dominators).into_iter().find(|l| l.header == header);
+        if let Some(plan) = found.and_then(|the_loop| Rotation::plan(program, &analysis, &the_loop)) {
+            plan.run(program, target, &analysis);
             any = true;
         }
     }
@@ -46,7 +48,7 @@ struct Rotation {
     latch: Block,
     body: Block,
     exit: Block,
-    /// What the header defines and others read.
+    /// The values of the header that are read elsewhere.
     needed: Vec<Value>,
 }
 
@@ -54,7 +56,7 @@ fn per_lane(class: RegClass) -> bool {
     matches!(class.file, RegFile::General | RegFile::Predicate)
 }
 
-/// Whether it does not matter when lanes run a block.
+/// Returns true if the block has no effects, so that it does not matter when lanes run it.
 fn only_computes(program: &Program, block: Block) -> bool {
     let consts_change = consts_change(program);
     program.blocks[block].instrs.iter().all(|&instr| {
@@ -64,8 +66,8 @@ fn only_computes(program: &Program, block: Block) -> bool {
 }
 
 impl Rotation {
-    fn plan(program: &Program, shape: &Shape, the_loop: &Loop) -> Option<Self> {
-        let &Loop { header, before, latch, .. } = the_loop;
+    fn plan(program: &Program, analysis: &LoopAnalysis, the_loop: &NaturalLoop) -> Option<Self> {
+        let &NaturalLoop { header, before, latch, .. } = the_loop;
         let data = &program.blocks[header];
         let [Some(first), Some(second)] = data.successors else { return None };
         let (body, exit) = match (the_loop.body.contains(first), the_loop.body.contains(second)) {
@@ -114,7 +116,7 @@ impl Rotation {
             }
             values.extend(data.dsts.iter().filter_map(|dst| dst.value()));
         }
-        // Whoever reads what the header defines is in the body or behind the exit.
+        // B or E must dominate every read of a value of the header.
         let mut needed = Vec::new();
         for (block, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];
@@ -122,10 +124,10 @@ impl Rotation {
                 let Some(value) = src.value().filter(|value| values.contains(value)) else { continue };
                 let at = if data.opcode == Opcode::Phi { program.blocks[block].predecessors[i] } else { block };
                 if at == header {
-                    // Itself, or a phi of the exit.
+                    // A read in the header itself, or by a phi of the exit.
                     continue;
                 }
-                if !shape.dominators.dominates(body, at) && !shape.dominators.dominates(exit, at) {
+                if !analysis.dominators.dominates(body, at) && !analysis.dominators.dominates(exit, at) {
                     return None;
                 }
                 if !needed.contains(&value) {
@@ -133,14 +135,14 @@ impl Rotation {
                 }
             }
         }
-        // In the order of the code, whoever reads them first.
+        // Keeps the order of definitions.
         values.retain(|value| needed.contains(value));
         Some(Self { header, before, latch, body, exit, needed: values })
     }
 
-    fn run(&self, program: &mut Program, target: &Target, shape: &Shape) {
-        let in_body: Renamed = self.phis(program, self.body);
-        rename(program, self.header, &in_body, |at| shape.dominators.dominates(self.body, at));
+    fn run(&self, program: &mut Program, target: &Target, analysis: &LoopAnalysis) {
+        let in_body: Replacements = self.phis(program, self.body);
+        rename(program, self.header, &in_body, |at| analysis.dominators.dominates(self.body, at));
         let guard = program.blocks.push(BlockData::default());
         let test = program.blocks.push(BlockData::default());
         let first = self.copy(program, target, guard, self.before);
@@ -150,7 +152,7 @@ impl Rotation {
         }
         self.lead(program, guard, test);
 
-        // The exit: the way from the header has become two.
+        // In the exit, two edges replace the edge from the header.
         let from = program.blocks[self.exit].predecessors.clone();
         let k = from.iter().position(|&block| block == self.header).unwrap_or(0);
         for instr in program.blocks[self.exit].instrs.clone() {
@@ -159,18 +161,18 @@ impl Rotation {
                 break;
             }
             let src = data.srcs[k];
-            let renamed = |map: &Renamed| src.value().and_then(|value| map.get(&value)).copied().unwrap_or(src);
+            let renamed = |map: &Replacements| src.value().and_then(|value| map.get(&value)).copied().unwrap_or(src);
             data.srcs[k] = renamed(&first);
             data.srcs.push(renamed(&later));
         }
-        let behind: Renamed = self.phis(program, self.exit);
+        let after: Replacements = self.phis(program, self.exit);
         for &value in &self.needed {
             let mut srcs = vec![in_body[&value]; from.len() + 1];
             srcs[k] = first[&value];
             srcs[from.len()] = later[&value];
-            self.fill(program, &behind[&value], &srcs);
+            self.fill(program, &after[&value], &srcs);
         }
-        rename(program, self.header, &behind, |at| shape.dominators.dominates(self.exit, at));
+        rename(program, self.header, &after, |at| analysis.dominators.dominates(self.exit, at));
         program.blocks[self.exit].predecessors[k] = guard;
         program.blocks[self.exit].predecessors.push(test);
         let of_header = std::mem::take(&mut program.blocks[self.header]);
@@ -187,10 +189,10 @@ impl Rotation {
             }
         }
         let place = |program: &Program, block| program.layout.iter().position(|&b| b == block);
-        let behind = |program: &Program| place(program, self.latch).map_or(program.layout.len(), |i| i + 1);
-        let test_place = behind(program);
+        let after = |program: &Program| place(program, self.latch).map_or(program.layout.len(), |i| i + 1);
+        let test_place = after(program);
         program.layout.insert(test_place, test);
-        // A way out in the middle of the loop leads on from its end now, where the test is.
+        // An exit block in the middle of the loop moves after its end, where the test is.
         if let Some(exit) = place(program, self.exit).filter(|&exit| exit < test_place) {
             program.layout.remove(exit);
             program.layout.insert(test_place, self.exit);
@@ -199,7 +201,7 @@ impl Rotation {
         renew_physical(program);
     }
 
-    /// Edges from before the loop and from the latch, and into the body.
+    /// Redirects the edges from the entry and the latch, and the edges into the body.
     fn lead(&self, program: &mut Program, guard: Block, test: Block) {
         for (from, to) in [(self.before, guard), (self.latch, test)] {
             for successor in program.blocks[from].successors.iter_mut().flatten() {
@@ -211,9 +213,9 @@ impl Rotation {
         program.blocks[self.body].predecessors = [guard, test].into_iter().collect();
     }
 
-    /// A phi without sources for each value, at the beginning of a block, behind the phis that are there.
-    fn phis(&self, program: &mut Program, block: Block) -> Renamed {
-        let mut renamed = Renamed::default();
+    /// Appends a phi without sources for each needed value to the phis of a block.
+    fn phis(&self, program: &mut Program, block: Block) -> Replacements {
+        let mut renamed = Replacements::default();
         let phis = |&&instr: &&Instr| program.instrs[instr].opcode == Opcode::Phi;
         let start = program.blocks[block].instrs.iter().take_while(phis).count();
         for (i, &value) in self.needed.iter().enumerate() {
@@ -221,12 +223,12 @@ impl Rotation {
             let mut phi = operation(Opcode::Phi, class, &[], Default::default());
             phi.dsts[0].mask = ir3_compiler::ir3::WriteMask::first(u32::from(components));
             let phi = insert(program, block, start + i, phi);
-            renamed.insert(value, whole(program, phi));
+            renamed.insert(value, full_src(program, phi));
         }
         renamed
     }
 
-    /// Gives a phi its sources.
+    /// Sets the sources of a phi.
     fn fill(&self, program: &mut Program, phi: &Src, srcs: &[Src]) {
         if let Some(value) = phi.value() {
             let instr = program.values[value].instr;
@@ -234,9 +236,10 @@ impl Rotation {
         }
     }
 
-    /// Fills `block` with a copy of the header as it is for who comes from `from`; says what its values are there.
-    fn copy(&self, program: &mut Program, target: &Target, block: Block, from: Block) -> Renamed {
-        let mut renamed = Renamed::default();
+    /// Fills `block` with a copy of the header, specialised to the predecessor `from`; returns the replacements of its
+    /// values.
+    fn copy(&self, program: &mut Program, target: &Target, block: Block, from: Block) -> Replacements {
+        let mut renamed = Replacements::default();
         let k = program.blocks[self.header].predecessors.iter().position(|&b| b == from).unwrap_or(0);
         for instr in program.blocks[self.header].instrs.clone() {
             let mut data: InstrData = program.instrs[instr].clone();
@@ -249,7 +252,7 @@ impl Rotation {
                 let Some(&other) = src.value().and_then(|value| renamed.get(&value)) else { continue };
                 data.srcs[i].operand = other.operand;
                 if !encodes(target, &data) {
-                    // Where a number cannot stand, a register holds it.
+                    // If an immediate cannot be encoded, move it to a register first.
                     let index = program.blocks[block].instrs.len();
                     let number = Src { mods: Default::default(), flags: Default::default(), ..other };
                     let mov = operation(Opcode::Mov, other.class, &[number], move_attrs(other.class));
@@ -261,7 +264,7 @@ impl Rotation {
             match data.dsts.first().and_then(|dst| dst.value()) {
                 Some(value) => {
                     let copy = insert(program, block, index, data);
-                    renamed.insert(value, whole(program, copy));
+                    renamed.insert(value, full_src(program, copy));
                 }
                 None => {
                     let copy = program.instrs.push(data);
@@ -273,14 +276,14 @@ impl Rotation {
     }
 }
 
-/// Reads other values in place of those of a map, at the places that `there` says: the end of a predecessor for a phi.
-fn rename(program: &mut Program, except: Block, map: &Renamed, there: impl Fn(Block) -> bool) {
+/// Replaces the values of a map by others, at the points selected by `there`. A phi reads at the end of a predecessor.
+fn rename(program: &mut Program, except: Block, map: &Replacements, selected: impl Fn(Block) -> bool) {
     for block in program.layout.clone() {
         let from = program.blocks[block].predecessors.clone();
         for instr in program.blocks[block].instrs.clone() {
             let data = &mut program.instrs[instr];
             let is_phi = data.opcode == Opcode::Phi;
-            // The phis that were just made have their sources given.
+            // The sources of the new phis are already set.
             let given =
                 data.dsts.iter().filter_map(|dst| dst.value()).any(|v| map.values().any(|src| src.value() == Some(v)));
             if given {
@@ -288,7 +291,7 @@ fn rename(program: &mut Program, except: Block, map: &Renamed, there: impl Fn(Bl
             }
             for (i, src) in data.srcs.iter_mut().enumerate() {
                 let at = if is_phi { from[i.min(from.len() - 1)] } else { block };
-                if at == except && !is_phi || !there(at) {
+                if at == except && !is_phi || !selected(at) {
                     continue;
                 }
                 if let Some(other) = src.value().and_then(|value| map.get(&value)).and_then(|src| src.value()) {

@@ -1,4 +1,4 @@
-//! Pairs of any size: integer programs of which so many operations of a hundred are rewritten.
+//! Pairs of any size: integer programs in which a given percentage of the operations is rewritten.
 
 use super::local;
 use crate::programs::generator::Profile;
@@ -12,16 +12,16 @@ use ir3_compiler::target::Target;
 
 /// The control flow of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum ControlFlowShape {
     /// One block.
     Straight,
     /// An if after every 20 operations, with a phi.
     Branches,
-    /// The same, and every third time a loop of a few iterations.
+    /// Like `Branches`, and every third time a loop of a few iterations instead.
     Loops,
 }
 
-/// Values that may be read at any point.
+/// The number of values that can be read at any point.
 const POOL: usize = 12;
 
 struct Growing {
@@ -81,7 +81,7 @@ impl Growing {
         (0..n).for_each(|_| self.operation());
     }
 
-    /// An if with a phi for one value of the pool.
+    /// Appends an if with a phi for one value of the pool.
     fn branch(&mut self, n: usize) {
         let predicate = self.predicate();
         self.builder().effect(Opcode::Br, &[predicate]);
@@ -107,7 +107,7 @@ impl Growing {
         self.put(phi);
     }
 
-    /// Three iterations, through which two values go.
+    /// Appends a loop of three iterations with two loop-carried values.
     fn repeat(&mut self, n: usize) {
         let start = self.pick();
         self.builder().effect(Opcode::Jump, &[]);
@@ -138,9 +138,9 @@ impl Growing {
             let instr = self.program.values[value].instr;
             self.program.instrs[instr].srcs.push(src);
         }
-        let behind = self.block();
-        self.program.add_edge(header, 1, behind);
-        self.block = behind;
+        let after = self.block();
+        self.program.add_edge(header, 1, after);
+        self.block = after;
         self.pool = outside;
         self.put(carried);
     }
@@ -154,9 +154,15 @@ impl Growing {
     }
 }
 
-/// A program of about `instructions` instructions before anything is rewritten, and the same with so many of a hundred of
-/// its operations rewritten by integer rules.
-pub fn scaled(seed: u64, instructions: usize, shape: Shape, percent: usize, machine: &Target) -> super::Pair {
+/// Makes a program of about `instructions` instructions, and the same with `percent` of a hundred of its operations
+/// rewritten by integer rules.
+pub fn scaled(
+    seed: u64,
+    instructions: usize,
+    shape: ControlFlowShape,
+    percent: usize,
+    machine: &Target,
+) -> super::EquivalentPair {
     let mut program = Program { stage: Some(ShaderStage::Compute), ..Program::default() };
     let entry = program.blocks.push(BlockData::default());
     program.layout.push(entry);
@@ -176,13 +182,13 @@ pub fn scaled(seed: u64, instructions: usize, shape: Shape, percent: usize, mach
     let mut turn = 0;
     while growing.program.instruction_count() + 24 < instructions {
         match shape {
-            Shape::Straight => growing.operations(20),
-            Shape::Branches => {
+            ControlFlowShape::Straight => growing.operations(20),
+            ControlFlowShape::Branches => {
                 growing.operations(10);
                 growing.branch(10);
             }
-            Shape::Loops if turn % 3 == 2 => growing.repeat(16),
-            Shape::Loops => {
+            ControlFlowShape::Loops if turn % 3 == 2 => growing.repeat(16),
+            ControlFlowShape::Loops => {
                 growing.operations(10);
                 growing.branch(10);
             }
@@ -196,5 +202,5 @@ pub fn scaled(seed: u64, instructions: usize, shape: Shape, percent: usize, mach
     let mut target = source.clone();
     let mut random = Random::new(seed ^ 0x7363_616c);
     local::rewrite(&mut target, machine, &mut random, &local::integer_rules(), percent);
-    super::Pair::new("scaled", 0, (Profile::Alu, seed, Stage::Select), source, target)
+    super::EquivalentPair::new("scaled", 0, (Profile::Alu, seed, Stage::Select), source, target)
 }

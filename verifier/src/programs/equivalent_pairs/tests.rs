@@ -1,19 +1,19 @@
-//! Every rewrite keeps what a program means.
+//! Tests that every rewrite keeps the meaning of programs.
 
 use super::*;
 use crate::harness::check::{Verdict, compare_snapshots};
 use ir3_compiler::ir3::text::write;
 use std::collections::BTreeMap;
 
-fn compare(pair: &Pair, machine: &Target) -> Verdict {
+fn compare(pair: &EquivalentPair, machine: &Target) -> Verdict {
     compare_snapshots(&pair.source, &pair.target, machine, &pair.envs()).0
 }
 
-fn sides(pair: &Pair) -> (&Program, &Program) {
+fn sides(pair: &EquivalentPair) -> (&Program, &Program) {
     (pair.source.as_ir3().unwrap(), pair.target.as_ir3().unwrap())
 }
 
-/// `IR3_PAIRS=<n>` tries so many.
+/// `IR3_PAIRS=<n>` sets the number of pairs.
 #[test]
 fn pairs_are_equivalent() {
     let count: usize = std::env::var("IR3_PAIRS").ok().and_then(|n| n.parse().ok()).unwrap_or(600);
@@ -23,7 +23,7 @@ fn pairs_are_equivalent() {
         let (source, target) = sides(&pair);
         let show = || {
             format!(
-                "{}, pair {}, {} behind {}\n--- source\n{}--- target\n{}",
+                "{}, pair {}, {} after {}\n--- source\n{}--- target\n{}",
                 pair.kind,
                 pair.number,
                 pair.profile,
@@ -66,7 +66,7 @@ fn a_number_gives_one_pair() {
 #[test]
 fn scaled_pairs_are_equivalent_and_half_rewritten() {
     let machine = Target::default();
-    for shape in [Shape::Straight, Shape::Branches, Shape::Loops] {
+    for shape in [ControlFlowShape::Straight, ControlFlowShape::Branches, ControlFlowShape::Loops] {
         for (seed, size) in [(1, 100), (2, 500), (3, 2000)] {
             let pair = scaled(seed, size, shape, 50, &machine);
             let (source, target) = sides(&pair);
@@ -83,13 +83,13 @@ fn scaled_pairs_are_equivalent_and_half_rewritten() {
     }
 }
 
-/// Rules that are wrong: the runs would show it.
+/// Runs refute rules that are wrong.
 #[test]
 fn wrong_rewrites_are_seen() {
-    use super::edit::At;
+    use super::edit::RewriteSite;
     use ir3_compiler::ir3::{Opcode, SrcOperand};
 
-    fn turned_difference(at: &mut At<'_>) -> bool {
+    fn turned_difference(at: &mut RewriteSite<'_>) -> bool {
         let data = &mut at.program.instrs[at.instr];
         let difference =
             data.opcode == Opcode::SubU && data.srcs[0].value().is_some() && data.srcs[1].value().is_some();
@@ -98,7 +98,7 @@ fn wrong_rewrites_are_seen() {
         }
         difference
     }
-    fn one_bit_more(at: &mut At<'_>) -> bool {
+    fn one_bit_more(at: &mut RewriteSite<'_>) -> bool {
         let data = &mut at.program.instrs[at.instr];
         match (data.opcode, data.srcs.get_mut(1).map(|src| &mut src.operand)) {
             (Opcode::ShlB | Opcode::ShrB, Some(SrcOperand::Immediate(count))) if *count < 15 => *count += 1,
@@ -107,7 +107,8 @@ fn wrong_rewrites_are_seen() {
         true
     }
     let machine = Target::default();
-    let wrong: [(&str, local::Rule); 2] = [("turned difference", turned_difference), ("one bit more", one_bit_more)];
+    let wrong: [(&str, local::RewriteRule); 2] =
+        [("turned difference", turned_difference), ("one bit more", one_bit_more)];
     for (name, rule) in wrong {
         let (mut made, mut seen) = (0, 0);
         for pair in pairs(9, &machine).take(120) {
@@ -117,7 +118,7 @@ fn wrong_rewrites_are_seen() {
             }
             made += 1;
             let target = Snapshot::Ir3(Box::new(target));
-            let pair = Pair { target, ..pair };
+            let pair = EquivalentPair { target, ..pair };
             seen += u32::from(matches!(compare(&pair, &machine), Verdict::Refuted(_)));
         }
         assert!(made >= 10 && seen * 2 >= made, "{name}: {seen} of {made} seen");

@@ -1,45 +1,45 @@
-//! Where a generator's decisions come from.
+//! Sources of the generator's random decisions.
 //!
-//! One interface for all three sources, so that one piece of code makes programs from bytes (libFuzzer, proptest) and
-//! from a seed. Bytes run out: from then on every answer is 0, and [`Choices::exhausted`] tells the generator to come
-//! to an end. A seed never runs out; the generator draws a size from it first.
+//! Bytes (libFuzzer, proptest) and seeds share one interface, so the same generator serves all three. Bytes run out:
+//! then every further draw returns 0, and [`Choices::exhausted`] tells the generator to finish the program. A seed
+//! never runs out; the generator draws a size from it first.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 /// A source of decisions.
 pub trait Choices {
-    /// The next 8 bits.
+    /// Draws 8 bits.
     fn byte(&mut self) -> u8;
 
-    /// Whether only zeros follow.
+    /// Returns true if all further draws are 0.
     fn exhausted(&self) -> bool;
 
-    /// How many instructions the program should have, roughly.
+    /// Draws the approximate number of instructions of a program.
     fn size(&mut self) -> u32;
 
-    /// 16 bits.
+    /// Draws 16 bits.
     fn u16(&mut self) -> u16 {
         u16::from_le_bytes([self.byte(), self.byte()])
     }
 
-    /// 32 bits.
+    /// Draws 32 bits.
     fn u32(&mut self) -> u32 {
         u32::from(self.u16()) | (u32::from(self.u16()) << 16)
     }
 
-    /// A number below `n`, nearly uniform; one byte is enough up to 256.
+    /// Draws a number below `n`, nearly uniform; one byte is enough up to 256.
     fn below(&mut self, n: usize) -> usize {
         debug_assert!(n > 0);
         if n <= 256 { (usize::from(self.byte()) * n) >> 8 } else { (usize::from(self.u16()) * n) >> 16 }
     }
 
-    /// True with a probability of `of_256 / 256`. Exhausted sources say no.
+    /// Returns true with probability `of_256 / 256`; false if the source is exhausted.
     fn chance(&mut self, of_256: u32) -> bool {
         u32::from(self.byte()) + of_256 >= 256
     }
 
-    /// One of a non-empty slice.
+    /// Draws one element of a non-empty slice.
     fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())]
     }
@@ -52,7 +52,7 @@ pub struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// Reads `bytes` from the front.
+    /// Reads `bytes` from the beginning.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -79,7 +79,7 @@ pub struct Seeded {
     rng: ChaCha8Rng,
     buffer: [u8; 256],
     at: usize,
-    /// No size is larger.
+    /// The upper bound of sizes.
     most: u32,
 }
 
@@ -89,7 +89,7 @@ impl Seeded {
         Self { rng: ChaCha8Rng::seed_from_u64(seed), buffer: [0; 256], at: 256, most: u32::MAX }
     }
 
-    /// The same stream, but no size in it is larger than this.
+    /// The same stream with an upper bound on sizes.
     #[must_use]
     pub fn within(self, most: u32) -> Self {
         Self { most, ..self }

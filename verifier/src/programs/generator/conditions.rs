@@ -1,4 +1,4 @@
-//! Conditions: trees of `and`, `or` and `not` over comparisons, made where a branch reads them.
+//! Conditions: trees of `and`, `or` and `not` over comparisons, defined where a branch reads them.
 
 use ir3_compiler::nir::{Def, IntrinsicOp, Op};
 
@@ -9,7 +9,8 @@ const JOINS: &[Op] = &[Op::Iand, Op::Ior];
 const COMPARISONS: &[Op] = &[Op::Ilt, Op::Ige, Op::Ult, Op::Uge, Op::Ine, Op::Flt, Op::Fge, Op::Fneu];
 
 impl<C: Choices> Generator<'_, C> {
-    /// A condition. That of a random comparison is the same in most lanes; often it is one that makes them part.
+    /// Returns a condition. A random comparison is the same in most lanes, so often a bit of the lane's number is used:
+    /// then lanes diverge.
     pub(super) fn condition(&mut self) -> Def {
         if let Some(kept) = self.kept_condition() {
             return kept;
@@ -24,7 +25,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Whether a bit of a number is set.
+    /// Tests a random bit of a number.
     fn bit_of(&mut self, number: Def) -> Def {
         let bit = self.c.below(6);
         let mask = self.b.constant(32, 1 << bit);
@@ -33,7 +34,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.alu(Op::Ine, &[masked, zero])
     }
 
-    /// A tree of its own, of which what follows may read the root; now and then the lanes vote on it.
+    /// A tree that is defined here, sometimes with a subgroup vote on it. Later instructions may read the root.
     fn decision(&mut self) -> Def {
         let depth = 1 + self.c.below(3);
         let mut root = self.tree(depth);
@@ -66,7 +67,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.alu(op, &[x, y])
     }
 
-    /// A comparison that nothing else reads, most of the time.
+    /// A comparison that usually has no other reader.
     fn leaf(&mut self) -> Def {
         match self.c.below(8) {
             0 | 1 => self.value(1),

@@ -1,8 +1,8 @@
-//! Control flow: ifs with phis, loops that end.
+//! Control flow: ifs with phis, and loops that terminate.
 //!
-//! Every loop counts: its header has a phi that each way back increments, and it is left once the limit is reached,
-//! whatever else may leave it earlier. Limits shrink with nesting, so the number of iterations of a whole program is
-//! bounded by construction.
+//! Every loop counts its iterations: its header has a phi that is incremented on each back edge, and the loop is left
+//! when the counter reaches its limit, whatever other exits there are. Limits shrink with nesting, so the number of
+//! iterations of a whole program is bounded by construction.
 
 use ir3_compiler::nir::{Block, Def, JumpKind, Op};
 
@@ -10,23 +10,23 @@ use super::Generator;
 use super::WITNESSED_PHIS;
 use super::choices::Choices;
 
-/// A loop that is being built.
+/// A loop under construction.
 pub(super) struct LoopFrame {
     /// The header's phis: value, width, components.
     phis: Vec<(Def, u8, u8)>,
     /// The counter of the next iteration.
     next: Def,
-    /// Values to be known after the loop, with one source for each way out so far.
+    /// The phis after the loop: width, and one source for each exit so far.
     exits: Vec<(u8, Vec<(Block, Def)>)>,
-    /// Depth of ifs and loops at the body's start.
+    /// The nesting depth at the start of the body.
     depth: usize,
 }
 
-/// Ifs and loops inside each other.
+/// The greatest nesting depth of ifs and loops.
 pub(super) const MAX_DEPTH: usize = 5;
 
 impl<C: Choices> Generator<'_, C> {
-    /// A value of `bits` and one component, made if there is none.
+    /// Returns a scalar of `bits`; defines one if there is none.
     pub(super) fn value(&mut self, bits: u8) -> Def {
         if let Some(def) = self.pool.scalar(self.c, bits) {
             return def;
@@ -48,7 +48,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// An if, with phis behind it.
+    /// An if with phis after it.
     pub(super) fn branch(&mut self, budget: u32) {
         if self.b.depth() < MAX_DEPTH {
             let condition = self.condition();
@@ -56,7 +56,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// The same on that condition.
+    /// Like [`branch`](Self::branch), on the given condition.
     pub(super) fn branch_on(&mut self, condition: Def, budget: u32) {
         if self.b.depth() >= MAX_DEPTH {
             return;
@@ -91,7 +91,8 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// What an arm hands to the phis: its last block and a value for each width. The first gets what nobody has read.
+    /// The last block of an arm and its sources for the phis. The first source combines the values of the arm that have
+    /// no reader.
     fn arm(&mut self, mark: super::pool::Mark, widths: &[u8]) -> (Block, Vec<Def>) {
         let unread = self.pool.take_unread(mark, 8);
         let folded = self.fold(&unread);
@@ -114,7 +115,7 @@ impl<C: Choices> Generator<'_, C> {
         (self.b.current_block(), values)
     }
 
-    /// Ends an arm with `break` or `continue` where a loop is around it.
+    /// Ends an arm with `break` or `continue`, if it is in a loop.
     fn maybe_jump(&mut self) -> bool {
         if self.loops.is_empty() || !self.c.chance(90) {
             return false;
@@ -127,7 +128,7 @@ impl<C: Choices> Generator<'_, C> {
         true
     }
 
-    /// `break`, with a value for each phi behind the loop: `first`, of 32 bits, for the first that it fits.
+    /// `break`, with a source for each phi after the loop: `first`, of 32 bits, for the first phi of that width.
     fn leave_loop(&mut self, mut first: Option<Def>) {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
@@ -147,7 +148,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.jump(JumpKind::Break);
     }
 
-    /// The sources of the header's phis for a way back from here.
+    /// Adds the sources of the header's phis for a back edge from here.
     fn close_iteration(&mut self) {
         let block = self.b.current_block();
         let Some(frame) = self.loops.last() else { return };
@@ -163,13 +164,12 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// What a phi of a loop is at first: a value, or a constant, which is the same in all lanes.
+    /// The initial value of a phi of a loop: any value, or a constant, which is uniform.
     fn first_iteration(&mut self, bits: u8, constant: bool) -> Def {
         if constant && bits != 1 { self.some_constant(bits) } else { self.value(bits) }
     }
 
-    /// What phi `i` of a loop is in the next iteration, if the phis change places: what the next one of its width is in
-    /// this one.
+    /// The source of phi `i` on a back edge on which the phis are permuted: the next phi of its width.
     fn rotated(&mut self, phis: &[(Def, u8, u8)], i: usize) -> Def {
         let count = phis.len();
         let next = (i + 1..count).chain(1..=i).find(|&other| phis[other].1 == phis[i].1);
@@ -183,8 +183,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.jump(JumpKind::Continue);
     }
 
-    /// The end of a loop that goes on from inside, for some of the lanes, and whose last block leaves it. Which lanes come
-    /// there together is seen by an operation across them.
+    /// The end of a loop that some lanes continue from inside and that its last block leaves. An operation across lanes
+    /// observes which lanes reach that block together.
     fn last_block_leaves(&mut self, budget: u32) {
         let any = self.value(32);
         let lane = self.lane.unwrap_or(any);
@@ -247,7 +247,7 @@ impl<C: Choices> Generator<'_, C> {
         let done = self.b.alu(Op::Uge, &[counter, limit]);
         let depth = self.b.depth();
         self.loops.push(LoopFrame { phis, next, exits, depth });
-        // Values of the header dominate what follows the loop as well.
+        // Values of the header dominate the code after the loop as well.
         let header = [counter, next];
 
         self.b.begin_if(done);

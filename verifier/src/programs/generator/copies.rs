@@ -1,8 +1,8 @@
-//! Parallel copies alone: programs in register form that are nothing but copies, collects and splits.
+//! Parallel copies alone: programs in register form that consist of copies, collects and splits.
 //!
-//! Registers come from a few short windows, so that sources and destinations meet: chains, cycles, halves of full
-//! registers, registers beyond what halves reach. Each register of a window begins with a number of its own and is an
-//! output at the end; one that no window has stays undefined.
+//! Registers come from a few short windows, so that sources and destinations overlap: chains, cycles, halves of full
+//! registers, registers that half registers do not reach. Each register of a window is initialised with a number of its
+//! own and is an output at the end; all others are undefined.
 
 use super::choices::Choices;
 use ir3_compiler::ir3::{
@@ -11,23 +11,23 @@ use ir3_compiler::ir3::{
 };
 use ir3_compiler::target::Target;
 
-/// Instructions beyond which no program grows, not counting beginning and end.
+/// The greatest number of copies of a program, without its beginning and end.
 const MAX_COPIES: usize = 60;
 
-/// Where the registers of a class are.
+/// The registers of a class that a program uses.
 struct Registers {
     class: RegClass,
-    /// Their numbers, in order.
+    /// In ascending order.
     list: Vec<u16>,
-    /// Whether they are copied to each other: without a scalar ALU there is no way to exchange two shared ones.
+    /// They may be sources of copies to each other. Without a scalar ALU two shared registers cannot be swapped.
     sources: bool,
 }
 
-/// Three files, in units of one half register: general or full, half where it is a file of its own, shared.
+/// Three register files, in units of half a register: general (or full), half where it is a file of its own, shared.
 struct Written([[bool; 384]; 3]);
 
 impl Written {
-    /// Marks the units of some registers; false, and nothing is marked, where one of them has been marked before.
+    /// Marks the units of some registers as written; false, and nothing is marked, if one of them is marked already.
     fn mark(&mut self, target: &Target, class: RegClass, first: u16, count: u16) -> bool {
         let (file, base) = match class.file {
             RegFile::Shared => (2, PhysReg::SHARED_FIRST.0),
@@ -45,7 +45,7 @@ impl Written {
     }
 }
 
-/// The parallel copies of a byte string or a seed.
+/// Generates a program of parallel copies.
 pub fn copies<C: Choices>(c: &mut C, target: &Target) -> Program {
     let classes = windows(c, target);
     let mut program = Program { stage: Some(ShaderStage::Vertex), ..Program::default() };
@@ -55,7 +55,7 @@ pub fn copies<C: Choices>(c: &mut C, target: &Target) -> Program {
     let mut number = 0;
     for Registers { class, list, .. } in &classes {
         if class.half && (target.merged_regs || class.file == RegFile::Shared) {
-            // The full registers have given them theirs.
+            // Already initialised with the full registers.
             continue;
         }
         for &reg in list {
@@ -83,14 +83,14 @@ pub fn copies<C: Choices>(c: &mut C, target: &Target) -> Program {
     program
 }
 
-/// Chooses the registers that the program is about.
+/// Chooses the registers of a program.
 fn windows<C: Choices>(c: &mut C, target: &Target) -> Vec<Registers> {
     let mut full = Vec::new();
     for _ in 0..1 + c.below(3) {
         let start = match c.below(4) {
             0 => 0,
             1 => 4 + c.below(8),
-            // Half registers reach r23.w.
+            // Half registers reach up to r23.w.
             2 => 88 + c.below(12),
             _ => c.below(180),
         } as u16;
@@ -121,7 +121,7 @@ fn windows<C: Choices>(c: &mut C, target: &Target) -> Vec<Registers> {
     classes
 }
 
-/// A class, full registers more often than others.
+/// Returns a random class; full registers are most likely.
 fn class<'a, C: Choices>(c: &mut C, classes: &'a [Registers]) -> &'a Registers {
     let at = [0, 0, 0, 1, 1, 1, 2, 3][c.below(8)];
     &classes[at % classes.len()]
@@ -139,13 +139,13 @@ fn dst(class: RegClass, reg: u16, count: u16) -> Dst {
     Dst::new(Place::Reg(PhysReg(reg)), class, WriteMask::first(u32::from(count)))
 }
 
-/// The first of `count` registers in a row that all are of the list.
+/// Returns the first of `count` consecutive registers of the list.
 fn run<C: Choices>(c: &mut C, list: &[u16], count: u16) -> Option<u16> {
     let first = c.pick(list);
     (1..count).all(|k| list.contains(&(first + k))).then_some(first)
 }
 
-/// What a register gets: mostly another register.
+/// Returns a source for a copy: mostly a register.
 fn operand<C: Choices>(c: &mut C, registers: &Registers, count: u16) -> SrcOperand {
     let half = registers.class.half;
     match c.below(16) {
@@ -221,8 +221,8 @@ fn mov(class: RegClass, to: u16, operand: SrcOperand) -> InstrData {
     data
 }
 
-/// Every register is an output: full ones, and halves, for a full register is undefined where one of its halves is.
-/// Shared ones are moved to general ones that the program has no other use for.
+/// Makes every register an output: full ones and halves, since a full register is undefined where one of its halves is.
+/// Shared ones are moved to unused general registers first.
 fn end(b: &mut Builder<'_>, classes: &[Registers]) {
     let mut data = InstrData::new(Opcode::End);
     let mut numbers = Vec::new();

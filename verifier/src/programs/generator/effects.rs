@@ -1,7 +1,7 @@
 //! Memory, textures, subgroups, inputs and outputs.
 //!
-//! Addresses are masked to small ranges, so that lanes meet in memory; offsets in bytes and in elements agree, as the
-//! final form of nir has it.
+//! Addresses are masked to small ranges, so that lanes access the same memory. Offsets in bytes and in elements agree,
+//! as the final form of nir requires.
 
 use ir3_compiler::nir::{
     Access, AluSrc, AluType, AtomicOp, BaseType, Def, Format, ImageDim, Index, InterpMode, IntrinsicOp, IoSemantics,
@@ -29,10 +29,10 @@ const REDUCTIONS: &[Op] =
 
 const BUFFERS: usize = 2;
 
-/// Elements of a buffer that are accessed: few, so that the order of accesses matters.
+/// The number of elements of a buffer that are accessed: few, so that the order of accesses matters.
 const ELEMENTS: u64 = 16;
 
-/// Vectors of four that leave as they are.
+/// The number of vectors of four that are outputs without being mixed with others.
 const PLAIN_OUTPUTS: usize = 3;
 
 fn wrmask(components: u8) -> Index {
@@ -55,7 +55,7 @@ impl<C: Choices> Generator<'_, C> {
         self.binary(Op::Iand, any, limit - 1)
     }
 
-    /// A vector value to be stored, of 1 to 4 components.
+    /// A value to be stored, of 1 to 4 components.
     fn data(&mut self, bits: u8) -> (Def, u8) {
         if bits == 32
             && self.c.chance(120)
@@ -127,8 +127,8 @@ impl<C: Choices> Generator<'_, C> {
         self.b.intrinsic(IntrinsicOp::StoreSsboIr3, n, bits, &[data, buffer, bytes, element], indices);
     }
 
-    /// Makes it likely that a value is read again soon: the data of an atomic have to survive it then, though its result
-    /// takes their register.
+    /// Makes another read of the value likely: the data of an atomic must then survive it, though its result takes
+    /// their register.
     fn read_again(&mut self, def: Def) {
         if self.c.chance(128) {
             self.pool.add(&self.b, def);
@@ -153,7 +153,7 @@ impl<C: Choices> Generator<'_, C> {
         self.result(def);
     }
 
-    /// Adds a value to an element of a buffer, where every lane's and every iteration's is seen.
+    /// Adds a value to an element of a buffer atomically, so that the value of every lane and iteration is observed.
     pub(super) fn add_to_memory(&mut self, value: Def) {
         let (buffer, bytes, element) = self.ssbo_offsets(32);
         let indices = [Index::Access(Access::COHERENT), Index::AtomicOp(AtomicOp::Iadd)];
@@ -309,7 +309,8 @@ impl<C: Choices> Generator<'_, C> {
             tex.sampler_index = if op == TexOp::Txf { 0 } else { texture };
         });
         self.define(def);
-        // Lanes of a quad that are not there have no derivatives: only at the top, before any lane is killed.
+        // Derivatives are undefined where lanes of the quad are inactive: only at the top level, before any lane is
+        // killed.
         if fragment && self.b.depth() == 0 && !self.killed && self.c.chance(120) {
             let ops = [IntrinsicOp::Ddx, IntrinsicOp::Ddy, IntrinsicOp::DdxFine, IntrinsicOp::DdyFine];
             let op = self.c.pick(&ops);
@@ -371,7 +372,7 @@ impl<C: Choices> Generator<'_, C> {
         self.killed = true;
     }
 
-    /// The first values: what the stage gives, and constants.
+    /// Defines the first values: inputs of the stage, and constants.
     pub(super) fn inputs(&mut self) {
         let zero = self.b.constant(32, 0);
         match self.b.shader().stage {
@@ -448,7 +449,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// The end: everything unread goes out.
+    /// Writes all values without a reader to the outputs.
     pub(super) fn outputs(&mut self) {
         let mark = super::pool::Mark::default();
         let mut unread = self.pool.take_unread(mark, usize::MAX);
@@ -461,7 +462,7 @@ impl<C: Choices> Generator<'_, C> {
         }
         let zero = self.b.constant(32, 0);
         let compute = self.b.shader().stage == Stage::Compute;
-        // A few values leave as they are, in vectors of four; the rest is mixed.
+        // A few values are outputs as they are, in vectors of four; the rest is mixed.
         let (plain, rest): (Vec<_>, Vec<_>) = unread.into_iter().partition(|v| v.1 == 32 && v.2 == 1);
         let mut slot = 0;
         for four in plain.chunks(4).take(PLAIN_OUTPUTS) {
@@ -478,7 +479,7 @@ impl<C: Choices> Generator<'_, C> {
 
     fn output(&mut self, data: Def, n: u8, slot: i32, zero: Def, compute: bool) {
         if compute {
-            // Each lane has its own place, so that every lane's value is seen.
+            // Each lane stores to its own element, so that the value of every lane is observed.
             let index = match self.lane {
                 Some(lane) => lane,
                 None => zero,
@@ -505,7 +506,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.intrinsic(IntrinsicOp::StoreOutput, n, 32, &[data, zero], indices);
     }
 
-    /// The lane's own number, for outputs of compute shaders.
+    /// Loads the lane's own number, for outputs of compute shaders.
     pub(super) fn lane_number(&mut self) {
         if self.b.shader().stage == Stage::Compute {
             let id = self.b.intrinsic(IntrinsicOp::LoadLocalInvocationId, 3, 32, &[], []);

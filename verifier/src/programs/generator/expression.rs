@@ -211,7 +211,7 @@ impl<C: Choices> Generator<'_, C> {
         self.alu(op, 32, 1)
     }
 
-    /// Puts scalars together, takes a vector apart, or shuffles one.
+    /// Builds a vector of scalars, extracts a component, or shuffles a vector.
     pub(super) fn vector_operation(&mut self) -> Option<Def> {
         let bits = if self.c.chance(u32::from(self.weights.half)) { 16 } else { 32 };
         match self.c.below(4) {

@@ -1,4 +1,4 @@
-//! What a program may use, by GPU: the generator makes nothing that a generation does not have.
+//! The features of a GPU that a generated program may use.
 
 use ir3_compiler::target::{Generation, Target};
 
@@ -11,20 +11,20 @@ pub struct Features {
     pub storage_16bit: bool,
     /// Storage images.
     pub images: bool,
-    /// Uniform buffers that an instruction reads.
+    /// Uniform buffers that are read by instructions.
     pub ubos: bool,
-    /// Memory at 64-bit addresses.
+    /// Memory with 64-bit addresses.
     pub global: bool,
     /// Texel fetches of any level.
     pub fetch_levels: bool,
 }
 
 impl Features {
-    /// Everything.
+    /// All features.
     pub const ALL: Self =
         Self { compute: true, storage_16bit: true, images: true, ubos: true, global: true, fetch_levels: true };
 
-    /// What a GPU has.
+    /// The features of a GPU.
     pub fn of(target: &Target) -> Self {
         let a6xx = target.generation >= Generation::A6xx;
         Self {

@@ -1,9 +1,9 @@
-//! Conditions that are read more than once, here and there: what registers for predicates are about.
+//! Conditions with several readers in different blocks, which put pressure on predicate registers.
 //!
-//! A few comparisons are *kept* as long as their scope lasts. Branches, votes and ballots in it take one of them, or a tree of
-//! *and*, *or* and *not* over several, so that comparisons are read in blocks far from where they are made, in loops that
-//! stand behind them, and more of them are alive than there are registers. The trees are read nowhere else, so that
-//! branches can take them over.
+//! A few comparisons are *kept* until the end of their scope. Branches, subgroup votes and ballots in it read one of
+//! them, or a tree of *and*, *or* and *not* over several. So comparisons are read in blocks far from their definition
+//! and in later loops, and more of them are live than there are registers. The trees have no other reader, so branches
+//! can absorb them.
 
 use ir3_compiler::nir::{Def, IntrinsicOp, Op};
 
@@ -15,7 +15,7 @@ const INTEGER: &[Op] = &[Op::Ilt, Op::Ige, Op::Ieq, Op::Ine, Op::Ult, Op::Uge];
 const FLOAT: &[Op] = &[Op::Flt, Op::Fge, Op::Feq, Op::Fneu];
 
 impl<C: Choices> Generator<'_, C> {
-    /// Some comparisons to be kept, or something that reads kept ones.
+    /// Defines some comparisons to be kept, or reads kept ones.
     pub(super) fn kept_conditions(&mut self, budget: u32) {
         if self.pool.only_uniform {
             return;
@@ -30,11 +30,11 @@ impl<C: Choices> Generator<'_, C> {
                 }
             }
             2 => {
-                // As a number too.
+                // Reads it as a number too.
                 let Some(tree) = self.kept_tree(1) else { return };
                 self.define(tree);
             }
-            3 | 4 => self.rounds(),
+            3 | 4 => self.read_twice(),
             5 => self.branch(budget),
             _ => {
                 if let Some(condition) = self.kept_tree_of_some_depth() {
@@ -51,26 +51,26 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Conditions that are read in front of a loop, too.
+    /// Reads kept conditions before a loop as well.
     pub(super) fn kept_before_loop(&mut self) {
         if self.weights.kept > 0 && !self.pool.only_uniform && self.c.chance(220) {
             if self.pool.kept().len() < 5 {
                 self.keep_some();
             }
-            self.rounds();
+            self.read_twice();
         }
     }
 
-    /// Conditions that a loop reads in each iteration, mostly from before it.
+    /// Reads conditions in each iteration of a loop, mostly ones from before it.
     pub(super) fn kept_in_loop(&mut self) {
         if self.weights.kept > 0 && !self.pool.only_uniform && self.c.chance(220) {
-            self.rounds();
+            self.read_twice();
         }
     }
 
-    /// Reads the youngest ones one after the other, twice: in between all of them are alive. Each has its part in a
-    /// number.
-    fn rounds(&mut self) {
+    /// Reads the most recent kept conditions one after the other, twice, so that all of them are live in between. Each
+    /// affects a number.
+    fn read_twice(&mut self) {
         let count = self.pool.kept().len();
         let young = self.pool.kept()[count.saturating_sub(7)..].to_vec();
         let mut number = self.value(32);
@@ -88,7 +88,7 @@ impl<C: Choices> Generator<'_, C> {
                 number = self.b.alu(Op::Imul, &[sum, odd]);
                 continue;
             }
-            // Beside one that nothing else reads a branch can take both.
+            // A branch can absorb a condition together with one that has no other reader.
             let mut decides = condition;
             if self.c.chance(40) {
                 let other = self.lane_comparison();
@@ -112,7 +112,7 @@ impl<C: Choices> Generator<'_, C> {
             number = phi;
         }
         self.define_seen(number, 256);
-        // What one iteration makes of it is not forgotten in the next.
+        // Makes the number of every iteration observable.
         if self.features.compute && !self.loops.is_empty() {
             self.add_to_memory(number);
         }
@@ -150,7 +150,7 @@ impl<C: Choices> Generator<'_, C> {
         })
     }
 
-    /// A comparison that comes out differently in different lanes, more often than a random one does.
+    /// A comparison that is likelier than a random one to differ between lanes.
     fn lane_comparison(&mut self) -> Def {
         if self.c.chance(50) {
             let (x, y) = (self.value(32), self.value(32));
@@ -170,7 +170,7 @@ impl<C: Choices> Generator<'_, C> {
         self.b.alu(op, &[masked, other])
     }
 
-    /// What the lanes have in common: a vote, a ballot that is not empty, or the one lane that is elected.
+    /// A condition across lanes: a subgroup vote, a ballot that is not empty, or the election of one lane.
     fn subgroup_condition(&mut self) -> Option<Def> {
         match self.c.below(6) {
             0 => self.b.intrinsic(IntrinsicOp::ElectAnyIr3, 1, 1, &[], []),

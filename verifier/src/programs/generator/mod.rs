@@ -1,12 +1,12 @@
-//! Programs from nowhere: random nir that is well-formed by construction.
+//! The program generator: random nir that is well-formed by construction.
 //!
-//! A program is grown from its beginning to its end. Every instruction takes its sources from the `pool` of values
-//! that dominate it; scopes nest with control flow; loops count (`control`). What nobody has read by the end of a
-//! scope is mixed into the value that leaves it, and by the end of the program into its outputs, so that nearly all of
-//! a program matters to what it computes.
+//! A program is generated from its beginning to its end. Every instruction takes its sources from the `pool` of values
+//! that dominate it; scopes nest with control flow; loops count their iterations (`control`). Values without a reader
+//! at the end of a scope are mixed into the value that leaves it, and at the end of the program into its outputs, so
+//! that nearly all of a program affects its result.
 //!
 //! Decisions come from [`Choices`]: bytes of a fuzzer, or a ChaCha stream of a seed. Both run the same code, and a
-//! proptest strategy is the byte version ([`strategy`]). [`copies`] makes parallel copies without a program around them.
+//! proptest strategy is the byte version ([`strategy`]). [`copies`] generates programs of parallel copies alone.
 
 mod choices;
 mod conditions;
@@ -15,7 +15,7 @@ mod copies;
 mod effects;
 mod expression;
 mod features;
-mod given;
+mod fixed_registers;
 mod kept;
 mod pool;
 mod profile;
@@ -26,7 +26,7 @@ use ir3_compiler::nir::{Builder, Def, Shader, Stage};
 pub use choices::{Bytes, Choices, Seeded};
 pub use copies::copies;
 pub use features::Features;
-pub use given::give;
+pub use fixed_registers::assign_fixed_registers;
 pub use profile::Profile;
 
 use control::LoopFrame;
@@ -38,7 +38,7 @@ use profile::Weights;
 pub struct Generated {
     /// The program.
     pub shader: Shader,
-    /// Undefined values that it contains; each may make runs vacuous.
+    /// The number of undefined values in it; each may make runs vacuous.
     pub undefined_values: u32,
 }
 
@@ -49,50 +49,50 @@ struct Generator<'a, C> {
     weights: Weights,
     features: Features,
     loops: Vec<LoopFrame>,
-    /// Instructions after which the program comes to its end.
+    /// The number of instructions after which the program is finished.
     limit: u32,
     undefined_values: u32,
     /// A lane may have been killed.
     killed: bool,
     lane: Option<Def>,
-    /// Values that the outputs read, whoever has read them before.
+    /// Values that the outputs read, whatever other readers they have.
     long_lived: Vec<Def>,
 }
 
-/// Instructions beyond which no program grows, whatever its source says.
+/// The greatest number of instructions of a program, whatever size its source of decisions returns.
 const MAX_INSTRUCTIONS: u32 = 2000;
 
-/// How many of 256 values are observed whatever else becomes of them.
+/// The number of values, of 256, that are added to the witness.
 const WITNESSED: u32 = 48;
 
-/// The same of phis, on which all hangs that an arm or a loop has computed.
+/// The number of phis, of 256, that are added to the witness: a phi carries the result of an arm or a loop.
 const WITNESSED_PHIS: u32 = 128;
 
-/// The program of a seed, for a GPU with these features: the same on every machine.
+/// Generates the program of a seed for a GPU with these features, the same on every machine.
 pub fn from_seed(seed: u64, profile: Profile, features: Features) -> Generated {
     from_seed_within(seed, u32::MAX, profile, features)
 }
 
-/// The same, but it comes to its end after about so many instructions, if not before.
+/// Like [`from_seed`], with at most about `size` instructions.
 pub fn from_seed_within(seed: u64, size: u32, profile: Profile, features: Features) -> Generated {
     generate(&mut Seeded::new(seed).within(size), profile, features)
 }
 
-/// The program of a byte string. Any bytes make a program; the first chooses the profile where none is given.
+/// Generates the program of a byte string. Any bytes make a program; the first chooses the profile where none is given.
 pub fn from_bytes(bytes: &[u8], profile: Option<Profile>, features: Features) -> Generated {
     let mut c = Bytes::new(bytes);
     let profile = profile.unwrap_or_else(|| c.pick(&Profile::ALL));
     generate(&mut c, profile, features)
 }
 
-/// A proptest strategy for programs of a profile. Shrinking shortens and zeroes the bytes behind a program.
+/// A proptest strategy for programs of a profile. Shrinking shortens and zeroes the underlying bytes.
 #[cfg(feature = "proptest")]
 pub fn strategy(profile: Profile, features: Features) -> impl proptest::strategy::Strategy<Value = Generated> {
     use proptest::prelude::*;
     prop::collection::vec(any::<u8>(), 0..1200).prop_map(move |bytes| from_bytes(&bytes, Some(profile), features))
 }
 
-/// Grows one program.
+/// Generates one program.
 pub fn generate<C: Choices>(c: &mut C, profile: Profile, features: Features) -> Generated {
     let weights = profile.weights();
     let stage = match (profile, c.below(8)) {
@@ -134,13 +134,14 @@ impl<C: Choices> Generator<'_, C> {
         self.c.exhausted() || self.b.function().instrs.len() as u32 >= self.limit
     }
 
-    /// A value comes into being.
+    /// Adds a new value to the pool.
     fn define(&mut self, def: Def) {
         self.define_seen(def, WITNESSED);
     }
 
-    /// The same. With a chance it is added to the witness, a sum that leaves the scope: most operations that read a
-    /// value forget some of it (a comparison, a product with 0, a NaN), and what they forget would not be seen.
+    /// Adds a new value to the pool and, with a probability, to the witness, a sum that leaves the scope: most
+    /// operations lose some information of a source (a comparison, a product with 0, a NaN), and a difference in it
+    /// would not be observed.
     fn define_seen(&mut self, def: Def, of_256: u32) {
         self.pool.add(&self.b, def);
         if self.c.chance(of_256) {
@@ -156,14 +157,14 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// Values that stay alive until the outputs.
+    /// Defines values that stay live until the outputs.
     fn long_lived(&mut self) {
         if self.weights.long_lived == 0 {
             return;
         }
         let mut count = 8 + self.c.below(usize::from(self.weights.long_lived));
         if self.c.chance(24) {
-            // As many as reach the upper half of the file, which half registers do not.
+            // Enough to reach the upper half of the file, which half registers do not.
             count += 40 + self.c.below(80);
         }
         for _ in 0..count {

@@ -1,7 +1,7 @@
-//! The values that are in scope, by width, and which of them nobody has read yet.
+//! The values in scope, by width, and which of them have no reader yet.
 //!
-//! Scopes nest as control flow does: leaving one forgets what was defined in it, because those values do not dominate
-//! what follows. Values of one component are kept by width; vectors in a list of their own.
+//! Scopes nest as control flow does: at the end of a scope its definitions are removed, because they do not dominate
+//! the code that follows. Scalars are listed by width, vectors in a list of their own.
 
 use ir3_compiler::nir::{AluSrc, Builder, Def};
 
@@ -15,24 +15,24 @@ pub(super) struct Vector {
     pub components: u8,
 }
 
-/// What is in scope. See the module's text.
+/// The values in scope.
 #[derive(Default)]
 pub(super) struct Pool {
     scalars: [Vec<Def>; 5],
     vectors: Vec<Vector>,
-    /// Those of the scalars that are meant to be the same in all lanes.
+    /// Those of the scalars that are meant to be uniform.
     uniform: [Vec<Def>; 5],
-    /// Only those are read, and what is defined becomes one of them.
+    /// Only uniform values are read, and new values count as uniform.
     pub only_uniform: bool,
-    /// Conditions that are read more than once.
+    /// Conditions with several readers.
     kept: Vec<Def>,
-    /// By definition: has it been read?
+    /// By value: true if it has a reader.
     used: Vec<bool>,
-    /// The sum of the values of this scope and those around it that are observed whatever else becomes of them.
+    /// The sum of the observed values of this scope and those around it.
     witness: Option<Def>,
 }
 
-/// How long each list was when a scope began; the default is the outermost scope.
+/// The lengths of the lists at the start of a scope; the default is the outermost scope.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     scalars: [usize; 5],
@@ -56,7 +56,7 @@ const fn list_of(bits: u8) -> usize {
 }
 
 impl Pool {
-    /// A value comes into scope.
+    /// Adds a value to the scope.
     pub fn add(&mut self, b: &Builder, def: Def) {
         let data = &b.function().defs[def];
         if data.num_components == 1 {
@@ -69,7 +69,7 @@ impl Pool {
         }
     }
 
-    /// A scope begins.
+    /// Begins a scope.
     pub fn mark(&self) -> Mark {
         Mark {
             scalars: std::array::from_fn(|i| self.scalars[i].len()),
@@ -80,7 +80,7 @@ impl Pool {
         }
     }
 
-    /// A scope ends.
+    /// Ends a scope.
     pub fn release(&mut self, mark: Mark) {
         for (list, &len) in self.scalars.iter_mut().zip(&mark.scalars) {
             list.truncate(len);
@@ -93,12 +93,12 @@ impl Pool {
         self.witness = mark.witness;
     }
 
-    /// The conditions that are kept.
+    /// The kept conditions.
     pub fn kept(&self) -> &[Def] {
         &self.kept
     }
 
-    /// Another condition is kept.
+    /// Keeps another condition.
     pub fn keep(&mut self, condition: Def) {
         self.kept.push(condition);
     }
@@ -108,12 +108,12 @@ impl Pool {
         self.witness
     }
 
-    /// Another value takes part in the witness.
+    /// Replaces the witness by a sum with another value.
     pub fn set_witness(&mut self, def: Def) {
         self.witness = Some(def);
     }
 
-    /// Notes that a value is read.
+    /// Records that a value has a reader.
     pub fn mark_used(&mut self, def: Def) {
         let index = def.as_u32() as usize;
         if index >= self.used.len() {
@@ -126,7 +126,7 @@ impl Pool {
         self.used.get(def.as_u32() as usize).copied().unwrap_or(false)
     }
 
-    /// A scalar of a width, preferring young and unread ones; `None` if there is none.
+    /// Returns a scalar of a width, preferably a recent one without a reader; `None` if there is none.
     pub fn scalar<C: Choices>(&mut self, c: &mut C, bits: u8) -> Option<Def> {
         let list = if self.only_uniform { &self.uniform } else { &self.scalars };
         let list = &list[list_of(bits)];
@@ -141,7 +141,7 @@ impl Pool {
                 list[list.len() - 1 - usize::from(choice >> 2) % young]
             }
             _ => {
-                // The youngest unread one among the last few, else any of these.
+                // The most recent of the last few without a reader, otherwise any of the last few.
                 let recent = &list[list.len().saturating_sub(8)..];
                 let unread = recent.iter().rev().copied().find(|&d| !self.is_used(d));
                 unread.unwrap_or(recent[usize::from(choice >> 2) % recent.len()])
@@ -151,7 +151,7 @@ impl Pool {
         Some(def)
     }
 
-    /// One of the uniform scalars of 32 bits, of any age.
+    /// Returns a random uniform 32-bit scalar.
     pub fn uniform<C: Choices>(&mut self, c: &mut C) -> Option<Def> {
         let list = &self.uniform[list_of(32)];
         let def = *list.get(c.below(list.len().max(1)))?;
@@ -159,7 +159,7 @@ impl Pool {
         Some(def)
     }
 
-    /// A vector of a width (or of any).
+    /// Returns a vector of a width (or of any).
     pub fn vector<C: Choices>(&mut self, c: &mut C, bits: Option<u8>) -> Option<Vector> {
         if self.vectors.is_empty() || self.only_uniform {
             return None;
@@ -172,7 +172,7 @@ impl Pool {
         Some(found)
     }
 
-    /// A source of `components` of a width: a vector's components, mixed or in order, or one scalar for all.
+    /// Returns a source of `components` of a width: a vector's components, swizzled or in order, or one scalar for all.
     pub fn source<C: Choices>(&mut self, c: &mut C, bits: u8, components: u8) -> Option<AluSrc> {
         let from_vector =
             !self.only_uniform && !self.vectors.is_empty() && c.chance(if components > 1 { 200 } else { 50 });
@@ -191,7 +191,8 @@ impl Pool {
         self.scalar(c, bits).map(|def| AluSrc::scalar(def, 0))
     }
 
-    /// The unread values of the scopes since `mark` with their witness, at most `limit` of them, and notes them as read.
+    /// Takes at most `limit` values without a reader from the scopes since `mark`, with their witness, and records them
+    /// as read.
     pub fn take_unread(&mut self, mark: Mark, limit: usize) -> Vec<(Def, u8, u8)> {
         let mut out = Vec::new();
         if self.witness != mark.witness {

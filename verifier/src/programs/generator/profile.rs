@@ -1,9 +1,9 @@
-//! Profiles: what a random program is made of.
+//! Profiles: mixes of operations and control flow for generated programs.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Which mix of operations and shapes a program has.
+/// A mix of operations and control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// Arithmetic of all kinds, little control flow.
@@ -12,9 +12,9 @@ pub enum Profile {
     Branchy,
     /// Loops with breaks and continues.
     Loops,
-    /// Many values alive at once.
+    /// Many live values.
     Pressure,
-    /// Vectors taken apart and put together.
+    /// Vectors that are split and built.
     Vectors,
     /// 16-bit values.
     Half,
@@ -24,17 +24,17 @@ pub enum Profile {
     Memory,
     /// Texture operations and derivatives.
     Textures,
-    /// Votes, ballots, reads of other lanes.
+    /// Subgroup votes, ballots, reads of other lanes.
     Subgroups,
     /// 64-bit integers.
     Int64,
     /// A little of everything.
     Mixed,
-    /// Values, branches and loops that are the same in all lanes, among others that are not.
+    /// Uniform values, branches and loops among divergent ones.
     Uniform,
 }
 
-/// How often something happens; the numbers are relative to each other within one program.
+/// Frequencies of operations, relative to each other within one program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
     pub int: u8,
@@ -58,11 +58,11 @@ pub(super) struct Weights {
     pub loops: u8,
     /// Values defined at the start and used only at the end.
     pub long_lived: u8,
-    /// Stretches that are the same in all lanes.
+    /// Regions of uniform code.
     pub uniform: u8,
-    /// Conditions that are trees of their own, of 256.
+    /// Conditions that are trees, of 256.
     pub tree: u8,
-    /// Comparisons that are read in many places.
+    /// Comparisons with several readers.
     pub kept: u8,
 }
 
@@ -92,7 +92,7 @@ const BASE: Weights = Weights {
     kept: 0,
 };
 
-/// What stretches that are the same in all lanes are made of.
+/// The mix of uniform regions.
 pub(super) const UNIFORM: Weights = Weights {
     int: 28,
     half: 8,
@@ -111,7 +111,7 @@ pub(super) const UNIFORM: Weights = Weights {
 };
 
 impl Profile {
-    /// Every profile.
+    /// All profiles.
     pub const ALL: [Self; 13] = [
         Self::Alu,
         Self::Branchy,

@@ -1,8 +1,8 @@
-//! Stretches of a program that compute the same in all lanes: for scalar units, and for what they share registers in.
+//! Regions of uniform code, for the scalar ALU and the shared register file.
 //!
-//! Inside such a stretch every source is a value that is meant to be uniform, branches and loops included; within it there
-//! are stretches among the lanes again, so that lanes part inside uniform control flow and uniform values live across
-//! that. Whether a value really is uniform is for the compiler to find out: nothing here relies on it.
+//! Inside such a region every source is meant to be uniform, conditions of branches and loops included. It contains
+//! divergent regions again, so that lanes diverge inside uniform control flow and uniform values are live across that.
+//! The compiler has to find out which values are uniform: nothing here guarantees it.
 
 use ir3_compiler::nir::{Def, Index, IntrinsicOp, Op, Stage};
 
@@ -11,7 +11,7 @@ use super::choices::Choices;
 use super::profile::{Profile, UNIFORM};
 
 impl<C: Choices> Generator<'_, C> {
-    /// Uniform values that stay alive until the outputs.
+    /// Defines uniform values that stay live until the outputs.
     pub(super) fn uniform_values(&mut self) {
         if self.weights.uniform == 0 {
             return;
@@ -38,7 +38,7 @@ impl<C: Choices> Generator<'_, C> {
         self.pool.only_uniform = false;
     }
 
-    /// A stretch of uniform code, or inside one a stretch that is not.
+    /// A region of uniform code, or inside one a divergent region.
     pub(super) fn uniform(&mut self, budget: u32) {
         let outer = (self.weights, self.pool.only_uniform);
         if outer.1 {
@@ -55,8 +55,8 @@ impl<C: Choices> Generator<'_, C> {
         (self.weights, self.pool.only_uniform) = outer;
     }
 
-    /// Uniform values of any age are read at the start of an arm, and new ones made of them: an arm whose lanes wait needs
-    /// the old ones while the other makes new ones.
+    /// Reads old uniform values at the start of an arm and defines new ones: while lanes execute the other arm and
+    /// define new values, the old values of this arm stay live.
     pub(super) fn uniform_arm(&mut self) {
         if self.weights.uniform == 0 {
             return;
@@ -71,7 +71,7 @@ impl<C: Choices> Generator<'_, C> {
         }
     }
 
-    /// A value that is uniform by its nature.
+    /// Defines a value that is uniform by its definition.
     fn uniform_root(&mut self) {
         let def: Option<Def> = match self.c.below(8) {
             0 => {

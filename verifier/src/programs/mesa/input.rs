@@ -1,4 +1,4 @@
-//! Input files: which there are, what kind each is, and what is wrong with one that cannot be read.
+//! Input files: finding them, their kinds, and the errors of those that cannot be read.
 
 use std::fmt;
 use std::fs;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use ir3_compiler::log_line::LogLine;
 
-/// A place in a file; line and column count from 1, columns in characters.
+/// A position in a file; line and column count from 1, columns in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePosition {
     /// The file.
     pub path: PathBuf,
     /// The line.
@@ -18,13 +18,13 @@ pub struct Place {
     pub column: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
     }
 }
 
-/// What is wrong with an input. Each message says where, what was found, and what was expected.
+/// An error in an input. Each message says where, what was found, and what was expected.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// There is no such path.
@@ -33,7 +33,7 @@ pub enum InputError {
         /// The path.
         path: PathBuf,
     },
-    /// The system would not let us read it.
+    /// The system refused to read it.
     #[error("{path}: cannot be read: {cause}", path = path.display())]
     Unreadable {
         /// The path.
@@ -41,23 +41,23 @@ pub enum InputError {
         /// The system's reason.
         cause: io::Error,
     },
-    /// Nothing in it.
+    /// The file is empty.
     #[error("{path}:1:1: found an empty file, expected a program", path = path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// Bytes that are no text.
+    /// The file is not text.
     #[error("{place}: found the byte {byte:#04x} at offset {offset}, expected UTF-8 text")]
     NotText {
-        /// Where the text ends.
-        place: Place,
-        /// The byte that does not fit.
+        /// The position of the first invalid byte.
+        place: FilePosition,
+        /// The invalid byte.
         byte: u8,
-        /// How many bytes stand before it.
+        /// Its offset.
         offset: usize,
     },
-    /// Neither name nor text tells what it is.
+    /// Neither its name nor its text determines the kind of the file.
     #[error(
         "{path}:1:1: found {found}, expected a nir program (`shader: MESA_SHADER_…`), an ir3 program (`block0 {{`) or a log of Mesa's ir3",
         path = path.display()
@@ -68,46 +68,46 @@ pub enum InputError {
         /// Its first line.
         found: String,
     },
-    /// A folder with nothing for us.
+    /// A folder without input files.
     #[error("{path}: found no program in the folder, expected .nir, .ir3 or .log files", path = path.display())]
     NoPrograms {
         /// The folder.
         path: PathBuf,
     },
-    /// A log with no program to start from.
+    /// A log without a nir section.
     #[error("{path}: found no `NIR (final form)` section in the log, expected one at least", path = path.display())]
     NoNir {
         /// The log.
         path: PathBuf,
     },
-    /// A log that ends, or goes on with something else, in the middle of a section.
+    /// A section of a log that ends in the middle of a program.
     #[error("{place}: the section `{section}` is cut off: found {found}, expected {expected}")]
     CutOff {
-        /// Where.
-        place: Place,
+        /// The position where it ends.
+        place: FilePosition,
         /// The section's title.
         section: String,
-        /// What was found.
+        /// The text that was found.
         found: String,
-        /// What was expected.
+        /// The text that was expected.
         expected: String,
     },
-    /// A program that is well written and breaks a rule of its language.
+    /// A program that parses and breaks a rule of its language.
     #[error("{place}: {problem}")]
     Invalid {
-        /// Where.
-        place: Place,
-        /// Which rule, with what was found and what was expected.
+        /// The position of the program.
+        place: FilePosition,
+        /// The rule, with what was found and what was expected.
         problem: String,
     },
-    /// A text that its language's reader does not accept.
+    /// A syntax error.
     #[error("{place}: found {found}, expected {expected}")]
     Syntax {
-        /// Where.
-        place: Place,
-        /// What was found.
+        /// The position of the error.
+        place: FilePosition,
+        /// The text that was found.
         found: String,
-        /// What was expected.
+        /// The text that was expected.
         expected: String,
     },
 }
@@ -124,7 +124,7 @@ pub enum InputKind {
 }
 
 impl InputKind {
-    /// The kind that a file's name tells.
+    /// The kind that a file name determines.
     #[must_use]
     pub fn of_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
@@ -135,7 +135,7 @@ impl InputKind {
         }
     }
 
-    /// The kind that a text tells. A log's headline decides; else the first line that belongs to a language.
+    /// The kind that a text determines: a log by its headline, otherwise by the first line of a known language.
     #[must_use]
     pub fn of_text(text: &str) -> Option<Self> {
         let mut kind = None;
@@ -158,25 +158,31 @@ impl InputKind {
     }
 }
 
-/// A file that has been read.
+/// An input file in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: InputKind,
     /// The text, as it is in the file.
     pub text: String,
 }
 
 impl Source {
-    /// Reads a file and finds out its kind: from its name, or, where that says nothing, from the text.
+    /// Reads a file and determines its kind from its name or, if that is not possible, from its text.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is empty, is not text, or is of no known kind.
     pub fn read(path: &Path) -> Result<Self, InputError> {
         let bytes = fs::read(path).map_err(|cause| unreadable(path, cause))?;
         Self::from_bytes(path, bytes)
     }
 
-    /// The same of bytes that are already there.
+    /// Like [`read`](Self::read), from the bytes of the file.
+    ///
+    /// # Errors
+    /// If the file is empty, is not text, or is of no known kind.
     pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, InputError> {
         let text = String::from_utf8(bytes).map_err(|error| not_text(path, &error))?;
         if text.trim().is_empty() {
@@ -191,8 +197,11 @@ impl Source {
     }
 }
 
-/// The files that the paths name: a file itself, a folder's programs in sorted order, folders within it included. Left out in a folder:
-/// both sides of a pair (`name.before.nir`, `name.after.ir3`), which are for `check`, and file tests, which are two programs.
+/// Expands paths to input files: a file is itself, a folder its programs in sorted order, including its subfolders. In a folder, the two
+/// sides of a pair (`name.before.nir`, `name.after.ir3`) are left out, which are for `check`, and file tests, which are two programs.
+///
+/// # Errors
+/// If a path cannot be read, or a folder contains no program.
 pub fn collect_paths(paths: &[PathBuf]) -> Result<Vec<PathBuf>, InputError> {
     let mut files = Vec::new();
     for path in paths {
@@ -213,18 +222,18 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), InputError> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(|cause| unreadable(folder, cause))?;
     entries.sort_by_key(fs::DirEntry::file_name);
-    // Of a bundle, only its program is one to be compiled.
+    // Of a bundle only the program itself is an input.
     if entries.iter().any(|entry| entry.file_name() == "bundle.json") {
         files.extend(entries.iter().filter(|entry| entry.file_name() == "program.nir").map(fs::DirEntry::path));
         return Ok(());
     }
     for entry in entries {
         let path = entry.path();
-        // What is half-written, and what tools keep for themselves.
+        // Hidden files: files that are being written, and files of other tools.
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             continue;
         }
-        // A link to a folder is not followed: it may lead back here.
+        // A link to a folder is not followed: it may lead to a cycle.
         if entry.file_type().map_err(|cause| unreadable(&path, cause))?.is_dir() {
             walk(&path, files)?;
         } else if InputKind::of_path(&path).is_some()
@@ -265,7 +274,7 @@ fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> InputError {
     let before = String::from_utf8_lossy(&error.as_bytes()[..offset]);
     let line = before.matches('\n').count() as u32 + 1;
     let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) as u32 + 1;
-    let place = Place { path: path.to_owned(), line, column };
+    let place = FilePosition { path: path.to_owned(), line, column };
     InputError::NotText { place, byte: error.as_bytes()[offset], offset }
 }
 

@@ -1,14 +1,14 @@
-//! Cutting a log of Mesa's ir3 compiler into sections.
+//! Parser for logs of Mesa's ir3 compiler: splits them into sections.
 
 use std::path::Path;
 
-use super::input::{InputError, Place};
+use super::input::{FilePosition, InputError};
 use ir3_compiler::log_line::LogLine;
 
-/// What a section holds.
+/// The kind of a section.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SectionKind {
-    /// The nir that enters ir3.
+    /// The nir that ir3 receives.
     NirFinal {
         /// The stage as the headline has it: `VERT`, `BVERT` (the binning variant), `FRAG`, `CL` …
         stage: String,
@@ -20,28 +20,28 @@ pub enum SectionKind {
     },
     /// The final assembly.
     NativeCode,
-    /// What the program costs, and where its inputs and outputs are.
+    /// The costs of the program, and the registers of its inputs and outputs.
     Statistics,
-    /// The final words in hexadecimal, with their disassembly.
+    /// The machine words in hexadecimal, with their disassembly.
     Listing,
-    /// What stands before the first headline.
+    /// The text before the first headline.
     Other,
 }
 
 /// One section of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// What it holds.
+    /// Its kind.
     pub kind: SectionKind,
     /// The line in the file, counted from 1, on which `text` begins (the one after the headline, if there is one).
     pub first_line: u32,
     /// The lines without log prefixes and colours, as many as in the file.
     pub text: String,
-    /// How many characters were taken off the front of each line.
+    /// The number of characters that were removed from the beginning of each line.
     prefixes: Vec<u32>,
 }
 
-/// A log in sections, in the order of the file.
+/// A log as sections, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     /// The sections. A log of several variants (a vertex shader has a binning variant too) repeats them.
@@ -53,14 +53,14 @@ impl Section {
         Self { kind, first_line, text: String::new(), prefixes: Vec::new() }
     }
 
-    /// The place in the file of a line and column of the text, all counted from 1; line 0 is the headline.
+    /// Maps a line and a column of the text to the file, all counted from 1; line 0 is the headline.
     #[must_use]
     pub fn place(&self, line: u32, column: u32) -> (u32, u32) {
         let prefix = line.checked_sub(1).and_then(|i| self.prefixes.get(i as usize));
         ((self.first_line + line).saturating_sub(1), column + prefix.copied().unwrap_or(0))
     }
 
-    /// The name of the section, as a message has it.
+    /// The name of the section in messages.
     #[must_use]
     pub fn title(&self) -> String {
         match &self.kind {
@@ -79,13 +79,13 @@ impl Section {
         self.prefixes.push(line.prefix);
     }
 
-    /// Says where the text breaks off in the middle, or has a brace too many: the line and column in the text, what was
+    /// Finds the place where the text is cut off, or has an unmatched brace: its line and column in the text, what was
     /// found there, and what was expected.
     fn flaw(&self) -> Option<(u32, u32, String, String)> {
         if !matches!(self.kind, SectionKind::NirFinal { .. } | SectionKind::Ir3After { .. }) {
             return None;
         }
-        // The lines of the braces that are open.
+        // The lines of the open braces.
         let mut open: Vec<u32> = Vec::new();
         let mut any = false;
         let mut last = 0;
@@ -93,7 +93,7 @@ impl Section {
             if !line.is_empty() {
                 last = number;
             }
-            // nir_print writes the brace of an `if` behind its comment: `if %49  // don't flatten {`.
+            // nir_print writes the brace of an `if` after its comment: `if %49  // don't flatten {`.
             let in_comment = line.trim_start().starts_with("if ") && line.ends_with('{');
             let code = if in_comment { line } else { line.split_once("//").map_or(line, |(code, _)| code) };
             for (column, c) in (1..).zip(code.chars()) {
@@ -109,7 +109,7 @@ impl Section {
                 }
             }
         }
-        // The headline alone counts as the place where an empty section ends.
+        // An empty section ends at its headline.
         let column = self.text.lines().nth((last as usize).wrapping_sub(1)).map_or(1, |l| l.chars().count() as u32 + 1);
         if let Some(&opened) = open.last() {
             let (line, _) = self.place(opened, 1);
@@ -128,7 +128,10 @@ impl Section {
 }
 
 impl Log {
-    /// Cuts a log into its sections. A section that breaks off in the middle is an error.
+    /// Splits a log into its sections.
+    ///
+    /// # Errors
+    /// If a section is cut off.
     pub fn read(path: &Path, raw: &str) -> Result<Self, InputError> {
         let mut sections = Vec::new();
         let mut current = Section::new(SectionKind::Other, 1);
@@ -150,7 +153,7 @@ impl Log {
         close(path, &mut sections, current)?;
         if cut_native {
             return Err(InputError::CutOff {
-                place: Place { path: path.to_owned(), line, column },
+                place: FilePosition { path: path.to_owned(), line, column },
                 section: "Native code".to_owned(),
                 found: "the end of the file".to_owned(),
                 expected: "the program's statistics".to_owned(),
@@ -159,7 +162,10 @@ impl Log {
         Ok(Self { sections })
     }
 
-    /// The nir sections. It is an error if there are none: a log without them has no program to start from.
+    /// Returns the nir sections.
+    ///
+    /// # Errors
+    /// If there are none: such a log has no program to start from.
     pub fn nir(&self, path: &Path) -> Result<Vec<&Section>, InputError> {
         let sections: Vec<_> =
             self.sections.iter().filter(|s| matches!(s.kind, SectionKind::NirFinal { .. })).collect();
@@ -170,11 +176,11 @@ impl Log {
     }
 }
 
-/// Puts a finished section away, if there is anything in it.
+/// Appends a finished section, unless it is empty.
 fn close(path: &Path, sections: &mut Vec<Section>, section: Section) -> Result<(), InputError> {
     if let Some((line, column, found, expected)) = section.flaw() {
         let (line, column) = section.place(line, column);
-        let place = Place { path: path.to_owned(), line, column };
+        let place = FilePosition { path: path.to_owned(), line, column };
         return Err(InputError::CutOff { place, section: section.title(), found, expected });
     }
     if section.kind != SectionKind::Other || !section.text.trim().is_empty() {
@@ -183,7 +189,7 @@ fn close(path: &Path, sections: &mut Vec<Section>, section: Section) -> Result<(
     Ok(())
 }
 
-/// The kind of section that a line begins, and whether the line is itself part of the section.
+/// The kind of section that a line begins, and whether the line is part of that section.
 fn headline(line: &str, current: &SectionKind) -> Option<(SectionKind, bool)> {
     if let Some(rest) = line.strip_prefix("NIR (final form) for ") {
         let stage = rest.split(' ').next().unwrap_or_default().to_owned();
@@ -289,10 +295,10 @@ MESA: info: ; VERT prog 1/1: 20 instr
         for end in 1..lines.len() {
             let text = lines[..end].join("\n");
             match read(&text) {
-                // What was read is a prefix of the whole.
+                // The sections are prefixes of the complete ones.
                 Ok(log) => {
-                    for (part, whole) in log.sections.iter().zip(&complete.sections) {
-                        assert!(whole.text.starts_with(part.text.trim_end_matches('\n')), "cut after {end}");
+                    for (part, complete) in log.sections.iter().zip(&complete.sections) {
+                        assert!(complete.text.starts_with(part.text.trim_end_matches('\n')), "cut after {end}");
                     }
                 }
                 Err(InputError::CutOff { place, .. }) => assert!(place.line as usize <= end, "{place}"),

@@ -1,7 +1,8 @@
-//! What Mesa says that a program costs.
+//! The statistics that Mesa prints for a program.
 //!
-//! Behind the code of each variant stand lines like `; FRAG prog 1/1: 5 instr, 0 nops, 5 non-nops, 4 mov, 0 cov, 32 dwords`,
-//! and behind the last variant's one about the waves: `; gpu gen 6, …, branchstack 1, …, max_waves 16`.
+//! The code of each variant is followed by lines like `; FRAG prog 1/1: 5 instr, 0 nops, 5 non-nops, 4 mov, 0 cov, 32
+//! dwords`, and the code of the last variant also by a line about waves: `; gpu gen 6, …, branchstack 1, …, max_waves
+//! 16`.
 
 use super::{Log, SectionKind};
 use ir3_compiler::stats::Stats;
@@ -12,33 +13,32 @@ pub struct Statistics {
     /// The stage as the line has it: `VERT`, `BVERT`, `FRAG`, `CL` …
     pub stage: String,
     figures: Vec<(String, u64)>,
-    /// What the line about waves says, if there is one for this variant.
+    /// The line about waves, if this variant has one.
     pub waves: Option<Waves>,
 }
 
-/// The line about waves.
+/// The figures of the line about waves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waves {
-    /// The wave has the double width.
+    /// The wave has double width.
     pub double: bool,
     /// Shared memory of the workgroup, in bytes.
     pub shared_size: u32,
-    /// How deep divergent branches nest.
+    /// The nesting depth of divergent branches.
     pub branchstack: u32,
-    /// Waves at a time.
+    /// The number of waves that run at a time.
     pub max_waves: u32,
 }
 
 impl Statistics {
-    /// A figure by its name in the line, as `non-nops` or `(ss)`; those of the preamble are `preamble` (for `7 preamble
-    /// instr`).
+    /// Returns a figure by its name in the line, as `non-nops` or `(ss)`; `preamble` is the one of `7 preamble instr`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.figures.iter().find(|(its, _)| its == name).map(|&(_, value)| value)
     }
 
-    /// What Mesa says, in the form of our own counting. Private memory and what is moved are not in the line: those are as
-    /// `counted` of the same program.
+    /// Converts the figures to our statistics. Private memory and the classes of moves are not printed by Mesa: they
+    /// are taken from `counted`, our count of the same program.
     #[must_use]
     pub fn to_stats(&self, counted: &Stats) -> Stats {
         let get = |name: &str| self.get(name).unwrap_or(0) as u32;
@@ -72,12 +72,12 @@ impl Statistics {
 }
 
 impl Log {
-    /// The statistics of the variants, in their order; those of the second listing at the end of a log, which repeats one of
-    /// them, only give the line about waves.
+    /// The statistics of the variants, in order. The second listing at the end of a log repeats one of them and only
+    /// adds the line about waves.
     #[must_use]
     pub fn statistics(&self) -> Vec<Statistics> {
         let mut all: Vec<Statistics> = Vec::new();
-        // The variant that the lines are about, by its place in `all`.
+        // The index in `all` of the current variant.
         let mut current = None;
         for line in self.sections.iter().flat_map(|section| match section.kind {
             SectionKind::Statistics => section.text.lines(),

@@ -1,10 +1,10 @@
-//! Which way lanes go.
+//! Mutations of control flow.
 
 use super::operands::others;
-use super::{Site, data};
+use super::{MutationSite, data};
 use ir3_compiler::ir3::{Block, Category, Mods, Opcode, Program, RegFile, SrcOperand};
 
-pub(super) fn invert_branch(program: &mut Program, site: &Site) -> bool {
+pub(super) fn invert_branch(program: &mut Program, site: &MutationSite) -> bool {
     use Opcode::*;
     let data = data(program, site);
     let branch = matches!(data.opcode, Br | Bany | Ball | Kill | Demote | Predt | Predf);
@@ -14,7 +14,7 @@ pub(super) fn invert_branch(program: &mut Program, site: &Site) -> bool {
     branch
 }
 
-pub(super) fn swap_successors(program: &mut Program, site: &Site) -> bool {
+pub(super) fn swap_successors(program: &mut Program, site: &MutationSite) -> bool {
     let block = &mut program.blocks[site.block];
     let conditional = block.successors[1].is_some() && block.successors[0] != block.successors[1];
     if !conditional || site.index + 1 != block.instrs.len() {
@@ -24,7 +24,7 @@ pub(super) fn swap_successors(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn kill(program: &mut Program, site: &Site) -> bool {
+pub(super) fn kill(program: &mut Program, site: &MutationSite) -> bool {
     let opcode = &mut data(program, site).opcode;
     *opcode = match *opcode {
         Opcode::Kill => Opcode::Demote,
@@ -34,8 +34,8 @@ pub(super) fn kill(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// A branch on another predicate.
-pub(super) fn other_predicate(program: &mut Program, site: &Site) -> bool {
+/// Branches on another predicate.
+pub(super) fn other_predicate(program: &mut Program, site: &MutationSite) -> bool {
     let data = &program.instrs[site.instr];
     if data.opcode.category() != Category::Flow || data.opcode.is_output() {
         return false;
@@ -51,8 +51,8 @@ pub(super) fn other_predicate(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// A way out of a block leads to another one, which has no phis.
-pub(super) fn branch_target(program: &mut Program, site: &Site) -> bool {
+/// Redirects an edge to another block without phis.
+pub(super) fn branch_target(program: &mut Program, site: &MutationSite) -> bool {
     let data = &program.blocks[site.block];
     if site.index + 1 != data.instrs.len() {
         return false;
@@ -67,7 +67,7 @@ pub(super) fn branch_target(program: &mut Program, site: &Site) -> bool {
         block != program.entry() && block != old && !data.successors.contains(&Some(block)) && !has_phis(block)
     };
     let mut blocks: Vec<Block> = program.layout.iter().copied().filter(allowed).collect();
-    // Near ones, which may be confused.
+    // Nearby blocks are the likeliest to be confused.
     let place = |block: Block| program.layout.iter().position(|&b| b == block).unwrap_or(0);
     blocks.sort_by_key(|&block| place(block).abs_diff(place(old)));
     blocks.truncate(4);

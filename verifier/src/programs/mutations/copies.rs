@@ -1,10 +1,10 @@
-//! Vectors, phis and copies: where values go without being computed.
+//! Mutations of vectors, phis and copies: instructions that move values without computing.
 
 use super::operands::{operands_differ, others};
-use super::{Site, data};
+use super::{MutationSite, data};
 use ir3_compiler::ir3::{Attrs, Opcode, Place, Program, Src, SrcOperand};
 
-pub(super) fn split_offset(program: &mut Program, site: &Site) -> bool {
+pub(super) fn split_offset(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     let Attrs::Split { offset } = &mut data.attrs else { return false };
     let span = data.srcs.first().map_or(0, |src| src.mask.span());
@@ -15,7 +15,7 @@ pub(super) fn split_offset(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn swap_two(srcs: &mut [Src], site: &Site) -> bool {
+pub(super) fn swap_two(srcs: &mut [Src], site: &MutationSite) -> bool {
     let pairs: Vec<(usize, usize)> = (0..srcs.len())
         .flat_map(|i| (0..i).map(move |j| (i, j)))
         .filter(|&(i, j)| {
@@ -27,17 +27,17 @@ pub(super) fn swap_two(srcs: &mut [Src], site: &Site) -> bool {
     true
 }
 
-pub(super) fn swap_in_collect(program: &mut Program, site: &Site) -> bool {
+pub(super) fn swap_in_collect(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     data.opcode == Opcode::Collect && swap_two(&mut data.srcs, site)
 }
 
-pub(super) fn swap_in_phi(program: &mut Program, site: &Site) -> bool {
+pub(super) fn swap_in_phi(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     data.opcode == Opcode::Phi && swap_two(&mut data.srcs, site)
 }
 
-pub(super) fn drop_copy(program: &mut Program, site: &Site) -> bool {
+pub(super) fn drop_copy(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     if data.opcode != Opcode::ParallelCopy || data.srcs.is_empty() || data.dsts.len() != data.srcs.len() {
         return false;
@@ -50,8 +50,8 @@ pub(super) fn drop_copy(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// Two destinations of a parallel copy in each other's place.
-pub(super) fn swap_copies(program: &mut Program, site: &Site) -> bool {
+/// Swaps two destinations of a parallel copy.
+pub(super) fn swap_copies(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     if data.opcode != Opcode::ParallelCopy || data.dsts.len() != data.srcs.len() {
         return false;
@@ -66,7 +66,7 @@ pub(super) fn swap_copies(program: &mut Program, site: &Site) -> bool {
         .collect();
     let Some((i, j)) = site.pick(&pairs) else { return false };
     let place = data.dsts[i].place;
-    // The values of a parallel copy in SSA form are records of their destinations, so the sources change places.
+    // In SSA form the definition of a value names its destination, so the sources are swapped instead.
     if place.value().is_some() {
         data.srcs.swap(i, j);
     } else {
@@ -76,8 +76,8 @@ pub(super) fn swap_copies(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// A phi has another value from one of its predecessors.
-pub(super) fn phi_source(program: &mut Program, site: &Site) -> bool {
+/// Replaces the source of a phi for one predecessor.
+pub(super) fn phi_source(program: &mut Program, site: &MutationSite) -> bool {
     let phi = &program.instrs[site.instr];
     if phi.opcode != Opcode::Phi || phi.srcs.is_empty() {
         return false;
@@ -85,8 +85,8 @@ pub(super) fn phi_source(program: &mut Program, site: &Site) -> bool {
     let i = (site.random >> 20) as usize % phi.srcs.len();
     let Some(&from) = program.blocks[site.block].predecessors.get(i) else { return false };
     let src = phi.srcs[i];
-    // What is there at the end of that predecessor.
-    let end = Site { block: from, index: program.blocks[from].instrs.len(), ..*site };
+    // The values that are available at the end of that predecessor.
+    let end = MutationSite { block: from, index: program.blocks[from].instrs.len(), ..*site };
     let mut others = others(program, &end, &src, false);
     others.truncate(12);
     let current = src.place().copied();
@@ -96,8 +96,8 @@ pub(super) fn phi_source(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// A loop goes on with a value of the iteration before, or with the first one.
-pub(super) fn loop_carried(program: &mut Program, site: &Site) -> bool {
+/// Replaces the loop-carried source of a phi by its value of the previous iteration, or by its initial value.
+pub(super) fn loop_carried(program: &mut Program, site: &MutationSite) -> bool {
     let phi = &program.instrs[site.instr];
     let position = |block| program.layout.iter().position(|&b| b == block);
     let from = &program.blocks[site.block].predecessors;

@@ -1,10 +1,10 @@
-//! What a program has from outside, and what it hands out.
+//! Mutations of inputs and outputs.
 
-use super::{Site, data};
+use super::{MutationSite, data};
 use ir3_compiler::ir3::{Attrs, InputKind, Opcode, Program, SrcOperand, SystemValue};
 use std::collections::BTreeMap;
 
-pub(super) fn output_slot(program: &mut Program, site: &Site) -> bool {
+pub(super) fn output_slot(program: &mut Program, site: &MutationSite) -> bool {
     if program.instrs[site.instr].opcode != Opcode::End || program.outputs.is_empty() {
         return false;
     }
@@ -18,7 +18,7 @@ pub(super) fn output_slot(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn input_kind(program: &mut Program, site: &Site) -> bool {
+pub(super) fn input_kind(program: &mut Program, site: &MutationSite) -> bool {
     use SystemValue::*;
     let Attrs::Input(Some(kind)) = &mut data(program, site).attrs else { return false };
     match kind {
@@ -40,7 +40,7 @@ pub(super) fn input_kind(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn input_component(program: &mut Program, site: &Site) -> bool {
+pub(super) fn input_component(program: &mut Program, site: &MutationSite) -> bool {
     let Attrs::Input(Some(InputKind::Attribute { component, .. })) = &mut data(program, site).attrs else {
         return false;
     };
@@ -48,8 +48,8 @@ pub(super) fn input_component(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn driver_param(program: &mut Program, site: &Site) -> bool {
-    // Only the entry's first instruction stands for the program.
+pub(super) fn driver_param(program: &mut Program, site: &MutationSite) -> bool {
+    // The constants belong to the whole program: mutate them at one site only, the first instruction.
     let params = program.consts.driver_params.len();
     if site.block != program.entry() || site.index != 0 || params == 0 {
         return false;

@@ -1,6 +1,6 @@
-//! Accesses to memory.
+//! Mutations of memory accesses.
 
-use super::{Site, data};
+use super::{MutationSite, data};
 use ir3_compiler::ir3::{Attrs, Category, Instr, MemoryAttrs, Opcode, Place, Program, SrcOperand, Type};
 
 pub(super) fn is_store(program: &Program, instr: Instr) -> bool {
@@ -14,7 +14,7 @@ pub(super) fn is_load(program: &Program, instr: Instr) -> bool {
     matches!(program.instrs[instr].opcode, Ldg | LdgA | Ldl | Ldp | Ldib | Ldlw | Ldgb | Isam)
 }
 
-pub(super) fn drop_instruction(program: &mut Program, site: &Site) -> bool {
+pub(super) fn drop_instruction(program: &mut Program, site: &MutationSite) -> bool {
     let data = &program.instrs[site.instr];
     let defines = data.dsts.iter().any(|dst| dst.value().is_some());
     if defines
@@ -28,8 +28,8 @@ pub(super) fn drop_instruction(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// A store again at the end of its block; an atomic, behind itself.
-pub(super) fn repeat_store(program: &mut Program, site: &Site) -> bool {
+/// Repeats a store after the last store to the same memory in its block, or an atomic right after itself.
+pub(super) fn repeat_store(program: &mut Program, site: &MutationSite) -> bool {
     if !is_store(program, site.instr) || program.instrs[site.instr].dsts.iter().any(|dst| dst.value().is_some()) {
         return false;
     }
@@ -50,22 +50,22 @@ pub(super) fn repeat_store(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn memory<'a>(program: &'a mut Program, site: &Site) -> Option<&'a mut MemoryAttrs> {
+pub(super) fn memory<'a>(program: &'a mut Program, site: &MutationSite) -> Option<&'a mut MemoryAttrs> {
     match &mut data(program, site).attrs {
         Attrs::Memory(attrs) => Some(attrs),
         _ => None,
     }
 }
 
-pub(super) fn memory_components(program: &mut Program, site: &Site) -> bool {
+pub(super) fn memory_components(program: &mut Program, site: &MutationSite) -> bool {
     let Some(attrs) = memory(program, site) else { return false };
     let Some(n) = attrs.components else { return false };
     attrs.components = Some(if n > 1 { n - 1 } else { 2 });
     true
 }
 
-pub(super) fn memory_offset(program: &mut Program, site: &Site) -> bool {
-    // The others have their offset in a source.
+pub(super) fn memory_offset(program: &mut Program, site: &MutationSite) -> bool {
+    // The other opcodes have their offset in a source.
     use Opcode::*;
     if !matches!(program.instrs[site.instr].opcode, Stl | Stp | Ldc | AtomicAdd | AtomicXchg | AtomicXor | AtomicGAdd) {
         return false;
@@ -75,10 +75,10 @@ pub(super) fn memory_offset(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn memory_type(program: &mut Program, site: &Site) -> bool {
+pub(super) fn memory_type(program: &mut Program, site: &MutationSite) -> bool {
     let Some(attrs) = memory(program, site) else { return false };
     let Some(ty) = attrs.ty else { return false };
-    // Signedness matters to atomics alone, so the width is what is changed elsewhere.
+    // Signedness only matters to atomics, so change the width.
     let other = match ty {
         Type::U32 | Type::S32 | Type::F32 => Type::U16,
         Type::U16 | Type::S16 | Type::F16 => Type::U32,
@@ -90,7 +90,7 @@ pub(super) fn memory_type(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn memory_space(program: &mut Program, site: &Site) -> bool {
+pub(super) fn memory_space(program: &mut Program, site: &MutationSite) -> bool {
     use ir3_compiler::ir3::AddressSpace as A;
     let Some(attrs) = memory(program, site) else { return false };
     let other = match attrs.space {
@@ -102,14 +102,14 @@ pub(super) fn memory_space(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// A store behind the next access to the same memory.
-pub(super) fn memory_order(program: &mut Program, site: &Site) -> bool {
+/// Moves an access after the next conflicting access to the same memory.
+pub(super) fn memory_order(program: &mut Program, site: &MutationSite) -> bool {
     let block = &program.blocks[site.block].instrs;
     let (load, store) = (|i| is_load(program, i), |i| is_store(program, i));
     if !load(site.instr) && !store(site.instr) {
         return false;
     }
-    // Of the same resource, or of memory that is not one.
+    // The same resource, or an unknown one.
     let same = |other: Instr| {
         let (a, b) = (&program.instrs[site.instr], &program.instrs[other]);
         a.memory().map(|attrs| attrs.space) == b.memory().map(|attrs| attrs.space)
@@ -118,7 +118,7 @@ pub(super) fn memory_order(program: &mut Program, site: &Site) -> bool {
     };
     let next = (site.index + 1..block.len()).find(|&i| (load(block[i]) || store(block[i])) && same(block[i]));
     let Some(next) = next else { return false };
-    // What it reads must be there still.
+    // The operands must not be overwritten in between.
     let reads: Vec<Place> = program.instrs[site.instr].srcs.iter().filter_map(|src| src.place().copied()).collect();
     let defines = program.instrs[site.instr].dsts.iter().any(|dst| dst.value().is_some());
     let mut between = block[site.index + 1..=next].iter().flat_map(|&i| &program.instrs[i].dsts);
@@ -131,8 +131,8 @@ pub(super) fn memory_order(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// A store that does not happen, or an atomic whose result nobody has.
-pub(super) fn drop_store(program: &mut Program, site: &Site) -> bool {
+/// Removes a store, or an atomic without readers.
+pub(super) fn drop_store(program: &mut Program, site: &MutationSite) -> bool {
     is_store(program, site.instr) && drop_instruction(program, site)
 }
 
@@ -140,8 +140,8 @@ fn is_barrier(program: &Program, instr: Instr) -> bool {
     program.instrs[instr].opcode.category() == Category::Barrier
 }
 
-/// A barrier or fence that is not there.
-pub(super) fn drop_barrier(program: &mut Program, site: &Site) -> bool {
+/// Removes a barrier or fence.
+pub(super) fn drop_barrier(program: &mut Program, site: &MutationSite) -> bool {
     let is_barrier = is_barrier(program, site.instr);
     if is_barrier {
         program.blocks[site.block].instrs.remove(site.index);
@@ -149,8 +149,8 @@ pub(super) fn drop_barrier(program: &mut Program, site: &Site) -> bool {
     is_barrier
 }
 
-/// The last store before a barrier or fence, behind it.
-pub(super) fn store_over_barrier(program: &mut Program, site: &Site) -> bool {
+/// Moves the last store before a barrier or fence after it.
+pub(super) fn store_over_barrier(program: &mut Program, site: &MutationSite) -> bool {
     if !is_barrier(program, site.instr) {
         return false;
     }
@@ -158,7 +158,7 @@ pub(super) fn store_over_barrier(program: &mut Program, site: &Site) -> bool {
     let Some(store) = (0..site.index).rev().find(|&i| is_store(program, block[i])) else { return false };
     let data = &program.instrs[block[store]];
     let reads: Vec<Place> = data.srcs.iter().filter_map(|src| src.place().copied()).collect();
-    // What it reads must be there still, and nobody may want its result.
+    // The operands must not be overwritten in between, and the store must not have a result.
     let mut between = block[store + 1..=site.index].iter().flat_map(|&i| &program.instrs[i].dsts);
     if !data.dsts.is_empty() || between.any(|dst| reads.contains(&dst.place)) {
         return false;
@@ -169,8 +169,8 @@ pub(super) fn store_over_barrier(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// An entry of another descriptor set.
-pub(super) fn descriptor_set(program: &mut Program, site: &Site) -> bool {
+/// Changes the descriptor set.
+pub(super) fn descriptor_set(program: &mut Program, site: &MutationSite) -> bool {
     let Some(attrs) = memory(program, site) else { return false };
     let Some(set) = attrs.base else { return false };
     attrs.base = Some(set ^ if site.coin() { 1 } else { 2 });

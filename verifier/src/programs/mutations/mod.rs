@@ -1,13 +1,12 @@
-//! Random single changes to a program: what a miscompilation looks like, one instruction at a time.
+//! Random single mutations of a program, like the effect of a miscompilation on one instruction.
 //!
-//! A [`Kind`] says what is changed: an operand, the operation, a copy, an access to memory, the way that lanes go. [`Sites`] are
-//! the instructions of a program that matter to something; a kind is tried at one after the other, from a random one on, until
-//! there is one that it is for. What comes of it is a function of the program and one random number.
+//! A [`MutationKind`] changes one aspect: an operand, the operation, a copy, a memory access, control flow. [`Sites`]
+//! are the live instructions of a program; a kind is tried at one after the other, starting at a random one, until it
+//! applies. The result is a function of the program and one random number.
 //!
-//! [`nir`] has a few for what is in front of selection.
+//! [`nir`] has a few mutations for programs before selection.
 //!
-//! A changed program need not be valid, nor need it mean anything else than before: whoever plants changes asks the validator
-//! and the interpreter.
+//! A mutant need not be valid, and it may be equivalent to the program: users run the validator and the interpreter.
 
 mod control;
 mod copies;
@@ -21,25 +20,25 @@ mod textures;
 use ir3_compiler::ir3::{Block, Instr, InstrData, Program};
 use std::collections::HashSet;
 
-/// Where a change may happen, and what it may draw from.
-pub struct Site {
+/// An instruction to be mutated, and the random number for the choices.
+pub struct MutationSite {
     /// The block.
     pub block: Block,
-    /// Position in it.
+    /// Index in the block.
     pub index: usize,
     /// The instruction.
     pub instr: Instr,
-    /// Decides what is left open.
+    /// Random bits.
     pub random: u64,
 }
 
-impl Site {
-    /// One of `items`.
+impl MutationSite {
+    /// Picks one of `items`.
     fn pick<T: Copy>(&self, items: &[T]) -> Option<T> {
         (!items.is_empty()).then(|| items[(self.random >> 8) as usize % items.len()])
     }
 
-    /// One of `items`, but not `current`.
+    /// Picks one of `items` other than `current`.
     fn other<T: Copy + PartialEq>(&self, items: &[T], current: T) -> Option<T> {
         let others: Vec<T> = items.iter().copied().filter(|&item| item != current).collect();
         self.pick(&others)
@@ -50,34 +49,34 @@ impl Site {
     }
 }
 
-/// Changes the instruction of a site; false if nothing was changed.
-pub type Change = fn(&mut Program, &Site) -> bool;
+/// Mutates the instruction of a site; false if nothing was changed.
+pub type MutationFn = fn(&mut Program, &MutationSite) -> bool;
 
-/// A kind of change.
-pub struct Kind {
-    /// For tables.
+/// A kind of mutation.
+pub struct MutationKind {
+    /// Its name in tables.
     pub name: &'static str,
-    change: Change,
+    change: MutationFn,
 }
 
-impl Kind {
-    /// Changes one of the instructions of `sites` that the kind is for; false if there is none.
+impl MutationKind {
+    /// Mutates the first site that the kind applies to, starting at a random one; false if there is none.
     pub fn apply(&self, program: &mut Program, sites: &Sites, random: u64) -> bool {
         let sites = &sites.0;
         let start = random as usize % sites.len().max(1);
         (0..sites.len()).any(|i| {
             let (block, index, instr) = sites[(start + i) % sites.len()];
-            (self.change)(program, &Site { block, index, instr, random })
+            (self.change)(program, &MutationSite { block, index, instr, random })
         })
     }
 }
 
-const fn kind(name: &'static str, change: Change) -> Kind {
-    Kind { name, change }
+const fn kind(name: &'static str, change: MutationFn) -> MutationKind {
+    MutationKind { name, change }
 }
 
 /// All kinds.
-pub static KINDS: &[Kind] = &[
+pub static KINDS: &[MutationKind] = &[
     kind("swap sources", operands::swap_sources),
     kind("other source", operands::other_source),
     kind("other destination", operands::other_destination),
@@ -127,12 +126,12 @@ pub static KINDS: &[Kind] = &[
     kind("kill for demote", control::kill),
 ];
 
-/// The instructions of a program that matter to something: all in registers, those with an effect and what they need in
-/// SSA form.
+/// The live instructions of a program: all of them in registers; in SSA form those with an effect and those that they
+/// depend on.
 pub struct Sites(Vec<(Block, usize, Instr)>);
 
 impl Sites {
-    /// Those of `program`.
+    /// Finds the sites of `program`.
     #[must_use]
     pub fn new(program: &Program) -> Self {
         let live = live(program);
@@ -168,6 +167,6 @@ fn live(program: &Program) -> HashSet<Instr> {
     live
 }
 
-fn data<'a>(program: &'a mut Program, site: &Site) -> &'a mut InstrData {
+fn data<'a>(program: &'a mut Program, site: &MutationSite) -> &'a mut InstrData {
     &mut program.instrs[site.instr]
 }

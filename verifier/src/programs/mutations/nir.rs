@@ -1,35 +1,35 @@
-//! Changes to a program in nir.
+//! Mutations of a program in nir.
 
 use ir3_compiler::nir::{Block, Def, Function, Instr, InstrData, Op};
 
-/// Where a change may happen, and what it may draw from.
-struct Site {
+/// An instruction to be mutated, and the random number for the choices.
+struct NirMutationSite {
     block: Block,
     index: usize,
     instr: Instr,
     random: u64,
 }
 
-impl Site {
+impl NirMutationSite {
     fn pick<T: Copy>(&self, items: &[T]) -> Option<T> {
         (!items.is_empty()).then(|| items[(self.random >> 8) as usize % items.len()])
     }
 }
 
-/// A kind of change.
-pub struct Kind {
-    /// For tables.
+/// A kind of mutation of nir.
+pub struct NirMutationKind {
+    /// Its name in tables.
     pub name: &'static str,
-    change: fn(&mut Function, &Site) -> bool,
+    change: fn(&mut Function, &NirMutationSite) -> bool,
 }
 
-impl Kind {
-    /// Changes one of the instructions that the kind is for, the first from a random one on; false if there is none.
+impl NirMutationKind {
+    /// Mutates the first instruction that the kind applies to, starting at a random one; false if there is none.
     pub fn apply(&self, function: &mut Function, random: u64) -> bool {
         let mut sites = Vec::new();
         for block in function.blocks_in_order() {
             for (index, &instr) in function.blocks[block].instrs.iter().enumerate() {
-                sites.push(Site { block, index, instr, random });
+                sites.push(NirMutationSite { block, index, instr, random });
             }
         }
         let start = random as usize % sites.len().max(1);
@@ -38,16 +38,16 @@ impl Kind {
 }
 
 /// All kinds.
-pub static KINDS: &[Kind] = &[
-    Kind { name: "nir: other operation", change: operation },
-    Kind { name: "nir: other source", change: source },
-    Kind { name: "nir: negation left out", change: negation },
-    Kind { name: "nir: constant +-1", change: constant },
-    Kind { name: "nir: swap in phi", change: swap_in_phi },
-    Kind { name: "nir: drop store", change: drop_store },
+pub static KINDS: &[NirMutationKind] = &[
+    NirMutationKind { name: "nir: other operation", change: operation },
+    NirMutationKind { name: "nir: other source", change: source },
+    NirMutationKind { name: "nir: negation left out", change: negation },
+    NirMutationKind { name: "nir: constant +-1", change: constant },
+    NirMutationKind { name: "nir: swap in phi", change: swap_in_phi },
+    NirMutationKind { name: "nir: drop store", change: drop_store },
 ];
 
-fn operation(function: &mut Function, site: &Site) -> bool {
+fn operation(function: &mut Function, site: &NirMutationSite) -> bool {
     use Op::*;
     const GROUPS: &[&[Op]] = &[
         &[Iand, Ior, Ixor],
@@ -67,8 +67,8 @@ fn operation(function: &mut Function, site: &Site) -> bool {
     true
 }
 
-/// A source is another value of the same block, of the same size.
-fn source(function: &mut Function, site: &Site) -> bool {
+/// Replaces a source by another value of the same block and size.
+fn source(function: &mut Function, site: &NirMutationSite) -> bool {
     let before = &function.blocks[site.block].instrs[..site.index];
     let InstrData::Alu(alu) = &function.instrs[site.instr] else { return false };
     let i = (site.random >> 32) as usize % alu.srcs.len().max(1);
@@ -88,7 +88,7 @@ fn source(function: &mut Function, site: &Site) -> bool {
     true
 }
 
-fn negation(function: &mut Function, site: &Site) -> bool {
+fn negation(function: &mut Function, site: &NirMutationSite) -> bool {
     match &mut function.instrs[site.instr] {
         InstrData::Alu(alu) if matches!(alu.op, Op::Inot | Op::Ineg | Op::Fneg) => {
             alu.op = Op::Mov;
@@ -98,7 +98,7 @@ fn negation(function: &mut Function, site: &Site) -> bool {
     }
 }
 
-fn constant(function: &mut Function, site: &Site) -> bool {
+fn constant(function: &mut Function, site: &NirMutationSite) -> bool {
     let InstrData::Const { def, values } = &mut function.instrs[site.instr] else { return false };
     let mask = u64::MAX >> (64 - u32::from(function.defs[*def].bit_size));
     let i = (site.random >> 32) as usize % values.len().max(1);
@@ -108,7 +108,7 @@ fn constant(function: &mut Function, site: &Site) -> bool {
     true
 }
 
-fn swap_in_phi(function: &mut Function, site: &Site) -> bool {
+fn swap_in_phi(function: &mut Function, site: &NirMutationSite) -> bool {
     let InstrData::Phi { srcs, .. } = &mut function.instrs[site.instr] else { return false };
     if srcs.len() < 2 || srcs[0].1 == srcs[1].1 {
         return false;
@@ -119,7 +119,7 @@ fn swap_in_phi(function: &mut Function, site: &Site) -> bool {
     true
 }
 
-fn drop_store(function: &mut Function, site: &Site) -> bool {
+fn drop_store(function: &mut Function, site: &NirMutationSite) -> bool {
     let is_store = match &function.instrs[site.instr] {
         InstrData::Intrinsic(intrinsic) => intrinsic.def.is_none() && intrinsic.op.name().contains("store"),
         _ => false,

@@ -1,6 +1,6 @@
-//! What an instruction reads and writes.
+//! Mutations of operands.
 
-use super::{Site, data};
+use super::{MutationSite, data};
 use ir3_compiler::ir3::opcode::Numeric;
 use ir3_compiler::ir3::{
     Attrs, Condition, Instr, Mods, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, Src, SrcOperand, WriteMask,
@@ -10,7 +10,7 @@ pub(super) fn operands_differ(a: &Src, b: &Src) -> bool {
     (a.operand, a.mods) != (b.operand, b.mods)
 }
 
-pub(super) fn swap_sources(program: &mut Program, site: &Site) -> bool {
+pub(super) fn swap_sources(program: &mut Program, site: &MutationSite) -> bool {
     use Opcode::*;
     let data = data(program, site);
     let (i, j) = match data.opcode {
@@ -28,8 +28,8 @@ pub(super) fn swap_sources(program: &mut Program, site: &Site) -> bool {
     swap
 }
 
-/// The places that are written in front of a site and are of the same class and size as `src`, youngest first.
-pub(super) fn others(program: &Program, site: &Site, src: &Src, only_scalars: bool) -> Vec<Place> {
+/// The places written before a site that have the class and size of `src`, the most recent first.
+pub(super) fn others(program: &Program, site: &MutationSite, src: &Src, only_scalars: bool) -> Vec<Place> {
     let mut places = Vec::new();
     let before = program.layout.iter().take_while(|&&block| block != site.block);
     let mut instrs: Vec<Instr> = before.flat_map(|&block| &program.blocks[block].instrs).copied().collect();
@@ -46,7 +46,7 @@ pub(super) fn others(program: &Program, site: &Site, src: &Src, only_scalars: bo
     places
 }
 
-pub(super) fn other_source(program: &mut Program, site: &Site) -> bool {
+pub(super) fn other_source(program: &mut Program, site: &MutationSite) -> bool {
     if program.instrs[site.instr].opcode == Opcode::Phi {
         return false;
     }
@@ -68,7 +68,7 @@ pub(super) fn other_source(program: &mut Program, site: &Site) -> bool {
     false
 }
 
-pub(super) fn other_destination(program: &mut Program, site: &Site) -> bool {
+pub(super) fn other_destination(program: &mut Program, site: &MutationSite) -> bool {
     let [dst] = program.instrs[site.instr].dsts[..] else { return false };
     let tied = program.instrs[site.instr].srcs.iter().any(|src| src.flags.contains(OperandFlags::TIED));
     if !matches!(dst.place, Place::Reg(_)) || tied {
@@ -86,7 +86,7 @@ pub(super) fn other_destination(program: &mut Program, site: &Site) -> bool {
     }
 }
 
-pub(super) fn immediate(program: &mut Program, site: &Site) -> bool {
+pub(super) fn immediate(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     let count = data.srcs.len();
     for i in 0..count {
@@ -100,7 +100,7 @@ pub(super) fn immediate(program: &mut Program, site: &Site) -> bool {
     false
 }
 
-pub(super) fn constant(program: &mut Program, site: &Site) -> bool {
+pub(super) fn constant(program: &mut Program, site: &MutationSite) -> bool {
     for src in &mut data(program, site).srcs {
         if let SrcOperand::Const(word) = src.operand {
             src.operand = SrcOperand::Const(if site.coin() { word ^ 1 } else { word ^ 4 });
@@ -110,7 +110,7 @@ pub(super) fn constant(program: &mut Program, site: &Site) -> bool {
     false
 }
 
-pub(super) fn modifier(program: &mut Program, site: &Site) -> bool {
+pub(super) fn modifier(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     let mods = match data.opcode.info().numeric {
         Numeric::Float => [Mods::NEG, Mods::ABS][usize::from(site.coin())],
@@ -128,7 +128,7 @@ pub(super) fn modifier(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn other_half(program: &mut Program, site: &Site) -> bool {
+pub(super) fn other_half(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     let half = |file, half, place: &mut Place| match place {
         Place::Reg(reg) if file == RegFile::General && half => {
@@ -147,8 +147,8 @@ pub(super) fn other_half(program: &mut Program, site: &Site) -> bool {
     })
 }
 
-/// A component less, of a destination or a source.
-pub(super) fn write_mask(program: &mut Program, site: &Site) -> bool {
+/// Removes a component of a destination or a source.
+pub(super) fn write_mask(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     let less = |mask: &mut WriteMask| {
         let wide = mask.0.count_ones() > 1;
@@ -161,8 +161,8 @@ pub(super) fn write_mask(program: &mut Program, site: &Site) -> bool {
     masks.any(less)
 }
 
-/// An instruction behind the next one, which writes what it reads, or the other way round. In registers only.
-pub(super) fn swap_instructions(program: &mut Program, site: &Site) -> bool {
+/// Swaps an instruction with the next one, if one of them writes a register that the other accesses. In registers only.
+pub(super) fn swap_instructions(program: &mut Program, site: &MutationSite) -> bool {
     let block = &program.blocks[site.block].instrs;
     let Some(&next) = block.get(site.index + 1) else { return false };
     let places = |instr: Instr| {

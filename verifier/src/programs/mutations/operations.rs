@@ -1,11 +1,11 @@
-//! What an instruction does.
+//! Mutations of operations.
 
-use super::{Site, data};
+use super::{MutationSite, data};
 use ir3_compiler::ir3::{
     Attrs, Category, Condition, InstrFlags, Opcode, Program, RegFile, Round, Src, Type, WriteMask,
 };
 
-pub(super) fn condition(program: &mut Program, site: &Site) -> bool {
+pub(super) fn condition(program: &mut Program, site: &MutationSite) -> bool {
     use Condition::*;
     let Attrs::Compare(condition) = &mut data(program, site).attrs else { return false };
     let Some(other) = site.other(&[Lt, Le, Gt, Ge, Eq, Ne], *condition) else { return false };
@@ -13,7 +13,7 @@ pub(super) fn condition(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn saturation(program: &mut Program, site: &Site) -> bool {
+pub(super) fn saturation(program: &mut Program, site: &MutationSite) -> bool {
     use Opcode::*;
     let data = data(program, site);
     let takes =
@@ -25,7 +25,7 @@ pub(super) fn saturation(program: &mut Program, site: &Site) -> bool {
     takes
 }
 
-pub(super) fn operation(program: &mut Program, site: &Site) -> bool {
+pub(super) fn operation(program: &mut Program, site: &MutationSite) -> bool {
     use Opcode::*;
     let data = data(program, site);
     const GROUPS: &[&[Opcode]] = &[
@@ -57,8 +57,8 @@ pub(super) fn operation(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// The result of an operation is lost.
-pub(super) fn constant_result(program: &mut Program, site: &Site) -> bool {
+/// Replaces the result of an operation by a constant.
+pub(super) fn constant_result(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     let alu = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu);
     let [dst] = data.dsts[..] else { return false };
@@ -87,16 +87,16 @@ pub(super) fn like(ty: Type) -> &'static [Type] {
     }
 }
 
-pub(super) fn move_types(program: &mut Program, site: &Site) -> bool {
+pub(super) fn move_types(program: &mut Program, site: &MutationSite) -> bool {
     let Attrs::Move { src, dst, .. } = &mut data(program, site).attrs else { return false };
-    // Between types of one size, where both are changed alike, it is a move still.
+    // Changing one type of a move between types of one size may leave it a plain move.
     let which = if site.coin() { src } else { dst };
     let Some(other) = site.other(like(*which), *which) else { return false };
     *which = other;
     true
 }
 
-pub(super) fn rounding(program: &mut Program, site: &Site) -> bool {
+pub(super) fn rounding(program: &mut Program, site: &MutationSite) -> bool {
     let Attrs::Move { src, dst, round } = &mut data(program, site).attrs else { return false };
     if !src.is_float() || src == dst || (*src, *dst) == (Type::F16, Type::F32) {
         return false;
@@ -108,8 +108,8 @@ pub(super) fn rounding(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-/// An operation is left out: its result is one of its sources.
-pub(super) fn left_out(program: &mut Program, site: &Site) -> bool {
+/// Replaces an operation by a move of one of its sources.
+pub(super) fn left_out(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     let alu = matches!(data.opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu);
     let [dst] = data.dsts[..] else { return false };

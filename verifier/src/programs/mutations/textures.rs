@@ -1,22 +1,22 @@
-//! Texture operations.
+//! Mutations of texture operations.
 
-use super::{Site, data};
+use super::{MutationSite, data};
 use ir3_compiler::ir3::{Attrs, Category, InstrFlags, Opcode, Program, TextureAttrs, Type};
 
-pub(super) fn texture<'a>(program: &'a mut Program, site: &Site) -> Option<&'a mut TextureAttrs> {
+pub(super) fn texture<'a>(program: &'a mut Program, site: &MutationSite) -> Option<&'a mut TextureAttrs> {
     match &mut data(program, site).attrs {
         Attrs::Texture(attrs) => Some(attrs),
         _ => None,
     }
 }
 
-pub(super) fn texture_index(program: &mut Program, site: &Site) -> bool {
+pub(super) fn texture_index(program: &mut Program, site: &MutationSite) -> bool {
     let Some(index) = texture(program, site).and_then(|attrs| attrs.texture.as_mut()) else { return false };
     *index ^= 1;
     true
 }
 
-pub(super) fn sampler_index(program: &mut Program, site: &Site) -> bool {
+pub(super) fn sampler_index(program: &mut Program, site: &MutationSite) -> bool {
     use Opcode::*;
     if !matches!(
         program.instrs[site.instr].opcode,
@@ -29,7 +29,7 @@ pub(super) fn sampler_index(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn texture_flags(program: &mut Program, site: &Site) -> bool {
+pub(super) fn texture_flags(program: &mut Program, site: &MutationSite) -> bool {
     let data = data(program, site);
     if data.opcode.category() != Category::Texture || data.srcs.is_empty() {
         return false;
@@ -42,7 +42,7 @@ pub(super) fn texture_flags(program: &mut Program, site: &Site) -> bool {
     true
 }
 
-pub(super) fn texture_type(program: &mut Program, site: &Site) -> bool {
+pub(super) fn texture_type(program: &mut Program, site: &MutationSite) -> bool {
     use Opcode::*;
     if matches!(program.instrs[site.instr].opcode, Getsize | Getinfo | Getbuf | Getlod) {
         return false;

@@ -1,21 +1,22 @@
-//! Which physical registers are read later, so that a bug that takes one away is one that matters.
+//! Liveness of physical registers, so that a planted bug clobbers a register that is read later.
 //!
-//! General registers only, in units of half a full register, as the merged register file has them. An access through
-//! `a0.x` reads all that it may touch.
+//! A backward may analysis on sets of units: `live_in = (live_out - writes) ∪ reads`, and the `live_out` of a block is
+//! the union over its logical and physical successors. General registers only, in units of half a full register, as in
+//! the merged register file. An access through `a0.x` reads every register that it may address and overwrites none.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Block, Dst, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
 use std::ops::Range;
 
-/// Units of the register file.
+/// The number of units of the register file.
 const UNITS: u16 = 48 * 4 * 2;
 
 /// A set of units.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct Units([u64; (UNITS / 64) as usize]);
+pub(super) struct UnitSet([u64; (UNITS / 64) as usize]);
 
-impl Units {
-    /// Whether a unit is in it.
+impl UnitSet {
+    /// Returns true if the set contains a unit.
     pub fn contains(&self, unit: u16) -> bool {
         unit < UNITS && self.0[usize::from(unit / 64)] >> (unit % 64) & 1 != 0
     }
@@ -27,7 +28,7 @@ impl Units {
         }
     }
 
-    /// Takes a unit out.
+    /// Removes a unit.
     pub fn remove(&mut self, unit: u16) {
         if unit < UNITS {
             self.0[usize::from(unit / 64)] &= !(1 << (unit % 64));
@@ -39,7 +40,7 @@ impl Units {
     }
 }
 
-/// The units of so many registers from `reg` on.
+/// The units of `count` consecutive registers.
 pub(super) fn units_of(class: RegClass, reg: PhysReg, count: u16) -> Range<u16> {
     let size = class.component_units();
     reg.0 * size..(reg.0 + count) * size
@@ -67,26 +68,26 @@ pub(super) fn units_of_dst(dst: &Dst) -> Range<u16> {
     units(&dst.place, dst.class, dst.mask)
 }
 
-/// The units that a destination writes for certain.
+/// The units that a destination always writes.
 fn certain(dst: &Dst) -> Range<u16> {
     if matches!(dst.place, Place::Relative { .. }) { 0..0 } else { units_of_dst(dst) }
 }
 
-/// What is live at the ends of blocks.
-pub(super) struct Liveness {
-    live_in: SecondaryMap<Block, Units>,
-    live_out: SecondaryMap<Block, Units>,
+/// Live units at the boundaries of blocks.
+pub(super) struct RegisterLiveness {
+    live_in: SecondaryMap<Block, UnitSet>,
+    live_out: SecondaryMap<Block, UnitSet>,
 }
 
-impl Liveness {
-    /// Finds it out.
+impl RegisterLiveness {
+    /// Solves the dataflow equations.
     pub fn new(program: &Program) -> Self {
         let mut liveness = Self { live_in: SecondaryMap::new(), live_out: SecondaryMap::new() };
         let mut changed = true;
         while changed {
             changed = false;
             for &block in program.layout.iter().rev() {
-                let mut live = Units::default();
+                let mut live = UnitSet::default();
                 let data = &program.blocks[block];
                 for next in data.successors().chain(data.physical_successors.iter().copied()) {
                     live.add(&liveness.live_in[next]);
@@ -102,26 +103,26 @@ impl Liveness {
         liveness
     }
 
-    /// What is read in a block or behind it.
-    pub fn live_in(&self, block: Block) -> &Units {
+    /// The units that are live at the beginning of a block.
+    pub fn live_in(&self, block: Block) -> &UnitSet {
         &self.live_in[block]
     }
 
-    /// What is read behind a block.
-    pub fn live_out(&self, block: Block) -> &Units {
+    /// The units that are live at the end of a block.
+    pub fn live_out(&self, block: Block) -> &UnitSet {
         &self.live_out[block]
     }
 
-    /// What is read behind an instruction of a block.
-    pub fn live_after(&self, program: &Program, block: Block, at: usize) -> Units {
+    /// The units that are live after an instruction.
+    pub fn live_after(&self, program: &Program, block: Block, at: usize) -> UnitSet {
         let mut live = self.live_out[block].clone();
         (at + 1..program.blocks[block].instrs.len()).rev().for_each(|at| step(program, block, at, &mut live));
         live
     }
 }
 
-/// From behind an instruction to in front of it.
-fn step(program: &Program, block: Block, at: usize, live: &mut Units) {
+/// The transfer function of one instruction.
+fn step(program: &Program, block: Block, at: usize, live: &mut UnitSet) {
     let data = &program.instrs[program.blocks[block].instrs[at]];
     data.dsts.iter().flat_map(certain).for_each(|unit| live.remove(unit));
     data.srcs.iter().flat_map(units_of_src).for_each(|unit| live.insert(unit));

@@ -4,9 +4,9 @@ use ir3_compiler::ir3::{
     Attrs, Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Round, Src,
 };
 
-use super::liveness::{Liveness, Units, units_of, units_of_dst, units_of_src};
+use super::liveness::{RegisterLiveness, UnitSet, units_of, units_of_dst, units_of_src};
 
-/// Whether an instruction copies one register to another, bit by bit.
+/// Returns true for a move of one register to another without conversion or modifiers.
 fn is_copy(data: &InstrData) -> bool {
     let plain = matches!(data.attrs, Attrs::Move { src, dst, round: Round::Default } if src == dst);
     let registers = match (&data.dsts[..], &data.srcs[..]) {
@@ -16,7 +16,7 @@ fn is_copy(data: &InstrData) -> bool {
     data.opcode == Opcode::Mov && plain && registers
 }
 
-/// The last copy of each block is lost.
+/// Drops the last copy of each block.
 pub(super) fn dropped_copy(program: &mut Program) {
     for block in program.layout.clone() {
         let instrs = &program.blocks[block].instrs;
@@ -28,7 +28,7 @@ pub(super) fn dropped_copy(program: &mut Program) {
     }
 }
 
-/// Swaps become two moves, one after the other.
+/// Lowers swaps to two moves, one after the other.
 pub(super) fn copy_cycle(program: &mut Program) {
     for block in program.layout.clone() {
         let mut instrs = Vec::new();
@@ -50,10 +50,10 @@ pub(super) fn copy_cycle(program: &mut Program) {
     }
 }
 
-/// In the first block where that can be, a value is put into a full register that holds another one since an earlier
-/// block, and that is read later.
+/// At the first opportunity, assigns a value to a full register that holds another value since an earlier block and
+/// that is read later.
 pub(super) fn live_range(program: &mut Program) {
-    let liveness = Liveness::new(program);
+    let liveness = RegisterLiveness::new(program);
     for &block in &program.layout {
         let mut held = liveness.live_in(block).clone();
         for (at, &instr) in program.blocks[block].instrs.iter().enumerate() {
@@ -73,16 +73,16 @@ pub(super) fn live_range(program: &mut Program) {
     }
 }
 
-/// Where that can first be, a half value is put into one half of a full register that is read later.
+/// At the first opportunity, assigns a half value to one half of a full register that is read later.
 pub(super) fn half_overlap(program: &mut Program) {
-    let liveness = Liveness::new(program);
-    // Registers that hold full values at the time. A write of either half ends that.
+    let liveness = RegisterLiveness::new(program);
+    // The units of registers that hold full values. A write of either half ends that.
     for &block in &program.layout {
-        let mut full = Units::default();
+        let mut full = UnitSet::default();
         for (at, &instr) in program.blocks[block].instrs.iter().enumerate() {
             let live = liveness.live_after(program, block, at);
             if let Some(value) = Assigned::at(program, block, at, RegClass::HALF) {
-                // Half registers reach the first half of the file.
+                // Half registers alias the first half of the file.
                 let taken = (0..96).map(PhysReg).find(|&reg| {
                     units_of(RegClass::FULL, reg, 1).all(|unit| full.contains(unit) && live.contains(unit))
                 });
@@ -98,7 +98,7 @@ pub(super) fn half_overlap(program: &mut Program) {
     }
 }
 
-/// A value of one component that an instruction puts into a register.
+/// The scalar result of an instruction in a register.
 struct Assigned {
     block: Block,
     at: usize,
@@ -108,7 +108,7 @@ struct Assigned {
 }
 
 impl Assigned {
-    /// The value that an instruction of a block defines, if it is one of that class and may stand in any register.
+    /// The result of an instruction, if it is of the given class and its register can be changed.
     fn at(program: &Program, block: Block, at: usize, class: RegClass) -> Option<Self> {
         let instr = program.blocks[block].instrs[at];
         let data = &program.instrs[instr];
@@ -117,9 +117,9 @@ impl Assigned {
         (free && found == class && mask.span() == 1).then_some(Self { block, at, instr, reg, class })
     }
 
-    /// The sources that read it: behind it in its block, up to the next write of its register. `None` where it is read
-    /// as a part of something else, or in another block.
-    fn readers(&self, program: &Program, liveness: &Liveness) -> Option<Vec<(Instr, usize)>> {
+    /// The sources that read it, up to the next write of its register in the block. `None` if it is read as part of a
+    /// larger value, or in another block.
+    fn readers(&self, program: &Program, liveness: &RegisterLiveness) -> Option<Vec<(Instr, usize)>> {
         let mine = units_of(self.class, self.reg, 1);
         let mut readers = Vec::new();
         let block = &program.blocks[self.block];
@@ -147,7 +147,7 @@ impl Assigned {
         mine.into_iter().all(|unit| !out.contains(unit)).then_some(readers)
     }
 
-    /// Puts it into another register.
+    /// Assigns another register.
     fn put(&self, program: &mut Program, reg: PhysReg, readers: &[(Instr, usize)]) {
         program.instrs[self.instr].dsts[0].place = Place::Reg(reg);
         for &(instr, index) in readers {

@@ -2,12 +2,12 @@
 
 use ir3_compiler::ir3::{Attrs, Block, Condition, Instr, Mods, Opcode, Program, SrcOperand};
 
-/// The instructions in the order of the code.
+/// The instructions in layout order.
 fn order(program: &Program) -> Vec<Instr> {
     program.iter_instrs().map(|(_, instr)| instr).collect()
 }
 
-/// Every `lt` is `le`.
+/// Replaces every `lt` by `le`.
 pub(super) fn wrong_condition(program: &mut Program) {
     for instr in order(program) {
         if let Attrs::Compare(condition @ Condition::Lt) = &mut program.instrs[instr].attrs {
@@ -16,7 +16,7 @@ pub(super) fn wrong_condition(program: &mut Program) {
     }
 }
 
-/// Splits are off by one.
+/// Takes the component before the right one.
 pub(super) fn wrong_component(program: &mut Program) {
     for instr in order(program) {
         if let Attrs::Split { offset } = &mut program.instrs[instr].attrs {
@@ -25,8 +25,8 @@ pub(super) fn wrong_component(program: &mut Program) {
     }
 }
 
-/// Phis where two ways meet that both come from further up have their operands the wrong way round. Those of a loop
-/// stay: a value from the loop's end is not there at its beginning.
+/// Swaps the operands of phis whose two predecessors both come earlier in the layout. Phis of loops are left alone: a
+/// value from the end of the loop does not dominate its entry edge.
 pub(super) fn wrong_phi(program: &mut Program) {
     let at = |program: &Program, block: Block| program.layout.iter().position(|&other| other == block);
     for block in program.layout.clone() {
@@ -45,7 +45,7 @@ pub(super) fn wrong_phi(program: &mut Program) {
     }
 }
 
-/// Moved constants have 16 bits.
+/// Truncates moved constants to 16 bits.
 pub(super) fn wrong_constant(program: &mut Program) {
     for instr in order(program) {
         let data = &mut program.instrs[instr];
@@ -57,7 +57,7 @@ pub(super) fn wrong_constant(program: &mut Program) {
     }
 }
 
-/// Branches go the other way.
+/// Inverts branches.
 pub(super) fn inverted_branch(program: &mut Program) {
     for instr in order(program) {
         let data = &mut program.instrs[instr];
@@ -69,7 +69,7 @@ pub(super) fn inverted_branch(program: &mut Program) {
     }
 }
 
-/// Stores, and the loads of the same memory.
+/// Stores, and the loads from the same kind of memory.
 const STORES: [(Opcode, Opcode); 5] = [
     (Opcode::Stib, Opcode::Ldib),
     (Opcode::Stgb, Opcode::Ldgb),
@@ -78,7 +78,7 @@ const STORES: [(Opcode, Opcode); 5] = [
     (Opcode::Stlw, Opcode::Ldlw),
 ];
 
-/// Of the stores of one kind in a block the last is left.
+/// Removes all stores of one kind in a block but the last.
 pub(super) fn lost_store(program: &mut Program) {
     for block in program.layout.clone() {
         for (store, _) in STORES {
@@ -93,7 +93,7 @@ pub(super) fn lost_store(program: &mut Program) {
     }
 }
 
-/// Stores change places with the loads behind them.
+/// Moves stores after the next load.
 pub(super) fn store_over_load(program: &mut Program) {
     for block in program.layout.clone() {
         for (store, load) in STORES {

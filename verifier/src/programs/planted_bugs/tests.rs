@@ -1,4 +1,4 @@
-//! Each bug is found, at its stage, in the programs of a campaign.
+//! Tests that each planted bug is found, at its stage, in the programs of a campaign.
 
 use crate::semantics::environment::env::Env;
 use ir3_compiler::pipeline::Options;
@@ -18,8 +18,7 @@ fn names_are_unique_and_found() {
     assert_eq!(by_name("none"), None);
 }
 
-/// Where the program does not have what a bug changes, or it makes no difference, nothing is said; where it is found it
-/// is found behind its own stage, and it is found soon.
+/// A program on which a bug has no effect passes. A failure is reported at the stage of the bug, and soon.
 #[test]
 fn each_is_found_where_it_is() {
     let mut checker = Checker::new(Target::default(), Options::default());

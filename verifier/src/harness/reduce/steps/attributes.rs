@@ -1,13 +1,13 @@
-//! What is written at instructions and in the header: flags, indices, lines that nobody needs.
+//! Steps on flags, indices and the header: remove what the program does not need.
 
 use ir3_compiler::nir::{Access, Index, IndexKind, Instr, InstrData, TexSrcKind};
 
-use super::{Step, Steps, boxed};
-use crate::harness::reduce::edit::{Edit, View};
+use super::{ReductionStep, Steps, boxed};
+use crate::harness::reduce::edit::{Edit, ProgramView};
 
-/// Something of the header goes.
+/// A part of the header to be removed.
 #[derive(Clone, Copy)]
-enum Header {
+enum HeaderPart {
     Divergence,
     Variables,
     Lines,
@@ -16,64 +16,71 @@ enum Header {
     Shared,
 }
 
-impl Step for Header {
+impl ReductionStep for HeaderPart {
     fn apply(&self, edit: &mut Edit) -> bool {
         let before = edit.shader.info.clone();
         let shader = &mut edit.shader;
         match self {
-            Header::Divergence => {
+            HeaderPart::Divergence => {
                 let mut any = std::mem::take(&mut shader.info.divergence_analysis_run);
                 shader.entry.defs.values_mut().for_each(|def| any |= def.divergent.take().is_some());
                 shader.entry.blocks.values_mut().for_each(|block| block.divergent = None);
                 return any;
             }
-            Header::Variables => {
+            HeaderPart::Variables => {
                 let any = !shader.variables.is_empty() || !shader.entry.variables.is_empty();
                 shader.variables.clear();
                 shader.entry.variables.clear();
                 return any;
             }
-            Header::Lines => shader.info.other.clear(),
-            Header::Counts => {
+            HeaderPart::Lines => shader.info.other.clear(),
+            HeaderPart::Counts => {
                 let info = &mut shader.info;
                 (info.num_textures, info.num_ubos, info.num_ssbos, info.num_images) = (0, 0, 0, 0);
                 (info.inputs, info.outputs, info.uniforms) = (0, 0, 0);
             }
-            Header::Scratch => shader.info.scratch_size = 0,
-            Header::Shared => shader.info.shared_size = 0,
+            HeaderPart::Scratch => shader.info.scratch_size = 0,
+            HeaderPart::Shared => shader.info.shared_size = 0,
         }
         shader.info != before
     }
 }
 
-/// The header says only what is needed.
-pub(super) fn header(_: &View<'_>) -> Steps {
-    boxed([Header::Divergence, Header::Variables, Header::Lines, Header::Counts, Header::Scratch, Header::Shared])
+/// Steps that remove parts of the header.
+pub(super) fn header(_: &ProgramView<'_>) -> Steps {
+    boxed([
+        HeaderPart::Divergence,
+        HeaderPart::Variables,
+        HeaderPart::Lines,
+        HeaderPart::Counts,
+        HeaderPart::Scratch,
+        HeaderPart::Shared,
+    ])
 }
 
-/// What is changed at an instruction.
+/// A simplification of an instruction.
 #[derive(Clone, Copy)]
-enum Change {
-    /// An index gets its default.
+enum Simplification {
+    /// Sets an index to its default.
     Index(IndexKind),
-    /// Flags of arithmetic go, and names of variables.
+    /// Removes flags of arithmetic, and names of variables.
     Flags,
-    /// A source of a texture operation goes.
+    /// Removes a source of a texture operation.
     Source(TexSrcKind),
-    /// The texture and the sampler become number 0, with nothing special about them.
+    /// Sets texture and sampler to number 0 without attributes.
     Texture,
-    /// Operands are read from the first component.
+    /// Reads operands from the first component.
     FirstComponent,
-    /// A local array has half as many elements.
+    /// Halves the elements of a local array.
     Elements,
 }
 
 struct Simplify {
     instr: Instr,
-    change: Change,
+    change: Simplification,
 }
 
-impl Step for Simplify {
+impl ReductionStep for Simplify {
     fn apply(&self, edit: &mut Edit) -> bool {
         if !edit.is_placed(self.instr) {
             return false;
@@ -81,18 +88,20 @@ impl Step for Simplify {
         let data = &mut edit.function_mut().instrs[self.instr];
         let before = data.clone();
         match (self.change, &mut *data) {
-            (Change::Index(kind), InstrData::Intrinsic(intrinsic)) => intrinsic.indices.set(default(kind)),
-            (Change::Elements, InstrData::Intrinsic(intrinsic)) => {
+            (Simplification::Index(kind), InstrData::Intrinsic(intrinsic)) => intrinsic.indices.set(default(kind)),
+            (Simplification::Elements, InstrData::Intrinsic(intrinsic)) => {
                 let elements = intrinsic.indices.num_array_elems();
                 intrinsic.indices.set(Index::NumArrayElems(elements / 2));
             }
-            (Change::Flags, InstrData::Intrinsic(intrinsic)) => intrinsic.variable = None,
-            (Change::Flags, InstrData::Alu(alu)) => {
+            (Simplification::Flags, InstrData::Intrinsic(intrinsic)) => intrinsic.variable = None,
+            (Simplification::Flags, InstrData::Alu(alu)) => {
                 (alu.exact, alu.no_signed_wrap, alu.no_unsigned_wrap) = (false, false, false);
             }
-            (Change::FirstComponent, InstrData::Alu(alu)) => alu.srcs.iter_mut().for_each(|src| src.swizzle = [0; 16]),
-            (Change::Source(kind), InstrData::Tex(tex)) => tex.srcs.retain(|(k, _)| *k != kind),
-            (Change::Texture, InstrData::Tex(tex)) => {
+            (Simplification::FirstComponent, InstrData::Alu(alu)) => {
+                alu.srcs.iter_mut().for_each(|src| src.swizzle = [0; 16])
+            }
+            (Simplification::Source(kind), InstrData::Tex(tex)) => tex.srcs.retain(|(k, _)| *k != kind),
+            (Simplification::Texture, InstrData::Tex(tex)) => {
                 (tex.texture_index, tex.sampler_index, tex.component) = (0, 0, 0);
                 (tex.texture_non_uniform, tex.sampler_non_uniform, tex.sparse) = (false, false, false);
                 (tex.implicit_lod, tex.gather_offsets) = (false, None);
@@ -103,7 +112,7 @@ impl Step for Simplify {
     }
 }
 
-/// The plainest value of an index. An alignment of 4 bytes is what everything has.
+/// The simplest value of an index. An alignment of 4 bytes is the usual one.
 fn default(kind: IndexKind) -> Index {
     match kind {
         IndexKind::Access => Index::Access(Access::empty()),
@@ -111,7 +120,7 @@ fn default(kind: IndexKind) -> Index {
     }
 }
 
-/// The indices that a program can do without.
+/// The indices that can be removed.
 const OPTIONAL: [IndexKind; 12] = [
     IndexKind::Base,
     IndexKind::Component,
@@ -127,31 +136,31 @@ const OPTIONAL: [IndexKind; 12] = [
     IndexKind::DescSet,
 ];
 
-/// Instructions say only what is needed.
-pub(super) fn instructions(view: &View<'_>) -> Steps {
+/// Steps that simplify instructions.
+pub(super) fn instructions(view: &ProgramView<'_>) -> Steps {
     let mut steps = Vec::new();
     for &(_, instr) in &view.order {
-        let mut add = |change: Change| steps.push(Simplify { instr, change });
+        let mut add = |change: Simplification| steps.push(Simplify { instr, change });
         match &view.function().instrs[instr] {
             InstrData::Alu(alu) => {
                 if alu.exact || alu.no_signed_wrap || alu.no_unsigned_wrap {
-                    add(Change::Flags);
+                    add(Simplification::Flags);
                 }
                 if alu.srcs.iter().any(|src| src.swizzle[0] != 0) {
-                    add(Change::FirstComponent);
+                    add(Simplification::FirstComponent);
                 }
             }
             InstrData::Intrinsic(intrinsic) => {
-                add(Change::Flags);
+                add(Simplification::Flags);
                 let set = |kind: &IndexKind| intrinsic.indices.get(*kind).is_some_and(|i| *i != default(*kind));
-                OPTIONAL.into_iter().filter(set).for_each(|kind| add(Change::Index(kind)));
+                OPTIONAL.into_iter().filter(set).for_each(|kind| add(Simplification::Index(kind)));
                 if intrinsic.indices.num_array_elems() > 1 {
-                    add(Change::Elements);
+                    add(Simplification::Elements);
                 }
             }
             InstrData::Tex(tex) => {
-                add(Change::Texture);
-                tex.srcs.iter().for_each(|&(kind, _)| add(Change::Source(kind)));
+                add(Simplification::Texture);
+                tex.srcs.iter().for_each(|&(kind, _)| add(Simplification::Source(kind)));
             }
             _ => {}
         }

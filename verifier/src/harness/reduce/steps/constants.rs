@@ -1,19 +1,19 @@
-//! Constants in place of results, and plainer constants.
+//! Steps that replace results by constants, and simplify constants.
 
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::nir::{Def, Instr, InstrData, IntrinsicOp};
 use smallvec::SmallVec;
 
-use super::{Step, Steps, boxed};
-use crate::harness::reduce::edit::{Edit, Shape, View};
+use super::{ReductionStep, Steps, boxed};
+use crate::harness::reduce::edit::{Edit, ProgramView, ValueShape};
 
-/// Everybody who reads a value reads a constant instead.
+/// Replaces a value by a constant.
 struct ToConstant {
     def: Def,
     value: u64,
 }
 
-impl Step for ToConstant {
+impl ReductionStep for ToConstant {
     fn apply(&self, edit: &mut Edit) -> bool {
         if edit.definer(self.def).is_none() {
             return false;
@@ -27,8 +27,8 @@ impl Step for ToConstant {
     }
 }
 
-/// Values that are no constants, the last first: what hangs on a late value goes with it.
-fn results(view: &View<'_>) -> impl Iterator<Item = Def> {
+/// The values other than constants, the last first: when a late value is replaced, its operands may become dead.
+fn results(view: &ProgramView<'_>) -> impl Iterator<Item = Def> {
     let instrs = &view.function().instrs;
     let defs: Vec<Def> = (view.defs())
         .filter(|&(place, _)| match &instrs[view.order[place].1] {
@@ -41,12 +41,12 @@ fn results(view: &View<'_>) -> impl Iterator<Item = Def> {
     defs.into_iter().rev()
 }
 
-/// Results become 0 (or false).
-pub(super) fn zero_results(view: &View<'_>) -> Steps {
+/// Replaces results by 0 (or false).
+pub(super) fn zero_results(view: &ProgramView<'_>) -> Steps {
     boxed(results(view).map(|def| ToConstant { def, value: 0 }))
 }
 
-/// 1.0, where there are floats of that width.
+/// 1.0, if there are floats of that width.
 pub(super) fn one(bits: u8) -> Option<u64> {
     match bits {
         16 => Some(0x3c00),
@@ -56,8 +56,8 @@ pub(super) fn one(bits: u8) -> Option<u64> {
     }
 }
 
-/// Results become 1 (or true), or 1.0.
-pub(super) fn one_results(view: &View<'_>) -> Steps {
+/// Replaces results by 1 (or true), or 1.0.
+pub(super) fn one_results(view: &ProgramView<'_>) -> Steps {
     let defs: Vec<Def> = results(view).collect();
     let ones = defs.iter().map(|&def| ToConstant { def, value: 1 });
     let floats =
@@ -65,10 +65,10 @@ pub(super) fn one_results(view: &View<'_>) -> Steps {
     boxed(ones.chain(floats))
 }
 
-/// One constant for all that are equal.
+/// Replaces a constant by an equal one at the start of the program.
 struct Unify(Def);
 
-impl Step for Unify {
+impl ReductionStep for Unify {
     fn apply(&self, edit: &mut Edit) -> bool {
         let Some(instr) = edit.definer(self.0) else { return false };
         let InstrData::Const { values, .. } = edit.function().instrs[instr].clone() else { return false };
@@ -82,12 +82,12 @@ impl Step for Unify {
     }
 }
 
-/// Constants that stand somewhere else than at the start of the program.
-pub(super) fn unify(view: &View<'_>) -> Steps {
+/// Unifies equal constants.
+pub(super) fn unify(view: &ProgramView<'_>) -> Steps {
     boxed(constants(view).map(|(_, def, _)| Unify(def)))
 }
 
-fn constants<'a>(view: &'a View<'_>) -> impl Iterator<Item = (Instr, Def, &'a SmallVec<[u64; 4]>)> {
+fn constants<'a>(view: &'a ProgramView<'_>) -> impl Iterator<Item = (Instr, Def, &'a SmallVec<[u64; 4]>)> {
     let function = view.function();
     view.order.iter().filter_map(|&(_, instr)| match &function.instrs[instr] {
         InstrData::Const { def, values } => Some((instr, *def, values)),
@@ -95,14 +95,14 @@ fn constants<'a>(view: &'a View<'_>) -> impl Iterator<Item = (Instr, Def, &'a Sm
     })
 }
 
-/// A constant gets another value in one component, or in all.
+/// Replaces one component of a constant, or all.
 struct SetValue {
     instr: Instr,
     component: Option<usize>,
     value: u64,
 }
 
-impl Step for SetValue {
+impl ReductionStep for SetValue {
     fn apply(&self, edit: &mut Edit) -> bool {
         if !edit.is_placed(self.instr) {
             return false;
@@ -117,8 +117,8 @@ impl Step for SetValue {
     }
 }
 
-/// Constants move towards 0 and 1.
-pub(super) fn simplify(view: &View<'_>) -> Steps {
+/// Replaces constants by simpler ones.
+pub(super) fn simplify(view: &ProgramView<'_>) -> Steps {
     let mut used = SecondaryMap::<Def, bool>::new();
     for &(_, instr) in &view.order {
         view.function().instrs[instr].for_each_src(|def| used[def] = true);
@@ -127,17 +127,17 @@ pub(super) fn simplify(view: &View<'_>) -> Steps {
     for (instr, def, values) in constants(view) {
         let shape = view.shape(def);
         if shape.components > 1 {
-            steps.extend(plainer(shape, u64::MAX).map(|value| SetValue { instr, component: None, value }));
+            steps.extend(simpler(shape, u64::MAX).map(|value| SetValue { instr, component: None, value }));
         }
         for (component, &value) in values.iter().enumerate() {
-            steps.extend(plainer(shape, value).map(|value| SetValue { instr, component: Some(component), value }));
+            steps.extend(simpler(shape, value).map(|value| SetValue { instr, component: Some(component), value }));
         }
     }
     boxed(steps)
 }
 
-/// Plainer values than `value`.
-fn plainer(shape: Shape, value: u64) -> impl Iterator<Item = u64> {
+/// Simpler values than `value`.
+fn simpler(shape: ValueShape, value: u64) -> impl Iterator<Item = u64> {
     let top = 1u64.checked_shl(63 - value.max(1).leading_zeros()).unwrap_or(1);
     let upper = value & (shape.mask() << (shape.bits / 2));
     let candidates: SmallVec<[u64; 8]> = if value == 0 {

@@ -1,67 +1,67 @@
-//! Ifs and loops go, or become straight-line code.
+//! Steps that remove ifs and loops, or turn them into straight-line code.
 //!
-//! Every step here is surgery on the tree: a node is replaced by a list of nodes (an arm, a body, nothing), and the
-//! blocks on both sides of each seam become one. Phis at the seams get the value of the way that is left; what does not
-//! fit any more is [repaired](super::super::repair).
+//! Every step replaces a node of the tree by a list of nodes (an arm, a body, nothing), and merges the blocks on both
+//! sides of each seam. Phis at the seams get the value of the remaining path. [`repair`](super::super::repair) fixes
+//! the rest.
 
 use ir3_compiler::nir::{Block, CfNode, Def, Function, Instr, InstrData, JumpKind};
 
-use super::{Step, Steps, boxed};
-use crate::harness::reduce::edit::{Edit, Shape, View, for_each_condition};
+use super::{ReductionStep, Steps, boxed};
+use crate::harness::reduce::edit::{Edit, ProgramView, ValueShape, for_each_condition};
 use crate::harness::reduce::repair::repair;
 
-/// A node: an if by the first block of its then side, a loop by the first block of its body.
-type Key = Block;
+/// A node: an if is identified by the first block of its then side, a loop by the first block of its body.
+type NodeKey = Block;
 
-/// What becomes of a node.
+/// A replacement of a node.
 #[derive(Clone, Copy)]
-enum Change {
-    /// Nothing is left.
+enum NodeReplacement {
+    /// Nothing.
     Drop,
-    /// The then side of an if is left.
+    /// The then side of an if.
     Then,
-    /// The else side of an if is left.
+    /// The else side of an if.
     Else,
-    /// The body of a loop is left, to run once. Phis behind it get the value that they had at break number so-and-so.
+    /// The body of a loop, run once. Phis after it get the value that they had at this break, by its number.
     Once(usize),
-    /// The then side of an if is emptied.
+    /// The if with an empty then side.
     EmptyThen,
-    /// The else side of an if is emptied.
+    /// The if with an empty else side.
     EmptyElse,
 }
 
 struct Restructure {
-    key: Key,
-    change: Change,
+    key: NodeKey,
+    change: NodeReplacement,
 }
 
-/// Where a node is: the blocks around it, and what is in it.
-struct Site<'a> {
+/// The context of a node: the blocks around it, and the node itself.
+struct NodeSite<'a> {
     before: Block,
     node: &'a CfNode,
     after: Block,
 }
 
-impl Step for Restructure {
+impl ReductionStep for Restructure {
     fn apply(&self, edit: &mut Edit) -> bool {
         let Some(site) = find(&edit.function().body, self.key) else { return false };
         let (before, after) = (site.before, site.after);
-        // First the phis at the seams and the jumps, while the tree is still whole; then the tree.
+        // First the phis at the seams and the jumps, while the tree is intact; then the tree.
         match (self.change, site.node) {
-            (Change::Drop, _) => resolve_phis(edit, after, None),
-            (Change::Then | Change::Else, CfNode::If(node)) => {
-                let arm = if matches!(self.change, Change::Then) { &node.then } else { &node.otherwise };
+            (NodeReplacement::Drop, _) => resolve_phis(edit, after, None),
+            (NodeReplacement::Then | NodeReplacement::Else, CfNode::If(node)) => {
+                let arm = if matches!(self.change, NodeReplacement::Then) { &node.then } else { &node.otherwise };
                 if let (Some(first), Some(last)) = (first_block(arm), last_block(arm)) {
                     resolve_phis(edit, first, Some(before));
                     resolve_phis(edit, after, Some(last));
                 }
             }
-            (Change::EmptyThen | Change::EmptyElse, CfNode::If(node)) => {
-                let then = matches!(self.change, Change::EmptyThen);
+            (NodeReplacement::EmptyThen | NodeReplacement::EmptyElse, CfNode::If(node)) => {
+                let then = matches!(self.change, NodeReplacement::EmptyThen);
                 let arm = if then { node.then.clone() } else { node.otherwise.clone() };
                 return empty(edit, self.key, then, &arm, after);
             }
-            (Change::Once(exit), CfNode::Loop(node)) => {
+            (NodeReplacement::Once(exit), CfNode::Loop(node)) => {
                 let mut jumps = Vec::new();
                 own_jumps(edit.function(), &node.body, &mut jumps);
                 let continuing = node.continuing.as_deref().unwrap_or_default();
@@ -89,9 +89,9 @@ impl Step for Restructure {
             let function = edit.function_mut();
             let node = std::mem::replace(&mut list[at], CfNode::Block(before));
             let inner = match (change, node) {
-                (Change::Then, CfNode::If(node)) => node.then,
-                (Change::Else, CfNode::If(node)) => node.otherwise,
-                (Change::Once(_), CfNode::Loop(node)) => {
+                (NodeReplacement::Then, CfNode::If(node)) => node.then,
+                (NodeReplacement::Else, CfNode::If(node)) => node.otherwise,
+                (NodeReplacement::Once(_), CfNode::Loop(node)) => {
                     let mut body = node.body;
                     join(function, &mut body, node.continuing.unwrap_or_default());
                     body
@@ -106,7 +106,7 @@ impl Step for Restructure {
     }
 }
 
-/// Replaces the phis of a block by the value that each has on the way from `pred`, or on the first way.
+/// Replaces the phis of a block by their source for `pred`, or by their first source.
 fn resolve_phis(edit: &mut Edit, block: Block, pred: Option<Block>) {
     for instr in edit.function().blocks[block].instrs.clone() {
         let InstrData::Phi { def, srcs } = &edit.function().instrs[instr] else { break };
@@ -120,12 +120,12 @@ fn resolve_phis(edit: &mut Edit, block: Block, pred: Option<Block>) {
 }
 
 /// Empties an arm of an if.
-fn empty(edit: &mut Edit, key: Key, then: bool, arm: &[CfNode], after: Block) -> bool {
+fn empty(edit: &mut Edit, key: NodeKey, then: bool, arm: &[CfNode], after: Block) -> bool {
     let (Some(first), Some(last)) = (first_block(arm), last_block(arm)) else { return false };
     if arm.len() == 1 && edit.function().blocks[first].instrs.is_empty() {
         return false;
     }
-    // The value that came from the arm's end, if it was not computed in the arm; else the repair gives 0.
+    // Keep the value from the end of the arm, if it was not computed in the arm; the repair replaces others by 0.
     rename_pred(edit.function_mut(), last, first, after);
     edit.function_mut().blocks[first].instrs.clear();
     let mut nodes = std::mem::take(&mut edit.function_mut().body);
@@ -140,7 +140,7 @@ fn empty(edit: &mut Edit, key: Key, then: bool, arm: &[CfNode], after: Block) ->
     true
 }
 
-/// In the phis of `block`, what came from `from` comes from `to`.
+/// Renames predecessor `from` of `block` to `to` in its phis.
 fn rename_pred(function: &mut Function, from: Block, to: Block, block: Block) {
     for instr in function.blocks[block].instrs.clone() {
         if let InstrData::Phi { srcs, .. } = &mut function.instrs[instr] {
@@ -149,7 +149,7 @@ fn rename_pred(function: &mut Function, from: Block, to: Block, block: Block) {
     }
 }
 
-/// Puts nodes behind a list. The last block of the one and the first of the other become one.
+/// Appends nodes to a list. The last block of the list and the first of the nodes are merged.
 fn join(function: &mut Function, list: &mut Vec<CfNode>, more: Vec<CfNode>) {
     if let (Some(last), Some(first)) = (last_block(list), first_block(&more))
         && !ends_with_jump(function, last)
@@ -171,7 +171,7 @@ fn splice(function: &mut Function, list: &mut Vec<CfNode>, at: usize, mut inner:
     let last = if inner.len() == 1 { before } else { last };
     inner.remove(0);
     if ends_with_jump(function, last) {
-        // Nothing behind it can be reached.
+        // The code after it is unreachable.
         list.truncate(at);
         list.extend(inner);
     } else {
@@ -180,7 +180,7 @@ fn splice(function: &mut Function, list: &mut Vec<CfNode>, at: usize, mut inner:
     }
 }
 
-/// Appends the instructions of `second` to `first`, which takes its place as a predecessor.
+/// Appends the instructions of `second` to `first`, which replaces it as a predecessor.
 fn merge(function: &mut Function, first: Block, second: Block) {
     let moved = std::mem::take(&mut function.blocks[second].instrs);
     function.blocks[first].instrs.extend(moved);
@@ -209,7 +209,7 @@ fn ends_with_jump(function: &Function, block: Block) -> bool {
     function.blocks[block].instrs.last().is_some_and(|&i| matches!(function.instrs[i], InstrData::Jump(_)))
 }
 
-fn key_of(node: &CfNode) -> Option<Key> {
+fn key_of(node: &CfNode) -> Option<NodeKey> {
     match node {
         CfNode::Block(_) => None,
         CfNode::If(node) => first_block(&node.then),
@@ -217,13 +217,13 @@ fn key_of(node: &CfNode) -> Option<Key> {
     }
 }
 
-fn find(list: &[CfNode], key: Key) -> Option<Site<'_>> {
+fn find(list: &[CfNode], key: NodeKey) -> Option<NodeSite<'_>> {
     list.iter().enumerate().find_map(|(at, node)| {
         if key_of(node) == Some(key)
             && let (Some(CfNode::Block(before)), Some(CfNode::Block(after))) =
                 (list.get(at.wrapping_sub(1)), list.get(at + 1))
         {
-            return Some(Site { before: *before, node, after: *after });
+            return Some(NodeSite { before: *before, node, after: *after });
         }
         match node {
             CfNode::Block(_) => None,
@@ -235,8 +235,8 @@ fn find(list: &[CfNode], key: Key) -> Option<Site<'_>> {
     })
 }
 
-/// Calls `change` with the list that holds a node and the node's place in it.
-fn with_list(list: &mut Vec<CfNode>, key: Key, change: &mut dyn FnMut(&mut Vec<CfNode>, usize)) -> bool {
+/// Calls `change` with the list that contains a node, and its index there.
+fn with_list(list: &mut Vec<CfNode>, key: NodeKey, change: &mut dyn FnMut(&mut Vec<CfNode>, usize)) -> bool {
     if let Some(at) = list.iter().position(|node| key_of(node) == Some(key)) {
         change(list, at);
         return true;
@@ -251,7 +251,7 @@ fn with_list(list: &mut Vec<CfNode>, key: Key, change: &mut dyn FnMut(&mut Vec<C
     })
 }
 
-/// The breaks and continues of a loop with this body, without those of loops in it.
+/// The breaks and continues of a loop with this body, without those of nested loops.
 fn own_jumps(function: &Function, list: &[CfNode], found: &mut Vec<(Block, Instr, JumpKind)>) {
     for node in list {
         match node {
@@ -290,7 +290,7 @@ fn nodes<'a>(list: &'a [CfNode], found: &mut Vec<&'a CfNode>) {
     }
 }
 
-fn list(view: &View<'_>, changes: impl Fn(&CfNode) -> Vec<Change>) -> Steps {
+fn list(view: &ProgramView<'_>, changes: impl Fn(&CfNode) -> Vec<NodeReplacement>) -> Steps {
     let mut found = Vec::new();
     nodes(&view.function().body, &mut found);
     boxed(found.into_iter().flat_map(|node| {
@@ -299,25 +299,27 @@ fn list(view: &View<'_>, changes: impl Fn(&CfNode) -> Vec<Change>) -> Steps {
     }))
 }
 
-/// Whole ifs and loops go.
-pub(super) fn drop(view: &View<'_>) -> Steps {
-    list(view, |_| vec![Change::Drop])
+/// Drops ifs and loops.
+pub(super) fn drop(view: &ProgramView<'_>) -> Steps {
+    list(view, |_| vec![NodeReplacement::Drop])
 }
 
-/// One arm of an if is left, or the body of a loop; or an arm is emptied.
-pub(super) fn flatten(view: &View<'_>) -> Steps {
+/// Keeps one arm of an if, or the body of a loop; or empties an arm.
+pub(super) fn flatten(view: &ProgramView<'_>) -> Steps {
     list(view, |node| match node {
         CfNode::Block(_) => Vec::new(),
-        CfNode::If(_) => vec![Change::Then, Change::Else, Change::EmptyThen, Change::EmptyElse],
-        // A loop has seldom more than three ways out that differ.
-        CfNode::Loop(_) => (0..3).map(Change::Once).collect(),
+        CfNode::If(_) => {
+            vec![NodeReplacement::Then, NodeReplacement::Else, NodeReplacement::EmptyThen, NodeReplacement::EmptyElse]
+        }
+        // A loop rarely has more than three different breaks.
+        CfNode::Loop(_) => (0..3).map(NodeReplacement::Once).collect(),
     })
 }
 
-/// A jump goes: its block falls through.
+/// Drops a jump: its block falls through.
 struct DropJump(Instr);
 
-impl Step for DropJump {
+impl ReductionStep for DropJump {
     fn apply(&self, edit: &mut Edit) -> bool {
         if !edit.is_placed(self.0) {
             return false;
@@ -328,33 +330,33 @@ impl Step for DropJump {
     }
 }
 
-/// Jumps go.
-pub(super) fn jumps(view: &View<'_>) -> Steps {
+/// Drops jumps.
+pub(super) fn jumps(view: &ProgramView<'_>) -> Steps {
     let jump = |i: Instr| matches!(view.function().instrs[i], InstrData::Jump(_));
     boxed(view.order.iter().filter(|(_, i)| jump(*i)).map(|&(_, i)| DropJump(i)))
 }
 
-/// The condition of an if becomes a constant, or another value.
+/// Replaces the condition of an if by a constant, or by another value.
 struct SetCondition {
-    key: Key,
+    key: NodeKey,
     new: Result<u64, Def>,
 }
 
-impl Step for SetCondition {
+impl ReductionStep for SetCondition {
     fn apply(&self, edit: &mut Edit) -> bool {
         let new = match self.new {
-            Ok(value) => edit.splat(Shape { components: 1, bits: 1 }, value),
+            Ok(value) => edit.splat(ValueShape { components: 1, bits: 1 }, value),
             Err(def) if edit.definer(def).is_some() => def,
             Err(_) => return false,
         };
-        let Some(Site { node: CfNode::If(node), .. }) = find(&edit.function().body, self.key) else { return false };
+        let Some(NodeSite { node: CfNode::If(node), .. }) = find(&edit.function().body, self.key) else { return false };
         let old = node.condition;
         if old == new {
             return false;
         }
         let mut nodes = std::mem::take(&mut edit.function_mut().body);
         with_list(&mut nodes, self.key, &mut |list, at| {
-            // The condition of this if alone, not of those in it.
+            // Only the condition of this if, not of nested ones.
             if let CfNode::If(node) = &mut list[at] {
                 node.condition = new;
             }
@@ -364,8 +366,8 @@ impl Step for SetCondition {
     }
 }
 
-/// Conditions become false, true, or the first boolean that is there.
-pub(super) fn conditions(view: &View<'_>) -> Steps {
+/// Replaces conditions by false, true, or the first boolean that dominates them.
+pub(super) fn conditions(view: &ProgramView<'_>) -> Steps {
     let mut found = Vec::new();
     nodes(&view.function().body, &mut found);
     let mut steps = Vec::new();

@@ -1,14 +1,14 @@
-//! Whole instructions go.
+//! Steps that drop single instructions.
 
 use ir3_compiler::nir::{Instr, InstrData};
 
-use super::{Step, Steps, boxed};
-use crate::harness::reduce::edit::{Edit, View, has_effect};
+use super::{ReductionStep, Steps, boxed};
+use crate::harness::reduce::edit::{Edit, ProgramView, has_effect};
 
-/// Take an instruction out; what reads its result reads 0.
+/// Drops an instruction; uses of its result read 0.
 struct Drop(Instr);
 
-impl Step for Drop {
+impl ReductionStep for Drop {
     fn apply(&self, edit: &mut Edit) -> bool {
         let Some(data) = edit.get(self.0) else { return false };
         if let Some(def) = data.def() {
@@ -20,15 +20,15 @@ impl Step for Drop {
     }
 }
 
-/// Outputs, stores, atomics, barriers, kills.
-pub(super) fn effects(view: &View<'_>) -> Steps {
+/// Drops outputs, stores, atomics, barriers, kills.
+pub(super) fn effects(view: &ProgramView<'_>) -> Steps {
     let instrs = &view.function().instrs;
     let effect = |data: &InstrData| has_effect(data) && !matches!(data, InstrData::Jump(_));
     boxed(view.order.iter().filter(|(_, i)| effect(&instrs[*i])).map(|&(_, i)| Drop(i)))
 }
 
-/// What nobody reads: there is some only where removing all of it at once makes the failure go away.
-pub(super) fn unread(view: &View<'_>) -> Steps {
+/// Drops dead instructions. There are some only if the failure disappears when all of them are removed at once.
+pub(super) fn unread(view: &ProgramView<'_>) -> Steps {
     let function = view.function();
     let mut read = cranelift_entity::SecondaryMap::<_, bool>::new();
     for &(_, instr) in &view.order {

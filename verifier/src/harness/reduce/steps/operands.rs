@@ -1,18 +1,18 @@
-//! Values take the place of other values.
+//! Steps that replace values by other values.
 
 use ir3_compiler::nir::{AluSrc, Block, Def, Instr, InstrData, IntrinsicOp, Op};
 use smallvec::SmallVec;
 
-use super::{Step, Steps, boxed};
-use crate::harness::reduce::edit::{Edit, Shape, View};
+use super::{ReductionStep, Steps, boxed};
+use crate::harness::reduce::edit::{Edit, ProgramView, ValueShape};
 
-/// Everybody who reads the result of an arithmetic instruction reads one of its operands instead.
+/// Replaces the result of an arithmetic instruction by one of its operands.
 struct Forward {
     instr: Instr,
     operand: usize,
 }
 
-impl Step for Forward {
+impl ReductionStep for Forward {
     fn apply(&self, edit: &mut Edit) -> bool {
         let Some(InstrData::Alu(alu)) = edit.get(self.instr) else { return false };
         let (def, src) = (alu.def, alu.srcs[self.operand]);
@@ -20,13 +20,13 @@ impl Step for Forward {
     }
 }
 
-/// Everybody who reads a value reads another one of the same shape instead.
+/// Replaces a value by another one with the same components and width.
 struct Replace {
     def: Def,
     with: Def,
 }
 
-impl Step for Replace {
+impl ReductionStep for Replace {
     fn apply(&self, edit: &mut Edit) -> bool {
         if edit.definer(self.def).is_none() || edit.definer(self.with).is_none() {
             return false;
@@ -36,7 +36,7 @@ impl Step for Replace {
     }
 }
 
-/// Whether another value may stand for the result of an instruction at all.
+/// Returns true if another value can replace the result of an instruction.
 fn replaceable(data: &InstrData) -> bool {
     match data {
         InstrData::Intrinsic(intrinsic) => intrinsic.op != IntrinsicOp::DeclReg,
@@ -45,8 +45,8 @@ fn replaceable(data: &InstrData) -> bool {
     }
 }
 
-/// Results become one of the operands that they were computed from, the last ones first.
-pub(super) fn forward(view: &View<'_>) -> Steps {
+/// Replaces results by one of their operands, the last results first.
+pub(super) fn forward(view: &ProgramView<'_>) -> Steps {
     let mut steps = Steps::new();
     for (place, def) in view.defs().collect::<Vec<_>>().into_iter().rev() {
         let instr = view.order[place].1;
@@ -74,8 +74,8 @@ pub(super) fn forward(view: &View<'_>) -> Steps {
     steps
 }
 
-/// The first value of the same shape that is not a constant and there at `place`, and the last.
-fn others(view: &View<'_>, place: usize, shape: Shape) -> SmallVec<[Def; 2]> {
+/// The first and the last value with these components and width that dominate `place` and are not constants.
+fn others(view: &ProgramView<'_>, place: usize, shape: ValueShape) -> SmallVec<[Def; 2]> {
     let fits = |&(_, def): &(usize, Def)| {
         view.shape(def) == shape
             && replaceable(&view.function().instrs[view.function().defs[def].instr])
@@ -87,8 +87,8 @@ fn others(view: &View<'_>, place: usize, shape: Shape) -> SmallVec<[Def; 2]> {
     found
 }
 
-/// Results become values that were there before.
-pub(super) fn earlier(view: &View<'_>) -> Steps {
+/// Replaces results by earlier values.
+pub(super) fn earlier(view: &ProgramView<'_>) -> Steps {
     let mut steps = Vec::new();
     for (place, def) in view.defs().collect::<Vec<_>>().into_iter().rev() {
         if replaceable(&view.function().instrs[view.order[place].1]) {
@@ -98,21 +98,21 @@ pub(super) fn earlier(view: &View<'_>) -> Steps {
     boxed(steps)
 }
 
-/// What an operand becomes.
+/// The new operand.
 #[derive(Clone, Copy)]
-enum New {
+enum NewOperand {
     Constant(u64),
     Value(Def),
 }
 
-/// One operand of one instruction becomes something else.
+/// Replaces one operand of one instruction.
 struct SetOperand {
     instr: Instr,
     index: usize,
-    new: New,
+    new: NewOperand,
 }
 
-impl Step for SetOperand {
+impl ReductionStep for SetOperand {
     fn apply(&self, edit: &mut Edit) -> bool {
         let Some(data) = edit.get(self.instr) else { return false };
         let mut sources = SmallVec::<[Def; 4]>::new();
@@ -120,13 +120,13 @@ impl Step for SetOperand {
         let Some(&old) = sources.get(self.index) else { return false };
         let arithmetic = matches!(data, InstrData::Alu(_));
         let new = match self.new {
-            New::Value(def) if edit.definer(def).is_some() => def,
-            New::Value(_) => return false,
-            New::Constant(value) => {
+            NewOperand::Value(def) if edit.definer(def).is_some() => def,
+            NewOperand::Value(_) => return false,
+            NewOperand::Constant(value) => {
                 let shape = edit.shape(old);
-                // Arithmetic can read one component as often as it likes.
+                // Arithmetic can read one component several times.
                 let components = if arithmetic { 1 } else { shape.components };
-                edit.splat(Shape { components, ..shape }, value)
+                edit.splat(ValueShape { components, ..shape }, value)
             }
         };
         if new == old {
@@ -149,8 +149,8 @@ impl Step for SetOperand {
     }
 }
 
-/// Each operand that may be replaced: its instruction, place and number, and the value.
-fn each_operand(view: &View<'_>, mut visit: impl FnMut(Instr, usize, usize, Def)) {
+/// Visits each operand that can be replaced: its instruction, position and index, and the value.
+fn each_operand(view: &ProgramView<'_>, mut visit: impl FnMut(Instr, usize, usize, Def)) {
     for (place, &(_, instr)) in view.order.iter().enumerate().rev() {
         let mut index = 0;
         view.function().instrs[instr].for_each_src(|src| {
@@ -164,21 +164,22 @@ fn each_operand(view: &View<'_>, mut visit: impl FnMut(Instr, usize, usize, Def)
     }
 }
 
-/// Operands become 0 or 1.
-pub(super) fn to_constants(view: &View<'_>) -> Steps {
+/// Replaces operands by 0 or 1.
+pub(super) fn to_constants(view: &ProgramView<'_>) -> Steps {
     let mut steps = Vec::new();
     for value in [0, 1] {
         each_operand(view, |instr, _, index, src| {
             if view.function().as_const(src).is_none() {
-                steps.push(SetOperand { instr, index, new: New::Constant(value) });
+                steps.push(SetOperand { instr, index, new: NewOperand::Constant(value) });
             }
         });
     }
     boxed(steps)
 }
 
-/// Operands become what their own definers read, another operand of the same instruction, or an early value.
-pub(super) fn to_values(view: &View<'_>) -> Steps {
+/// Replaces operands by an operand of their own definition, by another operand of the same instruction, or by an early
+/// value.
+pub(super) fn to_values(view: &ProgramView<'_>) -> Steps {
     let function = view.function();
     let mut steps = Vec::new();
     each_operand(view, |instr, place, index, src| {
@@ -202,18 +203,18 @@ pub(super) fn to_values(view: &View<'_>) -> Steps {
         if function.as_const(src).is_none() {
             others(view, place, shape).into_iter().for_each(&mut consider);
         }
-        steps.extend(found.into_iter().map(|def| SetOperand { instr, index, new: New::Value(def) }));
+        steps.extend(found.into_iter().map(|def| SetOperand { instr, index, new: NewOperand::Value(def) }));
     });
     boxed(steps)
 }
 
-/// An arithmetic instruction becomes a move of one of its operands.
-struct Move {
+/// Turns an arithmetic instruction into a move of one of its operands.
+struct ToMove {
     instr: Instr,
     operand: usize,
 }
 
-impl Step for Move {
+impl ReductionStep for ToMove {
     fn apply(&self, edit: &mut Edit) -> bool {
         if !edit.is_placed(self.instr) {
             return false;
@@ -230,8 +231,8 @@ impl Step for Move {
     }
 }
 
-/// Operations become moves, where an operand has the shape of the result but cannot stand for it everywhere.
-pub(super) fn moves(view: &View<'_>) -> Steps {
+/// Turns operations into moves of an operand of the same shape that cannot replace the result at all uses.
+pub(super) fn moves(view: &ProgramView<'_>) -> Steps {
     let mut steps = Vec::new();
     for (place, def) in view.defs() {
         let instr = view.order[place].1;
@@ -242,7 +243,7 @@ pub(super) fn moves(view: &View<'_>) -> Steps {
         for (operand, src) in alu.srcs.iter().enumerate() {
             let components = alu.op.info().source_components(operand, view.shape(def).components);
             if components == view.shape(def).components && view.shape(src.def).bits == view.shape(def).bits {
-                steps.push(Move { instr, operand });
+                steps.push(ToMove { instr, operand });
             }
         }
     }

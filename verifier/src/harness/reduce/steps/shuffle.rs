@@ -1,19 +1,19 @@
-//! Changes by chance, which need not make a program smaller: the steps of a walk out of a local minimum.
+//! Random changes, which need not make a program smaller: the steps of a walk that leaves a local minimum.
 //!
-//! What a failure hangs on is often not in the text: where values come to stand in registers follows from the order of
-//! instructions, from how long each value is needed, and from what is read with what. So a walk changes just that:
-//! instructions change places, operands become any component of any value in scope, vectors get another component, a
-//! store writes another value. Every other kind of step has its turn, too. Nothing here looks at what makes sense;
-//! whether the program is valid, has no more instructions, and fails as before is decided outside.
+//! The cause of a failure is often not visible in the text: register assignment depends on the order of instructions,
+//! on the length of live ranges, and on which values are read together. So a walk changes just that: it moves
+//! instructions, replaces operands by any component of any value in scope, adds components to vectors, and makes stores
+//! write another value. Steps of all other kinds are used, too. A change need not make sense: the search tests if the
+//! program is valid, has no more instructions, and fails as before.
 
 use ir3_compiler::nir::{AluSrc, Components, Def, Index, IndexKind, Instr, InstrData, IntrinsicOp, Op};
 use smallvec::SmallVec;
 
-use super::{KINDS, View};
-use crate::harness::reduce::edit::{Edit, Shape, has_effect, vec_op};
+use super::{KINDS, ProgramView};
+use crate::harness::reduce::edit::{Edit, ValueShape, has_effect, vec_op};
 use crate::programs::generator::{Choices, Seeded};
 
-/// Makes one change. Gives false where what it chose cannot be changed.
+/// Makes one change. Returns false if the chosen entity cannot be changed.
 pub(in crate::harness::reduce) fn change(edit: &mut Edit, choices: &mut Seeded) -> bool {
     match choices.below(8) {
         0 => known_step(edit, choices),
@@ -26,20 +26,20 @@ pub(in crate::harness::reduce) fn change(edit: &mut Edit, choices: &mut Seeded) 
     }
 }
 
-/// A step of any kind, of those that make programs smaller.
+/// Applies a random step of the kinds that make programs smaller.
 fn known_step(edit: &mut Edit, choices: &mut Seeded) -> bool {
     let kind = &KINDS[choices.below(KINDS.len())];
-    let steps = (kind.list)(&View::new(&edit.shader));
+    let steps = (kind.list)(&ProgramView::new(&edit.shader));
     !steps.is_empty() && steps[choices.below(steps.len())].apply(edit)
 }
 
-/// One of the instructions that are anywhere.
+/// Picks an instruction.
 fn any_instr(edit: &Edit, choices: &mut Seeded) -> Option<Instr> {
     let all: Vec<Instr> = edit.function().instrs_in_order().map(|(_, instr)| instr).collect();
     (!all.is_empty()).then(|| choices.pick(&all))
 }
 
-/// An instruction moves to another place in its block.
+/// Moves an instruction within its block.
 fn move_instruction(edit: &mut Edit, choices: &mut Seeded) -> bool {
     let Some(instr) = any_instr(edit, choices) else { return false };
     if matches!(edit.function().instrs[instr], InstrData::Phi { .. } | InstrData::Jump(_)) {
@@ -54,7 +54,7 @@ fn move_instruction(edit: &mut Edit, choices: &mut Seeded) -> bool {
     from != to
 }
 
-/// Two operands of an instruction change places.
+/// Swaps two operands of an instruction.
 fn swap_operands(edit: &mut Edit, choices: &mut Seeded) -> bool {
     let Some(instr) = any_instr(edit, choices) else { return false };
     match &mut edit.function_mut().instrs[instr] {
@@ -73,8 +73,8 @@ fn swap_operands(edit: &mut Edit, choices: &mut Seeded) -> bool {
     }
 }
 
-/// The values that are there for an operand of an instruction, and are values at all.
-fn in_scope(view: &View<'_>, place: usize, index: usize, fits: impl Fn(Shape) -> bool) -> Vec<Def> {
+/// The values that dominate operand `index` of an instruction, without declarations of local arrays.
+fn in_scope(view: &ProgramView<'_>, place: usize, index: usize, fits: impl Fn(ValueShape) -> bool) -> Vec<Def> {
     let function = view.function();
     let pred = match &function.instrs[view.order[place].1] {
         InstrData::Phi { srcs, .. } => srcs.get(index).map(|&(pred, _)| pred),
@@ -91,9 +91,9 @@ fn in_scope(view: &View<'_>, place: usize, index: usize, fits: impl Fn(Shape) ->
     view.defs().map(|(_, def)| def).filter(|&def| fits(view.shape(def)) && !declared(def) && available(def)).collect()
 }
 
-/// An operand becomes any value that is there; arithmetic reads any components of it.
+/// Replaces an operand by any value in scope; arithmetic reads any components of it.
 fn set_operand(edit: &mut Edit, choices: &mut Seeded) -> bool {
-    let view = View::new(&edit.shader);
+    let view = ProgramView::new(&edit.shader);
     if view.order.is_empty() {
         return false;
     }
@@ -121,7 +121,7 @@ fn set_operand(edit: &mut Edit, choices: &mut Seeded) -> bool {
         InstrData::Alu(alu) => {
             let used = alu.op.info().source_components(index, function.defs[alu.def].num_components);
             let first = choices.below(components);
-            // Mostly neighbours, as vectors are read.
+            // Mostly adjacent components, as vectors are read.
             let backwards = choices.chance(64);
             let swizzle: SmallVec<[u8; 16]> = (0..usize::from(used))
                 .map(|at| (first + if backwards { components * 16 - at } else { at }) % components)
@@ -142,9 +142,9 @@ fn set_operand(edit: &mut Edit, choices: &mut Seeded) -> bool {
     function.instrs[instr] != before
 }
 
-/// Everybody who reads a value reads another one of the same shape instead, wherever that stands.
+/// Replaces a value by another one of the same shape, whether or not it dominates the uses.
 fn replace(edit: &mut Edit, choices: &mut Seeded) -> bool {
-    let view = View::new(&edit.shader);
+    let view = ProgramView::new(&edit.shader);
     let all: Vec<Def> = view.defs().map(|(_, def)| def).collect();
     if all.is_empty() {
         return false;
@@ -159,12 +159,12 @@ fn replace(edit: &mut Edit, choices: &mut Seeded) -> bool {
     true
 }
 
-/// The write mask of all components of a value.
+/// The write mask for all components of a value.
 fn all_components(components: u8) -> u16 {
     u16::MAX >> (16 - components.min(16))
 }
 
-/// A vector gets one more component, or has one less.
+/// Adds a component to a vector, or removes one.
 fn resize(edit: &mut Edit, choices: &mut Seeded) -> bool {
     let Some(instr) = any_instr(edit, choices) else { return false };
     let Some(def) = edit.function().instrs[instr].def() else { return false };
@@ -198,7 +198,7 @@ fn resize(edit: &mut Edit, choices: &mut Seeded) -> bool {
     };
     if resized {
         function.defs[def].num_components = new;
-        // Stores of it write all of it.
+        // Stores of it write all components.
         let stores: Vec<Instr> = function.instrs_in_order().map(|(_, i)| i).collect();
         for store in stores {
             if let InstrData::Intrinsic(intrinsic) = &mut function.instrs[store]
@@ -212,9 +212,9 @@ fn resize(edit: &mut Edit, choices: &mut Seeded) -> bool {
     resized
 }
 
-/// An effect writes another value, all components of it.
+/// Makes an effect write all components of another value.
 fn store_another(edit: &mut Edit, choices: &mut Seeded) -> bool {
-    let view = View::new(&edit.shader);
+    let view = ProgramView::new(&edit.shader);
     let function = view.function();
     let stores: Vec<(usize, usize)> = (view.order.iter().enumerate())
         .filter_map(|(place, &(_, instr))| match &function.instrs[instr] {

@@ -1,4 +1,4 @@
-//! Each step alone, on random programs and on small ones.
+//! Tests of single steps, on random programs and on small ones.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use ir3_compiler::nir::{Builder, Index, InstrData, IntrinsicOp, JumpKind, Op, Sh
 
 use super::KINDS;
 use crate::harness::reduce::clean::{compact, remove_dead_code};
-use crate::harness::reduce::edit::{Edit, View};
+use crate::harness::reduce::edit::{Edit, ProgramView};
 use crate::harness::reduce::{Options, Size, run, run_parallel};
 
-/// Every step for a program, taken alone: the kind's name and the valid program that came out, if one did.
+/// Applies each step of a program alone: the name of its kind, and the resulting program, if it is valid.
 fn each_step(shader: &Shader, mut visit: impl FnMut(&'static str, Option<Shader>)) {
     for kind in KINDS {
-        for step in (kind.list)(&View::new(shader)) {
+        for step in (kind.list)(&ProgramView::new(shader)) {
             let mut edit = Edit::new(shader.clone());
             if step.apply(&mut edit) {
                 remove_dead_code(&mut edit);
@@ -72,17 +72,17 @@ fn reduced(shader: &Shader, mut same: impl FnMut(&Shader) -> bool) -> Shader {
 
 #[test]
 fn what_is_asked_for_is_all_that_is_left() {
-    let mut met = 0;
+    let mut tried = 0;
     for shader in random_programs(1) {
         if count(&shader, Op::Iadd) == 0 {
             continue;
         }
-        met += 1;
+        tried += 1;
         let small = reduced(&shader, |shader| count(shader, Op::Iadd) > 0);
-        // An addition, what it adds, and what keeps it alive.
+        // An addition, its operands, and an effect that keeps it live.
         assert!(small.instruction_count() <= 5, "{}", text::write(&small));
     }
-    assert!(met >= 5);
+    assert!(tried >= 5);
 }
 
 #[test]
@@ -152,10 +152,10 @@ fn a_loop_runs_once_or_goes() {
         }
     });
     assert_eq!(straight, 2, "one for each break");
-    // Nothing but the store is left where only that is asked for.
+    // Only the store is left if the failure needs only that.
     let small = reduced(&shader, |shader| text::write(shader).contains("store_ssbo"));
     assert!(small.instruction_count() <= 2, "{}", text::write(&small));
-    // And a loop stays where it is asked for.
+    // A loop stays if the failure needs it.
     let small = reduced(&shader, |shader| text::write(shader).contains("loop {"));
     assert!(small.instruction_count() <= 1, "{}", text::write(&small));
 }
@@ -175,7 +175,8 @@ fn vectors_and_widths_shrink() {
     assert_eq!(validate(&shader), Ok(()));
     each_step(&shader, |kind, new| assert!(new.is_some(), "{kind}"));
     let small = reduced(&shader, |shader| count(shader, Op::Imul) > 0 && count(shader, Op::Iadd) > 0);
-    // No fewer than 32: all is computed from the constant that is the address too, and another constant would be more.
+    // No width below 32: the only constant is the address too, and one of another width would be an additional
+    // constant.
     let function = &small.entry;
     let mut alu = function.defs.values().filter(|def| matches!(function.instrs[def.instr], InstrData::Alu(_)));
     assert!(alu.all(|def| (def.num_components, def.bit_size) == (1, 32)), "{}", text::write(&small));
@@ -183,7 +184,7 @@ fn vectors_and_widths_shrink() {
     assert!(wide.instruction_count() <= 4, "{}", text::write(&wide));
 }
 
-/// A counter of a loop, and what is added to it and stored, all in 64 bits.
+/// A loop counter, its increment and a store, all in 64 bits.
 #[test]
 fn widths_shrink_through_phis_and_memory() {
     let mut b = Builder::new(Stage::Compute);
@@ -207,11 +208,11 @@ fn widths_shrink_through_phis_and_memory() {
     assert_eq!(validate(&shader), Ok(()));
     let bits = |shader: &Shader| {
         let text = text::write(shader);
-        let whole = text.contains("load_ssbo") && text.contains("phi") && count(shader, Op::Iadd) > 0;
-        whole.then(|| shader.entry.defs.values().map(|def| def.bit_size).collect::<Vec<u8>>())
+        let complete = text.contains("load_ssbo") && text.contains("phi") && count(shader, Op::Iadd) > 0;
+        complete.then(|| shader.entry.defs.values().map(|def| def.bit_size).collect::<Vec<u8>>())
     };
     for least in [32, 16, 8] {
-        // The widths that are left when so many bits are asked for.
+        // The widths that remain if the failure needs at least `least` bits.
         let small = reduced(&shader, |shader| {
             bits(shader).is_some_and(|bits| bits.into_iter().all(|bits| bits == 1 || bits >= least))
         });

@@ -1,17 +1,18 @@
-//! Vectors with fewer components.
+//! Steps that remove components of vectors.
 //!
-//! The components of a value hang together with those of others: a phi has as many as its sources, a store writes as
-//! many as its value has. Such a class of values is narrowed together. Arithmetic takes the components that it reads by
-//! name, so it is where classes end.
+//! Values are related by their number of components: a phi has as many as its sources, a store writes as many as its
+//! value has. Such an equivalence class of values is narrowed together. Arithmetic swizzles its operands, so it bounds
+//! the classes.
 
 use ir3_compiler::nir::{AluSrc, Components, Def, IndexKind, Instr, InstrData, Op};
 use ir3_compiler::nir::{Index, Intrinsic};
 use smallvec::SmallVec;
 
-use super::{Step, Steps, boxed};
-use crate::harness::reduce::edit::{Edit, Shape, View, vec_op};
+use super::{ReductionStep, Steps, boxed};
+use crate::harness::reduce::edit::{Edit, ProgramView, ValueShape, vec_op};
 
-/// The values that must have as many components as `seed`, if all of them can be narrowed.
+/// The class of `seed`: the values that must have the same number of components. `None` if some value cannot be
+/// narrowed.
 fn class(edit: &Edit, seed: Def) -> Option<Vec<Def>> {
     let function = edit.function();
     let mut class = vec![seed];
@@ -61,13 +62,13 @@ fn class(edit: &Edit, seed: Def) -> Option<Vec<Def>> {
     Some(class)
 }
 
-/// Of a value and all that must have as many components, only some components are kept.
-struct Narrow {
+/// Keeps only some components of the class of a value.
+struct NarrowVector {
     def: Def,
     keep: SmallVec<[u8; 4]>,
 }
 
-impl Narrow {
+impl NarrowVector {
     fn definer(&self, edit: &mut Edit, def: Def) {
         let instr = edit.function().defs[def].instr;
         let keep = &self.keep;
@@ -91,20 +92,20 @@ impl Narrow {
         function.defs[def].num_components = keep.len() as u8;
     }
 
-    /// The component that takes the place of `old`.
+    /// The new index of component `old`.
     fn component(&self, old: u8) -> u8 {
         self.keep.iter().position(|&kept| kept == old).unwrap_or(0) as u8
     }
 }
 
-impl Step for Narrow {
+impl ReductionStep for NarrowVector {
     fn apply(&self, edit: &mut Edit) -> bool {
         let count = edit.shape(self.def).components;
         if edit.definer(self.def).is_none() || self.keep.iter().any(|&c| c >= count) || self.keep.len() as u8 >= count {
             return false;
         }
         let Some(class) = class(edit, self.def) else { return false };
-        // Stores keep the mask of what they write.
+        // Stores keep the mask bits of the remaining components.
         let users: Vec<Instr> = edit.function().instrs_in_order().map(|(_, instr)| instr).collect();
         for &def in &class {
             self.definer(edit, def);
@@ -134,8 +135,8 @@ impl Step for Narrow {
     }
 }
 
-/// Fewer components: one, or the first half, or those that are read.
-pub(super) fn narrow(view: &View<'_>) -> Steps {
+/// Keeps one component, or the first half, or those that are read.
+pub(super) fn narrow(view: &ProgramView<'_>) -> Steps {
     let function = view.function();
     let mut steps = Vec::new();
     for (_, def) in view.defs() {
@@ -144,7 +145,7 @@ pub(super) fn narrow(view: &View<'_>) -> Steps {
             continue;
         }
         let mut read = 0u16;
-        let mut whole = false;
+        let mut reads_all = false;
         for &(_, instr) in &view.order {
             match &function.instrs[instr] {
                 InstrData::Alu(alu) => {
@@ -154,31 +155,31 @@ pub(super) fn narrow(view: &View<'_>) -> Steps {
                         src.swizzle[..used].iter().for_each(|&c| read |= 1 << c);
                     }
                 }
-                data => data.for_each_src(|src| whole |= src == def),
+                data => data.for_each_src(|src| reads_all |= src == def),
             }
         }
         let all: SmallVec<[u8; 4]> = (0..count).collect();
-        if !whole {
-            steps.push(Narrow { def, keep: all.iter().copied().filter(|&c| read >> c & 1 != 0).collect() });
+        if !reads_all {
+            steps.push(NarrowVector { def, keep: all.iter().copied().filter(|&c| read >> c & 1 != 0).collect() });
         }
-        steps.extend(all.iter().map(|&c| Narrow { def, keep: SmallVec::from_elem(c, 1) }));
+        steps.extend(all.iter().map(|&c| NarrowVector { def, keep: SmallVec::from_elem(c, 1) }));
         if count > 2 {
             let half = usize::from(count).div_ceil(2);
-            steps.push(Narrow { def, keep: SmallVec::from_slice(&all[..half]) });
-            steps.push(Narrow { def, keep: SmallVec::from_slice(&all[..usize::from(count) - 1]) });
+            steps.push(NarrowVector { def, keep: SmallVec::from_slice(&all[..half]) });
+            steps.push(NarrowVector { def, keep: SmallVec::from_slice(&all[..usize::from(count) - 1]) });
         }
     }
     steps.retain(|step| !step.keep.is_empty() && vec_op(step.keep.len()).is_some());
     boxed(steps)
 }
 
-/// A store does not write one of its components.
+/// Removes a component from the mask of a store.
 struct Mask {
     instr: Instr,
     component: u8,
 }
 
-impl Step for Mask {
+impl ReductionStep for Mask {
     fn apply(&self, edit: &mut Edit) -> bool {
         if !edit.is_placed(self.instr) {
             return false;
@@ -194,20 +195,20 @@ impl Step for Mask {
     }
 }
 
-/// What an instruction without a result reads as a vector becomes one component of 0.
+/// Replaces the vector that an instruction without a result reads by one component of 0.
 struct Scalar {
     instr: Instr,
     index: usize,
 }
 
-impl Step for Scalar {
+impl ReductionStep for Scalar {
     fn apply(&self, edit: &mut Edit) -> bool {
         let Some(InstrData::Intrinsic(intrinsic)) = edit.get(self.instr) else { return false };
         let shape = edit.shape(intrinsic.srcs[self.index]);
         if shape.components == 1 {
             return false;
         }
-        let zero = edit.splat(Shape { components: 1, ..shape }, 0);
+        let zero = edit.splat(ValueShape { components: 1, ..shape }, 0);
         let InstrData::Intrinsic(intrinsic) = &mut edit.function_mut().instrs[self.instr] else { return false };
         intrinsic.srcs[self.index] = zero;
         if intrinsic.indices.get(IndexKind::WriteMask).is_some() {
@@ -217,15 +218,15 @@ impl Step for Scalar {
     }
 }
 
-/// Stores write one component of 0.
-pub(super) fn scalars(view: &View<'_>) -> Steps {
+/// Makes stores write one component of 0.
+pub(super) fn scalars(view: &ProgramView<'_>) -> Steps {
     let mut steps = Vec::new();
     for &(_, instr) in &view.order {
         let InstrData::Intrinsic(intrinsic) = &view.function().instrs[instr] else { continue };
         let info = intrinsic.op.info();
         let vectors = info.srcs.iter().enumerate().filter(|(_, kind)| **kind == Components::Vector);
         let mut vectors = vectors.map(|(index, _)| index);
-        // With several of them, all would have to change.
+        // With several vectors, all would have to change.
         if let (None, Some(index), None) = (info.dest, vectors.next(), vectors.next())
             && view.shape(intrinsic.srcs[index]).components > 1
         {
@@ -235,8 +236,8 @@ pub(super) fn scalars(view: &View<'_>) -> Steps {
     boxed(steps)
 }
 
-/// Stores write fewer components.
-pub(super) fn write_masks(view: &View<'_>) -> Steps {
+/// Removes components from the masks of stores.
+pub(super) fn write_masks(view: &ProgramView<'_>) -> Steps {
     let mut steps = Vec::new();
     for &(_, instr) in &view.order {
         if let InstrData::Intrinsic(intrinsic) = &view.function().instrs[instr] {

@@ -1,30 +1,31 @@
-//! Values with fewer bits: 64 become 32, 16, 8 or 1.
+//! Steps that narrow values: 64 bits to 32, 16, 8 or 1.
 //!
-//! As with vectors, a class of values changes together: those that an operation wants to be as wide as each other, phis
-//! and memory operations included (there is no memory of single bits). A class ends at conversions, which become other
-//! ones, or moves. This is the last kind of step: a constant of another width is one more constant.
+//! As with vectors, an equivalence class of values changes together: those that an operation requires to have the same
+//! width, phis and memory operations included (there is no memory of single bits). Conversions bound the classes; they
+//! become other conversions, or moves. This is the last kind of step, because a constant of another width is an
+//! additional constant.
 
 use ir3_compiler::nir::{Alu, AluSrc, Components, Def, DestBits, Function, IndexKind, Instr, InstrData, Intrinsic, Op};
 use smallvec::SmallVec;
 
-use super::{Step, Steps, boxed};
-use crate::harness::reduce::edit::{Edit, View};
+use super::{ReductionStep, Steps, boxed};
+use crate::harness::reduce::edit::{Edit, ProgramView};
 
-/// A conversion by its name: the kind (`u2u`), and the width of the result.
+/// The kind of a conversion (`u2u`), and the width of its result.
 fn conversion(op: Op) -> Option<(&'static str, u8)> {
     const KINDS: [&str; 9] = ["u2u", "i2i", "f2f", "b2i", "f2i", "f2u", "i2f", "u2f", "b2f"];
     let (kind, bits) = op.name().split_at_checked(3)?;
     Some((KINDS.into_iter().find(|known| *known == kind)?, bits.parse().ok()?))
 }
 
-/// The conversion of that kind from one width to another; a move where they are the same.
+/// The conversion of that kind from one width to another; a move if they are the same.
 fn convert(kind: &str, from: u8, to: u8) -> Option<Op> {
     let within = matches!(kind, "u2u" | "i2i" | "f2f") && from == to;
     let truth = kind == "b2i" && to == 1;
     if within || truth { Some(Op::Mov) } else { Op::from_name(&format!("{kind}{to}")) }
 }
 
-/// What makes a value of `to` bits out of the operands of an operation whose result always has more.
+/// The operation that computes a result of `to` bits from the operands of one whose result is always wider.
 fn narrowed_result(op: Op, source_bits: u8, to: u8) -> Option<Op> {
     Some(match op {
         Op::Pack64_2x32Split | Op::Pack64_2x32 if to == 32 => Op::Mov,
@@ -33,7 +34,7 @@ fn narrowed_result(op: Op, source_bits: u8, to: u8) -> Option<Op> {
     })
 }
 
-/// What takes the place of an operation whose operand always has 64 bits, when it gets `to`.
+/// The operation that replaces one whose operand always has 64 bits if the operand has `to`.
 fn narrowed_operand(op: Op, to: u8) -> Option<Op> {
     Some(match op {
         Op::Unpack64_2x32SplitX | Op::Unpack64_2x32SplitY if to == 32 => Op::Mov,
@@ -42,7 +43,7 @@ fn narrowed_operand(op: Op, to: u8) -> Option<Op> {
     })
 }
 
-/// The values that must be as wide as `seed`, if all of them can have `to` bits.
+/// The class of `seed`: the values that must have the same width. `None` if some of them cannot have `to` bits.
 fn class(edit: &Edit, seed: Def, to: u8) -> Option<Vec<Def>> {
     let function = edit.function();
     let mut class = vec![seed];
@@ -91,8 +92,8 @@ fn class(edit: &Edit, seed: Def, to: u8) -> Option<Vec<Def>> {
                 }
                 InstrData::Intrinsic(intrinsic) if intrinsic.srcs.contains(&def) => {
                     let info = intrinsic.op.info();
-                    let whole = |(&src, &kind): (&Def, &Components)| src == def && kind != Components::Vector;
-                    if to == 1 || typed(intrinsic) || intrinsic.srcs.iter().zip(info.srcs).any(whole) {
+                    let not_vector = |(&src, &kind): (&Def, &Components)| src == def && kind != Components::Vector;
+                    if to == 1 || typed(intrinsic) || intrinsic.srcs.iter().zip(info.srcs).any(not_vector) {
                         return None;
                     }
                     if let DestBits::Source(source) = info.dest_bits
@@ -118,15 +119,15 @@ fn unsized_sources(alu: &Alu) -> impl Iterator<Item = Def> {
     alu.srcs.iter().zip(alu.op.info().inputs).filter(|(_, input)| input.ty.size == 0).map(|(src, _)| src.def)
 }
 
-/// Whether an intrinsic says what type its value has.
+/// Returns true if an intrinsic has the type of its value as an index.
 fn typed(intrinsic: &Intrinsic) -> bool {
     [IndexKind::SrcType, IndexKind::DestType].into_iter().any(|kind| intrinsic.indices.get(kind).is_some())
 }
 
-/// A value and all that must be as wide get so many bits.
-struct Narrow(Def, u8);
+/// Narrows the class of a value to this width.
+struct NarrowWidth(Def, u8);
 
-impl Step for Narrow {
+impl ReductionStep for NarrowWidth {
     fn apply(&self, edit: &mut Edit) -> bool {
         let Self(seed, to) = *self;
         let from = edit.shape(seed).bits;
@@ -152,7 +153,7 @@ impl Step for Narrow {
     }
 }
 
-/// Changes an instruction that defines or reads values of the class.
+/// Rewrites an instruction that defines or reads values of the class.
 fn narrow(function: &mut Function, instr: Instr, class: &[Def], to: u8) {
     match &mut function.instrs[instr] {
         InstrData::Const { def, values } if class.contains(def) => {
@@ -166,7 +167,7 @@ fn narrow(function: &mut Function, instr: Instr, class: &[Def], to: u8) {
             let info = alu.op.info();
             if class.contains(&alu.def) && info.output.ty.size != 0 {
                 let bits = function.defs[alu.srcs[0].def].bit_size;
-                // A source in the class is about to become narrower itself.
+                // A source in the class will be narrowed too.
                 let bits = if class.contains(&alu.srcs[0].def) { to } else { bits };
                 if let Some(op) = narrowed_result(alu.op, bits, to) {
                     alu.op = op;
@@ -191,7 +192,7 @@ fn narrow(function: &mut Function, instr: Instr, class: &[Def], to: u8) {
     }
 }
 
-/// A conversion of a value of the class that has the width of the result by now becomes a move.
+/// Turns a conversion of a value of the class into a move, if the widths are the same now.
 fn same_width(function: &mut Function, instr: Instr, class: &[Def]) {
     if let InstrData::Alu(alu) = &mut function.instrs[instr]
         && class.contains(&alu.srcs[0].def)
@@ -202,19 +203,19 @@ fn same_width(function: &mut Function, instr: Instr, class: &[Def]) {
     }
 }
 
-/// Clears what the operation does not read any more.
+/// Clears the swizzle of components that the operation does not read.
 fn fit(srcs: &mut [AluSrc], components: u8) {
     for src in srcs {
         src.swizzle[usize::from(components)..].fill(0);
     }
 }
 
-/// Each value, with each smaller width, the smallest first.
-pub(super) fn narrow_list(view: &View<'_>) -> Steps {
+/// Each value with each smaller width, the smallest first.
+pub(super) fn narrow_list(view: &ProgramView<'_>) -> Steps {
     let mut steps = Vec::new();
     for (_, def) in view.defs() {
         let bits = view.shape(def).bits;
-        steps.extend([1, 8, 16, 32].into_iter().filter(|&to| to < bits).map(|to| Narrow(def, to)));
+        steps.extend([1, 8, 16, 32].into_iter().filter(|&to| to < bits).map(|to| NarrowWidth(def, to)));
     }
     boxed(steps)
 }

@@ -1,8 +1,8 @@
-//! What our programs cost beside what Mesa's cost, from the same nir.
+//! Comparison of the costs of our programs with Mesa's, from the same nir.
 //!
-//! A log of Mesa's compiler has the nir that entered ir3 and, for each variant of the shader, Mesa's own statistics. The
-//! nir goes through our backend, and the figures are counted alike ([`Stats`]). Some figures are not in Mesa's line:
-//! `stp` and `ldp`, and what is moved, are counted from Mesa's final program in the same log.
+//! A log of Mesa's compiler has the nir that ir3 received and, for each variant of the shader, Mesa's own statistics.
+//! The nir is compiled by our backend, and the figures are counted in the same way ([`Stats`]). Figures that Mesa does
+//! not print (`stp`, `ldp`, the classes of moves) are counted from Mesa's final program in the same log.
 
 pub mod note;
 
@@ -21,15 +21,15 @@ use std::path::Path;
 /// The figures that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
-    /// Instructions that do something.
+    /// Instructions other than nops.
     pub instructions: u32,
-    /// Nops. Mesa's are more by those that carry an `(ss)` or an `(eq)`, and by those that it leaves around loops.
+    /// Nops. Mesa has more of them: those with an `(ss)` or an `(eq)`, and those that it leaves around loops.
     pub nops: u32,
     /// Moves.
     pub mov: u32,
-    /// Moves of immediates, of those.
+    /// Moves of immediates, among them.
     pub mov_immediate: u32,
-    /// Moves of words of the constant file, of those.
+    /// Moves of words of the constant file, among them.
     pub mov_constant: u32,
     /// Conversions.
     pub cov: u32,
@@ -37,7 +37,7 @@ pub struct Figures {
     pub full: u32,
     /// Half registers, in vec4.
     pub half: u32,
-    /// Waves at a time; Mesa says it for one variant of a shader only.
+    /// Waves that run at a time; Mesa prints it for one variant of a shader only.
     pub max_waves: Option<u32>,
     /// Components stored to private memory.
     pub stp: u32,
@@ -45,11 +45,11 @@ pub struct Figures {
     pub ldp: u32,
     /// Instructions of the preamble.
     pub preamble: u32,
-    /// Instructions that do something, by category.
+    /// Instructions other than nops, by category.
     pub categories: [u32; 8],
-    /// Instructions that write a predicate. Mesa's are counted from its final program, where that is in the log.
+    /// Instructions that write a predicate. Mesa's are counted from its final program, if the log has it.
     pub predicates: u32,
-    /// Branches by their kind, counted likewise.
+    /// Branches by opcode, counted likewise.
     #[serde(serialize_with = "by_name")]
     pub branches: Branches,
 }
@@ -58,10 +58,10 @@ fn by_name<S: Serializer>(branches: &Branches, serializer: S) -> Result<S::Ok, S
     serializer.collect_map(branches.iter().map(|(opcode, count)| (opcode.name(), count)))
 }
 
-/// A figure by its name.
+/// A figure with its name.
 pub type Figure = (&'static str, fn(&Figures) -> u32);
 
-/// The figures of which sums make sense, in the order of the table.
+/// The figures that are summed, in the order of the table.
 pub const FIGURES: [Figure; 22] = [
     ("instructions", |f| f.instructions),
     ("nops", |f| f.nops),
@@ -87,11 +87,11 @@ pub const FIGURES: [Figure; 22] = [
     ("predicates", |f| f.predicates),
 ];
 
-/// The figures of which the worst shaders are listed.
+/// The figures for which the worst shaders are listed.
 pub const WORST: [&str; 3] = ["mov", "full", "instructions"];
 
 impl Figures {
-    /// Of one of our programs.
+    /// The figures of one of our programs.
     #[must_use]
     pub fn of(program: &ir3::Program, target: &Target) -> Self {
         let stats = Stats::of(program, target);
@@ -121,8 +121,8 @@ impl Figures {
         }
     }
 
-    /// What Mesa says, and what is counted of its final program beside that.
-    fn said(statistics: &Statistics, counted: &Stats) -> Self {
+    /// The figures that Mesa prints, and those counted from its final program.
+    fn of_mesa(statistics: &Statistics, counted: &Stats) -> Self {
         Self::new(&statistics.to_stats(counted), statistics.waves.map(|waves| waves.max_waves))
     }
 
@@ -147,42 +147,42 @@ impl Figures {
     }
 }
 
-/// A variant of a shader.
+/// The figures of a variant of a shader.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct ShaderCosts {
     /// The log's name, and the variant's stage.
     pub shader: String,
-    /// Ours; or why there is none.
+    /// Our figures, or the reason for a refusal.
     pub ours: Result<Figures, String>,
-    /// Mesa's.
+    /// Mesa's figures.
     pub mesa: Figures,
 }
 
-/// All of them.
+/// The comparison of all shaders.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct CostTable {
     /// In the order of the logs.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ShaderCosts>,
 }
 
-/// The sums over all rows that both have.
+/// The sums over all rows with figures of both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Rows that both have.
+    /// The number of these rows.
     pub shaders: usize,
-    /// Rows that we refused.
+    /// The number of programs that we refused.
     pub refused: usize,
-    /// Ours.
+    /// Our sums.
     pub ours: Figures,
-    /// Mesa's.
+    /// Mesa's sums.
     pub mesa: Figures,
 }
 
-impl Table {
+impl CostTable {
     /// Compiles every variant of a log and adds a row for it.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no whole log.
+    /// If the file cannot be read, or is not a complete log.
     pub fn add(&mut self, path: &Path, target: &Target, options: &Options) -> Result<(), InputError> {
         let source = Source::read(path)?;
         let log = Log::read(path, &source.text)?;
@@ -200,19 +200,19 @@ impl Table {
             let Snapshot::Nir(shader) = &named.program else { continue };
             let counted = finals.get(position).and_then(|text| ir3::text::read(text).ok());
             let counted = counted.map(|program| Stats::of(&program, target)).unwrap_or_default();
-            let mesa = Figures::said(statistics, &counted);
+            let mesa = Figures::of_mesa(statistics, &counted);
             let compiled = compilation::compile(shader, target, options, &mut |_, _| {});
             let mut ours = compiled.map(|program| Figures::of(&program, target)).map_err(|error| error.to_string());
-            // Where Mesa does not say it, there is nothing to put beside it.
+            // Only compare the figure if Mesa prints it.
             if let (Ok(ours), None) = (&mut ours, mesa.max_waves) {
                 ours.max_waves = None;
             }
-            self.rows.push(Row { shader: format!("{name} {stage}"), ours, mesa });
+            self.rows.push(ShaderCosts { shader: format!("{name} {stage}"), ours, mesa });
         }
         Ok(())
     }
 
-    /// The sums.
+    /// Computes the sums.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
@@ -229,9 +229,10 @@ impl Table {
         totals
     }
 
-    /// The rows where a figure of ours is highest beside Mesa's: the row, ours, Mesa's. Only those where it is above.
+    /// The rows in which a figure of ours is highest in relation to Mesa's: the row, ours, Mesa's. Only those in which
+    /// it is higher.
     #[must_use]
-    pub fn worst(&self, figure: fn(&Figures) -> u32, count: usize) -> Vec<(&Row, u32, u32)> {
+    pub fn worst(&self, figure: fn(&Figures) -> u32, count: usize) -> Vec<(&ShaderCosts, u32, u32)> {
         let mut rows: Vec<_> = self
             .rows
             .iter()
@@ -244,13 +245,13 @@ impl Table {
     }
 }
 
-/// How many times as high ours is; of nothing at all it is how high.
+/// Our figure divided by Mesa's; Mesa's 0 counts as 1.
 #[must_use]
 pub fn ratio(ours: u32, mesa: u32) -> f64 {
     f64::from(ours) / f64::from(mesa.max(1))
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for CostTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.rows.iter().map(|row| row.shader.chars().count()).max().unwrap_or(0);
         let columns = &FIGURES[..8];
@@ -296,15 +297,15 @@ impl fmt::Display for Table {
 mod tests {
     use super::*;
 
-    fn row(shader: &str, ours: u32, mesa: u32) -> Row {
+    fn row(shader: &str, ours: u32, mesa: u32) -> ShaderCosts {
         let figures = |mov| Figures { mov, instructions: 10, ..Figures::default() };
-        Row { shader: shader.into(), ours: Ok(figures(ours)), mesa: figures(mesa) }
+        ShaderCosts { shader: shader.into(), ours: Ok(figures(ours)), mesa: figures(mesa) }
     }
 
     #[test]
     fn worst_are_those_above_by_their_ratio() {
-        let mut table = Table { rows: vec![row("a", 3, 2), row("b", 4, 0), row("c", 1, 5), row("d", 6, 2)] };
-        table.rows.push(Row { ours: Err("no".into()), ..row("e", 0, 100) });
+        let mut table = CostTable { rows: vec![row("a", 3, 2), row("b", 4, 0), row("c", 1, 5), row("d", 6, 2)] };
+        table.rows.push(ShaderCosts { ours: Err("no".into()), ..row("e", 0, 100) });
         let worst: Vec<_> = table.worst(|f| f.mov, 2).into_iter().map(|(row, ..)| row.shader.as_str()).collect();
         assert_eq!(worst, ["b", "d"]);
         let totals = table.totals();

@@ -1,4 +1,4 @@
-//! The note that says why shaders cost more than Mesa's do, held against the table.
+//! Check of the note that explains the figures that are worse than Mesa's.
 //!
 //! A note is a text with a list item for each shader and its figures, anywhere in it:
 //!
@@ -6,40 +6,40 @@
 //! - `nexuiz__106.frag FRAG`: full, mov
 //! ```
 //!
-//! What stands around the items, under which heading they are, is for people. What is checked is that every figure of
-//! which ours is above 1.10 times Mesa's is there. An item may also say figures that are above no more, since a figure
-//! can fall by work on something else; they are told, so that the note can be shortened.
+//! The text around the items and their headings are for people. The check requires every figure above 1.10 times Mesa's
+//! to be listed. An item may also list figures that are not above the limit any more, since other work may have lowered
+//! them; they are reported, so that the note can be shortened.
 
-use super::{FIGURES, Table};
+use super::{CostTable, FIGURES};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The figures that have to be explained where ours are above Mesa's.
+/// The figures that must be explained if they are above Mesa's.
 pub const EXPLAINED: [&str; 4] = ["instructions", "mov", "cov", "full"];
 
-/// How many times Mesa's figure ours may be without an explanation.
+/// The factor on Mesa's figure up to which ours needs no explanation.
 pub const LIMIT: f64 = 1.10;
 
 /// A shader and the name of a figure.
-type Entry = (String, String);
+type NotedFigure = (String, String);
 
-/// What the table has and what the note has.
+/// The result of the check of a note against a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// Figures above the limit.
+pub struct NoteCheck {
+    /// The number of figures above the limit.
     pub above: usize,
-    /// Shaders with such figures.
+    /// The number of shaders with such figures.
     pub shaders: usize,
-    /// Those that the note does not have: shader, figure, ours, Mesa's.
+    /// Figures above the limit that the note does not list: shader, figure, ours, Mesa's.
     pub unexplained: Vec<(String, &'static str, u32, u32)>,
-    /// What the note has though it is not above the limit.
-    pub outdated: Vec<Entry>,
+    /// Figures that the note lists and that are not above the limit.
+    pub outdated: Vec<NotedFigure>,
 }
 
-impl Check {
-    /// Holds a note against a table.
+impl NoteCheck {
+    /// Checks a note against a table.
     #[must_use]
-    pub fn of(table: &Table, note: &str) -> Self {
+    pub fn of(table: &CostTable, note: &str) -> Self {
         let noted = entries(note);
         let mut check = Self { above: 0, shaders: 0, unexplained: Vec::new(), outdated: Vec::new() };
         let mut above = BTreeSet::new();
@@ -65,8 +65,8 @@ impl Check {
     }
 }
 
-/// The shaders and figures of a note's items.
-fn entries(note: &str) -> BTreeSet<Entry> {
+/// Parses the items of a note.
+fn entries(note: &str) -> BTreeSet<NotedFigure> {
     let mut entries = BTreeSet::new();
     for line in note.lines() {
         let Some((shader, figures)) = line.strip_prefix("- `").and_then(|item| item.split_once("`: ")) else {
@@ -79,7 +79,7 @@ fn entries(note: &str) -> BTreeSet<Entry> {
     entries
 }
 
-impl fmt::Display for Check {
+impl fmt::Display for NoteCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (shader, figure, ours, mesa) in &self.unexplained {
             writeln!(f, "not explained: {figure} {ours} for {mesa}  {shader}")?;
@@ -99,31 +99,31 @@ impl fmt::Display for Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Figures, Row};
+    use super::super::{Figures, ShaderCosts};
     use super::*;
 
     #[test]
     fn every_figure_above_the_limit_has_to_be_there() {
         let row = |shader: &str, mov, full| {
             let figures = |mov, full| Figures { mov, full, instructions: 100, ..Figures::default() };
-            Row { shader: shader.into(), ours: Ok(figures(mov, full)), mesa: figures(10, 20) }
+            ShaderCosts { shader: shader.into(), ours: Ok(figures(mov, full)), mesa: figures(10, 20) }
         };
-        let table = Table { rows: vec![row("a FRAG", 12, 20), row("b VERT", 11, 22), row("c CL", 9, 23)] };
+        let table = CostTable { rows: vec![row("a FRAG", 12, 20), row("b VERT", 11, 22), row("c CL", 9, 23)] };
         let note = "# Note\n- a list item\n- `a FRAG`: mov, full\n\ntext `b VERT`: mov\n";
-        let check = Check::of(&table, note);
+        let check = NoteCheck::of(&table, note);
         assert_eq!((check.above, check.shaders), (2, 2));
         assert_eq!(check.unexplained, [("c CL".into(), "full", 23, 20)]);
         assert_eq!(check.outdated, [("a FRAG".to_owned(), "full".to_owned())]);
-        assert!(Check::of(&table, &(note.to_owned() + "- `c CL`: full\n")).unexplained.is_empty());
+        assert!(NoteCheck::of(&table, &(note.to_owned() + "- `c CL`: full\n")).unexplained.is_empty());
         assert!(check.to_string().contains("of 2 such figures 1 are explained"));
     }
 
-    /// Of nothing, anything is too much.
+    /// If Mesa's figure is 0, any other is above the limit.
     #[test]
     fn one_for_none_has_to_be_explained() {
         let figures = |mov| Figures { mov, ..Figures::default() };
-        let row = Row { shader: "a CL".into(), ours: Ok(figures(1)), mesa: figures(0) };
-        let table = Table { rows: vec![row] };
-        assert_eq!(Check::of(&table, "").unexplained, [("a CL".into(), "mov", 1, 0)]);
+        let row = ShaderCosts { shader: "a CL".into(), ours: Ok(figures(1)), mesa: figures(0) };
+        let table = CostTable { rows: vec![row] };
+        assert_eq!(NoteCheck::of(&table, "").unexplained, [("a CL".into(), "mov", 1, 0)]);
     }
 }

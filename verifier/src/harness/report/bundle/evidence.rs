@@ -1,11 +1,11 @@
-//! What is seen when a case is run.
+//! The evidence of a failure: the result of running a case.
 
 use super::{Case, Symptom};
 use crate::harness::check;
 use crate::harness::check::{Checker, ProgramReport, Unknown, Verdict};
 use crate::harness::reduce::Failure;
-use crate::harness::report::difference::Parting;
-use crate::programs::planted_bugs::Plant;
+use crate::harness::report::difference::FirstDifference;
+use crate::programs::planted_bugs::PlantedBug;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use crate::semantics::interp::Difference;
@@ -18,32 +18,32 @@ use serde::{Deserialize, Serialize};
 pub struct EngineVerdict {
     /// The engine.
     pub engine: String,
-    /// The stage behind which the boundary is.
+    /// The stage at which the boundary is.
     pub stage: String,
     /// `tested`, `refuted` or `unknown`.
     pub verdict: String,
-    /// Lanes that agreed.
+    /// The number of lanes that agreed.
     #[serde(default)]
     pub lanes: u64,
-    /// Why it is not a pass.
+    /// The reason, unless the boundary passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Everything that one run of a case shows.
+/// The result of one run of a case.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// How it fails; `None` where it does not, as it was compiled and run just now.
+    /// The failure of this run; `None` if the program does not fail.
     pub symptom: Option<Symptom>,
-    /// The program in front of the stage that fails.
+    /// The program before the stage that fails.
     pub before: Option<Snapshot>,
-    /// The program behind it, where there is one.
+    /// The program after it, if there is one.
     pub after: Option<Snapshot>,
-    /// Where they differ.
+    /// The observed difference.
     pub difference: Option<Difference>,
-    /// Where they part, as far as the interpreter can tell.
-    pub parting: Option<Parting>,
-    /// Where the compiler panicked.
+    /// The first difference of the two runs in a trace, if the interpreter can trace them.
+    pub first_difference: Option<FirstDifference>,
+    /// The place of the compiler's panic.
     pub panic: Option<String>,
     /// The verdicts of all engines at all boundaries.
     pub verdicts: Vec<EngineVerdict>,
@@ -55,7 +55,7 @@ impl Evidence {
         let envs: Vec<Env> = case.env.iter().cloned().collect();
         let mut checker = Checker::new(case.target, case.options);
         let report = catch(|| {
-            let mut change = case.plant.map(Plant::change);
+            let mut change = case.plant.map(PlantedBug::change);
             checker.program_or_panic(&case.program, &envs, change.as_mut().map(|change| change as check::Plant<'_>))
         });
         let mut evidence = match report {
@@ -65,16 +65,16 @@ impl Evidence {
         if let (Some(before), Some(after), Some(difference), Some(env)) =
             (&evidence.before, &evidence.after, &evidence.difference, &case.env)
         {
-            // Nothing that goes wrong in making a report may lose what it is about.
-            let parting = catch(|| Parting::find(before, after, &case.target, env, difference));
-            evidence.parting = parting.ok().and_then(Result::ok);
+            // A panic while the evidence is collected must not lose the failure itself.
+            let first_difference = catch(|| FirstDifference::find(before, after, &case.target, env, difference));
+            evidence.first_difference = first_difference.ok().and_then(Result::ok);
         }
-        // Refusals and panics have a program that went in, too.
+        // For refusals and panics, the program that the stage received.
         if evidence.before.is_none()
             && let Some(symptom) = &evidence.symptom
         {
             let before = catch(|| {
-                let mut change = case.plant.map(Plant::change);
+                let mut change = case.plant.map(PlantedBug::change);
                 let change = change.as_mut().map(|change| change as check::Plant<'_>);
                 checker.before(&case.program, symptom.stage, change)
             });
@@ -83,7 +83,7 @@ impl Evidence {
         evidence
     }
 
-    /// The file of the program in front of the stage.
+    /// The name of the file of the program before the stage.
     pub fn before_name(&self) -> &'static str {
         match self.before {
             Some(Snapshot::Ir3(_)) => "before.ir3",
@@ -91,7 +91,7 @@ impl Evidence {
         }
     }
 
-    /// The file of the program behind the stage.
+    /// The name of the file of the program after the stage.
     pub fn after_name(&self) -> &'static str {
         match self.after {
             Some(Snapshot::Nir(_)) => "after.nir",
@@ -117,7 +117,7 @@ impl Evidence {
                     (*stage, report.refusal.as_ref().map(|error| error.reason.clone()).unwrap_or_default())
                 }
                 Failure::Unsupported { stage, .. } => (*stage, unsupported(report).unwrap_or_default()),
-                // A report knows of no panic's place.
+                // Reports do not contain panics.
                 Failure::Panic { place } => (Stage::Select, place.clone()),
             };
             Symptom { failure, stage, message }
@@ -127,7 +127,7 @@ impl Evidence {
             before: refutation.map(|refutation| refutation.before.clone()),
             after: refutation.map(|refutation| refutation.after.clone()),
             difference: refutation.map(|refutation| refutation.difference.clone()),
-            parting: None,
+            first_difference: None,
             panic: None,
             verdicts: verdicts.collect(),
         }
@@ -146,14 +146,14 @@ impl Evidence {
             before: None,
             after: None,
             difference: None,
-            parting: None,
+            first_difference: None,
             panic: Some(place),
             verdicts: vec![verdict],
         }
     }
 }
 
-/// What the interpreter does not support, in full.
+/// The complete reason why the interpreter does not support a program.
 fn unsupported(report: &ProgramReport) -> Option<String> {
     report.boundaries.iter().find_map(|(_, verdict, _)| match verdict {
         Verdict::Unknown(Unknown::Unsupported(reason)) => Some(reason.clone()),

@@ -1,22 +1,21 @@
-//! Folders that are there as a whole or not at all.
+//! Atomic replacement of folders: a folder is complete or does not exist.
 //!
-//! A folder `NAME` is written as `.NAME.PROCESS.partial` and then takes its place in one step: a rename where nothing is
-//! there, an exchange of the two names where something is. So whoever kills the process finds the old folder or the new
-//! one, and perhaps a partial one, which counts for nothing and is removed by the next writer ([`clean`]).
+//! A folder `NAME` is written as `.NAME.PROCESS.partial` and then replaces `NAME` in one step: by a rename if `NAME`
+//! does not exist, by an exchange of the two names otherwise. If the process is killed, there is the old folder or the
+//! new one, and perhaps a partial one, which readers ignore and the next writer removes ([`clean`]).
 //!
 //! A file system that cannot exchange names needs two renames. Between them the old folder is called `.NAME.old`, and
-//! [`recover`] gives it its name back.
+//! [`recover`] renames it back.
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Writes files (a name may have a folder in it) as the folder `path`, all of them or none. A folder that is there is
-/// replaced.
+/// Writes files (a name may include a folder) as the folder `path`, all of them or none. Replaces an existing folder.
 ///
 /// # Errors
-/// When the file system refuses.
+/// If the file system refuses.
 pub fn write(path: &Path, files: &[(&'static str, String)]) -> io::Result<()> {
     let partial = partial(path)?;
     let fill = || {
@@ -33,12 +32,12 @@ pub fn write(path: &Path, files: &[(&'static str, String)]) -> io::Result<()> {
         take_place(&partial, path)
     };
     let written = fill();
-    // What is there under this name now is the old folder, or half of the new one.
+    // This name now belongs to the old folder, or to an incomplete new one.
     let removed = remove(&partial);
     written.and(removed)
 }
 
-/// Gives a whole folder its name; what has the name has the other one afterwards, or is gone.
+/// Renames a complete folder to `path`. An existing folder there gets the other name, or is removed.
 fn take_place(partial: &Path, path: &Path) -> io::Result<()> {
     match renameat_with(CWD, partial, CWD, path, RenameFlags::NOREPLACE) {
         Ok(()) => return Ok(()),
@@ -52,7 +51,7 @@ fn take_place(partial: &Path, path: &Path) -> io::Result<()> {
     take_place_in_two_steps(partial, path)
 }
 
-/// The same where names cannot be exchanged.
+/// Like [`take_place`], if names cannot be exchanged.
 fn take_place_in_two_steps(partial: &Path, path: &Path) -> io::Result<()> {
     let old = old(path)?;
     if path.exists() {
@@ -63,10 +62,10 @@ fn take_place_in_two_steps(partial: &Path, path: &Path) -> io::Result<()> {
     remove(&old)
 }
 
-/// Gives a folder its name back that was on its way to be replaced.
+/// Renames a folder back if its replacement was interrupted.
 ///
 /// # Errors
-/// When the file system refuses.
+/// If the file system refuses.
 pub fn recover(path: &Path) -> io::Result<()> {
     let old = old(path)?;
     if !old.exists() {
@@ -75,11 +74,11 @@ pub fn recover(path: &Path) -> io::Result<()> {
     if path.exists() { remove(&old) } else { fs::rename(&old, path) }
 }
 
-/// Removes what processes that are no more have left half-written below `root`, and recovers what they were about to
-/// replace.
+/// Removes the partial folders below `root` of processes that have ended, and recovers the folders that they were
+/// replacing.
 ///
 /// # Errors
-/// When the file system refuses.
+/// If the file system refuses.
 pub fn clean(root: &Path) -> io::Result<()> {
     for name in names(root)? {
         let Some(hidden) = name.strip_prefix('.') else { continue };
@@ -95,10 +94,10 @@ pub fn clean(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The bundles below `root`, by name. Half-written ones are none; there is none where there is no such folder.
+/// Lists the bundles below `root`, by name, without partial ones; empty if there is no such folder.
 ///
 /// # Errors
-/// When the file system refuses.
+/// If the file system refuses.
 pub fn list(root: &Path) -> io::Result<Vec<PathBuf>> {
     let names = names(root)?.into_iter().filter(|name| !name.starts_with('.'));
     let mut bundles: Vec<PathBuf> = names.map(|name| root.join(name)).filter(|path| is_bundle(path)).collect();
@@ -106,12 +105,12 @@ pub fn list(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(bundles)
 }
 
-/// Whether a path is that of a bundle's folder.
+/// Returns true if a path is a bundle's folder.
 pub fn is_bundle(path: &Path) -> bool {
     path.join("bundle.json").is_file()
 }
 
-/// A file beside a folder, for what belongs to it for a while.
+/// The path of a temporary file next to a folder.
 pub(super) fn beside(path: &Path, ending: &str) -> io::Result<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str());
     match name {
@@ -140,13 +139,13 @@ fn names(root: &Path) -> io::Result<Vec<String>> {
     }
 }
 
-/// Whether there is such a process. Where that cannot be known, there is.
+/// Returns true if the process exists, or if that cannot be determined.
 fn is_alive(process: &str) -> bool {
     let processes = Path::new("/proc");
     !processes.join("self").exists() || processes.join(process).exists()
 }
 
-/// Removes a folder or a file, if there is one.
+/// Removes a folder or a file, if it exists.
 fn remove(path: &Path) -> io::Result<()> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {

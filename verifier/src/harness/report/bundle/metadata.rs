@@ -1,12 +1,12 @@
-//! `bundle.json`, and reading a folder.
+//! The format of `bundle.json`, and the reader of bundles.
 
 use super::evidence::EngineVerdict;
-use super::{Case, Evidence, Origin, Original, Symptom, folder};
+use super::{Case, Evidence, Original, ProgramOrigin, Symptom, folder};
 use crate::harness::reduce::Failure;
 use crate::harness::reduce::oracle::DifferenceKind;
 use crate::programs::mesa::input::InputError;
 use crate::programs::planted_bugs;
-use crate::programs::planted_bugs::Plant;
+use crate::programs::planted_bugs::PlantedBug;
 use crate::semantics::Snapshot;
 use crate::semantics::environment::env::Env;
 use ir3_compiler::features::{Feature, Features};
@@ -18,7 +18,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The version of the format. Readers refuse others.
+/// The version of the format. Readers refuse other versions.
 pub const FORMAT: u32 = 2;
 
 /// A folder that is not a bundle.
@@ -30,12 +30,12 @@ pub enum ReadError {
         /// The folder.
         path: PathBuf,
     },
-    /// A file is not there.
+    /// A file is missing.
     #[error("{path}: found no such file, expected {expected}", path = path.display())]
     NoFile {
         /// The file.
         path: PathBuf,
-        /// What should be in it.
+        /// Its expected content.
         expected: &'static str,
     },
     /// A file cannot be read.
@@ -43,18 +43,18 @@ pub enum ReadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         cause: io::Error,
     },
-    /// A file is not JSON, or not of the right shape.
+    /// A file is not JSON, or has other fields.
     #[error("{path}:{line}:{column}: {cause}", path = path.display(), line = cause.line(), column = cause.column())]
     Json {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error with its position.
         cause: serde_json::Error,
     },
-    /// A field has a value that means nothing.
+    /// A field has an invalid value.
     #[error("{path}: found {field} `{found}`, expected {expected}", path = path.display())]
     Field {
         /// The file.
@@ -63,7 +63,7 @@ pub enum ReadError {
         field: &'static str,
         /// Its value.
         found: String,
-        /// What it should be.
+        /// The expected value.
         expected: String,
     },
     /// A program cannot be read.
@@ -84,7 +84,7 @@ struct Metadata {
     origin: SavedOrigin,
     instructions: u32,
     original_instructions: u32,
-    /// The GPU and the options before it was reduced, where they were others.
+    /// The GPU and the options before the reduction, if they were different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     original_gpu: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ struct Metadata {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedOptions {
-    /// Those in use: what the backend learns later has no part in an old failure.
+    /// The enabled features. Features that the backend gets later are not part of an old failure.
     features: Vec<String>,
     last: String,
     registers: String,
@@ -122,14 +122,14 @@ enum SavedOrigin {
 
 impl SavedOptions {
     fn of(options: &Options) -> Self {
-        // A new option must be kept, too.
+        // Destructured so that a new option cannot be forgotten here.
         let Options { features, last, registers } = *options;
         let features = features.iter().map(|feature| feature.name().to_owned()).collect();
         Self { features, last: last.name().to_owned(), registers: registers.to_string() }
     }
 }
 
-/// The names of the reasons for a refusal.
+/// The names of the kinds of refusals.
 const REFUSALS: [(ErrorKind, &str); 3] = [
     (ErrorKind::Unsupported, "unsupported"),
     (ErrorKind::NeedsSpilling, "needs-spilling"),
@@ -153,7 +153,7 @@ impl SavedFailure {
     }
 }
 
-/// The text of `bundle.json`.
+/// Writes `bundle.json`.
 pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
     let Case { program, target, options, plant, origin, symptom, original, minimal, .. } = case;
     let instructions = |shader: &Shader| shader.instruction_count() as u32;
@@ -167,9 +167,9 @@ pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
         stage: symptom.stage.name().to_owned(),
         message: symptom.message.clone(),
         origin: match origin {
-            Origin::File(path) => SavedOrigin::File(path.clone()),
-            Origin::Seed { seed, profile } => SavedOrigin::Seed { seed: *seed, profile: profile.to_string() },
-            Origin::Artifact(path) => SavedOrigin::Artifact(path.clone()),
+            ProgramOrigin::File(path) => SavedOrigin::File(path.clone()),
+            ProgramOrigin::Seed { seed, profile } => SavedOrigin::Seed { seed: *seed, profile: profile.to_string() },
+            ProgramOrigin::Artifact(path) => SavedOrigin::Artifact(path.clone()),
         },
         instructions: instructions(program),
         original_instructions: instructions(original.as_ref().map_or(program, |original| &original.program)),
@@ -184,16 +184,17 @@ pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
 /// Reads the folder of a case.
 ///
 /// # Errors
-/// When it is not there, or not a bundle; with the file and what was expected in it.
+/// If it does not exist, or is not a bundle; with the file and the expected content.
 pub fn read(path: &Path) -> Result<Case, ReadError> {
-    // A replacement in two steps may have been killed between them.
+    // The replacement of the folder may have been interrupted.
     let _ = folder::recover(path);
     if !path.is_dir() {
         return Err(ReadError::Missing { path: path.to_owned() });
     }
     let file = path.join("bundle.json");
     let text = content(&file, "what a bundle is about")?;
-    let Facts { target, options, found_with, plant, symptom, origin, minimal } = facts(&file, parse(&file, &text)?)?;
+    let CaseFacts { target, options, found_with, plant, symptom, origin, minimal } =
+        facts(&file, parse(&file, &text)?)?;
     let program = program(&path.join("program.nir"), "the program")?;
     let env = env(&path.join("env.json"))?;
     let folder = path.join("original");
@@ -208,35 +209,35 @@ pub fn read(path: &Path) -> Result<Case, ReadError> {
     Ok(Case { program, target, options, plant, env, origin, symptom, original, minimal })
 }
 
-/// What `bundle.json` alone says of a case.
-struct Facts {
+/// The part of a case that is in `bundle.json`.
+struct CaseFacts {
     target: Target,
     options: Options,
-    /// The GPU and the options before it was reduced.
+    /// The GPU and the options before the reduction.
     found_with: (Target, Options),
-    plant: Option<&'static Plant>,
+    plant: Option<&'static PlantedBug>,
     symptom: Symptom,
-    origin: Origin,
+    origin: ProgramOrigin,
     minimal: bool,
 }
 
-/// The fields of a text.
+/// Parses the fields of a text.
 fn parse(file: &Path, text: &str) -> Result<Metadata, ReadError> {
     let json = |cause| ReadError::Json { path: file.to_owned(), cause };
-    // The format first: another one may have other fields.
+    // Check the version first: other versions may have other fields.
     #[derive(Deserialize)]
-    struct Format {
+    struct FormatVersion {
         format: u32,
     }
-    let Format { format } = serde_json::from_str(text).map_err(json)?;
+    let FormatVersion { format } = serde_json::from_str(text).map_err(json)?;
     if format != FORMAT {
         return Err(Fields { file }.bad("format", &format.to_string(), &FORMAT.to_string()));
     }
     serde_json::from_str(text).map_err(json)
 }
 
-/// What the fields mean.
-fn facts(file: &Path, metadata: Metadata) -> Result<Facts, ReadError> {
+/// Interprets the fields.
+fn facts(file: &Path, metadata: Metadata) -> Result<CaseFacts, ReadError> {
     let in_file = Fields { file };
     let target = in_file.target("gpu", &metadata.gpu)?;
     let options = in_file.options(metadata.options)?;
@@ -249,21 +250,21 @@ fn facts(file: &Path, metadata: Metadata) -> Result<Facts, ReadError> {
         message: metadata.message,
     };
     let origin = match metadata.origin {
-        SavedOrigin::File(path) => Origin::File(path),
-        SavedOrigin::Artifact(path) => Origin::Artifact(path),
+        SavedOrigin::File(path) => ProgramOrigin::File(path),
+        SavedOrigin::Artifact(path) => ProgramOrigin::Artifact(path),
         SavedOrigin::Seed { seed, profile } => {
             let profile = profile.parse().map_err(|expected: String| in_file.bad("profile", &profile, &expected))?;
-            Origin::Seed { seed, profile }
+            ProgramOrigin::Seed { seed, profile }
         }
     };
     let plant = metadata.plant.as_deref().map(|name| in_file.plant(name)).transpose()?;
-    Ok(Facts { target, options, found_with, plant, symptom, origin, minimal: metadata.minimal })
+    Ok(CaseFacts { target, options, found_with, plant, symptom, origin, minimal: metadata.minimal })
 }
 
-/// The text of a `bundle.json`, read and written again.
+/// Reads the text of a `bundle.json` and writes it again.
 ///
 /// # Errors
-/// When it is none; with what was expected in it.
+/// If it is invalid; with the expected content.
 pub fn rewritten(file: &Path, text: &str) -> Result<String, ReadError> {
     let metadata = parse(file, text)?;
     let written = serde_json::to_string_pretty(&metadata).expect("strings and numbers are JSON") + "\n";
@@ -271,7 +272,7 @@ pub fn rewritten(file: &Path, text: &str) -> Result<String, ReadError> {
     Ok(written)
 }
 
-/// The fields of a file, for errors.
+/// The fields of a file, with its path for errors.
 struct Fields<'a> {
     file: &'a Path,
 }
@@ -304,7 +305,7 @@ impl Fields<'_> {
         Stage::from_name(name).ok_or_else(|| self.bad(field, name, &format!("one of {}", known())))
     }
 
-    fn plant(&self, name: &str) -> Result<&'static Plant, ReadError> {
+    fn plant(&self, name: &str) -> Result<&'static PlantedBug, ReadError> {
         let known = || planted_bugs::ALL.iter().map(|plant| plant.name).collect::<Vec<_>>().join(", ");
         planted_bugs::by_name(name).ok_or_else(|| self.bad("plant", name, &format!("one of {}", known())))
     }
@@ -347,7 +348,7 @@ fn program(path: &Path, expected: &'static str) -> Result<Shader, ReadError> {
     }
 }
 
-/// The input, where there is one.
+/// Reads the environment, if there is one.
 fn env(path: &Path) -> Result<Option<Env>, ReadError> {
     let text = match content(path, "an input") {
         Ok(text) => text,

@@ -1,21 +1,21 @@
-//! A failure as a folder that can be attached to a bug report as it is.
+//! Bundles: a failure as a folder that can be attached to a bug report.
 //!
-//! A [`Case`] is everything that it takes to see a failure again: the program, the GPU, the compiler's options, the
-//! input, a planted bug if there is one. [`write()`] makes a folder of it the moment that it is found; [`reduce`]
-//! replaces the folder by that of the smaller program; [`read`] gives the case back. Whatever else is in the folder
-//! (both sides of the stage, the first difference, the verdicts, the README) is made from the case by running it, so
-//! it cannot tell another story than the case does.
+//! A [`Case`] has everything that is needed to reproduce a failure: the program, the GPU, the compiler's options, the
+//! environment, and a planted bug if there is one. [`write()`] writes its folder as soon as the failure is found;
+//! [`reduce`] replaces the folder by that of the reduced program; [`read`] returns the case. The rest of the folder
+//! (both sides of the stage, the first difference, the verdicts, the README) is derived from the case by running it, so
+//! it cannot contradict the case.
 //!
-//! The folder has
+//! The folder contains
 //!
 //! - `README.md`: the report;
-//! - `program.nir`, `env.json`: the program and its input;
+//! - `program.nir`, `env.json`: the program and its environment;
 //! - `before.nir` or `before.ir3`, and `after.ir3` or `after.nir`: both sides of the stage that fails;
-//! - `difference.txt`: where the two sides part, aligned;
-//! - `bundle.json`: the rest of the case, and what was found, for programs;
-//! - `original/program.nir`, `original/env.json`: what it was before it was reduced.
+//! - `difference.txt`: the traces of both sides up to their first difference, aligned;
+//! - `bundle.json`: the rest of the case, and the verdicts, in machine-readable form;
+//! - `original/program.nir`, `original/env.json`: the program and the environment before the reduction.
 //!
-//! A folder is there as a whole or not at all, whenever the process is killed: see [`folder`].
+//! A folder is complete or does not exist, even if the process is killed: see [`folder`].
 
 mod evidence;
 pub mod folder;
@@ -30,7 +30,7 @@ pub use reduction::{ReduceError, Reduction, forget_checkpoint, reduce};
 
 use crate::harness::reduce::{Failure, Oracle};
 use crate::programs::generator::Profile;
-use crate::programs::planted_bugs::Plant;
+use crate::programs::planted_bugs::PlantedBug;
 use crate::semantics::environment::env::Env;
 use ir3_compiler::features::Feature;
 use ir3_compiler::nir::{self, Shader};
@@ -40,23 +40,23 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where a program came from.
+/// The origin of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// A file, and behind it the number of the section where it has several.
+pub enum ProgramOrigin {
+    /// A file, followed by the number of the section if it has several.
     File(String),
-    /// The generator.
+    /// The program generator.
     Seed {
         /// The seed.
         seed: u64,
         /// The profile.
         profile: Profile,
     },
-    /// Bytes on which a fuzz target failed.
+    /// The input bytes on which a fuzz target failed.
     Artifact(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ProgramOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) | Self::Artifact(path) => f.write_str(path),
@@ -65,67 +65,67 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What was seen of a failure.
+/// The observation of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symptom {
-    /// How it fails: what stays the same while it gets smaller.
+    /// The class of the failure, which a reduction preserves.
     pub failure: Failure,
-    /// The stage at which it does.
+    /// The stage that fails.
     pub stage: Stage,
     /// The difference, the reason of the refusal or the message of the panic, in full.
     pub message: String,
 }
 
-/// A program and an input, and what it was compiled for and with, before they were reduced.
+/// A case before its reduction: program, environment, GPU and options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Original {
     /// The program.
     pub program: Shader,
-    /// The input, where the failure needs one.
+    /// The environment, if the failure needs one.
     pub env: Option<Env>,
     /// The GPU.
     pub target: Target,
-    /// What it was compiled with.
+    /// The compiler options.
     pub options: Options,
 }
 
-/// A failure, with all that it takes to see it again.
+/// A reproducible failure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// The program.
     pub program: Shader,
     /// The GPU.
     pub target: Target,
-    /// What it is compiled with.
+    /// The compiler options.
     pub options: Options,
-    /// The bug that is planted into the compiler, for failures that are made on purpose.
-    pub plant: Option<&'static Plant>,
-    /// The input, where the failure needs one.
+    /// The bug that is planted into the compiler, if any.
+    pub plant: Option<&'static PlantedBug>,
+    /// The environment, if the failure needs one.
     pub env: Option<Env>,
-    /// Where the program came from.
-    pub origin: Origin,
-    /// What was seen.
+    /// The origin of the program.
+    pub origin: ProgramOrigin,
+    /// The observed failure.
     pub symptom: Symptom,
-    /// What it was reduced from, once it is.
+    /// The original, if the case has been reduced.
     pub original: Option<Original>,
-    /// Whether no step of the reducer makes it smaller.
+    /// True if no step of the reducer makes the program smaller.
     pub minimal: bool,
 }
 
 impl Case {
-    /// Finds out how a program fails in some environments. `None` where it does not.
+    /// Determines the failure of a program in some environments. `None` if it does not fail.
     pub fn find(
         program: Shader,
         target: Target,
         options: Options,
-        plant: Option<&'static Plant>,
+        plant: Option<&'static PlantedBug>,
         envs: &[Env],
-        origin: Origin,
+        origin: ProgramOrigin,
     ) -> Option<Self> {
-        let mut oracle = Oracle::find(target, options, &program, envs, plant.map(Plant::shared))?;
+        let mut oracle = Oracle::find(target, options, &program, envs, plant.map(PlantedBug::shared))?;
         let program = as_read(program, &mut oracle);
         let env = oracle.envs().first().cloned();
-        // What the oracle knows is enough to fill in the rest by running it once more.
+        // The rest of the symptom comes from running the case once more.
         let symptom = Symptom { failure: oracle.failure().clone(), stage: Stage::Select, message: String::new() };
         let mut case = Self { program, target, options, plant, env, origin, symptom, original: None, minimal: false };
         if let Some(symptom) = Evidence::of(&case).symptom {
@@ -134,12 +134,12 @@ impl Case {
         Some(case)
     }
 
-    /// The name of its folder: a function of what it was before it was reduced.
+    /// The name of its folder: a function of the original case.
     pub fn folder_name(&self) -> String {
         let Symptom { failure, stage, .. } = &self.symptom;
         let plant = self.plant.map(|plant| format!("{}-", plant.name)).unwrap_or_default();
         let origin = self.origin.to_string();
-        // Names come from paths; the end of a long one tells more than its beginning.
+        // Names come from paths; the end of a long one is more specific than its beginning.
         let skip = origin.chars().count().saturating_sub(80);
         let origin: String = origin.chars().skip(skip).collect();
         let now = (&self.program, self.target, self.options);
@@ -152,14 +152,14 @@ impl Case {
         name.chars().map(plain).collect()
     }
 
-    /// An oracle that knows this failure. `None` where the program does not fail any more.
+    /// Returns an oracle for this failure. `None` if the program does not fail any more.
     pub fn oracle(&self) -> Option<Oracle> {
         let envs: Vec<Env> = self.env.iter().cloned().collect();
-        Oracle::find(self.target, self.options, &self.program, &envs, self.plant.map(Plant::shared))
+        Oracle::find(self.target, self.options, &self.program, &envs, self.plant.map(PlantedBug::shared))
     }
 }
 
-/// The options that are not the defaults, as text. A feature that the compiler gets later changes nothing in it.
+/// The options that differ from the defaults, as text. It does not depend on features that the compiler gets later.
 fn changed_options(options: Options) -> String {
     let default = Options::default();
     let disabled: Vec<&str> = (default.features - options.features).iter().map(Feature::name).collect();
@@ -167,8 +167,8 @@ fn changed_options(options: Options) -> String {
     format!("{} {last} {}", disabled.join(","), options.registers)
 }
 
-/// The program as it is read back from its text, numbers and all, if it fails like this too: that is what whoever gets
-/// the bundle will have.
+/// The program as read back from its text, with the numbers of the text, if it fails in the same way: a user of the
+/// bundle will have that one.
 fn as_read(program: Shader, oracle: &mut Oracle) -> Shader {
     match nir::text::read(&nir::text::write(&program)) {
         Ok(read) if oracle.same(&read) => read,
@@ -176,7 +176,7 @@ fn as_read(program: Shader, oracle: &mut Oracle) -> Shader {
     }
 }
 
-/// A word for a kind of failure, for names.
+/// A word for the kind of a failure, for names.
 pub fn kind(failure: &Failure) -> String {
     match failure {
         Failure::Refuted { difference, .. } => difference.name().replace(' ', "-"),
@@ -199,22 +199,22 @@ pub struct WriteError {
     cause: io::Error,
 }
 
-/// Writes the folder of a case below `root`, all of it or nothing, and returns its path. The name is a function of the
-/// case.
+/// Writes the folder of a case below `root`, completely or not at all, and returns its path. The name is a function of
+/// the case.
 ///
 /// # Errors
-/// When the file system refuses.
+/// If the file system refuses.
 pub fn write(root: &Path, case: &Case) -> Result<PathBuf, WriteError> {
     let path = root.join(case.folder_name());
     write_at(&path, case)?;
     Ok(path)
 }
 
-/// Writes the folder of a case at a path, all of it or nothing. A bundle that is there is replaced, unless it is of the
-/// same case and has been reduced: that is worth more.
+/// Writes the folder of a case at a path, completely or not at all. Replaces an existing bundle, unless that is a
+/// reduced one of the same case.
 ///
 /// # Errors
-/// When the file system refuses, or something else than a bundle is there.
+/// If the file system refuses, or if there is something other than a bundle.
 pub fn write_at(path: &Path, case: &Case) -> Result<(), WriteError> {
     let same = |there: &Case| {
         there.original.as_ref().is_some_and(|original| {
@@ -232,13 +232,13 @@ pub fn write_at(path: &Path, case: &Case) -> Result<(), WriteError> {
     replace(path, case)
 }
 
-/// Writes the folder of a case at a path, whatever is there.
+/// Writes the folder of a case at a path, and replaces any existing one.
 fn replace(path: &Path, case: &Case) -> Result<(), WriteError> {
     let files = files(case, &Evidence::of(case));
     folder::write(path, &files).map_err(|cause| WriteError { path: path.to_owned(), cause })
 }
 
-/// Whether a path is that of a folder with nothing in it.
+/// Returns true if a path is an empty folder.
 fn is_empty(path: &Path) -> bool {
     std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
@@ -259,8 +259,8 @@ fn files(case: &Case, evidence: &Evidence) -> Vec<(&'static str, String)> {
     if let Some(after) = &evidence.after {
         files.push((evidence.after_name(), after.text()));
     }
-    if let Some(parting) = &evidence.parting {
-        files.push(("difference.txt", parting.to_string()));
+    if let Some(first_difference) = &evidence.first_difference {
+        files.push(("difference.txt", first_difference.to_string()));
     }
     if let Some(original) = &case.original {
         files.push(("original/program.nir", nir::text::write(&original.program)));
@@ -277,7 +277,7 @@ mod tests {
     use ir3_compiler::features::Features;
     use std::collections::BTreeSet;
 
-    /// Names of bundles depend on the options that are set, and on no others.
+    /// The names of bundles depend on the options that differ from the defaults, and on no others.
     #[test]
     fn only_options_that_are_set_count() {
         let default = changed_options(Options::default());

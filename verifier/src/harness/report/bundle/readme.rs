@@ -1,6 +1,6 @@
-//! `README.md`: the report, as one would write it into an issue tracker.
+//! `README.md` of a bundle: a report for an issue tracker.
 
-use super::{Case, Evidence, Origin};
+use super::{Case, Evidence, ProgramOrigin};
 use crate::harness::reduce::Failure;
 use crate::semantics::environment::sync::Synchronized;
 use crate::semantics::interp::Difference;
@@ -8,10 +8,10 @@ use ir3_compiler::features::Features;
 use ir3_compiler::nir;
 use std::fmt::{self, Write as _};
 
-/// Lines that a program may have to stand in the report.
+/// Longer programs are not included in the report.
 const INLINE: usize = 60;
 
-/// The text of `README.md`.
+/// Writes `README.md`.
 pub(super) fn write(case: &Case, evidence: &Evidence) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -51,7 +51,7 @@ fn report(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
     files(text, case, evidence)
 }
 
-/// One line: the stage, and what it does.
+/// The title: the stage, and its failure.
 fn title(case: &Case) -> String {
     let stage = case.symptom.stage;
     let on = format!("on {}", case.target.name);
@@ -59,7 +59,7 @@ fn title(case: &Case) -> String {
         Failure::Refuted { difference, .. } => format!("{stage}: wrong code {on}: {}", wrong(difference.name())),
         Failure::Refused { .. } => format!("{stage}: refuses a valid program {on}: {}", case.symptom.message),
         Failure::Unsupported { .. } => {
-            format!("interpreter: cannot run the program behind {stage} {on}: {}", case.symptom.message)
+            format!("interpreter: cannot run the program after {stage} {on}: {}", case.symptom.message)
         }
         Failure::Panic { .. } => format!("{stage}: panic {on}: {}", first_line(&case.symptom.message)),
     }
@@ -70,8 +70,8 @@ fn wrong(kind: &str) -> &str {
         "output" => "an output has another value",
         "memory" => "memory is left with another value",
         "killed lanes" => "other lanes are killed",
-        "undefined" => "what is done has no meaning",
-        "endless" => "it does not end",
+        "undefined" => "undefined behaviour",
+        "endless" => "it does not terminate",
         "header" => "the header says something else",
         other => other,
     }
@@ -89,23 +89,28 @@ fn what_happens(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Res
         Failure::Refuted { .. } => {
             writeln!(
                 text,
-                "The program in front of `{stage}` and the one behind it are run on the same input, and differ:"
+                "The program before `{stage}` and the program after it are run on the same input, and differ:"
             )?;
         }
         Failure::Refused { .. } => writeln!(text, "The compiler refuses the program below at `{stage}`:")?,
         Failure::Unsupported { .. } => {
-            writeln!(text, "The program behind `{stage}` cannot be run, so nothing is known of it:")?
+            writeln!(text, "The program after `{stage}` cannot be run, so it was not checked:")?
         }
         Failure::Panic { place } => writeln!(text, "The compiler panics in `{stage}`, at {place}:")?,
     }
     writeln!(text)?;
     if let Some(difference) = &evidence.difference {
-        for (name, value) in expected_and_actual(difference, evidence.parting.as_ref().map(|parting| parting.lane)) {
+        for (name, value) in expected_and_actual(
+            difference,
+            evidence.first_difference.as_ref().map(|first_difference| first_difference.lane),
+        ) {
             writeln!(text, "- {name}: {value}")?;
         }
-        if let Some([before, after]) = evidence.parting.as_ref().and_then(|parting| parting.instructions()) {
+        if let Some([before, after]) =
+            evidence.first_difference.as_ref().and_then(|first_difference| first_difference.instructions())
+        {
             writeln!(text)?;
-            writeln!(text, "The two sides part here (`difference.txt` has the context):")?;
+            writeln!(text, "The two sides first differ here (`difference.txt` has the context):")?;
             writeln!(text)?;
             for (name, line) in [("before", before), ("after", after)] {
                 writeln!(text, "    {name:7} {}", line.as_deref().unwrap_or("nothing"))?;
@@ -119,7 +124,7 @@ fn what_happens(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Res
     writeln!(text)
 }
 
-/// What was to be seen, and what was.
+/// The expected and the actual value, with their place.
 fn expected_and_actual(difference: &Difference, lane: Option<u8>) -> Vec<(&'static str, String)> {
     let word = |bits: u32| format!("`{bits:#010x}` ({}, {:?} as a float)", bits as i32, f32::from_bits(bits));
     let written_by = lane.map(|lane| format!(", written by lane {lane}")).unwrap_or_default();
@@ -171,7 +176,7 @@ fn expected_and_actual(difference: &Difference, lane: Option<u8>) -> Vec<(&'stat
         }
         Difference::Undefined { reason, origin, lanes } => vec![
             ("where", format!("{origin}, lanes `{lanes:#018x}`")),
-            ("expected", "a run with a meaning".to_owned()),
+            ("expected", "a defined run".to_owned()),
             ("actual", reason.to_string()),
         ],
         Difference::Endless { expected, actual } => vec![
@@ -195,14 +200,14 @@ fn programs(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result 
     for (side, name) in [(before, evidence.before_name()), (evidence.after.as_ref(), evidence.after_name())] {
         let Some(side) = side else { continue };
         let stage = case.symptom.stage;
-        writeln!(text, "{} `{stage}`:", if name == evidence.after_name() { "Behind" } else { "In front of" })?;
+        writeln!(text, "{} `{stage}`:", if name == evidence.after_name() { "After" } else { "Before" })?;
         writeln!(text)?;
         block(text, &side.text(), name)?;
     }
     Ok(())
 }
 
-/// A program, or where it is.
+/// A program, or the name of its file if it is too long.
 fn block(text: &mut String, program: &str, file: &str) -> fmt::Result {
     let lines = program.lines().count();
     if lines <= INLINE {
@@ -235,9 +240,9 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
         writeln!(text, "- planted bug: `--plant {}`", plant.name)?;
     }
     match origin {
-        Origin::File(path) => writeln!(text, "- from: {path}")?,
-        Origin::Artifact(path) => writeln!(text, "- from: the bytes of {path}, on which a fuzz target failed")?,
-        Origin::Seed { seed, profile } => {
+        ProgramOrigin::File(path) => writeln!(text, "- from: {path}")?,
+        ProgramOrigin::Artifact(path) => writeln!(text, "- from: the bytes of {path}, on which a fuzz target failed")?,
+        ProgramOrigin::Seed { seed, profile } => {
             writeln!(text, "- from: `ir3-equiv generate --profile {profile} --seed {seed} --gpu {}`", target.name)?;
         }
     }
@@ -261,16 +266,16 @@ fn files(text: &mut String, case: &Case, evidence: &Evidence) -> fmt::Result {
     writeln!(text)?;
     let mut list = vec![("program.nir", "the program")];
     if case.env.is_some() {
-        list.push(("env.json", "the input: a seed, from which everything comes that is not written there"));
+        list.push(("env.json", "the input: the values that do not follow from its seed, and the seed"));
     }
     if evidence.before.is_some() {
-        list.push((evidence.before_name(), "the program in front of the stage"));
+        list.push((evidence.before_name(), "the program before the stage"));
     }
     if evidence.after.is_some() {
-        list.push((evidence.after_name(), "the program behind it"));
+        list.push((evidence.after_name(), "the program after the stage"));
     }
-    if evidence.parting.is_some() {
-        list.push(("difference.txt", "what one lane does on both sides, side by side, and where they part"));
+    if evidence.first_difference.is_some() {
+        list.push(("difference.txt", "the traces of one lane on both sides, aligned, up to their first difference"));
     }
     list.push(("bundle.json", "all of this for programs, with the verdicts of all engines"));
     if case.original.is_some() {

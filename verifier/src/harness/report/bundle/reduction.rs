@@ -1,14 +1,14 @@
-//! A bundle made smaller, in its place.
+//! Reduction of a bundle in place.
 
 use super::{Case, Original, ReadError, WriteError, folder, read, replace};
-use crate::harness::reduce::whole;
-use crate::harness::reduce::whole::Whole;
+use crate::harness::reduce::combined;
+use crate::harness::reduce::combined::CombinedReduction;
 use crate::harness::reduce::{CheckpointError, Failure, Options, Progress};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A reduction that could not be done.
+/// An error of the reduction of a bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum ReduceError {
     /// The bundle cannot be read.
@@ -17,48 +17,48 @@ pub enum ReduceError {
     /// The bundle cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// What was reached cannot be kept.
+    /// The checkpoint cannot be read or written.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// The folder has no name that a file could be put beside.
+    /// The folder has no name, so there is no name for a file next to it.
     #[error("{path}: {cause}", path = path.display())]
     Io {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         cause: io::Error,
     },
-    /// The program does not fail, or in another way.
+    /// The program does not fail, or fails in another way.
     #[error("{path}: {found}, expected {expected}", path = path.display())]
     Other {
         /// The bundle.
         path: PathBuf,
-        /// What it does.
+        /// The observed failure, if any.
         found: String,
-        /// How it failed when the bundle was written.
+        /// The failure in the bundle.
         expected: Failure,
     },
 }
 
-/// What came out.
+/// The result of the reduction of a bundle.
 #[derive(Clone, Debug)]
 pub struct Reduction {
-    /// The case as it is now.
+    /// The reduced case.
     pub case: Case,
-    /// Instructions of the program that was in the folder.
+    /// The number of instructions of the program before.
     pub before: usize,
-    /// Candidates, and steps that were taken.
+    /// The numbers of candidates and of steps that were taken.
     pub progress: Progress,
 }
 
-/// Reduces the program and the input of a bundle with `jobs` threads, and replaces the folder by the result.
+/// Reduces the program and the environment of a bundle with `jobs` threads, and replaces the folder by the result.
 ///
-/// `progress` is called now and then and stops the reduction by giving false; the folder then has what was reached, and
-/// another call goes on from there. So does another call after the process was killed: what was reached is kept in a
-/// file beside the folder.
+/// `progress` is called now and then and stops the reduction by returning false; then the folder has the program so
+/// far, and another call resumes from there. A reduction whose process was killed resumes from a checkpoint, a file
+/// next to the folder.
 ///
 /// # Errors
-/// When the bundle cannot be read or written, or does not fail as it says.
+/// If the bundle cannot be read or written, or does not fail as recorded.
 pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<Reduction, ReduceError> {
     let case = read(path)?;
     let other =
@@ -69,7 +69,8 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
     }
     let checkpoint = checkpoint(path)?;
     let options = Options { checkpoint: Some(checkpoint.clone()), ..Options::default() };
-    let Whole { reduced, env, target, options } = whole::run(&case.program, &mut oracle, jobs, &options, progress)?;
+    let CombinedReduction { reduced, env, target, options } =
+        combined::run(&case.program, &mut oracle, jobs, &options, progress)?;
     let before = case.program.instruction_count();
     let original = match &case.original {
         Some(original) => original.clone(),
@@ -83,25 +84,25 @@ pub fn reduce(path: &Path, jobs: usize, progress: &mut dyn FnMut(&Progress) -> b
     let program = super::as_read(reduced.shader, &mut oracle);
     let mut smaller =
         Case { program, env, target, options, original: Some(original), minimal: reduced.minimal, ..case.clone() };
-    // The message is that of the smaller program.
+    // The message changes with the program.
     if let Some(symptom) = super::Evidence::of(&smaller).symptom {
         smaller.symptom = symptom;
     }
     if smaller != case {
         replace(path, &smaller)?;
     }
-    // There is none where no step was taken; and what it says is in the folder now.
+    // There is no checkpoint if no step was taken, and the folder has its content now.
     let _ = fs::remove_file(&checkpoint);
     Ok(Reduction { case: smaller, before, progress: reduced.progress })
 }
 
-/// The file beside a bundle that keeps what its reduction has reached.
+/// The path of the checkpoint of a bundle.
 fn checkpoint(path: &Path) -> Result<PathBuf, ReduceError> {
     folder::beside(path, "checkpoint.json").map_err(|cause| ReduceError::Io { path: path.to_owned(), cause })
 }
 
-/// Removes that file, if there is one: a process may have been killed when all was done but for that. To be called for
-/// bundles that are minimal.
+/// Removes the checkpoint of a bundle, if there is one: a process may have been killed right before that. For minimal
+/// bundles only.
 pub fn forget_checkpoint(path: &Path) {
     if let Ok(checkpoint) = checkpoint(path) {
         let _ = fs::remove_file(checkpoint);

@@ -1,11 +1,11 @@
-//! Two lists of steps, side by side.
+//! Alignment of the traces of two runs.
 //!
-//! The alignment is the one with the most points, as of two strings: steps that observers see must stand beside each
-//! other if they can (the same output, a store to the same words, the end of a lane, a branch), then the same instruction
-//! of a program that was changed in place, then equal values, then equal sources with different results: that is what a
-//! wrong instruction looks like.
+//! The alignment has the greatest total score, as in sequence alignment of strings. Steps with observable effects have
+//! the highest scores (the same output, a store to the same words, the end of a lane, a branch), then the same
+//! instruction of a program that was changed in place, then equal results, then equal operands with different results,
+//! which is how a wrong instruction appears.
 
-use super::side::{Role, Side};
+use super::side::{Role, TraceSide};
 use crate::semantics::environment::Binding;
 use crate::semantics::environment::memory::{Space, StoredWord};
 use crate::semantics::interp::trace::{TraceStep, TraceValue};
@@ -14,25 +14,25 @@ use std::ops::Range;
 
 /// A row: a step of the side before, one of the side after, or one of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct AlignedRow {
     pub before: Option<usize>,
     pub after: Option<usize>,
 }
 
-/// How two steps that stand beside each other compare.
+/// The comparison of the two steps of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
-    /// The values are the same.
+    /// The values are equal.
     Same,
-    /// They are not.
+    /// The values are different.
     Different,
-    /// There is nothing to compare.
+    /// Only one side has a step.
     Alone,
 }
 
-impl Row {
-    /// How its sides compare.
-    pub fn relation(&self, before: &Side, after: &Side) -> Relation {
+impl AlignedRow {
+    /// Compares the steps of the row.
+    pub fn relation(&self, before: &TraceSide, after: &TraceSide) -> Relation {
         let (Some(a), Some(b)) = (self.before, self.after) else { return Relation::Alone };
         let (a, b) = (&before.steps[a], &after.steps[b]);
         let differ = if !a.writes.is_empty() && !b.writes.is_empty() {
@@ -47,9 +47,9 @@ impl Row {
         if differ { Relation::Different } else { Relation::Same }
     }
 
-    /// Whether the sides part here: the values differ, or only one side does something that an observer sees.
-    pub fn parts(&self, before: &Side, after: &Side) -> bool {
-        let alone = |side: &Side, step: Option<usize>| {
+    /// Returns true if the values differ, or only one side has an observable effect.
+    pub fn differs(&self, before: &TraceSide, after: &TraceSide) -> bool {
+        let alone = |side: &TraceSide, step: Option<usize>| {
             step.is_some_and(|step| {
                 let step = &side.steps[step];
                 !step.stored.is_empty() || side.role(step) == Role::Kill
@@ -64,15 +64,15 @@ impl Row {
 }
 
 /// Aligns the steps of two ranges.
-pub(super) fn align(before: &Side, a: Range<usize>, after: &Side, b: Range<usize>) -> Vec<Row> {
-    // What only gives something a name says nothing to anybody.
-    let shown = |side: &Side, range: Range<usize>| -> Vec<usize> {
+pub(super) fn align(before: &TraceSide, a: Range<usize>, after: &TraceSide, b: Range<usize>) -> Vec<AlignedRow> {
+    // Steps that only name a value are left out.
+    let shown = |side: &TraceSide, range: Range<usize>| -> Vec<usize> {
         let says_nothing = |role: Role| role == Role::Name || role == Role::Constant && !before.machine;
         range.filter(|&step| !says_nothing(side.role(&side.steps[step]))).collect()
     };
     let (a, b) = (shown(before, a), shown(after, b));
     let width = b.len() + 1;
-    // Best points of what is left from each pair of places on.
+    // The greatest score of the suffixes from each pair of positions.
     let mut best = vec![0u32; (a.len() + 1) * width];
     let points = |i: usize, j: usize| score(before, &before.steps[a[i]], after, &after.steps[b[j]]);
     for i in (0..a.len()).rev() {
@@ -89,21 +89,21 @@ pub(super) fn align(before: &Side, a: Range<usize>, after: &Side, b: Range<usize
         let pair = if i < a.len() && j < b.len() { points(i, j) } else { 0 };
         let here = best[i * width + j];
         if pair > 0 && here == pair + best[(i + 1) * width + j + 1] {
-            rows.push(Row { before: Some(a[i]), after: Some(b[j]) });
+            rows.push(AlignedRow { before: Some(a[i]), after: Some(b[j]) });
             (i, j) = (i + 1, j + 1);
         } else if i < a.len() && (j == b.len() || here == best[(i + 1) * width + j]) {
-            rows.push(Row { before: Some(a[i]), after: None });
+            rows.push(AlignedRow { before: Some(a[i]), after: None });
             i += 1;
         } else {
-            rows.push(Row { before: None, after: Some(b[j]) });
+            rows.push(AlignedRow { before: None, after: Some(b[j]) });
             j += 1;
         }
     }
     rows
 }
 
-/// The points of two steps beside each other; 0 where they may not stand so.
-fn score(before: &Side, a: &TraceStep, after: &Side, b: &TraceStep) -> u32 {
+/// The score of two steps in one row; 0 if they must not share one.
+fn score(before: &TraceSide, a: &TraceStep, after: &TraceSide, b: &TraceStep) -> u32 {
     let outputs = |step: &TraceStep| step.reads.iter().any(|cell| cell.output.is_some());
     let (role_a, role_b) = (before.role(a), after.role(b));
     let same = before.machine && after.machine && a.at == b.at && word(before, a) == word(after, b);
@@ -115,7 +115,7 @@ fn score(before: &Side, a: &TraceStep, after: &Side, b: &TraceStep) -> u32 {
     match (a.stored.is_empty(), b.stored.is_empty()) {
         (true, true) => {}
         (false, false) => return if a.stored.iter().map(places).eq(b.stored.iter().map(places)) { 60 } else { 30 },
-        // A store whose address is wrong, or whose lane is off, is still that store.
+        // A store with a wrong address, or in an inactive lane, is still that store.
         _ => return if same { 30 } else { 0 },
     }
     let plain = |role: Role| matches!(role, Role::Value | Role::Constant | Role::Copies);
@@ -129,11 +129,11 @@ fn score(before: &Side, a: &TraceStep, after: &Side, b: &TraceStep) -> u32 {
     }
     let bonus = if same { 12 } else { 0 };
     if a.writes.is_empty() || b.writes.is_empty() {
-        // A store that writes nothing in this lane, a barrier.
+        // A store that writes nothing in this lane, or a barrier.
         return if a.writes.is_empty() && b.writes.is_empty() { bonus.max(u32::from(inputs_agree(a, b))) } else { 0 };
     }
     if agree(&a.writes, &b.writes) {
-        // That many things are 0 or 1 says little.
+        // The values 0 and 1 are so frequent that equality is weak evidence.
         let telling = a.writes.iter().any(|cell| cell.value.is_some_and(|value| value > 1));
         let points = match (telling, inputs_agree(a, b)) {
             (true, inputs) => 10 + 2 * u32::from(inputs),
@@ -147,22 +147,22 @@ fn score(before: &Side, a: &TraceStep, after: &Side, b: &TraceStep) -> u32 {
     bonus
 }
 
-/// Whether both write the same registers.
+/// Returns true if both steps write the same registers.
 fn same_registers(a: &TraceStep, b: &TraceStep) -> bool {
     let same = |(a, b): (&TraceValue, &TraceValue)| a.location.register && a.location == b.location;
     a.writes.len() == b.writes.len() && a.writes.iter().zip(&b.writes).all(same)
 }
 
-fn word<'a>(side: &'a Side, step: &TraceStep) -> Option<&'a str> {
+fn word<'a>(side: &'a TraceSide, step: &TraceStep) -> Option<&'a str> {
     side.known(step).map(|line| line.word.as_str())
 }
 
-/// Whether values are the same; where the first is poison, anything is.
+/// Returns true if the values are equal, or the first is poison.
 fn agree(a: &[TraceValue], b: &[TraceValue]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.value.is_none() || a.value == b.value)
 }
 
-/// Whether the values that are read are the same, in any order, constants aside: one side may have them inline.
+/// Returns true if the operands are equal, in any order, without constants, which one side may have as immediates.
 fn inputs_agree(a: &TraceStep, b: &TraceStep) -> bool {
     let sorted = |step: &TraceStep| {
         let mut values: Vec<Option<u32>> = step.reads.iter().map(|cell| cell.value).collect();
@@ -181,19 +181,19 @@ fn inputs_agree(a: &TraceStep, b: &TraceStep) -> bool {
     }
 }
 
-/// Whether both write the same outputs, with the same values.
+/// Returns true if both steps write the same outputs with the same values.
 fn outputs_agree(a: &TraceStep, b: &TraceStep) -> bool {
     let outputs =
         |step: &TraceStep| step.reads.iter().filter(|cell| cell.output.is_some()).copied().collect::<Vec<TraceValue>>();
     let (a, b) = (outputs(a), outputs(b));
-    // One instruction of the target writes all that several of the source do.
+    // One instruction of the side after may write all that several of the side before do.
     a.iter().all(|cell| {
         let other = b.iter().find(|other| other.output == cell.output);
         cell.value.is_none() || other.is_none_or(|other| other.value == cell.value)
     })
 }
 
-/// Whether both write the same to the same words, as far as the first writes something.
+/// Returns true if both steps store the same values to the same words, as far as the first is defined.
 fn stored_agree(a: &TraceStep, b: &TraceStep) -> bool {
     let same = |a: &StoredWord, b: &StoredWord| {
         places(a) == places(b) && (a.poison != 0 || (a.value, 0) == (b.value, b.poison))
@@ -205,7 +205,7 @@ fn places(stored: &StoredWord) -> (Space, Binding, u32) {
     (stored.space, stored.binding, stored.word)
 }
 
-/// Whether both conditions hold, or neither does.
+/// Returns true if both conditions have the same truth value.
 fn truths_agree(a: &TraceStep, b: &TraceStep) -> bool {
     let truth = |step: &TraceStep| step.reads.iter().map(|cell| cell.value.map(|value| value != 0)).collect::<Vec<_>>();
     truth(a) == truth(b)

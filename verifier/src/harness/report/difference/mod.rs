@@ -1,9 +1,10 @@
 //! The first difference of two runs, in its context.
 //!
-//! Both sides are run once more, and what one lane does is written down: the lane that has the wrong output, that wrote
-//! the wrong word, that ended or did not. The two lists of steps are aligned (`align`) by what they write (stores,
-//! outputs, ends of lanes, branches) and by equal values. The first pair that should be the same and is not is where the
-//! sides part. From the two different values, the instructions that computed them are followed back (`slice`).
+//! Both sides are run again with a trace of one lane: the lane with the wrong output, with the last store to the wrong
+//! word, or that ended on one side only. The two traces are aligned (`align`) by their effects (stores, outputs, ends
+//! of lanes, branches) and by equal values. The first pair of aligned steps that should be equal and is not is the
+//! first difference. From the two different values, a backward slice (`slice`) finds the instructions that computed
+//! them.
 
 mod align;
 mod print;
@@ -17,36 +18,36 @@ use crate::semantics::environment::memory::StoredWord;
 use crate::semantics::interp;
 use crate::semantics::interp::trace::{Trace, TraceStep, Traced};
 use crate::semantics::interp::{Difference, Unsupported};
-use align::Row;
+use align::AlignedRow;
 use ir3_compiler::target::Target;
-use side::Side;
+use side::TraceSide;
 
-/// Where two runs part.
+/// The first difference of two runs.
 #[derive(Clone, Debug)]
-pub struct Parting {
+pub struct FirstDifference {
     /// The difference that was observed.
     pub observed: Difference,
-    /// The lane that is looked at.
+    /// The lane that was traced.
     pub lane: u8,
-    before: Side,
-    after: Side,
-    rows: Vec<Row>,
-    /// Steps in front of the first row that were left out, on each side.
+    before: TraceSide,
+    after: TraceSide,
+    rows: Vec<AlignedRow>,
+    /// The number of steps before the first row that were left out, on each side.
     skipped: [usize; 2],
-    /// The row where the sides part.
+    /// The row of the first difference.
     at: Option<usize>,
-    /// The steps that computed what differs, on each side.
+    /// The steps that computed the different values, on each side.
     slices: [Vec<usize>; 2],
 }
 
-/// Steps of a side that are aligned: the last ones that lead to the difference.
+/// The number of steps of a side that are aligned: the last ones that lead to the difference.
 const WINDOW: usize = 800;
 
-impl Parting {
-    /// Runs both sides again, and finds where they part.
+impl FirstDifference {
+    /// Runs both sides again, and finds their first difference.
     ///
     /// # Errors
-    /// When the interpreter does not know one of the programs.
+    /// If the interpreter does not support one of the programs.
     pub fn find(
         before: &Snapshot,
         after: &Snapshot,
@@ -56,34 +57,35 @@ impl Parting {
     ) -> Result<Self, Unsupported> {
         let run = |program: &Snapshot, lane: u8| trace(program, target, env, lane);
         let lane = lane(observed, |lane| Ok([run(before, lane)?.trace, run(after, lane)?.trace]))?;
-        let mut before = Side::new(before, run(before, lane)?.trace);
-        let mut after = Side::new(after, run(after, lane)?.trace);
+        let mut before = TraceSide::new(before, run(before, lane)?.trace);
+        let mut after = TraceSide::new(after, run(after, lane)?.trace);
         if let Difference::Endless { .. } = observed {
-            // What matters is where it began.
+            // A loop that does not terminate is best seen from its beginning.
             [&mut before, &mut after].into_iter().for_each(|side| side.steps.truncate(WINDOW));
         }
         let ends = [&before, &after].map(|side| side.culprit(observed));
         let skipped = match observed {
             Difference::Endless { .. } => [0, 0],
             _ => {
-                let first =
-                    |side: &Side, end: Option<usize>| end.unwrap_or(side.steps.len()).saturating_sub(WINDOW * 3 / 4);
+                let first = |side: &TraceSide, end: Option<usize>| {
+                    end.unwrap_or(side.steps.len()).saturating_sub(WINDOW * 3 / 4)
+                };
                 [first(&before, ends[0]), first(&after, ends[1])]
             }
         };
-        let window = |side: &Side, skipped: usize| skipped..side.steps.len().min(skipped + WINDOW);
+        let window = |side: &TraceSide, skipped: usize| skipped..side.steps.len().min(skipped + WINDOW);
         let rows = align::align(&before, window(&before, skipped[0]), &after, window(&after, skipped[1]));
-        let at = rows.iter().position(|row| row.parts(&before, &after));
-        let roots = |side: &Side, end: Option<usize>, other: Option<&TraceStep>| {
+        let at = rows.iter().position(|row| row.differs(&before, &after));
+        let roots = |side: &TraceSide, end: Option<usize>, other: Option<&TraceStep>| {
             end.map(|end| slice::slice(side, end, observed, other)).unwrap_or_default()
         };
-        let step = |side: &Side, end: Option<usize>| end.and_then(|end| side.steps.get(end).cloned());
+        let step = |side: &TraceSide, end: Option<usize>| end.and_then(|end| side.steps.get(end).cloned());
         let (a, b) = (step(&before, ends[0]), step(&after, ends[1]));
         let slices = [roots(&before, ends[0], b.as_ref()), roots(&after, ends[1], a.as_ref())];
         Ok(Self { observed: observed.clone(), lane, before, after, rows, skipped, at, slices })
     }
 
-    /// The instructions at which the sides part, with their values: of the side before and of the side after.
+    /// The instructions of the first difference, with their values: before and after.
     pub fn instructions(&self) -> Option<[Option<String>; 2]> {
         let row = &self.rows[self.at?];
         Some([
@@ -100,7 +102,7 @@ fn trace(program: &Snapshot, target: &Target, env: &Env, lane: u8) -> Result<Tra
     }
 }
 
-/// The lane to look at.
+/// The lane to be traced.
 fn lane(observed: &Difference, traces: impl Fn(u8) -> Result<[Trace; 2], Unsupported>) -> Result<u8, Unsupported> {
     let first = |lanes: u64| (lanes.trailing_zeros() as u8).min(63);
     Ok(match observed {
@@ -112,7 +114,7 @@ fn lane(observed: &Difference, traces: impl Fn(u8) -> Result<[Trace; 2], Unsuppo
         Difference::Header(_) => 0,
         Difference::Synchronization { .. } | Difference::Loads { .. } => 0,
         Difference::Memory { .. } => {
-            // Whoever wrote the word last, where it is right.
+            // The lane that wrote the word last, on the side where it is right.
             let traces = traces(0)?;
             let writer = traces.iter().find_map(|trace| trace.stored.iter().rfind(|stored| is_word(observed, stored)));
             writer.map_or(0, |stored| stored.lane)
@@ -120,7 +122,7 @@ fn lane(observed: &Difference, traces: impl Fn(u8) -> Result<[Trace; 2], Unsuppo
     })
 }
 
-/// Whether a store is to the word that differs.
+/// Returns true if a store is to the word that differs.
 fn is_word(observed: &Difference, stored: &StoredWord) -> bool {
     matches!(observed, Difference::Memory { space, binding, byte, .. }
         if (stored.space, stored.binding, stored.word) == (*space, *binding, byte / 4))

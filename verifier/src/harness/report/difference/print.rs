@@ -1,21 +1,21 @@
-//! `difference.txt`.
+//! The text of `difference.txt`.
 
-use super::align::{Relation, Row};
-use super::side::{Role, Side, values};
-use super::{Difference, Parting};
+use super::align::{AlignedRow, Relation};
+use super::side::{Role, TraceSide, values};
+use super::{Difference, FirstDifference};
 use crate::semantics::interp::trace::TraceStep;
 use std::fmt;
 
-/// Rows that are printed in front of the first difference, and from it on.
+/// The number of rows that are printed before the first difference, and from it on.
 const CONTEXT: (usize, usize) = (24, 40);
 
-/// Columns of an instruction's text.
+/// The width of the column of instructions.
 const TEXT: usize = 56;
 
-/// Columns of its values, at most and at least.
+/// The width of the column of values, at most and at least.
 const VALUES: (usize, usize) = (36, 8);
 
-impl fmt::Display for Parting {
+impl fmt::Display for FirstDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { before, after, lane, .. } = self;
         writeln!(f, "{}", self.observed)?;
@@ -29,25 +29,25 @@ impl fmt::Display for Parting {
         let columns = self.columns();
         self.heading(f, columns)?;
         let first = self.at.map_or(0, |at| at.saturating_sub(CONTEXT.0));
-        // What goes round and round does so in one side only.
-        let behind = if matches!(self.observed, Difference::Endless { .. }) { CONTEXT.1 / 4 } else { CONTEXT.1 };
-        let last = self.rows.len().min(self.at.map_or(CONTEXT.0 + CONTEXT.1, |at| at + behind));
+        // An endless loop repeats on one side only.
+        let after_first = if matches!(self.observed, Difference::Endless { .. }) { CONTEXT.1 / 4 } else { CONTEXT.1 };
+        let last = self.rows.len().min(self.at.map_or(CONTEXT.0 + CONTEXT.1, |at| at + after_first));
         let left_out = self.skipped[0].max(self.skipped[1]) + first;
         if left_out > 0 {
-            writeln!(f, "  … {left_out} rows in front of these")?;
+            writeln!(f, "  … {left_out} rows before these")?;
         }
         for (number, row) in self.rows.iter().enumerate().take(last).skip(first) {
             self.row(f, row, columns, self.at == Some(number))?;
         }
         if last < self.rows.len() || before.cut || after.cut {
-            writeln!(f, "  … and more behind these")?;
+            writeln!(f, "  … and more after these")?;
         }
         for (side, slice, what) in [(before, &self.slices[0], "expected"), (after, &self.slices[1], "actual")] {
             if slice.is_empty() {
                 continue;
             }
             writeln!(f)?;
-            writeln!(f, "How the {what} value came about:")?;
+            writeln!(f, "Computation of the {what} value:")?;
             writeln!(f)?;
             for &number in slice {
                 let step = &side.steps[number];
@@ -62,14 +62,14 @@ impl fmt::Display for Parting {
     }
 }
 
-impl Parting {
+impl FirstDifference {
     /// The widths of the text before, its values, and the text after.
     fn columns(&self) -> [usize; 3] {
-        let width = |side: &Side, step: Option<usize>| {
+        let width = |side: &TraceSide, step: Option<usize>| {
             step.map_or(0, |step| side.text(&side.steps[step]).chars().count().min(TEXT))
         };
-        let most = |of: &dyn Fn(&Row) -> usize| self.rows.iter().map(of).max().unwrap_or(0).max(12);
-        let values = |row: &Row| {
+        let most = |of: &dyn Fn(&AlignedRow) -> usize| self.rows.iter().map(of).max().unwrap_or(0).max(12);
+        let values = |row: &AlignedRow| {
             let values = row.before.map_or(String::new(), |step| values_of(&self.before, &self.before.steps[step]));
             values.chars().count().clamp(VALUES.1, VALUES.0)
         };
@@ -81,8 +81,8 @@ impl Parting {
         writeln!(f, "{}", line.trim_end())
     }
 
-    fn row(&self, f: &mut fmt::Formatter<'_>, row: &Row, [a, v, b]: [usize; 3], here: bool) -> fmt::Result {
-        let cell = |side: &Side, step: Option<usize>, width: usize| {
+    fn row(&self, f: &mut fmt::Formatter<'_>, row: &AlignedRow, [a, v, b]: [usize; 3], here: bool) -> fmt::Result {
+        let cell = |side: &TraceSide, step: Option<usize>, width: usize| {
             step.map_or((String::new(), String::new()), |step| {
                 let step = &side.steps[step];
                 (short(&side.text(step), width), values_of(side, step))
@@ -106,15 +106,15 @@ impl Parting {
                 | Difference::Header(_) => ("", ""),
                 _ => ("expected", "actual"),
             };
-            let line = format!("  {:a$}  {:v$} ^ {:b$}  {actual}", "here they part", expected, "");
+            let line = format!("  {:a$}  {:v$} ^ {:b$}  {actual}", "first difference", expected, "");
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
     }
 }
 
-/// The values of a step; of a condition, whether it holds.
-fn values_of(side: &Side, step: &TraceStep) -> String {
+/// The values of a step; of a condition, its truth value.
+fn values_of(side: &TraceSide, step: &TraceStep) -> String {
     match (side.role(step), &step.reads[..]) {
         (Role::Branch | Role::Kill, [cell]) => {
             cell.value.map_or("undefined", |value| if value == 0 { "false" } else { "true" }).to_owned()
@@ -127,7 +127,7 @@ fn values_of(side: &Side, step: &TraceStep) -> String {
     }
 }
 
-/// The beginning of a text that is too long.
+/// Truncates a text that is too long.
 fn short(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

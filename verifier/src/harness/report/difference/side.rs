@@ -1,4 +1,4 @@
-//! One side: its steps, and what is known of its instructions.
+//! One side of a difference: its trace, and the text and role of its instructions.
 
 use super::is_word;
 use crate::semantics::Snapshot;
@@ -10,47 +10,47 @@ use ir3_compiler::nir::{self, InstrData};
 use ir3_compiler::{ir3, nir::Shader};
 use rustc_hash::FxHashMap;
 
-/// What an instruction does that matters beyond its results.
+/// The role of an instruction in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It computes something.
+    /// Computes a value.
     Value,
-    /// A constant or a mere name, which the text shows anyway.
+    /// A constant or a name without a value of its own, visible in the text of its users.
     Name,
-    /// A constant in a register: nir has that inline.
+    /// A constant in a register, which nir has as an immediate.
     Constant,
-    /// It copies several values at once.
+    /// Copies several values at once.
     Copies,
-    /// It sends lanes one way or the other.
+    /// A branch.
     Branch,
-    /// It ends lanes.
+    /// Ends lanes.
     Kill,
 }
 
-/// An instruction.
+/// The printed form of an instruction.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct PrintedInstr {
     pub text: String,
-    /// The word that says what it does.
+    /// Its opcode.
     pub word: String,
     pub role: Role,
-    /// Three of these make an exchange.
+    /// Part of an exchange by three `xor.b`, or a `swz`.
     pub exchange: bool,
 }
 
-/// One side.
+/// The trace of one side.
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(super) struct TraceSide {
     pub steps: Vec<TraceStep>,
-    /// It did more than there are steps.
+    /// The trace is truncated.
     pub cut: bool,
-    /// Whether instructions are those of ir3.
+    /// The program is ir3.
     pub machine: bool,
-    lines: FxHashMap<TracePoint, Line>,
+    lines: FxHashMap<TracePoint, PrintedInstr>,
 }
 
-impl Side {
-    /// The side of a program and a run of it.
+impl TraceSide {
+    /// Builds the side of a program and a trace of it.
     pub fn new(program: &Snapshot, trace: Trace) -> Self {
         let (machine, lines) = match program {
             Snapshot::Nir(shader) => (false, nir_lines(shader)),
@@ -61,10 +61,10 @@ impl Side {
         side
     }
 
-    /// Takes the copies of a parallel copy (and the two of an exchange) for steps of their own, which read at the same
-    /// time: what they are made of later are single ones, too.
+    /// Splits a parallel copy (or an exchange) into one step for each copy, all of which read at the same time: later
+    /// stages lower it to single copies, too.
     fn expand(&mut self, steps: Vec<TraceStep>) {
-        // Where each step begins in the new list.
+        // The index of each step in the new list.
         let mut starts = Vec::with_capacity(steps.len());
         for step in steps {
             let start = self.steps.len() as u32;
@@ -82,17 +82,17 @@ impl Side {
         }
     }
 
-    /// What is known of the instruction of a step.
-    pub fn known(&self, step: &TraceStep) -> Option<&Line> {
+    /// The printed form of the instruction of a step.
+    pub fn known(&self, step: &TraceStep) -> Option<&PrintedInstr> {
         self.lines.get(&step.at)
     }
 
-    /// What a step's instruction does.
+    /// The role of the instruction of a step.
     pub fn role(&self, step: &TraceStep) -> Role {
         self.known(step).map_or(Role::Value, |line| line.role)
     }
 
-    /// The text of a step's instruction, or of the copy that the step is.
+    /// The text of the instruction of a step, or of one copy of it.
     pub fn text(&self, step: &TraceStep) -> String {
         let Some(line) = self.known(step) else { return "?".to_owned() };
         if let (Role::Copies, [write]) = (line.role, &step.writes[..])
@@ -117,7 +117,7 @@ impl Side {
         format!("{}  {}", self.text(step), values(step))
     }
 
-    /// The number of the step that does what was observed.
+    /// The index of the step with the observed effect.
     pub fn culprit(&self, observed: &Difference) -> Option<usize> {
         match observed {
             Difference::Output { base, component, .. }
@@ -130,11 +130,11 @@ impl Side {
             }
             Difference::Killed { .. } => self.steps.iter().rposition(|step| self.role(step) == Role::Kill),
             Difference::Undefined { origin, .. } => {
-                // The target's last step; in the source, something else comes at the end.
+                // The last step of the side after; there is no such instruction in the source.
                 let last = self.steps.iter().rposition(|step| step.at == TracePoint::Instr(origin.instr));
                 last.filter(|_| self.machine)
             }
-            // The text of the difference says which.
+            // The text of the difference names it.
             Difference::Synchronization { .. } | Difference::Loads { .. } => None,
             Difference::Endless { .. } => self.steps.iter().rposition(|step| self.role(step) == Role::Branch),
             Difference::Header(_) => None,
@@ -142,7 +142,7 @@ impl Side {
     }
 }
 
-/// The values of a step: what it writes, or else what it reads.
+/// The values that a step writes or, if it writes none, reads.
 pub(super) fn values(step: &TraceStep) -> String {
     let cells = if step.writes.is_empty() { &step.reads } else { &step.writes };
     let mut words: Vec<String> = cells
@@ -156,8 +156,8 @@ pub(super) fn values(step: &TraceStep) -> String {
     words.join(" ")
 }
 
-/// The instructions of a shader. Its text is read back, which gives the line of each.
-fn nir_lines(shader: &Shader) -> FxHashMap<TracePoint, Line> {
+/// The instructions of a shader. Its text is read back to get the line of each.
+fn nir_lines(shader: &Shader) -> FxHashMap<TracePoint, PrintedInstr> {
     let text = nir::text::write(shader);
     let lines: Vec<&str> = text.lines().collect();
     let Ok(read) = nir::text::read(&text) else { return FxHashMap::default() };
@@ -178,24 +178,24 @@ fn nir_lines(shader: &Shader) -> FxHashMap<TracePoint, Line> {
         let text = line.map_or_else(|| data.name().to_owned(), |line| nir_text(line));
         known.insert(
             TracePoint::Instr(instr.index() as u32),
-            Line { text, word: data.name().to_owned(), role, exchange: false },
+            PrintedInstr { text, word: data.name().to_owned(), role, exchange: false },
         );
     }
     for (def, data) in &function.defs {
         let text = format!("if %{}", data.index);
         known.insert(
             TracePoint::If(def.index() as u32),
-            Line { text, word: "if".to_owned(), role: Role::Branch, exchange: false },
+            PrintedInstr { text, word: "if".to_owned(), role: Role::Branch, exchange: false },
         );
     }
     known
 }
 
-/// An instruction without what people do not need here: widths in front, and most indices behind.
+/// The text of an instruction without widths and most indices.
 fn nir_text(line: &str) -> String {
     let line = line.split(" // ").next().unwrap_or(line).trim();
     let text = collapse(&line[line.find(['%', '@']).unwrap_or(0)..]);
-    // The indices stand in the last parentheses.
+    // The indices are in the last parentheses.
     let Some((call, indices)) = text.rsplit_once(" (").filter(|(_, indices)| indices.contains('=')) else {
         return text;
     };
@@ -208,7 +208,7 @@ fn nir_text(line: &str) -> String {
     if kept.is_empty() { call.to_owned() } else { format!("{call} ({})", kept.join(", ")) }
 }
 
-/// Immediates in hexadecimal only: `imm[0.000000,12,0xc]` as `0xc`.
+/// Prints immediates in hexadecimal only: `imm[0.000000,12,0xc]` as `0xc`.
 fn immediates(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -223,8 +223,8 @@ fn immediates(text: &str) -> String {
     out + rest
 }
 
-/// The instructions of a program: one line each, in the order of the layout.
-fn ir3_lines(program: &ir3::Program) -> FxHashMap<TracePoint, Line> {
+/// The instructions of a program: one line each, in layout order.
+fn ir3_lines(program: &ir3::Program) -> FxHashMap<TracePoint, PrintedInstr> {
     let text = ir3::text::write(program);
     let is_instr =
         |line: &&str| line.strip_prefix('\t').is_some_and(|line| line.starts_with(|c: char| c.is_ascii_digit()));
@@ -252,13 +252,13 @@ fn ir3_lines(program: &ir3::Program) -> FxHashMap<TracePoint, Line> {
         };
         known.insert(
             TracePoint::Instr(instr.index() as u32),
-            Line { text, word: opcode.name().to_owned(), role, exchange },
+            PrintedInstr { text, word: opcode.name().to_owned(), role, exchange },
         );
     }
     known
 }
 
-/// One blank between words.
+/// Replaces white space by single blanks.
 fn collapse(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

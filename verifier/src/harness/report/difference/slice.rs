@@ -1,19 +1,19 @@
-//! Where a value comes from: the steps that computed it, found from the last one backwards.
+//! Backward slices of a trace: the steps that computed a value.
 //!
-//! A trace has one step for each time that an instruction was executed, so there is no question which of several
-//! definitions a use has: it is the last step in front of it that wrote the place. That holds for registers as for
-//! values.
+//! A trace has one step for each execution of an instruction, so every use has a unique definition: the last earlier
+//! step that wrote the location. That holds for registers and for SSA values.
 
-use super::side::Side;
+use super::side::TraceSide;
 use crate::semantics::interp::Difference;
 use crate::semantics::interp::trace::{TraceStep, TraceValue};
 use std::collections::BTreeSet;
 
-/// Steps that a slice has at most.
+/// The greatest number of steps of a slice.
 const LIMIT: usize = 60;
 
-/// The steps that computed what step `end` does wrong, in order, `end` last. `other` is the step of the other side.
-pub(super) fn slice(side: &Side, end: usize, observed: &Difference, other: Option<&TraceStep>) -> Vec<usize> {
+/// The steps that computed the wrong operands of step `end`, in order, `end` last. `other` is the corresponding step of
+/// the other side.
+pub(super) fn slice(side: &TraceSide, end: usize, observed: &Difference, other: Option<&TraceStep>) -> Vec<usize> {
     let step = &side.steps[end];
     let mut open: Vec<(u32, TraceValue)> =
         wrong(step, observed, other).into_iter().map(|cell| (step.time, cell)).collect();
@@ -23,7 +23,7 @@ pub(super) fn slice(side: &Side, end: usize, observed: &Difference, other: Optio
         if !seen.insert((time, cell.location.slot, cell.location.halves)) || found.len() >= LIMIT {
             continue;
         }
-        // The two halves of a register may come from two instructions.
+        // The two halves of a register may have different definitions.
         let mut missing = cell.location.halves;
         for (number, step) in side.steps[..time as usize].iter().enumerate().rev() {
             let written = step
@@ -46,12 +46,12 @@ pub(super) fn slice(side: &Side, end: usize, observed: &Difference, other: Optio
     found.into_iter().collect()
 }
 
-/// The values that a step reads and should not, or should.
+/// The operands of a step that differ from the other side.
 fn wrong(step: &TraceStep, observed: &Difference, other: Option<&TraceStep>) -> Vec<TraceValue> {
     if let Difference::Output { base, component, .. } = observed {
         return step.reads.iter().filter(|cell| cell.output == Some((*base, *component))).copied().collect();
     }
-    // Of a store: what the other side does not read as well.
+    // For a store: the operands that the other side does not read.
     let has = |value: Option<u32>| other.is_some_and(|other| other.reads.iter().any(|cell| cell.value == value));
     let odd: Vec<TraceValue> = step.reads.iter().filter(|cell| !has(cell.value)).copied().collect();
     if odd.is_empty() { step.reads.clone() } else { odd }

@@ -1,15 +1,15 @@
-//! What changed, and whether that is more than chance.
+//! The comparison of two results, and its statistical significance.
 
 use super::read::Results;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A measurement of which more is better.
+/// The measurement for which more is better.
 const MORE_IS_BETTER: &str = "threads";
 
-/// A program of which a figure changed.
+/// A changed figure of a program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Change {
+pub struct FigureChange {
     /// Name and stage.
     pub program: String,
     /// The figure before.
@@ -18,34 +18,34 @@ pub struct Change {
     pub after: f64,
 }
 
-impl Change {
-    /// By how much of what it was; 0 where that was nothing.
+impl FigureChange {
+    /// The relative change; 0 if the figure was 0 before.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.before == 0.0 { 0.0 } else { (self.after - self.before) / self.before }
     }
 
-    /// Programs are listed by this: a change from nothing counts as what has come.
+    /// The sort key of reports: the relative change, or the new figure if it was 0 before.
     fn rank(&self) -> f64 {
         if self.before == 0.0 { self.after } else { self.relative().abs() }
     }
 }
 
-/// Least, most, mean and median of something.
+/// Minimum, maximum, mean and median of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The most.
+    /// The maximum.
     pub max: f64,
     /// The mean.
     pub mean: f64,
-    /// The median; of an even number, the mean of the two in the middle.
+    /// The median; of an even number of values, the mean of the two in the middle.
     pub median: f64,
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// Computes the spread of at least one value.
     #[must_use]
     pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
@@ -56,7 +56,7 @@ impl Spread {
     }
 }
 
-/// An interval that has the mean in it in 95 of 100 cases.
+/// A 95 % confidence interval of a mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// Its lower end.
@@ -66,8 +66,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The confidence interval for the mean of a sample of at least two: by the sample's standard deviation and Student's t
-    /// distribution with one degree of freedom less than there are values.
+    /// The confidence interval for the mean of a sample of at least two values: by the sample's standard deviation and
+    /// Student's t distribution with one degree of freedom less than there are values.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
@@ -75,7 +75,7 @@ impl Interval {
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let error = (squares / (n - 1.0)).sqrt() / n.sqrt();
         let t = StudentsT::new(0.0, 1.0, n - 1.0).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975));
-        // No spread at all is no uncertainty, however few there are.
+        // Without any spread the interval is a point, whatever the size of the sample.
         let half = if error == 0.0 { 0.0 } else { error * t };
         Self { low: mean - half, high: mean + half }
     }
@@ -89,22 +89,22 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// What the confidence intervals say.
+/// The conclusion from the confidence intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Significance {
     /// The interval of the changes includes 0.
     ValueIncludesZero,
-    /// That of the relative changes does.
+    /// The interval of the relative changes includes 0.
     PercentIncludesZero,
-    /// One is below 0, the other is not.
+    /// The two intervals are on different sides of 0.
     Disagree,
     /// Both are below 0.
     Helped,
-    /// Both are above.
+    /// Both are above 0.
     Hurt,
 }
 
-/// The intervals of a measurement, in value and in relation.
+/// The confidence intervals of a measurement, absolute and relative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Confidence {
     /// Of after − before.
@@ -114,15 +114,15 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// What they say.
+    /// Draws the conclusion.
     #[must_use]
-    pub fn verdict(self) -> Verdict {
+    pub fn verdict(self) -> Significance {
         match (self.value, self.percent) {
-            (value, _) if value.includes_zero() => Verdict::ValueIncludesZero,
-            (_, percent) if percent.includes_zero() => Verdict::PercentIncludesZero,
-            (value, percent) if (value.low < 0.0) != (percent.low < 0.0) => Verdict::Disagree,
-            (value, _) if value.low < 0.0 => Verdict::Helped,
-            _ => Verdict::Hurt,
+            (value, _) if value.includes_zero() => Significance::ValueIncludesZero,
+            (_, percent) if percent.includes_zero() => Significance::PercentIncludesZero,
+            (value, percent) if (value.low < 0.0) != (percent.low < 0.0) => Significance::Disagree,
+            (value, _) if value.low < 0.0 => Significance::Helped,
+            _ => Significance::Hurt,
         }
     }
 }
@@ -134,10 +134,10 @@ pub struct Measured {
     pub name: String,
     /// The sums over the programs of both sides.
     pub total: (f64, f64),
-    /// The programs that got better, the least change first.
-    pub helped: Vec<Change>,
-    /// Those that got worse.
-    pub hurt: Vec<Change>,
+    /// The programs that got better, the smallest change first.
+    pub helped: Vec<FigureChange>,
+    /// The programs that got worse, the smallest change first.
+    pub hurt: Vec<FigureChange>,
 }
 
 impl Measured {
@@ -147,37 +147,37 @@ impl Measured {
         self.changes().fold((0.0, 0.0), |sum, change| (sum.0 + change.before, sum.1 + change.after))
     }
 
-    fn changes(&self) -> impl Iterator<Item = &Change> {
+    fn changes(&self) -> impl Iterator<Item = &FigureChange> {
         self.helped.iter().chain(&self.hurt)
     }
 
-    /// The intervals, where more than three programs changed.
+    /// The confidence intervals, if more than three programs changed.
     #[must_use]
     pub fn confidence(&self) -> Option<Confidence> {
         let values: Vec<f64> = self.changes().map(|change| change.after - change.before).collect();
-        let percents: Vec<f64> = self.changes().map(Change::relative).collect();
+        let percents: Vec<f64> = self.changes().map(FigureChange::relative).collect();
         (values.len() > 3).then(|| Confidence { value: Interval::of(&values), percent: Interval::of(&percents) })
     }
 }
 
-/// Two results, compared.
+/// The comparison of two results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// Each measurement.
     pub measured: Vec<Measured>,
-    /// Programs that only the first has, sorted.
+    /// Programs that only the first result has, sorted.
     pub lost: Vec<String>,
-    /// Programs that only the second has, sorted.
+    /// Programs that only the second result has, sorted.
     pub gained: Vec<String>,
-    /// What the runs took, in seconds.
+    /// The CPU time of the runs, in seconds.
     pub cpu_seconds: (f64, f64),
 }
 
-/// Compares measurements of the programs that both sides have. A program of which the number of loops changed is left out,
-/// but where loops are what is measured: with a loop unrolled, other figures mislead.
+/// Compares measurements of the programs that both results have. A program whose number of loops changed is skipped,
+/// except for the measurement of loops itself: if a loop was unrolled, the other figures mislead.
 ///
 /// # Errors
-/// A measurement that a program does not have, with the program.
+/// A measurement that is missing for a program, with the program.
 pub fn compare(before: &Results, after: &Results, measurements: &[&str]) -> Result<Comparison, String> {
     let mut measured = Vec::with_capacity(measurements.len());
     for &name in measurements {
@@ -195,7 +195,7 @@ pub fn compare(before: &Results, after: &Results, measurements: &[&str]) -> Resu
             one.total.1 += a;
             if b != a {
                 let list = if (a > b) == (name == MORE_IS_BETTER) { &mut one.helped } else { &mut one.hurt };
-                list.push(Change { program: program.clone(), before: b, after: a });
+                list.push(FigureChange { program: program.clone(), before: b, after: a });
             }
         }
         for list in [&mut one.helped, &mut one.hurt] {

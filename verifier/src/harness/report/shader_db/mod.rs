@@ -1,13 +1,13 @@
-//! Two compilers' figures for the same programs, compared and told as shader-db's `report.py` does.
+//! Comparison of two runs of shader-db, reported as its `report.py` does.
 //!
-//! The input is what drivers print behind each program, one line a program: a name, the stage, and figures with their
-//! names (`tests/a.shader_test - FRAG shader: 12 inst, 3 nops, …`). Programs are those of the same name and stage on both sides.
-//! Of each measurement the report says the sums over all of them and over those that changed, how many were helped (fewer)
-//! and HURT (more), how far, and whether the mean change is distinguishable from none: a confidence interval of 95 % by
-//! Student's t distribution, over the programs that changed alone.
+//! The input is the output of drivers, one line for each program: a name, the stage, and figures with their names
+//! (`tests/a.shader_test - FRAG shader: 12 inst, 3 nops, …`). Programs are matched by name and stage. For each
+//! measurement the report has the sums over all programs and over the changed ones, the numbers of programs that were
+//! helped (fewer) and HURT (more), the extent of the changes, and the significance of the mean change: a confidence
+//! interval of 95 % by Student's t distribution over the changed programs.
 //!
-//! Which differences there are is computed in [`compare`], how numbers are written is in `print`; both follow `report.py` to
-//! the letter, so that its readers and their scripts find what they know.
+//! [`compare`] computes the differences, `print` formats the numbers; both follow `report.py` to the letter, so that
+//! scripts for its output keep working.
 
 mod compare;
 mod print;
@@ -15,8 +15,8 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Change, Comparison, Confidence, Interval, Measured, Spread, Verdict, compare};
+pub use compare::{Comparison, Confidence, FigureChange, Interval, Measured, Significance, Spread, compare};
 pub use read::{Results, read};
 
-/// What `report.py` reports unless told otherwise.
+/// The measurements that `report.py` reports by default.
 pub const DEFAULT_MEASUREMENTS: [&str; 5] = ["instructions", "cycles", "loops", "spills", "fills"];

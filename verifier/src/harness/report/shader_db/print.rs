@@ -1,16 +1,16 @@
-//! The text of a report, in the words of `report.py`.
+//! The text of a report, in the format of `report.py`.
 
-use super::compare::{Change, Comparison, Measured, Spread, Verdict};
+use super::compare::{Comparison, FigureChange, Measured, Significance, Spread};
 use std::fmt::Write;
 
-/// Measurements that are summed up and counted only: a mean of spills says nothing.
+/// Measurements without statistics: their mean is not meaningful.
 const WITHOUT_STATISTICS: [&str; 2] = ["spills", "fills"];
 
-/// Where the figures of a program stand in its line, behind the measurement's name.
+/// The column of the figures of a program, after the measurement's name.
 const COLUMN: usize = 50;
 
 impl Comparison {
-    /// The report: programs one by one, unless `summary_only`; then each measurement, or with `changes_only` those that
+    /// The report: single programs, unless `summary_only`; then each measurement, or with `changes_only` those that
     /// changed.
     #[must_use]
     pub fn report(&self, summary_only: bool, changes_only: bool) -> String {
@@ -39,8 +39,8 @@ impl Comparison {
     }
 }
 
-/// One line a program, and an empty one.
-fn programs(text: &mut String, title: &str, list: &[Change]) {
+/// One line for each program, then an empty line.
+fn programs(text: &mut String, title: &str, list: &[FigureChange]) {
     for item in list {
         let name = format!("{}: ", item.program);
         let _ = writeln!(text, "{title}{name:<COLUMN$}{}", change(item.before, item.after));
@@ -64,7 +64,7 @@ impl Measured {
         !self.helped.is_empty() || !self.hurt.is_empty()
     }
 
-    /// What is said of the measurement as a whole.
+    /// The summary of a measurement.
     fn block(&self) -> String {
         let name = &self.name;
         let (helped, hurt) = (self.helped.len(), self.hurt.len());
@@ -100,7 +100,7 @@ impl Measured {
 }
 
 /// The spread of changes, absolute and relative.
-fn spreads(text: &mut String, title: &str, list: &[Change]) {
+fn spreads(text: &mut String, title: &str, list: &[FigureChange]) {
     let absolute = Spread::of(list.iter().map(|change| (change.after - change.before).abs()).collect());
     let relative = Spread::of(list.iter().map(|change| change.relative().abs()).collect());
     let Spread { min, max, mean, median } = absolute;
@@ -110,22 +110,24 @@ fn spreads(text: &mut String, title: &str, list: &[Change]) {
     let _ = writeln!(text, "{:<12} (rel) min: {min} max: {max} x̄: {mean} x̃: {median}", title);
 }
 
-fn sentence(name: &str, verdict: Verdict) -> String {
+fn sentence(name: &str, verdict: Significance) -> String {
     let mut letters = name.chars();
     let capitalised: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
     match verdict {
-        Verdict::ValueIncludesZero => "Inconclusive result (value mean confidence interval includes 0).".into(),
-        Verdict::PercentIncludesZero => "Inconclusive result (%-change mean confidence interval includes 0).".into(),
-        Verdict::Disagree => {
+        Significance::ValueIncludesZero => "Inconclusive result (value mean confidence interval includes 0).".into(),
+        Significance::PercentIncludesZero => {
+            "Inconclusive result (%-change mean confidence interval includes 0).".into()
+        }
+        Significance::Disagree => {
             "Inconclusive result (value mean confidence interval and %-change mean confidence interval disagree)."
                 .into()
         }
-        Verdict::Helped => format!("{capitalised} are helped."),
-        Verdict::Hurt => format!("{capitalised} are HURT."),
+        Significance::Helped => format!("{capitalised} are helped."),
+        Significance::Hurt => format!("{capitalised} are HURT."),
     }
 }
 
-/// Before and after, and by how much where there is something on both sides.
+/// Before and after, and the relative change if neither is 0.
 fn change(before: f64, after: f64) -> String {
     let mut text = format!("{} -> {}", number(before), number(after));
     if before != 0.0 && after != 0.0 {
@@ -134,7 +136,7 @@ fn change(before: f64, after: f64) -> String {
     text
 }
 
-/// A whole number as such, others with two decimals.
+/// An integer as such, other numbers with two decimals.
 fn number(value: f64) -> String {
     if value.fract() < 0.01 { format!("{}", value.trunc()) } else { format!("{value:.2}") }
 }

@@ -1,4 +1,4 @@
-//! Lines of statistics.
+//! Parser for lines of statistics.
 
 use rustc_hash::FxHashMap;
 
@@ -8,39 +8,39 @@ pub(super) type Figures = FxHashMap<String, f64>;
 /// The programs of one text, with their figures.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    /// Name, stage, and figures, in the order in which they come first.
+    /// Name, stage, and figures, in the order of the first occurrence.
     pub(super) programs: Vec<(String, Figures)>,
     index: FxHashMap<String, usize>,
-    /// What the threads of the run took, in seconds.
+    /// The time of the threads of the run, in seconds.
     pub(super) cpu_seconds: f64,
 }
 
 impl Results {
-    /// How many programs there are.
+    /// The number of programs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.programs.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.programs.is_empty()
     }
 
-    /// Whether every program has a figure of this name.
+    /// Returns true if every program has a figure of this name.
     #[must_use]
     pub fn have(&self, measurement: &str) -> bool {
         self.programs.iter().all(|(_, figures)| figures.contains_key(measurement))
     }
 
-    /// The figures of a program, named as `app stage`.
+    /// Returns the figures of a program, by its name `app stage`.
     pub(super) fn get(&self, program: &str) -> Option<&Figures> {
         self.index.get(program).map(|&at| &self.programs[at].1)
     }
 }
 
-/// Reads the lines of a text that are statistics; all others say nothing. A program that comes twice counts as the last.
+/// Reads the lines of a text that are statistics; others are ignored. The last line of a program counts.
 #[must_use]
 pub fn read(text: &str) -> Results {
     let mut results = Results::default();
@@ -60,7 +60,7 @@ pub fn read(text: &str) -> Results {
     results
 }
 
-/// `app - stage shader: figures`, anywhere in a line: the app is one word, the stage may be several.
+/// `app - stage shader: figures`, anywhere in a line. The app is one word, the stage may have several.
 fn program(line: &str) -> Option<(&str, &str, &str)> {
     const SHADER: &str = " shader: ";
     let end = line.rfind(SHADER)?;
@@ -70,7 +70,7 @@ fn program(line: &str) -> Option<(&str, &str, &str)> {
     Some((app, &line[dash + " - ".len()..end], &line[end + SHADER.len()..]))
 }
 
-/// `12 inst, 0:3 spills:fills, …`: of two words each, others are no figures.
+/// `12 inst, 0:3 spills:fills, …`: items of two words; others are ignored.
 fn figures(list: &str) -> Figures {
     let mut figures = Figures::default();
     for item in list.split(", ") {

@@ -1,8 +1,8 @@
-//! Against numbers worked out by hand, with the table of Student's t distribution beside.
+//! Tests against numbers worked out by hand with a table of Student's t distribution.
 
 use super::*;
 
-/// Lines for programs `a`, `b`, … with these instructions.
+/// Lines for programs `a`, `b`, … with these numbers of instructions.
 fn lines(instructions: &[u32]) -> Results {
     let line = |(i, count): (usize, &u32)| {
         let name = char::from(b'a' + i as u8);
@@ -89,15 +89,18 @@ Total CPU time (seconds): 0 -> 0
 fn verdicts_in_their_order() {
     let verdict = |before: &[u32], after: &[u32]| compared(before, after).measured[0].confidence().map(|c| c.verdict());
     assert_eq!(verdict(&[10; 3], &[9; 3]), None);
-    assert_eq!(verdict(&[10; 4], &[9; 4]), Some(Verdict::Helped));
-    assert_eq!(verdict(&[10; 4], &[11; 4]), Some(Verdict::Hurt));
-    assert_eq!(verdict(&[10; 4], &[9, 11, 9, 11]), Some(Verdict::ValueIncludesZero));
-    // As much up in number as down, but of little: the relative change has another sign.
-    assert_eq!(verdict(&[1000, 1000, 1000, 1000, 2], &[990, 990, 990, 990, 4]), Some(Verdict::PercentIncludesZero));
+    assert_eq!(verdict(&[10; 4], &[9; 4]), Some(Significance::Helped));
+    assert_eq!(verdict(&[10; 4], &[11; 4]), Some(Significance::Hurt));
+    assert_eq!(verdict(&[10; 4], &[9, 11, 9, 11]), Some(Significance::ValueIncludesZero));
+    // The absolute changes cancel out, the relative ones do not: the mean relative change has the other sign.
+    assert_eq!(
+        verdict(&[1000, 1000, 1000, 1000, 2], &[990, 990, 990, 990, 4]),
+        Some(Significance::PercentIncludesZero)
+    );
     let (one, other) = (Interval { low: -2.0, high: -1.0 }, Interval { low: 0.0, high: 1.0 });
     let of = |value, percent| Confidence { value, percent }.verdict();
-    assert_eq!(of(one, other), Verdict::Disagree);
-    assert_eq!(of(other, other), Verdict::Hurt);
+    assert_eq!(of(one, other), Significance::Disagree);
+    assert_eq!(of(other, other), Significance::Hurt);
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn lost_gained_and_nothing() {
     assert_eq!(same, "No changes.\n\nTotal CPU time (seconds): 0 -> 0\n");
 }
 
-/// A change of nearly nothing has no sign; spills have no statistics.
+/// A change of nearly 0 has no sign; spills have no statistics.
 #[test]
 fn small_changes_and_spills() {
     let report = compared(&[100_000], &[100_001]).report(true, false);

@@ -1,14 +1,14 @@
-//! Selects: with the condition inverted, as bits, and in place of minima.
+//! Selects: with the condition inverted, in place of a copy, and in place of minima and maxima.
 
-use crate::programs::equivalent_pairs::edit::At;
+use crate::programs::equivalent_pairs::edit::RewriteSite;
 use ir3_compiler::ir3::{Attrs, Condition, Mods, Opcode, Src};
 
 const fn select(half: bool) -> Opcode {
     if half { Opcode::SelB16 } else { Opcode::SelB32 }
 }
 
-/// a if c else b, as b if c = 0 else a
-pub(super) fn turned(at: &mut At<'_>) -> bool {
+/// `a if c else b` as `b if c = 0 else a`.
+pub(super) fn turned(at: &mut RewriteSite<'_>) -> bool {
     let Some((opcode @ (Opcode::SelB16 | Opcode::SelB32), srcs)) = at.uniform() else { return false };
     let &[a, c, b] = &srcs[..] else { return false };
     let zero = Src::immediate(0, c.class.half);
@@ -16,9 +16,9 @@ pub(super) fn turned(at: &mut At<'_>) -> bool {
     at.becomes(opcode, &[b, opposite, a], Attrs::None)
 }
 
-/// a if c else a, whatever c, is no select: the rule makes one of a value that is copied. Its condition is a comparison of
-/// the value with itself, which is as undefined as the value is.
-pub(super) fn of_a_copy(at: &mut At<'_>) -> bool {
+/// `a` as `a if c else a`, for a value that is copied. The condition compares the value with itself, so it is undefined
+/// only where the value is.
+pub(super) fn of_a_copy(at: &mut RewriteSite<'_>) -> bool {
     let Some((Opcode::Mov, srcs)) = at.uniform() else { return false };
     let &[a] = &srcs[..] else { return false };
     let plain = at.data().move_types().is_some_and(|(from, to)| from == to);
@@ -31,7 +31,7 @@ pub(super) fn of_a_copy(at: &mut At<'_>) -> bool {
 }
 
 /// A minimum or maximum as a comparison and a select.
-pub(super) fn smaller(at: &mut At<'_>) -> bool {
+pub(super) fn smaller(at: &mut RewriteSite<'_>) -> bool {
     let Some((opcode, srcs)) = at.uniform() else { return false };
     let (compare, condition) = match opcode {
         Opcode::MinU => (Opcode::CmpsU, Condition::Lt),

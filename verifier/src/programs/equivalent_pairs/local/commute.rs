@@ -1,10 +1,10 @@
-//! a + b is b + a.
+//! Commutativity: `a + b` is `b + a`.
 
-use crate::programs::equivalent_pairs::edit::At;
+use crate::programs::equivalent_pairs::edit::RewriteSite;
 use ir3_compiler::ir3::Opcode;
 
-/// Integer operations whose first two operands may change places.
-pub(super) fn integers(at: &mut At<'_>) -> bool {
+/// Swaps the first two operands of commutative integer operations.
+pub(super) fn integers(at: &mut RewriteSite<'_>) -> bool {
     use Opcode::*;
     let commutes = matches!(
         at.data().opcode,
@@ -28,13 +28,14 @@ pub(super) fn integers(at: &mut At<'_>) -> bool {
     commutes && exchange(at)
 }
 
-/// The same of floats. (Of a minimum of two NaNs it is not said which one it is.)
-pub(super) fn floats(at: &mut At<'_>) -> bool {
+/// Swaps the first two operands of commutative float operations. Minima and maxima are left out: which of two NaNs is
+/// the result is not specified.
+pub(super) fn floats(at: &mut RewriteSite<'_>) -> bool {
     use Opcode::*;
     matches!(at.data().opcode, AddF | MulF | MadF16 | MadF32) && exchange(at)
 }
 
-fn exchange(at: &mut At<'_>) -> bool {
+fn exchange(at: &mut RewriteSite<'_>) -> bool {
     let mut data = at.data().clone();
     if data.srcs.len() < 2 || (data.srcs[0].operand, data.srcs[0].mods) == (data.srcs[1].operand, data.srcs[1].mods) {
         return false;

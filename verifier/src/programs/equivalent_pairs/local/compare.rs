@@ -1,6 +1,6 @@
-//! a < b is b > a, and it is not a >= b.
+//! Comparisons: `a < b` is `b > a`, and it is `!(a >= b)`.
 
-use crate::programs::equivalent_pairs::edit::At;
+use crate::programs::equivalent_pairs::edit::RewriteSite;
 use ir3_compiler::ir3::{Attrs, Condition, Opcode, RegFile, Src};
 
 const fn turned_condition(condition: Condition) -> Condition {
@@ -27,8 +27,8 @@ const fn inverse(condition: Condition) -> Condition {
     }
 }
 
-/// The operands change places, and the condition is turned round.
-pub(super) fn turned(at: &mut At<'_>) -> bool {
+/// Swaps the operands and mirrors the condition.
+pub(super) fn turned(at: &mut RewriteSite<'_>) -> bool {
     let mut data = at.data().clone();
     let (Opcode::CmpsF | Opcode::CmpsS | Opcode::CmpsU, Attrs::Compare(condition)) = (data.opcode, &mut data.attrs)
     else {
@@ -42,8 +42,8 @@ pub(super) fn turned(at: &mut At<'_>) -> bool {
     at.replace(data)
 }
 
-/// The opposite is compared and inverted. A NaN is neither less than a number nor not, so floats are left alone.
-pub(super) fn inverted(at: &mut At<'_>) -> bool {
+/// Inverts the result of the opposite comparison. With a NaN both comparisons are false, so floats are left alone.
+pub(super) fn inverted(at: &mut RewriteSite<'_>) -> bool {
     let data = at.data();
     let (Opcode::CmpsS | Opcode::CmpsU, Attrs::Compare(condition)) = (data.opcode, &data.attrs) else { return false };
     let (opcode, condition) = (data.opcode, *condition);

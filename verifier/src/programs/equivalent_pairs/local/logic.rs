@@ -1,10 +1,10 @@
-//! De Morgan's rules, exclusive or by the other operations, and signs of floats as bits.
+//! De Morgan's rules, exclusive or by other operations, and signs of floats by bitwise operations.
 
-use crate::programs::equivalent_pairs::edit::{At, complement};
+use crate::programs::equivalent_pairs::edit::{RewriteSite, complement};
 use ir3_compiler::ir3::{Attrs, Mods, Opcode, RegFile, Src, WriteMask};
 
-/// Operation and operands of a bitwise operation on general registers of one width, or on predicates.
-fn operands(at: &At<'_>) -> Option<(Opcode, [Src; 2])> {
+/// Opcode and operands of a bitwise operation on general registers of one width, or on predicates.
+fn operands(at: &RewriteSite<'_>) -> Option<(Opcode, [Src; 2])> {
     let data = at.data();
     let class = at.class();
     let (Opcode::AndB | Opcode::OrB | Opcode::XorB, &[a, b]) = (data.opcode, &data.srcs[..]) else { return None };
@@ -12,8 +12,8 @@ fn operands(at: &At<'_>) -> Option<(Opcode, [Src; 2])> {
     (data.flags.is_empty() && alike(&a) && alike(&b)).then_some((data.opcode, [a, b]))
 }
 
-/// a & b as ~(~a | ~b), and the other way round
-pub(super) fn de_morgan(at: &mut At<'_>) -> bool {
+/// `a & b` as `~(~a | ~b)`, and the dual rule.
+pub(super) fn de_morgan(at: &mut RewriteSite<'_>) -> bool {
     let Some((opcode, [a, b])) = operands(at) else { return false };
     let other = match opcode {
         Opcode::AndB => Opcode::OrB,
@@ -24,16 +24,16 @@ pub(super) fn de_morgan(at: &mut At<'_>) -> bool {
     at.becomes(Opcode::NotB, &[opposite], Attrs::None)
 }
 
-/// a ^ b as (a | b) & ~(a & b)
-pub(super) fn exclusive_or(at: &mut At<'_>) -> bool {
+/// `a ^ b` as `(a | b) & ~(a & b)`.
+pub(super) fn exclusive_or(at: &mut RewriteSite<'_>) -> bool {
     let Some((Opcode::XorB, [a, b])) = operands(at) else { return false };
     let Some(either) = at.before(Opcode::OrB, &[a, b], Attrs::None) else { return false };
     let Some(both) = at.before(Opcode::AndB, &[a, b], Attrs::None) else { return false };
     at.becomes(Opcode::AndB, &[either, complement(both)], Attrs::None)
 }
 
-/// a ^ b as (a | b) - (a & b)
-pub(super) fn exclusive_difference(at: &mut At<'_>) -> bool {
+/// `a ^ b` as `(a | b) - (a & b)`.
+pub(super) fn exclusive_difference(at: &mut RewriteSite<'_>) -> bool {
     let Some((Opcode::XorB, [a, b])) = operands(at).filter(|_| at.class().file == RegFile::General) else {
         return false;
     };
@@ -42,8 +42,8 @@ pub(super) fn exclusive_difference(at: &mut At<'_>) -> bool {
     at.becomes(Opcode::SubU, &[either, both], Attrs::None)
 }
 
-/// Sign and absolute value of a float by its highest bit.
-pub(super) fn sign_bit(at: &mut At<'_>) -> bool {
+/// Negation and absolute value of a float by its sign bit.
+pub(super) fn sign_bit(at: &mut RewriteSite<'_>) -> bool {
     let Some((Opcode::AbsnegF, srcs)) = at.uniform() else { return false };
     let &[mut src] = &srcs[..] else { return false };
     let sign = if src.class.half { 0x8000 } else { 0x8000_0000 };

@@ -1,29 +1,30 @@
-//! Rewrites of one instruction: it computes the same in another way, from the same values or from new ones in front of it.
+//! Rewrites of one instruction: it computes the same result in another way, from the same values or from new ones that
+//! are inserted before it.
 //!
-//! Every rule asks the encoding whether it can have its operands; what was put in front of an instruction that could not be
-//! rewritten in the end stays there and is read by nobody.
+//! Every rule checks that its operands can be encoded. Instructions that were inserted before a rule failed stay in the
+//! program as dead code.
 
-mod again;
 mod choose;
 mod commute;
 mod compare;
 mod logic;
 mod reassociate;
+mod rematerialise;
 mod shift;
 mod subtract;
 
-use super::edit::{At, consts_change, is_pure};
+use super::edit::{RewriteSite, consts_change, is_pure};
 use crate::support::random::Random;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::target::Target;
 
-/// Rewrites the instruction; false, and its result as it was, if the rule is not for it.
-pub(super) type Rule = fn(&mut At<'_>) -> bool;
+/// Rewrites the instruction; false, and its result is as it was, if the rule does not apply.
+pub(super) type RewriteRule = fn(&mut RewriteSite<'_>) -> bool;
 
 /// A family of rules.
 pub(super) struct Family {
     pub name: &'static str,
-    pub rules: &'static [Rule],
+    pub rules: &'static [RewriteRule],
 }
 
 /// All families.
@@ -39,23 +40,23 @@ pub(super) static FAMILIES: &[Family] = &[
     Family { name: "turned selects", rules: &[choose::turned, choose::of_a_copy] },
     Family { name: "minima as selects", rules: &[choose::smaller] },
     Family { name: "signs as bits", rules: &[logic::sign_bit] },
-    Family { name: "computed again", rules: &[again::computed] },
-    Family { name: "copied", rules: &[again::copied] },
-    Family { name: "regrouped", rules: &[again::regrouped] },
+    Family { name: "computed again", rules: &[rematerialise::computed] },
+    Family { name: "copied", rules: &[rematerialise::copied] },
+    Family { name: "regrouped", rules: &[rematerialise::regrouped] },
 ];
 
-/// The families that rewrite integer operations and nothing else, for programs that are half rewritten.
-pub(super) fn integer_rules() -> Vec<Rule> {
+/// The rules that rewrite integer operations only, for [`scaled`](super::scaled).
+pub(super) fn integer_rules() -> Vec<RewriteRule> {
     let others = ["commute floats", "copied", "regrouped", "computed again", "signs as bits"];
     FAMILIES.iter().filter(|family| !others.contains(&family.name)).flat_map(|family| family.rules).copied().collect()
 }
 
-/// Rewrites so many of a hundred instructions by one of `rules`; says how many it were.
+/// Rewrites `percent` of a hundred instructions, each by one of `rules`; returns how many were rewritten.
 pub(super) fn rewrite(
     program: &mut Program,
     target: &Target,
     random: &mut Random,
-    rules: &[Rule],
+    rules: &[RewriteRule],
     percent: usize,
 ) -> usize {
     let consts_change = consts_change(program);
@@ -65,7 +66,7 @@ pub(super) fn rewrite(
         while let Some(&instr) = program.blocks[block].instrs.get(index) {
             if is_pure(&program.instrs[instr], consts_change) && random.chance(percent) {
                 let first = random.below(rules.len());
-                let mut at = At { program, target, random, block, index, instr, consts_change };
+                let mut at = RewriteSite { program, target, random, block, index, instr, consts_change };
                 count += usize::from((0..rules.len()).any(|i| rules[(first + i) % rules.len()](&mut at)));
                 index = at.index;
             }

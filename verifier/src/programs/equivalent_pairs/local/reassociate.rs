@@ -1,9 +1,10 @@
-//! (a + b) + c is a + (b + c), for what is associative: sums, products of 16 bits, and bitwise operations.
+//! Associativity: `(a + b) + c` is `a + (b + c)` for sums, 16-bit products and bitwise operations.
 
-use crate::programs::equivalent_pairs::edit::{At, is_plain};
+use crate::programs::equivalent_pairs::edit::{RewriteSite, is_plain};
 use ir3_compiler::ir3::{Attrs, Opcode, RegClass, RegFile, Src, WriteMask};
 
-/// Whether the operation is associative on operands and results of this class. Of a product of 24 bits only the lowest 16 are.
+/// Returns true if the operation is associative on operands and results of this class. Of a 24-bit product only the
+/// lowest 16 bits are.
 fn is_associative(opcode: Opcode, class: RegClass) -> bool {
     use Opcode::*;
     match opcode {
@@ -13,8 +14,8 @@ fn is_associative(opcode: Opcode, class: RegClass) -> bool {
     }
 }
 
-/// The operands of the operation that makes source `i`, if it is the same one.
-fn inner(at: &At<'_>, opcode: Opcode, srcs: &[Src], i: usize) -> Option<[Src; 2]> {
+/// The operands of the instruction that defines source `i`, if it has the same opcode.
+fn inner(at: &RewriteSite<'_>, opcode: Opcode, srcs: &[Src], i: usize) -> Option<[Src; 2]> {
     let class = at.class();
     let data = at.definition(&srcs[i]).filter(|data| data.opcode == opcode && is_plain(data))?;
     let alike =
@@ -25,17 +26,17 @@ fn inner(at: &At<'_>, opcode: Opcode, srcs: &[Src], i: usize) -> Option<[Src; 2]
     }
 }
 
-/// (a + b) + c to a + (b + c)
-pub(super) fn to_the_right(at: &mut At<'_>) -> bool {
+/// `(a + b) + c` as `a + (b + c)`.
+pub(super) fn to_the_right(at: &mut RewriteSite<'_>) -> bool {
     reassociate(at, 0)
 }
 
-/// a + (b + c) to (a + b) + c
-pub(super) fn to_the_left(at: &mut At<'_>) -> bool {
+/// `a + (b + c)` as `(a + b) + c`.
+pub(super) fn to_the_left(at: &mut RewriteSite<'_>) -> bool {
     reassociate(at, 1)
 }
 
-fn reassociate(at: &mut At<'_>, nested: usize) -> bool {
+fn reassociate(at: &mut RewriteSite<'_>, nested: usize) -> bool {
     let Some((opcode, srcs)) = at.uniform() else { return false };
     let class = at.class();
     if class.file != RegFile::General || srcs.len() != 2 || !is_associative(opcode, class) {

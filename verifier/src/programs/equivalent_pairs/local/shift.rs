@@ -1,10 +1,10 @@
-//! x << k is x * 2^k, and x << j << (k - j).
+//! Shifts: `x << k` is `x * 2^k`, and it is `x << j << (k - j)`.
 
-use crate::programs::equivalent_pairs::edit::At;
+use crate::programs::equivalent_pairs::edit::RewriteSite;
 use ir3_compiler::ir3::{Attrs, Mods, Opcode, Src, SrcOperand};
 
-/// The shift, what is shifted, and by how much: less than all bits, and more than none.
-fn shift(at: &At<'_>) -> Option<(Opcode, Src, u32)> {
+/// The opcode, the shifted value and the shift amount, if that is an immediate between 1 and the width less 1.
+fn shift(at: &RewriteSite<'_>) -> Option<(Opcode, Src, u32)> {
     let (opcode, srcs) = at.uniform()?;
     let (Opcode::ShlB | Opcode::ShrB | Opcode::AshrB, [x, count]) = (opcode, &srcs[..]) else { return None };
     let SrcOperand::Immediate(k) = count.operand else { return None };
@@ -12,8 +12,8 @@ fn shift(at: &At<'_>) -> Option<(Opcode, Src, u32)> {
     ((1..width).contains(&k) && count.mods.is_empty()).then_some((opcode, *x, k))
 }
 
-/// A left shift of 16 bits as a product.
-pub(super) fn product(at: &mut At<'_>) -> bool {
+/// A 16-bit left shift as a product.
+pub(super) fn product(at: &mut RewriteSite<'_>) -> bool {
     let Some((Opcode::ShlB, x, k)) = shift(at) else { return false };
     if !at.class().half || !x.mods.is_empty() {
         return false;
@@ -22,8 +22,8 @@ pub(super) fn product(at: &mut At<'_>) -> bool {
     at.becomes(Opcode::MullU, &[x, factor], Attrs::None)
 }
 
-/// x << 1 as x + x.
-pub(super) fn doubled(at: &mut At<'_>) -> bool {
+/// The last step of a left shift as `x + x`.
+pub(super) fn doubled(at: &mut RewriteSite<'_>) -> bool {
     let Some((Opcode::ShlB, x, k)) = shift(at) else { return false };
     if !x.mods.is_empty() || matches!(x.operand, SrcOperand::Immediate(_)) {
         return false;
@@ -38,8 +38,8 @@ pub(super) fn doubled(at: &mut At<'_>) -> bool {
     at.becomes(Opcode::AddU, &[half_way, half_way], Attrs::None)
 }
 
-/// Two shifts in place of one.
-pub(super) fn in_two(at: &mut At<'_>) -> bool {
+/// One shift as two.
+pub(super) fn in_two(at: &mut RewriteSite<'_>) -> bool {
     let Some((opcode, x, k)) = shift(at).filter(|&(_, _, k)| k > 1) else { return false };
     let j = 1 + at.random.below(k as usize - 1) as u32;
     let half = x.class.half;
@@ -47,8 +47,8 @@ pub(super) fn in_two(at: &mut At<'_>) -> bool {
     at.becomes(opcode, &[first, Src::immediate(k - j, half)], Attrs::None)
 }
 
-/// A left shift of 32 bits as the product that the backend would make of a multiplication by the power of two.
-pub(super) fn by_parts(at: &mut At<'_>) -> bool {
+/// A 32-bit left shift as the multiplication by a power of two that the backend would emit.
+pub(super) fn by_parts(at: &mut RewriteSite<'_>) -> bool {
     let Some((Opcode::ShlB, x, k)) = shift(at) else { return false };
     if at.class().half || x.mods != Mods::empty() || x.value().is_none() {
         return false;

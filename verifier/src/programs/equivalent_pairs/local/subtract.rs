@@ -1,9 +1,9 @@
-//! x - y is x + (-y), and -y is the complement of y plus one.
+//! Differences: `x - y` is `x + (-y)`, and `-y` is `~y + 1`.
 
-use crate::programs::equivalent_pairs::edit::{At, complement};
+use crate::programs::equivalent_pairs::edit::{RewriteSite, complement};
 use ir3_compiler::ir3::{Attrs, Mods, Opcode, Src};
 
-fn difference(at: &At<'_>) -> Option<[Src; 2]> {
+fn difference(at: &RewriteSite<'_>) -> Option<[Src; 2]> {
     let (opcode, srcs) = at.uniform()?;
     match (opcode, &srcs[..]) {
         (Opcode::SubU | Opcode::SubS, &[a, b]) => Some([a, b]),
@@ -11,19 +11,19 @@ fn difference(at: &At<'_>) -> Option<[Src; 2]> {
     }
 }
 
-fn negative(at: &mut At<'_>, src: Src) -> Option<Src> {
+fn negative(at: &mut RewriteSite<'_>, src: Src) -> Option<Src> {
     at.before(Opcode::AbsnegS, &[src.with_mods(Mods::NEG)], Attrs::None)
 }
 
-/// x - y as x + (-y)
-pub(super) fn negated(at: &mut At<'_>) -> bool {
+/// `x - y` as `x + (-y)`.
+pub(super) fn negated(at: &mut RewriteSite<'_>) -> bool {
     let Some([a, b]) = difference(at) else { return false };
     let Some(b) = negative(at, b) else { return false };
     at.becomes(Opcode::AddU, &[a, b], Attrs::None)
 }
 
-/// x - y as x + ~y + 1, or as ~(~x + y)
-pub(super) fn by_complement(at: &mut At<'_>) -> bool {
+/// `x - y` as `x + ~y + 1`, or as `~(~x + y)`.
+pub(super) fn by_complement(at: &mut RewriteSite<'_>) -> bool {
     let Some([a, b]) = difference(at) else { return false };
     if at.random.chance(50) {
         let Some(inverse) = at.before(Opcode::NotB, &[b], Attrs::None) else { return false };
@@ -36,8 +36,8 @@ pub(super) fn by_complement(at: &mut At<'_>) -> bool {
     }
 }
 
-/// x + y as x - (-y)
-pub(super) fn of_sum(at: &mut At<'_>) -> bool {
+/// `x + y` as `x - (-y)`.
+pub(super) fn of_sum(at: &mut RewriteSite<'_>) -> bool {
     let Some((Opcode::AddU | Opcode::AddS, srcs)) = at.uniform() else { return false };
     let &[a, b] = &srcs[..] else { return false };
     let Some(b) = negative(at, b) else { return false };

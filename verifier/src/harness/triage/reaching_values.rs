@@ -1,13 +1,16 @@
-//! What an instruction is given in front of a stage and behind it.
+//! The values that reach each operand, before and after a stage.
 //!
-//! Passes change programs in place, so an instruction that is there on both sides has one number on both. For each of
-//! its operands this room asks: which results may it hold? Copies of all kinds (moves, phis, collects, splits, parallel
-//! copies, swaps) are looked through, so the answer does not depend on where a value was kept on the way. It is forward
-//! dataflow over the places of a program (components of SSA values; registers in units of half a register), with the set
-//! of results that a place may hold; where paths meet, the sets are united.
+//! Passes change programs in place, so an instruction that both sides have has the same number on both. For each of its
+//! operands a forward may analysis computes the results that may reach it. Copies of all kinds (moves, phis, collects,
+//! splits, parallel copies, swaps) are looked through, so the result does not depend on where a value was kept in
+//! between.
 //!
-//! This decides no verdict: it says in which respect two sides differ that are known to differ. So it may be coarse: it
-//! knows nothing of lanes, and skips operands that are indirect.
+//! The lattice: a map from units of storage (components of SSA values; registers in units of half a register) to sets
+//! of results, ordered by inclusion; the join is the union. The transfer function of a copy assigns the sets of its
+//! sources, that of any other instruction assigns its own result.
+//!
+//! This produces no verdict: it classifies the difference of two sides that are known to differ. So it may be
+//! imprecise: it ignores lanes, and skips indirect operands.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +21,10 @@ use ir3_compiler::target::Target;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// What an operand may hold.
+/// A value that may reach an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Root {
-    /// Nothing: nobody has written the place.
+pub(super) enum ReachingValue {
+    /// Undefined: no instruction has written the location.
     Undefined,
     /// An immediate.
     Immediate(u32),
@@ -33,24 +36,24 @@ pub(super) enum Root {
     Torn,
 }
 
-/// All that an operand's component may hold.
-pub(super) type Contents = BTreeSet<Root>;
+/// The values that may reach a component of an operand.
+pub(super) type ReachingSet = BTreeSet<ReachingValue>;
 
-/// What each operand of each instruction that is no copy may hold. Phis count as instructions here: a wrong phi is no
-/// wrong copy as long as there are phis.
+/// The reaching values of each operand of each instruction other than copies. Phis count as instructions here: as long
+/// as there are phis, a wrong phi is not a wrong copy.
 #[derive(Debug, Default)]
-pub(super) struct Operands(FxHashMap<Instr, Vec<Vec<Contents>>>);
+pub(super) struct Operands(FxHashMap<Instr, Vec<Vec<ReachingSet>>>);
 
 impl Operands {
-    /// By source, by component; nothing where the operand is not understood.
-    pub fn of(&self, instr: Instr) -> &[Vec<Contents>] {
+    /// By source, by component; empty for operands that are not analysed.
+    pub fn of(&self, instr: Instr) -> &[Vec<ReachingSet>] {
         self.0.get(&instr).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Which part of a value a unit holds: the low or the high half of 32 bits, or all of 16.
+/// The part of a value that a unit holds: the low or the high half of 32 bits, or all of 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum ValuePart {
     Low,
     High,
     Whole,
@@ -58,20 +61,20 @@ enum Part {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Holding {
-    root: Root,
-    part: Part,
+    root: ReachingValue,
+    part: ValuePart,
 }
 
-/// The least thing that is written: half a component of a value, or a half register.
+/// The smallest unit of storage: half a component of a value, or a half register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Unit {
     Value(Value, u16, bool),
     Register { file: RegFile, halves: bool, number: u16 },
 }
 
-type State = FxHashMap<Unit, BTreeSet<Holding>>;
+type ReachingState = FxHashMap<Unit, BTreeSet<Holding>>;
 
-/// Whether an instruction only moves values about.
+/// Returns true if an instruction is a copy.
 pub(super) fn is_copy(data: &InstrData) -> bool {
     match data.opcode {
         Opcode::Phi | Opcode::Collect | Opcode::Split | Opcode::ParallelCopy | Opcode::Swz => true,
@@ -85,11 +88,11 @@ pub(super) fn is_copy(data: &InstrData) -> bool {
     }
 }
 
-/// A component of a destination, and the component of a source that goes there.
-type Move<'a> = (&'a Dst, u16, &'a Src, u16);
+/// A component of a destination, and the component of a source that is copied to it.
+type ComponentCopy<'a> = (&'a Dst, u16, &'a Src, u16);
 
-/// What an instruction moves that is a copy but no phi.
-fn moves(data: &InstrData) -> SmallVec<[Move<'_>; 4]> {
+/// The component copies of a copy other than a phi.
+fn moves(data: &InstrData) -> SmallVec<[ComponentCopy<'_>; 4]> {
     let mut moves = SmallVec::new();
     match (data.opcode, &data.attrs, data.dsts.first(), data.srcs.first()) {
         (Opcode::Phi, ..) => {}
@@ -107,8 +110,8 @@ fn moves(data: &InstrData) -> SmallVec<[Move<'_>; 4]> {
     moves
 }
 
-/// Whether `after` leaves out a register that a copy in this block of `before` gives something else than it has: its
-/// number says nothing of what the register should hold, but a copy there must be.
+/// Returns true if a copy in this block of `before` writes a register that the block of `after` does not write: the
+/// analysis cannot tell the expected value of that register, but a copy to it is missing.
 pub(super) fn loses_copy(before: &Program, after: &Program, block: Block, target: &Target) -> bool {
     let merged = target.merged_regs;
     let register = |unit: &Unit| matches!(unit, Unit::Register { .. });
@@ -131,9 +134,9 @@ pub(super) fn loses_copy(before: &Program, after: &Program, block: Block, target
     })
 }
 
-/// Goes through a program.
+/// Analyses a program.
 pub(super) fn operands(program: &Program, target: &Target) -> Operands {
-    let flow = Flow { program, merged: target.merged_regs };
+    let flow = ReachingAnalysis { program, merged: target.merged_regs };
     let ends = flow.fixpoint();
     let mut operands = Operands::default();
     for &block in &program.layout {
@@ -156,16 +159,16 @@ pub(super) fn operands(program: &Program, target: &Target) -> Operands {
     operands
 }
 
-struct Flow<'a> {
+struct ReachingAnalysis<'a> {
     program: &'a Program,
     merged: bool,
 }
 
-impl Flow<'_> {
-    /// The state at the end of each block that is reached.
-    fn fixpoint(&self) -> FxHashMap<Block, State> {
-        let mut ends: FxHashMap<Block, State> = FxHashMap::default();
-        // The sets only grow, and there are as many results as instructions.
+impl ReachingAnalysis<'_> {
+    /// Computes the state at the end of each reachable block.
+    fn fixpoint(&self) -> FxHashMap<Block, ReachingState> {
+        let mut ends: FxHashMap<Block, ReachingState> = FxHashMap::default();
+        // Terminates: the sets only grow, and the number of results is finite.
         loop {
             let mut changed = false;
             for &block in &self.program.layout {
@@ -184,10 +187,10 @@ impl Flow<'_> {
         }
     }
 
-    /// The state at the beginning of a block, with its phis done.
-    fn start(&self, block: Block, ends: &FxHashMap<Block, State>) -> Option<State> {
+    /// The state at the beginning of a block, after its phis.
+    fn start(&self, block: Block, ends: &FxHashMap<Block, ReachingState>) -> Option<ReachingState> {
         let data = &self.program.blocks[block];
-        let mut all: Option<State> = (block == self.program.entry()).then(State::default);
+        let mut all: Option<ReachingState> = (block == self.program.entry()).then(ReachingState::default);
         for (k, pred) in data.predecessors.iter().enumerate() {
             let Some(end) = ends.get(pred) else { continue };
             let mut state = end.clone();
@@ -200,18 +203,18 @@ impl Flow<'_> {
                     }
                 }
             }
-            for (place, class, component, contents) in moves {
-                self.copy(&mut state, &place, class, component, contents.as_ref());
+            for (place, class, component, values) in moves {
+                self.copy(&mut state, &place, class, component, values.as_ref());
             }
             all = Some(match all {
                 None => state,
-                Some(all) => unite(all, &state),
+                Some(all) => join(all, &state),
             });
         }
         all
     }
 
-    fn step(&self, instr: Instr, state: &mut State) {
+    fn step(&self, instr: Instr, state: &mut ReachingState) {
         let data = &self.program.instrs[instr];
         if data.opcode == Opcode::Phi {
             return;
@@ -219,69 +222,77 @@ impl Flow<'_> {
         if !is_copy(data) {
             for (n, dst) in data.dsts.iter().enumerate() {
                 for component in dst.mask.components().map(|k| k as u16) {
-                    let root = Root::Result(instr, n as u8, component);
+                    let root = ReachingValue::Result(instr, n as u8, component);
                     self.write(state, &dst.place, dst.class, component, root);
                 }
             }
             return;
         }
-        // All are read before one is written.
+        // All sources are read before a destination is written.
         let moves = moves(data).into_iter().map(|(dst, k, src, from)| (dst, k, self.read(state, src, from)));
         let moves: SmallVec<[_; 4]> = moves.collect();
-        for (dst, component, contents) in moves {
-            self.copy(state, &dst.place, dst.class, component, contents.as_ref());
+        for (dst, component, values) in moves {
+            self.copy(state, &dst.place, dst.class, component, values.as_ref());
         }
     }
 
-    fn write(&self, state: &mut State, place: &Place, class: RegClass, component: u16, root: Root) {
+    fn write(&self, state: &mut ReachingState, place: &Place, class: RegClass, component: u16, root: ReachingValue) {
         for (unit, part) in units(self.merged, place, class, component) {
             state.insert(unit, BTreeSet::from([Holding { root, part }]));
         }
     }
 
-    fn copy(&self, state: &mut State, place: &Place, class: RegClass, component: u16, contents: Option<&Contents>) {
+    fn copy(
+        &self,
+        state: &mut ReachingState,
+        place: &Place,
+        class: RegClass,
+        component: u16,
+        values: Option<&ReachingSet>,
+    ) {
         for (unit, part) in units(self.merged, place, class, component) {
-            match contents {
-                Some(contents) => {
-                    state.insert(unit, contents.iter().map(|&root| Holding { root, part }).collect());
+            match values {
+                Some(values) => {
+                    state.insert(unit, values.iter().map(|&root| Holding { root, part }).collect());
                 }
                 None => _ = state.remove(&unit),
             }
         }
     }
 
-    fn read_all(&self, state: &State, src: &Src) -> Vec<Contents> {
+    fn read_all(&self, state: &ReachingState, src: &Src) -> Vec<ReachingSet> {
         let components = 0..src.mask.span().max(1) as u16;
         components.map_while(|component| self.read(state, src, component)).collect()
     }
 
-    /// What a component of a source may hold; `None` where the operand is not understood.
-    fn read(&self, state: &State, src: &Src, component: u16) -> Option<Contents> {
-        let one = |root| Some(Contents::from([root]));
+    /// The values that may reach a component of a source; `None` if the operand is not analysed.
+    fn read(&self, state: &ReachingState, src: &Src, component: u16) -> Option<ReachingSet> {
+        let one = |root| Some(ReachingSet::from([root]));
         let place = match &src.operand {
-            SrcOperand::Immediate(bits) => return one(Root::Immediate(*bits)),
-            SrcOperand::Const(word) => return one(Root::Const(word + component)),
-            SrcOperand::Undef => return one(Root::Undefined),
+            SrcOperand::Immediate(bits) => return one(ReachingValue::Immediate(*bits)),
+            SrcOperand::Const(word) => return one(ReachingValue::Const(word + component)),
+            SrcOperand::Undef => return one(ReachingValue::Undefined),
             SrcOperand::ConstRelative(_) => return None,
             SrcOperand::Place(place) => place,
         };
         let units = units(self.merged, place, src.class, component);
-        let nothing = BTreeSet::from([Holding { root: Root::Undefined, part: Part::Whole }]);
+        let nothing = BTreeSet::from([Holding { root: ReachingValue::Undefined, part: ValuePart::Whole }]);
         let held = |unit: &Unit| state.get(unit).unwrap_or(&nothing);
         match &units[..] {
             [] => None,
-            [(unit, _)] => Some(held(unit).iter().map(|holding| whole(holding, Part::Whole)).collect()),
+            [(unit, _)] => Some(held(unit).iter().map(|holding| value_of(holding, ValuePart::Whole)).collect()),
             [(low, _), (high, _), ..] => {
                 let (low, high) = (held(low), held(high));
                 let other = |holding: &Holding, part| Holding { part, root: holding.root };
-                let mut all = Contents::new();
+                let mut all = ReachingSet::new();
                 for holding in low {
-                    let torn = holding.root != Root::Undefined && !high.contains(&other(holding, Part::High));
-                    all.insert(if torn { Root::Torn } else { whole(holding, Part::Low) });
+                    let torn =
+                        holding.root != ReachingValue::Undefined && !high.contains(&other(holding, ValuePart::High));
+                    all.insert(if torn { ReachingValue::Torn } else { value_of(holding, ValuePart::Low) });
                 }
                 for holding in high {
-                    if holding.root != Root::Undefined && !low.contains(&other(holding, Part::Low)) {
-                        all.insert(Root::Torn);
+                    if holding.root != ReachingValue::Undefined && !low.contains(&other(holding, ValuePart::Low)) {
+                        all.insert(ReachingValue::Torn);
                     }
                 }
                 Some(all)
@@ -290,20 +301,23 @@ impl Flow<'_> {
     }
 }
 
-/// The units of a component of a place, with the part that each holds; none where the place is indirect.
-fn units(merged: bool, place: &Place, class: RegClass, component: u16) -> SmallVec<[(Unit, Part); 2]> {
-    let parts: &[Part] =
-        if class.half || class.file == RegFile::Predicate { &[Part::Whole] } else { &[Part::Low, Part::High] };
-    let unit = |part: Part| match *place {
-        Place::Value(value) | Place::Assigned(value, _) => Some(Unit::Value(value, component, part == Part::High)),
+/// The units of a component of a place, with the part that each holds; none for indirect places.
+fn units(merged: bool, place: &Place, class: RegClass, component: u16) -> SmallVec<[(Unit, ValuePart); 2]> {
+    let parts: &[ValuePart] = if class.half || class.file == RegFile::Predicate {
+        &[ValuePart::Whole]
+    } else {
+        &[ValuePart::Low, ValuePart::High]
+    };
+    let unit = |part: ValuePart| match *place {
+        Place::Value(value) | Place::Assigned(value, _) => Some(Unit::Value(value, component, part == ValuePart::High)),
         Place::Reg(reg) => {
             let number = reg.0 + component;
-            // Where the file is one, a full register is two half registers.
+            // In a merged register file a full register is two half registers.
             let halves = class.half && !merged;
             let number = match part {
-                Part::Whole => number,
-                Part::Low => number * 2,
-                Part::High => number * 2 + 1,
+                ValuePart::Whole => number,
+                ValuePart::Low => number * 2,
+                ValuePart::High => number * 2 + 1,
             };
             Some(Unit::Register { file: class.file, halves, number })
         }
@@ -312,15 +326,15 @@ fn units(merged: bool, place: &Place, class: RegClass, component: u16) -> SmallV
     parts.iter().filter_map(|&part| Some((unit(part)?, part))).collect()
 }
 
-/// What a unit holds, if it is the part that is read.
-fn whole(holding: &Holding, part: Part) -> Root {
-    let fits = holding.part == part || holding.root == Root::Undefined;
-    if fits { holding.root } else { Root::Torn }
+/// The value that a unit holds, if it is the part that is read; otherwise parts of two values.
+fn value_of(holding: &Holding, part: ValuePart) -> ReachingValue {
+    let fits = holding.part == part || holding.root == ReachingValue::Undefined;
+    if fits { holding.root } else { ReachingValue::Torn }
 }
 
-/// What may be where two paths meet.
-fn unite(mut a: State, b: &State) -> State {
-    let nothing = Holding { root: Root::Undefined, part: Part::Whole };
+/// The join of two states.
+fn join(mut a: ReachingState, b: &ReachingState) -> ReachingState {
+    let nothing = Holding { root: ReachingValue::Undefined, part: ValuePart::Whole };
     for (unit, set) in &mut a {
         match b.get(unit) {
             Some(other) => set.extend(other),

@@ -1,10 +1,10 @@
-//! What is read is computed a second time, copied, or taken out of a vector that it was put into.
+//! A value that is read is rematerialised, copied, or put into a vector and extracted again.
 
-use crate::programs::equivalent_pairs::edit::{At, encodes, insert, is_pure, move_attrs, whole};
+use crate::programs::equivalent_pairs::edit::{RewriteSite, encodes, full_src, insert, is_pure, move_attrs};
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode, RegFile, Src, WriteMask};
 
-/// A source that reads a value as it is, by its number: a scalar where `scalar` is asked for.
-fn source(at: &mut At<'_>, scalar: bool) -> Option<(usize, Src)> {
+/// A source that reads an SSA value; with `scalar` only one of one component.
+fn source(at: &mut RewriteSite<'_>, scalar: bool) -> Option<(usize, Src)> {
     let data = at.data();
     let fits = |src: &Src| src.value().is_some() && (!scalar || src.mask == WriteMask::SCALAR);
     let slots: Vec<usize> = (0..data.srcs.len()).filter(|&i| fits(&data.srcs[i])).collect();
@@ -12,8 +12,8 @@ fn source(at: &mut At<'_>, scalar: bool) -> Option<(usize, Src)> {
     Some((slot, at.data().srcs[slot]))
 }
 
-/// A value is computed again for one of its readers.
-pub(super) fn computed(at: &mut At<'_>) -> bool {
+/// Rematerialises a value for one of its readers.
+pub(super) fn computed(at: &mut RewriteSite<'_>) -> bool {
     let Some((slot, src)) = source(at, false) else { return false };
     let Some(value) = src.value() else { return false };
     let definition: InstrData = at.program.instrs[at.program.values[value].instr].clone();
@@ -26,13 +26,13 @@ pub(super) fn computed(at: &mut At<'_>) -> bool {
     true
 }
 
-/// A value is copied for one of its readers.
-pub(super) fn copied(at: &mut At<'_>) -> bool {
+/// Copies a value for one of its readers.
+pub(super) fn copied(at: &mut RewriteSite<'_>) -> bool {
     let Some((slot, src)) = source(at, true).filter(|(_, src)| src.class.file == RegFile::General) else {
         return false;
     };
     let Some(value) = src.value() else { return false };
-    let all = whole(at.program, value);
+    let all = full_src(at.program, value);
     if all.mask != WriteMask::SCALAR {
         return false;
     }
@@ -44,13 +44,13 @@ pub(super) fn copied(at: &mut At<'_>) -> bool {
     true
 }
 
-/// A value is put into a vector, and taken out of it.
-pub(super) fn regrouped(at: &mut At<'_>) -> bool {
+/// Puts a value into a vector and extracts it.
+pub(super) fn regrouped(at: &mut RewriteSite<'_>) -> bool {
     let Some((slot, src)) = source(at, true).filter(|(_, src)| src.class.file == RegFile::General) else {
         return false;
     };
     let Some(value) = src.value() else { return false };
-    let all = whole(at.program, value);
+    let all = full_src(at.program, value);
     if all.mask != WriteMask::SCALAR {
         return false;
     }
@@ -61,7 +61,7 @@ pub(super) fn regrouped(at: &mut At<'_>) -> bool {
     collect.dsts[0].mask = WriteMask::first(2);
     let vector = insert(at.program, at.block, at.index, collect);
     at.index += 1;
-    let vector = whole(at.program, vector);
+    let vector = full_src(at.program, vector);
     let split = Attrs::Split { offset: offset as u16 };
     let Some(part) = at.before_in(src.class, Opcode::Split, &[vector], split).and_then(|src| src.value()) else {
         return false;

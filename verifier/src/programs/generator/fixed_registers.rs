@@ -1,14 +1,15 @@
-//! Registers for inputs and outputs: the front end gives none, other ones do.
+//! Fixed registers for inputs and outputs: our front end assigns none, other front ends do.
 
 use super::choices::Choices;
 use ir3_compiler::ir3::{Instr, Opcode, PhysReg, Place, Program, RegClass, RegFile, SrcOperand};
 
-/// What has a register already, by file: half registers from the first to behind the last one.
+/// The assigned ranges by file: first half register, and the one after the last.
 type Taken = [Vec<(u32, u32)>; 2];
 
-/// Gives registers to some of the general inputs and outputs of a program in SSA form, no two of either in the same; says
-/// to how many. They are below `limit` (counted in half registers), and behind arrays of halves, which stand at the bottom.
-pub fn give<C: Choices>(c: &mut C, program: &mut Program, merged: bool, limit: u32) -> usize {
+/// Assigns registers to some of the general inputs and outputs of a program in SSA form, disjoint among inputs and
+/// among outputs; returns the number assigned. They are below `limit` (in half registers) and above the arrays of
+/// halves, which are at the bottom of the file.
+pub fn assign_fixed_registers<C: Choices>(c: &mut C, program: &mut Program, merged: bool, limit: u32) -> usize {
     let arrays = program.arrays.values().filter(|data| data.class.half);
     let first = arrays.map(|data| u32::from(data.length)).sum::<u32>().next_multiple_of(2);
     let span = limit.saturating_sub(first) >> c.below(4);
@@ -23,7 +24,7 @@ pub fn give<C: Choices>(c: &mut C, program: &mut Program, merged: bool, limit: u
         let mut draw = |class: RegClass, components: u32| {
             let unit = u32::from(class.component_units());
             let taken = &mut taken[usize::from(class.half && !merged)];
-            // Where half registers are the front of the full file, they end before it does.
+            // Half registers that alias the full file cover only its beginning.
             let span = if class.half { span.min(96) } else { span };
             let tries = if class.file == RegFile::General && c.below(one_in) == 0 { 4 } else { 0 };
             let found = (0..tries).find_map(|_| {

@@ -1,7 +1,7 @@
-//! A program, its input and how it is compiled, together.
+//! Reduces a program, its environment and the compiler options together.
 //!
-//! A plainer input can make more of a program superfluous (what reads only zeros can as well be zero), and so can a
-//! compiler with fewer passes, so they take turns until nothing changes.
+//! A simpler environment can make more of a program redundant (a value that only loads zeros can be zero), and so can a
+//! compiler with fewer passes. So the three reductions alternate until nothing changes.
 
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline;
@@ -12,36 +12,36 @@ use super::engine::{Options, Progress, Reduced, run_parallel};
 use super::{Oracle, compilation, environment};
 use crate::semantics::environment::env::Env;
 
-/// What came out.
+/// The result of the combined reduction.
 #[derive(Clone, Debug)]
-pub struct Whole {
-    /// The program.
+pub struct CombinedReduction {
+    /// The reduced program.
     pub reduced: Reduced,
-    /// The input on which it fails, where the failure needs one.
+    /// The environment on which it fails, if the failure needs one.
     pub env: Option<Env>,
     /// The GPU on which it fails.
     pub target: Target,
-    /// What it is compiled with.
+    /// The compiler options with which it fails.
     pub options: pipeline::Options,
 }
 
-/// Turns that are taken at most: a few times what was ever seen.
-const ROUNDS: u32 = 32;
+/// The greatest number of iterations: a small multiple of the most that were ever needed.
+const ITERATIONS: u32 = 32;
 
-/// Reduces a program that fails as `oracle` knows, the input on which it does, and what it is compiled with and for, with
-/// `jobs` threads. `oracle` has all of that afterwards.
+/// Reduces a program with the failure of `oracle`, the environment, the options and the GPU, with `jobs` threads.
+/// `oracle` has the reduced ones afterwards.
 ///
 /// # Errors
-/// When the checkpoint cannot be read or written.
+/// If the checkpoint cannot be read or written.
 pub fn run(
     shader: &Shader,
     oracle: &mut Oracle,
     jobs: usize,
     options: &Options,
     progress: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Whole, CheckpointError> {
+) -> Result<CombinedReduction, CheckpointError> {
     let mut options = options.clone();
-    let mut rounds = 0;
+    let mut iterations = 0;
     let mut best: Option<Reduced> = None;
     loop {
         let mut oracles: Vec<Oracle> = (0..jobs.max(1)).map(|_| oracle.fork()).collect();
@@ -56,11 +56,11 @@ pub fn run(
         };
         let mut reduced = run_parallel(start, &mut same, &options, &mut |new| progress(&add(new)))?;
         reduced.progress = add(&reduced.progress);
-        rounds += 1;
-        let goes_on = reduced.reproduced && reduced.minimal && rounds < ROUNDS;
+        iterations += 1;
+        let goes_on = reduced.reproduced && reduced.minimal && iterations < ITERATIONS;
         let shader = reduced.shader.clone();
         best = Some(reduced);
-        // The checkpoint is about the program that went in first.
+        // The checkpoint belongs to the original program only.
         options.checkpoint = None;
         let mut simpler = match oracle.envs() {
             [env] if goes_on => {
@@ -80,7 +80,7 @@ pub fn run(
         }
         if let Some(reduced) = best.take_if(|_| !simpler) {
             let (env, target, options) = (oracle.envs().first().cloned(), oracle.target(), oracle.options());
-            return Ok(Whole { reduced, env, target, options });
+            return Ok(CombinedReduction { reduced, env, target, options });
         }
     }
 }

@@ -253,7 +253,7 @@ fn is_side_of_pair(path: &Path) -> bool {
     side.is_some_and(|side| side == "before" || side == "after")
 }
 
-/// Returns true for a file test: its first line is `// test <pass>`. What cannot be read is refused where it is.
+/// Returns true for a file test: its first line is `// test <pass>`. A file that cannot be read is refused by its reader.
 fn is_file_test(path: &Path) -> bool {
     const START: &[u8] = b"// test ";
     let mut start = Vec::with_capacity(START.len());

@@ -12,6 +12,7 @@ pub mod access;
 mod builder;
 mod canonical;
 mod code_order;
+pub mod dataflow;
 pub mod dominance;
 mod instr;
 pub mod legality;

@@ -3,7 +3,8 @@
 //! General registers only, in units of half a full register, as the merged register file has them. An access through
 //! `a0.x` reads all that it may touch.
 
-use cranelift_entity::SecondaryMap;
+use ir3_compiler::graph::Graph;
+use ir3_compiler::ir3::dataflow::{Analysis, Direction, Edge, Solution, solve};
 use ir3_compiler::ir3::{Block, Dst, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
 use std::ops::Range;
 
@@ -72,49 +73,63 @@ fn certain(dst: &Dst) -> Range<u16> {
     if matches!(dst.place, Place::Relative { .. }) { 0..0 } else { units_of_dst(dst) }
 }
 
-/// What is live at the ends of blocks.
-pub(super) struct Liveness {
-    live_in: SecondaryMap<Block, Units>,
-    live_out: SecondaryMap<Block, Units>,
+/// The blocks of a program, connected by the edges of both kinds.
+struct AllEdges<'a>(&'a Program);
+
+impl Graph for AllEdges<'_> {
+    type Node = Block;
+
+    fn successors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
+        let data = &self.0.blocks[block];
+        data.successors().chain(data.physical_successors.iter().copied())
+    }
+
+    fn predecessors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
+        let data = &self.0.blocks[block];
+        data.predecessors.iter().chain(&data.physical_predecessors).copied()
+    }
 }
 
+struct LiveUnits<'a>(&'a Program);
+
+impl Analysis<Block> for LiveUnits<'_> {
+    type Fact = Units;
+
+    const DIRECTION: Direction = Direction::Backward;
+
+    fn join(&mut self, end: &mut Units, start: &Units, _: Edge<Block>) {
+        end.add(start);
+    }
+
+    fn transfer(&mut self, block: Block, end: &Units) -> Units {
+        let mut live = end.clone();
+        (0..self.0.blocks[block].instrs.len()).rev().for_each(|at| step(self.0, block, at, &mut live));
+        live
+    }
+}
+
+/// The units that are live at the starts and the ends of blocks.
+pub(super) struct Liveness(Solution<Block, Units>);
+
 impl Liveness {
-    /// Finds it out.
+    /// Computes them.
     pub fn new(program: &Program) -> Self {
-        let mut liveness = Self { live_in: SecondaryMap::new(), live_out: SecondaryMap::new() };
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &block in program.layout.iter().rev() {
-                let mut live = Units::default();
-                let data = &program.blocks[block];
-                for next in data.successors().chain(data.physical_successors.iter().copied()) {
-                    live.add(&liveness.live_in[next]);
-                }
-                liveness.live_out[block] = live.clone();
-                (0..data.instrs.len()).rev().for_each(|at| step(program, block, at, &mut live));
-                if liveness.live_in[block] != live {
-                    liveness.live_in[block] = live;
-                    changed = true;
-                }
-            }
-        }
-        liveness
+        Self(solve(&AllEdges(program), &program.layout, &mut LiveUnits(program)))
     }
 
-    /// What is read in a block or behind it.
+    /// The units that are live at the start of a block.
     pub fn live_in(&self, block: Block) -> &Units {
-        &self.live_in[block]
+        &self.0.start[block]
     }
 
-    /// What is read behind a block.
+    /// The units that are live at the end of a block.
     pub fn live_out(&self, block: Block) -> &Units {
-        &self.live_out[block]
+        &self.0.end[block]
     }
 
     /// What is read behind an instruction of a block.
     pub fn live_after(&self, program: &Program, block: Block, at: usize) -> Units {
-        let mut live = self.live_out[block].clone();
+        let mut live = self.live_out(block).clone();
         (at + 1..program.blocks[block].instrs.len()).rev().for_each(|at| step(program, block, at, &mut live));
         live
     }

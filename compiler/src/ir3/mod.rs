@@ -16,6 +16,7 @@ pub mod dataflow;
 pub mod dominance;
 mod instr;
 pub mod legality;
+pub mod liveness;
 pub mod opcode;
 mod operand;
 mod program;

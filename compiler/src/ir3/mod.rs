@@ -17,6 +17,7 @@ pub mod dominance;
 mod instr;
 pub mod legality;
 pub mod liveness;
+pub mod loops;
 pub mod opcode;
 mod operand;
 mod program;

@@ -21,6 +21,7 @@ pub mod loops;
 pub mod opcode;
 mod operand;
 mod program;
+pub mod readers;
 pub mod reconvergence;
 pub mod text;
 pub mod uniformity;

@@ -13,7 +13,7 @@
 //! Liveness of SSA values needs no fixed point: [`liveness`](super::liveness) is its sparse form.
 
 use crate::graph::Graph;
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Positions of an order that are yet to be visited, in rounds.
 ///
@@ -124,7 +124,7 @@ pub trait Analysis<N> {
 }
 
 /// Facts at both ends of all blocks.
-pub struct Solution<N: cranelift_entity::EntityRef, F: Clone> {
+pub struct Solution<N: EntityRef, F: Clone> {
     /// At the starts.
     pub start: SecondaryMap<N, F>,
     /// At the ends.
@@ -191,7 +191,6 @@ pub fn solve<G: Graph, A: Analysis<G::Node>>(
 mod tests {
     use super::*;
     use crate::graph::tests::{Edges, Node};
-    use cranelift_entity::EntityRef;
 
     /// Sets of up to 32 entities, with those that each block generates and kills.
     struct Sets<const FORWARD: bool> {

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeSet;
 
+use ir3_compiler::ir3::dataflow::Worklist;
 use ir3_compiler::ir3::{
     Attrs, Block, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value,
 };
@@ -165,23 +166,23 @@ impl Flow<'_> {
     /// The state at the end of each block that is reached.
     fn fixpoint(&self) -> FxHashMap<Block, State> {
         let mut ends: FxHashMap<Block, State> = FxHashMap::default();
+        let layout = &self.program.layout;
+        let positions: FxHashMap<Block, usize> = layout.iter().enumerate().map(|(at, &block)| (block, at)).collect();
         // The sets only grow, and there are as many results as instructions.
-        loop {
-            let mut changed = false;
-            for &block in &self.program.layout {
-                let Some(mut state) = self.start(block, &ends) else { continue };
-                for &instr in &self.program.blocks[block].instrs {
-                    self.step(instr, &mut state);
-                }
-                if ends.get(&block) != Some(&state) {
-                    ends.insert(block, state);
-                    changed = true;
-                }
+        let mut worklist = Worklist::full(layout.len());
+        while let Some(at) = worklist.next() {
+            let block = layout[at];
+            let Some(mut state) = self.start(block, &ends) else { continue };
+            for &instr in &self.program.blocks[block].instrs {
+                self.step(instr, &mut state);
             }
-            if !changed {
-                return ends;
+            if ends.get(&block) != Some(&state) {
+                ends.insert(block, state);
+                let successors = self.program.blocks[block].successors();
+                successors.filter_map(|next| positions.get(&next)).for_each(|&next| worklist.add(next));
             }
         }
+        ends
     }
 
     /// The state at the beginning of a block, with its phis done.

@@ -24,6 +24,7 @@ pub trait Visitor<N> {
 
 /// Follows all paths from `blocks`, where an entity is read that is not defined before it in the same block, back to the
 /// block `def` that defines it. `blocks` is empty afterwards. Without a definition they end at blocks without predecessors.
+#[inline]
 pub fn walk<'a, N: Copy + Eq + 'a>(
     blocks: &mut Vec<N>,
     def: Option<N>,

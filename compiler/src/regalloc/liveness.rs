@@ -410,6 +410,7 @@ struct Paths<'a> {
 
 impl Paths<'_> {
     /// The value is live in a block, up to a point.
+    #[inline]
     fn touch(&mut self, block: u32, point: u32) {
         let seen = &mut self.seen[block as usize];
         if seen.touched == self.value {
@@ -423,11 +424,18 @@ impl Paths<'_> {
 }
 
 impl Visitor<u32> for Paths<'_> {
+    #[inline]
     fn live_in(&mut self, block: u32) -> bool {
+        let seen = &mut self.seen[block as usize];
+        if seen.live_in == self.value {
+            return false;
+        }
+        seen.live_in = self.value;
         self.at_entry |= block == self.edges.entry;
-        std::mem::replace(&mut self.seen[block as usize].live_in, self.value) != self.value
+        true
     }
 
+    #[inline]
     fn live_out(&mut self, block: u32) {
         self.touch(block, 2 * self.edges.last(block) + 2);
     }

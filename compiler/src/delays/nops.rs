@@ -13,9 +13,10 @@
 //! Half registers are the halves of full ones, so a write changes the times of both. Mesa does so for GPUs with
 //! separate files too, and there is no evidence that less is enough there.
 //!
-//! At the start of a block a register's time is the latest that any logical predecessor leaves: a
-//! [dataflow analysis](crate::ir3::dataflow), in which times at a start never go back, so it ends. Addresses are written in the
-//! block that reads them; in an early preamble their readers wait by `(ss)`. Behind `prede`, and behind the second of `predt` and `predf`, some GPUs want nops of their own.
+//! At the start of a block a register's time is the latest over all logical predecessors: a
+//! [dataflow analysis](crate::ir3::dataflow), in which times at a start never decrease, so it terminates. Addresses are
+//! written in the block that reads them; in an early preamble their users wait with `(ss)`. After `prede`, and after the
+//! second of `predt` and `predf`, some GPUs need extra nops.
 
 use super::latency::{FAR, NEAR, THIRD_SOURCE, is_alu, issue_slots, reads_third_late};
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
@@ -60,7 +61,7 @@ impl Delays {
     }
 }
 
-/// The times that are left at the ends of blocks, by register. To join two is to take the later time of each.
+/// The pending times at the starts and ends of blocks, by register; the join takes the later time of each.
 struct Times<'a> {
     program: &'a Program,
     /// Those of the last visit of each block.
@@ -100,7 +101,7 @@ impl Analysis<Block> for Times<'_> {
     }
 }
 
-/// Behind the second of a pair of `predt` and `predf`.
+/// After the second of a pair of `predt` and `predf`.
 const BEHIND_PREDTF: u8 = 5;
 const BEHIND_PREDE: u8 = 7;
 
@@ -190,7 +191,7 @@ impl Ready {
     }
 }
 
-/// A register, by its place on the board, that has to be waited for.
+/// A register, by its index on the scoreboard, with pending times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pending {
     slot: u16,

@@ -1,37 +1,37 @@
 //! One solver for dataflow analyses.
 //!
-//! An analysis has a direction, a lattice of facts and a transfer function. At the *input* of a block (its start, for a
-//! forward analysis) the fact is the join of what comes over all edges, at its *output* what the transfer function makes of
-//! that. All facts start at the least element, `Default::default()`, and only grow: what comes over an edge is joined to
-//! what was there before. So the solution is the least fixed point, if the transfer function is monotone, and one that
-//! is sound, if it is not.
+//! An analysis has a direction, a lattice of facts and a transfer function. The fact at the *input* of a block (its start,
+//! for a forward analysis) is the join of the outputs over all edges; the fact at its *output* is the result of the
+//! transfer function. All facts start at the least element, `Default::default()`. Inputs only grow: an output is joined to
+//! the previous input. The solution is the least fixed point if the transfer function is monotone; otherwise
+//! it is a sound one.
 //!
 //! A block is visited again if the output of a block that it depends on has changed ([`Worklist`]). Blocks are visited in
-//! the order that the caller gives, backwards for a backward analysis; in structured code, in its own order, a block is
-//! visited once more for each loop around it, about.
+//! the order that the caller gives, reversed for a backward analysis. For structured code in layout order, the number of visits
+//! of a block is about one plus its loop depth.
 //!
 //! Liveness of SSA values needs no fixed point: [`liveness`](super::liveness) is its sparse form.
 
 use crate::graph::Graph;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
-/// Positions of an order that are yet to be visited, in rounds.
+/// The positions of an order that have to be visited, in rounds.
 ///
-/// A round takes them in order; those that are added behind the current one belong to the same round.
+/// A round visits them in order; a position added after the current one belongs to the same round.
 pub struct Worklist {
     waiting: Vec<bool>,
     at: usize,
-    /// Another round is to be made.
+    /// True if another round is needed.
     again: bool,
 }
 
 impl Worklist {
-    /// Nothing of an order of `count` positions is to be visited.
+    /// An empty worklist of an order of `count` positions.
     pub fn new(count: usize) -> Self {
         Self { waiting: vec![false; count], at: 0, again: false }
     }
 
-    /// Everything is to be visited.
+    /// A worklist of all positions.
     pub fn full(count: usize) -> Self {
         Self { waiting: vec![true; count], at: 0, again: false }
     }
@@ -42,13 +42,13 @@ impl Worklist {
         self.again |= position < self.at;
     }
 
-    /// Adds a position, but asks for no other round on its account.
+    /// Adds a position without requesting a round for it.
     fn add_without_round(&mut self, position: usize) {
         self.waiting[position] = true;
     }
 
-    /// Asks for another round: all that waits after this one is visited in it.
-    fn ask_for_round(&mut self) {
+    /// Requests another round, for all positions that are left after this one.
+    fn request_round(&mut self) {
         self.again = true;
     }
 }
@@ -73,7 +73,7 @@ impl Iterator for Worklist {
     }
 }
 
-/// Where facts flow.
+/// The direction in which facts flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the starts of blocks to their ends, and on to the successors.
@@ -108,7 +108,7 @@ pub trait Analysis<N> {
     /// An element of the lattice; the default is the least one.
     type Fact: Clone + Default + PartialEq;
 
-    /// Where facts flow.
+    /// The direction in which facts flow.
     const DIRECTION: Direction;
 
     /// Joins the output of the block at one end of `edge` to the input of the block at the other end.
@@ -169,7 +169,7 @@ pub fn solve<G: Graph, A: Analysis<G::Node>>(
         }
         outputs[block] = output;
         if change == Change::Fact {
-            worklist.ask_for_round();
+            worklist.request_round();
         }
         let mut wake = |dependent: G::Node| {
             if let Some(position) = positions[dependent].checked_sub(1) {

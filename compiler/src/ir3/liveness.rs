@@ -1,7 +1,7 @@
 //! Liveness: where an entity (an SSA value, a component of one) is live.
 //!
 //! This is the sparse form of the backward [dataflow analysis](super::dataflow) for entities that are defined once, before
-//! they are read: from each use, an entity is live on all paths back to its definition. No fixed point is needed, and no
+//! they are read: an entity is live on all paths from each use back to its definition. No fixed point is needed, and no
 //! table of blocks and entities, if entities are taken one after another: time and space are those of what is live at the
 //! starts of blocks.
 //!
@@ -12,7 +12,7 @@ use super::{Block, Program};
 use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
-/// What [`walk`] finds.
+/// Called by [`walk`] for the blocks that it finds.
 pub trait Visitor<N> {
     /// The entity is live at the start of `block`. Returns true if that was not known: only then are its predecessors
     /// visited.
@@ -47,9 +47,9 @@ pub fn walk<'a, N: Copy + Eq + 'a>(
 /// A read of an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use<E> {
-    /// What is read.
+    /// The entity.
     pub entity: E,
-    /// Where.
+    /// The block.
     pub block: Block,
     /// It is read at the end of the block, by a phi of a successor, else within it.
     pub at_end: bool,
@@ -73,6 +73,7 @@ impl<E: EntityRef + ReservedValue + Ord> LiveSets<E> {
     ) -> Self {
         uses.retain(|found| found.at_end || def(found.entity) != Some(found.block));
         uses.sort_unstable();
+        uses.dedup();
         let mut marks = Marks::default();
         let mut blocks = Vec::new();
         for same in uses.chunk_by(|a, b| a.entity == b.entity) {
@@ -146,7 +147,7 @@ impl<E: EntityRef + ReservedValue> Lists<E> {
     }
 }
 
-/// What is known of blocks while entities are taken one after another.
+/// Facts about blocks while entities are processed one after another.
 struct Marks<E: EntityRef + ReservedValue> {
     entity: PackedOption<E>,
     /// The last entity that was found to be live at the start, and at the end, of each block.

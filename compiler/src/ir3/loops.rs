@@ -12,11 +12,11 @@ use cranelift_entity::SecondaryMap;
 
 /// The forest of natural loops.
 pub struct Loops {
-    /// Of each loop: the one around it.
+    /// The parent of each loop.
     parents: Vec<Option<usize>>,
-    /// The innermost loop that a block is in, plus one.
+    /// The innermost loop of a block, plus one.
     innermost: SecondaryMap<Block, u32>,
-    /// The loop that a block is the header of, plus one.
+    /// The loop whose header a block is, plus one.
     headed: SecondaryMap<Block, u32>,
 }
 
@@ -25,7 +25,7 @@ impl Loops {
     pub fn new(program: &Program, dominators: &Dominators) -> Self {
         let mut this = Self { parents: Vec::new(), innermost: SecondaryMap::new(), headed: SecondaryMap::new() };
         let mut headers: Vec<Block> = Vec::new();
-        // Inner loops first: their headers come later.
+        // Inner loops first: their headers are later in the order.
         for &header in dominators.order().iter().rev() {
             let mut stack: Vec<Block> = Vec::new();
             for &pred in &program.blocks[header].predecessors {
@@ -75,12 +75,12 @@ impl Loops {
         self.around(from).take_while(|&number| !self.contains(number, to)).count() as u32
     }
 
-    /// The loop that a block is the header of.
+    /// The loop whose header the block is.
     pub fn headed_by(&self, block: Block) -> Option<usize> {
         (self.headed[block] as usize).checked_sub(1)
     }
 
-    /// The loops that a block is in, inner ones first.
+    /// The loops that contain a block, inner ones first.
     pub fn around(&self, block: Block) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors((self.innermost[block] as usize).checked_sub(1), |&inner| self.parents[inner])
     }

@@ -10,11 +10,10 @@
 //!   lanes in U have what B gave them at different times ([`Waiting::waits_between`]). So a value can be uniform, and yet
 //!   a read of it is not.
 //!
-//! The lattice of a value is uniform < divergent, that of a branch likewise. Everything counts as uniform until shown
-//! otherwise, and a branch on a uniform predicate does not part lanes; each branch that does adds reconvergence points.
-//! An instruction is looked at again when a source has become divergent, or when lanes have been found to wait at its block or
-//! between it and the definition of a source ([`Worklist`]); all of this only grows, so the result is the least fixed
-//! point.
+//! The lattice of a value is uniform < divergent, and so is that of a branch. All values and branches start as uniform;
+//! each branch on a divergent predicate adds reconvergence points. An instruction is visited again ([`Worklist`]) when a
+//! source has become divergent, or when lanes may newly wait at its block or between it and the definition of a source.
+//! All of these facts only grow, so the result is the least fixed point.
 
 use super::dataflow::Worklist;
 use super::readers::Readers;
@@ -44,7 +43,7 @@ impl Uniformity {
         };
         let readers = Readers::new(program);
         let mut worklist = Worklist::full(readers.instrs.len());
-        // Blocks at whose ends lanes have been found to part.
+        // Blocks at whose ends lanes are newly known to diverge.
         let mut parting = Vec::new();
         loop {
             while let Some(position) = worklist.next() {
@@ -142,7 +141,7 @@ impl Uniformity {
         }
     }
 
-    /// Returns true if lanes may part at the end of a block, as far as is known.
+    /// Returns true if lanes may diverge at the end of a block, by the facts so far.
     fn branch_diverges(&self, program: &Program, block: Block) -> bool {
         let data = &program.blocks[block];
         if data.successors().count() < 2 {

@@ -6,8 +6,8 @@
 //! `2 i`. A value is live in a few *segments* of points, half open: `[2 i + 1, 2 j + 1)` is written at `i`, and read at `j`
 //! for the last time. Two values can have one register if their segments do not overlap.
 //!
-//! Blocks at whose starts a value is live are found by [sparse liveness](crate::ir3::liveness); here the points are
-//! found as well, and values that are read only where they are defined, as most are, need no walk.
+//! The blocks at whose starts a value is live are those of the [sparse analysis](crate::ir3::liveness); this one adds the
+//! points in the blocks, and skips the walk for the many values that are read only in the block that defines them.
 //!
 //! Shared registers are written for lanes that are not active too, so their values are live along the physical edges,
 //! where the wave may pass while the lanes that need the value wait.
@@ -387,7 +387,7 @@ impl Walk {
     }
 }
 
-/// What is known of a block while values are taken one after another.
+/// Facts about a block while values are processed one after another.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     /// The last value that was live into it.
@@ -404,7 +404,7 @@ struct Paths<'a> {
     /// The blocks in which the value is live.
     list: &'a mut Vec<u32>,
     value: PackedOption<Value>,
-    /// It is live into the entry.
+    /// The value is live at the start of the entry.
     at_entry: bool,
 }
 

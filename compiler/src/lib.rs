@@ -6,6 +6,7 @@
 pub mod compilation;
 pub mod delays;
 pub mod features;
+pub mod graph;
 pub mod ir3;
 pub mod log_line;
 pub mod nir;

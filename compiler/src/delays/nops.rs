@@ -13,12 +13,14 @@
 //! Half registers are the halves of full ones, so a write changes the times of both. Mesa does so for GPUs with
 //! separate files too, and there is no evidence that less is enough there.
 //!
-//! At the start of a block a register's time is the latest over all logical predecessors. For loops this is iterated
-//! until a fixed point; times at a start never decrease, so it terminates. Addresses are written in the block that
-//! reads them; in an early preamble their users wait with `(ss)`. After `prede`, and after the second of `predt` and
-//! `predf`, some GPUs need extra nops.
+//! At the start of a block a register's time is the latest over all logical predecessors: a
+//! [dataflow analysis](crate::ir3::dataflow), in which times at a start never decrease, so it terminates. Addresses are
+//! written in the block that reads them; in an early preamble their users wait with `(ss)`. After `prede`, and after the
+//! second of `predt` and `predf`, some GPUs need extra nops.
 
 use super::latency::{FAR, NEAR, THIRD_SOURCE, is_alu, issue_slots, reads_third_late};
+use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
+use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::{
     ArrayAccess, Block, Category, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile,
     SrcOperand,
@@ -39,38 +41,11 @@ impl Delays {
     #[must_use]
     pub fn of(program: &Program, target: &Target) -> Self {
         let behind = behind(program, target);
-        let mut before = SecondaryMap::with_capacity(program.instrs.len());
-        let mut board = Scoreboard::new(target);
-        let mut entries: SecondaryMap<Block, Vec<Pending>> = SecondaryMap::new();
-        let mut exits: SecondaryMap<Block, Vec<Pending>> = SecondaryMap::new();
-        let mut stale: SecondaryMap<Block, bool> = SecondaryMap::with_default(true);
-        let mut again = true;
-        while std::mem::take(&mut again) {
-            for &block in &program.layout {
-                if !std::mem::take(&mut stale[block]) {
-                    continue;
-                }
-                let data = &program.blocks[block];
-                board.begin(&entries[block]);
-                for &predecessor in &data.predecessors {
-                    board.load(&exits[predecessor]);
-                }
-                entries[block] = board.pending();
-                for &instr in &data.instrs {
-                    before[instr] = board.issue(&program.instrs[instr]) as u8;
-                    board.cycle += u32::from(behind[instr]);
-                }
-                let exit = board.pending();
-                if exit != exits[block] {
-                    exits[block] = exit;
-                    for successor in data.successors() {
-                        stale[successor] = true;
-                        again = true;
-                    }
-                }
-            }
-        }
-        Self { before, behind }
+        let before = SecondaryMap::with_capacity(program.instrs.len());
+        let mut times =
+            Times { program, delays: Self { before, behind }, board: Scoreboard::new(target), merged: Vec::new() };
+        solve(&Cfg::new(program, EdgeKind::Logical), &program.layout, &mut times);
+        times.delays
     }
 
     /// The number of nops before an instruction.
@@ -83,6 +58,46 @@ impl Delays {
     #[must_use]
     pub fn behind(&self, instr: Instr) -> u32 {
         u32::from(self.behind[instr])
+    }
+}
+
+/// The pending times at the starts and ends of blocks, by register; the join takes the later time of each.
+struct Times<'a> {
+    program: &'a Program,
+    /// Those of the last visit of each block.
+    delays: Delays,
+    board: Scoreboard<'a>,
+    /// For joins.
+    merged: Vec<Pending>,
+}
+
+impl Analysis<Block> for Times<'_> {
+    /// In the order of registers.
+    type Fact = Vec<Pending>;
+
+    const DIRECTION: Direction = Direction::Forward;
+
+    fn join(&mut self, entry: &mut Vec<Pending>, exit: &Vec<Pending>, _: Edge<Block>) {
+        let mut old = entry.iter().copied().peekable();
+        self.merged.clear();
+        for &Pending { slot, ready } in exit {
+            while let Some(before) = old.next_if(|before| before.slot < slot) {
+                self.merged.push(before);
+            }
+            let same = old.next_if(|same| same.slot == slot);
+            self.merged.push(Pending { slot, ready: same.map_or(ready, |same| same.ready.max(ready)) });
+        }
+        self.merged.extend(old);
+        entry.clone_from(&self.merged);
+    }
+
+    fn transfer(&mut self, block: Block, entry: &Vec<Pending>) -> Vec<Pending> {
+        self.board.begin(entry);
+        for &instr in &self.program.blocks[block].instrs {
+            self.delays.before[instr] = self.board.issue(&self.program.instrs[instr]) as u8;
+            self.board.cycle += u32::from(self.delays.behind[instr]);
+        }
+        self.board.pending()
     }
 }
 
@@ -169,6 +184,13 @@ struct Ready {
     others: u32,
 }
 
+impl Ready {
+    /// The later of both times.
+    fn max(self, other: Self) -> Self {
+        Self { alu: self.alu.max(other.alu), others: self.others.max(other.others) }
+    }
+}
+
 /// A register, by its index on the scoreboard, with pending times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pending {
@@ -202,19 +224,14 @@ impl<'a> Scoreboard<'a> {
             self.ready[usize::from(slot)] = Ready::default();
         }
         self.cycle = 0;
-        self.load(entry);
-    }
-
-    /// Takes the maximum of the current times and these.
-    fn load(&mut self, pending: &[Pending]) {
-        for &Pending { slot, ready } in pending {
+        for &Pending { slot, ready } in entry {
             self.raise(slot, ready);
         }
     }
 
     fn raise(&mut self, slot: u16, ready: Ready) {
         let now = &mut self.ready[usize::from(slot)];
-        *now = Ready { alu: now.alu.max(ready.alu), others: now.others.max(ready.others) };
+        *now = now.max(ready);
         self.touched.push(slot);
     }
 

@@ -1,7 +1,9 @@
 //! Programs: blocks in layout order, their logical and physical edges, values and arrays.
 
-use super::{Attrs, InputKind, InstrData, PhysReg, RegClass, SystemValue};
-use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+use super::{Attrs, Dst, InputKind, InstrData, PhysReg, RegClass, SystemValue};
+use crate::graph;
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap, entity_impl};
 use smallvec::SmallVec;
 
 /// A basic block.
@@ -186,6 +188,25 @@ impl Program {
         self.iter_instrs().filter_map(|(_, i)| match self.instrs[i].attrs {
             Attrs::Input(kind) => Some((i, kind)),
             _ => None,
+        })
+    }
+
+    /// The block that defines each value, of the values that an instruction of the layout defines.
+    pub fn definition_blocks(&self) -> SecondaryMap<Value, PackedOption<Block>> {
+        let mut blocks = SecondaryMap::with_capacity(self.values.len());
+        for (block, instr) in self.iter_instrs() {
+            for value in self.instrs[instr].dsts.iter().filter_map(Dst::value) {
+                blocks[value] = block.into();
+            }
+        }
+        blocks
+    }
+
+    /// The instructions `roots`, those that define what they read, those that define what these read, and so on.
+    pub fn with_definitions(&self, roots: impl IntoIterator<Item = Instr>) -> EntitySet<Instr> {
+        graph::reachable(roots, |instr, search| {
+            let read = self.instrs[instr].srcs.iter().filter_map(|src| src.value());
+            read.for_each(|value| search.add(self.values[value].instr));
         })
     }
 

@@ -19,6 +19,7 @@
 //! If the last lane of a wave ends in the middle of a block, the wave switches to a waiting block without one of these
 //! edges. This does not affect registers: a value that is live in the waiting block is live on every path to it.
 
+use super::dataflow::Worklist;
 use super::{Block, BlockData, Opcode, Program};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -59,6 +60,14 @@ fn parts_lanes(opcode: Opcode) -> bool {
 impl Waiting {
     /// Computes the sets; `diverges` returns true for blocks at whose ends lanes may diverge.
     pub fn new(program: &Program, diverges: impl Fn(Block) -> bool) -> Self {
+        let mut this = Self::without_divergence(program);
+        let blocks: Vec<Block> = program.layout.iter().copied().filter(|&block| diverges(block)).collect();
+        this.extend(program, &blocks, diverges);
+        this
+    }
+
+    /// The sets of a program whose lanes never diverge: all of them are empty.
+    pub fn without_divergence(program: &Program) -> Self {
         let count = program.layout.len();
         let mut this = Self {
             position: SecondaryMap::with_capacity(program.blocks.len()),
@@ -68,47 +77,45 @@ impl Waiting {
         for (i, &block) in program.layout.iter().enumerate() {
             this.position[block] = i as u32 + 1;
         }
-        // Blocks are visited in code order, as the wave runs them; a changed later block is visited in the same
-        // iteration.
-        let mut dirty = vec![true; count];
-        let mut again = count > 0;
+        this
+    }
+
+    /// Extends the sets for lanes that may diverge at the ends of `more` blocks too; `diverges` includes these. Returns
+    /// the blocks whose sets have changed or that have become reconvergence points, each once, in code order.
+    pub fn extend(&mut self, program: &Program, more: &[Block], diverges: impl Fn(Block) -> bool) -> Vec<Block> {
+        let count = program.layout.len();
+        let mut changed = vec![false; count];
+        let mut worklist = Worklist::new(count);
+        let positions = more.iter().filter_map(|&block| self.position[block].checked_sub(1));
+        positions.for_each(|position| worklist.add(position as usize));
         let mut pending: SmallVec<[u32; 8]> = SmallVec::new();
-        while again {
-            again = false;
-            for at in 0..count {
-                if !std::mem::replace(&mut dirty[at], false) {
-                    continue;
+        // Blocks are visited in code order, as the wave runs them.
+        while let Some(at) = worklist.next() {
+            let block = program.layout[at];
+            let steps = self.successors(&program.blocks[block]);
+            let parts = steps.len() > 1 && diverges(block);
+            let waiting = self.sets[at].clone();
+            let mut flow = |this: &mut Self, to: u32, pending: &[u32]| {
+                if this.add(to, pending, &mut changed) {
+                    worklist.add(to as usize);
                 }
-                let block = program.layout[at];
-                let steps = this.successors(&program.blocks[block]);
-                let parts = steps.len() > 1 && diverges(block);
-                let waiting = this.sets[at].clone();
-                let mut flow = |this: &mut Self, to: u32, pending: &[u32]| {
-                    if this.add(to, pending) {
-                        dirty[to as usize] = true;
-                        again |= to as usize <= at;
-                    }
-                };
-                for &to in &steps {
-                    pending.clear();
-                    pending.extend_from_slice(&waiting);
-                    if parts {
-                        pending.extend(steps.iter().copied().filter(|&other| other != to));
-                    }
-                    flow(&mut this, to, &pending);
-                }
+            };
+            for &to in &steps {
                 pending.clear();
                 pending.extend_from_slice(&waiting);
-                pending.extend_from_slice(&steps);
-                for &to in waiting.iter().filter(|&&to| steps_over(&steps, to)) {
-                    flow(&mut this, to, &pending);
+                if parts {
+                    pending.extend(steps.iter().copied().filter(|&other| other != to));
                 }
+                flow(self, to, &pending);
+            }
+            pending.clear();
+            pending.extend_from_slice(&waiting);
+            pending.extend_from_slice(&steps);
+            for &to in waiting.iter().filter(|&&to| steps_over(&steps, to)) {
+                flow(self, to, &pending);
             }
         }
-        for set in &this.sets {
-            set.iter().for_each(|&at| this.points[at as usize] = true);
-        }
-        this
+        (0..count).filter(|&at| changed[at]).map(|at| program.layout[at]).collect()
     }
 
     /// The positions of a block's logical successors.
@@ -117,15 +124,20 @@ impl Waiting {
     }
 
     /// Adds the positions after `at` to the set of `at`; returns true if the set changed.
-    fn add(&mut self, at: u32, pending: &[u32]) -> bool {
-        let set = &mut self.sets[at as usize];
-        let before = set.len();
+    fn add(&mut self, at: u32, pending: &[u32], changed: &mut [bool]) -> bool {
+        let mut grows = false;
         for &other in pending.iter().filter(|&&other| other > at) {
+            let set = &mut self.sets[at as usize];
             if let Err(slot) = set.binary_search(&other) {
                 set.insert(slot, other);
+                grows = true;
+                changed[at as usize] = true;
+                if !std::mem::replace(&mut self.points[other as usize], true) {
+                    changed[other as usize] = true;
+                }
             }
         }
-        set.len() != before
+        grows
     }
 
     /// Returns true if lanes may wait at `block` while others run elsewhere.

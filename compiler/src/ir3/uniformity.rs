@@ -10,9 +10,13 @@
 //!   lanes in U have what B gave them at different times ([`Waiting::waits_between`]). So a value can be uniform, and yet
 //!   a read of it is not.
 //!
-//! Everything counts as uniform until shown otherwise, and a branch on a uniform predicate does not part lanes; each
-//! branch that does adds reconvergence points, until nothing changes.
+//! The lattice of a value is uniform < divergent, and so is that of a branch. All values and branches start as uniform;
+//! each branch on a divergent predicate adds reconvergence points. An instruction is visited again ([`Worklist`]) when a
+//! source has become divergent, or when lanes may newly wait at its block or between it and the definition of a source.
+//! All of these facts only grow, so the result is the least fixed point.
 
+use super::dataflow::Worklist;
+use super::readers::Readers;
 use super::reconvergence::Waiting;
 use super::{
     Attrs, Block, Category, InputKind, Instr, InstrData, Opcode, Place, Program, SrcOperand, SystemValue, Value,
@@ -31,24 +35,49 @@ pub struct Uniformity {
 impl Uniformity {
     /// Analyses a program in SSA form. What the program says of its branches is not looked at.
     pub fn new(program: &Program) -> Self {
-        let mut def_block = SecondaryMap::with_capacity(program.values.len());
-        for (block, instr) in program.iter_instrs() {
-            for value in program.instrs[instr].dsts.iter().filter_map(|dst| dst.value()) {
-                def_block[value] = block.into();
-            }
-        }
         let mut this = Self {
             divergent: SecondaryMap::with_capacity(program.values.len()),
-            def_block,
+            def_block: program.definition_blocks(),
             parts: SecondaryMap::with_capacity(program.blocks.len()),
-            waiting: Waiting::new(program, |_| false),
+            waiting: Waiting::without_divergence(program),
         };
+        let readers = Readers::new(program);
+        let mut worklist = Worklist::full(readers.instrs.len());
+        // Blocks at whose ends lanes are newly known to diverge.
+        let mut parting = Vec::new();
         loop {
-            while this.values(program) {}
-            if !this.branches(program) {
+            while let Some(position) = worklist.next() {
+                let (block, instr) = readers.instrs[position];
+                let data = &program.instrs[instr];
+                for (k, dst) in data.dsts.iter().enumerate() {
+                    let Some(value) = dst.value().filter(|&value| !this.divergent[value]) else { continue };
+                    if !this.computes_uniform(program, block, instr, k) {
+                        this.divergent[value] = true;
+                        readers.of(value).iter().for_each(|&reader| worklist.add(reader as usize));
+                    }
+                }
+                if data.opcode.is_terminator() && !this.parts[block] && this.branch_diverges(program, block) {
+                    this.parts[block] = true;
+                    parting.push(block);
+                }
+            }
+            if parting.is_empty() {
                 return this;
             }
-            this.waiting = Waiting::new(program, |block| this.parts[block]);
+            let parts = &this.parts;
+            let changed = this.waiting.extend(program, &parting, |block| parts[block]);
+            parting.clear();
+            for block in changed {
+                // Phis of the block, and reads elsewhere of what it defines.
+                for position in readers.range(block) {
+                    let data = &program.instrs[readers.instrs[position].1];
+                    if data.opcode == Opcode::Phi {
+                        worklist.add(position);
+                    }
+                    let values = data.dsts.iter().filter_map(|dst| dst.value());
+                    values.flat_map(|value| readers.of(value)).for_each(|&reader| worklist.add(reader as usize));
+                }
+            }
         }
     }
 
@@ -76,22 +105,6 @@ impl Uniformity {
     /// The blocks where lanes wait.
     pub fn waiting(&self) -> &Waiting {
         &self.waiting
-    }
-
-    /// One round over all values; whether one more is divergent.
-    fn values(&mut self, program: &Program) -> bool {
-        let mut changed = false;
-        for (block, instr) in program.iter_instrs() {
-            let data = &program.instrs[instr];
-            for (k, dst) in data.dsts.iter().enumerate() {
-                let Some(value) = dst.value().filter(|&value| !self.divergent[value]) else { continue };
-                if !self.computes_uniform(program, block, instr, k) {
-                    self.divergent[value] = true;
-                    changed = true;
-                }
-            }
-        }
-        changed
     }
 
     fn computes_uniform(&self, program: &Program, block: Block, instr: Instr, k: usize) -> bool {
@@ -128,28 +141,20 @@ impl Uniformity {
         }
     }
 
-    /// One round over all branches; whether one more parts lanes.
-    fn branches(&mut self, program: &Program) -> bool {
-        let mut changed = false;
-        for &block in &program.layout {
-            let data = &program.blocks[block];
-            if self.parts[block] || data.successors().count() < 2 {
-                continue;
-            }
-            let terminators = data.instrs.iter().rev().map(|&instr| &program.instrs[instr]);
-            let uniform = terminators.take_while(|data| data.opcode.is_terminator()).all(|data| match data.opcode {
-                Opcode::Jump | Opcode::Shps | Opcode::Bany | Opcode::Ball => true,
-                Opcode::Br | Opcode::Braa | Opcode::Brao => {
-                    data.srcs.iter().all(|src| self.src_is_uniform(&src.operand, block))
-                }
-                _ => false,
-            });
-            if !uniform {
-                self.parts[block] = true;
-                changed = true;
-            }
+    /// Returns true if lanes may diverge at the end of a block, by the facts so far.
+    fn branch_diverges(&self, program: &Program, block: Block) -> bool {
+        let data = &program.blocks[block];
+        if data.successors().count() < 2 {
+            return false;
         }
-        changed
+        let terminators = data.instrs.iter().rev().map(|&instr| &program.instrs[instr]);
+        !terminators.take_while(|data| data.opcode.is_terminator()).all(|data| match data.opcode {
+            Opcode::Jump | Opcode::Shps | Opcode::Bany | Opcode::Ball => true,
+            Opcode::Br | Opcode::Braa | Opcode::Brao => {
+                data.srcs.iter().all(|src| self.src_is_uniform(&src.operand, block))
+            }
+            _ => false,
+        })
     }
 }
 

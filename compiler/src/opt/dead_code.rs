@@ -5,36 +5,21 @@
 //! distinguished.
 
 use crate::ir3::{Attrs, Instr, Place, Program};
-use cranelift_entity::SecondaryMap;
 
 /// Removes what nobody reads.
 pub fn run(program: &mut Program) {
-    let mut needed = SecondaryMap::<Instr, bool>::with_capacity(program.instrs.len());
-    let mut stack = Vec::new();
-    for &block in &program.layout {
+    let roots = program.layout.iter().flat_map(|&block| {
         let data = &program.blocks[block];
-        let roots = data.instrs.iter().copied().filter(|&instr| is_root(program, instr));
-        for instr in roots.chain(data.keeps.iter().copied()) {
-            if !std::mem::replace(&mut needed[instr], true) {
-                stack.push(instr);
-            }
-        }
-    }
-    while let Some(instr) = stack.pop() {
-        for value in program.instrs[instr].srcs.iter().filter_map(|src| src.value()) {
-            let def = program.values[value].instr;
-            if !std::mem::replace(&mut needed[def], true) {
-                stack.push(def);
-            }
-        }
-    }
+        data.instrs.iter().filter(|&&instr| is_root(program, instr)).chain(&data.keeps)
+    });
+    let needed = program.with_definitions(roots.copied());
     for &block in &program.layout {
         let list = &mut program.blocks[block].instrs;
-        list.retain(|&instr| needed[instr]);
+        list.retain(|&instr| needed.contains(instr));
         for &instr in &*list {
             let deps = &mut program.instrs[instr].false_deps;
             if !deps.is_empty() {
-                deps.retain(|dep| needed[*dep]);
+                deps.retain(|dep| needed.contains(*dep));
             }
         }
     }

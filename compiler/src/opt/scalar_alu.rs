@@ -17,7 +17,9 @@
 //! An operation is not moved if its result would only be copied back.
 
 use super::operands::is_commutative;
+use crate::ir3::dataflow::Worklist;
 use crate::ir3::legality::valid_source;
+use crate::ir3::readers::Readers;
 use crate::ir3::reconvergence;
 use crate::ir3::uniformity::Uniformity;
 use crate::ir3::{
@@ -67,10 +69,12 @@ impl<'a> Choice<'a> {
     fn new(program: &'a Program, target: &'a Target, uniformity: &'a Uniformity) -> Self {
         let mut this = Self { program, target, uniformity, chosen: SecondaryMap::with_capacity(program.values.len()) };
         this.propose();
-        while this.withdraw() {}
+        let readers = Readers::new(program);
+        let vectors = this.vectors_read_whole();
+        this.withdraw(&readers, &vectors);
         this.withdraw_useless();
         // An operation that stays may leave a half register to another one that would have been shared.
-        while this.withdraw() {}
+        this.withdraw(&readers, &vectors);
         this
     }
 
@@ -136,11 +140,11 @@ impl<'a> Choice<'a> {
         (0..scalar.srcs.len()).all(|slot| valid_source(self.target, &scalar, slot, &scalar.srcs[slot]))
     }
 
-    /// One iteration over the chosen values; returns true if one was withdrawn because its sources are unavailable.
-    fn withdraw(&mut self) -> bool {
-        let mut changed = false;
-        let vectors = self.vectors_read_whole();
-        for (_, instr) in self.program.iter_instrs() {
+    /// Withdraws the chosen values whose sources are unavailable, until a fixed point.
+    fn withdraw(&mut self, readers: &Readers, vectors: &SecondaryMap<Value, bool>) {
+        let mut worklist = Worklist::full(readers.instrs.len());
+        while let Some(position) = worklist.next() {
+            let (_, instr) = readers.instrs[position];
             let data = &self.program.instrs[instr];
             let Some(value) = data.dsts.first().and_then(|dst| dst.value()).filter(|&value| self.chosen[value]) else {
                 continue;
@@ -161,10 +165,9 @@ impl<'a> Choice<'a> {
             };
             if !keep {
                 self.chosen[value] = false;
-                changed = true;
+                readers.of(value).iter().for_each(|&reader| worklist.add(reader as usize));
             }
         }
-        changed
     }
 
     fn is_constant(&self, value: Value) -> bool {

@@ -6,14 +6,14 @@
 //! `2 i`. A value is live in a few *segments* of points, half open: `[2 i + 1, 2 j + 1)` is written at `i`, and read at `j`
 //! for the last time. Two values can have one register if their segments do not overlap.
 //!
-//! Programs are in SSA form, so no fixed point is needed: from each use the value is live on every way back to its
-//! definition. Values are treated one after another, so "this block was seen" is one number for each block, and there is
-//! no table of blocks and values: time and space are those of what is live at the starts of blocks.
+//! The blocks at whose starts a value is live are those of the [sparse analysis](crate::ir3::liveness); this one adds the
+//! points in the blocks, and skips the walk for the many values that are read only in the block that defines them.
 //!
 //! Shared registers are written for lanes that are not active too, so their values are live along the physical edges,
 //! where the wave may pass while the lanes that need the value wait.
 
 use super::Error;
+use crate::ir3::liveness::{Visitor, walk};
 use crate::ir3::{Block, Dst, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Value, opcode::Latency};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -340,46 +340,26 @@ impl Walk {
                 continue;
             }
             list.clear();
-            let value_mark: PackedOption<Value> = value.into();
-            let mut touch = |seen: &mut Seen, block: u32, point: u32| {
-                if seen.touched == value_mark {
-                    seen.until = seen.until.max(point);
-                } else {
-                    seen.touched = value_mark;
-                    seen.until = point;
-                    list.push(block);
-                }
-            };
-            touch(&mut seen[def_block as usize], def_block, (def_point | 1) + 1);
             let physical = program.values[value].class.file == RegFile::Shared;
+            let mut paths =
+                Paths { edges: &edges, seen: &mut seen, list: &mut list, value: value.into(), at_entry: false };
+            paths.touch(def_block, (def_point | 1) + 1);
             for at in uses {
-                touch(&mut seen[at.block as usize], at.block, 2 * at.index + 1);
+                paths.touch(at.block, 2 * at.index + 1);
                 if !is_local(at) {
                     stack.push(at.block);
                 }
-                while let Some(position) = stack.pop() {
-                    let of_block = &mut seen[position as usize];
-                    if of_block.live_in == value_mark {
-                        continue;
-                    }
-                    of_block.live_in = value_mark;
-                    if position == edges.entry && !physical {
-                        return Err(Error::Malformed { what: format!("{value} is read where it is not defined") });
-                    }
-                    for &pred in edges.before(position, physical) {
-                        touch(&mut seen[pred as usize], pred, 2 * edges.last(pred) + 2);
-                        if pred != def_block {
-                            stack.push(pred);
-                        }
-                    }
-                }
+            }
+            walk(&mut stack, Some(def_block), |block| edges.before(block, physical), &mut paths);
+            if paths.at_entry && !physical {
+                return Err(Error::Malformed { what: format!("{value} is read where it is not defined") });
             }
             list.sort_unstable();
             // The current segment, and the block that it ends in.
             let mut open: Option<(Segment, u32)> = None;
             for &position in &list {
                 let Seen { live_in, until: end, .. } = seen[position as usize];
-                let is_in = live_in == value_mark;
+                let is_in = live_in == value.into();
                 let start = if is_in { 2 * edges.first(position) } else { def_point };
                 match &mut open {
                     Some((segment, block)) if segment.end == start => {
@@ -407,7 +387,7 @@ impl Walk {
     }
 }
 
-/// What is known of a block while the ways back of one value after another are walked.
+/// Facts about a block while values are processed one after another.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     /// The last value that was live into it.
@@ -415,6 +395,50 @@ struct Seen {
     /// The last value that was found live in it, and the point up to which it is live.
     touched: PackedOption<Value>,
     until: u32,
+}
+
+/// The paths from the uses of one value back to its definition; blocks by positions in the order.
+struct Paths<'a> {
+    edges: &'a Edges,
+    seen: &'a mut [Seen],
+    /// The blocks in which the value is live.
+    list: &'a mut Vec<u32>,
+    value: PackedOption<Value>,
+    /// The value is live at the start of the entry.
+    at_entry: bool,
+}
+
+impl Paths<'_> {
+    /// The value is live in a block, up to a point.
+    #[inline]
+    fn touch(&mut self, block: u32, point: u32) {
+        let seen = &mut self.seen[block as usize];
+        if seen.touched == self.value {
+            seen.until = seen.until.max(point);
+        } else {
+            seen.touched = self.value;
+            seen.until = point;
+            self.list.push(block);
+        }
+    }
+}
+
+impl Visitor<u32> for Paths<'_> {
+    #[inline]
+    fn live_in(&mut self, block: u32) -> bool {
+        let seen = &mut self.seen[block as usize];
+        if seen.live_in == self.value {
+            return false;
+        }
+        seen.live_in = self.value;
+        self.at_entry |= block == self.edges.entry;
+        true
+    }
+
+    #[inline]
+    fn live_out(&mut self, block: u32) {
+        self.touch(block, 2 * self.edges.last(block) + 2);
+    }
 }
 
 /// Predecessors and ranges, by positions in the order.

@@ -5,7 +5,7 @@
 //! offset for each, in units, such that
 //!
 //! > two members whose units overlap and that are live at the same time have equal contents there, and one contains the
-//! other.
+//! > other.
 //!
 //! So the members that are live at a point form a forest: vectors, and in them the pieces that are values of their own.
 //! A piece needs no register but the one that it has in the vector. In `vec4 bar = texture(…) + baz` the four parts of

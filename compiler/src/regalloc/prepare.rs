@@ -10,6 +10,7 @@
 //! - A source that is tied to a destination is overwritten; it is copied, unless the value has no other use.
 
 use super::Error;
+use crate::graph;
 use crate::ir3::{
     Block, BlockData, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, SrcOperand, Value, ValueData,
 };
@@ -41,26 +42,19 @@ pub fn run(program: &mut Program) -> Result<(), Error> {
 }
 
 fn remove_unreachable(program: &mut Program) {
-    let mut reachable = SecondaryMap::<Block, bool>::with_capacity(program.blocks.len());
-    let mut stack = vec![program.entry()];
-    reachable[program.entry()] = true;
-    while let Some(block) = stack.pop() {
-        for next in program.blocks[block].successors() {
-            if !std::mem::replace(&mut reachable[next], true) {
-                stack.push(next);
-            }
-        }
-    }
-    if program.layout.iter().all(|&block| reachable[block]) {
+    let reachable = graph::reachable([program.entry()], |block, search| {
+        program.blocks[block].successors().for_each(|next| search.add(next));
+    });
+    if program.layout.iter().all(|&block| reachable.contains(block)) {
         return;
     }
-    program.layout.retain(|&block| reachable[block]);
+    program.layout.retain(|&block| reachable.contains(block));
     for position in 0..program.layout.len() {
         let block = program.layout[position];
         let data = &mut program.blocks[block];
-        data.physical_predecessors.retain(|pred| reachable[*pred]);
-        data.physical_successors.retain(|next| reachable[*next]);
-        if data.predecessors.iter().all(|&pred| reachable[pred]) {
+        data.physical_predecessors.retain(|pred| reachable.contains(*pred));
+        data.physical_successors.retain(|next| reachable.contains(*next));
+        if data.predecessors.iter().all(|&pred| reachable.contains(pred)) {
             continue;
         }
         for &phi in &data.instrs {
@@ -70,10 +64,10 @@ fn remove_unreachable(program: &mut Program) {
             let mut i = 0;
             program.instrs[phi].srcs.retain(|_| {
                 i += 1;
-                data.predecessors.get(i - 1).is_none_or(|&pred| reachable[pred])
+                data.predecessors.get(i - 1).is_none_or(|&pred| reachable.contains(pred))
             });
         }
-        data.predecessors.retain(|pred| reachable[*pred]);
+        data.predecessors.retain(|pred| reachable.contains(*pred));
     }
 }
 

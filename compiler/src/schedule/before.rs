@@ -53,7 +53,7 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     let live = live_out(program);
     let mut registers = Registers::new(target);
     let peaks: Vec<Units> =
-        program.layout.iter().map(|&block| peak(program, block, &live[block], &mut registers)).collect();
+        program.layout.iter().map(|&block| peak(program, block, live.live_out(block), &mut registers)).collect();
     let most = peaks.iter().fold(Units::default(), |most, peak| std::array::from_fn(|i| most[i].max(peak[i])));
     // Of general registers whole vec4 are taken.
     let limit = [
@@ -79,7 +79,7 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     };
     for (position, &peak) in peaks.iter().enumerate() {
         let block = program.layout[position];
-        if scheduler.block(program, block, &live[block], peak) {
+        if scheduler.block(program, block, live.live_out(block), peak) {
             std::mem::swap(&mut program.blocks[block].instrs, &mut scheduler.out);
         }
     }

@@ -14,6 +14,7 @@
 use super::SelectError;
 use super::context::{Context, Word, words_per_component};
 use super::{alu, intrinsics, memory, outputs, texture};
+use crate::graph;
 use crate::ir3::{Attrs, Block, Opcode, RegClass, Src, Value};
 use crate::nir::{self, CfNode, Cfg, InstrData, IntrinsicOp, JumpKind};
 use cranelift_entity::packed_option::ReservedValue;
@@ -47,13 +48,8 @@ pub(super) fn emit(ctx: &mut Context<'_>) -> Result<(), SelectError> {
     let Some(first) = function.blocks_in_order().next() else {
         return Err(ctx.unsupported("the function has no block"));
     };
-    let mut reachable = EntitySet::new();
-    let mut stack = vec![first];
-    while let Some(block) = stack.pop() {
-        if reachable.insert(block) {
-            stack.extend(cfg.succs[block].iter().copied());
-        }
-    }
+    let reachable =
+        graph::reachable([first], |block, search| cfg.succs[block].iter().for_each(|&next| search.add(next)));
     let mut walk = Walk {
         ctx,
         cfg,

@@ -65,7 +65,7 @@ impl Checker<'_> {
         let data = &program.blocks[block];
         let successors = |data: &BlockData| {
             let mut list: SmallVec<[Block; 4]> = Default::default();
-            kind.each_successor(data, |b| list.push(b));
+            list.extend(kind.successors(data));
             list
         };
         let count = |list: &[Block], b: Block| list.iter().filter(|&&other| other == b).count();

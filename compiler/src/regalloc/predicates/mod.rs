@@ -79,7 +79,7 @@ pub fn run(program: &mut Program, target: &Target, registers: u32) -> Result<(),
     if survey.ops.is_empty() {
         return Ok(());
     }
-    let live = liveness::Liveness::new(program, &survey)?;
+    let live = liveness::run(program, &survey)?;
     if survey.reads_shared && survey::keep_shared(program, &survey, &live) {
         survey = survey::Survey::new(program, survey.order)?;
     }

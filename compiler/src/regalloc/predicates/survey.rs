@@ -2,8 +2,8 @@
 //! to general registers before predicates can be rematerialised.
 
 use super::super::rematerialize::keep;
-use super::liveness::Liveness;
 use super::{Error, is_predicate_op, is_rematerializable};
+use crate::ir3::liveness::LiveSets;
 use crate::ir3::reconvergence::{Waiting, may_diverge};
 use crate::ir3::{
     Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Src, Value, ValueData,
@@ -167,7 +167,7 @@ fn test_of(data: &InstrData, target: &Target) -> Option<InstrData> {
 
 /// Has definitions read copies of shared registers that need not have the same value wherever the predicate is live.
 /// Whether there were any.
-pub fn keep_shared(program: &mut Program, survey: &Survey, live: &Liveness) -> bool {
+pub fn keep_shared(program: &mut Program, survey: &Survey, live: &LiveSets<Value>) -> bool {
     let is_shared = |src: &Src| src.class.file == RegFile::Shared;
     let mut known: Option<(SecondaryMap<Value, PackedOption<Block>>, Waiting)> = None;
     let mut any = false;
@@ -175,11 +175,11 @@ pub fn keep_shared(program: &mut Program, survey: &Survey, live: &Liveness) -> b
         let data = &program.instrs[op.instr];
         let [Dst { class: RegClass { file: RegFile::Predicate, .. }, .. }] = data.dsts[..] else { continue };
         let Some(predicate) = data.dsts[0].value().filter(|_| data.srcs.iter().any(is_shared)) else { continue };
-        let mut blocks = live.blocks(predicate).peekable();
-        if blocks.peek().is_none() {
+        let mut blocks = live.blocks(predicate);
+        if blocks.next().is_none() {
             continue;
         }
-        let (def_block, waiting) = known.get_or_insert_with(|| shared_values(program));
+        let (def_block, waiting) = known.get_or_insert_with(|| definitions(program));
         let stays = |src: &Src| {
             let def = src.value().and_then(|value| def_block[value].expand());
             def.is_some_and(|def| live.blocks(predicate).all(|at| at == def || !waiting.waits_between(def, at)))
@@ -204,15 +204,7 @@ pub fn keep_shared(program: &mut Program, survey: &Survey, live: &Liveness) -> b
     any
 }
 
-/// Where shared values are defined, and where lanes wait.
-fn shared_values(program: &Program) -> (SecondaryMap<Value, PackedOption<Block>>, Waiting) {
-    let mut def_block = SecondaryMap::with_capacity(program.values.len());
-    for (block, instr) in program.iter_instrs() {
-        for dst in program.instrs[instr].dsts.iter().filter(|dst| dst.class.file == RegFile::Shared) {
-            if let Some(value) = dst.value() {
-                def_block[value] = block.into();
-            }
-        }
-    }
-    (def_block, Waiting::new(program, |block| may_diverge(program, block)))
+/// The blocks that define values, and where lanes wait.
+fn definitions(program: &Program) -> (SecondaryMap<Value, PackedOption<Block>>, Waiting) {
+    (program.definition_blocks(), Waiting::new(program, |block| may_diverge(program, block)))
 }

@@ -1,8 +1,8 @@
 //! The pass over the blocks: which register each predicate is in, and where it is computed.
 
-use super::liveness::Liveness;
 use super::survey::{Op, Survey};
 use super::{Error, SLOTS, State, is_rematerializable, register};
+use crate::ir3::liveness::LiveSets;
 use crate::ir3::{Block, Instr, Opcode, Place, Program, RegFile, SrcOperand, Value};
 use cranelift_entity::SecondaryMap;
 
@@ -40,7 +40,7 @@ type Slots = u8;
 struct Walk<'a> {
     program: &'a mut Program,
     survey: &'a Survey,
-    live: &'a Liveness,
+    live: &'a LiveSets<Value>,
     all: Slots,
     visited: SecondaryMap<Block, bool>,
     /// The states at the ends of blocks.
@@ -67,7 +67,7 @@ struct Walk<'a> {
 }
 
 /// Gives operands so many registers.
-pub fn run(program: &mut Program, survey: &Survey, live: &Liveness, slots: usize) -> Result<Placement, Error> {
+pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots: usize) -> Result<Placement, Error> {
     let blocks = program.blocks.len();
     let mut walk = Walk {
         program,
@@ -123,7 +123,7 @@ impl Walk<'_> {
             return;
         }
         self.lists += 1;
-        for value in self.live.live_in(block) {
+        for &value in self.live.live_in(block) {
             self.noted[value] = self.lists;
         }
         for occupant in &mut self.occupants {
@@ -210,7 +210,7 @@ impl Walk<'_> {
         self.lists += 1;
         self.live_out = self.lists;
         for next in self.program.blocks[block].successors() {
-            for value in self.live.live_in(next) {
+            for &value in self.live.live_in(next) {
                 self.noted[value] = self.live_out;
             }
         }

@@ -4,6 +4,8 @@
 use super::survey::Survey;
 use super::walk::{Kind, Placed, Placement};
 use super::{is_rematerializable, slot_of};
+use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
+use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::{Block, Instr, InstrData, OperandFlags, Program, RegFile, Src};
 use cranelift_entity::SecondaryMap;
 
@@ -12,12 +14,13 @@ type Slots = u8;
 
 /// Writes it.
 pub fn run(program: &mut Program, survey: &Survey, mut placement: Placement) {
-    let live_in = live_registers(program, survey, &placement);
+    let cfg = Cfg::new(program, EdgeKind::Logical);
+    let live_out = solve(&cfg, &survey.order, &mut LiveRegisters::new(program, survey, &placement)).end;
     let mut list = Vec::new();
     for &block in &survey.order {
         let (start, end) = placement.ranges[block];
         let placed = &mut placement.list[start as usize..end as usize];
-        let mut live = live_out(program, &live_in, block);
+        let mut live = live_out[block];
         let mut changes = false;
         for op in placed.iter_mut().rev() {
             if op.kind != Kind::Gone && !mark(&mut program.instrs[op.instr], &mut live) {
@@ -45,35 +48,42 @@ fn writes(data: &InstrData) -> Slots {
     predicates.filter_map(|dst| slot_of(&dst.place)).fold(0, |slots, slot| slots | 1 << slot)
 }
 
-/// The registers that are live into each block.
-fn live_registers(program: &Program, survey: &Survey, placement: &Placement) -> SecondaryMap<Block, Slots> {
-    // What a block reads before it writes it, and what it leaves as it was.
-    let mut effects: SecondaryMap<Block, (Slots, Slots)> = SecondaryMap::with_capacity(program.blocks.len());
-    for &block in &survey.order {
-        let (start, end) = placement.ranges[block];
-        let (mut read, mut left) = (0, Slots::MAX);
-        for op in placement.list[start as usize..end as usize].iter().filter(|op| op.kind != Kind::Gone) {
-            let data = &program.instrs[op.instr];
-            read |= reads(data).fold(0, |slots, slot| slots | 1 << slot) & left;
-            left &= !writes(data);
-        }
-        effects[block] = (read, left);
-    }
-    let mut live_in: SecondaryMap<Block, Slots> = SecondaryMap::with_capacity(program.blocks.len());
-    let mut again = true;
-    while again {
-        again = false;
-        for &block in survey.order.iter().rev() {
-            let (read, left) = effects[block];
-            let live = read | live_out(program, &live_in, block) & left;
-            again |= std::mem::replace(&mut live_in[block], live) != live;
-        }
-    }
-    live_in
+/// Liveness of registers: the lattice is that of their sets.
+struct LiveRegisters {
+    /// The registers that each block reads before it writes them, and those that it does not write.
+    effects: SecondaryMap<Block, (Slots, Slots)>,
 }
 
-fn live_out(program: &Program, live_in: &SecondaryMap<Block, Slots>, block: Block) -> Slots {
-    program.blocks[block].successors().fold(0, |slots, next| slots | live_in[next])
+impl LiveRegisters {
+    fn new(program: &Program, survey: &Survey, placement: &Placement) -> Self {
+        let mut effects: SecondaryMap<Block, (Slots, Slots)> = SecondaryMap::with_capacity(program.blocks.len());
+        for &block in &survey.order {
+            let (start, end) = placement.ranges[block];
+            let (mut read, mut left) = (0, Slots::MAX);
+            for op in placement.list[start as usize..end as usize].iter().filter(|op| op.kind != Kind::Gone) {
+                let data = &program.instrs[op.instr];
+                read |= reads(data).fold(0, |slots, slot| slots | 1 << slot) & left;
+                left &= !writes(data);
+            }
+            effects[block] = (read, left);
+        }
+        Self { effects }
+    }
+}
+
+impl Analysis<Block> for LiveRegisters {
+    type Fact = Slots;
+
+    const DIRECTION: Direction = Direction::Backward;
+
+    fn join(&mut self, end: &mut Slots, start: &Slots, _: Edge<Block>) {
+        *end |= start;
+    }
+
+    fn transfer(&mut self, block: Block, end: &Slots) -> Slots {
+        let (read, left) = self.effects[block];
+        read | end & left
+    }
 }
 
 /// Visits an instruction backwards and marks last reads. Returns true if it is needed.

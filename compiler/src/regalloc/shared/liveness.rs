@@ -4,26 +4,26 @@
 //! predecessor.
 
 use super::elements::{Elements, split_of};
+use crate::ir3::liveness::{LiveSets, Use};
 use crate::ir3::{Block, Instr, Opcode, Program, RegFile, Src};
-use cranelift_entity::EntityRef;
 use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntityRef, EntitySet, entity_impl};
 
-/// A set of components for the start and for the end of each block.
+/// A component, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Element(u32);
+entity_impl!(Element);
+
+/// Where components are live.
 pub struct Liveness {
-    words: usize,
-    live_in: Vec<u64>,
-    live_out: Vec<u64>,
-    /// Whether anybody reads the component.
-    used: Vec<bool>,
+    sets: LiveSets<Element>,
+    /// Components that somebody reads.
+    used: EntitySet<Element>,
 }
 
 impl Liveness {
     /// Computes where components live.
     pub fn new(program: &Program, elements: &Elements) -> Self {
-        let words = elements.list.len().div_ceil(64);
-        let size = words * program.blocks.len();
-        let mut this =
-            Self { words, live_in: vec![0; size], live_out: vec![0; size], used: vec![false; elements.list.len()] };
         let mut def_block: Vec<PackedOption<Block>> = vec![None.into(); elements.list.len()];
         for (block, instr) in program.iter_instrs() {
             if split_of(program, instr).is_some() {
@@ -33,60 +33,47 @@ impl Liveness {
                 elements.range(value).for_each(|element| def_block[element as usize] = block.into());
             }
         }
-        let mut stack = Vec::new();
+        let mut used = EntitySet::new();
+        let mut uses = Vec::new();
         for (block, instr) in program.iter_instrs() {
             let data = &program.instrs[instr];
             for (k, src) in data.srcs.iter().enumerate() {
                 let pred = program.blocks[block].predecessors.get(k).copied().filter(|_| data.opcode == Opcode::Phi);
-                for element in reads(program, elements, instr, src) {
-                    this.used[element as usize] = true;
-                    let def = def_block[element as usize].expand();
-                    let at = pred.unwrap_or(block);
-                    if pred.is_some() {
-                        insert(&mut this.live_out[at.index() * words..], element);
-                    }
-                    if def != Some(at) {
-                        stack.push(at);
-                    }
-                    while let Some(at) = stack.pop() {
-                        if !insert(&mut this.live_in[at.index() * words..], element) {
-                            continue;
-                        }
-                        for &pred in &program.blocks[at].physical_predecessors {
-                            insert(&mut this.live_out[pred.index() * words..], element);
-                            if def != Some(pred) {
-                                stack.push(pred);
-                            }
-                        }
-                    }
+                let (block, at_end) = pred.map_or((block, false), |pred| (pred, true));
+                for entity in reads(program, elements, instr, src).map(Element) {
+                    used.insert(entity);
+                    uses.push(Use { entity, block, at_end });
                 }
             }
         }
-        this
+        let def = |element: Element| def_block[element.index()].expand();
+        let sets = LiveSets::new(program, uses, def, |block| &program.blocks[block].physical_predecessors);
+        Self { sets, used }
     }
 
-    /// The components that live into a block, those of its phis not among them.
+    /// The components that are live at the start of a block, those of its phis not among them, in order.
     pub fn live_in(&self, block: Block) -> impl Iterator<Item = u32> + '_ {
-        members(&self.live_in[block.index() * self.words..][..self.words])
+        self.sets.live_in(block).iter().map(|element| element.as_u32())
     }
 
-    /// Whether anybody reads a component.
+    /// Returns true if anybody reads a component.
     pub fn is_used(&self, element: u32) -> bool {
-        self.used[element as usize]
+        self.used.contains(Element(element))
     }
 
     /// The components whose last read is in a block, each with the instruction; those of the last instruction come
     /// first.
     pub fn kills(&self, program: &Program, elements: &Elements, block: Block) -> Vec<(Instr, u32)> {
         let mut kills = Vec::new();
-        let mut live = self.live_out[block.index() * self.words..][..self.words].to_vec();
+        let mut live = EntitySet::new();
+        live.extend(self.sets.live_out(block).iter().copied());
         for &instr in program.blocks[block].instrs.iter().rev() {
             if program.instrs[instr].opcode == Opcode::Phi {
                 break;
             }
             for src in &program.instrs[instr].srcs {
                 for element in reads(program, elements, instr, src) {
-                    if insert(&mut live, element) {
+                    if live.insert(Element(element)) {
                         kills.push((instr, element));
                     }
                 }
@@ -102,19 +89,4 @@ fn reads(program: &Program, elements: &Elements, instr: Instr, src: &Src) -> imp
     let range = value.map_or(0..0, |value| elements.range(value));
     let (first, mask) = (range.start, src.mask);
     range.filter(move |element| mask.contains(element - first))
-}
-
-/// Adds a component to a set; whether it was not there.
-fn insert(set: &mut [u64], element: u32) -> bool {
-    let word = &mut set[element as usize / 64];
-    let bit = 1 << (element % 64);
-    let fresh = *word & bit == 0;
-    *word |= bit;
-    fresh
-}
-
-fn members(set: &[u64]) -> impl Iterator<Item = u32> + '_ {
-    set.iter()
-        .enumerate()
-        .flat_map(|(i, &word)| (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| i as u32 * 64 + bit))
 }

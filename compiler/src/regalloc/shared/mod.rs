@@ -21,6 +21,7 @@ mod spill;
 
 use super::Error;
 use super::parallel_copy::reg_of;
+use crate::ir3::loops::{BackEdge, back_edges};
 use crate::ir3::{
     Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, RegFile, SrcOperand, Value,
     WriteMask, reconvergence,
@@ -177,18 +178,12 @@ fn copy_phis(program: &mut Program, block: Block, phis: &[Instr]) {
     }
 }
 
-/// How many loops are around each block: back edges of the layout that lead around it.
+/// The number of back edges of the layout that lead around each block.
 fn loop_depths(program: &Program) -> SecondaryMap<Block, u32> {
-    let mut position: SecondaryMap<Block, usize> = SecondaryMap::with_capacity(program.blocks.len());
-    for (i, &block) in program.layout.iter().enumerate() {
-        position[block] = i;
-    }
     let mut change = vec![0i32; program.layout.len() + 1];
-    for (i, &block) in program.layout.iter().enumerate() {
-        for next in program.blocks[block].successors().filter(|&next| position[next] <= i) {
-            change[position[next]] += 1;
-            change[i + 1] -= 1;
-        }
+    for BackEdge { header, latch } in back_edges(program) {
+        change[header] += 1;
+        change[latch + 1] -= 1;
     }
     let mut depths = SecondaryMap::with_capacity(program.blocks.len());
     let mut depth = 0;

@@ -7,32 +7,32 @@
 
 use super::room::{Room, Units};
 use super::scalars::{general_result, general_value};
+use crate::ir3::loops::{BackEdge, back_edges};
 use crate::ir3::{Block, Opcode, Program, Value};
 use cranelift_entity::{EntityRef, SecondaryMap};
+use std::cmp::Reverse;
 
 /// An upper bound on the pressure, in units of the full file and of half registers. `None` if the code's order is not
 /// that of a structured program.
 pub fn run(program: &Program, merged: bool) -> Option<(u32, u32)> {
     let mut first: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(program.blocks.len());
     let mut count = 0;
-    let mut at: SecondaryMap<Block, usize> = SecondaryMap::with_capacity(program.blocks.len());
-    for (position, &block) in program.layout.iter().enumerate() {
+    let mut placed: SecondaryMap<Block, bool> = SecondaryMap::with_capacity(program.blocks.len());
+    for &block in &program.layout {
         first[block] = count;
-        at[block] = position + 1;
+        placed[block] = true;
         count += program.blocks[block].instrs.len() as u32;
     }
     let last = |block: Block| first[block] + (program.blocks[block].instrs.len() as u32).saturating_sub(1);
-    // Loops as intervals of the code, outer ones first.
-    let mut loops: Vec<(u32, u32)> = Vec::new();
-    for &block in &program.layout {
-        let back = program.blocks[block].predecessors.iter().filter(|&&pred| at[pred] >= at[block]);
-        if let Some(end) = back.map(|&pred| last(pred)).max() {
-            loops.push((first[block], end));
-        }
-        if program.blocks[block].predecessors.iter().any(|&pred| at[pred] == 0) {
-            return None;
-        }
+    if program.layout.iter().any(|&block| program.blocks[block].predecessors.iter().any(|&pred| !placed[pred])) {
+        return None;
     }
+    // Loops as ranges of the code, in the order of their headers: outer ones first.
+    let mut loops: Vec<BackEdge> = back_edges(program).collect();
+    loops.sort_unstable_by_key(|edge| (edge.header, Reverse(edge.latch)));
+    loops.dedup_by_key(|edge| edge.header);
+    let range = |edge: BackEdge| (first[program.layout[edge.header]], last(program.layout[edge.latch]));
+    let loops: Vec<(u32, u32)> = loops.into_iter().map(range).collect();
     for (i, outer) in loops.iter().enumerate() {
         // Sorted by their starts; a loop that starts inside another one must end there, too.
         if loops[i + 1..].iter().take_while(|inner| inner.0 <= outer.1).any(|inner| inner.1 > outer.1) {

@@ -16,9 +16,10 @@
 //! Values that are missing at the end of a predecessor are reloaded there. A phi that is not in `W` is a memory phi: it
 //! shares its slot with its sources, each of which is stored there.
 
-use super::next_use::{LOOP_EXIT, Loops, NEVER, NextUse};
+use super::next_use::{LOOP_EXIT, NEVER, NextUse};
 use super::room::{Room, Units, early_results, is_vector, operands, results};
 use super::scalars::{general_result, general_value};
+use crate::ir3::loops::Loops;
 use crate::ir3::{Attrs, Block, InstrData, Opcode, OperandFlags, Program, SrcOperand, Value};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;

@@ -29,6 +29,8 @@ use super::liveness::Liveness;
 use super::pressure::{Analysis, Point, Pressure};
 use super::{Error, RegisterLimit, order};
 use crate::ir3::Program;
+use crate::ir3::dominance::{Dominators, EdgeKind};
+use crate::ir3::loops::Loops;
 use crate::target::{RegisterFiles, Target};
 use room::{BASE, Room, Units};
 
@@ -89,8 +91,8 @@ pub fn run(program: &mut Program, target: &Target, limit: RegisterLimit) -> Resu
     scalars::run(&mut scalars);
     let order = order(&scalars);
     let liveness = Liveness::new(&mut scalars.clone(), order.clone())?;
-    let loops = next_use::Loops::new(&scalars, &order);
-    let next = next_use::NextUse::new(&scalars, &order, &loops);
+    let loops = Loops::new(&scalars, &Dominators::new(&scalars, EdgeKind::Logical));
+    let next = next_use::run(&scalars, &order, &loops);
     let fixed = Units::of_arrays(&scalars) + BASE;
     let none = Room { full: 0, half: 0, merged: target.merged_regs };
     let within = |room: Room| {

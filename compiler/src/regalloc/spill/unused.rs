@@ -1,7 +1,6 @@
 //! Removes dead code of a spilled program: unused values, and stores to slots that are never loaded.
 
 use crate::ir3::{Attrs, Instr, Opcode, Program, SrcOperand};
-use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashSet;
 
 /// Removes dead code until a fixed point.
@@ -24,28 +23,16 @@ fn may_go(opcode: Opcode) -> bool {
 
 fn remove_values(program: &mut Program) {
     // Marked from the instructions that must stay, so that phis in unused cycles are removed.
-    let mut needed: SecondaryMap<Instr, bool> = SecondaryMap::with_capacity(program.instrs.len());
-    let mut stack: Vec<Instr> = Vec::new();
-    for (_, instr) in program.iter_instrs() {
+    let must_stay = |&instr: &Instr| {
         let data = &program.instrs[instr];
         let names_values =
             !data.dsts.is_empty() && data.dsts.iter().all(|dst| super::scalars::general_result(dst).is_some());
-        if !(may_go(data.opcode) && names_values) {
-            needed[instr] = true;
-            stack.push(instr);
-        }
-    }
-    while let Some(instr) = stack.pop() {
-        for value in program.instrs[instr].srcs.iter().filter_map(|src| src.value()) {
-            let def = program.values[value].instr;
-            if !std::mem::replace(&mut needed[def], true) {
-                stack.push(def);
-            }
-        }
-    }
+        !(may_go(data.opcode) && names_values)
+    };
+    let needed = program.with_definitions(program.iter_instrs().map(|(_, instr)| instr).filter(must_stay));
     for position in 0..program.layout.len() {
         let block = program.layout[position];
-        program.blocks[block].instrs.retain(|&instr| needed[instr]);
+        program.blocks[block].instrs.retain(|&instr| needed.contains(instr));
     }
 }
 

@@ -14,6 +14,7 @@
 
 use std::collections::BTreeSet;
 
+use ir3_compiler::ir3::dataflow::Worklist;
 use ir3_compiler::ir3::{
     Attrs, Block, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value,
 };
@@ -168,23 +169,23 @@ impl ReachingAnalysis<'_> {
     /// Computes the state at the end of each reachable block.
     fn fixpoint(&self) -> FxHashMap<Block, ReachingState> {
         let mut ends: FxHashMap<Block, ReachingState> = FxHashMap::default();
+        let layout = &self.program.layout;
+        let positions: FxHashMap<Block, usize> = layout.iter().enumerate().map(|(at, &block)| (block, at)).collect();
         // Terminates: the sets only grow, and the number of results is finite.
-        loop {
-            let mut changed = false;
-            for &block in &self.program.layout {
-                let Some(mut state) = self.start(block, &ends) else { continue };
-                for &instr in &self.program.blocks[block].instrs {
-                    self.step(instr, &mut state);
-                }
-                if ends.get(&block) != Some(&state) {
-                    ends.insert(block, state);
-                    changed = true;
-                }
+        let mut worklist = Worklist::full(layout.len());
+        while let Some(at) = worklist.next() {
+            let block = layout[at];
+            let Some(mut state) = self.start(block, &ends) else { continue };
+            for &instr in &self.program.blocks[block].instrs {
+                self.step(instr, &mut state);
             }
-            if !changed {
-                return ends;
+            if ends.get(&block) != Some(&state) {
+                ends.insert(block, state);
+                let successors = self.program.blocks[block].successors();
+                successors.filter_map(|next| positions.get(&next)).for_each(|&next| worklist.add(next));
             }
         }
+        ends
     }
 
     /// The state at the beginning of a block, after its phis.

@@ -3,6 +3,7 @@
 use super::edit::blocks_of;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use ir3_compiler::ir3::dominance::{Dominators, EdgeKind};
+use ir3_compiler::ir3::loops::Loops;
 use ir3_compiler::ir3::{Block, Instr, Program, Value};
 
 /// A natural loop with one entry edge and one back edge.
@@ -19,20 +20,15 @@ pub(super) struct NaturalLoop {
 
 /// Finds the loops of a program, in the order of their headers.
 pub(super) fn loops(program: &Program, dominators: &Dominators) -> Vec<NaturalLoop> {
+    let forest = Loops::new(program, dominators);
     let mut loops = Vec::new();
     for &header in &program.layout {
         let from = &program.blocks[header].predecessors;
         let is_back = |&block: &Block| dominators.dominates(header, block);
         let (back, before): (Vec<Block>, Vec<Block>) = from.iter().copied().partition(is_back);
-        if let ([latch], [before]) = (&back[..], &before[..]) {
+        if let ([latch], [before], Some(number)) = (&back[..], &before[..], forest.headed_by(header)) {
             let mut body = EntitySet::new();
-            body.insert(header);
-            let mut work = vec![*latch];
-            while let Some(block) = work.pop() {
-                if body.insert(block) {
-                    work.extend(&program.blocks[block].predecessors);
-                }
-            }
+            body.extend(program.layout.iter().copied().filter(|&block| forest.contains(number, block)));
             loops.push(NaturalLoop { header, before: *before, latch: *latch, body });
         }
     }

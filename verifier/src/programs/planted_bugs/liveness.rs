@@ -4,7 +4,8 @@
 //! the union over its logical and physical successors. General registers only, in units of half a full register, as in
 //! the merged register file. An access through `a0.x` reads every register that it may address and overwrites none.
 
-use cranelift_entity::SecondaryMap;
+use ir3_compiler::graph::Graph;
+use ir3_compiler::ir3::dataflow::{Analysis, Direction, Edge, Solution, solve};
 use ir3_compiler::ir3::{Block, Dst, PhysReg, Place, Program, RegClass, RegFile, Src, WriteMask};
 use std::ops::Range;
 
@@ -73,49 +74,63 @@ fn certain(dst: &Dst) -> Range<u16> {
     if matches!(dst.place, Place::Relative { .. }) { 0..0 } else { units_of_dst(dst) }
 }
 
-/// Live units at the boundaries of blocks.
-pub(super) struct RegisterLiveness {
-    live_in: SecondaryMap<Block, UnitSet>,
-    live_out: SecondaryMap<Block, UnitSet>,
+/// The blocks of a program, connected by the edges of both kinds.
+struct AllEdges<'a>(&'a Program);
+
+impl Graph for AllEdges<'_> {
+    type Node = Block;
+
+    fn successors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
+        let data = &self.0.blocks[block];
+        data.successors().chain(data.physical_successors.iter().copied())
+    }
+
+    fn predecessors(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
+        let data = &self.0.blocks[block];
+        data.predecessors.iter().chain(&data.physical_predecessors).copied()
+    }
 }
+
+struct LiveUnits<'a>(&'a Program);
+
+impl Analysis<Block> for LiveUnits<'_> {
+    type Fact = UnitSet;
+
+    const DIRECTION: Direction = Direction::Backward;
+
+    fn join(&mut self, end: &mut UnitSet, start: &UnitSet, _: Edge<Block>) {
+        end.add(start);
+    }
+
+    fn transfer(&mut self, block: Block, end: &UnitSet) -> UnitSet {
+        let mut live = end.clone();
+        (0..self.0.blocks[block].instrs.len()).rev().for_each(|at| step(self.0, block, at, &mut live));
+        live
+    }
+}
+
+/// Live units at the boundaries of blocks.
+pub(super) struct RegisterLiveness(Solution<Block, UnitSet>);
 
 impl RegisterLiveness {
     /// Solves the dataflow equations.
     pub fn new(program: &Program) -> Self {
-        let mut liveness = Self { live_in: SecondaryMap::new(), live_out: SecondaryMap::new() };
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &block in program.layout.iter().rev() {
-                let mut live = UnitSet::default();
-                let data = &program.blocks[block];
-                for next in data.successors().chain(data.physical_successors.iter().copied()) {
-                    live.add(&liveness.live_in[next]);
-                }
-                liveness.live_out[block] = live.clone();
-                (0..data.instrs.len()).rev().for_each(|at| step(program, block, at, &mut live));
-                if liveness.live_in[block] != live {
-                    liveness.live_in[block] = live;
-                    changed = true;
-                }
-            }
-        }
-        liveness
+        Self(solve(&AllEdges(program), &program.layout, &mut LiveUnits(program)))
     }
 
-    /// The units that are live at the beginning of a block.
+    /// The units that are live at the start of a block.
     pub fn live_in(&self, block: Block) -> &UnitSet {
-        &self.live_in[block]
+        &self.0.start[block]
     }
 
     /// The units that are live at the end of a block.
     pub fn live_out(&self, block: Block) -> &UnitSet {
-        &self.live_out[block]
+        &self.0.end[block]
     }
 
     /// The units that are live after an instruction.
     pub fn live_after(&self, program: &Program, block: Block, at: usize) -> UnitSet {
-        let mut live = self.live_out[block].clone();
+        let mut live = self.live_out(block).clone();
         (at + 1..program.blocks[block].instrs.len()).rev().for_each(|at| step(program, block, at, &mut live));
         live
     }

@@ -3,6 +3,9 @@
 //! A *thing* is an SSA value, or a piece of scratch memory, where slots are; registers are no things, as there are but few. From
 //! each use backwards to the definitions, over the edges that lanes take and those of the wave. Forgetting is always right: it only
 //! makes less known. So a guess will do where slots are: their base is 0, or what is moved to it right in front.
+//!
+//! The compiler has the same algorithm (`ir3_compiler::ir3::liveness`). It is not used here: the register checker shares
+//! no analysis of liveness with the allocator that it checks, so that a fault of one cannot hide a fault of the other.
 
 use super::location::{Locations, Piece};
 use super::slots::Access;

@@ -22,9 +22,9 @@ mod case;
 mod diff;
 mod run;
 
-use case::{Case, Expected};
+use case::{Expected, FileCase};
 use ir3_compiler::ir3::{Instr, InstrFlags, Mods, Program};
-use run::{Limits, Problem, check, limits};
+use run::{CaseFailure, Limits, check, limits};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,13 +63,13 @@ fn check_file(path: &Path, blesses: bool, limits: &Limits) -> Result<&'static st
     let name = path.strip_prefix(folder().parent().and_then(Path::parent).unwrap_or(path)).unwrap_or(path);
     let name = name.display().to_string();
     let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
-    let case = Case::parse(&name, &text)?;
+    let case = FileCase::parse(&name, &text)?;
     let pass = case.pass.name();
     match check(&case, limits, None) {
         Ok(()) => Ok(pass),
-        Err(Problem::Output { found, .. }) if blesses => {
+        Err(CaseFailure::Output { found, .. }) if blesses => {
             let text = case.blessed(&text, &found);
-            check(&Case::parse(&name, &text)?, limits, None).map_err(|problem| problem.to_string())?;
+            check(&FileCase::parse(&name, &text)?, limits, None).map_err(|problem| problem.to_string())?;
             fs::write(path, text).map_err(|error| format!("{name}: {error}"))?;
             Ok(pass)
         }
@@ -132,13 +132,13 @@ block1 {
 ";
 
 /// Parses the text of a case.
-fn case(text: &str) -> Case {
-    Case::parse("saturation/sum.ir3", text).expect("a case")
+fn case(text: &str) -> FileCase {
+    FileCase::parse("saturation/sum.ir3", text).expect("a case")
 }
 
 /// The error of a text that passes no check.
-fn problem(text: &str, plant: Option<run::Plant>) -> String {
-    match Case::parse("saturation/sum.ir3", text) {
+fn problem(text: &str, plant: Option<run::OutputBug>) -> String {
+    match FileCase::parse("saturation/sum.ir3", text) {
         Ok(case) => check(&case, &limits(), plant).expect_err("a problem").to_string(),
         Err(problem) => problem,
     }
@@ -176,7 +176,7 @@ fn a_wrong_header_is_an_error_with_file_and_line() {
         let found = problem(&text, None);
         assert!(found.starts_with(&format!("saturation/sum.ir3{expected}")), "{found}\nexpected {expected}");
     }
-    let nir = Case::parse("saturation/sum.nir", SATURATION).expect_err("a wrong language");
+    let nir = FileCase::parse("saturation/sum.nir", SATURATION).expect_err("a wrong language");
     assert_eq!(nir, "saturation/sum.nir:1: found a file of nir, expected one of ir3, which saturation reads");
 }
 
@@ -216,9 +216,11 @@ fn by_serial(program: &Program, serial: u32) -> Instr {
 }
 
 /// Blesses the output of the pass with a bug, and returns the reason why that fails nevertheless.
-fn blessed_problem(text: &str, plant: run::Plant) -> String {
+fn blessed_problem(text: &str, plant: run::OutputBug) -> String {
     let before = case(text);
-    let Err(Problem::Output { found, .. }) = check(&before, &limits(), Some(plant)) else { panic!("no other output") };
+    let Err(CaseFailure::Output { found, .. }) = check(&before, &limits(), Some(plant)) else {
+        panic!("no other output")
+    };
     let blessed = before.blessed(text, &found);
     assert_ne!(blessed, text);
     problem(&blessed, Some(plant))

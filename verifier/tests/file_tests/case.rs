@@ -17,14 +17,14 @@ use ir3_compiler::target::Target;
 
 /// The pass that a case runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pass {
+pub enum CasePass {
     /// A stage of the pipeline.
     Stage(Stage),
     /// The insertion of nops, which is not a stage: programs are printed without them.
     Delays,
 }
 
-impl Pass {
+impl CasePass {
     const DELAYS: &str = "delays";
 
     pub fn name(self) -> &'static str {
@@ -60,10 +60,10 @@ pub enum Expected {
 
 /// A parsed case.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct FileCase {
     /// The file, as errors print it.
     pub name: String,
-    pub pass: Pass,
+    pub pass: CasePass,
     pub target: Target,
     pub options: Options,
     /// False if the first line has `prove=unknown`.
@@ -78,7 +78,7 @@ pub struct Case {
 const EXPECT: &str = "// expect";
 const OPTIONS: &str = "gpu, disable, max-registers, prove";
 
-impl Case {
+impl FileCase {
     /// Reads a case. `name` is its path, whose folder is the name of the pass.
     ///
     /// # Errors
@@ -132,10 +132,10 @@ impl Case {
         let mut words = header.split_whitespace();
         let names = || {
             let stages = Stage::every().map(Stage::name);
-            stages.chain([Pass::DELAYS]).collect::<Vec<_>>().join(", ")
+            stages.chain([CasePass::DELAYS]).collect::<Vec<_>>().join(", ")
         };
         let pass = words.next().ok_or_else(|| format!("found no pass, expected one of {}", names()))?;
-        let Some(pass) = Pass::from_name(pass) else {
+        let Some(pass) = CasePass::from_name(pass) else {
             return Err(format!("found the pass `{pass}`, expected one of {}", names()));
         };
         let mut path = name.rsplit('/');

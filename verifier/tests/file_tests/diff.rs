@@ -5,14 +5,14 @@ const CONTEXT: usize = 2;
 
 /// A line of either text, or of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line<'a> {
+enum DiffLine<'a> {
     Both(&'a str),
     Expected(&'a str),
     Found(&'a str),
 }
 
 /// The lines of both texts in order, by a longest common subsequence.
-fn lines<'a>(expected: &'a str, found: &'a str) -> Vec<Line<'a>> {
+fn lines<'a>(expected: &'a str, found: &'a str) -> Vec<DiffLine<'a>> {
     let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
     // The length of the longest common subsequence of the suffixes that begin at a line of each.
     let mut longest = vec![vec![0u32; b.len() + 1]; a.len() + 1];
@@ -26,13 +26,13 @@ fn lines<'a>(expected: &'a str, found: &'a str) -> Vec<Line<'a>> {
     let mut lines = Vec::with_capacity(a.len().max(b.len()));
     while i < a.len() || j < b.len() {
         if i < a.len() && j < b.len() && a[i] == b[j] {
-            lines.push(Line::Both(a[i]));
+            lines.push(DiffLine::Both(a[i]));
             (i, j) = (i + 1, j + 1);
         } else if j == b.len() || i < a.len() && longest[i + 1][j] >= longest[i][j + 1] {
-            lines.push(Line::Expected(a[i]));
+            lines.push(DiffLine::Expected(a[i]));
             i += 1;
         } else {
-            lines.push(Line::Found(b[j]));
+            lines.push(DiffLine::Found(b[j]));
             j += 1;
         }
     }
@@ -42,7 +42,7 @@ fn lines<'a>(expected: &'a str, found: &'a str) -> Vec<Line<'a>> {
 /// Prints the lines that differ, `-` expected and `+` found, with the lines around them.
 pub fn diff(expected: &str, found: &str) -> String {
     let lines = lines(expected, found);
-    let differs = |line: &Line<'_>| !matches!(line, Line::Both(_));
+    let differs = |line: &DiffLine<'_>| !matches!(line, DiffLine::Both(_));
     let mut out = String::new();
     let mut last_was_printed = true;
     for (i, line) in lines.iter().enumerate() {
@@ -53,9 +53,9 @@ pub fn diff(expected: &str, found: &str) -> String {
                 out += "  …\n";
             }
             let (sign, text) = match line {
-                Line::Both(text) => ("  ", text),
-                Line::Expected(text) => ("- ", text),
-                Line::Found(text) => ("+ ", text),
+                DiffLine::Both(text) => ("  ", text),
+                DiffLine::Expected(text) => ("- ", text),
+                DiffLine::Found(text) => ("+ ", text),
             };
             out += sign;
             out += text;

@@ -1,6 +1,6 @@
 //! The checks of a case.
 
-use super::case::{Case, Expected, Pass};
+use super::case::{CasePass, Expected, FileCase};
 use super::diff::{diff, first_difference};
 use ir3_compiler::delays::nops;
 use ir3_compiler::ir3::validate::Form;
@@ -20,11 +20,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const RUNS: u32 = 8;
 
 /// A planted bug: a change of an ir3 output, which the checks must find.
-pub type Plant = fn(&mut ir3::Program);
+pub type OutputBug = fn(&mut ir3::Program);
 
 /// The reason why a case fails.
 #[derive(Debug)]
-pub enum Problem {
+pub enum CaseFailure {
     /// The output differs.
     Output {
         /// The output of the pass.
@@ -36,7 +36,7 @@ pub enum Problem {
     Other(String),
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for CaseFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Output { message, .. } | Self::Other(message) => f.write_str(message),
@@ -53,8 +53,8 @@ pub fn limits() -> Limits {
 ///
 /// # Errors
 /// The first problem, with the file and a line of it.
-pub fn check(case: &Case, limits: &Limits, plant: Option<Plant>) -> Result<(), Problem> {
-    let fail = |line: usize, problem: String| Problem::Other(format!("{}:{line}: {problem}", case.name));
+pub fn check(case: &FileCase, limits: &Limits, plant: Option<OutputBug>) -> Result<(), CaseFailure> {
+    let fail = |line: usize, problem: String| CaseFailure::Other(format!("{}:{line}: {problem}", case.name));
     let input = read(case)?;
     validate(&input, case, true).map_err(|broken| fail(1, format!("the input is invalid: {broken}")))?;
     let output = catch_unwind(AssertUnwindSafe(|| {
@@ -81,7 +81,7 @@ pub fn check(case: &Case, limits: &Limits, plant: Option<Plant>) -> Result<(), P
         }
         other => return Err(fail(1, format!("not run: {}", other.reason().unwrap_or_default()))),
     }
-    let moves_values = matches!(case.pass, Pass::Stage(stage) if stage.moves_values());
+    let moves_values = matches!(case.pass, CasePass::Stage(stage) if stage.moves_values());
     let smt = Smt { limits: *limits, ..Smt::default() };
     let verdict = match moves_values {
         true => {
@@ -105,8 +105,8 @@ pub fn check(case: &Case, limits: &Limits, plant: Option<Plant>) -> Result<(), P
     }
 }
 
-fn read(case: &Case) -> Result<Snapshot, Problem> {
-    let located = |error: String| Problem::Other(format!("{}:{error}", case.name));
+fn read(case: &FileCase) -> Result<Snapshot, CaseFailure> {
+    let located = |error: String| CaseFailure::Other(format!("{}:{error}", case.name));
     match case.pass.reads() {
         "nir" => nir::text::read(&case.input)
             .map(|shader| Snapshot::Nir(Box::new(shader)))
@@ -118,14 +118,14 @@ fn read(case: &Case) -> Result<Snapshot, Problem> {
 }
 
 /// Checks the rules of the program's language.
-fn validate(program: &Snapshot, case: &Case, is_input: bool) -> Result<(), String> {
+fn validate(program: &Snapshot, case: &FileCase, is_input: bool) -> Result<(), String> {
     match program {
         Snapshot::Nir(shader) => nir::validate(shader)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
         Snapshot::Ir3(program) => {
             // After this stage only machine instructions are left, whatever the program looks like.
             let form = match case.pass {
-                Pass::Stage(stage) if stage >= Stage::LowerCopies && !is_input => Form::Machine,
+                CasePass::Stage(stage) if stage >= Stage::LowerCopies && !is_input => Form::Machine,
                 _ => Form::of(program),
             };
             ir3::validate::validate(program, &case.target, form)
@@ -138,32 +138,32 @@ fn validate(program: &Snapshot, case: &Case, is_input: bool) -> Result<(), Strin
 ///
 /// # Errors
 /// The reason why the pass refuses the program.
-fn run(case: &Case, input: &Snapshot) -> Result<Snapshot, String> {
+fn run(case: &FileCase, input: &Snapshot) -> Result<Snapshot, String> {
     match (case.pass, input) {
-        (Pass::Stage(Stage::Select), Snapshot::Nir(shader)) => {
+        (CasePass::Stage(Stage::Select), Snapshot::Nir(shader)) => {
             let program = pipeline::select(shader, &case.target).map_err(|error| error.reason)?;
             Ok(Snapshot::Ir3(Box::new(program)))
         }
-        (Pass::Stage(stage), Snapshot::Nir(shader)) => {
+        (CasePass::Stage(stage), Snapshot::Nir(shader)) => {
             let mut shader = Cow::Borrowed(&**shader);
             pipeline::run_nir_stage(stage, &mut shader, &case.target);
             Ok(Snapshot::Nir(Box::new(shader.into_owned())))
         }
-        (Pass::Stage(stage), Snapshot::Ir3(program)) => {
+        (CasePass::Stage(stage), Snapshot::Ir3(program)) => {
             let mut program = program.clone();
             pipeline::run_stage(stage, &mut program, &case.target, &case.options).map_err(|error| error.reason)?;
             Ok(Snapshot::Ir3(program))
         }
-        (Pass::Delays, Snapshot::Ir3(program)) => {
+        (CasePass::Delays, Snapshot::Ir3(program)) => {
             let mut program = program.clone();
             nops::insert(&mut program, &case.target);
             Ok(Snapshot::Ir3(program))
         }
-        (Pass::Delays, Snapshot::Nir(_)) => Err("nir has no delays".to_owned()),
+        (CasePass::Delays, Snapshot::Nir(_)) => Err("nir has no delays".to_owned()),
     }
 }
 
-fn compare_texts(case: &Case, input: &Snapshot, output: &Result<Snapshot, String>) -> Result<(), Problem> {
+fn compare_texts(case: &FileCase, input: &Snapshot, output: &Result<Snapshot, String>) -> Result<(), CaseFailure> {
     let found = match output {
         Ok(output) if output.text() == input.text() => Expected::Unchanged,
         Ok(output) => Expected::Text(output.text()),
@@ -191,5 +191,5 @@ fn compare_texts(case: &Case, input: &Snapshot, output: &Result<Snapshot, String
         (Expected::Unchanged, Expected::Unchanged) => (0, String::new()),
     };
     let message = format!("{}:{}: {message}", case.name, case.expect_line + line);
-    Err(Problem::Output { found, message })
+    Err(CaseFailure::Output { found, message })
 }

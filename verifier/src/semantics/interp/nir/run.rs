@@ -6,7 +6,7 @@ mod memory;
 
 use super::Decoded;
 use super::op::{Adapt, DecodedCode, EnvironmentInput, List, Op, R, UNDEFINED};
-use super::watch::{View, Watch};
+use super::watch::{RunView, Watch};
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{ALL_LANES, LANES, Row, splat};
@@ -134,7 +134,7 @@ impl<'a> RunningWave<'a> {
         loop {
             let op = code.ops[pc as usize];
             let view =
-                View { rows: self.rows, poison: self.poison, memory: &mut self.state.memory, active: self.active };
+                RunView { rows: self.rows, poison: self.poison, memory: &mut self.state.memory, active: self.active };
             watch.before(pc, code, view);
             pc += 1;
             match op {

@@ -14,7 +14,7 @@ use crate::semantics::interp::trace::{Location, TracePoint, Watched, WatchedOper
 pub(super) type Recorder<'a> = trace::Recorder<'a, R>;
 
 /// The state of a run that an observer sees.
-pub(super) struct View<'a> {
+pub(super) struct RunView<'a> {
     pub rows: &'a [Row],
     pub poison: &'a [u64],
     pub memory: &'a mut Memory,
@@ -24,17 +24,17 @@ pub(super) struct View<'a> {
 /// An observer of a run.
 pub(super) trait Watch {
     /// Called before operation `pc`.
-    fn before(&mut self, pc: u32, code: &DecodedCode, view: View<'_>);
+    fn before(&mut self, pc: u32, code: &DecodedCode, view: RunView<'_>);
 }
 
 /// Observes nothing.
 impl Watch for () {
     #[inline(always)]
-    fn before(&mut self, _: u32, _: &DecodedCode, _: View<'_>) {}
+    fn before(&mut self, _: u32, _: &DecodedCode, _: RunView<'_>) {}
 }
 
 impl Watch for Recorder<'_> {
-    fn before(&mut self, pc: u32, code: &DecodedCode, View { rows, poison, memory, active }: View<'_>) {
+    fn before(&mut self, pc: u32, code: &DecodedCode, RunView { rows, poison, memory, active }: RunView<'_>) {
         let lane = self.lane;
         let value = |row: R| (poison[row as usize] >> lane & 1 == 0).then(|| rows[row as usize][lane]);
         self.between(pc, active, value, || memory.take_log());

@@ -8,17 +8,17 @@ use cranelift_entity::EntityRef;
 /// The variables' widths: 128 choices of values in all.
 const VARIABLES: [u32; 4] = [1, 1, 2, 3];
 const CHOICES: usize = 128;
-type Values = [u8; CHOICES];
+type NodeValues = [u8; CHOICES];
 
 struct All {
     terms: Terms,
     /// The values of all terms, in order.
-    values: Vec<Values>,
+    values: Vec<NodeValues>,
 }
 
 impl All {
     /// Evaluates a term by its nodes.
-    fn values_of(&mut self, term: Term) -> Values {
+    fn values_of(&mut self, term: Term) -> NodeValues {
         while self.values.len() < self.terms.len() {
             let node = self.terms.node(Term::new(self.values.len()));
             let widths: Vec<u32> = node.args.iter().map(|&arg| self.terms.width(arg)).collect();
@@ -35,7 +35,7 @@ impl All {
         self.values[term.index()]
     }
 
-    fn computed(&self, op: Op, width: u32, widths: &[u32], args: &[Term]) -> Values {
+    fn computed(&self, op: Op, width: u32, widths: &[u32], args: &[Term]) -> NodeValues {
         std::array::from_fn(|i| {
             let mut numbers = [0; 64];
             for (number, arg) in numbers.iter_mut().zip(args) {

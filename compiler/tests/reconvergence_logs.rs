@@ -13,9 +13,9 @@ use ir3_compiler::ir3::text::read;
 use ir3_compiler::ir3::{Block, Opcode, Program};
 use std::collections::BTreeSet;
 
-type Edges = BTreeSet<(Block, Block)>;
+type PhysicalEdges = BTreeSet<(Block, Block)>;
 
-fn physical(program: &Program) -> Edges {
+fn physical(program: &Program) -> PhysicalEdges {
     let edges = program
         .layout
         .iter()

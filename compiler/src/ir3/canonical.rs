@@ -24,17 +24,17 @@ pub(super) struct Numbering {
 }
 
 /// Assigns numbers: the wanted number if it is free, else a new one above all wanted ones.
-struct Free {
+struct NumberAllocator {
     used: FxHashSet<u32>,
     next: u32,
 }
 
-impl Free {
+impl NumberAllocator {
     fn new(wanted: impl Iterator<Item = u32>) -> Self {
         Self { used: FxHashSet::default(), next: wanted.max().unwrap_or(0).saturating_add(1) }
     }
 
-    fn give(&mut self, wanted: Option<u32>) -> u32 {
+    fn assign(&mut self, wanted: Option<u32>) -> u32 {
         if let Some(wanted) = wanted
             && self.used.insert(wanted)
         {
@@ -48,7 +48,7 @@ impl Free {
 }
 
 /// The wanted number; 0 means that there is none.
-fn wish(number: u32) -> Option<u32> {
+fn explicit(number: u32) -> Option<u32> {
     (number != 0).then_some(number)
 }
 
@@ -63,9 +63,9 @@ impl Numbering {
         };
         numbering.number_instrs(program);
         numbering.number_blocks(program);
-        let mut free = Free::new(program.arrays.values().map(|data| data.id));
+        let mut free = NumberAllocator::new(program.arrays.values().map(|data| data.id));
         for (array, data) in &program.arrays {
-            numbering.arrays[array] = free.give(Some(data.id));
+            numbering.arrays[array] = free.assign(Some(data.id));
         }
         numbering
     }
@@ -73,13 +73,13 @@ impl Numbering {
     fn number_instrs(&mut self, program: &Program) {
         let in_blocks = program.layout.iter().flat_map(|&block| &program.blocks[block].instrs);
         let kept = program.layout.iter().flat_map(|&block| &program.blocks[block].keeps);
-        let mut serials = Free::new(program.serials.values().copied());
+        let mut serials = NumberAllocator::new(program.serials.values().copied());
         let highest_name = program.value_names.values().copied().max().unwrap_or(0);
         for &instr in in_blocks.chain(kept) {
             if self.serials[instr] != 0 {
                 continue;
             }
-            self.serials[instr] = serials.give(wish(program.serials[instr]));
+            self.serials[instr] = serials.assign(explicit(program.serials[instr]));
             self.order.push(instr);
         }
         let mut read = FxHashSet::default();
@@ -99,11 +99,11 @@ impl Numbering {
             }
             let needed = data.dsts.len() > 1 && !is_readable_scan(program, instr, &read);
             // Names are unique per instruction only.
-            let mut names = Free::new(std::iter::once(highest_name));
+            let mut names = NumberAllocator::new(std::iter::once(highest_name));
             for value in data.dsts.iter().filter_map(|dst| dst.value()) {
                 let wanted = program.value_names[value];
                 if wanted != 0 || needed {
-                    self.names[value] = names.give(wish(wanted));
+                    self.names[value] = names.assign(explicit(wanted));
                 }
             }
         }
@@ -115,13 +115,13 @@ impl Numbering {
             wanted[block] = Some(number);
         }
         let highest = program.block_names.iter().map(|&(_, number)| number).max().unwrap_or(0);
-        let mut free = Free::new([highest, program.layout.len() as u32].into_iter());
+        let mut free = NumberAllocator::new([highest, program.layout.len() as u32].into_iter());
         // Explicit names come first, so that no position takes one.
         for &block in program.layout.iter().filter(|&&block| wanted[block].is_some()) {
-            self.blocks[block] = free.give(wanted[block]);
+            self.blocks[block] = free.assign(wanted[block]);
         }
         for (i, &block) in program.layout.iter().enumerate().filter(|&(_, &block)| wanted[block].is_none()) {
-            self.blocks[block] = free.give(Some(i as u32 + 1));
+            self.blocks[block] = free.assign(Some(i as u32 + 1));
         }
     }
 

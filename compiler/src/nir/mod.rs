@@ -36,4 +36,4 @@ pub use shader::{Info, Shader, Stage};
 pub use tex::{Tex, TexOp, TexSrcKind};
 pub use text::{ParseError, read, write};
 pub use types::{AluType, BaseType};
-pub use validate::{Place, Problem, Quantity, ValidationError, validate};
+pub use validate::{BrokenRule, ErrorLocation, Quantity, ValidationError, validate};

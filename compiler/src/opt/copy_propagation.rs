@@ -31,7 +31,7 @@ use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 pub fn run(program: &mut Program, target: &Target) {
     let writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();
     let shared = SharedValues::new(program);
-    let mut pass = Pass {
+    let mut pass = Propagation {
         target,
         program,
         vectors: SecondaryMap::new(),
@@ -57,7 +57,7 @@ pub fn run(program: &mut Program, target: &Target) {
     }
 }
 
-struct Pass<'a> {
+struct Propagation<'a> {
     target: &'a Target,
     program: &'a mut Program,
     /// The vector that a collect rebuilds from its splits.
@@ -118,7 +118,7 @@ enum Copied {
     Modified(Src, Numeric),
 }
 
-impl Pass<'_> {
+impl Propagation<'_> {
     fn run_instr(&mut self, instr: Instr) {
         let opcode = self.program.instrs[instr].opcode;
         for slot in 0..self.program.instrs[instr].srcs.len() {

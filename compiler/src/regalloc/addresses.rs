@@ -25,7 +25,7 @@ pub fn is_needed(program: &Program) -> bool {
 
 /// Assigns a register to each address operand.
 pub fn run(program: &mut Program) -> Result<(), Error> {
-    let mut pass = Pass { occupants: [None; SLOTS], uses: SecondaryMap::new(), out: Vec::new() };
+    let mut pass = AddressAllocator { occupants: [None; SLOTS], uses: SecondaryMap::new(), out: Vec::new() };
     keep_old_constants(program, RegFile::Address);
     for position in 0..program.layout.len() {
         let block = program.layout[position];
@@ -58,7 +58,7 @@ const fn register(slot: usize) -> PhysReg {
     if slot == A0 { PhysReg::A0_X } else { PhysReg::A1_X }
 }
 
-struct Pass {
+struct AddressAllocator {
     /// The value in each register.
     occupants: [Option<Value>; SLOTS],
     /// The number of uses of each value that remain in the block.
@@ -66,7 +66,7 @@ struct Pass {
     out: Vec<Instr>,
 }
 
-impl Pass {
+impl AddressAllocator {
     fn run_block(&mut self, program: &mut Program, block: Block) -> Result<(), Error> {
         self.occupants = [None; SLOTS];
         let mut list = std::mem::take(&mut program.blocks[block].instrs);

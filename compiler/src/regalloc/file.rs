@@ -1,14 +1,14 @@
 //! Sets of units of one register file.
 
-/// Units of the largest file.
+/// UnitSet of the largest file.
 pub const UNITS: u16 = 384;
 const WORDS: usize = UNITS as usize / 64;
 
 /// A set of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Units([u64; WORDS]);
+pub struct UnitSet([u64; WORDS]);
 
-impl Units {
+impl UnitSet {
     /// The part of `[start, start + len)` in word `word`, as a mask.
     fn mask(word: usize, start: u16, len: u16) -> u64 {
         let first = i32::from(start) - word as i32 * 64;
@@ -95,7 +95,7 @@ impl Units {
         None
     }
 
-    /// [`Units::find_gap`] for one register: one word at a time.
+    /// [`UnitSet::find_gap`] for one register: one word at a time.
     fn find_scalar(&self, len: u16, from: u16, limit: u16) -> Option<u16> {
         for word in usize::from(from / 64)..WORDS {
             let taken = self.0[word];
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn gaps_are_the_first_ones() {
-        let mut units = Units::default();
+        let mut units = UnitSet::default();
         let mut slow = [false; UNITS as usize];
         let mut state = 1u32;
         for _ in 0..3000 {

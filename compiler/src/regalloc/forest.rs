@@ -12,7 +12,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 
 /// A short list of values.
-pub type Values = SmallVec<[Value; 8]>;
+pub type ValueList = SmallVec<[Value; 8]>;
 
 /// Units of full and half registers, general and shared ones, by [`kind`].
 pub type Sums = [u32; 4];
@@ -37,7 +37,7 @@ pub const fn kind(class: RegClass) -> usize {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Node {
+struct ForestNode {
     /// The next live member of the set.
     next: PackedOption<Value>,
     prev: PackedOption<Value>,
@@ -51,7 +51,7 @@ struct Node {
 
 /// The live values at a point.
 pub struct Forest {
-    nodes: SecondaryMap<Value, Node>,
+    nodes: SecondaryMap<Value, ForestNode>,
     /// A live member of each set.
     heads: Vec<PackedOption<Value>>,
     live: Vec<Value>,
@@ -134,7 +134,7 @@ impl Forest {
         liveness: &Liveness,
         sets: &MergeSets,
         value: Value,
-        absorbed: &mut Values,
+        absorbed: &mut ValueList,
     ) -> bool {
         absorbed.clear();
         if self.is_live(value) {
@@ -154,7 +154,7 @@ impl Forest {
         }
         let (kind, units) = (kind(program.values[value].class) as u8, liveness.units(value));
         let position = self.live.len() as u32;
-        self.nodes[value] = Node { next, prev: None.into(), position, is_root: false, kind, units };
+        self.nodes[value] = ForestNode { next, prev: None.into(), position, is_root: false, kind, units };
         if is_root {
             self.promote(value);
         }
@@ -162,7 +162,7 @@ impl Forest {
     }
 
     /// Removes a value; values that become roots are appended to `exposed`. Returns true if it was a root.
-    pub fn remove(&mut self, sets: &MergeSets, value: Value, exposed: &mut Values) -> bool {
+    pub fn remove(&mut self, sets: &MergeSets, value: Value, exposed: &mut ValueList) -> bool {
         exposed.clear();
         let node = self.nodes[value];
         if node.position == 0 {
@@ -176,7 +176,7 @@ impl Forest {
         if let Some(next) = node.next.expand() {
             self.nodes[next].prev = node.prev;
         }
-        self.nodes[value] = Node::default();
+        self.nodes[value] = ForestNode::default();
         self.live.swap_remove(node.position as usize - 1);
         if let Some(&moved) = self.live.get(node.position as usize - 1) {
             self.nodes[moved].position = node.position;

@@ -5,13 +5,13 @@
 //! in the gaps. The last unit bounds the need of the program at that point, gaps included.
 
 use super::Error;
-use super::file::{UNITS, Units};
+use super::file::{UNITS, UnitSet};
 use super::forest::{FULL, HALF, Sums, kind};
 use super::parallel_copy::unit_of;
 use crate::ir3::{PhysReg, RegClass};
 
 /// A value that needs a place.
-pub struct Item {
+pub struct PlacementItem {
     /// Class of its registers, which are general registers.
     pub class: RegClass,
     /// Number of units.
@@ -23,18 +23,18 @@ pub struct Item {
 /// Chooses the first unit of each item; returns the end of all of them, by [`kind`]. `arrays` are the units of arrays;
 /// those of halves start at the bottom. `name` describes an item in an error.
 pub fn arrange(
-    items: &[Item],
+    items: &[PlacementItem],
     merged: bool,
     arrays: &Sums,
     name: impl Fn(usize) -> String,
 ) -> Result<(Vec<u16>, Sums), Error> {
-    let file = |item: &Item| usize::from(item.class.half && !merged);
-    let mut taken = [Units::default(); 2];
+    let file = |item: &PlacementItem| usize::from(item.class.half && !merged);
+    let mut taken = [UnitSet::default(); 2];
     taken[usize::from(!merged)].insert(0, arrays[HALF].min(u32::from(UNITS)) as u16);
     let mut places = vec![0; items.len()];
     let mut ends = Sums::default();
-    let mut put = |k: usize, at: u16, taken: &mut [Units; 2]| {
-        let Item { class, units, .. } = items[k];
+    let mut put = |k: usize, at: u16, taken: &mut [UnitSet; 2]| {
+        let PlacementItem { class, units, .. } = items[k];
         taken[file(&items[k])].insert(at, units);
         places[k] = at;
         let end = &mut ends[kind(class)];
@@ -55,7 +55,7 @@ pub fn arrange(
     let mut free: Vec<usize> = (0..items.len()).filter(|&k| items[k].given.is_none()).collect();
     free.sort_by_key(|&k| std::cmp::Reverse(items[k].units));
     for k in free {
-        let Item { class, units, .. } = items[k];
+        let PlacementItem { class, units, .. } = items[k];
         let Some(at) = taken[file(&items[k])].find_gap(units, class.component_units(), 0, UNITS) else {
             return Err(Error::spilling(u32::from(UNITS) + u32::from(units), UNITS, false));
         };

@@ -1,16 +1,16 @@
-//! Inputs with given registers.
+//! GivenInputs with given registers.
 //!
 //! An input that names its register must have that one, and no move can precede the first instruction. So if any input
 //! does, the [places of all](super::given) are decided before registers are counted.
 
 use super::Error;
 use super::forest::Sums;
-use super::given::{Item, arrange};
+use super::given::{PlacementItem, arrange};
 use super::liveness::Liveness;
 use crate::ir3::{Opcode, Place, Program, RegFile, Value};
 
 /// The places of all inputs.
-pub struct Inputs {
+pub struct GivenInputs {
     /// First unit of each.
     pub places: Vec<(Value, u16)>,
     /// The end of all of them: full and half ones, by [`kind`](super::forest::kind).
@@ -21,7 +21,7 @@ pub struct Inputs {
 ///
 /// # Errors
 /// If the given registers overlap, or not all inputs have a place.
-pub fn run(program: &Program, liveness: &Liveness, merged: bool, arrays: &Sums) -> Result<Option<Inputs>, Error> {
+pub fn run(program: &Program, liveness: &Liveness, merged: bool, arrays: &Sums) -> Result<Option<GivenInputs>, Error> {
     let mut values = Vec::new();
     let mut items = Vec::new();
     for &instr in &program.blocks[program.entry()].instrs {
@@ -36,12 +36,12 @@ pub fn run(program: &Program, liveness: &Liveness, merged: bool, arrays: &Sums) 
                 _ => continue,
             };
             values.push(value);
-            items.push(Item { class: program.values[value].class, units: liveness.units(value), given });
+            items.push(PlacementItem { class: program.values[value].class, units: liveness.units(value), given });
         }
     }
     if items.iter().all(|item| item.given.is_none()) {
         return Ok(None);
     }
     let (places, ends) = arrange(&items, merged, arrays, |k| format!("input {}", values[k]))?;
-    Ok(Some(Inputs { places: values.into_iter().zip(places).collect(), ends }))
+    Ok(Some(GivenInputs { places: values.into_iter().zip(places).collect(), ends }))
 }

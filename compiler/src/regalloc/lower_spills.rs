@@ -59,7 +59,7 @@ pub fn run(program: &mut Program) -> Result<(), Error> {
 }
 
 /// A decoded spill or reload.
-struct Access {
+struct SpillAccess {
     /// The base register.
     base: Src,
     /// First register of the value, and its class.
@@ -74,7 +74,7 @@ struct Access {
     flags: OperandFlags,
 }
 
-fn understand(data: &InstrData) -> Option<Access> {
+fn understand(data: &InstrData) -> Option<SpillAccess> {
     let load = data.opcode == Opcode::ReloadMacro;
     let base = *data.srcs.first().filter(|src| matches!(src.place(), Some(Place::Reg(_))))?;
     let (register, class, mask, flags, address) = if load {
@@ -86,7 +86,7 @@ fn understand(data: &InstrData) -> Option<Access> {
         let Attrs::Memory(memory) = &data.attrs else { return None };
         (src.place()?.reg()?, src.class, src.mask, src.flags, u32::try_from(memory.offset).ok()?)
     };
-    Some(Access { base, register, class, components: mask.span(), address, load, flags })
+    Some(SpillAccess { base, register, class, components: mask.span(), address, load, flags })
 }
 
 fn lower(program: &mut Program, instr: Instr, out: &mut Vec<Instr>) -> Result<(), Error> {

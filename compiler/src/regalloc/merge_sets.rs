@@ -232,8 +232,8 @@ struct Set {
 
 impl Set {
     fn insert(&mut self, live: Segment, value: Value) {
-        let behind = self.members.iter().rev().take_while(|other| other.live.start > live.start).count();
-        let at = self.members.len() - behind;
+        let later = self.members.iter().rev().take_while(|other| other.live.start > live.start).count();
+        let at = self.members.len() - later;
         let before = at.checked_sub(1).map_or(0, |before| self.members[before].reach);
         let reach = live.end.max(before);
         self.members.insert(at, Member { live, value, reach });
@@ -383,8 +383,8 @@ impl Merging<'_> {
         let mut patience = PATIENCE;
         let set = &self.sets[large];
         for member in &self.sets[small].members {
-            let behind = set.members.partition_point(|other| other.live.start < member.live.end);
-            for other in set.members[..behind].iter().rev() {
+            let earlier = set.members.partition_point(|other| other.live.start < member.live.end);
+            for other in set.members[..earlier].iter().rev() {
                 if other.reach <= member.live.start {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! Outputs with given registers: sources of `end` and `chmask` that name them.
+//! GivenOutputs with given registers: sources of `end` and `chmask` that name them.
 //!
 //! Before such an instruction, a parallel copy copies all general values that it reads to new values without other
 //! uses. No other value is live between the two, so the copy may put them into any order: the [places](super::given)
@@ -9,14 +9,14 @@
 
 use super::Error;
 use super::forest::Sums;
-use super::given::{Item, arrange};
+use super::given::{PlacementItem, arrange};
 use crate::ir3::{
     Block, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegFile, Src, Value, ValueData,
 };
 use smallvec::SmallVec;
 
-/// Outputs some of which have given registers.
-pub struct Outputs {
+/// GivenOutputs some of which have given registers.
+pub struct GivenOutputs {
     /// The instruction that reads them.
     pub instr: Instr,
     /// Each value that it reads, and its required first unit.
@@ -136,12 +136,12 @@ fn is_copied(program: &Program, block: Block, at: usize) -> bool {
 ///
 /// # Errors
 /// If the given registers overlap, or not all outputs have a place.
-pub fn run(program: &Program, merged: bool, arrays: &Sums) -> Result<Vec<Outputs>, Error> {
+pub fn run(program: &Program, merged: bool, arrays: &Sums) -> Result<Vec<GivenOutputs>, Error> {
     let mut all = Vec::new();
     for (block, at) in find(program) {
         let instr = program.blocks[block].instrs[at];
         let mut values: Vec<Value> = Vec::new();
-        let mut items: Vec<Item> = Vec::new();
+        let mut items: Vec<PlacementItem> = Vec::new();
         for src in &program.instrs[instr].srcs {
             let Some(value) = general(src) else { continue };
             match values.iter().position(|&other| other == value) {
@@ -150,7 +150,7 @@ pub fn run(program: &Program, merged: bool, arrays: &Sums) -> Result<Vec<Outputs
                     let data = &program.values[value];
                     values.push(value);
                     let units = data.components.max(1) * data.class.component_units();
-                    items.push(Item { class: data.class, units, given: given(src) });
+                    items.push(PlacementItem { class: data.class, units, given: given(src) });
                 }
             }
         }
@@ -160,7 +160,7 @@ pub fn run(program: &Program, merged: bool, arrays: &Sums) -> Result<Vec<Outputs
             format!("output {}", of.unwrap_or(values[k]))
         };
         let (places, ends) = arrange(&items, merged, arrays, name)?;
-        all.push(Outputs { instr, places: values.into_iter().zip(places).collect(), ends });
+        all.push(GivenOutputs { instr, places: values.into_iter().zip(places).collect(), ends });
     }
     Ok(all)
 }

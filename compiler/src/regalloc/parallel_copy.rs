@@ -20,7 +20,7 @@
 //! 32-bit copy may lie beyond; then the 32-bit register that contains it is temporarily swapped with one in reach.
 //!
 //! Some copies are impossible: no instruction swaps a general register with a shared one, and without a scalar ALU none
-//! computes on shared registers. Such copies are [`Refused`].
+//! computes on shared registers. Such copies are [`ImpossibleCopy`].
 
 use crate::ir3::{
     Attrs, Dst, InstrData, Opcode, PhysReg, Place, RegClass, RegFile, Round, Src, SrcOperand, Type, WriteMask,
@@ -108,14 +108,14 @@ const UNITS: usize = 640;
 
 /// A parallel copy that no sequence of instructions implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum ImpossibleCopy {
     /// General and shared registers form a cycle.
     AcrossFiles,
     /// Shared registers form a cycle, or halves of them are beyond reach, without a scalar ALU.
     NoScalarAlu,
 }
 
-impl Refused {
+impl ImpossibleCopy {
     /// A description for messages.
     pub const fn what(self) -> &'static str {
         match self {
@@ -127,7 +127,7 @@ impl Refused {
 
 /// Collects the copies of one parallel copy, and sequentialises them. Reusable.
 pub struct Sequencer {
-    machine: Machine,
+    machine: CopySupport,
     pending: Vec<Copy>,
     /// The number of pending copies that read each unit.
     readers: Box<[u16; UNITS]>,
@@ -135,7 +135,7 @@ pub struct Sequencer {
 
 /// The properties of the target that copies depend on.
 #[derive(Clone, Copy)]
-struct Machine {
+struct CopySupport {
     merged: bool,
     has_swz: bool,
     has_scalar_alu: bool,
@@ -143,7 +143,7 @@ struct Machine {
     mov_half_shared: bool,
 }
 
-impl Machine {
+impl CopySupport {
     /// First unit of a register in the numbering of all files.
     fn unit_of(self, class: RegClass, reg: PhysReg) -> u16 {
         let space = match class.file {
@@ -158,7 +158,7 @@ impl Machine {
 impl Sequencer {
     /// Creates a sequencer for `target`.
     pub fn new(target: &Target) -> Self {
-        let machine = Machine {
+        let machine = CopySupport {
             merged: target.merged_regs,
             has_swz: target.generation >= Generation::A5xx,
             has_scalar_alu: target.has_scalar_alu,
@@ -191,7 +191,7 @@ impl Sequencer {
     ///
     /// # Errors
     /// If no sequence implements the copies. The instructions emitted so far are then invalid.
-    pub fn finish(&mut self, emit: &mut dyn FnMut(InstrData)) -> Result<(), Refused> {
+    pub fn finish(&mut self, emit: &mut dyn FnMut(InstrData)) -> Result<(), ImpossibleCopy> {
         let mut out = Emitter { machine: self.machine, emit };
         let result = match self.pending[..] {
             [] => Ok(()),
@@ -215,7 +215,7 @@ pub const fn reg_of(class: RegClass, unit: u16) -> PhysReg {
     PhysReg(first + unit / class.component_units())
 }
 
-fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitter) -> Result<(), Refused> {
+fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitter) -> Result<(), ImpossibleCopy> {
     readers.fill(0);
     let unit_range = |start: u16, copy: Copy| usize::from(start)..usize::from(start + copy.units());
     for &copy in &*pending {
@@ -262,7 +262,7 @@ fn sequence(pending: &mut Vec<Copy>, readers: &mut [u16; UNITS], out: &mut Emitt
             continue;
         }
         if Space::of(src) != Space::of(copy.dst) {
-            return Err(Refused::AcrossFiles);
+            return Err(ImpossibleCopy::AcrossFiles);
         }
         out.swap(copy.dst, src, copy.half)?;
         // The old value of the destination is in the source now.
@@ -296,7 +296,7 @@ fn split(pending: &mut Vec<Copy>, i: usize) {
 
 /// Writes the instructions.
 struct Emitter<'a> {
-    machine: Machine,
+    machine: CopySupport,
     emit: &'a mut dyn FnMut(InstrData),
 }
 
@@ -340,7 +340,7 @@ impl Emitter<'_> {
         self.push(Opcode::Mov, &[to], &[from], Attrs::Move { src, dst, round: Round::Default });
     }
 
-    fn copy(&mut self, copy: Copy) -> Result<(), Refused> {
+    fn copy(&mut self, copy: Copy) -> Result<(), ImpossibleCopy> {
         let Copy { dst: to, src: from, half } = copy;
         if beyond(to, half) {
             let other = if let Source::Unit(unit) = from { unit } else { to };
@@ -359,7 +359,7 @@ impl Emitter<'_> {
     }
 
     /// Emits a copy between registers whose destination is in reach.
-    fn register(&mut self, to: u16, from: u16, half: bool) -> Result<(), Refused> {
+    fn register(&mut self, to: u16, from: u16, half: bool) -> Result<(), ImpossibleCopy> {
         // The hardware moves 16 bits from a general register to a shared one only as the low half of 32.
         let narrows = half && self.machine.merged && is_shared(to) && !is_shared(from);
         let misreads = half && self.machine.mov_half_shared && is_shared(from) && !is_shared(to);
@@ -368,7 +368,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         if is_shared(to) && is_shared(from) && !self.machine.has_scalar_alu {
-            return Err(Refused::NoScalarAlu);
+            return Err(ImpossibleCopy::NoScalarAlu);
         }
         let whole = src(from & !1, false);
         if from.is_multiple_of(2) {
@@ -385,9 +385,9 @@ impl Emitter<'_> {
     }
 
     /// Exchanges two registers of one file.
-    fn swap(&mut self, a: u16, b: u16, half: bool) -> Result<(), Refused> {
+    fn swap(&mut self, a: u16, b: u16, half: bool) -> Result<(), ImpossibleCopy> {
         if is_shared(a) && !self.machine.has_scalar_alu {
-            return Err(Refused::NoScalarAlu);
+            return Err(ImpossibleCopy::NoScalarAlu);
         }
         // The one out of reach first.
         let (a, b) = if beyond(b, half) { (b, a) } else { (a, b) };
@@ -413,8 +413,8 @@ impl Emitter<'_> {
         &mut self,
         a: u16,
         b: u16,
-        run: impl FnOnce(&mut Self, u16, u16) -> Result<(), Refused>,
-    ) -> Result<(), Refused> {
+        run: impl FnOnce(&mut Self, u16, u16) -> Result<(), ImpossibleCopy>,
+    ) -> Result<(), ImpossibleCopy> {
         let far = a & !1;
         let first = Space::of(a).first();
         let near = if b & !1 == first { first + 8 } else { first };

@@ -9,11 +9,11 @@
 //! rounded up to an even number of units, and `full` includes them. Arrays are always live. If inputs or outputs have
 //! given registers, the gaps between these count, too, at the program's start and end (`given`).
 
-use super::forest::{self, FULL, Forest, HALF, SHARED, SHARED_HALF, Sums, Values};
-use super::inputs::{self, Inputs};
+use super::forest::{self, FULL, Forest, HALF, SHARED, SHARED_HALF, Sums, ValueList};
+use super::inputs::{self, GivenInputs};
 use super::liveness::Liveness;
 use super::merge_sets::MergeSets;
-use super::outputs::{self, Outputs};
+use super::outputs::{self, GivenOutputs};
 use super::step::{Manner, Step};
 use super::{Error, cssa};
 use crate::ir3::{Block, Instr, Opcode, Program, RegFile, Value};
@@ -103,9 +103,9 @@ pub struct Analysis {
     /// Units of arrays.
     pub(super) arrays: Sums,
     /// The places of the inputs, if some are given.
-    pub(super) inputs: Option<Inputs>,
+    pub(super) inputs: Option<GivenInputs>,
     /// The places of outputs, if some are given.
-    pub(super) outputs: Vec<Outputs>,
+    pub(super) outputs: Vec<GivenOutputs>,
 }
 
 impl Analysis {
@@ -152,7 +152,7 @@ impl Analysis {
 
     /// Updates the live values from the end of the previous block in the order to the start of this one.
     pub fn enter(&self, program: &Program, block: Block, forest: &mut Forest) {
-        let mut changed = Values::new();
+        let mut changed = ValueList::new();
         for value in self.liveness.leaving(block) {
             forest.remove(&self.sets, value, &mut changed);
         }
@@ -220,7 +220,7 @@ impl Analysis {
 
     /// Applies the step to the live values.
     pub fn advance(&self, program: &Program, step: &Step, forest: &mut Forest) {
-        let mut changed = Values::new();
+        let mut changed = ValueList::new();
         // Pieces first: they take their place from values that may die here.
         for result in step.results.iter().filter(|result| matches!(result.manner, Manner::Piece(_))) {
             forest.insert(program, &self.liveness, &self.sets, result.value, &mut changed);

@@ -9,7 +9,7 @@
 //! relative positions of registers before and after do not matter, and a result whose registers already hold it, as a
 //! piece of a value that stays live, needs none.
 
-use super::forest::{Forest, Values};
+use super::forest::{Forest, ValueList};
 use super::liveness::{Liveness, is_early};
 use super::merge_sets::{MergeSets, tied_source};
 use crate::ir3::{Instr, Opcode, OperandFlags, Program, Value};
@@ -35,7 +35,7 @@ pub enum Manner {
 
 /// A result.
 #[derive(Clone, Copy, Debug)]
-pub struct Result {
+pub struct StepResult {
     /// The value.
     pub value: Value,
     /// How it gets its registers.
@@ -49,12 +49,12 @@ pub struct Result {
 pub struct Step {
     /// True if it only copies or only defines: results and moves are one parallel copy.
     pub is_copy: bool,
-    /// Values at their last use.
-    pub killed: Values,
+    /// ValueList at their last use.
+    pub killed: ValueList,
     /// Roots that die with all pieces in them, except those whose place a result takes.
-    pub dying: Values,
+    pub dying: ValueList,
     /// The defined values.
-    pub results: SmallVec<[Result; 4]>,
+    pub results: SmallVec<[StepResult; 4]>,
     /// The number of the step that last killed each value.
     killed_at: SecondaryMap<Value, u32>,
     number: u32,
@@ -83,7 +83,7 @@ impl Step {
         for &instr in instrs {
             for dst in &program.instrs[instr].dsts {
                 if let Some(value) = dst.value().filter(|&value| liveness.units(value) != 0) {
-                    self.results.push(Result { value, manner: Manner::Late, dst: 0 });
+                    self.results.push(StepResult { value, manner: Manner::Late, dst: 0 });
                 }
             }
         }
@@ -114,7 +114,7 @@ impl Step {
             } else {
                 Manner::Late
             };
-            self.results.push(Result { value, manner, dst: k as u16 });
+            self.results.push(StepResult { value, manner, dst: k as u16 });
         }
     }
 

@@ -40,7 +40,7 @@ fn declare(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectErr
 }
 
 /// An array access: the array, its first word, and the number of words of an element.
-struct Access {
+struct ElementAccess {
     array: Array,
     class: RegClass,
     first: u32,
@@ -49,7 +49,7 @@ struct Access {
     words: u32,
 }
 
-impl Access {
+impl ElementAccess {
     fn new(ctx: &mut Context<'_>, intrinsic: &Intrinsic, array: Def, index: Option<Def>) -> Result<Self, SelectError> {
         let (Some(&found), NirInstr::Intrinsic(declaration)) = (ctx.arrays.get(&array), ctx.producer(array)) else {
             return Err(ctx.unsupported("the register is not declared before"));
@@ -70,7 +70,7 @@ impl Access {
         let Some(first) = first else {
             return Err(ctx.unsupported("the element is outside of the array"));
         };
-        Ok(Access { array: found, class, first, address, words })
+        Ok(ElementAccess { array: found, class, first, address, words })
     }
 
     fn address(&self, ctx: &mut Context<'_>) -> Option<Src> {
@@ -104,7 +104,7 @@ impl Access {
 }
 
 fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic, array: Def, index: Option<Def>) -> Result<(), SelectError> {
-    let access = Access::new(ctx, intrinsic, array, index)?;
+    let access = ElementAccess::new(ctx, intrinsic, array, index)?;
     let Some(def) = intrinsic.def else { return Ok(()) };
     let address = access.address(ctx);
     for word in 0..access.words {
@@ -130,7 +130,7 @@ fn store(
     array: Def,
     index: Option<Def>,
 ) -> Result<(), SelectError> {
-    let access = Access::new(ctx, intrinsic, array, index)?;
+    let access = ElementAccess::new(ctx, intrinsic, array, index)?;
     let mask = intrinsic.indices.write_mask();
     let per_component = words_per_component(ctx.bits(value)) as u32;
     let mut srcs = ctx.vector(value);

@@ -1,7 +1,7 @@
 //! The state of selection: the program under construction, and the ir3 value of each nir component.
 
 use super::SelectError;
-use super::outputs::Outputs;
+use super::outputs::StoredOutputs;
 use crate::ir3::legality::valid_source;
 use crate::ir3::{
     Array, Attrs, Block, Builder, Category, Condition, InputKind, Instr, InstrData, Opcode, PhysReg, Place, Program,
@@ -45,7 +45,7 @@ pub(super) struct Context<'a> {
     /// The nir instruction that is translated, for messages.
     pub instr: Option<nir::Instr>,
     /// Values of the stored outputs.
-    pub outputs: Outputs,
+    pub outputs: StoredOutputs,
     /// Arrays by the value of their `decl_reg`.
     pub arrays: FxHashMap<nir::Def, Array>,
     /// The rounding of conversions.
@@ -93,7 +93,7 @@ impl<'a> Context<'a> {
             program,
             block,
             instr: None,
-            outputs: Outputs::default(),
+            outputs: StoredOutputs::default(),
             arrays: FxHashMap::default(),
             controls: nir::FloatControls::OPEN,
             depth: 0,

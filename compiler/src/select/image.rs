@@ -6,7 +6,7 @@
 use super::SelectError;
 use super::context::Context;
 use super::memory::{self, push_effect, push_load};
-use crate::ir3::access::build::{self, Elements, Location};
+use crate::ir3::access::build::{self, Location, MemoryElements};
 use crate::ir3::{AddressSpace, InstrFlags, Opcode, RegClass, Src, Type};
 use crate::nir::{Access, AluType, BaseType, Format, ImageDim, Intrinsic, IntrinsicOp};
 use crate::target::Generation;
@@ -101,7 +101,7 @@ fn load(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError>
     let ty = texel_type(ctx, intrinsic.indices.dest_type(), bits)?;
     let access = intrinsic.indices.access();
     let class = ctx.class(bits);
-    let elements = Elements { ty, components };
+    let elements = MemoryElements { ty, components };
     // A reorderable image can be read through the texture unit's cache: the sets of bindless resources have a
     // descriptor for it.
     let (set, index) = memory::bindless(ctx, intrinsic.srcs[0]);
@@ -155,7 +155,7 @@ fn store(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError
     let location = location(ctx, intrinsic);
     let srcs: Vec<Src> = (0..components).map(|component| ctx.scalar(value, component)).collect();
     let data = ctx.collect(&srcs);
-    let elements = Elements { ty, components };
+    let elements = MemoryElements { ty, components };
     let data = if ctx.target.generation >= Generation::A6xx {
         build::stib(handle, location, data, elements)
     } else {

@@ -6,7 +6,7 @@
 use super::SelectError;
 use super::consts::WORDS as CONST_WORDS;
 use super::context::{Context, Values};
-use crate::ir3::access::build::{self, Elements, Handle, Location, TextureHandle};
+use crate::ir3::access::build::{self, Handle, Location, MemoryElements, TextureHandle};
 use crate::ir3::access::{MemoryAction, ssbo_offset_unit};
 use crate::ir3::{
     AddressSpace, Attrs, Condition, Instr, InstrData, InstrFlags, Opcode, RegClass, Src, Type, Value, WriteMask,
@@ -206,14 +206,14 @@ fn load_runs(
     ctx: &mut Context<'_>,
     def: nir::Def,
     longest: u8,
-    mut one: impl FnMut(&mut Context<'_>, u8, Elements) -> Result<InstrData, SelectError>,
+    mut one: impl FnMut(&mut Context<'_>, u8, MemoryElements) -> Result<InstrData, SelectError>,
 ) -> Result<(), SelectError> {
     let bits = ctx.bits(def);
     let (ty, each) = elements_of(ctx, bits)?;
     let class = ctx.class(bits);
     let mut values = Values::new();
     for (first, count) in runs(u32::MAX, ctx.components(def) * each, longest) {
-        let data = one(ctx, first, Elements { ty, components: count })?;
+        let data = one(ctx, first, MemoryElements { ty, components: count })?;
         values.extend(push_load(ctx, data, class, count));
     }
     ctx.define(def, &values);
@@ -226,7 +226,7 @@ fn store_runs(
     value: nir::Def,
     mask: u32,
     longest: u8,
-    mut one: impl FnMut(&mut Context<'_>, u8, Src, Elements) -> Result<InstrData, SelectError>,
+    mut one: impl FnMut(&mut Context<'_>, u8, Src, MemoryElements) -> Result<InstrData, SelectError>,
 ) -> Result<(), SelectError> {
     let (ty, each) = elements_of(ctx, ctx.bits(value))?;
     let words = ctx.vector(value);
@@ -237,7 +237,7 @@ fn store_runs(
     for (first, count) in runs(mask, words.len() as u8, longest) {
         let run = usize::from(first)..usize::from(first + count);
         let src = ctx.collect(&words[run]);
-        let data = one(ctx, first, src, Elements { ty, components: count })?;
+        let data = one(ctx, first, src, MemoryElements { ty, components: count })?;
         push_effect(ctx, data);
     }
     Ok(())

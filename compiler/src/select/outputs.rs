@@ -1,4 +1,4 @@
-//! Outputs: the values of the last `store_output`s, as sources of the program's `end`.
+//! StoredOutputs: the values of the last `store_output`s, as sources of the program's `end`.
 //!
 //! A store at the top level is only recorded; one component is one output. If the program ends in several places (early
 //! returns), `end` has a block of its own, with a phi for each output that differs between them.
@@ -11,13 +11,13 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// The outputs by base and component: the stored word, and true if it is a half register.
-type Stored = BTreeMap<(u16, u8), (Word, bool)>;
+type OutputWords = BTreeMap<(u16, u8), (Word, bool)>;
 
 /// The stored outputs, and the blocks where the program ends.
 #[derive(Default)]
-pub(super) struct Outputs {
-    stored: Stored,
-    exits: Vec<(Block, Stored)>,
+pub(super) struct StoredOutputs {
+    stored: OutputWords,
+    exits: Vec<(Block, OutputWords)>,
 }
 
 /// Translates `store_output` and `store_per_view_output`: the views of an output are consecutive.
@@ -98,8 +98,8 @@ pub(super) fn end(ctx: &mut Context<'_>) {
 }
 
 /// The outputs at the join of several exits: the current block, whose predecessors are the exits.
-fn merge(ctx: &mut Context<'_>, exits: &[(Block, Stored)]) -> Stored {
-    let mut merged = Stored::new();
+fn merge(ctx: &mut Context<'_>, exits: &[(Block, OutputWords)]) -> OutputWords {
+    let mut merged = OutputWords::new();
     for (_, stored) in exits {
         for (&slot, &entry) in stored {
             merged.entry(slot).or_insert(entry);
@@ -107,7 +107,7 @@ fn merge(ctx: &mut Context<'_>, exits: &[(Block, Stored)]) -> Stored {
     }
     for (slot, entry) in &mut merged {
         let (first, half) = *entry;
-        let at = |stored: &Stored| stored.get(slot).map_or(Word::Undef, |&(word, _)| word);
+        let at = |stored: &OutputWords| stored.get(slot).map_or(Word::Undef, |&(word, _)| word);
         if exits.iter().all(|(_, stored)| at(stored) == first) {
             continue;
         }

@@ -18,9 +18,9 @@ pub struct Handle {
     pub nonuniform: bool,
 }
 
-/// Elements in memory: their type and number.
+/// MemoryElements in memory: their type and number.
 #[derive(Clone, Copy, Debug)]
-pub struct Elements {
+pub struct MemoryElements {
     /// Type of an element.
     pub ty: Type,
     /// Number of elements.
@@ -99,7 +99,7 @@ fn immediate(value: i32) -> Src {
     Src::immediate(value as u32, false)
 }
 
-fn attrs(elements: Elements, space: AddressSpace) -> MemoryAttrs {
+fn attrs(elements: MemoryElements, space: AddressSpace) -> MemoryAttrs {
     MemoryAttrs {
         ty: Some(elements.ty),
         components: Some(elements.components.into()),
@@ -109,7 +109,7 @@ fn attrs(elements: Elements, space: AddressSpace) -> MemoryAttrs {
 }
 
 /// `ldc`: elements of a UBO, from element `first` of vec4 number `vec4` on.
-pub fn ldc(handle: Handle, vec4: Src, first: u8, elements: Elements) -> InstrData {
+pub fn ldc(handle: Handle, vec4: Src, first: u8, elements: MemoryElements) -> InstrData {
     let attrs = MemoryAttrs { offset: i32::from(first), ..attrs(elements, AddressSpace::Ubo) };
     with_handle(memory(Opcode::Ldc, &[handle.index, vec4], attrs), handle)
 }
@@ -126,46 +126,46 @@ pub fn ldc_k(handle: Handle, vec4: Src, a1: Src, count: u16) -> InstrData {
 }
 
 /// `ldg`: loads at a 64-bit address (two components) and an offset in bytes.
-pub fn ldg(address: Src, offset: i32, elements: Elements) -> InstrData {
+pub fn ldg(address: Src, offset: i32, elements: MemoryElements) -> InstrData {
     let count = immediate(i32::from(elements.components));
     memory(Opcode::Ldg, &[address, immediate(offset), count], attrs(elements, AddressSpace::Global))
 }
 
 /// `ldg.a`: loads at a 64-bit address and an index that counts units of `unit` bytes (4 on a6xx, 1 on a7xx).
-pub fn ldg_indexed(address: Src, index: Src, unit: u8, elements: Elements) -> InstrData {
+pub fn ldg_indexed(address: Src, index: Src, unit: u8, elements: MemoryElements) -> InstrData {
     let attrs = MemoryAttrs { index_unit: Some(unit), ..attrs(elements, AddressSpace::Global) };
     let count = immediate(i32::from(elements.components));
     memory(Opcode::LdgA, &[address, index, immediate(0), immediate(0), count], attrs)
 }
 
 /// `stg`: stores at a 64-bit address (two components) and an offset in bytes.
-pub fn stg(address: Src, offset: i32, data: Src, elements: Elements) -> InstrData {
+pub fn stg(address: Src, offset: i32, data: Src, elements: MemoryElements) -> InstrData {
     let count = immediate(i32::from(elements.components));
     memory(Opcode::Stg, &[address, immediate(offset), data, count], attrs(elements, AddressSpace::Global))
 }
 
 /// `stg.a`: stores at a 64-bit address and an index in units of `unit` bytes.
-pub fn stg_indexed(address: Src, index: Src, unit: u8, data: Src, elements: Elements) -> InstrData {
+pub fn stg_indexed(address: Src, index: Src, unit: u8, data: Src, elements: MemoryElements) -> InstrData {
     let attrs = MemoryAttrs { index_unit: Some(unit), ..attrs(elements, AddressSpace::Global) };
     let count = immediate(i32::from(elements.components));
     memory(Opcode::StgA, &[address, index, immediate(0), immediate(0), data, count], attrs)
 }
 
 /// `ldl`, `ldp`: loads from shared or scratch memory, addresses in bytes.
-pub fn local_load(space: AddressSpace, address: Src, offset: i32, elements: Elements) -> InstrData {
+pub fn local_load(space: AddressSpace, address: Src, offset: i32, elements: MemoryElements) -> InstrData {
     let opcode = if space == AddressSpace::Scratch { Opcode::Ldp } else { Opcode::Ldl };
     let count = immediate(i32::from(elements.components));
     memory(opcode, &[address, immediate(offset), count], attrs(elements, space))
 }
 
 /// `stl`, `stp`: stores to shared or scratch memory, addresses in bytes.
-pub fn local_store(space: AddressSpace, address: Src, offset: i32, data: Src, elements: Elements) -> InstrData {
+pub fn local_store(space: AddressSpace, address: Src, offset: i32, data: Src, elements: MemoryElements) -> InstrData {
     let opcode = if space == AddressSpace::Scratch { Opcode::Stp } else { Opcode::Stl };
     let count = immediate(i32::from(elements.components));
     memory(opcode, &[address, data, count], MemoryAttrs { offset, ..attrs(elements, space) })
 }
 
-fn resource_attrs(location: Location, elements: Elements) -> MemoryAttrs {
+fn resource_attrs(location: Location, elements: MemoryElements) -> MemoryAttrs {
     location.attrs(attrs(elements, AddressSpace::Ssbo))
 }
 
@@ -176,7 +176,7 @@ fn offset_of(location: Location) -> (Src, InstrFlags) {
 }
 
 /// `ldib` from a6xx on.
-pub fn ldib(handle: Handle, location: Location, elements: Elements) -> InstrData {
+pub fn ldib(handle: Handle, location: Location, elements: MemoryElements) -> InstrData {
     let (offset, flags) = offset_of(location);
     let srcs = [handle.index, location.source(), offset];
     let mut instr = with_handle(memory(Opcode::Ldib, &srcs, resource_attrs(location, elements)), handle);
@@ -185,7 +185,7 @@ pub fn ldib(handle: Handle, location: Location, elements: Elements) -> InstrData
 }
 
 /// `stib` from a6xx on.
-pub fn stib(handle: Handle, location: Location, data: Src, elements: Elements) -> InstrData {
+pub fn stib(handle: Handle, location: Location, data: Src, elements: MemoryElements) -> InstrData {
     let (offset, flags) = offset_of(location);
     let srcs = [handle.index, location.source(), offset, data];
     let mut instr = with_handle(memory(Opcode::Stib, &srcs, resource_attrs(location, elements)), handle);
@@ -194,7 +194,13 @@ pub fn stib(handle: Handle, location: Location, data: Src, elements: Elements) -
 }
 
 /// `ldgb` of a4xx and a5xx, `ldib` of a5xx. The location has no immediate.
-pub fn old_load(opcode: Opcode, handle: Handle, byte_offset: Src, location: Location, elements: Elements) -> InstrData {
+pub fn old_load(
+    opcode: Opcode,
+    handle: Handle,
+    byte_offset: Src,
+    location: Location,
+    elements: MemoryElements,
+) -> InstrData {
     let srcs = [handle.index, byte_offset, location.source()];
     let attrs = MemoryAttrs { old_layout: true, ..resource_attrs(location, elements) };
     with_handle(memory(opcode, &srcs, attrs), handle)
@@ -207,7 +213,7 @@ pub fn old_store(
     byte_offset: Src,
     location: Location,
     data: Src,
-    elements: Elements,
+    elements: MemoryElements,
 ) -> InstrData {
     let srcs = [handle.index, data, location.source(), byte_offset];
     let attrs = MemoryAttrs { old_layout: true, ..resource_attrs(location, elements) };
@@ -228,7 +234,7 @@ pub fn resinfo(handle: Handle, space: AddressSpace, dims: u8, split: bool) -> In
 
 /// `stc`: stores to the constant file, at word `offset` (below 256) plus `a1.x`.
 pub fn stc(a1: Option<Src>, offset: u8, data: Src, components: u8) -> InstrData {
-    let elements = Elements { ty: Type::U32, components };
+    let elements = MemoryElements { ty: Type::U32, components };
     let srcs = [Src::immediate(u32::from(offset), false), data];
     let mut instr = memory(Opcode::Stc, &srcs, attrs(elements, AddressSpace::Const));
     if let Some(a1) = a1 {
@@ -241,21 +247,21 @@ pub fn stc(a1: Option<Src>, offset: u8, data: Src, components: u8) -> InstrData 
 /// `atomic`: on shared memory.
 pub fn atomic_shared(address: Src, operand: &AtomicOperand) -> InstrData {
     let opcode = AtomicFamily::Shared.opcode(operand.op);
-    let elements = Elements { ty: operand.ty(), components: 1 };
+    let elements = MemoryElements { ty: operand.ty(), components: 1 };
     memory(opcode, &[address, operand.data], attrs(elements, AddressSpace::Shared))
 }
 
 /// `atomic.g`: at a 64-bit address.
 pub fn atomic_global(address: Src, operand: &AtomicOperand) -> InstrData {
     let opcode = AtomicFamily::Global.opcode(operand.op);
-    let elements = Elements { ty: operand.ty(), components: 1 };
+    let elements = MemoryElements { ty: operand.ty(), components: 1 };
     memory(opcode, &[address, operand.data], attrs(elements, AddressSpace::Global))
 }
 
 /// `atomic.b`: on an SSBO or image. The destination has the mask of the data, and is [tied](tied()) to them.
 pub fn atomic_resource(handle: Handle, location: Location, operand: &AtomicOperand) -> InstrData {
     let opcode = AtomicFamily::Resource.opcode(operand.op);
-    let elements = Elements { ty: operand.ty(), components: 1 };
+    let elements = MemoryElements { ty: operand.ty(), components: 1 };
     let mut data = operand.data;
     data.flags |= OperandFlags::TIED;
     let srcs = [handle.index, location.source(), data];
@@ -265,7 +271,7 @@ pub fn atomic_resource(handle: Handle, location: Location, operand: &AtomicOpera
 /// `atomic.s`: on an SSBO or image of a4xx and a5xx.
 pub fn old_atomic(handle: Handle, byte_offset: Src, location: Location, operand: &AtomicOperand) -> InstrData {
     let opcode = AtomicFamily::OldResource.opcode(operand.op);
-    let elements = Elements { ty: operand.ty(), components: 1 };
+    let elements = MemoryElements { ty: operand.ty(), components: 1 };
     let srcs = [handle.index, operand.data, location.source(), byte_offset];
     let attrs = MemoryAttrs { old_layout: true, ..resource_attrs(location, elements) };
     with_handle(memory(opcode, &srcs, attrs), handle)

@@ -275,23 +275,23 @@ impl MemoryAccess {
     pub fn of(instr: &InstrData) -> Result<Self, UnknownAttribute> {
         use Opcode as O;
         match instr.opcode {
-            O::Ldc => Reader::new(instr)?.ldc(),
-            O::LdcK => Reader::new(instr)?.ldc_k(),
-            O::Ldg | O::LdgA => Reader::new(instr)?.global(MemoryAction::Load),
-            O::Stg | O::StgA => Reader::new(instr)?.global(MemoryAction::Store),
-            O::Ldl | O::Ldlw => Reader::new(instr)?.local_load(AddressSpace::Shared),
-            O::Ldp | O::ReloadMacro => Reader::new(instr)?.local_load(AddressSpace::Scratch),
-            O::Stl | O::Stlw => Reader::new(instr)?.local_store(AddressSpace::Shared),
-            O::Stp | O::SpillMacro => Reader::new(instr)?.local_store(AddressSpace::Scratch),
-            O::Ldib => Reader::new(instr)?.resource(MemoryAction::Load),
-            O::Stib => Reader::new(instr)?.resource(MemoryAction::Store),
-            O::Ldgb => Reader::new(instr)?.old_resource(MemoryAction::Load),
-            O::Stgb => Reader::new(instr)?.old_resource(MemoryAction::Store),
-            O::Resinfo => Reader::new(instr)?.resinfo(),
-            O::Stc => Reader::new(instr)?.stc(),
+            O::Ldc => MemoryDecoder::new(instr)?.ldc(),
+            O::LdcK => MemoryDecoder::new(instr)?.ldc_k(),
+            O::Ldg | O::LdgA => MemoryDecoder::new(instr)?.global(MemoryAction::Load),
+            O::Stg | O::StgA => MemoryDecoder::new(instr)?.global(MemoryAction::Store),
+            O::Ldl | O::Ldlw => MemoryDecoder::new(instr)?.local_load(AddressSpace::Shared),
+            O::Ldp | O::ReloadMacro => MemoryDecoder::new(instr)?.local_load(AddressSpace::Scratch),
+            O::Stl | O::Stlw => MemoryDecoder::new(instr)?.local_store(AddressSpace::Shared),
+            O::Stp | O::SpillMacro => MemoryDecoder::new(instr)?.local_store(AddressSpace::Scratch),
+            O::Ldib => MemoryDecoder::new(instr)?.resource(MemoryAction::Load),
+            O::Stib => MemoryDecoder::new(instr)?.resource(MemoryAction::Store),
+            O::Ldgb => MemoryDecoder::new(instr)?.old_resource(MemoryAction::Load),
+            O::Stgb => MemoryDecoder::new(instr)?.old_resource(MemoryAction::Store),
+            O::Resinfo => MemoryDecoder::new(instr)?.resinfo(),
+            O::Stc => MemoryDecoder::new(instr)?.stc(),
             O::Isam => super::texture::texel_load(instr),
             _ => match AtomicFamily::of(instr.opcode) {
-                Some((family, op)) => Reader::new(instr)?.atomic(family, op),
+                Some((family, op)) => MemoryDecoder::new(instr)?.atomic(family, op),
                 None => Err(UnknownAttribute { opcode: instr.opcode.name(), attribute: "what it does to memory" }),
             },
         }
@@ -308,12 +308,12 @@ struct ResourceLayout {
     data: Option<usize>,
 }
 
-struct Reader<'a> {
+struct MemoryDecoder<'a> {
     instr: &'a InstrData,
     attrs: &'a MemoryAttrs,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MemoryDecoder<'a> {
     fn new(instr: &'a InstrData) -> Result<Self, UnknownAttribute> {
         match instr.memory() {
             Some(attrs) => Ok(Self { instr, attrs }),

@@ -1,6 +1,6 @@
 //! Constructors and views are inverse.
 
-use super::build::{self, AtomicOperand, Elements, Handle, Location, TextureHandle, TextureOperands};
+use super::build::{self, AtomicOperand, Handle, Location, MemoryElements, TextureHandle, TextureOperands};
 use super::*;
 use crate::ir3::{AddressSpace, Attrs, Dst, InstrFlags, Opcode, PhysReg, Place, RegClass, Type, WriteMask};
 
@@ -48,7 +48,7 @@ fn texel(src: usize, coordinates: &[usize]) -> Address {
 
 #[test]
 fn loads() {
-    let two = Elements { ty: Type::U16, components: 2 };
+    let two = MemoryElements { ty: Type::U16, components: 2 };
     let expected = MemoryAccess {
         action: MemoryAction::Load,
         space: AddressSpace::Ssbo,
@@ -108,7 +108,7 @@ fn copies_to_the_constant_file() {
 
 #[test]
 fn stores() {
-    let three = Elements { ty: Type::U32, components: 3 };
+    let three = MemoryElements { ty: Type::U32, components: 3 };
     let element = Location::Element(vector(0, 1), 6);
     let store = memory(&build::stib(BUFFER, element, vector(2, 3), three));
     assert_eq!(store.action, MemoryAction::Store);
@@ -136,7 +136,7 @@ fn stores() {
 
 #[test]
 fn images() {
-    let four = Elements { ty: Type::F32, components: 4 };
+    let four = MemoryElements { ty: Type::F32, components: 4 };
     let at = Location::Texel(vector(0, 2), 2);
     let load = memory(&with_dst(build::ldib(BUFFER, at, four), 4));
     assert_eq!((load.space, load.address, load.ty), (AddressSpace::Image, texel(1, &[0, 1]), Type::F32));
@@ -349,7 +349,7 @@ fn texture_queries_and_prefetch() {
 #[test]
 fn what_a_text_does_not_say_is_unknown() {
     let element = Location::Element(vector(0, 1), 0);
-    let mut instr = with_dst(build::ldib(BUFFER, element, Elements { ty: Type::U32, components: 1 }), 1);
+    let mut instr = with_dst(build::ldib(BUFFER, element, MemoryElements { ty: Type::U32, components: 1 }), 1);
     if let Attrs::Memory(attrs) = &mut instr.attrs {
         attrs.space = None;
     }

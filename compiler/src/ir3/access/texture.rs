@@ -57,7 +57,7 @@ impl TextureAccess {
     /// # Errors
     /// If an attribute is unknown that the request depends on.
     pub fn of(instr: &InstrData) -> Result<Self, UnknownAttribute> {
-        let reader = Reader::new(instr)?;
+        let reader = TextureDecoder::new(instr)?;
         let kind = kind(instr.opcode).ok_or_else(|| reader.unknown("what it asks"))?;
         let (texture, sampler) = reader.bindings()?;
         let ty = reader.attrs.ty.ok_or_else(|| reader.unknown("its type"))?;
@@ -101,7 +101,7 @@ const fn kind(opcode: Opcode) -> Option<TextureKind> {
 
 /// `isam`: a load from an SSBO or an image through the texture unit.
 pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttribute> {
-    let reader = Reader::new(instr)?;
+    let reader = TextureDecoder::new(instr)?;
     let vector = instr.flags.contains(InstrFlags::VECTOR);
     let space = match reader.attrs.space {
         Some(space) => space,
@@ -137,12 +137,12 @@ pub(super) fn texel_load(instr: &InstrData) -> Result<MemoryAccess, UnknownAttri
     })
 }
 
-struct Reader<'a> {
+struct TextureDecoder<'a> {
     instr: &'a InstrData,
     attrs: &'a TextureAttrs,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TextureDecoder<'a> {
     fn new(instr: &'a InstrData) -> Result<Self, UnknownAttribute> {
         match instr.texture() {
             Some(attrs) => Ok(Self { instr, attrs }),
@@ -266,7 +266,7 @@ impl<'a> Reader<'a> {
 /// Consumes the components of a source one by one.
 struct Operands<'a, 'b> {
     access: &'a mut TextureAccess,
-    reader: &'a Reader<'b>,
+    reader: &'a TextureDecoder<'b>,
     source: usize,
     next: usize,
 }

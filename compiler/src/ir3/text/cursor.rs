@@ -29,20 +29,20 @@ impl std::error::Error for ParseError {}
 
 /// An error within a line.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct LineError {
     /// Byte offset in the stripped line.
     pub at: usize,
     /// The text expected there.
     pub expected: Cow<'static, str>,
 }
 
-pub(super) type Parsed<T> = Result<T, Box<Failure>>;
+pub(super) type Parsed<T> = Result<T, Box<LineError>>;
 
 pub(super) fn fail<T>(at: usize, expected: impl Into<Cow<'static, str>>) -> Parsed<T> {
-    Err(Box::new(Failure { at, expected: expected.into() }))
+    Err(Box::new(LineError { at, expected: expected.into() }))
 }
 
-impl Failure {
+impl LineError {
     /// Adds the line's number and its original text, with prefix and colours.
     pub(super) fn located(&self, line: usize, original: &str) -> ParseError {
         let bare = LogLine::of(original);

@@ -143,8 +143,8 @@ impl RawInstr {
         if !ahead.eat("(") {
             return Ok(());
         }
-        let Some((ty, behind)) = take_type(ahead.rest()) else { return Ok(()) };
-        if !behind.starts_with(")(") {
+        let Some((ty, rest)) = take_type(ahead.rest()) else { return Ok(()) };
+        if !rest.starts_with(")(") {
             return Ok(());
         }
         ahead.until(&[')']);
@@ -249,7 +249,7 @@ impl RawInstr {
         let Attrs::Outputs(outputs) = &mut self.data.attrs else { return Ok(()) };
         if cursor.eat(" (") {
             if outputs.len() + 1 != operands {
-                return fail(cursor.pos() - 2, "the number of an output behind every source or none");
+                return fail(cursor.pos() - 2, "the number of an output after every source or none");
             }
             outputs.push(cursor.number("an output's number")?);
             cursor.expect(")")?;

@@ -4,7 +4,7 @@
 //! a repeat group) are recorded with their position, and resolved after the last line.
 
 use super::comment::read_program_comment;
-use super::cursor::{Cursor, Failure, ParseError, Parsed, fail};
+use super::cursor::{Cursor, LineError, ParseError, Parsed, fail};
 use super::line::{Mnemonics, RawInstr, RawLink, serial_of};
 use super::operand::{RawArray, RawOperand, SsaName, What};
 use crate::ir3::canonical::{scan_result, settle_kills};
@@ -35,7 +35,7 @@ pub fn read(text: &str) -> Result<Program, ParseError> {
 
 /// Byte offset in a line, and the line.
 #[derive(Clone, Copy)]
-struct Site {
+struct TextPosition {
     line: u32,
     at: u32,
 }
@@ -45,12 +45,12 @@ struct SrcName {
     instr: Instr,
     src: u32,
     name: SsaName,
-    site: Site,
+    site: TextPosition,
 }
 
 /// The lists of blocks among a block's lines.
 #[derive(Clone, Copy)]
-enum Edges {
+enum EdgeList {
     Predecessors,
     PhysicalPredecessors,
     Successors,
@@ -58,7 +58,7 @@ enum Edges {
 }
 
 #[derive(Default)]
-enum State {
+enum ReaderState {
     /// Between blocks.
     #[default]
     Outside,
@@ -77,26 +77,26 @@ fn trim(line: &str) -> (usize, &str) {
 #[derive(Default)]
 struct Reader {
     program: Program,
-    state: State,
+    state: ReaderState,
     mnemonics: Mnemonics,
     by_serial: FxHashMap<u32, Instr>,
     by_block_number: FxHashMap<u32, Block>,
     arrays: FxHashMap<u32, Array>,
     src_names: Vec<SrcName>,
-    edges: Vec<(Block, Edges, u32, Site)>,
-    targets: Vec<(Instr, u32, Site)>,
-    false_deps: Vec<(Instr, u32, Site)>,
-    links: Vec<(Instr, u32, Site)>,
+    edges: Vec<(Block, EdgeList, u32, TextPosition)>,
+    targets: Vec<(Instr, u32, TextPosition)>,
+    false_deps: Vec<(Instr, u32, TextPosition)>,
+    links: Vec<(Instr, u32, TextPosition)>,
     /// Lines of kept instructions, by serial number.
     keeps: Vec<(Block, u32, u32)>,
 }
 
 /// An error and the index of its line.
-type Located<T> = Result<T, (usize, Box<Failure>)>;
+type Located<T> = Result<T, (usize, Box<LineError>)>;
 
-impl Site {
+impl TextPosition {
     fn fail<T>(self, expected: impl Into<std::borrow::Cow<'static, str>>) -> Located<T> {
-        Err((self.line as usize, Box::new(Failure { at: self.at as usize, expected: expected.into() })))
+        Err((self.line as usize, Box::new(LineError { at: self.at as usize, expected: expected.into() })))
     }
 }
 
@@ -120,23 +120,23 @@ impl Reader {
             return if cursor.eat("{") { read_program_comment(&mut cursor, &mut self.program) } else { Ok(()) };
         }
         match self.state {
-            State::Outside => {
+            ReaderState::Outside => {
                 if text.starts_with("AFTER: ") && self.program.layout.is_empty() {
                     return Ok(());
                 }
                 self.block_header(&mut cursor)
             }
-            State::Inside(block) if cursor.peek().is_ascii_digit() => {
+            ReaderState::Inside(block) if cursor.peek().is_ascii_digit() => {
                 let instr = self.instr(index, indent, text)?;
                 self.program.blocks[block].instrs.push(instr);
                 Ok(())
             }
-            State::Inside(block) => self.block_line(block, &mut cursor, index, indent),
-            State::Keeps(block) if cursor.eat("*/") => {
-                self.state = State::Inside(block);
+            ReaderState::Inside(block) => self.block_line(block, &mut cursor, index, indent),
+            ReaderState::Keeps(block) if cursor.eat("*/") => {
+                self.state = ReaderState::Inside(block);
                 end_of_line(&cursor)
             }
-            State::Keeps(block) => {
+            ReaderState::Keeps(block) => {
                 self.keeps.push((block, serial_of(text)?, index as u32));
                 Ok(())
             }
@@ -160,25 +160,25 @@ impl Reader {
         if number != self.program.layout.len() as u32 {
             self.program.block_names.push((block, number));
         }
-        self.state = State::Inside(block);
+        self.state = ReaderState::Inside(block);
         Ok(())
     }
 
     fn block_line(&mut self, block: Block, cursor: &mut Cursor, index: usize, indent: usize) -> Parsed<()> {
         let kind = if cursor.eat("}") {
-            self.state = State::Outside;
+            self.state = ReaderState::Outside;
             return end_of_line(cursor);
         } else if cursor.eat("/* keeps:") {
-            self.state = State::Keeps(block);
+            self.state = ReaderState::Keeps(block);
             return end_of_line(cursor);
         } else if cursor.eat("pred: ") {
-            Edges::Predecessors
+            EdgeList::Predecessors
         } else if cursor.eat("physical pred: ") {
-            Edges::PhysicalPredecessors
+            EdgeList::PhysicalPredecessors
         } else if cursor.eat("/* succs: ") {
-            Edges::Successors
+            EdgeList::Successors
         } else if cursor.eat("/* physical succs: ") {
-            Edges::PhysicalSuccessors
+            EdgeList::PhysicalSuccessors
         } else {
             return fail(cursor.pos(), "an instruction, a list of blocks or `}`");
         };
@@ -189,23 +189,23 @@ impl Reader {
                 return fail(at, "a block");
             }
             count += 1;
-            if count > 2 && matches!(kind, Edges::Successors) {
+            if count > 2 && matches!(kind, EdgeList::Successors) {
                 return fail(at, "at most two successors");
             }
             let number = cursor.number("a block's number")?;
-            self.edges.push((block, kind, number, Site { line: index as u32, at: (at + indent) as u32 }));
+            self.edges.push((block, kind, number, TextPosition { line: index as u32, at: (at + indent) as u32 }));
             if !cursor.eat(", ") {
                 break;
             }
         }
-        if matches!(kind, Edges::Successors) {
+        if matches!(kind, EdgeList::Successors) {
             if cursor.eat(" (div)") {
                 self.program.blocks[block].divergent = Some(true);
             } else if cursor.eat(" (con)") {
                 self.program.blocks[block].divergent = Some(false);
             }
         }
-        if matches!(kind, Edges::Successors | Edges::PhysicalSuccessors) {
+        if matches!(kind, EdgeList::Successors | EdgeList::PhysicalSuccessors) {
             cursor.expect(" */")?;
         }
         end_of_line(cursor)
@@ -213,7 +213,7 @@ impl Reader {
 
     /// Reads an instruction's line into the program, without a block.
     fn instr(&mut self, index: usize, indent: usize, text: &str) -> Parsed<Instr> {
-        let site = |at: usize| Site { line: index as u32, at: (at + indent) as u32 };
+        let site = |at: usize| TextPosition { line: index as u32, at: (at + indent) as u32 };
         let raw = RawInstr::parse(text, &mut self.mnemonics)?;
         let instr = self.program.instrs.push(raw.data);
         if self.by_serial.insert(raw.serial, instr).is_some() {
@@ -318,11 +318,11 @@ impl Reader {
     }
 
     fn finish(mut self, text: &str) -> Located<Program> {
-        let end = Site { line: text.lines().count().saturating_sub(1) as u32, at: 0 };
-        if !matches!(self.state, State::Outside) || self.program.layout.is_empty() {
+        let end = TextPosition { line: text.lines().count().saturating_sub(1) as u32, at: 0 };
+        if !matches!(self.state, ReaderState::Outside) || self.program.layout.is_empty() {
             let at = text.lines().last().map_or(0, |line| LogLine::of(line).text.len()) as u32;
             let expected = if self.program.layout.is_empty() { "a block" } else { "`}`" };
-            return Site { at, ..end }.fail(expected);
+            return TextPosition { at, ..end }.fail(expected);
         }
         self.kept_instrs(text)?;
         self.resolve_edges()?;
@@ -367,10 +367,10 @@ impl Reader {
             };
             let data = &mut self.program.blocks[block];
             match kind {
-                Edges::Predecessors => data.predecessors.push(other),
-                Edges::PhysicalPredecessors => data.physical_predecessors.push(other),
-                Edges::PhysicalSuccessors => data.physical_successors.push(other),
-                Edges::Successors => match data.successors.iter_mut().find(|slot| slot.is_none()) {
+                EdgeList::Predecessors => data.predecessors.push(other),
+                EdgeList::PhysicalPredecessors => data.physical_predecessors.push(other),
+                EdgeList::PhysicalSuccessors => data.physical_successors.push(other),
+                EdgeList::Successors => match data.successors.iter_mut().find(|slot| slot.is_none()) {
                     Some(slot) => *slot = Some(other),
                     None => return site.fail("at most two successors"),
                 },

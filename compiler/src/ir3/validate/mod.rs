@@ -181,7 +181,7 @@ impl std::error::Error for Violation {}
 /// # Errors
 /// Returns all broken rules, up to a maximum number.
 pub fn validate(program: &Program, target: &Target, form: Form) -> Result<(), Vec<Violation>> {
-    let mut checker = Checker { program, target, form, place: Place::default(), violations: Vec::new() };
+    let mut checker = Checker { program, target, form, place: RuleLocation::default(), violations: Vec::new() };
     if checker.control_flow() {
         checker.uses();
         checker.reconvergence();
@@ -190,7 +190,7 @@ pub fn validate(program: &Program, target: &Target, form: Form) -> Result<(), Ve
         if program.blocks.get(block).is_none() {
             continue;
         }
-        checker.place = Place { block: Some(block), ..Place::default() };
+        checker.place = RuleLocation { block: Some(block), ..RuleLocation::default() };
         for &instr in &program.blocks[block].instrs {
             if program.instrs.get(instr).is_some() {
                 checker.place.instr = Some(instr);
@@ -204,7 +204,7 @@ pub fn validate(program: &Program, target: &Target, form: Form) -> Result<(), Ve
 
 /// The current location of the validator.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct RuleLocation {
     block: Option<Block>,
     instr: Option<Instr>,
     operand: Option<Operand>,
@@ -215,7 +215,7 @@ struct Checker<'a> {
     program: &'a Program,
     target: &'a Target,
     form: Form,
-    place: Place,
+    place: RuleLocation,
     violations: Vec<Violation>,
 }
 
@@ -229,7 +229,7 @@ impl Checker<'_> {
             return;
         }
         let program = self.program;
-        let Place { block, instr, operand } = self.place;
+        let RuleLocation { block, instr, operand } = self.place;
         self.violations.push(Violation {
             rule,
             block,

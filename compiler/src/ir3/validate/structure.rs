@@ -1,6 +1,6 @@
 //! Control flow: blocks, edges, the order of instructions, dominance.
 
-use super::{Checker, Operand, Place, Rule};
+use super::{Checker, Operand, Rule, RuleLocation};
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::reconvergence;
 use crate::ir3::validate::Form;
@@ -19,7 +19,7 @@ impl Checker<'_> {
         }
         let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
         for &block in &program.layout {
-            self.place = Place { block: Some(block), ..Place::default() };
+            self.place = RuleLocation { block: Some(block), ..RuleLocation::default() };
             let exists = program.blocks.get(block).is_some();
             let first = !std::mem::replace(&mut seen[block], true);
             sound &= self.require(exists, Rule::Layout, || "a block of the program".into(), || "none".into());
@@ -35,7 +35,7 @@ impl Checker<'_> {
         }
         let physical = program.layout.iter().any(|&block| !program.blocks[block].physical_successors.is_empty());
         for &block in &program.layout {
-            self.place = Place { block: Some(block), ..Place::default() };
+            self.place = RuleLocation { block: Some(block), ..RuleLocation::default() };
             sound &= self.edges(block, &seen, EdgeKind::Logical, Rule::LogicalEdges);
             sound &= self.edges(block, &seen, EdgeKind::Physical, Rule::PhysicalEdges);
             let data = &program.blocks[block];
@@ -52,7 +52,7 @@ impl Checker<'_> {
             }
         }
         let entry = program.entry();
-        self.place = Place { block: Some(entry), ..Place::default() };
+        self.place = RuleLocation { block: Some(entry), ..RuleLocation::default() };
         if !program.blocks[entry].predecessors.is_empty() {
             self.violation(Rule::Layout, "an entry without predecessors", "predecessors");
         }
@@ -102,7 +102,7 @@ impl Checker<'_> {
         let mut seen: SecondaryMap<Instr, bool> = SecondaryMap::new();
         for &block in &program.layout {
             let data = &program.blocks[block];
-            self.place = Place { block: Some(block), ..Place::default() };
+            self.place = RuleLocation { block: Some(block), ..RuleLocation::default() };
             let mut phis_end = false;
             for &instr in &data.instrs {
                 self.place.instr = Some(instr);
@@ -119,7 +119,7 @@ impl Checker<'_> {
                 if program.instrs[instr].opcode != Opcode::Phi {
                     phis_end = true;
                 } else if phis_end {
-                    self.violation(Rule::PhisFirst, "phis before other instructions", "a phi behind one");
+                    self.violation(Rule::PhisFirst, "phis before other instructions", "a phi after one");
                 }
             }
             self.place.instr = None;
@@ -145,7 +145,7 @@ impl Checker<'_> {
                 let ends = |&other: &Instr| opcode(other).is_terminator() || opcode(other) == Nop;
                 if opcode(instr).is_terminator() && !explicit && !rest.iter().all(ends) {
                     self.place.instr = Some(instr);
-                    self.violation(Rule::Terminator, "nothing behind a terminator without a target", "instructions");
+                    self.violation(Rule::Terminator, "nothing after a terminator without a target", "instructions");
                     self.place.instr = None;
                 }
             }
@@ -155,7 +155,7 @@ impl Checker<'_> {
         for &instr in data.instrs.iter().rev().skip(1) {
             if opcode(instr).is_terminator() {
                 self.place.instr = Some(instr);
-                self.violation(Rule::Terminator, "terminators last", "an instruction behind one");
+                self.violation(Rule::Terminator, "terminators last", "an instruction after one");
                 self.place.instr = None;
             }
         }
@@ -244,7 +244,7 @@ impl Checker<'_> {
         }
         let points = reconvergence::points(program);
         for &block in program.layout.iter().filter(|&&block| points.is_point(block)) {
-            self.place = Place { block: Some(block), ..Place::default() };
+            self.place = RuleLocation { block: Some(block), ..RuleLocation::default() };
             self.require(
                 program.blocks[block].reconvergence_point,
                 Rule::Reconvergence,
@@ -264,7 +264,7 @@ impl Checker<'_> {
         self.require(
             in_order,
             Rule::Terminator,
-            || format!("the arms of `{opcode}` behind it"),
+            || format!("the arms of `{opcode}` after it"),
             || "other blocks".into(),
         );
         let opposite = if opcode == Opcode::Predt { Opcode::Predf } else { Opcode::Predt };
@@ -292,7 +292,7 @@ impl Checker<'_> {
                 continue;
             }
             for (at, &instr) in data.instrs.iter().enumerate() {
-                self.place = Place { block: Some(block), instr: Some(instr), operand: None };
+                self.place = RuleLocation { block: Some(block), instr: Some(instr), operand: None };
                 let phi = program.instrs[instr].opcode == Opcode::Phi;
                 let srcs = &program.instrs[instr].srcs;
                 if phi && srcs.len() != data.predecessors.len() {

@@ -35,12 +35,12 @@ fn the_sample_is_valid() {
 }
 
 /// The text to replace, its replacement, and the error: rule, serial number, operand, start of the message.
-type Case = (&'static str, &'static str, Rule, u32, Option<Operand>, &'static str);
+type RuleCase = (&'static str, &'static str, Rule, u32, Option<Operand>, &'static str);
 
 #[test]
 fn errors_in_the_text_are_found() {
     use Operand::{Dst, Src};
-    let cases: &[Case] = &[
+    let cases: &[RuleCase] = &[
         ("physical pred: block2, block3", "physical pred: block2", Rule::PhysicalEdges, 0, None, "block3: "),
         ("\t/* succs: block2, block3 (div) */", "\t/* succs: block2 */", Rule::LogicalEdges, 0, None, "block3: "),
         ("phi ssa_15, ssa_10, ssa_13", "phi ssa_15, ssa_10", Rule::PhiSources, 15, None, "expected 2 sources"),
@@ -152,7 +152,7 @@ fn forms_have_their_places_and_opcodes() {
     expect(&check(&registers, Form::Ssa), Rule::Form, 1, Some(Operand::Dst(0)), "an SSA value");
     expect(&check(&registers, Form::Machine), Rule::RegisterFile, 1, Some(Operand::Src(1)), "found r48.x");
     let late = read("block1 {\n\t0001:0000:000: \tend\n\t0002:0000:000: \tmov.u32u32 r0.x, r0.x\n}").unwrap();
-    expect(&check(&late, Form::Machine), Rule::Terminator, 1, None, "nothing behind");
+    expect(&check(&late, Form::Machine), Rule::Terminator, 1, None, "nothing after");
     let relative = "block1 {\n\t0001:0000:000: \tmov.u32u32 r0.x, r<a0.x + 200> (4), hr61.x\n\t0002:0000:000: \tend\n}";
     expect(&check(&read(relative).unwrap(), Form::Machine), Rule::RegisterFile, 1, Some(Operand::Src(0)), "about 200");
 }

@@ -4,7 +4,7 @@ use super::ParseError;
 
 /// A position in a line, kept for an error that may come later.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct TextPosition {
     pub line: u32,
     pub column: u32,
 }
@@ -47,8 +47,8 @@ impl<'a> Cursor<'a> {
         self.at += rest.len() - rest.trim_start_matches([' ', '\t']).len();
     }
 
-    pub(super) fn place(&self) -> Place {
-        Place { line: self.line, column: self.before + self.text[..self.at].chars().count() as u32 + 1 }
+    pub(super) fn place(&self) -> TextPosition {
+        TextPosition { line: self.line, column: self.before + self.text[..self.at].chars().count() as u32 + 1 }
     }
 
     /// An error at the cursor about the token there.
@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
         let end = rest.char_indices().skip(1).find(|(_, c)| " \t,()[]{}=".contains(*c)).map_or(rest.len(), |(i, _)| i);
         let token: String = rest[..end].chars().take(60).collect();
         let found = if token.is_empty() { "the end of the line".into() } else { format!("`{token}`") };
-        let Place { line, column } = self.place();
+        let TextPosition { line, column } = self.place();
         ParseError { line, column, found, expected: expected.into(), message: String::new() }
     }
 

@@ -16,14 +16,14 @@ const INT: u8 = 1;
 const FLOAT: u8 = 2;
 
 /// The result: the uses of each value.
-pub(super) struct Uses {
+pub(super) struct NumericUses {
     bits: SecondaryMap<Def, u8>,
     changed: bool,
 }
 
-impl Uses {
-    pub(super) fn new(function: &Function) -> Uses {
-        let mut uses = Uses { bits: SecondaryMap::new(), changed: true };
+impl NumericUses {
+    pub(super) fn new(function: &Function) -> NumericUses {
+        let mut uses = NumericUses { bits: SecondaryMap::new(), changed: true };
         while uses.changed {
             uses.changed = false;
             for (_, instr) in function.instrs_in_order() {

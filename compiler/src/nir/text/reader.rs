@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::ParseError;
-use super::cursor::{Cursor, Place};
+use super::cursor::{Cursor, TextPosition};
 use super::instruction::{block_label, divergence};
 use super::writer::header_rank;
 use crate::log_line::LogLine;
@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 200;
 pub(super) struct PendingPhi {
     pub instr: Instr,
     /// Label and value, each with its position.
-    pub srcs: Vec<(u32, Place, u32, Place)>,
+    pub srcs: Vec<(u32, TextPosition, u32, TextPosition)>,
 }
 
 /// An open construct.
@@ -348,8 +348,8 @@ impl Reader<'_> {
     }
 }
 
-fn missing(place: Place, found: String, expected: &str) -> ParseError {
-    let Place { line, column } = place;
+fn missing(place: TextPosition, found: String, expected: &str) -> ParseError {
+    let TextPosition { line, column } = place;
     ParseError { line, column, found, expected: expected.into(), message: String::new() }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use half::f16;
 
-use super::inference::{Uses, intrinsic_src_type, tex_src_type};
+use super::inference::{NumericUses, intrinsic_src_type, tex_src_type};
 use crate::nir::cfg::Cfg;
 use crate::nir::function::{
     Alu, AluSrc, Block, CfNode, Def, Function, If, InstrData, Intrinsic, Loop, SelectionControl,
@@ -91,7 +91,7 @@ pub(super) fn write(shader: &Shader) -> String {
         out: &mut out,
         function,
         cfg: Cfg::new(function),
-        uses: Uses::new(function),
+        uses: NumericUses::new(function),
         index_digits: digits(max.map_or(0, |max| max.saturating_add(1))),
         divergence: shader.info.divergence_analysis_run,
         padding: 0,
@@ -105,7 +105,7 @@ struct Writer<'a> {
     out: &'a mut String,
     function: &'a Function,
     cfg: Cfg,
-    uses: Uses,
+    uses: NumericUses,
     index_digits: usize,
     divergence: bool,
     /// The indentation of an instruction without a result, which aligns it with those that have one.

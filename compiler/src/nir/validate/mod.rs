@@ -19,7 +19,7 @@ use super::tex::TexSrcKind;
 
 /// The location of a validation error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ErrorLocation {
     /// The block.
     pub block: Option<Block>,
     /// The instruction, and its name.
@@ -30,7 +30,7 @@ pub struct Place {
     pub line: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ErrorLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.block, &self.instr) {
             (None, _) => f.write_str("the function")?,
@@ -85,7 +85,7 @@ impl fmt::Display for Quantity {
 
 /// The rule that a program breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum BrokenRule {
     /// A list of nodes that does not alternate, or does not begin and end with a block.
     ListShape,
     /// A block that occurs twice in the tree, or that does not exist.
@@ -186,78 +186,78 @@ pub enum Problem {
     TexTwice(TexSrcKind),
 }
 
-impl Problem {
+impl BrokenRule {
     /// Describes what was found.
     pub fn found(&self) -> String {
         match self {
-            Problem::ListShape => "a list of another shape".into(),
-            Problem::BlockPlace(block) => format!("{block} twice, or no such block"),
-            Problem::InstrPlace(instr) => format!("{instr} twice, or no such instruction"),
-            Problem::AfterJump => "code after a jump".into(),
-            Problem::JumpOutsideLoop => "a jump outside any loop".into(),
-            Problem::JumpInContinuing => "a jump in the continue part of a loop".into(),
-            Problem::LatePhi => "a phi after another instruction".into(),
-            Problem::NoSuchValue(index) => format!("value number {index}, which there is not"),
-            Problem::DefinedElsewhere(index) => format!("`%{index}`, which another instruction defines"),
-            Problem::SameIndex(index) => format!("a second `%{index}`"),
-            Problem::BadWidth(width) => format!("{width} bits"),
-            Problem::BadComponents(components) => format!("{components} components"),
-            Problem::NotDominated { value, defined: Some(block) } => format!("`%{value}`, defined in {block}"),
-            Problem::NotDominated { value, defined: None } => format!("`%{value}`, defined in no block"),
-            Problem::PhiMissing(block) => format!("no source for the predecessor {block}"),
-            Problem::PhiExtra(block) => format!("a source for {block}"),
-            Problem::Count { what, found, .. } => format!("{found} {what}"),
-            Problem::WidthOfType { what, found, .. } => format!("{found} {what}"),
-            Problem::Swizzle { source, component, .. } => format!("component {component} of source {source}"),
-            Problem::ConstantTooWide(value) => format!("the constant {value:#x}"),
-            Problem::Indices { found: Some(found), .. } => format!("the index `{}`", found.name()),
-            Problem::Indices { found: None, .. } => "no further index".into(),
-            Problem::WriteMask { mask, .. } => format!("the write mask {mask:#b}"),
-            Problem::AtomicOp(op) => format!("the atomic operation `{op}`"),
-            Problem::NotALocalArray(index) => format!("`%{index}`"),
-            Problem::LocalArrayAsValue(index) => format!("the local array `%{index}`"),
-            Problem::PastLocalArray { element, .. } => format!("element {element}"),
-            Problem::Result => "a wrong result".into(),
-            Problem::TexMissing(kind) => format!("no source `({})`", kind.name()),
-            Problem::TexTwice(kind) => format!("two sources `({})`", kind.name()),
+            BrokenRule::ListShape => "a list of another shape".into(),
+            BrokenRule::BlockPlace(block) => format!("{block} twice, or no such block"),
+            BrokenRule::InstrPlace(instr) => format!("{instr} twice, or no such instruction"),
+            BrokenRule::AfterJump => "code after a jump".into(),
+            BrokenRule::JumpOutsideLoop => "a jump outside any loop".into(),
+            BrokenRule::JumpInContinuing => "a jump in the continue part of a loop".into(),
+            BrokenRule::LatePhi => "a phi after another instruction".into(),
+            BrokenRule::NoSuchValue(index) => format!("value number {index}, which there is not"),
+            BrokenRule::DefinedElsewhere(index) => format!("`%{index}`, which another instruction defines"),
+            BrokenRule::SameIndex(index) => format!("a second `%{index}`"),
+            BrokenRule::BadWidth(width) => format!("{width} bits"),
+            BrokenRule::BadComponents(components) => format!("{components} components"),
+            BrokenRule::NotDominated { value, defined: Some(block) } => format!("`%{value}`, defined in {block}"),
+            BrokenRule::NotDominated { value, defined: None } => format!("`%{value}`, defined in no block"),
+            BrokenRule::PhiMissing(block) => format!("no source for the predecessor {block}"),
+            BrokenRule::PhiExtra(block) => format!("a source for {block}"),
+            BrokenRule::Count { what, found, .. } => format!("{found} {what}"),
+            BrokenRule::WidthOfType { what, found, .. } => format!("{found} {what}"),
+            BrokenRule::Swizzle { source, component, .. } => format!("component {component} of source {source}"),
+            BrokenRule::ConstantTooWide(value) => format!("the constant {value:#x}"),
+            BrokenRule::Indices { found: Some(found), .. } => format!("the index `{}`", found.name()),
+            BrokenRule::Indices { found: None, .. } => "no further index".into(),
+            BrokenRule::WriteMask { mask, .. } => format!("the write mask {mask:#b}"),
+            BrokenRule::AtomicOp(op) => format!("the atomic operation `{op}`"),
+            BrokenRule::NotALocalArray(index) => format!("`%{index}`"),
+            BrokenRule::LocalArrayAsValue(index) => format!("the local array `%{index}`"),
+            BrokenRule::PastLocalArray { element, .. } => format!("element {element}"),
+            BrokenRule::Result => "a wrong result".into(),
+            BrokenRule::TexMissing(kind) => format!("no source `({})`", kind.name()),
+            BrokenRule::TexTwice(kind) => format!("two sources `({})`", kind.name()),
         }
     }
 
     /// Describes what the rule requires.
     pub fn expected(&self) -> String {
         match self {
-            Problem::ListShape => "blocks alternating with ifs and loops, a block first and last".into(),
-            Problem::BlockPlace(_) => "each block once in the tree".into(),
-            Problem::InstrPlace(_) => "each instruction once in the blocks".into(),
-            Problem::AfterJump => "the end of the list after a jump".into(),
-            Problem::JumpOutsideLoop => "a loop around `break` and `continue`".into(),
-            Problem::JumpInContinuing => "only `break` there".into(),
-            Problem::LatePhi => "phis first in their block".into(),
-            Problem::NoSuchValue(_) => "a value of this function".into(),
-            Problem::DefinedElsewhere(_) => "one definition for each value".into(),
-            Problem::SameIndex(_) => "a number of its own for each value".into(),
-            Problem::BadWidth(_) => "1, 8, 16, 32 or 64 bits".into(),
-            Problem::BadComponents(_) => "1 to 5, 8 or 16 components".into(),
-            Problem::NotDominated { .. } => "a value defined on every way to its use".into(),
-            Problem::PhiMissing(_) => "one source for each predecessor".into(),
-            Problem::PhiExtra(_) => "sources for the block's predecessors only, one for each".into(),
-            Problem::Count { expected, .. } => expected.to_string(),
-            Problem::WidthOfType { expected, .. } => {
+            BrokenRule::ListShape => "blocks alternating with ifs and loops, a block first and last".into(),
+            BrokenRule::BlockPlace(_) => "each block once in the tree".into(),
+            BrokenRule::InstrPlace(_) => "each instruction once in the blocks".into(),
+            BrokenRule::AfterJump => "the end of the list after a jump".into(),
+            BrokenRule::JumpOutsideLoop => "a loop around `break` and `continue`".into(),
+            BrokenRule::JumpInContinuing => "only `break` there".into(),
+            BrokenRule::LatePhi => "phis first in their block".into(),
+            BrokenRule::NoSuchValue(_) => "a value of this function".into(),
+            BrokenRule::DefinedElsewhere(_) => "one definition for each value".into(),
+            BrokenRule::SameIndex(_) => "a number of its own for each value".into(),
+            BrokenRule::BadWidth(_) => "1, 8, 16, 32 or 64 bits".into(),
+            BrokenRule::BadComponents(_) => "1 to 5, 8 or 16 components".into(),
+            BrokenRule::NotDominated { .. } => "a value defined on every way to its use".into(),
+            BrokenRule::PhiMissing(_) => "one source for each predecessor".into(),
+            BrokenRule::PhiExtra(_) => "sources for the block's predecessors only, one for each".into(),
+            BrokenRule::Count { expected, .. } => expected.to_string(),
+            BrokenRule::WidthOfType { expected, .. } => {
                 let widths: Vec<String> = expected.iter().map(|width| width.to_string()).collect();
                 widths.join(" or ")
             }
-            Problem::Swizzle { components, .. } => format!("components below {components}"),
-            Problem::ConstantTooWide(_) => "a constant that fits its width".into(),
-            Problem::Indices { expected: Some(expected), .. } => format!("`{}`", expected.name()),
-            Problem::Indices { expected: None, .. } => "no further index".into(),
-            Problem::WriteMask { components, .. } => format!("a mask of {components} components"),
-            Problem::AtomicOp(_) => "`cmpxchg` or `fcmpxchg` in a swap, any other operation elsewhere".into(),
-            Problem::NotALocalArray(_) => "a local array declared by `decl_reg`".into(),
-            Problem::LocalArrayAsValue(_) => "a value; local arrays are only loaded from and stored to".into(),
-            Problem::PastLocalArray { elements, .. } => format!("an element below {elements}"),
-            Problem::Result => "a result exactly where the intrinsic has one".into(),
-            Problem::TexMissing(_) => "every source that the operation needs".into(),
-            Problem::TexTwice(_) => "one source of each kind".into(),
+            BrokenRule::Swizzle { components, .. } => format!("components below {components}"),
+            BrokenRule::ConstantTooWide(_) => "a constant that fits its width".into(),
+            BrokenRule::Indices { expected: Some(expected), .. } => format!("`{}`", expected.name()),
+            BrokenRule::Indices { expected: None, .. } => "no further index".into(),
+            BrokenRule::WriteMask { components, .. } => format!("a mask of {components} components"),
+            BrokenRule::AtomicOp(_) => "`cmpxchg` or `fcmpxchg` in a swap, any other operation elsewhere".into(),
+            BrokenRule::NotALocalArray(_) => "a local array declared by `decl_reg`".into(),
+            BrokenRule::LocalArrayAsValue(_) => "a value; local arrays are only loaded from and stored to".into(),
+            BrokenRule::PastLocalArray { elements, .. } => format!("an element below {elements}"),
+            BrokenRule::Result => "a result exactly where the intrinsic has one".into(),
+            BrokenRule::TexMissing(_) => "every source that the operation needs".into(),
+            BrokenRule::TexTwice(_) => "one source of each kind".into(),
         }
     }
 }
@@ -266,9 +266,9 @@ impl Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidationError {
     /// The location.
-    pub place: Place,
+    pub place: ErrorLocation,
     /// The broken rule.
-    pub problem: Problem,
+    pub problem: BrokenRule,
 }
 
 impl fmt::Display for ValidationError {
@@ -300,23 +300,27 @@ struct Errors<'a> {
 }
 
 impl Errors<'_> {
-    fn at_function(&mut self, problem: Problem) {
-        let place = Place { block: None, instr: None, value: None, line: 0 };
+    fn at_function(&mut self, problem: BrokenRule) {
+        let place = ErrorLocation { block: None, instr: None, value: None, line: 0 };
         self.found.push(ValidationError { place, problem });
     }
 
-    fn at_block(&mut self, block: Block, problem: Problem) {
+    fn at_block(&mut self, block: Block, problem: BrokenRule) {
         let instrs = self.function.blocks.get(block).map_or(&[][..], |data| &data.instrs);
         let line = instrs.last().map_or(0, |&instr| self.function.lines[instr]);
-        let place = Place { block: Some(block), instr: None, value: None, line };
+        let place = ErrorLocation { block: Some(block), instr: None, value: None, line };
         self.found.push(ValidationError { place, problem });
     }
 
-    fn at_instr(&mut self, block: Block, instr: Instr, problem: Problem) {
+    fn at_instr(&mut self, block: Block, instr: Instr, problem: BrokenRule) {
         let data = &self.function.instrs[instr];
         let value = data.def().and_then(|def| self.function.defs.get(def)).map(|def| def.index);
-        let place =
-            Place { block: Some(block), instr: Some((instr, data.name())), value, line: self.function.lines[instr] };
+        let place = ErrorLocation {
+            block: Some(block),
+            instr: Some((instr, data.name())),
+            value,
+            line: self.function.lines[instr],
+        };
         self.found.push(ValidationError { place, problem });
     }
 

@@ -2,7 +2,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::{Errors, Problem, Quantity};
+use super::{BrokenRule, Errors, Quantity};
 use crate::nir::cfg::Cfg;
 use crate::nir::dominance::Dominance;
 use crate::nir::function::{Alu, Block, CfNode, Def, Function, Instr, InstrData, Intrinsic};
@@ -20,7 +20,7 @@ pub(super) fn check(function: &Function, errors: &mut Errors<'_>) {
             places[instr] = Some((block, position));
         }
     }
-    let mut checker = Checker { function, cfg, dominance, places, errors };
+    let mut checker = OperandValidator { function, cfg, dominance, places, errors };
     for block in function.blocks_in_order() {
         for &instr in &function.blocks[block].instrs {
             checker.instruction(block, instr);
@@ -29,7 +29,7 @@ pub(super) fn check(function: &Function, errors: &mut Errors<'_>) {
     checker.conditions(&function.body);
 }
 
-struct Checker<'a, 'e, 'f> {
+struct OperandValidator<'a, 'e, 'f> {
     function: &'a Function,
     cfg: Cfg,
     dominance: Dominance,
@@ -38,7 +38,7 @@ struct Checker<'a, 'e, 'f> {
     errors: &'e mut Errors<'f>,
 }
 
-impl Checker<'_, '_, '_> {
+impl OperandValidator<'_, '_, '_> {
     fn components(&self, def: Def) -> u8 {
         self.function.defs[def].num_components
     }
@@ -56,20 +56,20 @@ impl Checker<'_, '_, '_> {
         }
     }
 
-    fn problem(&mut self, at: (Block, Instr), problem: Problem) {
+    fn problem(&mut self, at: (Block, Instr), problem: BrokenRule) {
         self.errors.at_instr(at.0, at.1, problem);
     }
 
     fn count(&mut self, at: (Block, Instr), what: Quantity, found: impl Into<u32>, expected: impl Into<u32>) {
         let (found, expected) = (found.into(), expected.into());
         if found != expected {
-            self.problem(at, Problem::Count { what, found, expected });
+            self.problem(at, BrokenRule::Count { what, found, expected });
         }
     }
 
-    fn not_available(&self, def: Def) -> Problem {
+    fn not_available(&self, def: Def) -> BrokenRule {
         let defined = self.places[self.function.defs[def].instr].map(|(block, _)| block);
-        Problem::NotDominated { value: self.errors.index(def), defined }
+        BrokenRule::NotDominated { value: self.errors.index(def), defined }
     }
 
     fn instruction(&mut self, block: Block, instr: Instr) {
@@ -79,7 +79,7 @@ impl Checker<'_, '_, '_> {
         let mut missing = false;
         data.for_each_src(|def| {
             if !function.defs.is_valid(def) {
-                self.problem(at, Problem::NoSuchValue(def.as_u32()));
+                self.problem(at, BrokenRule::NoSuchValue(def.as_u32()));
                 missing = true;
             }
         });
@@ -103,7 +103,7 @@ impl Checker<'_, '_, '_> {
                 self.count(at, Quantity::Values, values.len() as u32, self.components(*def));
                 let mask = u64::MAX >> (64 - self.width(*def));
                 if let Some(&value) = values.iter().find(|&&value| value & !mask != 0) {
-                    self.problem(at, Problem::ConstantTooWide(value));
+                    self.problem(at, BrokenRule::ConstantTooWide(value));
                 }
             }
             InstrData::Intrinsic(intrinsic) => self.intrinsic(at, intrinsic),
@@ -128,7 +128,7 @@ impl Checker<'_, '_, '_> {
             let definer = &self.function.instrs[self.function.defs[def].instr];
             let declared = matches!(definer, InstrData::Intrinsic(declared) if declared.op == DeclReg);
             if declared && handle != Some(index) {
-                self.problem(at, Problem::LocalArrayAsValue(self.errors.index(def)));
+                self.problem(at, BrokenRule::LocalArrayAsValue(self.errors.index(def)));
             }
             index += 1;
         });
@@ -137,11 +137,11 @@ impl Checker<'_, '_, '_> {
     fn phi(&mut self, at: (Block, Instr), def: Def, srcs: &[(Block, Def)]) {
         let preds = self.cfg.preds[at.0].clone();
         for &pred in preds.iter().filter(|&&pred| !srcs.iter().any(|&(block, _)| block == pred)) {
-            self.problem(at, Problem::PhiMissing(pred));
+            self.problem(at, BrokenRule::PhiMissing(pred));
         }
         for (index, &(pred, src)) in srcs.iter().enumerate() {
             if !preds.contains(&pred) || srcs[..index].iter().any(|&(block, _)| block == pred) {
-                self.problem(at, Problem::PhiExtra(pred));
+                self.problem(at, BrokenRule::PhiExtra(pred));
             } else if !self.available(src, pred, usize::MAX) {
                 let problem = self.not_available(src);
                 self.problem(at, problem);
@@ -155,7 +155,7 @@ impl Checker<'_, '_, '_> {
         if ty.size != 0 {
             self.count(at, what, found, ty.size);
         } else if !ty.base.widths().contains(&found) {
-            self.problem(at, Problem::WidthOfType { what, found, expected: ty.base.widths() });
+            self.problem(at, BrokenRule::WidthOfType { what, found, expected: ty.base.widths() });
         }
     }
 
@@ -183,7 +183,7 @@ impl Checker<'_, '_, '_> {
             let live = self.components(src.def);
             let used = usize::from(info.source_components(index, components));
             if let Some(&component) = src.swizzle.iter().take(used).find(|&&component| component >= live) {
-                self.problem(at, Problem::Swizzle { source: index, component, components: live });
+                self.problem(at, BrokenRule::Swizzle { source: index, component, components: live });
             }
         }
     }
@@ -194,7 +194,7 @@ impl Checker<'_, '_, '_> {
             return self.count(at, Quantity::Sources, intrinsic.srcs.len() as u32, info.srcs.len() as u32);
         }
         if intrinsic.def.is_some() != info.dest.is_some() {
-            return self.problem(at, Problem::Result);
+            return self.problem(at, BrokenRule::Result);
         }
         let vector = self.function.intrinsic_components(intrinsic);
         for (index, (&src, &components)) in intrinsic.srcs.iter().zip(info.srcs).enumerate() {
@@ -214,7 +214,7 @@ impl Checker<'_, '_, '_> {
                 DestBits::Any => {}
                 DestBits::OneOf(expected) if expected.contains(&width) => {}
                 DestBits::OneOf(expected) => {
-                    self.problem(at, Problem::WidthOfType { what: Quantity::ResultWidth, found: width, expected });
+                    self.problem(at, BrokenRule::WidthOfType { what: Quantity::ResultWidth, found: width, expected });
                 }
                 DestBits::Source(source) => {
                     self.count(at, Quantity::ResultWidth, width, self.width(intrinsic.srcs[usize::from(source)]));
@@ -257,7 +257,7 @@ impl Checker<'_, '_, '_> {
                 (None, None) => return true,
                 (found, expected) if found == expected => {}
                 (found, expected) => {
-                    self.problem(at, Problem::Indices { found, expected });
+                    self.problem(at, BrokenRule::Indices { found, expected });
                     return false;
                 }
             }
@@ -269,7 +269,7 @@ impl Checker<'_, '_, '_> {
         let indices = &intrinsic.indices;
         let mask = indices.write_mask();
         if u32::from(mask) >> vector != 0 {
-            self.problem(at, Problem::WriteMask { mask, components: vector });
+            self.problem(at, BrokenRule::WriteMask { mask, components: vector });
         }
         if indices.get(IndexKind::AtomicOp).is_some() {
             let op = indices.atomic_op();
@@ -285,7 +285,7 @@ impl Checker<'_, '_, '_> {
                     | SsboAtomicSwapIr3
             );
             if compares != swaps {
-                self.problem(at, Problem::AtomicOp(op.name()));
+                self.problem(at, BrokenRule::AtomicOp(op.name()));
             }
         }
         match intrinsic.op {
@@ -311,7 +311,7 @@ impl Checker<'_, '_, '_> {
             InstrData::Intrinsic(intrinsic) if intrinsic.op == IntrinsicOp::DeclReg => &intrinsic.indices,
             _ => {
                 let index = self.errors.index(handle);
-                return self.problem(at, Problem::NotALocalArray(index));
+                return self.problem(at, BrokenRule::NotALocalArray(index));
             }
         };
         let (components, bit_size) = (declared.num_components(), declared.bit_size());
@@ -327,7 +327,7 @@ impl Checker<'_, '_, '_> {
                 self.count(at, width_what, self.width(value), bit_size);
             }
         } else {
-            self.problem(at, Problem::PastLocalArray { element, elements });
+            self.problem(at, BrokenRule::PastLocalArray { element, elements });
         }
     }
 
@@ -336,7 +336,7 @@ impl Checker<'_, '_, '_> {
         self.width_of_type(at, Quantity::ResultWidth, self.width(tex.def), tex.dest_type);
         for (index, &(kind, _)) in tex.srcs.iter().enumerate() {
             if tex.srcs[..index].iter().any(|&(other, _)| other == kind) {
-                self.problem(at, Problem::TexTwice(kind));
+                self.problem(at, BrokenRule::TexTwice(kind));
             }
         }
         let needed: &[TexSrcKind] = match tex.op {
@@ -349,7 +349,7 @@ impl Checker<'_, '_, '_> {
             TexOp::Txs | TexOp::QueryLevels | TexOp::TextureSamples => &[],
         };
         for &kind in needed.iter().filter(|&&kind| tex.src(kind).is_none()) {
-            self.problem(at, Problem::TexMissing(kind));
+            self.problem(at, BrokenRule::TexMissing(kind));
         }
     }
 
@@ -376,7 +376,7 @@ impl Checker<'_, '_, '_> {
 
     fn condition(&mut self, block: Block, condition: Def) {
         if !self.function.defs.is_valid(condition) {
-            return self.errors.at_block(block, Problem::NoSuchValue(condition.as_u32()));
+            return self.errors.at_block(block, BrokenRule::NoSuchValue(condition.as_u32()));
         }
         if !self.available(condition, block, usize::MAX) {
             let problem = self.not_available(condition);
@@ -387,7 +387,7 @@ impl Checker<'_, '_, '_> {
             (Quantity::ConditionWidth, self.width(condition)),
         ];
         for (what, found) in counts.into_iter().filter(|&(_, found)| found != 1) {
-            self.errors.at_block(block, Problem::Count { what, found: found.into(), expected: 1 });
+            self.errors.at_block(block, BrokenRule::Count { what, found: found.into(), expected: 1 });
         }
     }
 }

@@ -1,16 +1,16 @@
 //! One invalid program for each rule.
 
-use super::{Place, Problem, Quantity, validate};
+use super::{BrokenRule, ErrorLocation, Quantity, validate};
 use crate::nir::text::read;
 use crate::nir::{Builder, CfNode, Def, Index, InstrData, IntrinsicOp, JumpKind, Op, Shader, Stage, TexSrcKind};
 
 /// The first error of a program.
-fn problem(shader: &Shader) -> Problem {
+fn problem(shader: &Shader) -> BrokenRule {
     validate(shader).expect_err("the program is valid")[0].problem.clone()
 }
 
 /// The first error of a fragment shader with these lines in its blocks.
-fn problem_of(lines: &str) -> (Place, Problem) {
+fn problem_of(lines: &str) -> (ErrorLocation, BrokenRule) {
     let text = format!("shader: MESA_SHADER_FRAGMENT\nimpl main {{\n    block b0:\n{lines}\n    block b99:\n}}\n");
     let shader = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let error = validate(&shader).expect_err(lines).remove(0);
@@ -18,8 +18,8 @@ fn problem_of(lines: &str) -> (Place, Problem) {
     (error.place, error.problem)
 }
 
-fn count(what: Quantity, found: u32, expected: u32) -> Problem {
-    Problem::Count { what, found, expected }
+fn count(what: Quantity, found: u32, expected: u32) -> BrokenRule {
+    BrokenRule::Count { what, found, expected }
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn widths_and_components() {
         ("32 %0 = undefined\n32x3 %1 = vec4 %0, %0, %0, %0", count(Quantity::ResultComponents, 3, 4)),
         (
             "8 %0 = undefined\n8 %1 = fneg %0",
-            Problem::WidthOfType { what: Quantity::ResultWidth, found: 8, expected: &[16, 32, 64] },
+            BrokenRule::WidthOfType { what: Quantity::ResultWidth, found: 8, expected: &[16, 32, 64] },
         ),
         (
             "32 %0 = undefined\nif %0 {\nblock b1:\n} else {\nblock b2:\n}\nblock b3:",
@@ -43,7 +43,7 @@ fn widths_and_components() {
         ("32x2 %0 = @load_workgroup_id", count(Quantity::ResultComponents, 2, 3)),
         (
             "16x3 %0 = @load_workgroup_id",
-            Problem::WidthOfType { what: Quantity::ResultWidth, found: 16, expected: &[32] },
+            BrokenRule::WidthOfType { what: Quantity::ResultWidth, found: 16, expected: &[32] },
         ),
         ("32x2 %0 = undefined\n32 %1 = @load_const_ir3 (%0) (base=0)", count(Quantity::SourceComponents(0), 2, 1)),
         ("32 %0 = undefined\n16 %1 = @read_first_invocation (%0)", count(Quantity::ResultWidth, 16, 32)),
@@ -66,34 +66,34 @@ fn operands_of_other_kinds() {
     let cases = [
         (
             "32x2 %0 = undefined\n32x4 %1 = (float32)txl %0 (coord), 0 (texture), 0 (sampler)",
-            Problem::TexMissing(TexSrcKind::Lod),
+            BrokenRule::TexMissing(TexSrcKind::Lod),
         ),
         (
             "32x2 %0 = undefined\n32x4 %1 = (float32)tex %0 (coord), %0 (coord), 0 (texture), 0 (sampler)",
-            Problem::TexTwice(TexSrcKind::Coord),
+            BrokenRule::TexTwice(TexSrcKind::Coord),
         ),
         (
             "32 %0 = undefined\n32 %1 = @shared_atomic (%0, %0) (base=0, atomic_op=cmpxchg)",
-            Problem::AtomicOp("cmpxchg"),
+            BrokenRule::AtomicOp("cmpxchg"),
         ),
         (
             "32 %0 = undefined\n32 %1 = @load_reg (%0) (base=0, legacy_fabs=0, legacy_fneg=0)",
-            Problem::NotALocalArray(0),
+            BrokenRule::NotALocalArray(0),
         ),
         (
             "32 %0 = @decl_reg (num_components=1, num_array_elems=4, bit_size=32, divergent=1)\n\
              32 %1 = @load_reg (%0) (base=4, legacy_fabs=0, legacy_fneg=0)",
-            Problem::PastLocalArray { element: 4, elements: 4 },
+            BrokenRule::PastLocalArray { element: 4, elements: 4 },
         ),
         (
             "32 %0 = @decl_reg (num_components=1, num_array_elems=4, bit_size=32, divergent=1)\n\
              @store_reg_indirect (%0, %0, %0) (base=0, wrmask=x, legacy_fsat=0)",
-            Problem::LocalArrayAsValue(0),
+            BrokenRule::LocalArrayAsValue(0),
         ),
         (
             "32 %0 = @decl_reg (num_components=1, num_array_elems=4, bit_size=32, divergent=1)\n\
              32 %1 = ineg %0",
-            Problem::LocalArrayAsValue(0),
+            BrokenRule::LocalArrayAsValue(0),
         ),
         (
             "32 %0 = @decl_reg (num_components=2, num_array_elems=0, bit_size=32, divergent=1)\n\
@@ -117,16 +117,16 @@ fn phi(srcs: &str) -> String {
 #[test]
 fn phis_and_dominance() {
     let shader = Shader::new(Stage::Compute);
-    assert_eq!(problem(&shader), Problem::ListShape);
+    assert_eq!(problem(&shader), BrokenRule::ListShape);
     let block = |number| crate::nir::Block::from_u32(number);
     let cases = [
-        (phi("b1: %1"), Problem::PhiMissing(block(2))),
-        (phi("b1: %1, b2: %2, b0: %1"), Problem::PhiExtra(block(0))),
-        (phi("b1: %1, b2: %2, b2: %2"), Problem::PhiExtra(block(2))),
-        (phi("b1: %1, b2: %1"), Problem::NotDominated { value: 1, defined: Some(block(1)) }),
+        (phi("b1: %1"), BrokenRule::PhiMissing(block(2))),
+        (phi("b1: %1, b2: %2, b0: %1"), BrokenRule::PhiExtra(block(0))),
+        (phi("b1: %1, b2: %2, b2: %2"), BrokenRule::PhiExtra(block(2))),
+        (phi("b1: %1, b2: %1"), BrokenRule::NotDominated { value: 1, defined: Some(block(1)) }),
         (phi("b1: %1, b2: %0"), count(Quantity::SourceWidth(1), 1, 32)),
-        (phi("b1: %1, b2: %2\n32 %4 = ineg %1"), Problem::NotDominated { value: 1, defined: Some(block(1)) }),
-        (phi("b1: %1, b2: %2\n32 %4 = ineg %3\n32 %5 = phi b1: %1, b2: %2"), Problem::LatePhi),
+        (phi("b1: %1, b2: %2\n32 %4 = ineg %1"), BrokenRule::NotDominated { value: 1, defined: Some(block(1)) }),
+        (phi("b1: %1, b2: %2\n32 %4 = ineg %3\n32 %5 = phi b1: %1, b2: %2"), BrokenRule::LatePhi),
     ];
     for (lines, expected) in cases {
         assert_eq!(problem_of(&lines).1, expected, "{lines}");
@@ -138,10 +138,10 @@ fn phis_and_dominance() {
 #[test]
 fn jumps() {
     let cases = [
-        ("break", Problem::JumpOutsideLoop),
-        ("loop {\nblock b1:\nbreak\n32 %0 = undefined\n}\nblock b2:", Problem::AfterJump),
-        ("1 %0 = undefined\nreturn\nif %0 {\nblock b1:\n} else {\nblock b2:\n}\nblock b3:", Problem::AfterJump),
-        ("loop {\nblock b1:\n} continue {\nblock b2:\ncontinue\n}\nblock b3:", Problem::JumpInContinuing),
+        ("break", BrokenRule::JumpOutsideLoop),
+        ("loop {\nblock b1:\nbreak\n32 %0 = undefined\n}\nblock b2:", BrokenRule::AfterJump),
+        ("1 %0 = undefined\nreturn\nif %0 {\nblock b1:\n} else {\nblock b2:\n}\nblock b3:", BrokenRule::AfterJump),
+        ("loop {\nblock b1:\n} continue {\nblock b2:\ncontinue\n}\nblock b3:", BrokenRule::JumpInContinuing),
     ];
     for (lines, expected) in cases {
         assert_eq!(problem_of(lines).1, expected, "{lines}");
@@ -166,32 +166,32 @@ fn what_only_a_pass_can_break() {
 
     let (mut shader, _) = sum();
     shader.entry.body.push(CfNode::Block(block));
-    assert_eq!(problem(&shader), Problem::ListShape);
+    assert_eq!(problem(&shader), BrokenRule::ListShape);
 
     let (mut shader, _) = sum();
     let first = shader.entry.blocks[block].instrs[0];
     shader.entry.blocks[block].instrs.push(first);
-    assert_eq!(problem(&shader), Problem::InstrPlace(first));
+    assert_eq!(problem(&shader), BrokenRule::InstrPlace(first));
 
     let (mut shader, _) = sum();
     shader.entry.blocks[block].instrs.remove(0);
-    assert_eq!(problem(&shader), Problem::NotDominated { value: 0, defined: None });
+    assert_eq!(problem(&shader), BrokenRule::NotDominated { value: 0, defined: None });
 
     let (mut shader, _) = sum();
     shader.entry.blocks[block].instrs.swap(1, 2);
-    assert_eq!(problem(&shader), Problem::NotDominated { value: 1, defined: Some(block) });
+    assert_eq!(problem(&shader), BrokenRule::NotDominated { value: 1, defined: Some(block) });
 
     let (mut shader, sum_def) = sum();
     shader.entry.defs[sum_def].index = 0;
-    assert_eq!(problem(&shader), Problem::SameIndex(0));
+    assert_eq!(problem(&shader), BrokenRule::SameIndex(0));
 
     let (mut shader, sum_def) = sum();
     shader.entry.defs[sum_def].num_components = 6;
-    assert_eq!(problem(&shader), Problem::BadComponents(6));
+    assert_eq!(problem(&shader), BrokenRule::BadComponents(6));
 
     let (mut shader, sum_def) = sum();
     shader.entry.defs[sum_def].bit_size = 24;
-    assert_eq!(problem(&shader), Problem::BadWidth(24));
+    assert_eq!(problem(&shader), BrokenRule::BadWidth(24));
 
     let edit = |change: &dyn Fn(&mut InstrData)| {
         let (mut shader, _) = sum();
@@ -199,13 +199,13 @@ fn what_only_a_pass_can_break() {
         problem(&shader)
     };
     let no_such = edit(&|data| data.for_each_src_mut(|src| *src = Def::from_u32(99)));
-    assert_eq!(no_such, Problem::NoSuchValue(99));
+    assert_eq!(no_such, BrokenRule::NoSuchValue(99));
     let swizzle = edit(&|data| {
         if let InstrData::Alu(alu) = data {
             alu.srcs[1].swizzle[0] = 2;
         }
     });
-    assert_eq!(swizzle, Problem::Swizzle { source: 1, component: 2, components: 1 });
+    assert_eq!(swizzle, BrokenRule::Swizzle { source: 1, component: 2, components: 1 });
     let one_source = edit(&|data| {
         if let InstrData::Alu(alu) = data {
             alu.srcs.truncate(1);
@@ -217,18 +217,18 @@ fn what_only_a_pass_can_break() {
             values[0] = 1 << 32;
         }
     });
-    assert_eq!(wide, Problem::ConstantTooWide(1 << 32));
+    assert_eq!(wide, BrokenRule::ConstantTooWide(1 << 32));
     let indices = edit(&|data| {
         if let InstrData::Intrinsic(intrinsic) = data {
             intrinsic.indices.0.push(Index::WriteMask(2));
         }
     });
     let found = Some(crate::nir::IndexKind::WriteMask);
-    assert_eq!(indices, Problem::Indices { found, expected: None });
+    assert_eq!(indices, BrokenRule::Indices { found, expected: None });
     let jump = edit(&|data| {
         if let InstrData::Intrinsic(_) = data {
             *data = InstrData::Jump(JumpKind::Continue);
         }
     });
-    assert_eq!(jump, Problem::JumpOutsideLoop);
+    assert_eq!(jump, BrokenRule::JumpOutsideLoop);
 }

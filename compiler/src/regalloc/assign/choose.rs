@@ -2,18 +2,18 @@
 
 use super::{Assigner, HALF};
 use crate::ir3::{Instr, Value, opcode::Latency};
-use crate::regalloc::file::Units;
+use crate::regalloc::file::UnitSet;
 use crate::regalloc::forest;
 use crate::regalloc::step::Step;
 
 impl Assigner<'_> {
     /// The units that a result must not have: values that are live when it is written, and other results.
-    pub(super) fn blocked(&self, file: usize, early: bool) -> Units {
+    pub(super) fn blocked(&self, file: usize, early: bool) -> UnitSet {
         let taken = if early { self.taken[file] } else { self.taken[file].without(&self.dying[file]) };
         taken.with(&self.results[file])
     }
 
-    /// Units of a component, which is the alignment of places, and the number of units that the value's class reaches.
+    /// UnitSet of a component, which is the alignment of places, and the number of units that the value's class reaches.
     pub(super) fn align_and_reach(&self, value: Value) -> (u16, u16) {
         let class = self.class(value);
         (class.component_units(), self.reach[forest::kind(class)])
@@ -45,7 +45,7 @@ impl Assigner<'_> {
     }
 
     /// The place of the value in its merge set, if that is free.
-    pub(super) fn preferred_place(&self, value: Value, blocked: &Units) -> Option<u16> {
+    pub(super) fn preferred_place(&self, value: Value, blocked: &UnitSet) -> Option<u16> {
         let sets = &self.analysis.sets;
         let set = sets.set_of(value);
         let start = self.preferred[set];
@@ -60,7 +60,7 @@ impl Assigner<'_> {
     }
 
     /// A gap for the whole merge set.
-    pub(super) fn gap_for_set(&mut self, value: Value, blocked: &Units) -> Option<u16> {
+    pub(super) fn gap_for_set(&mut self, value: Value, blocked: &UnitSet) -> Option<u16> {
         let sets = &self.analysis.sets;
         let interval = sets.set_interval(sets.set_of(value));
         let len = interval.units();
@@ -73,12 +73,12 @@ impl Assigner<'_> {
     }
 
     /// A gap for the value alone.
-    pub(super) fn gap(&mut self, value: Value, blocked: &Units) -> Option<u16> {
+    pub(super) fn gap(&mut self, value: Value, blocked: &UnitSet) -> Option<u16> {
         self.find_gap(value, self.units(value), blocked)
     }
 
     /// The next gap of `len` units from the cursor on, preferably among registers that are used anyway.
-    fn find_gap(&mut self, value: Value, len: u16, blocked: &Units) -> Option<u16> {
+    fn find_gap(&mut self, value: Value, len: u16, blocked: &UnitSet) -> Option<u16> {
         let class = self.class(value);
         let file = self.file(class);
         let (align, reach) = self.align_and_reach(value);

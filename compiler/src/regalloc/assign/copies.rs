@@ -4,16 +4,16 @@
 //! that it absorbs leave their registers, so do values at their last use, and the new root is placed where most of its
 //! components are already. All necessary moves are one parallel copy.
 
-use super::{Assigner, Move, NOWHERE};
+use super::{Assigner, NOWHERE, PendingMove};
 use crate::ir3::{Attrs, Block, Instr, Opcode, Place, RegFile, SrcOperand, Value};
 use crate::regalloc::Error;
-use crate::regalloc::outputs::Outputs;
+use crate::regalloc::outputs::GivenOutputs;
 use crate::regalloc::parallel_copy::{reg_of, unit_of};
 use crate::regalloc::step::{Manner, Step};
 use smallvec::SmallVec;
 
 /// The components of a new root that already have a place: component and unit.
-type Found = SmallVec<[(u16, u16); 4]>;
+type PlacedComponents = SmallVec<[(u16, u16); 4]>;
 
 impl<'a> Assigner<'a> {
     /// Handles a copy. The last one of a block is kept open for the moves of the edge.
@@ -82,12 +82,12 @@ impl<'a> Assigner<'a> {
     /// The places of all results of a copy, if it is the copy of outputs with given registers.
     fn given_outputs(&self, step: &Step) -> &'a [(Value, u16)] {
         let Some(first) = step.results.first() else { return &[] };
-        let is_here = |outputs: &&Outputs| outputs.places.iter().any(|&(value, _)| value == first.value);
+        let is_here = |outputs: &&GivenOutputs| outputs.places.iter().any(|&(value, _)| value == first.value);
         self.analysis.outputs.iter().find(is_here).map_or(&[], |outputs| &outputs.places)
     }
 
     /// Collects the moves of the instruction itself, with components in place of the destination units.
-    fn collect_moves(&self, instr: Instr, step: &Step, moves: &mut Vec<Move>) -> Result<(), Error> {
+    fn collect_moves(&self, instr: Instr, step: &Step, moves: &mut Vec<PendingMove>) -> Result<(), Error> {
         let data = &self.program.instrs[instr];
         let offset = match data.attrs {
             Attrs::Split { offset } if data.opcode == Opcode::Split => offset,
@@ -135,7 +135,7 @@ impl<'a> Assigner<'a> {
                     let component = component as u16;
                     let to = given.map_or(component, |unit| unit + component * dst.class.component_units());
                     let (class, from) = (dst.class, src.class);
-                    moves.push(Move { value: value.into(), class, components, src: operand, from, to });
+                    moves.push(PendingMove { value: value.into(), class, components, src: operand, from, to });
                 }
             }
         }
@@ -143,13 +143,13 @@ impl<'a> Assigner<'a> {
     }
 
     /// Chooses a place for a new root: where most of it is already.
-    fn choose_copy(&mut self, value: Value, moves: &[Move]) -> Option<u16> {
+    fn choose_copy(&mut self, value: Value, moves: &[PendingMove]) -> Option<u16> {
         let class = self.class(value);
         let file = self.file(class);
         let (align, reach) = self.align_and_reach(value);
         let len = self.units(value);
         let blocked = self.blocked(file, false);
-        let mut found = Found::new();
+        let mut found = PlacedComponents::new();
         for item in moves.iter().filter(|item| item.value.expand() == Some(value)) {
             if let (SrcOperand::Place(Place::Reg(reg)), true) = (item.src, item.from == class) {
                 let unit = unit_of(class, reg);

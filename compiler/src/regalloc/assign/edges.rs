@@ -6,10 +6,10 @@
 //! copy of the phi sources exists, its destinations are changed. A block that is visited before its successor records
 //! the places at its end until then.
 
-use super::{Assigner, Exit, Move, NOWHERE, Start};
+use super::{Assigner, EntryValue, ExitValue, NOWHERE, PendingMove};
 use crate::ir3::{Block, Instr, Opcode, PhysReg, Place, SrcOperand};
 use crate::regalloc::Error;
-use crate::regalloc::forest::Values;
+use crate::regalloc::forest::ValueList;
 use crate::regalloc::parallel_copy::reg_of;
 use crate::regalloc::pressure::is_kept;
 use crate::regalloc::step::Step;
@@ -29,7 +29,7 @@ impl Assigner<'_> {
         let several = predecessors.len() > 1;
         if near.is_some() {
             // All values stay in place, and those that are not live into the block are removed.
-            let leaving: Values = analysis.liveness.leaving(block).collect();
+            let leaving: ValueList = analysis.liveness.leaving(block).collect();
             self.remove_killed(&leaving);
         } else {
             self.restore(from_block, block);
@@ -61,7 +61,7 @@ impl Assigner<'_> {
         if let Some(pred) = from {
             let (first, end) = self.exit_of[pred];
             for i in first..end {
-                let Exit { value, at, .. } = self.exits[i as usize];
+                let ExitValue { value, at, .. } = self.exits[i as usize];
                 self.place[value] = at;
             }
         }
@@ -134,7 +134,7 @@ impl Assigner<'_> {
             }
             let liveness = &self.analysis.liveness;
             let values = self.program.instrs[input].dsts.iter().filter_map(|dst| dst.value());
-            let unused: Values =
+            let unused: ValueList =
                 values.filter(|&value| liveness.units(value) != 0 && !liveness.is_used(value)).collect();
             self.remove_killed(&unused);
             self.rewrite_destinations(input)?;
@@ -149,7 +149,7 @@ impl Assigner<'_> {
         let analysis = self.analysis;
         for &value in self.forest.live() {
             if self.forest.is_root(value) && analysis.liveness.is_live_into(value, block) {
-                self.starts.push(Start { value, at: self.place[value], phi: None.into() });
+                self.starts.push(EntryValue { value, at: self.place[value], phi: None.into() });
             }
         }
         for &phi in start.iter().filter(|&&instr| self.program.instrs[instr].opcode == Opcode::Phi) {
@@ -157,7 +157,7 @@ impl Assigner<'_> {
             let Some(value) = data.dsts.first().and_then(|dst| dst.value()) else { continue };
             if self.forest.is_root(value) {
                 let at = self.place[value];
-                self.starts.push(Start { value, at, phi: phi.into() });
+                self.starts.push(EntryValue { value, at, phi: phi.into() });
                 self.phi_place[value] = at;
                 for src in data.srcs.iter().filter_map(|src| src.value()) {
                     self.phi_of[src] = value.into();
@@ -174,7 +174,7 @@ impl Assigner<'_> {
         for &value in self.forest.live() {
             let root = self.forest.root_of(sets, value);
             let offset = (sets.interval(value).start - sets.interval(root).start) as u16;
-            self.exits.push(Exit { value, at: self.place[value], root, offset });
+            self.exits.push(ExitValue { value, at: self.place[value], root, offset });
         }
         self.exit_of[block] = (first, self.exits.len() as u32);
         self.visited[block] = true;
@@ -203,11 +203,11 @@ impl Assigner<'_> {
                 self.index[self.exits[i as usize].value].1 = i;
             }
         }
-        let mut new: Vec<Move> = Vec::with_capacity(old.len());
+        let mut new: Vec<PendingMove> = Vec::with_capacity(old.len());
         new.extend(old.iter().filter(|item| item.value.is_none()));
         let (first_start, end_start) = self.start_of[block];
         for i in first_start..end_start {
-            let Start { value, at: to, phi } = self.starts[i as usize];
+            let EntryValue { value, at: to, phi } = self.starts[i as usize];
             let (class, components) = (self.class(value), self.program.values[value].components);
             let mut source = value;
             if let Some(phi) = phi.expand() {
@@ -215,7 +215,7 @@ impl Assigner<'_> {
                     Some(SrcOperand::Place(Place::Value(value))) => source = value,
                     Some(SrcOperand::Place(Place::Assigned(_, reg) | Place::Reg(reg))) => {
                         let from = self.program.instrs[phi].srcs[k].class;
-                        new.push(Move { value: value.into(), class, components, src: register(reg), from, to });
+                        new.push(PendingMove { value: value.into(), class, components, src: register(reg), from, to });
                         continue;
                     }
                     _ => continue,
@@ -227,7 +227,7 @@ impl Assigner<'_> {
             let exit = self.exits[first as usize..end as usize].get(in_exits.wrapping_sub(first) as usize);
             let (src, from) = match (written, exit.filter(|exit| exit.value == source)) {
                 (Some(item), _) => (item.src, item.from),
-                (None, Some(&Exit { at, root, offset, .. })) => {
+                (None, Some(&ExitValue { at, root, offset, .. })) => {
                     // The copy may write its root.
                     let whole = old.get(self.index[root].0 as usize).filter(|item| item.value == root.into());
                     match whole.map(|item| (item.src, item.from)) {
@@ -245,7 +245,7 @@ impl Assigner<'_> {
             if from == class && src == register(reg_of(class, to)) {
                 continue;
             }
-            new.push(Move { value: source.into(), class, components, src, from, to });
+            new.push(PendingMove { value: source.into(), class, components, src, from, to });
         }
         self.last[pred] = new;
         Ok(())
@@ -259,8 +259,8 @@ impl Assigner<'_> {
             if let Some(copy) = self.parallel_copy(&moves) {
                 let program = &mut *self.program;
                 let list = &mut program.blocks[block].instrs;
-                let behind = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
-                list.insert(list.len() - behind, copy);
+                let terminators = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
+                list.insert(list.len() - terminators, copy);
             }
         }
     }

@@ -6,13 +6,13 @@
 
 use super::{Assigner, UNITS};
 use crate::ir3::Value;
-use crate::regalloc::file::Units;
-use crate::regalloc::forest::{SHARED, Values, kind};
+use crate::regalloc::file::UnitSet;
+use crate::regalloc::forest::{SHARED, ValueList, kind};
 use crate::regalloc::step::Step;
 use smallvec::SmallVec;
 
 /// Roots and their new places.
-type Plan = SmallVec<[(Value, u16); 8]>;
+type EvictionPlan = SmallVec<[(Value, u16); 8]>;
 
 impl Assigner<'_> {
     /// Moves values out of the way of a result; returns its place.
@@ -25,7 +25,7 @@ impl Assigner<'_> {
         let file = self.file(class);
         let len = self.units(value);
         let (align, reach) = self.align_and_reach(value);
-        let mut best: Option<(u32, u16, Plan)> = None;
+        let mut best: Option<(u32, u16, EvictionPlan)> = None;
         let mut at = 0;
         while at + len <= reach {
             let limit = best.as_ref().map_or(u32::MAX, |&(cost, ..)| cost);
@@ -53,12 +53,20 @@ impl Assigner<'_> {
     }
 
     /// The moves that free `[at, at + len)` for a result, if they cost less than `limit`.
-    fn plan(&self, file: usize, at: u16, len: u16, early: bool, step: &Step, limit: u32) -> Option<(u32, Plan)> {
+    fn plan(
+        &self,
+        file: usize,
+        at: u16,
+        len: u16,
+        early: bool,
+        step: &Step,
+        limit: u32,
+    ) -> Option<(u32, EvictionPlan)> {
         if !self.results[file].is_free(at, len) || !self.reserved[file].is_free(at, len) {
             return None;
         }
         let mut cost = 0;
-        let mut in_the_way = Values::new();
+        let mut in_the_way = ValueList::new();
         let mut unit = at;
         while unit < at + len {
             let Some(root) = self.owner[file][usize::from(unit)].expand() else {
@@ -74,7 +82,7 @@ impl Assigner<'_> {
                 }
             }
         }
-        // Units that moved values must not take: those of results and of live values.
+        // UnitSet that moved values must not take: those of results and of live values.
         let mut blocked = self.taken[file].with(&self.results[file]);
         for &root in &in_the_way {
             blocked.remove(self.place[root], self.units(root));
@@ -82,8 +90,8 @@ impl Assigner<'_> {
         blocked.insert(at, len);
         // Wide values first: they have fewer choices.
         in_the_way.sort_by_key(|&root| std::cmp::Reverse(self.units(root)));
-        let mut plan = Plan::new();
-        let mut swapped = Values::new();
+        let mut plan = EvictionPlan::new();
+        let mut swapped = ValueList::new();
         for &root in &in_the_way {
             let units = self.units(root);
             let (align, reach) = self.align_and_reach(root);
@@ -160,6 +168,6 @@ impl Assigner<'_> {
     pub(super) fn clear_file(&mut self, file: usize) {
         self.taken[file] = self.reserved[file];
         self.owner[file].fill(None.into());
-        self.results[file] = Units::default();
+        self.results[file] = UnitSet::default();
     }
 }

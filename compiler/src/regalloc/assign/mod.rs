@@ -15,8 +15,8 @@
 //! even agree, as the moves between them are one parallel copy.
 
 use super::Error;
-use super::file::Units;
-use super::forest::{self, FULL, Forest, HALF, Values};
+use super::file::UnitSet;
+use super::forest::{self, FULL, Forest, HALF, ValueList};
 use super::parallel_copy::reg_of;
 use super::pressure::{Analysis, Pressure};
 use super::step::{Manner, Step};
@@ -34,7 +34,7 @@ mod copies;
 mod edges;
 mod evict;
 
-/// Units of the largest file.
+/// UnitSet of the largest file.
 const UNITS: usize = super::file::UNITS as usize;
 
 /// No place yet.
@@ -42,7 +42,7 @@ const NOWHERE: u16 = u16::MAX;
 
 /// One of the moves of a parallel copy.
 #[derive(Clone, Copy, Debug)]
-struct Move {
+struct PendingMove {
     /// The moved value; all moves of a vector have the vector. None if the destination is given.
     value: PackedOption<Value>,
     class: RegClass,
@@ -56,7 +56,7 @@ struct Move {
 
 /// A value at the end of a block.
 #[derive(Clone, Copy)]
-struct Exit {
+struct ExitValue {
     value: Value,
     at: u16,
     /// The root that contains it, and the offset in it.
@@ -66,7 +66,7 @@ struct Exit {
 
 /// A value at the start of a block with several predecessors; for a phi, the phi too.
 #[derive(Clone, Copy)]
-struct Start {
+struct EntryValue {
     value: Value,
     at: u16,
     phi: PackedOption<Instr>,
@@ -87,36 +87,36 @@ pub struct Assigner<'a> {
     /// Full registers start here as long as there is room: the units below are for halves.
     floor: u16,
     array_base: SecondaryMap<Array, u16>,
-    /// Units of arrays.
-    reserved: [Units; 3],
+    /// UnitSet of arrays.
+    reserved: [UnitSet; 3],
     forest: Forest,
     /// Contents of the files: the taken units, and the root in each unit.
-    taken: [Units; 3],
+    taken: [UnitSet; 3],
     owner: Box<[[PackedOption<Value>; UNITS]; 3]>,
     place: SecondaryMap<Value, u16>,
     /// The preferred start of each set, by the place of its first placed member.
     preferred: Vec<i32>,
     /// The start of the search for a gap, by file: after the last placed root, so that registers are reused late.
     cursor: [u16; 3],
-    /// Units of roots that die at this instruction, and of its results, by file.
-    dying: [Units; 3],
-    results: [Units; 3],
-    /// Values moved for this instruction, with their previous place.
+    /// UnitSet of roots that die at this instruction, and of its results, by file.
+    dying: [UnitSet; 3],
+    results: [UnitSet; 3],
+    /// ValueList moved for this instruction, with their previous place.
     moved: Vec<(Value, u16)>,
     /// Moves of the current copy.
-    moves: Vec<Move>,
+    moves: Vec<PendingMove>,
     visited: SecondaryMap<Block, bool>,
     /// The last visited block.
     last_block: Option<Block>,
-    exits: Vec<Exit>,
+    exits: Vec<ExitValue>,
     exit_of: SecondaryMap<Block, (u32, u32)>,
-    starts: Vec<Start>,
+    starts: Vec<EntryValue>,
     start_of: SecondaryMap<Block, (u32, u32)>,
     /// The phi that reads a copy, and the place of a phi at the start of its block.
     phi_of: SecondaryMap<Value, PackedOption<Value>>,
     phi_place: SecondaryMap<Value, u16>,
     /// The parallel copy at the end of each block.
-    last: SecondaryMap<Block, Vec<Move>>,
+    last: SecondaryMap<Block, Vec<PendingMove>>,
     /// Scratch of `edges`: the index of a value in a list of moves, and in the exits of the last queried block.
     index: SecondaryMap<Value, (u32, u32)>,
     indexed: Option<Block>,
@@ -172,15 +172,15 @@ impl<'a> Assigner<'a> {
             enough,
             floor: 0,
             array_base: SecondaryMap::new(),
-            reserved: [Units::default(); 3],
+            reserved: [UnitSet::default(); 3],
             forest: Forest::new(program, &analysis.sets),
-            taken: [Units::default(); 3],
+            taken: [UnitSet::default(); 3],
             owner: Box::new([[None.into(); UNITS]; 3]),
             place: map(NOWHERE),
             preferred: vec![i32::MIN; analysis.sets.set_count()],
             cursor: [0; 3],
-            dying: [Units::default(); 3],
-            results: [Units::default(); 3],
+            dying: [UnitSet::default(); 3],
+            results: [UnitSet::default(); 3],
             moved: Vec::new(),
             moves: Vec::new(),
             visited: SecondaryMap::with_capacity(program.blocks.len()),
@@ -291,7 +291,7 @@ impl<'a> Assigner<'a> {
     fn insert_piece(&mut self, value: Value) {
         self.place_piece(value);
         let (program, analysis) = (&*self.program, self.analysis);
-        self.forest.insert(program, &analysis.liveness, &analysis.sets, value, &mut Values::new());
+        self.forest.insert(program, &analysis.liveness, &analysis.sets, value, &mut ValueList::new());
     }
 
     /// Sets the place of a value by that of the live value that contains it.
@@ -305,7 +305,7 @@ impl<'a> Assigner<'a> {
     /// Adds a root that has no place yet; absorbed roots lose theirs.
     fn insert_root(&mut self, value: Value) {
         let (program, analysis) = (&*self.program, self.analysis);
-        let mut absorbed = Values::new();
+        let mut absorbed = ValueList::new();
         self.forest.insert(program, &analysis.liveness, &analysis.sets, value, &mut absorbed);
         for &root in &absorbed {
             self.vacate(root);
@@ -322,7 +322,7 @@ impl<'a> Assigner<'a> {
     /// Removes values after their last use.
     fn remove_killed(&mut self, killed: &[Value]) {
         let analysis = self.analysis;
-        let mut exposed = Values::new();
+        let mut exposed = ValueList::new();
         for &value in killed {
             if self.forest.remove(&analysis.sets, value, &mut exposed) {
                 self.vacate(value);
@@ -364,8 +364,8 @@ impl<'a> Assigner<'a> {
         let is_start = |instr: &&Instr| matches!(self.program.instrs[**instr].opcode, Opcode::Phi | Opcode::Input);
         let (start, rest) = list.split_at(list.iter().take_while(is_start).count());
         self.start_block(block, start, step)?;
-        let behind = rest.iter().rev().take_while(|&&i| self.program.instrs[i].opcode.is_terminator()).count();
-        let end = rest.len() - behind;
+        let terminators = rest.iter().rev().take_while(|&&i| self.program.instrs[i].opcode.is_terminator()).count();
+        let end = rest.len() - terminators;
         for (i, &instr) in rest.iter().enumerate() {
             let analysis = self.analysis;
             step.read(self.program, &analysis.liveness, &analysis.sets, &self.forest, instr);
@@ -394,8 +394,8 @@ impl<'a> Assigner<'a> {
             self.out.push(instr);
             return Ok(());
         }
-        self.results = [Units::default(); 3];
-        self.dying = [Units::default(); 3];
+        self.results = [UnitSet::default(); 3];
+        self.dying = [UnitSet::default(); 3];
         for &root in &step.dying {
             let (file, at, len) = (self.file(self.class(root)), self.place[root], self.units(root));
             self.dying[file].insert(at, len);
@@ -456,8 +456,10 @@ impl<'a> Assigner<'a> {
             if let Manner::Copied(src) = result.manner {
                 let from = self.place_before(src);
                 if from != self.place[result.value] {
-                    moves
-                        .push(Move { value: result.value.into(), ..self.move_of(src, from, self.place[result.value]) });
+                    moves.push(PendingMove {
+                        value: result.value.into(),
+                        ..self.move_of(src, from, self.place[result.value])
+                    });
                 }
             }
         }
@@ -478,15 +480,15 @@ impl<'a> Assigner<'a> {
     }
 
     /// The move of a whole value from one place to another.
-    fn move_of(&self, value: Value, from: u16, to: u16) -> Move {
+    fn move_of(&self, value: Value, from: u16, to: u16) -> PendingMove {
         let data = &self.program.values[value];
         let src = SrcOperand::Place(Place::Reg(reg_of(data.class, from)));
-        Move { value: value.into(), class: data.class, components: data.components, src, from: data.class, to }
+        PendingMove { value: value.into(), class: data.class, components: data.components, src, from: data.class, to }
     }
 
     /// Creates a parallel copy, unless there is nothing to copy.
-    fn parallel_copy(&mut self, moves: &[Move]) -> Option<Instr> {
-        let moves_something = |item: &&Move| {
+    fn parallel_copy(&mut self, moves: &[PendingMove]) -> Option<Instr> {
+        let moves_something = |item: &&PendingMove| {
             let there = SrcOperand::Place(Place::Reg(reg_of(item.class, item.to)));
             !(item.src == there && item.from == item.class) && item.src != SrcOperand::Undef
         };

@@ -7,7 +7,7 @@
 use super::super::liveness::Liveness;
 use super::limit::Plan;
 use super::scalars::{define, general_result, general_value};
-use super::slots::Slots;
+use super::slots::SpillSlots;
 use crate::ir3::{
     AddressSpace, Attrs, Block, Instr, InstrData, MemoryAttrs, Opcode, Place, Program, RegClass, Round, Src,
     SrcOperand, Type, Value, WriteMask,
@@ -19,9 +19,9 @@ use smallvec::SmallVec;
 
 /// Applies the plan.
 pub fn run(program: &mut Program, order: &[Block], plan: &Plan, liveness: &Liveness) {
-    let mut slots = Slots::new(program, plan, liveness);
+    let mut slots = SpillSlots::new(program, plan, liveness);
     let (base_instr, base) = define_base(program);
-    let mut pass = Pass {
+    let mut pass = Rewriter {
         plan,
         base,
         base_instr,
@@ -64,7 +64,7 @@ struct Added {
     value: Value,
 }
 
-struct Pass<'a> {
+struct Rewriter<'a> {
     plan: &'a Plan,
     base: Value,
     base_instr: Instr,
@@ -79,7 +79,7 @@ struct Pass<'a> {
     out: Vec<Instr>,
 }
 
-impl Pass<'_> {
+impl Rewriter<'_> {
     fn set_name(&mut self, value: Value, name: Value) {
         self.name[value] = name.into();
         self.touched.push(value);
@@ -117,7 +117,7 @@ impl Pass<'_> {
         }
     }
 
-    fn run_block(&mut self, program: &mut Program, slots: &mut Slots, block: Block) {
+    fn run_block(&mut self, program: &mut Program, slots: &mut SpillSlots, block: Block) {
         let plan = &self.plan.blocks[block];
         let list = std::mem::take(&mut program.blocks[block].instrs);
         self.out.clear();
@@ -166,8 +166,8 @@ impl Pass<'_> {
         }
         // Terminators define nothing, so stores are delayed only to the end of a block without terminators.
         self.store(program, slots, &mut waiting);
-        let behind = self.out.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
-        let terminators = self.out.split_off(self.out.len() - behind);
+        let count = self.out.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
+        let terminators = self.out.split_off(self.out.len() - count);
         for &value in &plan.last {
             self.reload(program, slots, value);
         }
@@ -201,7 +201,7 @@ impl Pass<'_> {
         }
     }
 
-    fn store(&mut self, program: &mut Program, slots: &mut Slots, values: &mut Vec<Value>) {
+    fn store(&mut self, program: &mut Program, slots: &mut SpillSlots, values: &mut Vec<Value>) {
         for value in values.drain(..) {
             if let Some(address) = slots.of(value) {
                 self.push_store(program, value, 1, address);
@@ -209,13 +209,13 @@ impl Pass<'_> {
         }
     }
 
-    /// Stores the first parts of a vector, whose splits are `behind`, with one instruction, if they are stored at all
+    /// Stores the first parts of a vector, whose splits are `splits`, with one instruction, if they are stored at all
     /// and have consecutive slots.
-    fn store_vector(&mut self, program: &mut Program, slots: &mut Slots, vector: Value, behind: &[Instr]) {
+    fn store_vector(&mut self, program: &mut Program, slots: &mut SpillSlots, vector: Value, splits: &[Instr]) {
         let size = if program.values[vector].class.half { 2 } else { 4 };
         let mut parts: SmallVec<[Value; 4]> = SmallVec::new();
         let mut first = 0;
-        for &instr in behind {
+        for &instr in splits {
             let data = &program.instrs[instr];
             let (Opcode::Split, &Attrs::Split { offset }) = (data.opcode, &data.attrs) else { break };
             let reads = data.srcs.first().and_then(general_value) == Some(vector);
@@ -247,7 +247,7 @@ impl Pass<'_> {
         self.out.push(store);
     }
 
-    fn reload(&mut self, program: &mut Program, slots: &mut Slots, value: Value) {
+    fn reload(&mut self, program: &mut Program, slots: &mut SpillSlots, value: Value) {
         let def = program.values[value].instr;
         let class = program.values[value].class;
         let data = if self.plan.rematerializable[value] {

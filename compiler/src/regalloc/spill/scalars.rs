@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 
 /// Scalarises a program.
 pub fn run(program: &mut Program) {
-    let mut pass = Pass {
+    let mut pass = Scalarizer {
         splits: SecondaryMap::new(),
         parts: SecondaryMap::new(),
         phis: SecondaryMap::new(),
@@ -89,7 +89,7 @@ fn hoist_inputs(program: &mut Program) {
 /// The components that are read, each with its scalar and its split.
 type Components = SmallVec<[(u16, Value, Instr); 4]>;
 
-struct Pass {
+struct Scalarizer {
     /// For each vector that an instruction defines, its splits.
     splits: SecondaryMap<Value, Components>,
     /// The scalar phis of a phi of vectors.
@@ -101,7 +101,7 @@ struct Pass {
     out: Vec<Instr>,
 }
 
-impl Pass {
+impl Scalarizer {
     /// Inserts a scalar phi for each component before the phi of the vector, which is removed later.
     fn split_phis(&mut self, program: &mut Program) {
         for position in 0..program.layout.len() {
@@ -434,7 +434,7 @@ fn sequence(program: &mut Program, copies: &mut [EdgeCopy]) -> Vec<Instr> {
 /// Inserts instructions before the terminators of a block.
 fn insert_before_terminators(program: &mut Program, block: Block, instrs: &[Instr]) {
     let list = &mut program.blocks[block].instrs;
-    let behind = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
-    let at = list.len() - behind;
+    let terminators = list.iter().rev().take_while(|&&i| program.instrs[i].opcode.is_terminator()).count();
+    let at = list.len() - terminators;
     list.splice(at..at, instrs.iter().copied());
 }

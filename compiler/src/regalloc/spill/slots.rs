@@ -31,7 +31,7 @@ fn own_bytes(program: &Program) -> u32 {
 }
 
 /// The slots of values.
-pub struct Slots {
+pub struct SpillSlots {
     /// Union-find: the representative of the values that share a slot.
     parent: Vec<u32>,
     /// True for copies whose slot already holds their source.
@@ -42,7 +42,7 @@ pub struct Slots {
     pub end: u32,
 }
 
-impl Slots {
+impl SpillSlots {
     /// Assigns a slot to each value in memory, in the order of values.
     pub fn new(program: &Program, plan: &Plan, liveness: &Liveness) -> Self {
         let count = program.values.len();

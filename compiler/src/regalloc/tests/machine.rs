@@ -9,12 +9,12 @@ use crate::target::Target;
 use std::collections::HashMap;
 
 /// A word; None if undefined.
-type Word = Option<u32>;
+type MaybeWord = Option<u32>;
 
 /// The observable behaviour of a run: the words of each instruction with an effect.
 #[derive(Debug, PartialEq)]
 pub struct Trace {
-    events: Vec<(Opcode, Vec<Word>)>,
+    events: Vec<(Opcode, Vec<MaybeWord>)>,
     ended: bool,
     /// True after a branch on, or an index by, an undefined value.
     vacuous: bool,
@@ -23,7 +23,7 @@ pub struct Trace {
 impl Trace {
     /// Returns true if this run is allowed by `before`.
     pub fn refines(&self, before: &Trace) -> bool {
-        let same = |(a, b): (&Word, &Word)| b.is_none() || a == b;
+        let same = |(a, b): (&MaybeWord, &MaybeWord)| b.is_none() || a == b;
         before.vacuous
             || self.ended == before.ended
                 && self.events.len() == before.events.len()
@@ -39,14 +39,14 @@ struct Machine<'a> {
     program: &'a Program,
     target: &'a Target,
     seed: u64,
-    values: HashMap<Value, Vec<Word>>,
+    values: HashMap<Value, Vec<MaybeWord>>,
     /// General (merged or full), half, shared.
-    files: [Vec<Word>; 3],
-    predicates: [Word; 4],
-    addresses: [Word; 2],
-    arrays: HashMap<(u32, i32), Word>,
+    files: [Vec<MaybeWord>; 3],
+    predicates: [MaybeWord; 4],
+    addresses: [MaybeWord; 2],
+    arrays: HashMap<(u32, i32), MaybeWord>,
     /// Scratch memory, in units of 16 bits by their byte addresses.
-    scratch: HashMap<u32, Word>,
+    scratch: HashMap<u32, MaybeWord>,
     trace: Trace,
 }
 
@@ -148,8 +148,8 @@ impl Machine<'_> {
                 return;
             }
         }
-        let srcs: Vec<Vec<Word>> = data.srcs.iter().map(|src| self.read(src)).collect();
-        let flat: Vec<Word> = srcs.concat();
+        let srcs: Vec<Vec<MaybeWord>> = data.srcs.iter().map(|src| self.read(src)).collect();
+        let flat: Vec<MaybeWord> = srcs.concat();
         self.kill(data);
         if self.scratch_access(data, &srcs) {
             return;
@@ -157,7 +157,7 @@ impl Machine<'_> {
         if data.opcode.has_side_effect() || data.opcode == Opcode::End {
             self.trace.events.push((data.opcode, flat.clone()));
         }
-        let mut results: Vec<Vec<Word>> = Vec::new();
+        let mut results: Vec<Vec<MaybeWord>> = Vec::new();
         match data.opcode {
             Opcode::Collect => results.push(flat),
             Opcode::Split => {
@@ -205,7 +205,7 @@ impl Machine<'_> {
     }
 
     /// Executes an access to scratch memory, if it is one.
-    fn scratch_access(&mut self, data: &InstrData, srcs: &[Vec<Word>]) -> bool {
+    fn scratch_access(&mut self, data: &InstrData, srcs: &[Vec<MaybeWord>]) -> bool {
         let offset = match (&data.attrs, data.opcode) {
             (Attrs::Memory(memory), Opcode::SpillMacro | Opcode::Stp) => memory.offset,
             (_, Opcode::ReloadMacro | Opcode::Ldp) => srcs[1][0].unwrap() as i32,
@@ -236,7 +236,7 @@ impl Machine<'_> {
         assert!(!lowered || dst.mask.span() <= 4);
         let mut words = Vec::new();
         for _ in 0..dst.mask.span() {
-            let get = |scratch: &HashMap<u32, Word>, at| scratch.get(&at).copied().flatten();
+            let get = |scratch: &HashMap<u32, MaybeWord>, at| scratch.get(&at).copied().flatten();
             words.push(if dst.class.half {
                 get(&self.scratch, next(2))
             } else {
@@ -257,7 +257,7 @@ impl Machine<'_> {
         }
     }
 
-    fn read(&self, src: &Src) -> Vec<Word> {
+    fn read(&self, src: &Src) -> Vec<MaybeWord> {
         let n = src.mask.span() as u16;
         match src.operand {
             SrcOperand::Place(Place::Value(value) | Place::Assigned(value, _)) => match self.values.get(&value) {
@@ -281,11 +281,11 @@ impl Machine<'_> {
         i32::from(access.offset) + if access.relative { self.addresses[0].unwrap() as i32 } else { 0 }
     }
 
-    fn element(&self, access: &crate::ir3::ArrayAccess) -> Word {
+    fn element(&self, access: &crate::ir3::ArrayAccess) -> MaybeWord {
         self.arrays.get(&(access.array.as_u32(), self.element_index(access))).copied().flatten()
     }
 
-    fn read_reg(&self, class: RegClass, reg: PhysReg) -> Word {
+    fn read_reg(&self, class: RegClass, reg: PhysReg) -> MaybeWord {
         match class.file {
             RegFile::Predicate => self.predicates[usize::from(reg.component())],
             RegFile::Address => self.addresses[usize::from(reg.component())],
@@ -303,7 +303,7 @@ impl Machine<'_> {
         }
     }
 
-    fn write_reg(&mut self, class: RegClass, reg: PhysReg, word: Word) {
+    fn write_reg(&mut self, class: RegClass, reg: PhysReg, word: MaybeWord) {
         match class.file {
             RegFile::Predicate => self.predicates[usize::from(reg.component())] = word,
             RegFile::Address => self.addresses[usize::from(reg.component())] = word,
@@ -322,7 +322,7 @@ impl Machine<'_> {
         }
     }
 
-    fn write(&mut self, place: &Place, class: RegClass, words: &[Word]) {
+    fn write(&mut self, place: &Place, class: RegClass, words: &[MaybeWord]) {
         match *place {
             Place::Value(value) | Place::Assigned(value, _) => {
                 self.values.insert(value, words.to_vec());

@@ -5,9 +5,9 @@ use crate::ir3::validate::{Form, validate};
 use crate::regalloc::pressure::Analysis;
 use crate::regalloc::{lower_spills, spill};
 
-/// Counts of the outcomes.
+/// SpillCounts of the outcomes.
 #[derive(Default)]
-struct Counts {
+struct SpillCounts {
     spilled: usize,
     reloads: usize,
     /// … that would not fit even so, which is reported.
@@ -20,7 +20,7 @@ fn check_spilled(
     limit: RegisterLimit,
     seed: u64,
     registers: bool,
-    counts: &mut Counts,
+    counts: &mut SpillCounts,
 ) {
     let expected = run_program(before, target, seed);
     let mut program = before.clone();
@@ -101,7 +101,7 @@ fn random_programs_in_few_registers() {
 }
 
 fn random_programs(registers: bool) {
-    let mut counts = Counts::default();
+    let mut counts = SpillCounts::default();
     for seed in 1..1200u64 {
         let target = &targets()[(seed % 2) as usize];
         let profile = Profile { pressure: 4 + (seed % 50) as usize, size: 20 + (seed % 90) as usize };
@@ -205,7 +205,7 @@ fn inputs_have_the_registers_that_are_given() {
 #[test]
 fn what_goes_round_a_loop_shares_the_slot_of_its_phi() {
     let target = Target::default();
-    let accesses = |read_behind_the_loop: bool| {
+    let accesses = |read_after_the_loop: bool| {
         let mut program = Program::default();
         let blocks: Vec<_> = (0..4).map(|_| program.blocks.push(BlockData::default())).collect();
         program.layout.extend(&blocks);
@@ -241,9 +241,9 @@ fn what_goes_round_a_loop_shares_the_slot_of_its_phi() {
         let phi_instr = program.values[phi].instr;
         program.instrs[phi_instr].srcs.push(next_src);
         let mut b = Builder::new(&mut program, blocks[3]);
-        let read = b.src(if read_behind_the_loop { phi } else { next });
+        let read = b.src(if read_after_the_loop { phi } else { next });
         b.effect(Opcode::End, &[read]);
-        check_spilled(&program, &target, RegisterLimit::Minimum(0), 5, true, &mut Counts::default());
+        check_spilled(&program, &target, RegisterLimit::Minimum(0), 5, true, &mut SpillCounts::default());
         spill::run(&mut program, &target, RegisterLimit::Minimum(0)).unwrap();
         let in_block = |block: usize| {
             let opcodes = program.blocks[blocks[block]].instrs.iter().map(|&instr| program.instrs[instr].opcode);

@@ -10,7 +10,7 @@ use Condition::{Eq, Lt, Ne};
 use Opcode::*;
 
 /// A 64-bit integer: low and high word.
-type Pair = [Src; 2];
+type WordPair = [Src; 2];
 
 impl Scalar<'_, '_> {
     pub(super) fn int64(&mut self) -> Result<bool, SelectError> {
@@ -205,23 +205,23 @@ impl Scalar<'_, '_> {
         Ok(self.result(result))
     }
 
-    fn compared64(&mut self, compare: impl FnOnce(&mut Context<'_>, Pair, Pair) -> Src) -> bool {
+    fn compared64(&mut self, compare: impl FnOnce(&mut Context<'_>, WordPair, WordPair) -> Src) -> bool {
         let (a, b) = (self.pair(0), self.pair(1));
         let holds = compare(self.ctx, a, b);
         self.bool_result(holds)
     }
 
-    fn with_pairs(&mut self, operation: impl FnOnce(&mut Context<'_>, Pair, Pair) -> Pair) -> Pair {
+    fn with_pairs(&mut self, operation: impl FnOnce(&mut Context<'_>, WordPair, WordPair) -> WordPair) -> WordPair {
         let (a, b) = (self.pair(0), self.pair(1));
         operation(self.ctx, a, b)
     }
 
-    fn wordwise(&mut self, opcode: Opcode) -> Pair {
+    fn wordwise(&mut self, opcode: Opcode) -> WordPair {
         let (a, b) = (self.pair(0), self.pair(1));
         [0, 1].map(|i| self.ctx.bin(opcode, a[i], b[i]))
     }
 
-    fn bool_as_pair(&mut self, holds: Src) -> Pair {
+    fn bool_as_pair(&mut self, holds: Src) -> WordPair {
         let low = self.ctx.widened(holds);
         [low, self.ctx.immediate(0, false)]
     }
@@ -247,7 +247,7 @@ impl Scalar<'_, '_> {
     /// Shifts a pair. The machine takes counts modulo 32, so each word is shifted as if the count were below 32. The
     /// bits that cross into the other word are shifted by one and then by 31 minus the count, so that a count of 0
     /// moves none. For a count of 32 or more, the result takes whole words.
-    fn shift64(&mut self, [low, high]: Pair) -> Pair {
+    fn shift64(&mut self, [low, high]: WordPair) -> WordPair {
         let op = self.op();
         let count = self.src(1);
         let count = self.ctx.widened(count);
@@ -279,7 +279,7 @@ impl Scalar<'_, '_> {
 }
 
 impl Context<'_> {
-    fn add64(&mut self, a: Pair, b: Pair) -> Pair {
+    fn add64(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let low = self.bin(AddU, a[0], b[0]);
         let carry = self.compare_src(CmpsU, Lt, low, a[0]);
         let carry = self.widened(carry);
@@ -287,7 +287,7 @@ impl Context<'_> {
         [low, self.bin(AddU, high, carry)]
     }
 
-    fn sub64(&mut self, a: Pair, b: Pair) -> Pair {
+    fn sub64(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let low = self.bin(SubU, a[0], b[0]);
         let borrow = self.compare_src(CmpsU, Lt, a[0], b[0]);
         let borrow = self.widened(borrow);
@@ -295,12 +295,12 @@ impl Context<'_> {
         [low, self.bin(SubU, high, borrow)]
     }
 
-    fn neg64(&mut self, x: Pair) -> Pair {
+    fn neg64(&mut self, x: WordPair) -> WordPair {
         let zero = self.immediate(0, false);
         self.sub64([zero; 2], x)
     }
 
-    fn mul64(&mut self, a: Pair, b: Pair) -> Pair {
+    fn mul64(&mut self, a: WordPair, b: WordPair) -> WordPair {
         let low = self.multiply(a[0], b[0]);
         let high = self.multiply_high(a[0], b[0]);
         let cross = self.multiply(a[0], b[1]);
@@ -309,13 +309,13 @@ impl Context<'_> {
         [low, self.bin(AddU, high, cross)]
     }
 
-    fn select64(&mut self, condition: Src, yes: Pair, no: Pair) -> Pair {
+    fn select64(&mut self, condition: Src, yes: WordPair, no: WordPair) -> WordPair {
         let condition = self.widened(condition);
         [0, 1].map(|i| self.select(condition, yes[i], no[i]))
     }
 
     /// Returns a bool for less-than: by the high words, or by the low ones if those are equal.
-    pub(super) fn less64(&mut self, a: Pair, b: Pair, signed: bool) -> Src {
+    pub(super) fn less64(&mut self, a: WordPair, b: WordPair, signed: bool) -> Src {
         let high = self.compare_src(if signed { CmpsS } else { CmpsU }, Lt, a[1], b[1]);
         let equal = self.compare_src(CmpsS, Eq, a[1], b[1]);
         let low = self.compare_src(CmpsU, Lt, a[0], b[0]);
@@ -323,7 +323,7 @@ impl Context<'_> {
         self.bin(OrB, high, low)
     }
 
-    pub(super) fn equal64(&mut self, a: Pair, b: Pair, condition: Condition) -> Src {
+    pub(super) fn equal64(&mut self, a: WordPair, b: WordPair, condition: Condition) -> Src {
         let [low, high] = [0, 1].map(|i| self.bin(XorB, a[i], b[i]));
         let differ = self.bin(OrB, low, high);
         self.compare_src(CmpsS, condition, differ, Src::immediate(0, false))

@@ -6,7 +6,7 @@
 //! overlap its base: see [`needs_base_to_the_end`].
 
 use super::Error;
-use crate::ir3::access::build::{self, Elements};
+use crate::ir3::access::build::{self, MemoryElements};
 use crate::ir3::{
     AddressSpace, Attrs, Dst, Instr, InstrData, Opcode, OperandFlags, PhysReg, Place, Program, RegClass, Round, Src,
     SrcOperand, Type, WriteMask,
@@ -107,7 +107,7 @@ fn lower(program: &mut Program, instr: Instr, out: &mut Vec<Instr>) -> Result<()
             held = address;
             out.push(set_base(program, base, held));
         }
-        let elements = Elements { ty, components: count as u8 };
+        let elements = MemoryElements { ty, components: count as u8 };
         let register = Place::Reg(access.register.offset(done as u16));
         let mask = WriteMask::first(count);
         let offset = (address - held) as i32;

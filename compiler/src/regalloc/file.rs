@@ -1,6 +1,6 @@
 //! Sets of units of one register file.
 
-/// UnitSet of the largest file.
+/// Units of the largest file.
 pub const UNITS: u16 = 384;
 const WORDS: usize = UNITS as usize / 64;
 

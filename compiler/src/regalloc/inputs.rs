@@ -1,4 +1,4 @@
-//! GivenInputs with given registers.
+//! Inputs with given registers.
 //!
 //! An input that names its register must have that one, and no move can precede the first instruction. So if any input
 //! does, the [places of all](super::given) are decided before registers are counted.

@@ -1,4 +1,4 @@
-//! GivenOutputs with given registers: sources of `end` and `chmask` that name them.
+//! Outputs with given registers: sources of `end` and `chmask` that name them.
 //!
 //! Before such an instruction, a parallel copy copies all general values that it reads to new values without other
 //! uses. No other value is live between the two, so the copy may put them into any order: the [places](super::given)
@@ -15,7 +15,7 @@ use crate::ir3::{
 };
 use smallvec::SmallVec;
 
-/// GivenOutputs some of which have given registers.
+/// Outputs some of which have given registers.
 pub struct GivenOutputs {
     /// The instruction that reads them.
     pub instr: Instr,

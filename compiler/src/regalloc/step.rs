@@ -49,7 +49,7 @@ pub struct StepResult {
 pub struct Step {
     /// True if it only copies or only defines: results and moves are one parallel copy.
     pub is_copy: bool,
-    /// ValueList at their last use.
+    /// Values at their last use.
     pub killed: ValueList,
     /// Roots that die with all pieces in them, except those whose place a result takes.
     pub dying: ValueList,

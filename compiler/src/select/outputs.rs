@@ -1,4 +1,4 @@
-//! StoredOutputs: the values of the last `store_output`s, as sources of the program's `end`.
+//! Outputs: the values of the last `store_output`s, as sources of the program's `end`.
 //!
 //! A store at the top level is only recorded; one component is one output. If the program ends in several places (early
 //! returns), `end` has a block of its own, with a phi for each output that differs between them.

@@ -18,7 +18,7 @@ pub struct Handle {
     pub nonuniform: bool,
 }
 
-/// MemoryElements in memory: their type and number.
+/// Elements in memory: their type and number.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryElements {
     /// Type of an element.

@@ -13,7 +13,7 @@ impl Assigner<'_> {
         taken.with(&self.results[file])
     }
 
-    /// UnitSet of a component, which is the alignment of places, and the number of units that the value's class reaches.
+    /// Units of a component, which is the alignment of places, and the number of units that the value's class reaches.
     pub(super) fn align_and_reach(&self, value: Value) -> (u16, u16) {
         let class = self.class(value);
         (class.component_units(), self.reach[forest::kind(class)])

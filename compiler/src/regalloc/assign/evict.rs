@@ -82,7 +82,7 @@ impl Assigner<'_> {
                 }
             }
         }
-        // UnitSet that moved values must not take: those of results and of live values.
+        // Units that moved values must not take: those of results and of live values.
         let mut blocked = self.taken[file].with(&self.results[file]);
         for &root in &in_the_way {
             blocked.remove(self.place[root], self.units(root));

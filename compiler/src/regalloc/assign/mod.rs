@@ -34,7 +34,7 @@ mod copies;
 mod edges;
 mod evict;
 
-/// UnitSet of the largest file.
+/// Units of the largest file.
 const UNITS: usize = super::file::UNITS as usize;
 
 /// No place yet.
@@ -87,7 +87,7 @@ pub struct Assigner<'a> {
     /// Full registers start here as long as there is room: the units below are for halves.
     floor: u16,
     array_base: SecondaryMap<Array, u16>,
-    /// UnitSet of arrays.
+    /// Units of arrays.
     reserved: [UnitSet; 3],
     forest: Forest,
     /// Contents of the files: the taken units, and the root in each unit.
@@ -98,10 +98,10 @@ pub struct Assigner<'a> {
     preferred: Vec<i32>,
     /// The start of the search for a gap, by file: after the last placed root, so that registers are reused late.
     cursor: [u16; 3],
-    /// UnitSet of roots that die at this instruction, and of its results, by file.
+    /// Units of roots that die at this instruction, and of its results, by file.
     dying: [UnitSet; 3],
     results: [UnitSet; 3],
-    /// ValueList moved for this instruction, with their previous place.
+    /// Values moved for this instruction, with their previous place.
     moved: Vec<(Value, u16)>,
     /// Moves of the current copy.
     moves: Vec<PendingMove>,

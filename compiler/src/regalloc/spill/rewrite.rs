@@ -209,7 +209,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Stores the first parts of a vector, whose splits are `splits`, with one instruction, if they are stored at all
+    /// Stores the first parts of a vector, with the given splits, with one instruction, if they are stored at all
     /// and have consecutive slots.
     fn store_vector(&mut self, program: &mut Program, slots: &mut SpillSlots, vector: Value, splits: &[Instr]) {
         let size = if program.values[vector].class.half { 2 } else { 4 };

@@ -5,7 +5,7 @@ use crate::ir3::validate::{Form, validate};
 use crate::regalloc::pressure::Analysis;
 use crate::regalloc::{lower_spills, spill};
 
-/// SpillCounts of the outcomes.
+/// Counts of the outcomes.
 #[derive(Default)]
 struct SpillCounts {
     spilled: usize,

@@ -7,7 +7,7 @@ use ir3_compiler::ir3::validate::Form;
 use ir3_compiler::pipeline::{self, Stage};
 use ir3_compiler::{ir3, nir};
 use ir3_verifier::harness::check::{Engines, Smt, Unknown, Verdict, compare_snapshots};
-use ir3_verifier::programs::pair::Question;
+use ir3_verifier::programs::Question;
 use ir3_verifier::programs::seeds::env_seeds;
 pub use ir3_verifier::prove::simulation::Limits;
 use ir3_verifier::semantics::Snapshot;

@@ -7,7 +7,7 @@ use ir3_compiler::ir3::{self, Attrs, Condition, Opcode};
 use ir3_compiler::pipeline;
 use ir3_compiler::target::Target;
 use ir3_verifier::prove::simulation;
-use ir3_verifier::prove::simulation::{Failure, Limits, Proof};
+use ir3_verifier::prove::simulation::{Limits, Proof, SimulationFailure};
 use ir3_verifier::prove::solver::{Budget, Z3};
 use ir3_verifier::semantics::Snapshot;
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn selected(source: &Snapshot) -> ir3::Program {
     pipeline::select(shader, &gpu()).expect("a program")
 }
 
-fn prove(source: &Snapshot, target: ir3::Program, time: Duration) -> Result<Proof, Failure> {
+fn prove(source: &Snapshot, target: ir3::Program, time: Duration) -> Result<Proof, SimulationFailure> {
     let limits = Limits { query: Budget { time: time / 2, ..Budget::default() }, time, inputs: false };
     let target = Snapshot::Ir3(Box::new(target));
     simulation::prove(source.into(), (&target).into(), &gpu(), &limits, &mut Z3::default())

@@ -54,7 +54,7 @@ const LEAST: &[(&str, u32)] = &[
     ("memory type", 60),
     ("memory space", 65),
     ("memory order", 15),
-    // Random programs have no barriers and no bindless resources; see `simulation::memory_tests`.
+    // Random programs have no barriers and no bindless resources; see `simulation::memory`.
     ("drop barrier", 0),
     ("store over barrier", 0),
     ("descriptor set", 0),

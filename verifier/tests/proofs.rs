@@ -13,7 +13,7 @@ use ir3_verifier::programs::equivalent_pairs::pairs;
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::prove::simulation;
-use ir3_verifier::prove::simulation::{Failure, Limits, Proof};
+use ir3_verifier::prove::simulation::{Limits, Proof, SimulationFailure};
 use ir3_verifier::prove::solver::{Budget, Z3};
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
@@ -30,7 +30,7 @@ const LIMITS: Limits = Limits {
     inputs: false,
 };
 
-fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
+fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, SimulationFailure> {
     simulation::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
 }
 
@@ -149,7 +149,7 @@ fn the_order_of_the_operands_of_a_loop_matters() {
     assert_ne!(text, LOOP);
     let other = pipeline::select(&shader(&text), &machine).expect("a program");
     let [before, after] = [Snapshot::Nir(Box::new(source)), Snapshot::Ir3(Box::new(other))];
-    assert!(matches!(prove(&before, &after), Err(Failure::NotShown { .. })));
+    assert!(matches!(prove(&before, &after), Err(SimulationFailure::NotShown { .. })));
 }
 
 /// Branches on an undefined value.
@@ -177,5 +177,5 @@ impl main {
 #[test]
 fn what_has_no_meaning_is_not_proved() {
     let snapshot = Snapshot::Nir(Box::new(shader(MEANINGLESS)));
-    assert_eq!(prove(&snapshot, &snapshot), Err(Failure::Vacuous));
+    assert_eq!(prove(&snapshot, &snapshot), Err(SimulationFailure::Vacuous));
 }

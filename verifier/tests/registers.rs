@@ -15,7 +15,7 @@ use ir3_verifier::harness::check::{Snapshots, StageSnapshots};
 use ir3_verifier::programs::generator;
 use ir3_verifier::programs::generator::{Features, Profile};
 use ir3_verifier::prove::registers;
-use ir3_verifier::prove::registers::Failure;
+use ir3_verifier::prove::registers::RegisterFailure;
 
 /// Random programs of every profile, on one GPU of each kind, half of them with the smallest register limit.
 #[test]
@@ -131,7 +131,7 @@ fn target(source: &Program) -> Program {
     program
 }
 
-fn prove(source: &Program, target: &Program) -> Result<registers::Proof, Failure> {
+fn prove(source: &Program, target: &Program) -> Result<registers::Proof, RegisterFailure> {
     registers::prove(source, target, &Target::by_name("a660").expect("a GPU"))
 }
 

@@ -31,13 +31,14 @@ mod planted_schedule;
 mod planted_shared;
 mod predicates_census;
 mod proofs;
-mod proved_forms;
 mod reduce;
 mod registers;
 mod regressions;
 mod selected_arithmetic;
 mod selected_intrinsics;
 mod selected_memory;
+#[path = "simulation/main.rs"]
+mod simulation;
 mod spills;
 mod tight_registers;
 mod triage;

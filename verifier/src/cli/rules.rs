@@ -4,7 +4,7 @@ use crate::{Exit, Failure, Format, output};
 use clap::Args;
 use ir3_verifier::prove::lemmas;
 pub use ir3_verifier::prove::rewrite_rules::check_enabled;
-use ir3_verifier::prove::rewrite_rules::{Verdict, tables};
+use ir3_verifier::prove::rewrite_rules::{ClaimVerdict, tables};
 use ir3_verifier::prove::solver::smtlib::Recording;
 use ir3_verifier::prove::solver::{Budget, Floats, Solver, Z3};
 use serde::Serialize;
@@ -97,7 +97,7 @@ impl Rules {
             let start = Instant::now();
             let proved = lemma.is_proved();
             let name = format!("{}: {}", lemma.name, lemma.statement);
-            let unknown = Verdict::Unknown("its proof does not go through".into());
+            let unknown = ClaimVerdict::Unknown("its proof does not go through".into());
             let mut row = Row::new("lemmas", name, Some(lemma.width as u8), unknown, start);
             if proved {
                 row = Row { verdict: "proved", by: Some(lemma.by.into()), reason: None, ..row };
@@ -111,7 +111,7 @@ impl Rules {
                     let verdict = claim.verdict(solver, budget);
                     (claim.table, claim.rule, Some(claim.width), verdict)
                 }
-                Err(reason) => ("", String::new(), None, Verdict::Unknown(reason)),
+                Err(reason) => ("", String::new(), None, ClaimVerdict::Unknown(reason)),
             };
             print(format, &mut summary, Row::new(table, rule, width, verdict, start));
         }
@@ -120,15 +120,15 @@ impl Rules {
 }
 
 impl Row {
-    fn new(table: &'static str, rule: String, width: Option<u8>, verdict: Verdict, start: Instant) -> Self {
+    fn new(table: &'static str, rule: String, width: Option<u8>, verdict: ClaimVerdict, start: Instant) -> Self {
         let milliseconds = start.elapsed().as_secs_f64() * 1e3;
         let row = Row { table, rule, width, verdict: "", by: None, counterexample: None, reason: None, milliseconds };
         match verdict {
-            Verdict::Proved(how) => Row { verdict: "proved", by: Some(how.to_string()), ..row },
-            Verdict::Refuted { operands, left, right } => {
+            ClaimVerdict::Proved(how) => Row { verdict: "proved", by: Some(how.to_string()), ..row },
+            ClaimVerdict::Refuted { operands, left, right } => {
                 Row { verdict: "refuted", counterexample: Some(Counterexample { operands, left, right }), ..row }
             }
-            Verdict::Unknown(reason) => Row { verdict: "unknown", reason: Some(reason), ..row },
+            ClaimVerdict::Unknown(reason) => Row { verdict: "unknown", reason: Some(reason), ..row },
         }
     }
 }

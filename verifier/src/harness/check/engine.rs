@@ -114,7 +114,7 @@ impl Engine for Registers {
         let (Snapshot::Ir3(before), Snapshot::Ir3(after)) = (question.before, question.after) else { return None };
         Some(match registers::prove(before, after, question.machine) {
             Ok(proof) => Verdict::Proved { assumptions: proof.assumptions },
-            Err(registers::Failure::Unsupported { site, what }) => {
+            Err(registers::RegisterFailure::Unsupported { site, what }) => {
                 Verdict::Unknown(Unknown::Unsupported(format!("{site}: {what}")))
             }
             Err(failure) => Verdict::Unknown(Unknown::NotShown(failure.to_string())),

@@ -6,8 +6,8 @@
 use crate::harness::check::{Unknown, Verdict, compare_snapshots};
 use crate::prove::lemmas;
 use crate::prove::simulation;
-use crate::prove::simulation::{Failure, Limits};
-use crate::prove::solver::cache::{Cache, Key};
+use crate::prove::simulation::{Limits, SimulationFailure};
+use crate::prove::solver::cache::{Cache, VerdictKey};
 use crate::prove::solver::smtlib::Recording;
 use crate::prove::solver::{Floats, Solver, Z3};
 use crate::semantics::Snapshot;
@@ -60,9 +60,9 @@ impl Smt {
                 }
                 return Verdict::Proved { assumptions: proof.assumptions };
             }
-            Err(Failure::Unsupported(what)) => Unknown::Unsupported(what),
-            Err(failure @ Failure::Vacuous) => Unknown::Vacuous(failure.to_string()),
-            Err(Failure::NotShown { what, inputs }) => {
+            Err(SimulationFailure::Unsupported(what)) => Unknown::Unsupported(what),
+            Err(failure @ SimulationFailure::Vacuous) => Unknown::Vacuous(failure.to_string()),
+            Err(SimulationFailure::NotShown { what, inputs }) => {
                 envs.extend(inputs);
                 Unknown::NotShown(what)
             }
@@ -75,8 +75,8 @@ impl Smt {
     }
 
     /// The key of a proof in the cache.
-    fn key(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> Key {
-        Key::of(&[target.name, &format!("{:?}", self.floats), &before.text(), &after.text()])
+    fn key(&self, before: &Snapshot, after: &Snapshot, target: &Target) -> VerdictKey {
+        VerdictKey::of(&[target.name, &format!("{:?}", self.floats), &before.text(), &after.text()])
     }
 }
 

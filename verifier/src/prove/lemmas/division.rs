@@ -1,13 +1,13 @@
-//! Division of 32 bits by a reciprocal in floats, as selection makes it, and the proof.
+//! The 32-bit division by a float reciprocal, as selection emits it, and its proof.
 //!
-//! For a divisor `d` that is not 0 let `r` be what the float estimate and one Newton step in integers give: a function of `d`
-//! alone. Say that `2^32 - r d` lies between 0 and `2 d`. Then for each dividend `n` the estimate `q`, the high word of
-//! `n r`, is at most `n / d`, and more than `n r / 2^32 - 1 = n / d - n (2^32 - r d) / (2^32 d) - 1`, which is at least
-//! `n / d - 3`. So `n - q d` is not negative and less than `3 d`, and two corrections, each of which adds 1 to the quotient
-//! and takes `d` off the remainder unless that is less than `d` already, make both exact. No product overflows on the way: `q d` is
-//! at most `n`.
+//! For a divisor `d` that is not 0 let `r` be the result of the float estimate and one Newton step in integers: a
+//! function of `d` alone. Suppose that `2^32 - r d` lies between 0 and `2 d`. Then for each dividend `n` the estimate
+//! `q`, the high word of `n r`, is at most `n / d`, and more than `n r / 2^32 - 1 = n / d - n (2^32 - r d) / (2^32 d) -
+//! 1`, which is at least `n / d - 3`. So `n - q d` is not negative and less than `3 d`. Each of the two corrections
+//! adds 1 to the quotient and subtracts `d` from the remainder, unless that is less than `d` already; so both make the
+//! result exact. No intermediate product overflows: `q d` is at most `n`.
 //!
-//! What has been said of `r` is looked at for each of the 2^32 - 1 divisors. That is no sample.
+//! The bounds of `2^32 - r d` are checked for each of the 2^32 - 1 divisors, not for a sample.
 
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::domain::{Domain, Format, Function, Rounding};
@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 
 const F: Format = Format::F32;
 
-/// What the reciprocal is scaled by: 2^32 less a little.
+/// The scale of the reciprocal: slightly less than 2^32.
 const SCALE: u64 = 0x4f7f_fffe;
 
 /// The estimate of 2^32 / d.
@@ -31,7 +31,7 @@ fn estimate<D: Domain>(d: &mut D, divisor: D::V) -> D::V {
     d.float_to_int(F, 32, false, Rounding::Zero, scaled)
 }
 
-/// A better one.
+/// The estimate after a Newton step.
 fn refined<D: Domain>(d: &mut D, estimate: D::V, divisor: D::V) -> D::V {
     let zero = d.constant(32, 0);
     let opposite = d.sub(32, zero, divisor);
@@ -40,7 +40,7 @@ fn refined<D: Domain>(d: &mut D, estimate: D::V, divisor: D::V) -> D::V {
     d.add(32, estimate, correction)
 }
 
-/// The quotient and the remainder; anything where the divisor is 0.
+/// The quotient and the remainder; unspecified if the divisor is 0.
 fn sequence<D: Domain>(d: &mut D, n: D::V, divisor: D::V) -> [D::V; 2] {
     let reciprocal = estimate(d, divisor.clone());
     let reciprocal = refined(d, reciprocal, divisor.clone());
@@ -58,13 +58,13 @@ fn sequence<D: Domain>(d: &mut D, n: D::V, divisor: D::V) -> [D::V; 2] {
     [quotient, remainder]
 }
 
-/// The sequence: the quotient, or the remainder.
+/// The left side: the quotient or the remainder of the sequence.
 fn left(d: &mut Terms, n: Term, divisor: Term, remainder: bool) -> Term {
     sequence(d, n, divisor)[usize::from(remainder)]
 }
 
-/// The quotient or the remainder, where the divisor is not 0; else what the sequence gives, by a name: what holds whatever that is
-/// holds for what it is, and nobody has to look at it.
+/// The right side: the quotient or the remainder if the divisor is not 0, else an opaque term for the result of the
+/// sequence. What holds for any value of that holds for its actual value, so it is never expanded.
 fn right(d: &mut Terms, n: Term, divisor: Term, remainder: bool) -> Term {
     let name = d.name(if remainder { "remainder by zero" } else { "quotient by zero" });
     let anything = d.apply(32, name, &[n, divisor]);
@@ -73,17 +73,17 @@ fn right(d: &mut Terms, n: Term, divisor: Term, remainder: bool) -> Term {
     d.ite(32, by_zero, anything, exact)
 }
 
-/// The quotient of the lemma.
+/// Both sides of the lemma for the quotient.
 pub(super) fn quotient(d: &mut Terms, n: Term, divisor: Term) -> [Term; 2] {
     [left(d, n, divisor, false), right(d, n, divisor, false)]
 }
 
-/// The remainder of the lemma.
+/// Both sides of the lemma for the remainder.
 pub(super) fn remainder(d: &mut Terms, n: Term, divisor: Term) -> [Term; 2] {
     [left(d, n, divisor, true), right(d, n, divisor, true)]
 }
 
-/// The divisor of a reciprocal, if that is what a term is.
+/// Returns the divisor, if the term is a reciprocal.
 pub(super) fn divisor(terms: &Terms, term: Term) -> Option<Term> {
     let of = |term: Term| terms.node(term).args[0];
     let is_reciprocal = terms.node(term).op == Op::Float(FloatOp::Function(F, Function::Reciprocal));
@@ -91,7 +91,7 @@ pub(super) fn divisor(terms: &Terms, term: Term) -> Option<Term> {
     (is_reciprocal && terms.node(of(term)).op == Op::Float(integer)).then(|| of(of(term)))
 }
 
-/// Whether 2^32 - r d lies between 0 and 2 d, for each of these divisors, none of which is 0.
+/// Returns true if 2^32 - r d lies between 0 and 2 d for each of these divisors, none of which is 0.
 pub fn holds_for(divisors: RangeInclusive<u32>) -> bool {
     let d = &mut Concrete;
     // Neighbours are mostly one float, which has one estimate.
@@ -112,7 +112,7 @@ pub fn holds_for(divisors: RangeInclusive<u32>) -> bool {
     true
 }
 
-/// The proof: all divisors, on all cores. It is done once.
+/// The proof: all divisors, on all cores, computed once.
 pub(super) fn is_proved() -> bool {
     static PROVED: OnceLock<bool> = OnceLock::new();
     *PROVED.get_or_init(prove)

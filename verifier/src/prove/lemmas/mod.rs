@@ -1,15 +1,15 @@
-//! Lemmas: equalities of arithmetic that time out in every solver, proved once by other means and used by name.
+//! Lemmas: equalities of arithmetic on which every solver times out, proved once by other means and used by name.
 //!
-//! The machine multiplies 16 bits. Selection puts products of 32 bits and of 64 bits together from these, in ways that
-//! [`products`] has once, for terms as for proofs: a lemma says that such a sequence, the left side, is one product, the
-//! right side, for all operands. It is proved over the integers ([`exact`]): both sides are polynomials in the pieces of the operands, and
-//! a comparison of coefficients decides.
+//! The machine multiplies 16 bits. Selection builds 32-bit and 64-bit products from these, by sequences that
+//! [`products`] defines once, for terms and for proofs. A lemma says that such a sequence, the left side, is one
+//! product, the right side, for all operands. It is proved over the integers ([`exact`]): both sides are polynomials in
+//! the pieces of the operands, and a comparison of coefficients decides.
 //!
-//! Division is a reciprocal in floats that is made exact: see [`division`].
+//! Division is a float reciprocal that is corrected to the exact result: see [`division`].
 //!
-//! [`apply`] looks for left sides in a term. It guesses the operands from the products that it sees and builds the left
-//! side for them: where the term minus that has none of its summands left, the right side takes its place. A
-//! wrong guess costs time and nothing else, since `t = (t - left) + left` always.
+//! [`apply`] finds left sides in a term. It guesses operands from the products in the term and builds the left side for
+//! them: if the term minus the left side has none of its summands left, the right side takes its place. A wrong guess
+//! costs time and nothing else, since `t = (t - left) + left` always.
 
 pub mod division;
 pub mod exact;
@@ -23,32 +23,32 @@ use crate::semantics::terms::{Op, Term, Terms};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-/// An equality for all operands.
+/// An equality that holds for all operands.
 pub struct Lemma {
-    /// Its name, for a verdict that assumes it.
+    /// Its name, for a verdict that uses it.
     pub name: &'static str,
-    /// What it says.
+    /// The statement, in words.
     pub statement: &'static str,
-    /// How it is proved.
+    /// The method of proof.
     pub by: &'static str,
-    /// Bits of its two operands.
+    /// Width of its two operands.
     pub width: u32,
-    /// What is found: products among the summands of a term, or a term that is divided.
-    kind: Kind,
-    /// The sequence, and what it computes.
+    /// Where it is found: products among the summands of a term, or the quotient of a division.
+    kind: LemmaKind,
+    /// The left side and the right side for two operands.
     sides: fn(&mut Terms, Term, Term) -> [Term; 2],
-    /// Proves it.
+    /// Runs the proof.
     prove: fn() -> bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LemmaKind {
     Product,
     Quotient,
 }
 
 impl Lemma {
-    /// Whether the proof goes through.
+    /// Returns true if the proof succeeds.
     pub fn is_proved(&self) -> bool {
         (self.prove)()
     }
@@ -59,12 +59,12 @@ impl Lemma {
     }
 }
 
-/// The names of all that a proof may assume: assumptions about the [model](assumptions::MODEL), and lemmas.
+/// The names of all assumptions that a proof may make: about the [model](assumptions::MODEL), and lemmas.
 pub fn assumption_names() -> impl Iterator<Item = &'static str> {
     assumptions::MODEL.into_iter().chain(ALL.iter().map(|lemma| lemma.name))
 }
 
-/// The assumption of this name; `None` if no proof makes such a one.
+/// The assumption of this name, if there is one.
 pub fn assumption(name: &str) -> Option<&'static str> {
     assumption_names().find(|&assumption| assumption == name)
 }
@@ -76,7 +76,7 @@ pub static ALL: [Lemma; 7] = [
         statement: "mull.u and two madsh.m16 are the low 32 bits of the product",
         by: POLYNOMIALS,
         width: 32,
-        kind: Kind::Product,
+        kind: LemmaKind::Product,
         sides: |d, a, b| [products::low(d, &a, &b), d.mul(32, a, b)],
         prove: products::low_is_product,
     },
@@ -85,7 +85,7 @@ pub static ALL: [Lemma; 7] = [
         statement: "the product with a low half and one madsh.m16 with the high one are the low 32 bits of the product",
         by: POLYNOMIALS,
         width: 32,
-        kind: Kind::Product,
+        kind: LemmaKind::Product,
         sides: |d, a, b| [products::last_step(d, a, b), d.mul(32, a, b)],
         prove: products::last_step_is_product,
     },
@@ -94,7 +94,7 @@ pub static ALL: [Lemma; 7] = [
         statement: "four products of halves, summed, are the high 32 bits of the unsigned product",
         by: POLYNOMIALS,
         width: 32,
-        kind: Kind::Product,
+        kind: LemmaKind::Product,
         sides: |d, a, b| [products::high(d, &a, &b).0, d.umul_high(32, a, b)],
         prove: products::high_is_product,
     },
@@ -103,7 +103,7 @@ pub static ALL: [Lemma; 7] = [
         statement: "the unsigned product's high 32 bits, less each factor where the other is negative, are the signed one's",
         by: POLYNOMIALS,
         width: 32,
-        kind: Kind::Product,
+        kind: LemmaKind::Product,
         sides: |d, a, b| [products::signed_high(d, a, b), d.smul_high(32, a, b)],
         prove: products::signed_high_is_product,
     },
@@ -112,7 +112,7 @@ pub static ALL: [Lemma; 7] = [
         statement: "the high word of a 64-bit product is that of the low words' product and two products across",
         by: POLYNOMIALS,
         width: 64,
-        kind: Kind::Product,
+        kind: LemmaKind::Product,
         sides: |d, a, b| {
             let product = d.mul(64, a, b);
             [products::high_word(d, a, b), d.extract(64, product, 32, 32)]
@@ -124,7 +124,7 @@ pub static ALL: [Lemma; 7] = [
         statement: "a reciprocal in floats, a Newton step and two corrections are the unsigned quotient, if the divisor is not 0",
         by: DIVISORS,
         width: 32,
-        kind: Kind::Quotient,
+        kind: LemmaKind::Quotient,
         sides: division::quotient,
         prove: division::is_proved,
     },
@@ -133,7 +133,7 @@ pub static ALL: [Lemma; 7] = [
         statement: "the same, the remainder",
         by: DIVISORS,
         width: 32,
-        kind: Kind::Quotient,
+        kind: LemmaKind::Quotient,
         sides: division::remainder,
         prove: division::is_proved,
     },
@@ -143,20 +143,20 @@ const POLYNOMIALS: &str = "polynomials over the integers";
 
 const DIVISORS: &str = "an inequality, and each of the divisors";
 
-/// How many operands are guessed of a term.
+/// The maximum number of operands that are guessed for a term.
 const GUESSES: usize = 12;
 
-/// How many nodes of a term are looked at for products.
+/// The maximum number of nodes of a term that are searched for products.
 const NODES: usize = 64;
 
-type List = SmallVec<[Term; 8]>;
+type TermList = SmallVec<[Term; 8]>;
 
-/// A term in which the left side of a lemma has become its right side, and the lemma's name.
+/// Replaces the left side of a lemma in a term by its right side. Returns the new term and the lemma's name.
 pub fn apply(terms: &mut Terms, term: Term) -> Option<(Term, &'static str)> {
     apply_towards(terms, term, None)
 }
 
-/// The same, where the term may be equal to another one: its products say which operands there may be.
+/// Like [`apply`], for a term that may be equal to `other`, whose products are additional guesses.
 pub fn apply_towards(terms: &mut Terms, term: Term, other: Option<Term>) -> Option<(Term, &'static str)> {
     if terms.width(term) != 32 {
         return None;
@@ -169,15 +169,15 @@ pub fn apply_towards(terms: &mut Terms, term: Term, other: Option<Term>) -> Opti
     if let Some(found) = divided(terms, term, other, &factors) {
         return Some(found);
     }
-    for lemma in ALL.iter().filter(|lemma| lemma.kind == Kind::Product) {
-        let mut operands: List = hints.iter().copied().filter(|&hint| terms.width(hint) == lemma.width).collect();
+    for lemma in ALL.iter().filter(|lemma| lemma.kind == LemmaKind::Product) {
+        let mut operands: TermList = hints.iter().copied().filter(|&hint| terms.width(hint) == lemma.width).collect();
         operands.truncate(GUESSES);
         for operand in self::operands(terms, &factors, lemma.width) {
             if !operands.contains(&operand) {
                 operands.push(operand);
             }
         }
-        // In both orders: a sum that is not whole yet has taken other shapes on the way.
+        // In both orders: a partial sum may have been normalised differently.
         for &a in &operands {
             for &b in &operands {
                 if terms.as_constant(a).is_some() && terms.as_constant(b).is_some() {
@@ -192,14 +192,14 @@ pub fn apply_towards(terms: &mut Terms, term: Term, other: Option<Term>) -> Opti
     None
 }
 
-/// A quotient or a remainder: it is the whole term, and a choice. Divisors are those of reciprocals and of the divisions in the
-/// other term.
-fn divided(terms: &mut Terms, term: Term, other: Option<Term>, factors: &List) -> Option<(Term, &'static str)> {
+/// Applies a lemma about a quotient or a remainder, which must be the whole term, a selection. Candidate divisors are
+/// those of reciprocals in the term and of divisions in the other term.
+fn divided(terms: &mut Terms, term: Term, other: Option<Term>, factors: &TermList) -> Option<(Term, &'static str)> {
     if terms.node(term).op != Op::Ite {
         return None;
     }
-    let mut divisors = List::new();
-    let mut dividends: List = factors.iter().copied().filter(|&factor| terms.width(factor) == 32).collect();
+    let mut divisors = TermList::new();
+    let mut dividends: TermList = factors.iter().copied().filter(|&factor| terms.width(factor) == 32).collect();
     for next in cone(terms, term) {
         divisors.extend(division::divisor(terms, next).filter(|divisor| !divisors.contains(divisor)));
     }
@@ -211,7 +211,7 @@ fn divided(terms: &mut Terms, term: Term, other: Option<Term>, factors: &List) -
         }
     }
     divisors.truncate(GUESSES);
-    for lemma in ALL.iter().filter(|lemma| lemma.kind == Kind::Quotient) {
+    for lemma in ALL.iter().filter(|lemma| lemma.kind == LemmaKind::Quotient) {
         for &divisor in &divisors {
             for &dividend in &dividends {
                 let [left, right] = lemma.sides(terms, dividend, divisor);
@@ -224,7 +224,7 @@ fn divided(terms: &mut Terms, term: Term, other: Option<Term>, factors: &List) -
     None
 }
 
-/// The term with the right side instead of the left one, if that is all there and the term gets smaller.
+/// Replaces the left side by the right side, if the term contains the whole left side and becomes smaller.
 fn replaced(terms: &mut Terms, lemma: &Lemma, term: Term, a: Term, b: Term) -> Option<Term> {
     let [left, right] = lemma.sides(terms, a, b);
     if left == right || summands(terms, left) == 0 {
@@ -244,12 +244,12 @@ fn replaced(terms: &mut Terms, lemma: &Lemma, term: Term, a: Term, b: Term) -> O
     (size(terms, new) < size(terms, term)).then_some(new)
 }
 
-/// How many nodes a term is made of, up to some hundreds: each replacement makes it smaller, so there is an end.
+/// The number of nodes of a term, up to some hundreds. Each replacement reduces it, so replacing terminates.
 fn size(terms: &Terms, term: Term) -> usize {
     cone(terms, term).len()
 }
 
-/// What a term is made of, up to some hundreds.
+/// The subterms of a term, up to some hundreds.
 fn cone(terms: &Terms, term: Term) -> FxHashSet<Term> {
     let mut seen = FxHashSet::default();
     let mut work = vec![term];
@@ -261,7 +261,7 @@ fn cone(terms: &Terms, term: Term) -> FxHashSet<Term> {
     seen
 }
 
-/// How many summands a term has that are no numbers.
+/// The number of summands of a term that are not constants.
 fn summands(terms: &Terms, term: Term) -> usize {
     let node = terms.node(term);
     match node.op {
@@ -271,11 +271,10 @@ fn summands(terms: &Terms, term: Term) -> usize {
     }
 }
 
-/// What is multiplied in a term and in what it is made of, extensions aside. Numbers are those that something of 16 bits is
-/// multiplied by.
-fn factors(terms: &Terms, term: Term) -> List {
-    let mut found = List::new();
-    // What is near comes first, as there is no more than so much that is guessed.
+/// The factors of products in a term and its subterms, without extensions. Constants are factors of 16-bit products.
+fn factors(terms: &Terms, term: Term) -> TermList {
+    let mut found = TermList::new();
+    // Breadth first: nearer products first, as the number of guesses is limited.
     let mut work: SmallVec<[Term; 64]> = SmallVec::from_slice(&[term]);
     let mut at = 0;
     while let Some(&next) = work.get(at)
@@ -312,16 +311,16 @@ fn without_extension(terms: &Terms, term: Term) -> Term {
     if matches!(node.op, Op::Zext | Op::Sext) { node.args[0] } else { term }
 }
 
-/// What the factors are halves of, and the ones that are as wide as operands themselves.
-fn operands(terms: &mut Terms, factors: &List, width: u32) -> List {
+/// The candidate operands: the values of which the factors are halves, and the factors that have the operands' width.
+fn operands(terms: &mut Terms, factors: &TermList, width: u32) -> TermList {
     let half = width / 2;
-    let mut found = List::new();
+    let mut found = TermList::new();
     let mut add = |term: Term| {
         if found.len() < GUESSES && !found.contains(&term) {
             found.push(term);
         }
     };
-    let mut halves = List::new();
+    let mut halves = TermList::new();
     for &factor in factors {
         let node = terms.node(factor);
         let of = node.args.first().copied();
@@ -329,7 +328,7 @@ fn operands(terms: &mut Terms, factors: &List, width: u32) -> List {
             Op::Constant(_) => {}
             _ if terms.width(factor) == width => add(factor),
             Op::Extract(_) if of.is_some_and(|of| terms.width(of) == width) => add(of.unwrap_or(factor)),
-            // Half of a word of something longer.
+            // A half of a word of a longer value.
             Op::Extract(low)
                 if let Some(of) = of
                     && terms.width(factor) <= half
@@ -344,14 +343,15 @@ fn operands(terms: &mut Terms, factors: &List, width: u32) -> List {
             _ => {}
         }
     }
-    // The high half of something that is sign-extended is no factor: it is a choice by the sign.
-    let (choices, others): (List, List) = factors.iter().copied().partition(|&factor| terms.node(factor).op == Op::Ite);
-    let halves_of_words: List = choices.iter().copied().filter(|&choice| terms.width(choice) == half).collect();
+    // The high half of a sign-extended value is not a factor but a selection by the sign.
+    let (choices, others): (TermList, TermList) =
+        factors.iter().copied().partition(|&factor| terms.node(factor).op == Op::Ite);
+    let halves_of_words: TermList = choices.iter().copied().filter(|&choice| terms.width(choice) == half).collect();
     for &high in &halves_of_words {
         for &low in halves_of_words.iter().filter(|&&low| low != high) {
-            let whole = terms.concat(half, high, half, low);
-            if terms.node(whole).op == Op::Ite {
-                add(whole);
+            let joined = terms.concat(half, high, half, low);
+            if terms.node(joined).op == Op::Ite {
+                add(joined);
             }
         }
     }
@@ -362,12 +362,12 @@ fn operands(terms: &mut Terms, factors: &List, width: u32) -> List {
             add(terms.zext(bits, width, factor));
         }
     }
-    // Two halves of something that is one operation on both.
+    // Two halves of the result of one operation.
     for &high in &halves {
         for &low in &halves {
-            let whole = terms.concat(half, high, half, low);
-            if terms.node(whole).op != Op::Concat {
-                add(whole);
+            let joined = terms.concat(half, high, half, low);
+            if terms.node(joined).op != Op::Concat {
+                add(joined);
             }
         }
     }
@@ -376,7 +376,7 @@ fn operands(terms: &mut Terms, factors: &List, width: u32) -> List {
     }
     for &factor in factors {
         if let Some(bits) = terms.as_constant(factor) {
-            // A product that is subtracted has the opposite.
+            // A product that is subtracted has the negated constant.
             add(terms.constant(width, bits));
             add(terms.constant(width, bits.wrapping_neg()));
         }

@@ -1,11 +1,11 @@
-//! Products from products of halves, as selection makes them, and the proofs.
+//! Sequences that compute wide products from products of halves, as selection emits them, and their proofs.
 
-use super::exact::{Exact, Polynomial, Word};
+use super::exact::{Exact, ExactWord, Polynomial};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::integer;
 use crate::semantics::terms::{Term, Terms};
 
-/// What the sequences are made of, on words of 32 bits.
+/// The operations of the sequences, on words of 32 bits.
 pub trait Arithmetic {
     /// A word.
     type V;
@@ -56,14 +56,14 @@ pub(super) fn low<A: Arithmetic>(d: &mut A, a: &A::V, b: &A::V) -> A::V {
     d.multiply_add(b, a, &middle)
 }
 
-/// The low 32 bits of a product, where the first step has been found to be one itself.
+/// The low 32 bits of a product, where the first step is already recognised as a product.
 pub(super) fn last_step(d: &mut Terms, a: Term, b: Term) -> Term {
     let half = d.low_half(&b);
     let first = d.mul(32, a, half);
     d.multiply_add(&a, &b, &first)
 }
 
-/// The high 32 bits of a product, and what it has below: the low half of its low word, and the high half.
+/// The high 32 bits of a product, and the two halves of its low word.
 pub(super) fn high<A: Arithmetic>(d: &mut A, a: &A::V, b: &A::V) -> (A::V, [A::V; 2]) {
     let (a_high, b_high) = (d.high_half(a), d.high_half(b));
     let low = d.multiply_halves(a, b);
@@ -82,7 +82,7 @@ pub(super) fn high<A: Arithmetic>(d: &mut A, a: &A::V, b: &A::V) -> (A::V, [A::V
     (high, below)
 }
 
-/// The high 32 bits of a signed product, from those of the unsigned one.
+/// The high 32 bits of a signed product, computed from those of the unsigned one.
 pub(super) fn signed_high(d: &mut Terms, a: Term, b: Term) -> Term {
     let mut high = d.umul_high(32, a, b);
     for (factor, other) in [(a, b), (b, a)] {
@@ -94,7 +94,7 @@ pub(super) fn signed_high(d: &mut Terms, a: Term, b: Term) -> Term {
     high
 }
 
-/// The high word of a product of 64 bits.
+/// The high word of a 64-bit product.
 pub(super) fn high_word(d: &mut Terms, a: Term, b: Term) -> Term {
     let [a, b] = [a, b].map(|x| [0, 32].map(|low| d.extract(64, x, low, 32)));
     let high = d.umul_high(32, a[0], b[0]);
@@ -103,7 +103,7 @@ pub(super) fn high_word(d: &mut Terms, a: Term, b: Term) -> Term {
     d.add(32, sum, across[1])
 }
 
-/// `low` is the product modulo 2^32.
+/// Proves that `low` is the product modulo 2^32.
 pub(super) fn low_is_product() -> bool {
     let mut d = Exact::default();
     let (a, b) = (d.any(), d.any());
@@ -111,7 +111,7 @@ pub(super) fn low_is_product() -> bool {
     sum.value.plus(-1, &a.value.times(&b.value)).vanishes(32)
 }
 
-/// `last_step` is the product modulo 2^32.
+/// Proves that `last_step` is the product modulo 2^32.
 pub(super) fn last_step_is_product() -> bool {
     let mut d = Exact::default();
     let (a, b) = (d.any(), d.any());
@@ -121,33 +121,34 @@ pub(super) fn last_step_is_product() -> bool {
     sum.value.plus(-1, &a.value.times(&b.value)).vanishes(32)
 }
 
-/// `high` is the high word of the product: it is 2^32 `high` plus what is below, which is less than 2^32.
+/// Proves that `high` is the high word of the product: the product is 2^32 `high` plus the low word, which is less than
+/// 2^32.
 pub(super) fn high_is_product() -> bool {
     let mut d = Exact::default();
     let (a, b) = (d.any(), d.any());
     let (high, [least, middle]) = high(&mut d, &a, &b);
-    let below = Word { value: least.value.plus(1 << 16, &middle.value), most: least.most + (middle.most << 16) };
+    let below = ExactWord { value: least.value.plus(1 << 16, &middle.value), most: least.most + (middle.most << 16) };
     is_high_word(&high.value, &below, &a.value.times(&b.value))
 }
 
-/// Of signed numbers: each is itself minus 2^32 where it is negative.
+/// Proves the same for signed factors: each is the word minus 2^32 if it is negative.
 pub(super) fn signed_high_is_product() -> bool {
     let mut d = Exact::default();
     let (a, b) = (d.any(), d.any());
     let (negative_a, negative_b) = (d.bit(), d.bit());
     let (high, below) = unsigned_high(&mut d, &a, &b);
-    // An arithmetic shift by 31 is all ones or all zeros, and its conjunction with a number that number or 0.
+    // An arithmetic shift by 31 gives all ones or all zeros; its conjunction with a word gives that word or 0.
     let excess = [d.product(&negative_a, &b), d.product(&negative_b, &a)];
     let mut result = high;
     for excess in excess {
         result = d.minus(&result, &excess);
     }
-    let signed = |x: &Word, negative: &Word| x.value.plus(-(1 << 32), &negative.value);
+    let signed = |x: &ExactWord, negative: &ExactWord| x.value.plus(-(1 << 32), &negative.value);
     let product = signed(&a, &negative_a).times(&signed(&b, &negative_b));
     is_high_word(&result.value, &below, &product)
 }
 
-/// Of two words each.
+/// Proves the same for factors of two words each.
 pub(super) fn high_word_is_product() -> bool {
     let mut d = Exact::default();
     let [a, b] = [[d.any(), d.any()], [d.any(), d.any()]];
@@ -155,21 +156,21 @@ pub(super) fn high_word_is_product() -> bool {
     let mut sum = high;
     for (x, y) in [(&a[0], &b[1]), (&a[1], &b[0])] {
         let product = d.product(x, y);
-        // Modulo 2^32 in any case: the sum is.
+        // Modulo 2^32 in any case: so is the sum.
         sum = d.plus(&sum, &product);
     }
-    let whole = |x: &[Word; 2]| x[0].value.plus(1 << 32, &x[1].value);
-    is_high_word(&sum.value, &below, &whole(&a).times(&whole(&b)))
+    let joined = |x: &[ExactWord; 2]| x[0].value.plus(1 << 32, &x[1].value);
+    is_high_word(&sum.value, &below, &joined(&a).times(&joined(&b)))
 }
 
-/// The high word of an unsigned product by its definition, and what is below it.
-fn unsigned_high(d: &mut Exact, a: &Word, b: &Word) -> (Word, Word) {
+/// The high word of an unsigned product by its definition, and the low word.
+fn unsigned_high(d: &mut Exact, a: &ExactWord, b: &ExactWord) -> (ExactWord, ExactWord) {
     let high = d.product_high(a, b);
     let value = a.value.times(&b.value).plus(-(1 << 32), &high.value);
-    (high, Word { value, most: u32::MAX.into() })
+    (high, ExactWord { value, most: u32::MAX.into() })
 }
 
-/// Whether the product is 2^32 `high` plus a word below, modulo 2^64: then `high` is its high word modulo 2^32.
-fn is_high_word(high: &Polynomial, below: &Word, product: &Polynomial) -> bool {
+/// Returns true if the product is 2^32 `high` plus `below` modulo 2^64: then `high` is its high word modulo 2^32.
+fn is_high_word(high: &Polynomial, below: &ExactWord, product: &Polynomial) -> bool {
     below.most <= u32::MAX.into() && below.value.plus(1 << 32, high).plus(-1, product).vanishes(64)
 }

@@ -10,12 +10,13 @@ use std::collections::BTreeSet;
 
 #[test]
 fn all_are_proved() {
-    for lemma in ALL.iter().filter(|lemma| lemma.kind == Kind::Product) {
+    for lemma in ALL.iter().filter(|lemma| lemma.kind == LemmaKind::Product) {
         assert!(lemma.is_proved(), "{}", lemma.name);
     }
 }
 
-/// The proof of division looks at all divisors, which takes minutes here: `ir3-equiv rules` does it, and this is a part.
+/// The proof of division checks all divisors, which takes minutes in this profile: `ir3-equiv rules` runs it, and this
+/// is a part.
 #[test]
 fn division_holds_for_some_divisors() {
     for first in [1, 0xff_ff00, 0x1000_0000, 0x7fff_8000, 0x8000_0000, 0xfffd_0000] {
@@ -26,19 +27,19 @@ fn division_holds_for_some_divisors() {
 
 #[test]
 fn quotients_and_remainders() {
-    for (lemma, number) in ALL.iter().filter(|lemma| lemma.kind == Kind::Quotient).zip(["quotient", "remainder"]) {
+    for (lemma, number) in ALL.iter().filter(|lemma| lemma.kind == LemmaKind::Quotient).zip(["quotient", "remainder"]) {
         let mut terms = Terms::new();
         let [n, d] = ["n", "d"].map(|name| variable(&mut terms, 32, name));
         let [left, right] = lemma.sides(&mut terms, n, d);
         assert_eq!(apply(&mut terms, left), Some((right, lemma.name)), "{number}");
-        // Behind the test for zero, as programs have it, there is nothing else left.
+        // After the test for zero, as programs have it, no other case is left.
         let zero = terms.constant(32, 0);
         let by_zero = terms.eq(32, d, zero);
         let guarded = terms.ite(32, by_zero, zero, right);
         let exact = if number == "quotient" { terms.udiv(32, n, d) } else { terms.urem(32, n, d) };
         let wanted = terms.ite(32, by_zero, zero, exact);
         assert_eq!(terms.show(guarded), terms.show(wanted));
-        // The divisor is a number: the other side has it.
+        // The divisor is a constant, which the other side has.
         let seven = terms.constant(32, 7);
         let [left, right] = lemma.sides(&mut terms, n, seven);
         let exact = if number == "quotient" { terms.udiv(32, n, seven) } else { terms.urem(32, n, seven) };
@@ -47,21 +48,21 @@ fn quotients_and_remainders() {
     }
 }
 
-/// The proof looks at what is proved.
+/// The proof proves the statement.
 #[test]
 fn what_does_not_hold_is_not_proved() {
     let mut d = Exact::default();
     let (a, b) = (d.any(), d.any());
     let product = a.value.times(&b.value);
-    // One product across is missing.
+    // One cross product is missing.
     let low = d.multiply_halves(&a, &b);
     let wrong = d.multiply_add(&a, &b, &low);
     assert!(!wrong.value.plus(-1, &product).vanishes(32));
     assert!(wrong.value.plus(-1, &product).vanishes(16));
-    // The same one twice.
+    // The same cross product twice.
     let wrong = d.multiply_add(&a, &b, &wrong);
     assert!(!wrong.value.plus(-1, &product).vanishes(32));
-    // Halves are not thrown away, sums may be too large for a word.
+    // Halves are not dropped; sums may exceed a word.
     let half = d.low_half(&a);
     assert!(!half.value.plus(-1, &a.value).vanishes(32));
     let sum = d.plus(&a, &b);
@@ -69,7 +70,7 @@ fn what_does_not_hold_is_not_proved() {
     assert!(!sum.value.plus(-1, &a.value.plus(1, &b.value)).vanishes(33));
 }
 
-/// Both sides on numbers, so that a statement is about what its proof is about.
+/// Both sides on constants, so that a statement is about what its proof is about.
 #[test]
 fn sides_agree_on_numbers() {
     for lemma in &ALL {
@@ -95,7 +96,7 @@ fn variable(terms: &mut Terms, w: u32, name: &str) -> Term {
     terms.variable(w, name)
 }
 
-/// Whether a term becomes another by lemmas alone, and by which.
+/// Rewrites a term by lemmas alone until it is `wanted`; returns the names of the lemmas.
 fn becomes(terms: &mut Terms, mut term: Term, wanted: Term) -> Vec<&'static str> {
     let mut names = Vec::new();
     while let Some((new, name)) = apply_towards(terms, term, Some(wanted)) {
@@ -109,7 +110,7 @@ fn becomes(terms: &mut Terms, mut term: Term, wanted: Term) -> Vec<&'static str>
 
 #[test]
 fn products_of_variables() {
-    for lemma in ALL.iter().filter(|lemma| lemma.kind == Kind::Product) {
+    for lemma in ALL.iter().filter(|lemma| lemma.kind == LemmaKind::Product) {
         let mut terms = Terms::new();
         let [a, b] = ["a", "b"].map(|name| variable(&mut terms, lemma.width, name));
         let [left, right] = lemma.sides(&mut terms, a, b);
@@ -120,7 +121,7 @@ fn products_of_variables() {
     }
 }
 
-/// Operands that are sums, choices, narrow, or numbers; products within sums.
+/// Operands that are sums, selections, narrow, or constants; products within sums.
 #[test]
 fn products_within_programs() {
     let mut terms = Terms::new();
@@ -142,7 +143,7 @@ fn products_within_programs() {
     }
 }
 
-/// The high words of 64-bit products, as selection computes them: every intermediate sum is looked at.
+/// The high words of 64-bit products, as selection computes them: every intermediate sum is checked.
 #[test]
 fn products_of_64_bits() {
     let mut terms = Terms::new();
@@ -164,7 +165,7 @@ fn products_of_64_bits() {
     assert_eq!(becomes(&mut terms, low, wanted), ["lemma:mul32"]);
 }
 
-/// A factor that is the high word of a product, as in a division: its halves are parts of what is longer.
+/// A factor that is the high word of a product, as in a division: its halves are parts of a longer value.
 #[test]
 fn products_of_high_words() {
     let mut terms = Terms::new();
@@ -181,7 +182,7 @@ fn products_of_high_words() {
         let high = terms.umul_high(32, n, sum);
         let (left, right) = (products::low(&mut terms, &high, &d), terms.mul(32, high, d));
         assert_eq!(becomes(&mut terms, left, right), ["lemma:mul32"]);
-        // Nobody says what it may be.
+        // An operand without any constraint.
         let other = products::low(&mut terms, &d, &high);
         for left in [left, other] {
             assert_eq!(apply(&mut terms, left), Some((right, "lemma:mul32")));
@@ -191,7 +192,7 @@ fn products_of_high_words() {
     }
 }
 
-/// Halves and bytes, each extended by zeros or by its sign.
+/// Halves and bytes, zero-extended or sign-extended.
 #[test]
 fn products_of_extended_halves() {
     for bits in [8, 16] {
@@ -214,7 +215,7 @@ fn products_of_extended_halves() {
     }
 }
 
-/// What looks like a product and is none stays as it is, or becomes what has the same values.
+/// A term that looks like a product and is none stays as it is, or becomes one with the same values.
 #[test]
 fn near_misses() {
     let mut terms = Terms::new();
@@ -236,7 +237,7 @@ fn near_misses() {
     }
 }
 
-/// The solver is no help here: that is why there are lemmas. And it does not contradict them.
+/// The solver times out: that is why there are lemmas. And it does not contradict them.
 #[test]
 fn the_solver_does_not_know() {
     let mut terms = Terms::new();
@@ -244,11 +245,12 @@ fn the_solver_does_not_know() {
     let [left, right] = ALL[0].sides(&mut terms, a, b);
     let goal = terms.eq(32, left, right);
     let budget = Budget { rlimit: 1_000_000, ..Budget::default() };
-    let answer = Z3::default().ask(&terms, &Query { assumptions: Vec::new(), goal }, &budget);
+    let answer = Z3::default().solve(&terms, &Query { assumptions: Vec::new(), goal }, &budget);
     assert!(matches!(answer, Answer::Unknown(_)), "{answer:?}");
 }
 
-/// Each name has a heading of its own in `docs/semantics.md`, or is that of a lemma; and each heading there of an assumption is one of these.
+/// Each name has a heading in `docs/semantics.md`, or is that of a lemma; and each heading of an assumption there is
+/// one of these names.
 #[test]
 fn the_page_has_all_of_them() {
     let page = include_str!("../../../../docs/semantics.md");

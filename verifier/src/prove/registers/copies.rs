@@ -1,22 +1,26 @@
-//! Instructions that only move what there is: both sides may have their own.
+//! Instructions that only copy values: either program may have its own.
 //!
-//! Moves between registers of one width, of numbers and of words of the constant file, parallel copies, collects, splits,
-//! swaps (`swz`, or three `xor.b`), one half of a full register. Spills and reloads, which need to know what the base
-//! register holds, are the matter of `walk`.
+//! Moves between registers of one width, of immediates and of words of the constant file, parallel copies, collects,
+//! splits, swaps (`swz`, or three `xor.b`), and extracts of half of a full register. Spills and reloads are handled by
+//! `walk`, as they depend on the value of the base register.
 
-use super::facts::{Literal, Origin};
-use super::location::{Locations, Piece, Problem, pieces};
+use super::facts::{CopySource, Literal};
+use super::location::{LocationProblem, Locations, Piece, pieces};
 use crate::semantics::environment::exchange::exchange;
 use crate::support::guards::{Guard, left_out};
 use ir3_compiler::ir3::{Attrs, Dst, Instr, InstrData, Opcode, Place, RegClass, RegFile, Round, Src, SrcOperand, Type};
 use smallvec::SmallVec;
 
-/// Pieces that are written at once, each with what it gets.
-pub type Copies = Vec<(Piece, Origin)>;
+/// Parallel copies: each piece that is written, with its source.
+pub type Copies = Vec<(Piece, CopySource)>;
 
-/// Appends the copies that the instructions at the beginning of a list make, if they only copy, and from registers to
-/// registers. Returns how many instructions that are.
-pub fn moved(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> Option<Result<usize, Problem>> {
+/// Appends the copies of the instructions at the beginning of `list`, if they only copy, and from registers to
+/// registers. Returns the number of instructions.
+pub fn append_moves(
+    locations: &Locations<'_>,
+    list: &[Instr],
+    copies: &mut Copies,
+) -> Option<Result<usize, LocationProblem>> {
     let data = &locations.program.instrs[*list.first()?];
     let (done, instrs) = match data.opcode {
         Opcode::ParallelCopy => (parallel(locations, data, copies), 1),
@@ -26,7 +30,9 @@ pub fn moved(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> 
             let kind = raw_move(data)?;
             (mov(locations, data, kind, copies), 1)
         }
-        Opcode::Swz if is_plain(data) && matches!(raw_move(data)?, Raw::Same) => (both(locations, data, copies), 1),
+        Opcode::Swz if is_plain(data) && matches!(raw_move(data)?, MoveEffect::Same) => {
+            (both(locations, data, copies), 1)
+        }
         Opcode::ShrB => (high_half(locations, data, copies)?, 1),
         Opcode::XorB => (exchanged(locations, list, copies)?, 3),
         _ => return None,
@@ -34,7 +40,7 @@ pub fn moved(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> 
     Some(done.map(|()| instrs))
 }
 
-/// Whether no two copies go to one place.
+/// Returns true if no two copies have the same destination.
 pub fn are_apart(copies: &Copies) -> bool {
     if copies.is_sorted_by(|a, b| a.0 < b.0) {
         return true;
@@ -44,34 +50,36 @@ pub fn are_apart(copies: &Copies) -> bool {
     to.is_sorted_by(|a, b| a < b)
 }
 
-/// Component `k` of a source, piece by piece, for a destination of a class.
+/// The pieces of component `k` of a source, as a destination of the class reads them.
 fn read(
     locations: &Locations<'_>,
     src: &Src,
     k: u32,
     to: RegClass,
     named: bool,
-) -> Result<SmallVec<[Origin; 2]>, Problem> {
+) -> Result<SmallVec<[CopySource; 2]>, LocationProblem> {
     if !src.mods.is_empty() && !left_out(Guard::RegistersCopyModifiers) {
         return Err("a modifier of a copy".to_owned());
     }
     let width = pieces(to) as usize;
-    let all: SmallVec<[Origin; 2]> = match &src.operand {
+    let all: SmallVec<[CopySource; 2]> = match &src.operand {
         SrcOperand::Place(place) => {
             let of_one_lane = to.file == RegFile::Shared && src.class.file != RegFile::Shared;
             let pieces = locations.component(place, src.class, k, named)?;
-            pieces.map(|piece| if of_one_lane { Origin::OfOneLane(piece) } else { Origin::Piece(piece) }).collect()
+            pieces
+                .map(|piece| if of_one_lane { CopySource::OfOneLane(piece) } else { CopySource::Piece(piece) })
+                .collect()
         }
         SrcOperand::Immediate(bits) => [*bits as u16, (*bits >> 16) as u16]
-            .map(|bits| Origin::Literal(Literal::Bits(bits)))
+            .map(|bits| CopySource::Literal(Literal::Bits(bits)))
             .into_iter()
             .take(width)
             .collect(),
         SrcOperand::Const(word) => {
             let word = word + k as u16;
-            [false, true].map(|high| Origin::Literal(Literal::Const(word, high))).into_iter().take(width).collect()
+            [false, true].map(|high| CopySource::Literal(Literal::Const(word, high))).into_iter().take(width).collect()
         }
-        SrcOperand::Undef => SmallVec::from_elem(Origin::Undefined, width),
+        SrcOperand::Undef => SmallVec::from_elem(CopySource::Undefined, width),
         SrcOperand::ConstRelative(_) => return Err("a relative operand of a copy".to_owned()),
     };
     if all.len() < width { Err("a copy from half registers to full ones".to_owned()) } else { Ok(all) }
@@ -81,34 +89,39 @@ fn write(
     locations: &Locations<'_>,
     dst: &Dst,
     k: u32,
-    from: &[Origin],
+    from: &[CopySource],
     named: bool,
     copies: &mut Copies,
-) -> Result<(), Problem> {
+) -> Result<(), LocationProblem> {
     let to = locations.component(&dst.place, dst.class, k, named)?;
     copies.extend(to.zip(from.iter().copied()));
     Ok(())
 }
 
-fn parallel(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
+fn parallel(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), LocationProblem> {
     if data.dsts.len() != data.srcs.len() {
         return Err("as many destinations as sources".to_owned());
     }
     for (dst, src) in data.dsts.iter().zip(&data.srcs) {
-        whole(locations, dst, src, copies)?;
+        append_whole_value(locations, dst, src, copies)?;
     }
     Ok(())
 }
 
-/// A whole value, or a whole array, as phis and parallel copies move it.
-pub fn whole(locations: &Locations<'_>, dst: &Dst, src: &Src, copies: &mut Copies) -> Result<(), Problem> {
+/// Appends the copies of a whole value, or a whole array, as phis and parallel copies move it.
+pub fn append_whole_value(
+    locations: &Locations<'_>,
+    dst: &Dst,
+    src: &Src,
+    copies: &mut Copies,
+) -> Result<(), LocationProblem> {
     if let Place::Array(to) = &dst.place {
         let to = locations.array(to, dst.class)?;
         let Some(Place::Array(from)) = src.place() else {
             return Err("an array copied from what is no array".to_owned());
         };
         let from = locations.array(from, src.class)?;
-        copies.extend(to.zip(from.map(Origin::Piece)));
+        copies.extend(to.zip(from.map(CopySource::Piece)));
         return Ok(());
     }
     for k in dst.mask.components() {
@@ -118,7 +131,7 @@ pub fn whole(locations: &Locations<'_>, dst: &Dst, src: &Src, copies: &mut Copie
     Ok(())
 }
 
-fn collect(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
+fn collect(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), LocationProblem> {
     let [dst] = &data.dsts[..] else { return Err("one destination".to_owned()) };
     for (k, src) in data.srcs.iter().enumerate() {
         let from = read(locations, src, 0, dst.class, false)?;
@@ -127,7 +140,7 @@ fn collect(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> 
     Ok(())
 }
 
-fn split(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
+fn split(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), LocationProblem> {
     let ([dst], [src], Attrs::Split { offset }) = (&data.dsts[..], &data.srcs[..], &data.attrs) else {
         return Err("one destination, one source and a component".to_owned());
     };
@@ -138,11 +151,11 @@ fn split(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Re
     Ok(())
 }
 
-/// What a move does to the bits.
-enum Raw {
-    /// Nothing.
+/// The effect of a move on the bits.
+enum MoveEffect {
+    /// None.
     Same,
-    /// The low half is taken.
+    /// Takes the low half.
     Low,
 }
 
@@ -152,7 +165,7 @@ fn is_plain(data: &InstrData) -> bool {
         && data.srcs.iter().all(|src| src.mods.is_empty() || left_out(Guard::RegistersCopyModifiers))
 }
 
-/// Whether a move's destination or source is found by an address register.
+/// Returns true if a move's destination or source is indexed by an address register.
 fn is_relative(data: &InstrData) -> bool {
     let is = |place: &Place| match place {
         Place::Relative { .. } => true,
@@ -166,22 +179,27 @@ fn is_relative(data: &InstrData) -> bool {
             .any(|src| src.place().is_some_and(is) || matches!(src.operand, SrcOperand::ConstRelative(_)))
 }
 
-fn raw_move(data: &InstrData) -> Option<Raw> {
+fn raw_move(data: &InstrData) -> Option<MoveEffect> {
     use Type::*;
     let Attrs::Move { src, dst, round: Round::Default } = data.attrs else { return None };
     match (src, dst) {
-        (U32, U32) | (S32, S32) | (U16, U16) | (S16, S16) => Some(Raw::Same),
-        (U32, U16) | (S32, S16) => Some(Raw::Low),
-        _ => left_out(Guard::RegistersMoveTypes).then_some(Raw::Same),
+        (U32, U32) | (S32, S32) | (U16, U16) | (S16, S16) => Some(MoveEffect::Same),
+        (U32, U16) | (S32, S16) => Some(MoveEffect::Low),
+        _ => left_out(Guard::RegistersMoveTypes).then_some(MoveEffect::Same),
     }
 }
 
-fn mov(locations: &Locations<'_>, data: &InstrData, kind: Raw, copies: &mut Copies) -> Result<(), Problem> {
+fn mov(
+    locations: &Locations<'_>,
+    data: &InstrData,
+    kind: MoveEffect,
+    copies: &mut Copies,
+) -> Result<(), LocationProblem> {
     let ([dst], [src]) = (&data.dsts[..], &data.srcs[..]) else {
         return Err("one destination and one source".to_owned());
     };
     let named = true;
-    if let (Raw::Low, SrcOperand::Place(_)) = (&kind, &src.operand)
+    if let (MoveEffect::Low, SrcOperand::Place(_)) = (&kind, &src.operand)
         && src.class.half
     {
         return Err("the low half of a half register".to_owned());
@@ -191,8 +209,8 @@ fn mov(locations: &Locations<'_>, data: &InstrData, kind: Raw, copies: &mut Copi
     Ok(())
 }
 
-/// Two moves at once.
-fn both(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), Problem> {
+/// Appends the two moves of one instruction.
+fn both(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Result<(), LocationProblem> {
     for (dst, src) in data.dsts.iter().zip(&data.srcs) {
         let from = read(locations, src, 0, dst.class, true)?;
         write(locations, dst, 0, &from, true, copies)?;
@@ -200,8 +218,8 @@ fn both(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Res
     Ok(())
 }
 
-/// `shr.b` by 16 of a full register to a half one.
-fn high_half(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Option<Result<(), Problem>> {
+/// Appends the copy of `shr.b` by 16 of a full register to a half one.
+fn high_half(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -> Option<Result<(), LocationProblem>> {
     let ([dst], [src, by]) = (&data.dsts[..], &data.srcs[..]) else { return None };
     let plain = is_plain(data) && by.operand == SrcOperand::Immediate(16) && dst.class.half && !src.class.half;
     let place = src.place().filter(|place| plain && !matches!(place, Place::Relative { .. }))?;
@@ -210,11 +228,11 @@ fn high_half(locations: &Locations<'_>, data: &InstrData, copies: &mut Copies) -
     }
     let pieces =
         || Ok([locations.component(place, src.class, 0, true)?, locations.component(&dst.place, dst.class, 0, true)?]);
-    Some(pieces().map(|[from, to]| copies.push((to.start, Origin::Piece(from.start + 1)))))
+    Some(pieces().map(|[from, to]| copies.push((to.start, CopySource::Piece(from.start + 1)))))
 }
 
-/// Three `xor.b` that exchange two registers.
-fn exchanged(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> Option<Result<(), Problem>> {
+/// Appends the copies of three `xor.b` that exchange two registers.
+fn exchanged(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> Option<Result<(), LocationProblem>> {
     let (a, b) = exchange(locations.program, list)?;
     let plain = list[..3].iter().all(|&instr| is_plain(&locations.program.instrs[instr]));
     if !plain || a.class != b.class || a.class.file == RegFile::Address {
@@ -222,6 +240,6 @@ fn exchanged(locations: &Locations<'_>, list: &[Instr], copies: &mut Copies) -> 
     }
     let pieces = [a, b].map(|dst| locations.component(&dst.place, dst.class, 0, true));
     let [Ok(a), Ok(b)] = pieces else { return pieces.into_iter().find_map(Result::err).map(Err) };
-    copies.extend(a.clone().zip(b.clone().map(Origin::Piece)).chain(b.zip(a.map(Origin::Piece))));
+    copies.extend(a.clone().zip(b.clone().map(CopySource::Piece)).chain(b.zip(a.map(CopySource::Piece))));
     Some(Ok(()))
 }

@@ -1,12 +1,12 @@
-//! What is known at a point: which piece of the target holds what which piece of the source has.
+//! The facts at a program point: which piece of the target holds the value of which piece of the source.
 //!
-//! A *fact* `(l, x)` says: at this point, in every lane that is here, piece `l` of the target has the same bits as piece `x` of
-//! the source, or `x` is undefined. Facts at a point are a set; more facts say more, so where ways meet it is their
-//! intersection, but that a way on which `x` is undefined has every fact about `x`.
-//! Literals are pieces of both programs, too: numbers that stand in instructions and words of the constant file.
+//! A *fact* `(l, x)` says: at this point, in every active lane, piece `l` of the target has the same bits as piece `x`
+//! of the source, or `x` is undefined. The state at a point is a set of facts; more facts are more precise. The meet of
+//! two paths is the intersection, except that a path on which `x` is undefined has every fact about `x`. Literals are
+//! pieces of both programs, too: immediates and words of the constant file.
 //!
-//! Most of a program's pieces are in no fact at a point, and those that are in one are seldom in a second. So facts stand in
-//! one short array, each of them in two lists: that of its target piece and that of its source piece.
+//! Most pieces are in no fact at a point, and those that are in one are seldom in a second. So facts are stored in one
+//! short array, each of them in two lists: that of its target piece and that of its source piece.
 
 use super::location::Piece;
 use crate::support::guards::{Guard, left_out};
@@ -18,15 +18,15 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::rc::Rc;
 
-/// Sixteen bits that are the same wherever they are read, and are no piece of a register.
+/// Sixteen bits that are the same wherever they are read, and are not a piece of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Literal {
-    /// A number.
+    /// An immediate.
     Bits(u16),
     /// Half of a word of the constant file: the low one, or the high one.
     Const(u16, bool),
-    /// What the lane that writes to shared registers has in a piece of the source. Until the next operation, which may
-    /// end lanes, that is the same lane.
+    /// The value of a source piece in the lane that writes to shared registers. It is the same lane until the next
+    /// operation, which may end lanes.
     OneLane(Piece),
 }
 
@@ -43,31 +43,31 @@ impl fmt::Display for Literal {
     }
 }
 
-/// What a copy reads.
+/// The source of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum CopySource {
     /// A piece of the same program.
     Piece(Piece),
-    /// Bits that stand in the program, or in the constant file.
+    /// A literal.
     Literal(Literal),
-    /// What one lane has in a piece, for all: the destination is shared, the source is not.
+    /// The value of a piece in one lane, for all lanes: the destination is shared, the source is not.
     OfOneLane(Piece),
-    /// Nothing defined.
+    /// An undefined value.
     Undefined,
 }
 
-/// The pieces of the source that nothing defined is in. In front stand those that may be written more than once, and begin so.
+/// The pieces of the source that are undefined. The first pieces may be written more than once, and begin undefined.
 #[derive(Clone, Debug)]
-struct Undefined {
-    /// How many those are.
+struct UndefinedPieces {
+    /// The number of those pieces.
     fixed: u32,
     /// Those of them that may have been written: the same at most points.
     written: Rc<FixedBitSet>,
-    /// The others, without what is none of both.
+    /// The other pieces that are undefined.
     others: Vec<Piece>,
 }
 
-impl Undefined {
+impl UndefinedPieces {
     fn contains(&self, x: Piece) -> bool {
         if x < self.fixed { !self.written.contains(x as usize) } else { self.others.contains(&x) }
     }
@@ -90,7 +90,7 @@ impl Undefined {
         }
     }
 
-    /// Keeps what is in another set too. Returns whether that is less.
+    /// Intersects with another set. Returns true if the set has become smaller.
     fn intersect(&mut self, other: &Self) -> bool {
         let is_less = !Rc::ptr_eq(&self.written, &other.written)
             && !other.written.is_subset(&self.written)
@@ -104,23 +104,23 @@ impl Undefined {
     }
 }
 
-/// What is known at the beginning or the end of a block.
+/// The facts at the start or the end of a block.
 #[derive(Clone, Debug)]
-pub struct Facts {
-    /// The facts, each once: a piece of the target, and the piece of the source that it holds.
+pub struct FactSet {
+    /// The facts, without duplicates: a piece of the target, and the piece of the source whose value it holds.
     pairs: Vec<(Piece, Piece)>,
-    undefined: Undefined,
+    undefined: UndefinedPieces,
 }
 
-impl Facts {
-    /// Nothing has happened yet, in a program whose first `fixed` pieces begin undefined.
+impl FactSet {
+    /// The facts at the entry of a program whose first `fixed` pieces begin undefined.
     pub fn entry(fixed: u32) -> Self {
-        let undefined = Undefined { fixed, written: Rc::new(FixedBitSet::new()), others: Vec::new() };
+        let undefined = UndefinedPieces { fixed, written: Rc::new(FixedBitSet::new()), others: Vec::new() };
         Self { pairs: Vec::new(), undefined }
     }
 
-    /// What is known where this way and the one to `here` meet. Returns whether that is less.
-    pub fn meet(&mut self, here: &Here) -> bool {
+    /// The meet of this path and the one to `here`. Returns true if the set has become smaller.
+    pub fn meet(&mut self, here: &CurrentFacts) -> bool {
         let count = self.pairs.len();
         let others = here.iter().filter(|&(_, x)| self.undefined.contains(x));
         let new: SmallVec<[(Piece, Piece); 8]> = others.filter(|fact| !self.pairs.contains(fact)).collect();
@@ -130,69 +130,69 @@ impl Facts {
         self.undefined.intersect(&here.undefined) || fewer
     }
 
-    /// Keeps the facts that `keep` does. Returns whether these are fewer.
+    /// Keeps the facts that satisfy `keep`. Returns true if the set has become smaller.
     pub fn retain(&mut self, mut keep: impl FnMut(Piece, Piece) -> bool) -> bool {
         let count = self.pairs.len();
         self.pairs.retain(|&(l, x)| keep(l, x));
         self.pairs.len() < count
     }
 
-    /// Whether a fact may be true: it is known, or about nothing defined.
+    /// Returns true if a fact may hold: it is in the set, or its source piece is undefined.
     pub fn allows(&self, l: Piece, x: Piece) -> bool {
         self.undefined.contains(x) || self.pairs.contains(&(l, x))
     }
 }
 
-/// A fact that is known here.
+/// An index of a fact in [`CurrentFacts`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Fact(u32);
 entity_impl!(Fact);
 
-/// One of both programs.
+/// One of the two programs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum FactSide {
     Target,
     Source,
 }
 
-/// A fact in its two lists, by sides: the piece, and the next fact about it.
-struct Node {
+/// A fact in its two lists, by program: the piece, and the next fact about it.
+struct FactNode {
     pieces: [Piece; 2],
     next: [PackedOption<Fact>; 2],
 }
 
-/// The facts at the point that a walk through a block has come to.
-pub struct Here {
-    facts: PrimaryMap<Fact, Node>,
-    /// Facts that are none any more; their pieces are `NOWHERE`.
+/// The facts at the current point of the walk through a block.
+pub struct CurrentFacts {
+    facts: PrimaryMap<Fact, FactNode>,
+    /// Unused entries; their pieces are `NOWHERE`.
     free: Vec<Fact>,
-    /// By sides, the first fact about each piece.
+    /// The first fact about each piece, by program.
     first: [Vec<PackedOption<Fact>>; 2],
-    undefined: Undefined,
+    undefined: UndefinedPieces,
     literals: FxHashMap<Literal, Piece>,
-    /// The literals in the order of their pieces, which stand behind the others in both programs. That a literal is itself is
-    /// no fact.
+    /// The literals in the order of their pieces, which come after all others in both programs. That a literal equals
+    /// itself is not stored as a fact.
     literal_at: Vec<Literal>,
-    /// Pieces of the source and of the target, without literals.
+    /// The number of pieces of the source and of the target, without literals.
     sources: u32,
     targets: u32,
-    /// Whether a fact is about what one lane has.
+    /// True if some fact is about the value of one lane.
     one_lane: bool,
-    /// What several copies at once move.
+    /// Scratch list for parallel copies.
     moved: Vec<(Piece, Piece)>,
 }
 
-/// No piece.
+/// The number of no piece.
 const NOWHERE: Piece = Piece::MAX;
 
-impl Here {
-    /// For programs with so many pieces; the first `fixed` of the source begin undefined.
+impl CurrentFacts {
+    /// An empty set for programs with so many pieces; the first `fixed` of the source begin undefined.
     pub fn new(sources: u32, targets: u32, fixed: u32) -> Self {
         Self {
             facts: PrimaryMap::new(),
             free: Vec::new(),
             first: [targets, sources].map(|count| vec![None.into(); count as usize]),
-            undefined: Facts::entry(fixed).undefined,
+            undefined: FactSet::entry(fixed).undefined,
             literals: FxHashMap::default(),
             literal_at: Vec::new(),
             sources,
@@ -202,10 +202,10 @@ impl Here {
         }
     }
 
-    /// Goes to a point where this is known.
-    pub fn load(&mut self, facts: &Facts) {
+    /// Moves to a point with these facts.
+    pub fn load(&mut self, facts: &FactSet) {
         let [targets, sources] = &mut self.first;
-        for Node { pieces: [l, x], .. } in self.facts.values().filter(|node| node.pieces[0] != NOWHERE) {
+        for FactNode { pieces: [l, x], .. } in self.facts.values().filter(|node| node.pieces[0] != NOWHERE) {
             targets[*l as usize] = None.into();
             sources[*x as usize] = None.into();
         }
@@ -217,11 +217,11 @@ impl Here {
         }
     }
 
-    /// What is known here, of what `keep` keeps.
-    pub fn save(&self, mut keep: impl FnMut(Piece, Piece) -> bool) -> Facts {
+    /// The facts at the current point that satisfy `keep`.
+    pub fn save(&self, mut keep: impl FnMut(Piece, Piece) -> bool) -> FactSet {
         // Collected first, so that they take no more memory than they need.
         let pairs: SmallVec<[(Piece, Piece); 256]> = self.iter().filter(|&(l, x)| keep(l, x)).collect();
-        Facts { pairs: pairs.to_vec(), undefined: self.undefined.clone() }
+        FactSet { pairs: pairs.to_vec(), undefined: self.undefined.clone() }
     }
 
     fn iter(&self) -> impl Iterator<Item = (Piece, Piece)> + '_ {
@@ -237,12 +237,12 @@ impl Here {
         })
     }
 
-    /// The piece of a literal in the target, by that in the source.
+    /// The piece of a literal in the target, given its piece in the source.
     const fn in_target(&self, literal: Piece) -> Piece {
         literal - self.sources + self.targets
     }
 
-    /// Whether a piece of the source is that of a literal.
+    /// Returns true if a piece of the source is a literal.
     pub const fn is_literal(&self, x: Piece) -> bool {
         x >= self.sources
     }
@@ -252,7 +252,7 @@ impl Here {
         self.literal_at.get(x.checked_sub(self.sources)? as usize).copied()
     }
 
-    /// Whether a piece of the target is that of a literal.
+    /// Returns true if a piece of the target is a literal.
     pub const fn is_target_literal(&self, l: Piece) -> bool {
         l >= self.targets
     }
@@ -261,28 +261,28 @@ impl Here {
         self.literal_at.get(l.checked_sub(self.targets)? as usize).copied()
     }
 
-    /// Whether a piece of the target has what one of the source has, or that is undefined.
+    /// Returns true if a piece of the target has the value of a source piece, or the source piece is undefined.
     pub fn holds(&self, l: Piece, x: Piece) -> bool {
         self.has(l, x) || self.undefined.contains(x)
     }
 
-    /// Whether it is known that a piece of the target has what one of the source has.
+    /// Returns true if a piece of the target is known to have the value of a source piece.
     pub fn has(&self, l: Piece, x: Piece) -> bool {
-        self.held(l).any(|held| held == x)
+        self.values_of(l).any(|held| held == x)
     }
 
-    /// Whether nothing defined is in a piece of the source.
+    /// Returns true if a piece of the source is undefined.
     pub fn is_undefined(&self, x: Piece) -> bool {
         self.undefined.contains(x)
     }
 
-    /// What a piece of the target holds.
-    pub fn held(&self, l: Piece) -> impl Iterator<Item = Piece> + '_ {
-        self.list(Side::Target, l)
+    /// The source pieces whose value a piece of the target holds.
+    pub fn values_of(&self, l: Piece) -> impl Iterator<Item = Piece> + '_ {
+        self.list(FactSide::Target, l)
     }
 
-    /// What the facts about a piece say of the other side.
-    fn list(&self, side: Side, piece: Piece) -> impl Iterator<Item = Piece> + '_ {
+    /// The pieces of the other program in the facts about a piece.
+    fn list(&self, side: FactSide, piece: Piece) -> impl Iterator<Item = Piece> + '_ {
         let mut next = self.first[side as usize][piece as usize];
         std::iter::from_fn(move || {
             let node = &self.facts[next.expand()?];
@@ -291,11 +291,11 @@ impl Here {
         })
     }
 
-    /// The number that a piece of a side holds for certain. (All that it may hold are the same.)
-    pub fn number(&self, side: Side, piece: Piece) -> Option<u16> {
+    /// The constant that a piece certainly holds. (All of its possible values are the same.)
+    pub fn number(&self, side: FactSide, piece: Piece) -> Option<u16> {
         let literal = |of_other: Piece| match side {
-            Side::Target => self.literal_of(of_other),
-            Side::Source => self.target_literal(of_other),
+            FactSide::Target => self.literal_of(of_other),
+            FactSide::Source => self.target_literal(of_other),
         };
         self.list(side, piece).find_map(|of_other| match literal(of_other) {
             Some(Literal::Bits(bits)) => Some(bits),
@@ -303,7 +303,7 @@ impl Here {
         })
     }
 
-    /// From now on this holds.
+    /// Adds a fact.
     pub fn add(&mut self, l: Piece, x: Piece) {
         if !self.has(l, x) {
             self.insert(l, x);
@@ -313,7 +313,7 @@ impl Here {
     fn insert(&mut self, l: Piece, x: Piece) {
         let pieces = [l, x];
         let next = [self.first[0][l as usize], self.first[1][x as usize]];
-        let node = Node { pieces, next };
+        let node = FactNode { pieces, next };
         let fact = match self.free.pop() {
             Some(fact) => {
                 self.facts[fact] = node;
@@ -325,10 +325,10 @@ impl Here {
         self.first[1][x as usize] = fact.into();
     }
 
-    /// Takes a fact out of the list of one side.
-    fn unlink(&mut self, fact: Fact, side: Side) {
+    /// Removes a fact from the list of one program.
+    fn unlink(&mut self, fact: Fact, side: FactSide) {
         let side = side as usize;
-        let Node { pieces, next } = self.facts[fact];
+        let FactNode { pieces, next } = self.facts[fact];
         let mut at = &mut self.first[side][pieces[side] as usize];
         while let Some(other) = at.expand().filter(|other| *other != fact) {
             at = &mut self.facts[other].next[side];
@@ -336,15 +336,15 @@ impl Here {
         *at = next[side];
     }
 
-    /// Forgets a fact that is in no list any more.
+    /// Releases a fact that is in no list any more.
     fn release(&mut self, fact: Fact) {
         self.facts[fact].pieces = [NOWHERE; 2];
         self.free.push(fact);
     }
 
-    /// Forgets all facts about a piece.
-    fn clear(&mut self, side: Side, piece: Piece) {
-        let other = [Side::Source, Side::Target][side as usize];
+    /// Removes all facts about a piece.
+    fn clear(&mut self, side: FactSide, piece: Piece) {
+        let other = [FactSide::Source, FactSide::Target][side as usize];
         let mut next = std::mem::take(&mut self.first[side as usize][piece as usize]);
         while let Some(fact) = next.expand() {
             next = self.facts[fact].next[side as usize];
@@ -353,50 +353,50 @@ impl Here {
         }
     }
 
-    /// The target has written something unknown to a piece.
+    /// Transfer function: the target writes an unknown value to a piece.
     pub fn overwrite_target(&mut self, l: Piece) {
         if !left_out(Guard::RegistersTargetWrites) {
-            self.clear(Side::Target, l);
+            self.clear(FactSide::Target, l);
         }
     }
 
-    /// The source has written something to a piece.
+    /// Transfer function: the source writes a value to a piece.
     pub fn overwrite_source(&mut self, x: Piece) {
         if self.one_lane {
             self.forget(|literal| literal == Literal::OneLane(x));
         }
         if !left_out(Guard::RegistersSourceWrites) {
-            self.clear(Side::Source, x);
+            self.clear(FactSide::Source, x);
         }
         self.undefined.remove(x);
     }
 
-    /// The source has written nothing defined to a piece.
+    /// Transfer function: the source writes an undefined value to a piece.
     pub fn undefine_source(&mut self, x: Piece) {
         self.overwrite_source(x);
         self.undefined.insert(x);
     }
 
-    /// The target has copied pieces, all at once: destination, source.
-    pub fn copy_target(&mut self, copies: &[(Piece, Origin)]) {
+    /// Transfer function: the target copies pieces, in parallel (destination, source).
+    pub fn copy_target(&mut self, copies: &[(Piece, CopySource)]) {
         let mut moved = std::mem::take(&mut self.moved);
         for &(to, from) in copies {
             match from {
-                Origin::Piece(from) => moved.extend(self.held(from).map(|x| (to, x))),
-                Origin::Literal(literal) => {
+                CopySource::Piece(from) => moved.extend(self.values_of(from).map(|x| (to, x))),
+                CopySource::Literal(literal) => {
                     let literal = self.literal(literal);
                     moved.push((to, literal));
-                    moved.extend(self.held(self.in_target(literal)).map(|x| (to, x)));
+                    moved.extend(self.values_of(self.in_target(literal)).map(|x| (to, x)));
                 }
-                Origin::OfOneLane(from) => {
+                CopySource::OfOneLane(from) => {
                     self.one_lane = true;
                     let first = moved.len();
-                    moved.extend(self.held(from).map(|x| (to, x)));
+                    moved.extend(self.values_of(from).map(|x| (to, x)));
                     for (_, x) in &mut moved[first..] {
                         *x = if self.is_literal(*x) { *x } else { self.literal(Literal::OneLane(*x)) };
                     }
                 }
-                Origin::Undefined => {}
+                CopySource::Undefined => {}
             }
         }
         for &(to, _) in copies {
@@ -408,28 +408,28 @@ impl Here {
         self.moved = moved;
     }
 
-    /// The source has copied pieces, all at once.
-    pub fn copy_source(&mut self, copies: &[(Piece, Origin)]) {
+    /// Transfer function: the source copies pieces, in parallel.
+    pub fn copy_source(&mut self, copies: &[(Piece, CopySource)]) {
         let mut moved = std::mem::take(&mut self.moved);
         let mut undefined = SmallVec::<[Piece; 8]>::new();
         for &(to, from) in copies {
             let from = match from {
-                Origin::Piece(from) | Origin::OfOneLane(from) if self.is_undefined(from) => {
+                CopySource::Piece(from) | CopySource::OfOneLane(from) if self.is_undefined(from) => {
                     undefined.push(to);
                     continue;
                 }
-                Origin::Undefined => {
+                CopySource::Undefined => {
                     undefined.push(to);
                     continue;
                 }
-                Origin::Piece(from) => from,
-                Origin::Literal(literal) => self.literal(literal),
-                Origin::OfOneLane(from) => self.literal(Literal::OneLane(from)),
+                CopySource::Piece(from) => from,
+                CopySource::Literal(literal) => self.literal(literal),
+                CopySource::OfOneLane(from) => self.literal(Literal::OneLane(from)),
             };
             if self.is_literal(from) {
                 moved.push((self.in_target(from), to));
             }
-            moved.extend(self.list(Side::Source, from).map(|l| (l, to)));
+            moved.extend(self.list(FactSide::Source, from).map(|l| (l, to)));
         }
         for &(to, _) in copies {
             self.overwrite_source(to);
@@ -443,12 +443,12 @@ impl Here {
         self.moved = moved;
     }
 
-    /// Nothing is known of the constant file any more.
+    /// Removes all facts about the constant file.
     pub fn forget_constants(&mut self) {
         self.forget(|literal| matches!(literal, Literal::Const(..)));
     }
 
-    /// The lane that wrote to shared registers may not be the one that does so from now on.
+    /// Removes all facts about one lane: another one may write to shared registers from now on.
     pub fn forget_lane(&mut self) {
         if std::mem::take(&mut self.one_lane) && !left_out(Guard::RegistersLane) {
             self.forget(|literal| matches!(literal, Literal::OneLane(_)));
@@ -459,8 +459,8 @@ impl Here {
         for fact in self.facts.keys() {
             let [l, x] = self.facts[fact].pieces;
             if l != NOWHERE && (self.literal_of(x).is_some_and(&which) || self.target_literal(l).is_some_and(&which)) {
-                self.unlink(fact, Side::Target);
-                self.unlink(fact, Side::Source);
+                self.unlink(fact, FactSide::Target);
+                self.unlink(fact, FactSide::Source);
                 self.release(fact);
             }
         }

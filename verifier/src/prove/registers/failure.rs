@@ -1,17 +1,17 @@
-//! Why a pass is not shown to keep register contents.
+//! The reasons why a pass is not proved.
 
 use std::fmt;
 
-/// Where something is: the block and the instruction, as the text has them.
+/// An instruction or a block, as the text shows them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct InstrSite {
     /// Position of the block in the layout of the target, from 0.
     pub block: usize,
-    /// Position in the block, and the mnemonic; the block as a whole where there is none.
+    /// Position in the block, and the mnemonic; `None` for the block as a whole.
     pub instr: Option<(usize, &'static str)>,
 }
 
-impl fmt::Display for Site {
+impl fmt::Display for InstrSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "block {}", self.block)?;
         match self.instr {
@@ -21,52 +21,52 @@ impl fmt::Display for Site {
     }
 }
 
-/// A use that does not hold its value.
+/// A use that does not read its value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{site}: source {slot} reads {read}, which should hold {expected} and holds {found}{because}")]
 pub struct Mismatch {
     /// The use.
-    pub site: Site,
-    /// Which source.
+    pub site: InstrSite,
+    /// The index of the source operand.
     pub slot: usize,
-    /// What is read.
+    /// The operand in the target.
     pub read: String,
-    /// What the source program reads there.
+    /// The operand in the source program.
     pub expected: String,
-    /// What is there.
+    /// The value that the operand holds.
     pub found: String,
-    /// An earlier result that is not what it should be, if there is one.
+    /// An earlier result that is wrong, if there is one.
     pub because: String,
 }
 
-/// What stands against a proof.
+/// The reason why there is no proof.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// A use does not hold its value.
+pub enum RegisterFailure {
+    /// A use does not read its value.
     #[error(transparent)]
     Contents(Box<Mismatch>),
-    /// An operand or a result is where it must not be.
+    /// An operand or a result is in a wrong place.
     #[error("{site}: {what}")]
     Place {
         /// The instruction.
-        site: Site,
-        /// What is wrong.
+        site: InstrSite,
+        /// The error.
         what: String,
     },
     /// The target does something else than the source.
     #[error("{site}: {what}")]
     Changed {
         /// The instruction.
-        site: Site,
-        /// What is another thing.
+        site: InstrSite,
+        /// The difference.
         what: String,
     },
-    /// This engine cannot tell.
+    /// The checker does not support it.
     #[error("{site}: unsupported: {what}")]
     Unsupported {
         /// The instruction.
-        site: Site,
-        /// What it is.
+        site: InstrSite,
+        /// The feature.
         what: String,
     },
 }

@@ -1,9 +1,9 @@
-//! Where something can be: registers, SSA values, arrays, scratch memory, in pieces of 16 bits.
+//! The locations of values: registers, SSA values, arrays and scratch memory, in pieces of 16 bits.
 //!
-//! Pieces are numbered densely, program by program: first the registers of all files, then scratch memory, then arrays and
-//! SSA values. A full register is two pieces, a half one is one; in a merged file these are the same pieces.
+//! Pieces are numbered densely, program by program: first the registers of all files, then scratch memory, then arrays
+//! and SSA values. A full register is two pieces, a half one is one; in a merged file these are the same pieces.
 
-use super::liveness::Thing;
+use super::liveness::LiveEntity;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use fixedbitset::FixedBitSet;
 use ir3_compiler::ir3::{Array, ArrayAccess, PhysReg, Place, Program, RegClass, RegFile, Value};
@@ -12,10 +12,10 @@ use std::ops::Range;
 /// A piece of 16 bits (or a predicate, or an address register) of one program.
 pub type Piece = u32;
 
-/// What cannot be said of an operand.
-pub type Problem = String;
+/// The reason why an operand has no location.
+pub type LocationProblem = String;
 
-/// Pieces of the general file, of half registers where they are a file of their own, of shared registers.
+/// The numbers of pieces of the full file, of half registers where they are a file of their own, of shared registers.
 const FULL: u32 = 48 * 4 * 2;
 const HALF: u32 = 48 * 4;
 const SHARED: u32 = 8 * 4 * 2;
@@ -28,24 +28,24 @@ const PREDICATE_FIRST: u32 = SHARED_FIRST + SHARED;
 const ADDRESS_FIRST: u32 = PREDICATE_FIRST + PREDICATES;
 const SCRATCH_FIRST: u32 = ADDRESS_FIRST + ADDRESSES;
 
-/// Half registers that an instruction of the machine can name: `hr0.x` to `hr47.w`.
+/// The half registers that a machine instruction can name: `hr0.x` to `hr47.w`.
 const NAMED_HALVES: u32 = 48 * 4;
 
 /// The pieces of a program.
 pub struct Locations<'a> {
     pub program: &'a Program,
     merged: bool,
-    /// Pieces of registers and scratch memory, in front of the others.
+    /// The number of pieces of registers and scratch memory, which come first.
     pub registers: u32,
-    /// The same, and of arrays: pieces that are not of SSA values may be written more than once, and begin undefined.
+    /// The same, with arrays: pieces that are not of SSA values may be written more than once, and begin undefined.
     pub fixed: u32,
     values: SecondaryMap<Value, u32>,
     arrays: SecondaryMap<Array, u32>,
     /// Number of pieces.
     pub count: u32,
-    /// Pieces that all lanes of a wave share.
+    /// Pieces of shared registers.
     shared: FixedBitSet,
-    /// Whether anything of the program is shared by the lanes of a wave.
+    /// True if the program uses shared registers.
     pub any_shared: bool,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Locations<'a> {
         shared
     }
 
-    /// Whether all lanes of a wave share a piece.
+    /// Returns true if a piece belongs to a shared register.
     pub fn is_shared(&self, piece: Piece) -> bool {
         self.shared.contains(piece as usize)
     }
@@ -107,15 +107,15 @@ impl<'a> Locations<'a> {
         first..first + u32::from(data.length) * pieces(data.class)
     }
 
-    /// Whether a piece is one of a thing.
-    pub fn is_thing(&self, piece: Piece) -> bool {
+    /// Returns true if a piece is tracked by liveness.
+    pub fn is_tracked(&self, piece: Piece) -> bool {
         (self.fixed..self.count).contains(&piece) || (SCRATCH_FIRST..self.registers).contains(&piece)
     }
 
-    /// The pieces of a thing.
-    pub fn thing(&self, thing: Thing) -> Range<Piece> {
-        match thing.index().checked_sub(self.program.values.len()) {
-            None => self.value(Value::new(thing.index())),
+    /// The pieces of an entity.
+    pub fn entity(&self, entity: LiveEntity) -> Range<Piece> {
+        match entity.index().checked_sub(self.program.values.len()) {
+            None => self.value(Value::new(entity.index())),
             Some(at) => {
                 let piece = SCRATCH_FIRST + at as u32;
                 piece..piece + 1
@@ -123,7 +123,7 @@ impl<'a> Locations<'a> {
         }
     }
 
-    /// What a piece behind the registers is of.
+    /// The owner of a piece after the registers.
     fn owner(&self, piece: Piece) -> Option<Owner> {
         fn last<K: EntityRef>(starts: &SecondaryMap<K, u32>, piece: Piece) -> K {
             let starts = starts.values().as_slice();
@@ -137,7 +137,7 @@ impl<'a> Locations<'a> {
     }
 
     /// The pieces of scratch memory at a byte address.
-    pub fn scratch(&self, address: u32, bytes: u32) -> Result<Range<Piece>, Problem> {
+    pub fn scratch(&self, address: u32, bytes: u32) -> Result<Range<Piece>, LocationProblem> {
         if !address.is_multiple_of(2) || !bytes.is_multiple_of(2) {
             return Err(format!("byte {address} of scratch memory begins no half word"));
         }
@@ -151,17 +151,18 @@ impl<'a> Locations<'a> {
         Ok(SCRATCH_FIRST + address / 2..SCRATCH_FIRST + (address + bytes) / 2)
     }
 
-    /// The pieces of component `component` of a place. `named`: an instruction of the machine has to name it.
+    /// The pieces of component `component` of a place. `named`: a machine instruction has to name it.
     pub fn component(
         &self,
         place: &Place,
         class: RegClass,
         component: u32,
         named: bool,
-    ) -> Result<Range<Piece>, Problem> {
+    ) -> Result<Range<Piece>, LocationProblem> {
         let width = pieces(class);
         match place {
-            // Not all values that have a register are SSA any more, but these keep the one that they were given.
+            // Some values that have a register are not in SSA form any more; these keep the register that they were
+            // given.
             Place::Assigned(_, reg)
                 if matches!(class.file, RegFile::Predicate | RegFile::Address | RegFile::Shared) =>
             {
@@ -190,7 +191,7 @@ impl<'a> Locations<'a> {
     }
 
     /// All pieces of an array.
-    pub fn array(&self, access: &ArrayAccess, class: RegClass) -> Result<Range<Piece>, Problem> {
+    pub fn array(&self, access: &ArrayAccess, class: RegClass) -> Result<Range<Piece>, LocationProblem> {
         if access.value.is_some() {
             return Err("a version of an array".to_owned());
         }
@@ -209,7 +210,13 @@ impl<'a> Locations<'a> {
         Ok(first..first + length * pieces(class))
     }
 
-    fn register(&self, reg: PhysReg, class: RegClass, component: u32, named: bool) -> Result<Range<Piece>, Problem> {
+    fn register(
+        &self,
+        reg: PhysReg,
+        class: RegClass,
+        component: u32,
+        named: bool,
+    ) -> Result<Range<Piece>, LocationProblem> {
         let number = u32::from(reg.0) + component;
         let width = pieces(class);
         let outside =
@@ -233,7 +240,7 @@ impl<'a> Locations<'a> {
         }
     }
 
-    /// A piece as a person names it.
+    /// The name of a piece, for messages.
     pub fn name(&self, piece: Piece) -> String {
         let xyzw = |n: u32| format!("{}.{}", n / 4, ['x', 'y', 'z', 'w'][n as usize % 4]);
         let part = |class: RegClass, piece: u32| match (pieces(class), piece % 2) {

@@ -1,16 +1,18 @@
-//! Which instruction of the target is which of the source.
+//! The pairing of the target's instructions with the source's.
 //!
-//! Within the compiler that is plain: a pass keeps the entities of what it keeps. Two programs that were read from texts have theirs in the
-//! order of each text instead, so one instruction more shifts all that follow. There the numbers that the texts print say it: the target gets the
-//! source's entity for each instruction and each block whose number the source prints too, and new ones, above all of the source's, for the rest.
+//! Within the compiler a pass keeps the entities of the instructions that it keeps. Two programs that were read from
+//! texts have entities in the order of each text instead, so an additional instruction shifts all that follow. There,
+//! the serial numbers that the texts print decide: the target gets the source's entity for each instruction and each
+//! block whose number the source prints too, and new ones, above all of the source's, for the rest.
 //!
-//! Nothing rests on this being right: what is taken for one instruction, and is two, has another shape, other operands, or the same meaning.
+//! Soundness does not depend on this: two instructions that are wrongly paired have another shape, other operands, or
+//! the same meaning.
 
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use ir3_compiler::ir3::{Attrs, Block, BlockData, Instr, InstrData, Opcode, Program, RepeatLink};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The target with the entities of the source, if the numbers in the texts say that these are others.
+/// Returns the target with the source's entities, if the numbers in the texts say that these are others.
 pub fn aligned(source: &Program, target: &Program) -> Option<Program> {
     let instrs = renamed(
         source.iter_instrs().map(|(_, instr)| (instr, source.serials[instr])),
@@ -31,13 +33,13 @@ pub fn aligned(source: &Program, target: &Program) -> Option<Program> {
         source.blocks.len(),
         target.blocks.keys(),
     );
-    // A block that has no other number than its place has no name: what its instructions are called counts.
+    // A block whose number is its position has no name: the numbers of its instructions decide.
     let instrs = instrs?;
     let blocks = blocks.unwrap_or_else(|| target.blocks.keys().collect());
     Some(rebuilt(target, &instrs, &blocks))
 }
 
-/// New names for the entities of the target; nothing if they have the right ones, or have no numbers.
+/// New entities for those of the target; `None` if they are right already, or have no numbers.
 fn renamed<E: EntityRef>(
     source: impl Iterator<Item = (E, u32)>,
     target: impl Iterator<Item = (E, u32)>,
@@ -69,7 +71,7 @@ fn renamed<E: EntityRef>(
     Some(all.map(|entity| found.get(&entity.index()).copied().unwrap_or_else(|| new.next().expect("no end"))).collect())
 }
 
-/// Data in the places that the new names say.
+/// Moves data to the positions of the new entities.
 fn placed<E: EntityRef, D: Clone>(all: impl Iterator<Item = (E, D)>, names: &[E], none: D) -> PrimaryMap<E, D> {
     let mut data = vec![none; names.iter().map(|new| new.index() + 1).max().unwrap_or(0)];
     for (old, its) in all {
@@ -126,7 +128,7 @@ mod tests {
     const SOURCE: &str = "block1 {\n\t0001:0000:000: \tmov.u32u32 r0.x, c0.x\n\t0002:0000:000: \tadd.u r1.x, r0.x, c1.x\n\t\
         0003:0000:000: \tend r1.x (0)\n}";
 
-    /// One instruction more shifts those behind it, and their numbers say which they are.
+    /// An additional instruction shifts those after it; their numbers pair them.
     #[test]
     fn instructions_go_by_their_numbers() {
         let added = SOURCE
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(numbers(&renamed), [(0, 1), (3, 9), (1, 2), (2, 3)]);
         assert!(prove(&source, &target, &Target::default()).is_ok());
         assert!(aligned(&source, &source).is_none());
-        // It does not matter what is called what.
+        // The names do not matter.
         let wrong = added.replace("mov.u32u32 r2.x, r0.x", "mov.u32u32 r2.x, c2.x");
         assert!(prove(&source, &program(&wrong), &Target::default()).is_err());
     }

@@ -1,10 +1,10 @@
-//! An instruction that stands on both sides: its operands hold the same, so its results are the same.
+//! Instructions of both programs: equal operands give equal results.
 
-use super::copies::{Copies, moved};
-use super::facts::{Here, Literal, Origin};
-use super::failure::{Failure, Mismatch};
-use super::location::{Locations, Piece, Problem};
-use super::walk::Walk;
+use super::copies::{Copies, append_moves};
+use super::facts::{CopySource, CurrentFacts, Literal};
+use super::failure::{Mismatch, RegisterFailure};
+use super::location::{LocationProblem, Locations, Piece};
+use super::walk::LockstepWalk;
 use crate::semantics::header::is_unprinted;
 use crate::support::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
@@ -16,8 +16,8 @@ use ir3_compiler::ir3::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Whether an instruction has no effect but its results, and these depend on nothing but its sources. (A write to an element
-/// that an address finds has no meaning where there is no such element.)
+/// Returns true if an instruction has no effect but its results, and these depend on nothing but its sources. (A write
+/// to an array element is undefined behaviour if the index is out of bounds.)
 pub fn is_pure(data: &InstrData) -> bool {
     !data.dsts.iter().any(|dst| is_relative(&dst.place))
         && match data.opcode.category() {
@@ -28,21 +28,22 @@ pub fn is_pure(data: &InstrData) -> bool {
         }
 }
 
-/// Registers or elements that an indirect operand may be any of: those of the source, and what stands for each in the target.
-type Region = Vec<(Piece, Piece)>;
+/// The registers or elements that an indirect operand may refer to: those of the source, with their counterparts in the
+/// target.
+type IndirectRegion = Vec<(Piece, Piece)>;
 
-impl Walk<'_> {
-    /// Steps over an instruction on both sides. What a pure one computes from other operands is something else; whoever reads
-    /// it will find that.
-    pub(super) fn operation(&mut self, source: Instr, target: Instr) -> Result<(), Failure> {
+impl LockstepWalk<'_> {
+    /// Steps over an instruction of both programs. A pure one may have other operands; then its results are unknown,
+    /// and their uses fail.
+    pub(super) fn operation(&mut self, source: Instr, target: Instr) -> Result<(), RegisterFailure> {
         let (s, t) = (&self.source.program.instrs[source], &self.target.program.instrs[target]);
         self.same_shape(s, t)?;
-        // What a text does not print is unknown, and the same only where it is the same instruction.
+        // An operand that a text does not print is unknown, and the same only in the same instruction.
         let [from, to] = [self.source.program.serials[source], self.target.program.serials[target]];
         if from != to && (is_unprinted(s) || is_unprinted(t)) && !left_out(Guard::RegistersAttributes) {
             let name = s.opcode.name();
             let what = format!("`{name}` {to:04} stands for {from:04}, and the texts do not print its attributes");
-            return Err(Failure::Changed { site: self.site(), what });
+            return Err(RegisterFailure::Changed { site: self.site(), what });
         }
         self.here.forget_lane();
         let mut fine = Ok(());
@@ -50,7 +51,7 @@ impl Walk<'_> {
             fine = fine.and_then(|()| self.same_source(s, t, slot));
         }
         if let Err(failure) = fine {
-            if !is_pure(s) || !matches!(failure, Failure::Contents(_)) {
+            if !is_pure(s) || !matches!(failure, RegisterFailure::Contents(_)) {
                 return Err(failure);
             }
             self.suspect.get_or_insert(failure);
@@ -66,7 +67,7 @@ impl Walk<'_> {
         self.results(s, t, true)
     }
 
-    fn same_shape(&self, s: &InstrData, t: &InstrData) -> Result<(), Failure> {
+    fn same_shape(&self, s: &InstrData, t: &InstrData) -> Result<(), RegisterFailure> {
         let is_same = (s.opcode == t.opcode || left_out(Guard::RegistersOpcode))
             && (s.flags == t.flags || left_out(Guard::RegistersFlags))
             && (s.attrs == t.attrs || left_out(Guard::RegistersAttributes))
@@ -78,17 +79,17 @@ impl Walk<'_> {
         if is_same {
             return Ok(());
         }
-        let what = format!("another instruction, or another form of it, stands for `{}`", s.opcode.name());
-        Err(Failure::Changed { site: self.site(), what })
+        let what = format!("`{}` is replaced by another instruction, or by another form of it", s.opcode.name());
+        Err(RegisterFailure::Changed { site: self.site(), what })
     }
 
-    fn same_source(&mut self, s: &InstrData, t: &InstrData, slot: usize) -> Result<(), Failure> {
+    fn same_source(&mut self, s: &InstrData, t: &InstrData, slot: usize) -> Result<(), RegisterFailure> {
         let (a, b) = (&s.srcs[slot], &t.srcs[slot]);
         if a.operand == SrcOperand::Undef {
             return Ok(());
         }
         let changed = |walk: &Self, what: &str| {
-            Err(Failure::Changed { site: walk.site(), what: format!("source {slot} {what}") })
+            Err(RegisterFailure::Changed { site: walk.site(), what: format!("source {slot} {what}") })
         };
         if (a.class != b.class || a.mask != b.mask) && !left_out(Guard::RegistersSourceClass) {
             return changed(self, "is of another class or mask");
@@ -119,7 +120,7 @@ impl Walk<'_> {
                 Ok(())
             }
             (x, y) if x == y => Ok(()),
-            // A number may have gone to a register, or to the constant file, only where that is known to hold it.
+            // An immediate may be in a register, or in the constant file, only if that is known to hold it.
             (SrcOperand::Immediate(bits), SrcOperand::Place(to)) => {
                 let to = self.piece(self.target.component(to, b.class, 0, true))?;
                 for (at, l) in to.enumerate() {
@@ -133,15 +134,15 @@ impl Walk<'_> {
         }
     }
 
-    fn holds(&mut self, l: Piece, x: Piece, slot: usize) -> Result<(), Failure> {
+    fn holds(&mut self, l: Piece, x: Piece, slot: usize) -> Result<(), RegisterFailure> {
         self.operands += 1;
         if self.here.holds(l, x) || left_out(Guard::RegistersHolds) {
             return Ok(());
         }
-        let mut found: Vec<Piece> = self.here.held(l).collect();
+        let mut found: Vec<Piece> = self.here.values_of(l).collect();
         found.sort_unstable();
         let found = found.into_iter().map(|x| self.source_name(x)).collect::<Vec<_>>().join(", ");
-        Err(Failure::Contents(Box::new(Mismatch {
+        Err(RegisterFailure::Contents(Box::new(Mismatch {
             site: self.site(),
             slot,
             read: self.target.name(l),
@@ -151,8 +152,13 @@ impl Walk<'_> {
         })))
     }
 
-    /// What an indirect operand may be.
-    fn region(&self, class: RegClass, source: &Place, target: &Place) -> Result<Option<Region>, Failure> {
+    /// The registers or elements that an indirect operand may refer to.
+    fn region(
+        &self,
+        class: RegClass,
+        source: &Place,
+        target: &Place,
+    ) -> Result<Option<IndirectRegion>, RegisterFailure> {
         let (source, target) = match (source, target) {
             (Place::Array(from), to) if from.relative => {
                 let source = self.piece(self.source.array(from, class))?;
@@ -164,11 +170,11 @@ impl Walk<'_> {
                     }
                     Place::Relative { offset, .. } => {
                         let base = u16::try_from(offset - from.offset)
-                            .map_err(|_| self.place("an array in front of the file"))?;
-                        // Who follows the registers from here on goes by what is said of the array.
-                        let said = self.target.program.arrays.get(from.array).and_then(|array| array.base);
-                        if said.is_some_and(|said| said != PhysReg(base)) && !left_out(Guard::RegistersArray) {
-                            return Err(self.place("an array is not where it is said to be"));
+                            .map_err(|_| self.place("an array before the first register"))?;
+                        // Later stages use the base that the program states for the array.
+                        let stated = self.target.program.arrays.get(from.array).and_then(|array| array.base);
+                        if stated.is_some_and(|stated| stated != PhysReg(base)) && !left_out(Guard::RegistersArray) {
+                            return Err(self.place("an array is not in the registers that the program states for it"));
                         }
                         let start =
                             self.piece(self.target.component(&Place::Reg(PhysReg(base)), class, 0, false))?.start;
@@ -177,7 +183,7 @@ impl Walk<'_> {
                     _ => return Err(self.place("an array is not where it should be")),
                 };
                 if target.end > self.target.registers && matches!(to, Place::Relative { .. }) {
-                    return Err(self.place("an array beyond the file"));
+                    return Err(self.place("an array after the last register"));
                 }
                 (source, target)
             }
@@ -188,7 +194,7 @@ impl Walk<'_> {
                 let registers = self.piece(self.relative_registers(class, offset, size))?;
                 let in_target = |reg: &PhysReg| self.target.component(&Place::Reg(*reg), class, 0, false);
                 let in_source = |reg: &PhysReg| self.source.component(&Place::Reg(*reg), class, 0, false);
-                let mut region = Region::new();
+                let mut region = IndirectRegion::new();
                 for reg in &registers {
                     region.extend(self.piece(in_source(reg))?.zip(self.piece(in_target(reg))?));
                 }
@@ -203,9 +209,10 @@ impl Walk<'_> {
         Ok(Some(source.zip(target).collect()))
     }
 
-    /// The registers that a relative operand may be any of: those of the arrays that it may be of, as far as the source says
-    /// where they are; else, as the array may begin in front of the register that is named or behind, as many on either side.
-    fn relative_registers(&self, class: RegClass, offset: i16, size: u16) -> Result<Vec<PhysReg>, Problem> {
+    /// The registers that a relative operand may refer to: those of the arrays that it may belong to, if the source
+    /// states their registers; otherwise, as the array may begin before or after the named register, equally many on
+    /// either side.
+    fn relative_registers(&self, class: RegClass, offset: i16, size: u16) -> Result<Vec<PhysReg>, LocationProblem> {
         let arrays =
             || self.source.program.arrays.values().filter(|array| array.class == class && array.length == size);
         let mut registers: Vec<PhysReg> = Vec::new();
@@ -223,15 +230,15 @@ impl Walk<'_> {
         Ok(registers)
     }
 
-    fn same_region(&mut self, region: &Region, slot: usize) -> Result<(), Failure> {
+    fn same_region(&mut self, region: &IndirectRegion, slot: usize) -> Result<(), RegisterFailure> {
         for &(x, l) in region {
             self.holds(l, x, slot)?;
         }
         Ok(())
     }
 
-    /// Results: of both sides the same, if the operands were.
-    fn results(&mut self, s: &InstrData, t: &InstrData, same: bool) -> Result<(), Failure> {
+    /// Records the results: the same in both programs if the operands were.
+    fn results(&mut self, s: &InstrData, t: &InstrData, same: bool) -> Result<(), RegisterFailure> {
         let mut written = SmallVec::<[(Piece, Piece); 8]>::new();
         for (a, b) in s.dsts.iter().zip(&t.dsts) {
             if let (Opcode::Input, Place::Assigned(_, given)) = (s.opcode, &a.place)
@@ -264,9 +271,9 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// After a write to one of several elements, or to one of all registers, what both sides have in the same place is the
-    /// same if it was before, or undefined in the source as before; nothing else is known.
-    fn write_region(&mut self, region: &Region, same: bool) {
+    /// Records a write to one of several elements, or to one of all registers: a pair that was equal before is equal
+    /// after if the results are, and a source piece that was undefined stays so; nothing else is known.
+    fn write_region(&mut self, region: &IndirectRegion, same: bool) {
         let equal: SmallVec<[bool; 16]> =
             region.iter().map(|&(x, l)| same && (self.here.holds(l, x) || left_out(Guard::RegistersRegion))).collect();
         for &(x, l) in region {
@@ -280,8 +287,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Results of one instruction are apart from each other, from what it still reads, and on top of what they are tied to.
-    fn apart(&self, s: &InstrData, t: &InstrData, written: &[(Piece, Piece)]) -> Result<(), Failure> {
+    /// Checks that the results of an instruction do not overlap each other or the operands that it reads late, and are
+    /// in the registers that they are tied to.
+    fn apart(&self, s: &InstrData, t: &InstrData, written: &[(Piece, Piece)]) -> Result<(), RegisterFailure> {
         if t.dsts.len() > 1 {
             let mut all: SmallVec<[Piece; 8]> = written.iter().map(|&(l, _)| l).collect();
             all.sort_unstable();
@@ -300,7 +308,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn not_early(&self, t: &InstrData, dst: &Dst) -> Result<(), Failure> {
+    fn not_early(&self, t: &InstrData, dst: &Dst) -> Result<(), RegisterFailure> {
         for k in dst.mask.components() {
             let to = self.piece(self.target.component(&dst.place, dst.class, k, false))?;
             for src in &t.srcs {
@@ -316,34 +324,35 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn tied(&self, s: &InstrData, t: &InstrData, dst: &Dst) -> Result<(), Failure> {
+    fn tied(&self, s: &InstrData, t: &InstrData, dst: &Dst) -> Result<(), RegisterFailure> {
         let tied = |src: &&Src| src.flags.contains(OperandFlags::TIED);
         let at = s.srcs.iter().position(|src| tied(&src));
         let Some(src) = at.map(|at| &t.srcs[at]) else { return Ok(()) };
         match (src.place(), &dst.place) {
-            // Without registers there is nothing to hold it to.
+            // A value without a register has no constraint.
             (Some(Place::Value(_)), _) | (_, Place::Value(_)) => Ok(()),
             (Some(a), b) if a == b || a.reg().is_some() && a.reg() == b.reg() => Ok(()),
             _ => Err(self.place("a result is not in the register of the source that it is tied to")),
         }
     }
 
-    /// An instruction of the target alone, which computes again what the source has: every value of the source that is
-    /// computed in the same way from what the operands hold. In SSA form a value whose definition dominates a point is,
-    /// there, what its definition makes of what its operands are there: a way to the point on which an operand was defined
-    /// again, and the value not, would with a way to that operand be a way around the definition.
-    pub(super) fn clone_of(&mut self, instr: Instr) -> Result<(), Failure> {
+    /// Steps over an instruction of the target only, which rematerialises: its result holds every value of the source
+    /// that is computed in the same way from the values that the operands hold. In SSA form, a value whose definition
+    /// dominates a point equals there what its definition computes from the operands' values at that point. Otherwise
+    /// there would be a path to the point on which an operand was redefined and the value was not; with a path to that
+    /// operand it would bypass the definition.
+    pub(super) fn rematerialised(&mut self, instr: Instr) -> Result<(), RegisterFailure> {
         let t = &self.target.program.instrs[instr];
         if !is_pure(t) && !left_out(Guard::RegistersAdded) || t.dsts.len() != 1 {
-            let what = format!("`{}` stands on this side only", t.opcode.name());
-            return Err(Failure::Changed { site: self.site(), what });
+            let what = format!("`{}` is in this program only", t.opcode.name());
+            return Err(RegisterFailure::Changed { site: self.site(), what });
         }
         self.here.forget_lane();
         let dst = t.dsts[0];
         let to = self.piece(self.target.component(&dst.place, dst.class, 0, true))?;
-        // Pieces of the source, and which piece of the result has them.
+        // Pieces of the source, with the pieces of the result that hold them.
         let mut found = SmallVec::<[(Piece, u32); 8]>::new();
-        let clones = self.clones.get_or_init(|| Clones::new(&self.source));
+        let clones = self.clones.get_or_init(|| Rematerialisations::new(&self.source));
         for candidate in clones.candidates(t, &self.target, &self.here) {
             let s = &self.source.program.instrs[candidate];
             if self.is_computed(candidate) && self.same_shape(s, t).is_ok() && self.computes_same(s, t) {
@@ -386,12 +395,12 @@ impl Walk<'_> {
         })
     }
 
-    /// An instruction of the source alone: nobody has its results.
-    pub(super) fn removed(&mut self, instr: Instr) -> Result<(), Failure> {
+    /// Steps over an instruction of the source only: its results are held nowhere.
+    pub(super) fn removed(&mut self, instr: Instr) -> Result<(), RegisterFailure> {
         let s = &self.source.program.instrs[instr];
         if !is_pure(s) && !matches!(s.opcode, Opcode::Input | Opcode::Nop) && !left_out(Guard::RegistersRemoved) {
             let what = format!("`{}` is missing", s.opcode.name());
-            return Err(Failure::Changed { site: self.site(), what });
+            return Err(RegisterFailure::Changed { site: self.site(), what });
         }
         for dst in &s.dsts {
             for k in dst.mask.components() {
@@ -408,34 +417,34 @@ fn is_relative(place: &Place) -> bool {
     matches!(place, Place::Relative { .. }) || matches!(place, Place::Array(access) if access.relative)
 }
 
-/// Whether an instruction takes whole vectors, of which only the first register is named.
+/// Returns true if an instruction reads whole vectors of which only the first register is named.
 fn is_vector(data: &InstrData) -> bool {
     matches!(data.opcode.category(), Category::Texture | Category::Memory) || data.opcode == Opcode::End
 }
 
-/// What the target may compute again.
-pub struct Clones {
-    /// Pure instructions of the source, by their opcode and what they read first.
+/// The values that the target may rematerialise.
+pub struct Rematerialisations {
+    /// Pure instructions of the source, by their opcode and the first piece that they read.
     by_first: FxHashMap<(Opcode, Piece), Vec<Instr>>,
-    /// Copies of pieces in the source: the instruction, and the piece that it is copied to.
+    /// Copies of each piece in the source: the instruction, and the destination.
     copies: FxHashMap<Piece, Vec<(Instr, Piece)>>,
 }
 
-impl Clones {
-    /// Finds what may be computed again: what is in SSA form, and does not read what may have changed since.
+impl Rematerialisations {
+    /// Finds the values that may be rematerialised: those in SSA form whose operands cannot have changed since.
     pub fn new(source: &Locations<'_>) -> Self {
         let mut clones = Self { by_first: FxHashMap::default(), copies: FxHashMap::default() };
         let program = source.program;
         let any =
             |which: fn(Opcode) -> bool| program.iter_instrs().any(|(_, instr)| which(program.instrs[instr].opcode));
         let writes = any(Opcode::writes_consts);
-        // In another rounding mode the same computes something else.
+        // Another rounding mode changes the result.
         if any(|opcode| opcode == Opcode::Setrm) {
             return clones;
         }
         let mut copies = Copies::new();
         let mut visits = Visits::new(program);
-        // A wave that comes to a shared value's definition but once leaves it as it is for lanes that come later.
+        // A shared value stays as it is for later lanes only if a wave executes its definition at most once.
         let mut is_ssa = |place: &Place, class: RegClass| match *place {
             Place::Value(value) if class.file == RegFile::Shared => {
                 visits.at_most_once(program.values[value].instr) || left_out(Guard::RegistersSharedOnce)
@@ -461,11 +470,11 @@ impl Clones {
                 clones.by_first.entry((data.opcode, first(data, source))).or_default().push(instr);
             }
             copies.clear();
-            if !matches!(moved(source, &[instr], &mut copies), Some(Ok(_))) {
+            if !matches!(append_moves(source, &[instr], &mut copies), Some(Ok(_))) {
                 continue;
             }
             for &(to, from) in &copies {
-                if let Origin::Piece(from) = from {
+                if let CopySource::Piece(from) = from {
                     clones.copies.entry(from).or_default().push((instr, to));
                 }
             }
@@ -473,14 +482,14 @@ impl Clones {
         clones
     }
 
-    fn candidates(&self, t: &InstrData, target: &Locations<'_>, here: &Here) -> SmallVec<[Instr; 8]> {
+    fn candidates(&self, t: &InstrData, target: &Locations<'_>, here: &CurrentFacts) -> SmallVec<[Instr; 8]> {
         let l = first(t, target);
         let of = |x: Piece| self.by_first.get(&(t.opcode, x)).into_iter().flatten().copied();
-        if l == Piece::MAX { of(l).collect() } else { here.held(l).flat_map(of).collect() }
+        if l == Piece::MAX { of(l).collect() } else { here.values_of(l).flat_map(of).collect() }
     }
 }
 
-/// How often a wave may come to a block.
+/// The number of times that a wave may visit a block.
 struct Visits<'a> {
     program: &'a Program,
     blocks: SecondaryMap<Instr, PackedOption<Block>>,
@@ -494,7 +503,7 @@ impl<'a> Visits<'a> {
         Self { program, blocks, once: SecondaryMap::new() }
     }
 
-    /// Whether no way leads from a block back to it, for a wave with whatever lanes.
+    /// Returns true if no path leads from a block back to it, for any divergence of the wave.
     fn at_most_once(&mut self, instr: Instr) -> bool {
         let Some(block) = self.blocks[instr].expand() else { return false };
         if let Some(once) = self.once[block] {
@@ -516,7 +525,7 @@ impl<'a> Visits<'a> {
     }
 }
 
-/// The first piece that an instruction reads; the last number there is if it reads none.
+/// The first piece that an instruction reads; the largest number if it reads none.
 fn first(data: &InstrData, locations: &Locations<'_>) -> Piece {
     let read = data.srcs.iter().find_map(|src| Some((src.place()?, src.class)));
     let piece = read.and_then(|(place, class)| locations.component(place, class, 0, false).ok());

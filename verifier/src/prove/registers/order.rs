@@ -1,16 +1,18 @@
-//! Blocks whose instructions stand in another order: the target's go back to the source's order, where that changes nothing.
+//! Blocks whose instructions are in another order: the target's order is replaced by the source's, where that changes
+//! nothing.
 //!
-//! Beside the places that instructions name, they read and write *resources*: the memories, the constant file, the lanes that
-//! run. Two orders do the same if in both of them each instruction finds everything after the same writes: if each read stands
-//! behind as many writes of its resource, and each write too, then the writes of a resource are in one order, and every read
-//! is between the same two. So it is enough to count, in both orders, and nothing has to be said of pairs.
+//! Beside the places that instructions name, they read and write *resources*: the memories, the constant file, the set
+//! of active lanes. Two orders are equivalent if each instruction finds every resource after the same writes. It is
+//! enough that each read comes after as many writes of its resource in both orders, and each write too: then the writes
+//! of a resource are in one order, and every read is between the same two. So it suffices to count; pairs need not be
+//! compared.
 //!
-//! Images are views of the memory that buffers are in. Mesa's ir3 and our scheduler take them for two classes of accesses that may change places;
-//! where they do, that is an [assumption](crate::semantics::assumptions::NO_ALIAS) of the proof.
+//! Images are views of the memory of buffers. Mesa's ir3 and our scheduler treat them as two classes of accesses that
+//! may be reordered; where they are, that is an [assumption](crate::semantics::assumptions::NO_ALIAS) of the proof.
 //!
-//! Nothing is taken from the scheduler, whose own rules are `ir3_compiler::schedule::dependencies`.
+//! This does not use the scheduler's own rules, `ir3_compiler::schedule::dependencies`.
 
-use super::failure::{Failure, Site};
+use super::failure::{InstrSite, RegisterFailure};
 use crate::support::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{
@@ -19,12 +21,12 @@ use ir3_compiler::ir3::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// What is read or written.
+/// A resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Resource {
-    /// A value, all of it.
+enum OrderedResource {
+    /// An SSA value, as a whole.
     Value(Value),
-    /// An array, all of it and all versions of it.
+    /// An array, as a whole, with all its versions.
     Array(Array),
     /// The registers of a file.
     File(RegFile),
@@ -38,30 +40,31 @@ enum Resource {
     Scratch,
     /// The constant file.
     Const,
-    /// Which lanes run, and which of them are helpers.
+    /// The set of active lanes, and of helpers.
     Lanes,
-    /// What nothing moves over: every instruction reads it.
+    /// Read by every instruction: nothing moves across a write.
     Fence,
 }
 
-const MEMORIES: [Resource; 4] = [Resource::Buffer, Resource::Image, Resource::Shared, Resource::Scratch];
+const MEMORIES: [OrderedResource; 4] =
+    [OrderedResource::Buffer, OrderedResource::Image, OrderedResource::Shared, OrderedResource::Scratch];
 
-/// An instruction's accesses, each a resource and whether it is written; reads come first.
-type Accesses = SmallVec<[(Resource, bool); 12]>;
+/// The accesses of an instruction: a resource, and true if it is written; reads come first.
+type Accesses = SmallVec<[(OrderedResource, bool); 12]>;
 
 /// The target with its blocks in the source's order.
 #[derive(Default)]
 pub struct Restored {
-    /// The program; `None` if every block is left as it is.
+    /// The program; `None` if no block has changed.
     pub program: Option<Program>,
-    /// What finds something else in the target's order, so that its block was left as it is.
-    pub differs: Option<Failure>,
-    /// Accesses to images and to buffers have changed places.
+    /// The access that differs in the target's order, because of which a block was not changed.
+    pub differs: Option<RegisterFailure>,
+    /// True if accesses to images and to buffers were reordered.
     pub images_apart: bool,
 }
 
-/// Puts the blocks of the target that have the source's instructions, and nothing else, into the source's order, if that is
-/// another and does the same.
+/// Puts those blocks of the target that have the source's instructions, and no others, into the source's order, if it
+/// is another and equivalent.
 pub fn restored(source: &Program, target: &Program) -> Restored {
     let mut restored = Restored::default();
     let mut at_source = SecondaryMap::<Instr, Option<u32>>::new();
@@ -93,9 +96,9 @@ pub fn restored(source: &Program, target: &Program) -> Restored {
             && !left_out(Guard::OrderCounts)
         {
             let name = target.instrs[list[at]].opcode.name();
-            let what = format!("`{name}` stands on another side of something that it depends on");
-            let site = Site { block: position, instr: Some((at, name)) };
-            restored.differs.get_or_insert(Failure::Changed { site, what });
+            let what = format!("`{name}` is reordered with an instruction that it depends on");
+            let site = InstrSite { block: position, instr: Some((at, name)) };
+            restored.differs.get_or_insert(RegisterFailure::Changed { site, what });
             continue;
         }
         restored.program.get_or_insert_with(|| target.clone()).blocks[block].instrs.clone_from(&from.instrs);
@@ -103,17 +106,18 @@ pub fn restored(source: &Program, target: &Program) -> Restored {
     restored
 }
 
-/// For each instruction of a list, how many writes each of its accesses finds in front of it. Images are buffers, or memory apart from them.
+/// For each instruction of a list, the number of writes before each of its accesses. Images are buffers, or memory
+/// apart from them.
 fn counts(program: &Program, list: &[Instr], images_apart: bool) -> FxHashMap<Instr, SmallVec<[u32; 12]>> {
-    let mut writes = FxHashMap::<Resource, u32>::default();
+    let mut writes = FxHashMap::<OrderedResource, u32>::default();
     let mut all = FxHashMap::default();
     for &instr in list {
         let mut accesses = accesses(&program.instrs[instr]);
         if !images_apart {
             accesses
                 .iter_mut()
-                .filter(|access| access.0 == Resource::Image)
-                .for_each(|access| access.0 = Resource::Buffer);
+                .filter(|access| access.0 == OrderedResource::Image)
+                .for_each(|access| access.0 = OrderedResource::Buffer);
         }
         let found = accesses.iter().map(|(resource, _)| writes.get(resource).copied().unwrap_or(0)).collect();
         for (resource, written) in accesses {
@@ -133,9 +137,9 @@ fn accesses(data: &InstrData) -> Accesses {
     for src in &data.srcs {
         match &src.operand {
             SrcOperand::Place(place) => relative |= place_access(place, src.class.file, false, &mut all),
-            SrcOperand::Const(_) => all.push((Resource::Const, false)),
+            SrcOperand::Const(_) => all.push((OrderedResource::Const, false)),
             SrcOperand::ConstRelative(_) => {
-                all.push((Resource::Const, false));
+                all.push((OrderedResource::Const, false));
                 relative = true;
             }
             SrcOperand::Immediate(_) | SrcOperand::Undef => {}
@@ -145,42 +149,42 @@ fn accesses(data: &InstrData) -> Accesses {
         relative |= place_access(&dst.place, dst.class.file, true, &mut all);
     }
     if relative {
-        // Which element it is `a0.x` says, where no operand does.
-        all.push((Resource::File(RegFile::Address), false));
+        // `a0.x` selects the element if no operand does.
+        all.push((OrderedResource::File(RegFile::Address), false));
     }
     effects(data, &mut all);
     all
 }
 
-/// Appends what a place is; whether an address selects it.
+/// Appends the access to a place. Returns true if an address selects it.
 fn place_access(place: &Place, file: RegFile, written: bool, all: &mut Accesses) -> bool {
     match place {
-        Place::Value(value) => all.push((Resource::Value(*value), written && !left_out(Guard::OrderRegisters))),
+        Place::Value(value) => all.push((OrderedResource::Value(*value), written && !left_out(Guard::OrderRegisters))),
         Place::Assigned(value, _) => {
-            all.push((Resource::Value(*value), written));
-            all.push((Resource::File(file), written));
+            all.push((OrderedResource::Value(*value), written));
+            all.push((OrderedResource::File(file), written));
         }
-        Place::Reg(PhysReg(_)) => all.push((Resource::File(file), written && !left_out(Guard::OrderRegisters))),
+        Place::Reg(PhysReg(_)) => all.push((OrderedResource::File(file), written && !left_out(Guard::OrderRegisters))),
         Place::Array(access) => {
-            all.push((Resource::Array(access.array), written && !left_out(Guard::OrderArrays)));
-            all.extend(access.value.map(|value| (Resource::Value(value), written)));
-            all.extend(access.base.map(|_| (Resource::File(file), written)));
+            all.push((OrderedResource::Array(access.array), written && !left_out(Guard::OrderArrays)));
+            all.extend(access.value.map(|value| (OrderedResource::Value(value), written)));
+            all.extend(access.base.map(|_| (OrderedResource::File(file), written)));
             return access.relative;
         }
         Place::Relative { .. } => {
-            all.push((Resource::File(file), written));
+            all.push((OrderedResource::File(file), written));
             return true;
         }
     }
     false
 }
 
-/// Appends what an instruction reads and writes beside its operands. What is not known here is a fence.
+/// Appends the accesses of an instruction beside its operands. An unknown one is a fence.
 fn effects(data: &InstrData, all: &mut Accesses) {
     use Opcode::*;
-    let mut reads = |resource: Resource| all.push((resource, false));
-    reads(Resource::Fence);
-    // A shared result is that of one lane, unless all have the same.
+    let mut reads = |resource: OrderedResource| all.push((resource, false));
+    reads(OrderedResource::Fence);
+    // A shared result is the value of one lane, unless all have the same.
     let is_uniform = |operand: &SrcOperand, file: RegFile| match operand {
         SrcOperand::Place(_) => file == RegFile::Shared,
         _ => true,
@@ -188,39 +192,39 @@ fn effects(data: &InstrData, all: &mut Accesses) {
     let of_lanes = data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared)
         && !data.srcs.iter().all(|src| is_uniform(&src.operand, src.class.file));
     if of_lanes {
-        reads(Resource::Lanes);
+        reads(OrderedResource::Lanes);
     }
     match (data.opcode.category(), data.opcode) {
-        (Category::Alu2, Setrm) => all.push((Resource::Fence, true)),
-        // The end of lanes gives back what varyings stand in.
-        (Category::Alu2, BaryF | FlatB) | (Category::Meta, TexPrefetch) => reads(Resource::Lanes),
+        (Category::Alu2, Setrm) => all.push((OrderedResource::Fence, true)),
+        // The end of lanes frees the storage of varyings.
+        (Category::Alu2, BaryF | FlatB) | (Category::Meta, TexPrefetch) => reads(OrderedResource::Lanes),
         (Category::Alu2 | Category::Alu3 | Category::Sfu, _)
         | (Category::Move, Mov | Swz | Gat | Sct | Movp)
         | (Category::Meta, Collect | Split) => {}
-        (Category::Move, PushConstsLoadMacro) | (Category::Texture, Tcinv) => all.push((Resource::Fence, true)),
-        // The other moves, and textures with their derivatives, look at more than one lane.
-        (Category::Move, _) => reads(Resource::Lanes),
+        (Category::Move, PushConstsLoadMacro) | (Category::Texture, Tcinv) => all.push((OrderedResource::Fence, true)),
+        // The other moves, and textures with derivatives, depend on several lanes.
+        (Category::Move, _) => reads(OrderedResource::Lanes),
         (Category::Texture, _) => {
-            reads(Resource::Lanes);
+            reads(OrderedResource::Lanes);
             let space = data.texture().and_then(|texture| texture.space);
             space.into_iter().flat_map(memories).for_each(reads);
         }
-        (Category::Flow, Kill | Demote) => all.push((Resource::Lanes, !left_out(Guard::OrderLanes))),
+        (Category::Flow, Kill | Demote) => all.push((OrderedResource::Lanes, !left_out(Guard::OrderLanes))),
         (Category::Barrier, _) => {
             all.extend(MEMORIES.map(|memory| (memory, true)));
-            all.push((Resource::Lanes, true));
+            all.push((OrderedResource::Lanes, true));
         }
         (Category::Memory, Resfmt | Resinfo | Getspid | Getwid) => {}
-        (Category::Memory, Getfiberid | Shfl | Ldlv) => reads(Resource::Lanes),
+        (Category::Memory, Getfiberid | Shfl | Ldlv) => reads(OrderedResource::Lanes),
         (Category::Memory, opcode) => {
-            reads(Resource::Lanes);
+            reads(OrderedResource::Lanes);
             let unknown = matches!(opcode, G2l | L2g | Prefetch | Stlw | Ldlw);
             let space = data.memory().and_then(|memory| memory.space).filter(|_| !unknown);
             if opcode.writes_consts() {
                 if !matches!(opcode, Stc | Stsc) {
                     MEMORIES.into_iter().for_each(reads);
                 }
-                all.push((Resource::Const, true));
+                all.push((OrderedResource::Const, true));
             } else {
                 let volatile = data.memory().is_some_and(|memory| memory.volatile);
                 let written = (unknown || volatile || opcode.has_side_effect()) && !left_out(Guard::OrderMemory);
@@ -228,18 +232,18 @@ fn effects(data: &InstrData, all: &mut Accesses) {
                 all.extend(touched.into_iter().map(|memory| (memory, written)));
             }
         }
-        (Category::Flow | Category::Meta, _) => all.push((Resource::Fence, true)),
+        (Category::Flow | Category::Meta, _) => all.push((OrderedResource::Fence, true)),
     }
 }
 
-/// What may be touched in an address space. Nobody writes to uniform buffers.
-fn memories(space: AddressSpace) -> SmallVec<[Resource; 4]> {
+/// The memories that an access in an address space may touch. Uniform buffers are never written.
+fn memories(space: AddressSpace) -> SmallVec<[OrderedResource; 4]> {
     let memory = match space {
-        AddressSpace::Ssbo | AddressSpace::Global => Resource::Buffer,
-        AddressSpace::Image => Resource::Image,
-        AddressSpace::Shared => Resource::Shared,
-        AddressSpace::Scratch => Resource::Scratch,
-        AddressSpace::Const => Resource::Const,
+        AddressSpace::Ssbo | AddressSpace::Global => OrderedResource::Buffer,
+        AddressSpace::Image => OrderedResource::Image,
+        AddressSpace::Shared => OrderedResource::Shared,
+        AddressSpace::Scratch => OrderedResource::Scratch,
+        AddressSpace::Const => OrderedResource::Const,
         AddressSpace::Ubo => return SmallVec::new(),
     };
     SmallVec::from_elem(memory, 1)

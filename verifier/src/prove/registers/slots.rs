@@ -1,23 +1,23 @@
-//! Accesses to slots, where spilled values are in scratch memory.
+//! Accesses to spill slots in scratch memory.
 
 use super::location::pieces;
 use ir3_compiler::ir3::{AddressSpace, InstrData, Opcode, Place, RegClass, Src, SrcOperand, WriteMask};
 
-/// A spill, a reload, or what one has become.
-pub struct Access<'a> {
-    /// Whether it is a spill.
+/// A spill, a reload, or the access that one was lowered to.
+pub struct SlotAccess<'a> {
+    /// True if it is a spill.
     pub is_store: bool,
-    /// The register that is added to the offset, which is in bytes.
+    /// The base register; the offset is in bytes.
     pub base: &'a Src,
     pub offset: i32,
-    /// What is stored, or loaded.
+    /// The place that is stored or loaded.
     pub place: &'a Place,
     pub class: RegClass,
     pub mask: WriteMask,
 }
 
-impl<'a> Access<'a> {
-    /// The access that an instruction makes, if it may be one and its form is known.
+impl<'a> SlotAccess<'a> {
+    /// Returns the access of an instruction, if it may be one and its form is known.
     pub fn new(data: &'a InstrData) -> Option<Self> {
         let is_store = match data.opcode {
             Opcode::SpillMacro | Opcode::Stp => true,
@@ -42,7 +42,7 @@ impl<'a> Access<'a> {
         2 * pieces(self.class)
     }
 
-    /// Where its components are if the base holds this, in units of 16 bits.
+    /// The places of its components, given the base, in units of 16 bits.
     pub fn units(&self, base: u32) -> impl Iterator<Item = u32> + use<> {
         let (first, length) = (base.wrapping_add_signed(self.offset) / 2, pieces(self.class));
         self.mask.components().flat_map(move |k| (0..length).map(move |at| first + k * length + at))

@@ -1,28 +1,28 @@
-//! What one look at every instruction of a program finds. Of a large program such a look costs as much as a good part of the
-//! proof, so there is but one.
+//! The results of one pass over all instructions of a program. For a large program such a pass costs about as much as a
+//! good part of the proof, so there is only one.
 
-use super::liveness::Uses;
+use super::liveness::DefUseLists;
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode, Place, Program, RegFile};
 
-/// What is found.
+/// The results.
 pub struct Survey {
-    /// Where values are defined and read.
-    pub uses: Uses,
-    /// Whether anything is written that the lanes of a wave share.
+    /// Definitions and uses of values.
+    pub uses: DefUseLists,
+    /// True if shared registers are written.
     pub any_shared: bool,
-    /// Whether any register is found by an address.
+    /// True if any register is selected by an address.
     pub any_relative: bool,
-    /// Whether the shader itself may go to scratch memory.
+    /// True if the shader itself may access scratch memory.
     pub any_scratch: bool,
-    /// Bytes of scratch memory that a shader has for itself, where no slots are known: all, or 4 KiB where it does not say how
-    /// many. Where there are slots, what lies in front of the first.
+    /// Bytes of scratch memory that belong to the shader. Without known slots: all, or 4 KiB if it does not say how
+    /// many. With slots: what is before the first.
     pub own_scratch: u32,
 }
 
 impl Survey {
-    /// Looks.
+    /// Computes the results.
     pub fn new(program: &Program) -> Self {
-        let mut uses = Uses::new(program);
+        let mut uses = DefUseLists::new(program);
         let (mut any_shared, mut any_relative, mut any_scratch) = (false, false, false);
         let mut first_slot: Option<u32> = None;
         for (block, instr) in program.iter_instrs() {

@@ -1,14 +1,14 @@
-//! A walk through the blocks of both programs, side by side, until no more is learnt.
+//! The fixed-point iteration: steps through the blocks of both programs in parallel, until no facts change.
 
 use super::Proof;
 use super::copies::Copies;
-use super::facts::{Facts, Here, Side};
-use super::failure::{Failure, Site};
+use super::facts::{CurrentFacts, FactSet, FactSide};
+use super::failure::{InstrSite, RegisterFailure};
 use super::liveness::LiveIn;
-use super::location::{Locations, Piece, Problem};
-use super::operation::Clones;
+use super::location::{LocationProblem, Locations, Piece};
+use super::operation::Rematerialisations;
 use super::survey::Survey;
-use super::wave::Wave;
+use super::wave::WaveFlow;
 use crate::semantics::assumptions;
 use crate::semantics::header;
 use crate::support::guards::{Guard, left_out};
@@ -21,64 +21,64 @@ use ir3_compiler::target::Target;
 use smallvec::SmallVec;
 use std::cell::OnceCell;
 
-/// Two programs, and where the walk has come to.
-pub(super) struct Walk<'a> {
+/// The state of the analysis of two programs.
+pub(super) struct LockstepWalk<'a> {
     pub source: Locations<'a>,
     pub target: Locations<'a>,
-    pub here: Here,
-    pub clones: OnceCell<Clones>,
-    /// The first result that is not what it should be.
-    pub suspect: Option<Failure>,
-    /// Instructions that stand on both sides, and pieces of operands that were looked up.
+    pub here: CurrentFacts,
+    pub clones: OnceCell<Rematerialisations>,
+    /// The first wrong result.
+    pub suspect: Option<RegisterFailure>,
+    /// Number of steps over instructions of both programs, and of operand pieces that were checked.
     pub operations: u64,
     pub operands: u64,
     dominators: Dominators,
-    /// Where each instruction of the source stands.
+    /// The position of each instruction of the source.
     places: SecondaryMap<Instr, Option<(Block, u32)>>,
-    /// What is read in each block of the source and of the target, or behind it.
+    /// The entities that are live into each block of the source and of the target.
     live: [LiveIn; 2],
-    /// Bytes of scratch memory that the shader has itself: nothing else may be there.
+    /// Bytes of scratch memory that belong to the shader: no slot may overlap them.
     pub own_scratch: u32,
-    /// What is taken for granted.
+    /// The assumptions that are used.
     assumptions: Vec<&'static str>,
     block: Block,
     /// Position in the layout of the target.
     pub position: usize,
-    /// How far both sides have come in the block.
+    /// Position in the block, in the source and in the target.
     pub at: [usize; 2],
-    /// What a step copies.
+    /// The copies of a step.
     pub copies: Copies,
     name: Option<&'static str>,
-    /// Where the wave goes, in the source and in the target; nowhere where no lanes share anything.
-    waves: [Wave; 2],
-    /// What is known of what the wave has where it may leave a block: at its end, or where its last lane ends.
-    ends: Known,
+    /// The control flow of the wave, in the source and in the target; empty without shared registers.
+    waves: [WaveFlow; 2],
+    /// Facts about the state of the wave where it may leave a block: at its end, or where its last lane ends.
+    ends: BlockFacts,
 }
 
-/// A way from a block of both programs to another, perhaps through one of the target alone.
+/// An edge between two blocks that both programs have, perhaps through a block that only the target has.
 #[derive(Clone, Copy)]
-struct Edge {
+struct PairedEdge {
     via: Option<Block>,
     to: Block,
-    /// Which predecessor it is in the source and in the target.
+    /// The index of the predecessor in the source and in the target.
     index: [usize; 2],
-    /// Whether anything is copied on the way.
+    /// True if there are copies on the edge.
     copies: bool,
 }
 
-/// The ways out of each block.
-type Edges = SecondaryMap<Block, SmallVec<[Edge; 2]>>;
+/// The edges out of each block.
+type PairedEdges = SecondaryMap<Block, SmallVec<[PairedEdge; 2]>>;
 
-/// What is known at blocks.
-type Known = SecondaryMap<Block, Option<Facts>>;
+/// The facts at blocks.
+type BlockFacts = SecondaryMap<Block, Option<FactSet>>;
 
-impl<'a> Walk<'a> {
+impl<'a> LockstepWalk<'a> {
     pub fn new(source: &'a Program, target: &'a Program, machine: &Target) -> Self {
         let [s_survey, t_survey] = [source, target].map(Survey::new);
         let s = Locations::new(source, machine.merged_regs, s_survey.any_shared);
         let t = Locations::new(target, machine.merged_regs, t_survey.any_shared);
         let waves = match s_survey.any_shared || t_survey.any_shared {
-            true => [source, target].map(Wave::new),
+            true => [source, target].map(WaveFlow::new),
             false => Default::default(),
         };
         let mut places = SecondaryMap::new();
@@ -89,7 +89,7 @@ impl<'a> Walk<'a> {
             }
         }
         Self {
-            here: Here::new(s.count, t.count, s.fixed),
+            here: CurrentFacts::new(s.count, t.count, s.fixed),
             clones: OnceCell::new(),
             suspect: None,
             operations: 0,
@@ -108,19 +108,20 @@ impl<'a> Walk<'a> {
             copies: Copies::new(),
             name: None,
             waves,
-            ends: Known::new(),
+            ends: BlockFacts::new(),
             source: s,
             target: t,
         }
     }
 
-    /// Walks until nothing changes. Facts only ever become fewer, so what cannot be shown on the way cannot be shown at the end.
-    pub fn run(mut self) -> Result<Proof, Failure> {
+    /// Iterates until nothing changes. Facts only ever become fewer, so an obligation that fails in some iteration fails at
+    /// the end.
+    pub fn run(mut self) -> Result<Proof, RegisterFailure> {
         let edges = self.edges()?;
         self.inputs_are_apart()?;
-        let mut starts = Known::new();
-        starts[self.target.program.entry()] = Some(Facts::entry(self.source.fixed));
-        // Whether a block has to be walked: less is known in front of it than when it was walked last.
+        let mut starts = BlockFacts::new();
+        starts[self.target.program.entry()] = Some(FactSet::entry(self.source.fixed));
+        // Blocks to visit: their entry has fewer facts than at the last visit.
         let mut open = SecondaryMap::<Block, bool>::new();
         open[self.target.program.entry()] = true;
         let (mut walked, mut changed) = (0, true);
@@ -128,7 +129,7 @@ impl<'a> Walk<'a> {
             for (position, &block) in self.target.program.layout.iter().enumerate() {
                 let Some(start) = &mut starts[block] else { continue };
                 if self.any_shared() {
-                    open[block] |= self.forget_what_others_do(block, &edges, start);
+                    open[block] |= self.forget_other_lanes(block, &edges, start);
                 }
                 if !std::mem::take(&mut open[block]) {
                     continue;
@@ -146,8 +147,8 @@ impl<'a> Walk<'a> {
         Ok(Proof { operations, operands, blocks: walked, assumptions })
     }
 
-    /// All inputs of the target are in their registers before the first instruction, so no two of them are in one.
-    fn inputs_are_apart(&self) -> Result<(), Failure> {
+    /// Checks that no two inputs of the target are in one register: all are there before the first instruction.
+    fn inputs_are_apart(&self) -> Result<(), RegisterFailure> {
         let program = self.target.program;
         let mut taken = FixedBitSet::with_capacity(self.target.count as usize);
         for (_, instr) in program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode == Opcode::Input) {
@@ -165,7 +166,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The wave may go from here, in a block, to wherever lanes wait.
+    /// Records that the wave may leave the block here for another one in which lanes wait.
     pub(super) fn may_leave(&mut self) {
         let block = self.block;
         if self.any_shared() {
@@ -184,28 +185,29 @@ impl<'a> Walk<'a> {
         block.index() < source.blocks.len() && self.dominators.is_reachable(block)
     }
 
-    /// The edges of the source out of each block, as the target has them; those that copy something come last.
-    fn edges(&mut self) -> Result<Edges, Failure> {
+    /// The source's edges out of each block, as the target has them; those with copies come last.
+    fn edges(&mut self) -> Result<PairedEdges, RegisterFailure> {
         let (source, target) = (self.source.program, self.target.program);
-        let mut edges = Edges::new();
+        let mut edges = PairedEdges::new();
         edges.resize(source.blocks.len());
-        let wrong = |what: &str| Failure::Changed { site: Site { block: 0, instr: None }, what: what.to_owned() };
+        let wrong =
+            |what: &str| RegisterFailure::Changed { site: InstrSite { block: 0, instr: None }, what: what.to_owned() };
         if let Some(difference) = header::difference(ProgramRef::Ir3(source), ProgramRef::Ir3(target))
             && !left_out(Guard::RegistersHeader)
         {
             return Err(wrong(&difference.to_string()));
         }
-        // Outputs and words of the constant file are told by their numbers here.
+        // Outputs and words of the constant file are identified by their indices here.
         let numbered = |program: &'a Program| (&program.outputs, &program.consts);
         if (numbered(source) != numbered(target) || source.scratch_size > target.scratch_size)
             && !left_out(Guard::RegistersHeader)
         {
             return Err(wrong("the outputs, the constant file or the scratch memory is laid out otherwise"));
         }
-        // Lanes that wait for each other do so by the order of blocks.
+        // The order of blocks decides which lanes wait for which.
         let common = |program: &'a Program| program.layout.iter().filter(|&&block| self.is_common(block));
         if !common(source).eq(common(target)) && !left_out(Guard::RegistersBlockOrder) {
-            return Err(wrong("the blocks stand in another order"));
+            return Err(wrong("the blocks are in another order"));
         }
         if source.entry() != target.entry() {
             return Err(wrong("the first block is another one"));
@@ -234,7 +236,7 @@ impl<'a> Walk<'a> {
                     && self.is_late(place, places[via], places[to])
                     && !left_out(Guard::RegistersEdgeBlock)
                 {
-                    return Err(wrong(&format!("{via} stands where other lanes go to {to} before those in it")));
+                    return Err(wrong(&format!("other lanes reach {to} before those in {via}")));
                 }
                 let nth = (0..slot).filter(|&slot| source.blocks[from].successors[slot] == Some(to)).count();
                 let position =
@@ -245,35 +247,35 @@ impl<'a> Walk<'a> {
                     None => position(&target.blocks[to].predecessors, from, nth),
                 };
                 let (Some(s), Some(t)) = (in_source, in_target) else {
-                    return Err(wrong(&format!("{to} does not know its predecessor {from}")));
+                    return Err(wrong(&format!("{to} does not list its predecessor {from}")));
                 };
                 let has_phis = |program: &Program| {
                     let is_phi = |&instr: &Instr| program.instrs[instr].opcode == Opcode::Phi;
                     program.blocks[to].instrs.first().is_some_and(is_phi)
                 };
                 let copies = via.is_some() || has_phis(source) || has_phis(target);
-                edges[from].push(Edge { via, to, index: [s, t], copies });
+                edges[from].push(PairedEdge { via, to, index: [s, t], copies });
             }
             edges[from].sort_by_key(|edge| edge.copies);
         }
         Ok(edges)
     }
 
-    /// Whether lanes that are in a block between two others may come to the second one later than they would without it. They do not if it stands
-    /// in front of that one, or, where they go back, in front of all others that lanes may wait in.
+    /// Returns true if lanes in a block between two others may reach the second one later than without it. They do not
+    /// if it is before that one or, on a back edge, before all other blocks in which lanes may wait.
     fn is_late(&self, from: usize, via: Option<usize>, to: Option<usize>) -> bool {
         let (Some(via), Some(to)) = (via, to) else { return true };
         let between = || self.target.program.layout.get(from + 1..via).unwrap_or_default();
         if from < to { via > to } else { between().iter().any(|&block| self.is_common(block)) }
     }
 
-    /// From the end of a block along its edges, to the starts of others.
+    /// Propagates the facts at the end of a block along its edges, to the starts of others.
     fn leave(
         &mut self,
-        edges: &[Edge],
-        starts: &mut Known,
+        edges: &[PairedEdge],
+        starts: &mut BlockFacts,
         open: &mut SecondaryMap<Block, bool>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RegisterFailure> {
         let end = (edges.len() > 1 && edges.iter().all(|edge| edge.copies)).then(|| self.here.save(|_, _| true));
         for edge in edges {
             if let Some(end) = &end {
@@ -286,13 +288,13 @@ impl<'a> Walk<'a> {
                 self.live[0].goto(edge.to, &self.source);
                 self.live[1].goto(edge.to, &self.target);
             }
-            open[edge.to] |= self.arrive(&mut starts[edge.to], Self::may_be_asked_for);
+            open[edge.to] |= self.arrive(&mut starts[edge.to], Self::may_be_queried);
         }
         Ok(())
     }
 
-    /// Adds what is known here to what is known of a point on other ways. Returns whether that is less now.
-    fn arrive(&self, known: &mut Option<Facts>, keep: impl Fn(&Self, Piece, Piece) -> bool) -> bool {
+    /// Meets the facts of a point with those of the current path. Returns true if the point has fewer facts now.
+    fn arrive(&self, known: &mut Option<FactSet>, keep: impl Fn(&Self, Piece, Piece) -> bool) -> bool {
         match known {
             Some(facts) => facts.meet(&self.here),
             None => {
@@ -302,34 +304,34 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether a fact may be asked for behind the start of the block that an edge leads to.
-    fn may_be_asked_for(&self, l: Piece, x: Piece) -> bool {
-        if self.target.is_thing(l) {
+    /// Returns true if a fact may be queried after the start of the block that an edge leads to.
+    fn may_be_queried(&self, l: Piece, x: Piece) -> bool {
+        if self.target.is_tracked(l) {
             self.live[1].is_live(l)
         } else {
-            !self.source.is_thing(x) || self.live[0].is_live(x)
+            !self.source.is_tracked(x) || self.live[0].is_live(x)
         }
     }
 
-    /// Whether a fact is about what all lanes of a wave have.
+    /// Returns true if a fact is about a value that belongs to the wave.
     fn is_of_wave(&self, l: Piece, x: Piece) -> bool {
         (self.here.is_target_literal(l) || self.target.is_shared(l))
             && (self.here.is_literal(x) || self.source.is_shared(x))
     }
 
-    /// Between the end of one block and the start of the next other lanes may have been at work, and have written to shared
-    /// registers. What these hold of other shared ones is what it was at the end of every block that the wave may come
-    /// from; what one lane has of its own is known only where the wave came straight from there. (What is behind the edges
-    /// that lanes take, phis among it, has been met already.) Returns whether something is forgotten.
-    fn forget_what_others_do(&self, block: Block, edges: &Edges, start: &mut Facts) -> bool {
+    /// Removes facts that other lanes may invalidate between the end of one block and the start of the next, by writing
+    /// to shared registers. A fact between shared registers must have held at the end of every block from which the
+    /// wave may come; a fact about a value of a lane remains only where the wave came directly from there. (The facts
+    /// at the ends of lanes' edges, phis included, have been met already.) Returns true if any fact is removed.
+    fn forget_other_lanes(&self, block: Block, edges: &PairedEdges, start: &mut FactSet) -> bool {
         let mut preds: SmallVec<[Block; 4]> = self.waves[0].comes_from[block].iter().copied().collect();
         self.comes_from_in_target(block, &mut preds);
         let straight = preds.len() <= 1;
         let ends_within = &self.waves[0].ends_within;
         preds.retain(|pred| edges[*pred].iter().all(|edge| edge.to != block) || ends_within[*pred]);
-        let ends: SmallVec<[&Facts; 4]> = preds.iter().filter_map(|&pred| self.ends[pred].as_ref()).collect();
+        let ends: SmallVec<[&FactSet; 4]> = preds.iter().filter_map(|&pred| self.ends[pred].as_ref()).collect();
         start.retain(|l, x| {
-            // Who has it: a lane, or the wave. A literal is the same for all.
+            // The owner of the value: a lane, or the wave. A literal is the same for all.
             let holder = (!self.here.is_target_literal(l)).then(|| self.target.is_shared(l));
             let owner = (!self.here.is_literal(x)).then(|| self.source.is_shared(x));
             match (holder, owner) {
@@ -342,8 +344,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Adds the blocks of both programs that a wave may come from in the target. Those that the target alone has write no
-    /// shared register.
+    /// Appends the blocks of both programs from which a wave may come in the target. Blocks that only the target has
+    /// write no shared register.
     fn comes_from_in_target(&self, block: Block, found: &mut SmallVec<[Block; 4]>) {
         let mut new: SmallVec<[Block; 4]> = SmallVec::from_elem(block, 1);
         let mut at = 0;
@@ -361,18 +363,18 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The copies on an edge are made, and phis have their values.
-    fn along(&mut self, edge: &Edge) -> Result<(), Failure> {
+    /// Steps over the copies of an edge, and the phis.
+    fn along(&mut self, edge: &PairedEdge) -> Result<(), RegisterFailure> {
         if let Some(via) = edge.via {
             self.walk_edge_block(via)?;
         }
-        self.phis(Side::Target, edge.to, edge.index[1])?;
-        self.phis(Side::Source, edge.to, edge.index[0])?;
+        self.phis(FactSide::Target, edge.to, edge.index[1])?;
+        self.phis(FactSide::Source, edge.to, edge.index[0])?;
         self.here.forget_lane();
         Ok(())
     }
 
-    fn run_block(&mut self, block: Block) -> Result<(), Failure> {
+    fn run_block(&mut self, block: Block) -> Result<(), RegisterFailure> {
         let list = |program: &'a Program| {
             let all = &program.blocks[block].instrs;
             let phis = all.iter().take_while(|&&instr| program.instrs[instr].opcode == Opcode::Phi).count();
@@ -387,25 +389,25 @@ impl<'a> Walk<'a> {
             match (s.first().copied(), t.first().copied()) {
                 (None, None) => return Ok(()),
                 (Some(first), Some(its)) if first == its => {
-                    if let Some(count) = self.moves(Side::Target, t)? {
+                    if let Some(count) = self.moves(FactSide::Target, t)? {
                         self.at[1] += count;
-                        self.at[0] += self.moves(Side::Source, s)?.unwrap_or(0);
+                        self.at[0] += self.moves(FactSide::Source, s)?.unwrap_or(0);
                     } else {
                         self.operation(first, its)?;
                         self.at[0] += 1;
                         self.at[1] += 1;
                     }
                 }
-                // What the target alone has. It still finds what the source is about to write over.
-                (_, Some(its)) if !self.is_ahead(block, its) => match self.moves(Side::Target, t)? {
+                // An instruction of the target only. It still sees what the source is about to overwrite.
+                (_, Some(its)) if !self.is_ahead(block, its) => match self.moves(FactSide::Target, t)? {
                     Some(count) => self.at[1] += count,
                     None => {
-                        self.clone_of(its)?;
+                        self.rematerialised(its)?;
                         self.at[1] += 1;
                     }
                 },
-                // What the source alone has.
-                (Some(first), _) => match self.moves(Side::Source, s)? {
+                // An instruction of the source only.
+                (Some(first), _) => match self.moves(FactSide::Source, s)? {
                     Some(count) => self.at[0] += count,
                     None => {
                         self.removed(first)?;
@@ -417,17 +419,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where the source has an instruction.
+    /// The position of an instruction in the source.
     pub(super) fn in_source(&self, instr: Instr) -> Option<(Block, u32)> {
         self.places.get(instr).copied().flatten()
     }
 
-    /// Whether the source has an instruction further on in the block.
+    /// Returns true if the source has an instruction further on in the block.
     fn is_ahead(&self, block: Block, instr: Instr) -> bool {
         self.in_source(instr).is_some_and(|(its, at)| its == block && at as usize > self.at[0])
     }
 
-    /// Whether the source has come past a definition, on every way.
+    /// Returns true if the source has executed a definition, on every path.
     pub(super) fn is_computed(&self, instr: Instr) -> bool {
         self.in_source(instr).is_some_and(|(block, at)| {
             let is_before = if block == self.block {
@@ -435,7 +437,7 @@ impl<'a> Walk<'a> {
             } else {
                 self.dominators.dominates(block, self.block)
             };
-            // Said twice: what was known of a value ends where it is defined, and no use comes before that.
+            // Redundant: the facts about a value end at its definition, and no use comes before that.
             is_before || left_out(Guard::RegistersSourceWrites)
         })
     }
@@ -447,26 +449,26 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn site(&self) -> Site {
-        Site { block: self.position, instr: self.name.map(|name| (self.at[1], name)) }
+    pub(super) fn site(&self) -> InstrSite {
+        InstrSite { block: self.position, instr: self.name.map(|name| (self.at[1], name)) }
     }
 
-    pub(super) fn place(&self, what: &str) -> Failure {
-        Failure::Place { site: self.site(), what: what.to_owned() }
+    pub(super) fn place(&self, what: &str) -> RegisterFailure {
+        RegisterFailure::Place { site: self.site(), what: what.to_owned() }
     }
 
-    pub(super) fn unsupported(&self, what: &str) -> Failure {
-        Failure::Unsupported { site: self.site(), what: what.to_owned() }
+    pub(super) fn unsupported(&self, what: &str) -> RegisterFailure {
+        RegisterFailure::Unsupported { site: self.site(), what: what.to_owned() }
     }
 
-    pub(super) fn piece<T>(&self, result: Result<T, Problem>) -> Result<T, Failure> {
-        result.map_err(|what| Failure::Place { site: self.site(), what })
+    pub(super) fn piece<T>(&self, result: Result<T, LocationProblem>) -> Result<T, RegisterFailure> {
+        result.map_err(|what| RegisterFailure::Place { site: self.site(), what })
     }
 }
 
-/// What is taken for granted: of the source, and where the texts say nothing.
+/// The assumptions about the source, and about operands that the texts do not print.
 fn assumptions(program: &Program, target: &Program, survey: &Survey) -> Vec<&'static str> {
-    // Nothing is computed here, so a size that neither says may be any.
+    // Nothing is computed here, so a size that neither text states may be any.
     let neither = program.workgroup_size.is_none() && target.workgroup_size.is_none();
     let mut all = header::omitted_declarations(ProgramRef::Ir3(program), ProgramRef::Ir3(target));
     all.retain(|&name| name != assumptions::WORKGROUP_SIZE || !neither);

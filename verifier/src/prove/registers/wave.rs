@@ -1,34 +1,35 @@
-//! Where a wave goes, which is not only where its lanes go: while some wait, others run.
+//! The control flow of a wave, which differs from that of its lanes: while some lanes wait, others run.
 //!
-//! A wave runs, of the blocks in which lanes wait, the one that is earliest in the code, with all lanes that wait there. So what may wait while
-//! a block runs, stands behind it; and when it has run, the wave goes to the earliest of what waits and of the block's successors. The sets of
-//! what may wait grow until nothing changes.
+//! A wave runs, of the blocks in which lanes wait, the one that is earliest in the code, with all lanes that wait
+//! there. So all lanes that wait while a block runs are in later blocks; and when it has run, the wave goes to the
+//! earliest of those and of the block's successors. The sets of blocks in which lanes may wait grow until nothing
+//! changes.
 //!
-//! Nothing that the programs say is believed, neither of physical edges nor of branches at which all lanes go one way: lanes may part wherever
-//! there are two ways and no vote. Nor is this the compiler's code for the same thing, which may be wrong.
+//! Neither physical edges nor uniform branches of the programs are trusted: lanes may diverge wherever there are two
+//! successors and no subgroup vote. Nor is this the compiler's code for the same analysis, which may be wrong.
 
 use crate::support::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::{Block, Opcode, Program};
 use smallvec::SmallVec;
 
-/// Of each block those that the wave may come from.
+/// The predecessors of each block on edges of the wave.
 pub(super) type WaveEdges = SecondaryMap<Block, SmallVec<[Block; 2]>>;
 
-/// Positions in the code.
+/// Positions in the layout.
 type Positions = SmallVec<[u32; 4]>;
 
-/// The ways of the wave in a program.
+/// The control flow of the wave in a program.
 #[derive(Default)]
-pub(super) struct Wave {
+pub(super) struct WaveFlow {
     /// The edges.
     pub comes_from: WaveEdges,
-    /// The blocks in the middle of which its last lane may end.
+    /// The blocks inside of which its last lane may end.
     pub ends_within: SecondaryMap<Block, bool>,
 }
 
-impl Wave {
-    /// Finds them.
+impl WaveFlow {
+    /// Computes the edges.
     pub fn new(program: &Program) -> Self {
         let mut ends_within = SecondaryMap::new();
         for (block, instr) in program.iter_instrs() {
@@ -85,7 +86,8 @@ fn steps(program: &Program, at: usize, position: &SecondaryMap<Block, u32>) -> P
     program.blocks[program.layout[at]].successors().map(|to| position[to]).collect()
 }
 
-/// Where the wave may go from a block though none of the lanes goes there that ran it: to what waits, if all of these go further, or end.
+/// The positions to which the wave may go from a block though none of the lanes that ran the block goes there: blocks
+/// in which lanes wait, if all lanes of the block go further, or end.
 fn turns<'a>(ends_within: bool, waits: &'a [u32], next: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
     let ends = ends_within || next.is_empty();
     waits.iter().copied().filter(move |to| (ends || next.iter().any(|next| next > to)) && !left_out(Guard::WaveTurns))
@@ -102,7 +104,7 @@ mod tests {
     use ir3_compiler::ir3::BlockData;
     use ir3_compiler::ir3::reconvergence;
 
-    /// Both computations agree where there are no votes and no ends, on random ways between blocks.
+    /// Both computations agree on random edges between blocks, without votes and ends.
     #[test]
     fn the_compiler_finds_the_same_edges() {
         let mut random = crate::support::random::Random::new(1);
@@ -118,7 +120,7 @@ mod tests {
                 }
             }
             reconvergence::run(&mut program);
-            let edges = Wave::new(&program).comes_from;
+            let edges = WaveFlow::new(&program).comes_from;
             for &block in &program.layout {
                 let mut found: Vec<Block> = edges[block].to_vec();
                 let mut expected: Vec<Block> = program.blocks[block].physical_predecessors.to_vec();

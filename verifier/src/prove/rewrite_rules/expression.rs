@@ -1,4 +1,4 @@
-//! What the two sides of a rule are: operations of the semantics on operands.
+//! The two sides of a rule: operations of the semantics on operands.
 
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::rows::{LANES, Row, splat};
@@ -11,13 +11,13 @@ use crate::semantics::terms::{Term, Terms};
 pub enum Expression {
     /// An operand of the rule.
     Operand(usize),
-    /// The result of an operation, in this many words.
+    /// The result of an operation.
     Call {
         /// The operation.
         kernel: Kernel,
-        /// What is then done to the result.
+        /// The modifier that is applied to the result.
         clamp: Option<&'static Modify>,
-        /// Words of the result.
+        /// Number of words of the result.
         words: usize,
         /// The operands.
         args: Vec<Expression>,
@@ -25,7 +25,7 @@ pub enum Expression {
 }
 
 impl Expression {
-    /// What it computes, as terms, from the words of the rule's operands.
+    /// The value as terms, given the words of the rule's operands.
     pub fn meaning(&self, d: &mut Terms, operands: &[Words]) -> Words {
         let (kernel, clamp, args) = match self {
             Self::Operand(number) => return operands[*number].clone(),
@@ -54,7 +54,7 @@ impl Expression {
         out
     }
 
-    /// What it computes for numbers, by the loops that the interpreter runs.
+    /// The value for constants, by the kernels of the interpreter.
     pub fn run(&self, operands: &[Vec<u32>]) -> Vec<u32> {
         let (kernel, clamp, words, args) = match self {
             Self::Operand(number) => return operands[*number].clone(),

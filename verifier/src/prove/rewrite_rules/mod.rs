@@ -1,9 +1,9 @@
 //! Proofs of rewrite rules, for all operands, apart from any program.
 //!
-//! Each rule of each table of the compiler is a [`Claim`]: two expressions that are equal whatever their operands are. Both
-//! are made into terms by the semantics that the interpreter runs, and a solver is asked, unless their normal form is the same already.
-//! A counterexample counts once the two sides have been run on it and differ. [`check_enabled`] refuses a compiler with a rule
-//! that is not proved.
+//! Each rule of each table of the compiler is a [`Claim`]: two expressions that are equal for all operands. Both are
+//! translated to terms by the semantics of the interpreter, and a solver is queried, unless their normal forms are
+//! identical. A counterexample counts only if the two sides differ when they are run on it. [`check_enabled`] refuses a
+//! compiler with a rule that is not proved.
 
 mod expression;
 pub mod tables;
@@ -17,29 +17,29 @@ use crate::semantics::terms::{Name, Terms};
 use ir3_compiler::nir_passes::Table;
 use std::fmt;
 
-/// Two expressions that are equal whatever their operands are.
+/// The claim that two expressions are equal for all operands.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// The table.
+    /// The name of the table.
     pub table: &'static str,
-    /// The rule's name in it.
+    /// The name of the rule in it.
     pub rule: String,
-    /// Bits of the operation.
+    /// Width of the operation.
     pub width: u8,
-    /// Bits of each operand.
+    /// Width of each operand.
     pub operands: Vec<u8>,
-    /// What is looked for.
+    /// The pattern.
     pub left: Expression,
-    /// What takes its place.
+    /// The replacement.
     pub right: Expression,
 }
 
-/// What is known of a claim.
+/// The verdict about a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// It holds.
-    Proved(How),
-    /// It does not: the operands, and what the two sides are there.
+    Proved(ProofMethod),
+    /// It does not hold: the operands, and the values of the two sides.
     Refuted {
         /// The operands.
         operands: Vec<u64>,
@@ -48,20 +48,20 @@ pub enum Verdict {
         /// The right side.
         right: u64,
     },
-    /// Nothing is known.
+    /// Not decided.
     Unknown(String),
 }
 
-/// How a claim was proved.
+/// The method by which a claim was proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// Both sides have one normal form.
+pub enum ProofMethod {
+    /// Both sides have the same normal form.
     NormalForm,
     /// By Z3.
     Solver,
 }
 
-impl fmt::Display for How {
+impl fmt::Display for ProofMethod {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Self::NormalForm => "normal form",
@@ -70,7 +70,7 @@ impl fmt::Display for How {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for ClaimVerdict {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Proved(how) => write!(f, "proved by {how}"),
@@ -87,13 +87,13 @@ impl fmt::Display for Verdict {
 }
 
 impl Claim {
-    /// Proves or refutes it.
-    pub fn verdict(&self, solver: &mut dyn Solver, budget: &Budget) -> Verdict {
+    /// Proves or refutes the claim.
+    pub fn verdict(&self, solver: &mut dyn Solver, budget: &Budget) -> ClaimVerdict {
         let mut d = Terms::new();
         let (names, operands) = self.variables(&mut d);
         let (left, right) = (self.left.meaning(&mut d, &operands), self.right.meaning(&mut d, &operands));
         if left.len() != right.len() {
-            return Verdict::Unknown("the two sides are not of one width".into());
+            return ClaimVerdict::Unknown("the two sides are not of one width".into());
         }
         let mut goal = d.constant(1, 1);
         for (&left, &right) in left.iter().zip(&right) {
@@ -102,15 +102,15 @@ impl Claim {
         }
         let query = Query { assumptions: Vec::new(), goal };
         let plain = query.plain_answer(&d) == Some(Answer::Valid);
-        match solver.ask(&d, &query, budget) {
-            Answer::Valid if plain => Verdict::Proved(How::NormalForm),
-            Answer::Valid => Verdict::Proved(How::Solver),
+        match solver.solve(&d, &query, budget) {
+            Answer::Valid if plain => ClaimVerdict::Proved(ProofMethod::NormalForm),
+            Answer::Valid => ClaimVerdict::Proved(ProofMethod::Solver),
             Answer::Invalid(model) => self.confirmed(&names, &model),
-            Answer::Unknown(reason) => Verdict::Unknown(reason.to_string()),
+            Answer::Unknown(reason) => ClaimVerdict::Unknown(reason.to_string()),
         }
     }
 
-    /// Variables for the operands, and the words that they are.
+    /// Variables for the operands, and the operands' words as terms of them.
     fn variables(&self, d: &mut Terms) -> (Vec<Name>, Vec<Words>) {
         let mut names = Vec::new();
         let mut all = Vec::new();
@@ -129,7 +129,7 @@ impl Claim {
     }
 
     /// A refutation, if the two sides differ when they are run.
-    fn confirmed(&self, names: &[Name], model: &Model) -> Verdict {
+    fn confirmed(&self, names: &[Name], model: &Model) -> ClaimVerdict {
         let operands: Vec<u64> = names.iter().map(|&name| model.value(name)).collect();
         let words = |(&value, &width): (&u64, &u8)| match width {
             64 => vec![value as u32, (value >> 32) as u32],
@@ -139,34 +139,37 @@ impl Claim {
         let [left, right] = [&self.left, &self.right]
             .map(|side| side.run(&rows).iter().rev().fold(0, |value, &word| value << 32 | u64::from(word)));
         if left == right {
-            Verdict::Unknown("the solver's counterexample is none when it is run".into())
+            ClaimVerdict::Unknown("the two sides agree on the solver's counterexample".into())
         } else {
-            Verdict::Refuted { operands, left, right }
+            ClaimVerdict::Refuted { operands, left, right }
         }
     }
 }
 
-/// A rule that may not be applied.
+/// A rule that is not proved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the rule {rule} of the table {table} may not be applied: {verdict}")]
 pub struct NotProved {
-    /// The table.
+    /// The name of the table.
     pub table: &'static str,
-    /// The rule.
+    /// The name of the rule.
     pub rule: String,
-    /// What is known of it.
-    pub verdict: Verdict,
+    /// The verdict about it.
+    pub verdict: ClaimVerdict,
 }
 
-/// Refuses a compiler with a rewrite of nir that is not proved; the check takes no longer than a small query a rule.
+/// Refuses a compiler with a nir rewrite that is not proved; takes no longer than a small query for each rule.
+///
+/// # Errors
+/// The first rule that is not proved.
 pub fn check_enabled() -> Result<(), NotProved> {
     for table in Table::ALL {
         for rule in table.rules() {
             let verdict = match tables::of_rule(table.name(), rule) {
                 Ok(claim) => claim.verdict(&mut Z3::default(), &Budget::default()),
-                Err(reason) => Verdict::Unknown(reason),
+                Err(reason) => ClaimVerdict::Unknown(reason),
             };
-            if !matches!(verdict, Verdict::Proved(_)) {
+            if !matches!(verdict, ClaimVerdict::Proved(_)) {
                 return Err(NotProved { table: table.name(), rule: rule.name.into(), verdict });
             }
         }

@@ -10,13 +10,16 @@ use ir3_compiler::nir::FloatControls;
 use ir3_compiler::nir_passes::{Rule, Table, Term, VARIABLES};
 use ir3_compiler::opt::fold::CONVERSIONS;
 
-/// Every claim of every table. An error names a rule that says nothing: there is no such operation.
+/// All claims of all tables. An error names a rule that makes no claim, because there is no such operation.
 pub fn all() -> Vec<Result<Claim, String>> {
     let rules = Table::ALL.iter().flat_map(|table| table.rules().iter().map(|rule| of_rule(table.name(), rule)));
     rules.chain(conversions()).chain(clamps()).collect()
 }
 
-/// The claim of a rule of nir.
+/// The claim of a nir rule.
+///
+/// # Errors
+/// If there is no such operation.
 pub fn of_rule(table: &'static str, rule: &Rule) -> Result<Claim, String> {
     let side = |term| expression(term, rule.bits).ok_or_else(|| format!("{table}, {}: no such operation", rule.name));
     Ok(Claim {
@@ -41,7 +44,7 @@ fn expression(term: Term, bits: u8) -> Option<Expression> {
     })
 }
 
-/// An instruction on registers, half or full.
+/// An instruction on full or half registers.
 fn instr(opcode: Opcode, attrs: Attrs, flags: InstrFlags, (from, to): (bool, bool), operands: usize) -> InstrData {
     let place = Place::Reg(PhysReg(0));
     let mut data = InstrData::new(opcode);
@@ -51,20 +54,20 @@ fn instr(opcode: Opcode, attrs: Attrs, flags: InstrFlags, (from, to): (bool, boo
     data
 }
 
-/// What the instruction computes from these.
+/// The result of the instruction for these operands.
 fn call(data: &InstrData, args: Vec<Expression>) -> Option<Expression> {
     let alu = ir3_alu::kernel(data)?;
     Some(Expression::Call { kernel: alu.kernel, clamp: alu.clamp, words: 1, args })
 }
 
-/// The number of operands of an opcode, the address register not counted; `None` for an opcode that does not have a fixed number.
+/// The number of operands of an opcode, without the address register; `None` if it is not fixed.
 pub(super) fn operand_count(opcode: Opcode) -> Option<usize> {
     let info = opcode.info();
     let is_fixed = info.min_srcs > 0 && info.max_srcs <= info.min_srcs + 1;
     is_fixed.then_some(info.min_srcs.into())
 }
 
-/// What an opcode may have beside its operands.
+/// The attributes that an opcode may have.
 fn variants(opcode: Opcode) -> Vec<(String, Attrs)> {
     use Condition::{Eq, Ge, Gt, Le, Lt, Ne};
     match opcode {
@@ -75,12 +78,12 @@ fn variants(opcode: Opcode) -> Vec<(String, Attrs)> {
     }
 }
 
-/// Whether the multiplication and addition is one of the other width.
+/// Returns true if a multiply-add is one of the other width.
 fn is_other_mad(opcode: Opcode, half: bool) -> bool {
     opcode == Opcode::MadF16 && !half || opcode == Opcode::MadF32 && half
 }
 
-/// An operation and a conversion of its result are one, with a destination of the other width.
+/// An operation and a conversion of its result are one operation with a destination of the other width.
 fn conversions() -> Vec<Result<Claim, String>> {
     let mut all = Vec::new();
     for table in CONVERSIONS {
@@ -119,7 +122,7 @@ fn conversion_name(from: Type, to: Type) -> String {
     format!("cov.{}{}", from.name(), to.name())
 }
 
-/// The clamp of a result is the result of the operation that clamps.
+/// An operation and a clamp of its result are the operation that clamps.
 fn clamps() -> Vec<Result<Claim, String>> {
     let mut all = Vec::new();
     for opcode in SATURATING {

@@ -5,7 +5,7 @@ use ir3_compiler::ir3::Opcode;
 use ir3_compiler::nir::Op;
 use ir3_compiler::nir_passes::{Rule, Term};
 
-fn verdict(claim: &Claim) -> Verdict {
+fn verdict(claim: &Claim) -> ClaimVerdict {
     claim.verdict(&mut Z3::default(), &Budget::default())
 }
 
@@ -18,7 +18,13 @@ fn every_rule_of_the_compiler_is_proved() {
     for claim in claims {
         let claim = claim.expect("an operation");
         let verdict = verdict(&claim);
-        assert!(matches!(verdict, Verdict::Proved(_)), "{} {} {}: {verdict}", claim.table, claim.rule, claim.width);
+        assert!(
+            matches!(verdict, ClaimVerdict::Proved(_)),
+            "{} {} {}: {verdict}",
+            claim.table,
+            claim.rule,
+            claim.width
+        );
     }
     assert_eq!(check_enabled(), Ok(()));
 }
@@ -37,12 +43,12 @@ fn wrong_rules_are_refuted() {
     for bits in [1, 8, 16, 32, 64] {
         let wrong = Rule { name: "wrong", bits, from: NOT_AND, to: AND_NOT };
         let claim = tables::of_rule("test", &wrong).expect("an operation");
-        let Verdict::Refuted { operands, left, right } = verdict(&claim) else { panic!("{bits}") };
+        let ClaimVerdict::Refuted { operands, left, right } = verdict(&claim) else { panic!("{bits}") };
         let mask = u64::MAX >> (64 - bits);
         assert_eq!((left, right), (!(operands[0] & operands[1]) & mask, !operands[0] & !operands[1] & mask));
         let right = Rule { name: "right", to: OR_NOT, ..wrong };
         assert!(
-            matches!(verdict(&tables::of_rule("test", &right).expect("an operation")), Verdict::Proved(_)),
+            matches!(verdict(&tables::of_rule("test", &right).expect("an operation")), ClaimVerdict::Proved(_)),
             "{bits}"
         );
     }
@@ -53,13 +59,13 @@ fn rules_of_numbers() {
     for bits in [8, 16, 32, 64] {
         let rule = Rule { name: "minus", bits, from: MINUS, to: PLUS_MINUS };
         assert!(
-            matches!(verdict(&tables::of_rule("test", &rule).expect("an operation")), Verdict::Proved(_)),
+            matches!(verdict(&tables::of_rule("test", &rule).expect("an operation")), ClaimVerdict::Proved(_)),
             "{bits}"
         );
         // Not so for the least number alone, if it were `to: A` of a negative one; here for positive ones.
         let rule = Rule { name: "negated", bits, from: TWICE, to: A };
         let claim = tables::of_rule("test", &rule).expect("an operation");
-        let Verdict::Refuted { operands, .. } = verdict(&claim) else { panic!("{bits}") };
+        let ClaimVerdict::Refuted { operands, .. } = verdict(&claim) else { panic!("{bits}") };
         assert!(operands[0] >> (bits - 1) == 0 && operands[0] != 0, "{operands:x?}");
     }
 }
@@ -70,7 +76,7 @@ fn what_is_no_operation_is_no_claim() {
     assert!(tables::of_rule("test", &rule).is_err());
 }
 
-/// A claim about an opcode has as many operands as the opcode, or there is none.
+/// A claim about an opcode has as many operands as the opcode; an opcode without a fixed number has no claim.
 #[test]
 fn operand_counts_are_those_of_the_opcodes() {
     use Opcode::*;

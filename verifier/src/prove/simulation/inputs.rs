@@ -1,13 +1,13 @@
-//! Inputs on which something is different, where it was not shown to be the same.
+//! Inputs on which something differs, where it could not be proved equal.
 //!
-//! A solver that does not find a goal to hold has values for the variables on which it does not. Most variables are something that
-//! an environment can be told to have (a word of the constant file or of memory, an attribute); what a lane is told of its own place is not
-//! free: there are 64 lanes. So the solver is asked once more, for values that *one of the lanes* of a seeded environment can
-//! have. It may choose what float operations compute; where it has chosen wrong it is told what they do compute on its
-//! operands, and asked again, a few times.
+//! If a solver refutes a goal, it has values for the variables. Most variables are something that an environment can
+//! set (a word of the constant file or of memory, an attribute). A lane's own position is not free: there are 64 lanes.
+//! So the solver is queried once more, for values that *one of the lanes* of a seeded environment can have. It may
+//! choose the results of float operations; where it has chosen wrong, the actual results on its operands are added, and
+//! it is queried again, a few times.
 //!
-//! What comes out is a guess: values of operations across lanes, of textures, and in the middle of loops are nobody's to choose. The
-//! interpreter says whether the programs differ on it.
+//! The result is a candidate: the results of cross-lane operations and textures, and the state in the middle of loops,
+//! cannot be set. The interpreter decides whether the programs differ on it.
 
 use crate::prove::solver::{Answer, Budget, Query, Solver};
 use crate::prove::symbolic::HELPER;
@@ -23,39 +23,39 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// At most so many goals are looked at.
+/// The maximum number of goals.
 const GOALS: u64 = 3;
 
-/// The solver is told so often what float operations compute.
+/// The maximum number of queries with corrected float operations …
 const REFINEMENTS: usize = 6;
 
-/// … of so many operations at once.
+/// … and the maximum number of operations that are corrected at once.
 const OPERATIONS: usize = 48;
 
-/// CPU time for one question.
+/// CPU time of one query.
 const TIME: Duration = Duration::from_millis(250);
 
-/// System values that may be any number in an environment. All others say where a lane is.
+/// System values that may be any number in an environment. All others depend on the position of the lane.
 const FREE: [&str; 7] =
     ["BaseVertex.", "BaseInstance.", "DrawId.", "InstanceId.", "VertexIdZeroBase.", "PrimitiveId.", "Opaque("];
 
-/// Looks for inputs.
+/// A search for inputs.
 #[derive(Debug, Default)]
-pub struct Seeker {
+pub struct InputSearch {
     launch: Launch,
     goals: u64,
-    /// What has been found.
+    /// The inputs found.
     pub found: Vec<Env>,
 }
 
-impl Seeker {
-    /// For programs that are launched so.
+impl InputSearch {
+    /// A search for programs with these launch parameters.
     pub fn new(launch: Launch) -> Self {
         Self { launch, ..Self::default() }
     }
 
-    /// Looks for an input on which a goal does not hold and all assumptions do.
-    pub fn seek(
+    /// Searches for an input on which the goal is false and all assumptions hold.
+    pub fn search(
         &mut self,
         solver: &mut dyn Solver,
         limit: &Budget,
@@ -70,16 +70,16 @@ impl Seeker {
         self.goals += 1;
         let mut roots = assumptions.to_vec();
         roots.push(goal);
-        // What is too large for the solver has no model either.
+        // A goal that is too large for the solver has no model either.
         let Some(nodes) = (Query { assumptions: assumptions.to_vec(), goal }).nodes(terms) else { return };
-        let lanes = Lanes::new(&env, self.launch, terms, &nodes);
+        let lanes = LaneVariables::new(&env, self.launch, terms, &nodes);
         let mut facts = assumptions.to_vec();
         facts.push(lanes.fact(terms));
         let budget = Budget { time: limit.time.min(TIME), ..*limit };
         let mut found = None;
         for _ in 0..REFINEMENTS {
             let query = Query { assumptions: facts.clone(), goal };
-            let Answer::Invalid(model) = solver.ask(terms, &query, &budget) else { break };
+            let Answer::Invalid(model) = solver.solve(terms, &query, &budget) else { break };
             let values = values(terms, &roots, &|term| model.of(terms, term));
             let is = |term: &Term, bit| values[term] == bit;
             let settled = is(&goal, 0) && assumptions.iter().all(|term| is(term, 1));
@@ -97,12 +97,12 @@ impl Seeker {
     }
 }
 
-/// Variables that say where a lane is, and what they are in each lane.
-struct Lanes {
+/// Variables that depend on the position of the lane, and their values in each lane.
+struct LaneVariables {
     variables: Vec<(Term, Row)>,
 }
 
-impl Lanes {
+impl LaneVariables {
     fn new(env: &Env, launch: Launch, terms: &Terms, nodes: &[Term]) -> Self {
         let mut named: FxHashMap<String, (SystemValue, u32)> = FxHashMap::default();
         for value in SystemValue::named() {
@@ -131,7 +131,7 @@ impl Lanes {
         Self { variables: nodes.iter().filter_map(variable).collect() }
     }
 
-    /// That they are what they are in one of the lanes.
+    /// The condition that they have the values of one of the lanes.
     fn fact(&self, terms: &mut Terms) -> Term {
         let mut lanes: Vec<Vec<u32>> =
             (0..LANES).map(|lane| self.variables.iter().map(|(_, row)| row[lane]).collect()).collect();
@@ -148,7 +148,7 @@ impl Lanes {
         terms.disjunction(&any)
     }
 
-    /// The lane that has these.
+    /// The lane that has these values.
     fn lane(&self, values: &FxHashMap<Term, u64>) -> usize {
         let has = |lane: &usize| {
             self.variables
@@ -159,14 +159,14 @@ impl Lanes {
     }
 }
 
-/// That a term is a number.
+/// The condition that a term is a constant.
 fn is(terms: &mut Terms, term: Term, value: u64) -> Term {
     let width = terms.width(term);
     let number = terms.constant(width, value);
     terms.eq(width, term, number)
 }
 
-/// What float operations compute on these operands.
+/// The actual results of the float operations on these operands.
 fn floats(terms: &mut Terms, nodes: &[Term], values: &FxHashMap<Term, u64>) -> Vec<Term> {
     let mut facts = Vec::new();
     for &term in nodes {
@@ -186,7 +186,7 @@ fn floats(terms: &mut Terms, nodes: &[Term], values: &FxHashMap<Term, u64>) -> V
     facts
 }
 
-/// The environment with these values: what one lane has it has alone, or all lanes have it.
+/// The environment with these values: a value of a single lane is set for that lane, any other for all lanes.
 fn environment(
     env: &Env,
     terms: &Terms,
@@ -248,7 +248,7 @@ fn environment(
     new
 }
 
-/// A row in which one lane has a word, or all have.
+/// A row in which one lane has a word, or all lanes.
 fn of_lanes(row: Option<Row>, lane: usize, word: u32) -> Vec<u32> {
     match row {
         None => vec![word],
@@ -259,7 +259,7 @@ fn of_lanes(row: Option<Row>, lane: usize, word: u32) -> Vec<u32> {
     }
 }
 
-/// The memory of a function that loads from one, and the bits that it loads.
+/// The memory from which a function loads, and the width in bits.
 fn memory_of(text: &str) -> Option<(Space, &str)> {
     let spaces = [Space::Ssbo, Space::Shared, Space::Global, Space::Image];
     let (space, rest) = text.split_once(' ')?;
@@ -267,7 +267,7 @@ fn memory_of(text: &str) -> Option<(Space, &str)> {
     Some((spaces.into_iter().find(|other| other.name() == space)?, bits))
 }
 
-/// Puts a part into a word of memory.
+/// Inserts a part of a word of memory.
 fn put(words: &mut BTreeMap<u32, u32>, place: u32, old: u32, (address, bits): (u64, &str), word: u32) {
     let byte = address as u32 & 3;
     let (shift, mask) = match bits {

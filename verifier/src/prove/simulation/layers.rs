@@ -1,8 +1,9 @@
-//! Questions with some of what they are about taken as unknown.
+//! Queries in which some subterms are abstracted by variables.
 //!
-//! What holds for all values of a term holds for the one that it has. So a question may be asked with terms replaced by
-//! variables: it is smaller, and if the answer is yes, it is one. If not, the variables may stand for what matters, and the next
-//! *layer* of the question has in their places what they are made of, down to the next terms that may be taken as unknown.
+//! A statement that holds for all values of a subterm holds for its actual value. So a query may be posed with subterms replaced by
+//! variables: it is smaller, and if the abstraction is valid, so is the query. If it is not, the abstracted subterms
+//! may matter, and the next *layer* of the query has in their places their operands, down to the next subterms that may
+//! be abstracted.
 
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::terms::{Op, Term, Terms, VariableKind};
@@ -10,44 +11,44 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// So many nodes of each term are looked at; what lies deeper is taken as unknown.
+/// The maximum number of nodes of each term that are considered; deeper ones are abstracted.
 const CONE: usize = 400;
 
-/// A layer with more nodes than this is not made.
+/// The maximum number of nodes of a layer.
 const LARGE: usize = 1_000;
 
-/// Some terms, and how far into them questions look by now.
+/// Some terms, and the depth to which queries expand them so far.
 pub struct Layers {
     roots: SmallVec<[Term; 4]>,
     seen: FxHashSet<Term>,
-    /// What is taken as unknown at first.
+    /// The subterms that are abstracted at first.
     hidden: FxHashSet<Term>,
-    /// Of that, what is not any more.
+    /// Those of them that have been expanded.
     opened: FxHashSet<Term>,
-    state: State,
+    state: LayerState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// No layer was made yet.
+enum LayerState {
+    /// No layer has been made.
     First,
-    /// One was made, with all that is hidden.
+    /// One has been made, with all hidden subterms abstracted.
     Second,
-    /// There are deeper ones.
+    /// Deeper ones follow.
     Between,
-    /// The last one was made: nothing was unknown in it, or too much is not.
+    /// The last one has been made: nothing was abstracted in it, or it is too large.
     Last,
 }
 
 impl Layers {
-    /// Layers of a pair: hidden is what both have in common.
+    /// The layers of a pair: the subterms that both have in common are hidden.
     pub fn of_pair(terms: &mut Terms, a: Term, b: Term) -> Self {
         let (of_a, of_b) = (cone(terms, a), cone(terms, b));
         let common = of_a.intersection(&of_b).copied().collect();
         Self::new(terms, &[a, b], of_a.union(&of_b).copied().collect(), common)
     }
 
-    /// Layers of several conditions: hidden is only what is opaque anyway.
+    /// The layers of several conditions: only opaque subterms are hidden.
     pub fn of_goal(terms: &mut Terms, conditions: &[Term]) -> Self {
         let mut seen = FxHashSet::default();
         conditions.iter().for_each(|&root| seen.extend(cone(terms, root)));
@@ -57,11 +58,11 @@ impl Layers {
     fn new(terms: &mut Terms, roots: &[Term], seen: FxHashSet<Term>, mut hidden: FxHashSet<Term>) -> Self {
         for &term in &seen {
             match terms.node(term).op {
-                // Divisions are more than a solver can do.
+                // Solvers cannot do divisions.
                 Op::Opaque | Op::Udiv | Op::Urem => {
                     hidden.insert(term);
                 }
-                // A sum and its complement, which is another sum, are one thing to know.
+                // A sum and its complement, which is a sum too, are one unknown.
                 Op::Add => {
                     let width = terms.width(term);
                     let other = terms.not(width, term);
@@ -73,7 +74,7 @@ impl Layers {
             }
         }
         let roots = SmallVec::from_slice(roots);
-        Self { roots, seen, hidden, opened: FxHashSet::default(), state: State::First }
+        Self { roots, seen, hidden, opened: FxHashSet::default(), state: LayerState::First }
     }
 
     fn stops(&self, terms: &Terms, term: Term) -> bool {
@@ -81,25 +82,25 @@ impl Layers {
             && (!self.seen.contains(&term) || self.hidden.contains(&term) && !self.opened.contains(&term))
     }
 
-    /// The terms of the next layer, which is `depth` deeper than the one before. None if there is none.
+    /// Returns the terms of the next layer, `depth` deeper than the last one, if there is one.
     pub fn next(&mut self, terms: &mut Terms, depth: usize) -> Option<SmallVec<[Term; 4]>> {
         for _ in 0..depth {
             match self.state {
-                State::First => self.state = State::Second,
-                State::Second => {
-                    self.state = State::Between;
+                LayerState::First => self.state = LayerState::Second,
+                LayerState::Second => {
+                    self.state = LayerState::Between;
                     if !self.settle(terms) {
                         self.open(terms);
                     }
                 }
-                State::Between => {
+                LayerState::Between => {
                     self.open(terms);
                     self.settle(terms);
                 }
-                State::Last => break,
+                LayerState::Last => break,
             }
         }
-        if self.state == State::Last {
+        if self.state == LayerState::Last {
             return None;
         }
         let mut done = self.frontier(terms).parts;
@@ -107,7 +108,7 @@ impl Layers {
         Some(roots.into_iter().map(|root| self.replace(terms, root, &mut done)).collect())
     }
 
-    /// What is in a layer, and what of that is taken as unknown, where no look is taken into `leaves`.
+    /// The subterms of a layer, and those of them that are abstracted; `leaves` are not expanded.
     fn reach(&self, terms: &Terms, leaves: &FxHashMap<Term, Term>) -> (FxHashSet<Term>, Vec<Term>) {
         let (mut visited, mut closed) = (FxHashSet::default(), Vec::new());
         let mut work = self.roots.to_vec();
@@ -125,18 +126,19 @@ impl Layers {
         (visited, closed)
     }
 
-    /// The layer that there is by now. What has a form of its own but is a part of something unknown is a part of the variable.
+    /// The current layer. A subterm with a form of its own that is a part of an abstracted one becomes a part of the
+    /// variable.
     fn frontier(&self, terms: &mut Terms) -> Frontier {
-        let (visited, mut wholes) = self.reach(terms, &FxHashMap::default());
-        let unknown_parts: FxHashSet<Term> = wholes.iter().copied().collect();
-        wholes.sort_unstable();
-        // What is not in the layer but hidden may be what several unknown parts are parts of.
-        let within = wholes.len();
-        let behind = self.hidden.iter().copied().filter(|term| !visited.contains(term) && self.stops(terms, *term));
-        wholes.extend(behind);
-        wholes[within..].sort_unstable();
+        let (visited, mut abstracted) = self.reach(terms, &FxHashMap::default());
+        let unknown_parts: FxHashSet<Term> = abstracted.iter().copied().collect();
+        abstracted.sort_unstable();
+        // A hidden subterm outside of the layer may be what several abstracted parts are parts of.
+        let within = abstracted.len();
+        let outside = self.hidden.iter().copied().filter(|term| !visited.contains(term) && self.stops(terms, *term));
+        abstracted.extend(outside);
+        abstracted[within..].sort_unstable();
         let (mut parts, mut used) = (FxHashMap::default(), Vec::new());
-        for (i, whole) in wholes.into_iter().enumerate() {
+        for (i, whole) in abstracted.into_iter().enumerate() {
             for name in names(terms, whole) {
                 for (low, part) in terms.parts_taken(name).to_vec() {
                     let is_seen = if i < within { visited.contains(&part) } else { unknown_parts.contains(&part) };
@@ -154,8 +156,8 @@ impl Layers {
         Frontier { visited, closed, parts }
     }
 
-    /// Opens what is made of nothing but what is in the layer anyway: a comparison of two terms in it, say. The question then
-    /// knows more, of no more. Whether there was any.
+    /// Expands subterms whose operands are in the layer anyway, for example a comparison of two of its terms. The query
+    /// then is more precise, with no more unknowns. Returns true if there were any.
     fn settle(&mut self, terms: &mut Terms) -> bool {
         let mut any = false;
         loop {
@@ -177,16 +179,16 @@ impl Layers {
         }
     }
 
-    /// Opens all that the last layer took as unknown.
+    /// Expands all subterms that the last layer abstracted.
     fn open(&mut self, terms: &mut Terms) {
         let Frontier { visited, closed, .. } = self.frontier(terms);
         if closed.is_empty() || visited.len() > LARGE {
-            self.state = State::Last;
+            self.state = LayerState::Last;
         }
         self.opened.extend(closed);
     }
 
-    /// A term in which what is hidden is replaced by variables.
+    /// Replaces the hidden subterms of a term by variables.
     fn replace(&self, terms: &mut Terms, root: Term, done: &mut FxHashMap<Term, Term>) -> Term {
         let mut stack = vec![root];
         while let Some(&term) = stack.last() {
@@ -219,16 +221,16 @@ impl Layers {
     }
 }
 
-/// What a layer is made of.
+/// The boundary of a layer.
 struct Frontier {
     visited: FxHashSet<Term>,
-    /// What is taken as unknown.
+    /// The subterms that are abstracted.
     closed: Vec<Term>,
-    /// What is a part of something unknown, as a part of its variable.
+    /// Parts of abstracted subterms, as parts of their variables.
     parts: FxHashMap<Term, Term>,
 }
 
-/// A term, and its complement where it is a sum: that is another sum, and one thing to know.
+/// A term, and its complement if it is a sum: the complement is a sum too, and they are one unknown.
 fn names(terms: &mut Terms, term: Term) -> SmallVec<[Term; 2]> {
     let mut names: SmallVec<[Term; 2]> = SmallVec::from_slice(&[term]);
     if terms.node(term).op == Op::Add {
@@ -237,10 +239,10 @@ fn names(terms: &mut Terms, term: Term) -> SmallVec<[Term; 2]> {
     names
 }
 
-/// So many operations may be between a term and those of a layer that it is made of.
+/// The maximum number of operations between a term and the terms of a layer that it depends on.
 const WITHIN: u8 = 3;
 
-/// Whether a term is made of others, by few operations.
+/// Returns true if a term depends on `others` only, by at most so many operations.
 fn is_within(terms: &Terms, others: &FxHashSet<Term>, term: Term, operations: u8) -> bool {
     others.contains(&term)
         || terms.as_constant(term).is_some()
@@ -249,7 +251,7 @@ fn is_within(terms: &Terms, others: &FxHashSet<Term>, term: Term, operations: u8
             && terms.node(term).args.iter().all(|&arg| is_within(terms, others, arg, operations - 1))
 }
 
-/// Whether solvers know what to do with an operation.
+/// Returns true if solvers handle an operation well.
 fn is_easy(terms: &Terms, term: Term) -> bool {
     let node = terms.node(term);
     match node.op {
@@ -259,7 +261,7 @@ fn is_easy(terms: &Terms, term: Term) -> bool {
     }
 }
 
-/// The nodes of a term that are nearest to it.
+/// The nodes of a term that are nearest to its root.
 fn cone(terms: &Terms, root: Term) -> IndexSet<Term, FxBuildHasher> {
     let (mut seen, mut at) = (IndexSet::<Term, FxBuildHasher>::default(), 0);
     seen.insert(root);
@@ -270,7 +272,7 @@ fn cone(terms: &Terms, root: Term) -> IndexSet<Term, FxBuildHasher> {
     seen
 }
 
-/// The variable in the place of a term. Of a sum and its complement one is that of the other, complemented.
+/// The variable for a term. For a sum and its complement there is one variable, of which one of them is the complement.
 fn unknown(terms: &mut Terms, term: Term) -> Term {
     let width = terms.width(term);
     if terms.node(term).op == Op::Add {
@@ -299,7 +301,7 @@ mod tests {
         })
     }
 
-    /// `x * y + 3` on a variable that is opaque `x`, in a chain of so many steps.
+    /// `x * y + 3` on a variable, `x` being opaque, in a chain of `steps` steps.
     fn chain(terms: &mut Terms, steps: usize) -> Term {
         let [x, y] = variables(terms, ["x", "y"]);
         let three = terms.constant(32, 3);
@@ -324,7 +326,7 @@ mod tests {
             sizes.push(cone(t, layer[1]).len());
         }
         assert!(sizes.len() > 2 && sizes.is_sorted(), "{sizes:?}");
-        // In the last one nothing is hidden.
+        // The last layer abstracts nothing.
         let [x, y] = variables(t, ["x", "y"]);
         let whole = layers.replace(t, more, &mut FxHashMap::default());
         let all = cone(t, whole);
@@ -341,7 +343,7 @@ mod tests {
         let other = t.not(32, sum);
         let (a, b) = (t.and(32, sum, z), t.or(32, other, z));
         let layer = Layers::of_pair(t, a, b).next(t, 1).unwrap();
-        // ~(sum & ~z) is ~sum | z: with one unknown for both the form shows it.
+        // ~(sum & ~z) is ~sum | z: with one variable for both, the normal form shows it.
         let not_z = t.not(32, z);
         let hidden = unknown(t, sum.min(other));
         let complement = t.not(32, hidden);
@@ -359,7 +361,7 @@ mod tests {
             let square = t.mul(32, variable, variable);
             t.shallow(square, 0)
         });
-        // x < y is common to both; that it is a comparison of x and y, which are there too, is known in the second layer.
+        // x < y is common to both; the second layer shows that it compares x and y, which are also there.
         let less = t.ult(32, x, y);
         let (a, b) = (t.ite(32, less, x, z), t.ite(32, less, y, z));
         let mut layers = Layers::of_pair(t, a, b);
@@ -367,7 +369,7 @@ mod tests {
         let second = layers.next(t, 1).unwrap();
         let compares = |t: &Terms, root: Term| cone(t, root).iter().any(|&term| t.node(term).op == Op::Ult);
         assert!(!compares(t, first[0]) && compares(t, second[0]));
-        // Neither opens the factors of x.
+        // Neither expands the factors of x.
         assert!(cone(t, second[0]).iter().all(|&term| t.node(term).op != Op::Mul));
     }
 

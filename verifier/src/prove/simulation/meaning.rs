@@ -1,14 +1,15 @@
-//! Whether the source has a meaning on any input at all.
+//! The vacuity check: is the source defined on any input at all?
 //!
-//! A proof shows what it shows wherever the source's assumptions hold: no branch on an undefined value, no store to an undefined
-//! address. Assumptions that no input satisfies imply everything, so such a proof would say nothing. They may contradict each other only together,
-//! and in different segments: two branches, one before a loop and one after it, on values of which one is always undefined.
+//! A proof is valid wherever the source's assumptions hold: no branch on an undefined value, no store to an undefined
+//! address. Assumptions that no input satisfies imply everything, so such a proof would say nothing. They may
+//! contradict each other only together, and in different segments: for example two branches, one before a loop and one
+//! after it, on two values of which one is always undefined.
 //!
-//! A lane that ends takes each loop for a last time. So there is a path from the entry to an end on which it goes back to no header, where the values at each
-//! header on the path are those of the last iteration, and on which all assumptions hold. [`Paths::condition`] is the condition that there is such a path;
-//! values that belong to a header are variables of that header, so one query asks for all segments. If it cannot be satisfied
-//! the source has no meaning, whatever the input. (That it can be satisfied does not show that such an input exists: the
-//! relation at a header allows more than happens.)
+//! A lane that ends has a last iteration of each loop. So there is a path from the entry to an end that goes back to no
+//! header, on which the values at each header are those of the last iteration, and on which all assumptions hold.
+//! [`Paths::condition`] is the condition that there is such a path. Values at a header are variables of that header, so
+//! one query covers all segments. If it is unsatisfiable, the source is undefined on every input. (If it is
+//! satisfiable, such an input need not exist: the relation at a header allows more than happens.)
 
 use crate::prove::symbolic::{Cut, Goal};
 use crate::semantics::arithmetic::domain::Domain;
@@ -16,31 +17,31 @@ use crate::semantics::terms::{Term, Terms};
 use rustc_hash::FxHashMap;
 
 /// A segment of the source.
-struct Segment {
-    /// What must hold in it.
+struct SourceSegment {
+    /// The conditions that it assumes.
     assumptions: Vec<Term>,
-    /// The ends that are not back at a header of a loop around the segment, each with the condition under which the lane goes there.
+    /// The exits that do not go back to the header of a loop around the segment, each with its path condition.
     exits: Vec<(Goal, Term)>,
 }
 
-/// The segments of the source, and what each assumes.
+/// The segments of the source, and their assumptions.
 #[derive(Default)]
 pub struct Paths {
-    segments: FxHashMap<Cut, Segment>,
+    segments: FxHashMap<Cut, SourceSegment>,
 }
 
 impl Paths {
-    /// Notes a segment, in the place of what was noted of it in an earlier round.
+    /// Records a segment; replaces the one of an earlier iteration.
     pub fn note(&mut self, cut: Cut, assumptions: &[Term], exits: Vec<(Goal, Term)>) {
-        self.segments.insert(cut, Segment { assumptions: assumptions.to_vec(), exits });
+        self.segments.insert(cut, SourceSegment { assumptions: assumptions.to_vec(), exits });
     }
 
-    /// The condition that a lane comes from the entry to an end on a path on which all assumptions hold.
+    /// The condition that a lane reaches an end from the entry on a path on which all assumptions hold.
     pub fn condition(&self, terms: &mut Terms) -> Term {
         self.from(Cut::Entry, terms, &mut FxHashMap::default())
     }
 
-    /// Exits lead forward in the order of the blocks, so this ends.
+    /// Exits go forward in the order of the blocks, so the recursion ends.
     fn from(&self, cut: Cut, terms: &mut Terms, known: &mut FxHashMap<Cut, Term>) -> Term {
         if let Some(&condition) = known.get(&cut) {
             return condition;
@@ -85,10 +86,10 @@ mod tests {
         assert_eq!(paths(always).condition(t), both);
         let never = t.constant(1, 0);
         assert_eq!(paths(not).condition(t), never);
-        // The lane does not come to the end where it is assumed.
+        // Where the assumption holds, the lane does not reach the end.
         let elsewhere = t.or(1, not, stays);
         assert_eq!(paths(elsewhere).condition(t), never);
-        let on_a_way_round = t.or(1, not, out);
-        assert_eq!(paths(on_a_way_round).condition(t), both);
+        let on_the_exit = t.or(1, not, out);
+        assert_eq!(paths(on_the_exit).condition(t), both);
     }
 }

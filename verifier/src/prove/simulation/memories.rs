@@ -1,30 +1,31 @@
-//! Which memories may be the same, so that what is written to one may be read from the other.
+//! Memories that may alias: what is written to one may be read from the other.
 //!
-//! The state of a memory is a *version* (see [`symbolic`](crate::prove::symbolic)), and two accesses to memories of one version
-//! change places only if both are reads. SSBOs (all of them, whatever their bindings) and global memory have one version. Images are views of the same memory, so they have that version
-//! too; but Mesa's ir3 takes image accesses and buffer accesses for two classes (`IR3_BARRIER_IMAGE_*` and `IR3_BARRIER_BUFFER_*`) that it
-//! reorders. So where a proof is not found otherwise and the programs access both, images get a version of their own, and the proof names
+//! The state of a memory is a *version* (see [`symbolic`](crate::prove::symbolic)). Two accesses to memories with one
+//! version may be reordered only if both are reads. SSBOs (all of them, whatever their bindings) and global memory have
+//! one version. Images are views of the same memory, so they have that version too. But Mesa's ir3 treats image
+//! accesses and buffer accesses as two classes (`IR3_BARRIER_IMAGE_*` and `IR3_BARRIER_BUFFER_*`) that it reorders. So
+//! if no proof is found otherwise and the programs access both, images get a version of their own, and the proof names
 //! that as an [assumption](crate::semantics::assumptions::NO_ALIAS).
 
-use crate::prove::symbolic::{Code, EventKind, Slot, Versions, slot};
+use crate::prove::symbolic::{EventKind, Slot, SymbolicProgram, Versions, slot};
 use crate::semantics::environment::memory::Space;
 use crate::support::guards::{Guard, left_out};
 use smallvec::smallvec;
 
-/// Which memories may be the same, and which there are.
+/// The memories of two programs, and which of them may alias.
 #[derive(Clone, Debug)]
 pub(super) struct Memories {
-    /// An image is no buffer.
+    /// True if no image aliases a buffer.
     images_apart: bool,
-    /// What the programs access.
+    /// The memories that the programs access.
     accessed: Vec<Space>,
-    /// That of which the source has volatile loads.
+    /// The memories from which the source has volatile loads.
     volatile: Vec<Space>,
 }
 
 impl Memories {
-    /// The memories of two programs. `images_apart`: no image is a buffer.
-    pub(super) fn new<S: Code, T: Code>(source: &S, target: &T, images_apart: bool) -> Self {
+    /// The memories of two programs. `images_apart`: no image aliases a buffer.
+    pub(super) fn new<S: SymbolicProgram, T: SymbolicProgram>(source: &S, target: &T, images_apart: bool) -> Self {
         let mut accessed = source.memories();
         accessed.extend(target.memories());
         accessed.sort_unstable();
@@ -32,13 +33,13 @@ impl Memories {
         Self { images_apart, accessed, volatile: source.volatile() }
     }
 
-    /// Returns true if it matters whether images are apart.
+    /// Returns true if `images_apart` makes a difference.
     pub(super) fn has_images_and_buffers(&self) -> bool {
         let has = |space| self.accessed.contains(&space);
         has(Space::Image) && (has(Space::Ssbo) || has(Space::Global))
     }
 
-    /// The version of a memory.
+    /// The version slot of a memory.
     pub(super) fn version_of(&self, space: Space) -> Slot {
         match space {
             Space::Global if !left_out(Guard::MemoryAlias) => slot::memory(Space::Ssbo),
@@ -47,8 +48,8 @@ impl Memories {
         }
     }
 
-    /// Returns true if loads from a memory are events, as stores are: the source has volatile loads from it, or from one that may be the same. A target's
-    /// text may not say which of its loads are volatile, so all of them are.
+    /// Returns true if loads from a memory are events, like stores: the source has volatile loads from it, or from one
+    /// that may alias it. A target's text may not say which of its loads are volatile, so all of them are.
     pub(super) fn watches_loads(&self, space: Space) -> bool {
         self.volatile.iter().any(|&volatile| self.version_of(volatile) == self.version_of(space))
             && !left_out(Guard::VolatileLoads)

@@ -1,42 +1,36 @@
-//! Shows that two programs do the same, for all inputs and with their loops as they are.
+//! The simulation proof: shows that a program refines another, for all inputs and with their loops as they are.
 //!
-//! Both are cut at their entries and at the headers of their loops, and each segment is run once on terms
-//! ([`symbolic`](crate::prove::symbolic)). The proof is a simulation: if both programs are at the same cut point, with locations that
-//! agree as the *relation* there says (`relation`), then both go on to the same next cut point, do the same on the way to what can
-//! be seen, and agree there as the relation says. By induction over the cut points that a lane passes, both programs
-//! do the same for ever; and as it holds for every lane, and both programs run their waves in the same order
-//! ([`symbolic::graph`](crate::prove::symbolic::graph)), it holds for operations across lanes and for memory.
+//! Both programs are cut at their entries and at their loop headers, and each segment is executed once on terms
+//! ([`symbolic`](crate::prove::symbolic)). If both programs are at the same cut point, with locations that agree as the
+//! *relation* there says (`relation`), then both reach the same next cut point, with the same observable effects on the
+//! way, and agree there as its relation says. By induction over the cut points that a lane passes, both programs behave
+//! the same for ever. As this holds for every lane, and both programs run their waves in the same order
+//! ([`symbolic::graph`](crate::prove::symbolic::graph)), it holds for cross-lane operations and for memory.
 //!
-//! - The relation at a header is a partition of the locations of both programs into classes that hold the same value. It begins with all that
-//!   is equal on the first way in, and a class is split where a segment makes its members differ, until nothing splits: the
-//!   largest relation that the segments keep (`relation`).
-//! - What the target computes is *swept* at once: a term that the source does not have is compared, on samples, with those that it has,
-//!   and where the solver shows that they are equal the source's term takes its place (`sweep`). So a query holds one
-//!   instruction's difference.
-//! - Where a loop tests first in one program and last in the other, the iterations of one begin elsewhere: then the first is cut in front of what
-//!   follows the test (`cuts`).
-//! - What is left, at the end, are obligations: paths and outputs that must be equal wherever the source has a meaning (`proof`).
+//! - The relation at a header is a partition of the locations of both programs into classes of equal value. It starts
+//!   with what is equal on the first path to the header. A class is split where a segment makes its members differ,
+//!   until nothing splits: the result is the largest relation that the segments preserve (`relation`).
+//! - The target's values are *swept* as they are computed: a term that the source does not have is compared, on
+//!   samples, with the source's terms; where the solver proves them equal, the source's term takes its place (`sweep`).
+//!   So a query covers the difference of a single instruction.
+//! - If a loop tests first in one program and last in the other, the first is cut after its test instead (`cuts`).
+//! - The rest, at the end, are obligations: path conditions and outputs that must be equal wherever the source is
+//!   defined (`proof`).
 //!
-//! A proof that fails says nothing: the relation may have been too weak. The solver's values for what did not hold become inputs
-//! (`inputs`); whether the programs differ there is for the interpreter to say.
+//! If no proof is found, nothing follows: the relation may have been too weak. The solver's model of a failed
+//! obligation becomes an input (`inputs`); the interpreter decides whether the programs differ on it.
 
-mod behind;
 mod cuts;
-mod engine;
 mod events;
 mod inputs;
 mod layers;
+mod loop_exits;
 mod meaning;
 mod memories;
-#[cfg(test)]
-mod memory_tests;
 mod proof;
 mod relation;
+mod state;
 mod sweep;
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod undefined_tests;
 
 use crate::prove::solver::{Budget, Solver};
 use crate::prove::symbolic::{Ir3, Nir, Unsupported};
@@ -51,14 +45,14 @@ use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::{ir3, target::Target};
 use std::time::Duration;
 
-/// How hard to try.
+/// The limits of a proof.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Of one query.
+    /// Limit of one query.
     pub query: Budget,
-    /// CPU time of a whole proof: it is given up shortly before, so that what it has begun ends in time.
+    /// CPU time of a whole proof. The proof gives up shortly before, so that what it has begun ends in time.
     pub time: Duration,
-    /// Whether inputs are looked for where there is none.
+    /// True if a failed proof searches for inputs.
     pub inputs: bool,
 }
 
@@ -70,7 +64,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// No more than so much CPU time.
+    /// The same limits with at most so much CPU time.
     #[must_use]
     pub fn within(time: Duration) -> Self {
         let Self { query, inputs, .. } = Self::default();
@@ -78,64 +72,64 @@ impl Limits {
     }
 }
 
-/// What was shown: for all inputs, the target does what the source does.
+/// A proof that, for all inputs, the target refines the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// What was taken for granted.
+    /// The assumptions and lemmas that it uses.
     pub assumptions: Vec<&'static str>,
-    /// Cut points.
+    /// Number of cut points.
     pub cuts: usize,
-    /// How often the segments were run until the relation held.
-    pub rounds: usize,
-    /// Questions that were put to the solver.
+    /// Number of iterations until the relation was stable.
+    pub iterations: usize,
+    /// Number of solver queries.
     pub queries: usize,
-    /// What had to be shown of observables: paths, operands of events, outputs.
+    /// Number of observables that were proved equal: path conditions, operands of events, outputs.
     pub obligations: usize,
 }
 
-/// Why there is no proof.
+/// The reason why there is no proof.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// Something is not followed.
+pub enum SimulationFailure {
+    /// A feature is not supported.
     #[error("unsupported: {0}")]
     Unsupported(String),
-    /// Something observable could not be shown to be equal.
+    /// An observable could not be proved equal.
     #[error("{what}")]
     NotShown {
-        /// What.
+        /// The observable.
         what: String,
-        /// Inputs on which it may be different.
+        /// Inputs on which it may differ.
         inputs: Vec<Env>,
     },
-    /// The source has no meaning, so there is nothing to be shown.
+    /// The source is undefined on every input, so there is nothing to prove.
     #[error("the source has no meaning on any input")]
     Vacuous,
-    /// The limit of time.
+    /// The time limit was reached.
     #[error("the limit of time was reached{0}")]
     Time(String),
 }
 
-impl Failure {
-    /// Something could not be shown, and no input is known on which it would be different.
+impl SimulationFailure {
+    /// An observable could not be proved equal, and no input is known on which it may differ.
     fn not_shown(what: impl Into<String>) -> Self {
         Self::NotShown { what: what.into(), inputs: Vec::new() }
     }
 }
 
-impl From<Unsupported> for Failure {
+impl From<Unsupported> for SimulationFailure {
     fn from(unsupported: Unsupported) -> Self {
         Self::Unsupported(unsupported.0)
     }
 }
 
-impl From<interp::Unsupported> for Failure {
+impl From<interp::Unsupported> for SimulationFailure {
     fn from(unsupported: interp::Unsupported) -> Self {
         Self::Unsupported(unsupported.to_string())
     }
 }
 
-/// Returns true if it is known that each value is defined before it is read. (Physical edges of a text are no reason if it leaves out any that
-/// lanes take.)
+/// Returns true if every value is known to be defined before it is read. (Physical edges of a text do not count if it
+/// leaves out any that lanes take.)
 fn is_in_order(program: &ir3::Program, machine: &Target) -> bool {
     let blocks = || program.layout.iter().map(|&block| &program.blocks[block]);
     let is_whole =
@@ -144,13 +138,13 @@ fn is_in_order(program: &ir3::Program, machine: &Target) -> bool {
     (!has_physical || blocks().all(is_whole)) && validate(program, machine, Form::of(program)).is_ok()
 }
 
-/// A program, decoded.
-enum Decoded {
+/// A decoded program.
+enum DecodedProgram {
     Nir(interp::nir::Decoded),
     Ir3(interp::ir3::Decoded, Places),
 }
 
-impl Decoded {
+impl DecodedProgram {
     fn new(program: ProgramRef<'_>, machine: &Target) -> Result<Self, interp::Unsupported> {
         Ok(match program {
             ProgramRef::Nir(shader) => Self::Nir(interp::nir::Decoded::new(shader)?),
@@ -165,28 +159,29 @@ impl Decoded {
     }
 }
 
-/// Shows that `target` does what `source` does.
+/// Proves that `target` refines `source`.
 ///
 /// # Errors
-/// Why it was not shown.
+/// The reason why it was not proved.
 pub fn prove(
     source: ProgramRef<'_>,
     target: ProgramRef<'_>,
     machine: &Target,
     limits: &Limits,
     solver: &mut dyn Solver,
-) -> Result<Proof, Failure> {
+) -> Result<Proof, SimulationFailure> {
     if let Some(difference) = header::difference(source, target)
         && !left_out(Guard::Header)
     {
-        return Err(Failure::not_shown(difference.to_string()));
+        return Err(SimulationFailure::not_shown(difference.to_string()));
     }
-    // What is not printed may be the same at the same instruction; on terms, any two of equal text would be.
+    // Operands that the text does not print may be the same at the same instruction; on terms, any two of equal text
+    // would be.
     for program in [source, target] {
         if let ProgramRef::Ir3(program) = program
             && let Some(instr) = header::unprinted(program)
         {
-            return Err(Failure::Unsupported(instr));
+            return Err(SimulationFailure::Unsupported(instr));
         }
     }
     let omitted = header::omitted_declarations(source, target);
@@ -195,30 +190,32 @@ pub fn prove(
     Ok(proof)
 }
 
-/// The same of two programs whose headers say the same.
+/// Proves two programs with equal headers.
 fn prove_code(
     source: ProgramRef<'_>,
     target: ProgramRef<'_>,
     machine: &Target,
     limits: &Limits,
     solver: &mut dyn Solver,
-) -> Result<Proof, Failure> {
+) -> Result<Proof, SimulationFailure> {
     let resolved = match (source, target) {
         (ProgramRef::Nir(source), ProgramRef::Ir3(target)) => Some(rounding::with_rounding_of(source, target)),
         _ => None,
     };
     let source = resolved.as_deref().map_or(source, ProgramRef::Nir);
-    let (source, target) = (Decoded::new(source, machine)?, Decoded::new(target, machine)?);
+    let (source, target) = (DecodedProgram::new(source, machine)?, DecodedProgram::new(target, machine)?);
     match (&source, &target) {
-        (Decoded::Nir(source), Decoded::Nir(target)) => {
+        (DecodedProgram::Nir(source), DecodedProgram::Nir(target)) => {
             cuts::prove(&Nir::new(source)?, &Nir::new(target)?, false, limits, solver)
         }
-        (Decoded::Nir(source), Decoded::Ir3(target, places)) => {
+        (DecodedProgram::Nir(source), DecodedProgram::Ir3(target, places)) => {
             cuts::prove(&Nir::new(source)?.beside(target), &Ir3::new(target, places)?, true, limits, solver)
         }
-        (Decoded::Ir3(source, before), Decoded::Ir3(target, after)) => {
+        (DecodedProgram::Ir3(source, before), DecodedProgram::Ir3(target, after)) => {
             cuts::prove(&Ir3::new(source, before)?, &Ir3::new(target, after)?, false, limits, solver)
         }
-        (Decoded::Ir3(..), Decoded::Nir(_)) => Err(Failure::Unsupported("nir from ir3".to_owned())),
+        (DecodedProgram::Ir3(..), DecodedProgram::Nir(_)) => {
+            Err(SimulationFailure::Unsupported("nir from ir3".to_owned()))
+        }
     }
 }

@@ -1,19 +1,19 @@
-//! What locations of both programs agree at the headers of loops.
+//! The relation at a loop header: the locations of both programs that agree there.
 //!
-//! An *atom* is the bits of a location of one of the programs, or the mask of those that are free. The relation at a header is a
-//! partition of its atoms: what is in one class has the same value, which is a variable, or a term that means the same everywhere
-//! (a constant, or what was computed in front of all loops). [`Header::refine`] is
-//! given the terms that the atoms have on every way to the header, and splits each class by them. So a class only ever gets
-//! smaller, and the partition that no round splits any more is kept by every segment, whatever it started from: all rounds
-//! before it were guesses.
+//! An *atom* is the bits of a location of one of the programs, or the mask of its free bits. The relation is a
+//! partition of the atoms. The atoms of a class have the same value, which is a variable, or a term that means the same
+//! everywhere (a constant, or a value computed before all loops). [`HeaderRelation::refine`] is given the terms that the atoms
+//! have on every path to the header, and splits each class by them. So classes only get smaller, and a partition that
+//! no iteration splits is preserved by every segment, whatever it started from: the iterations before it only guess.
 //!
-//! A class may hold 16 bits of which an atom has the extension ([`Form`]): one program may keep a half register over the loop and the
-//! other its conversion to a word. An atom has the first form that its terms on all ways have, and never goes back to an earlier one.
+//! A class may hold 16 bits of which an atom is the extension ([`AtomForm`]): one program may keep a half register over the
+//! loop, and the other its conversion to a word. An atom has the first form that its terms on all paths have, and never
+//! goes back to an earlier one.
 //!
-//! Which atoms there are is found as segments ask for locations: a location that nobody reads is in no class.
+//! Atoms are found as segments query locations: a location that is never read is in no class.
 
 use super::sweep::Side;
-use crate::prove::symbolic::{Facts, Slot, slot};
+use crate::prove::symbolic::{Slot, VariableFacts, slot};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::environment::memory::Space;
 use crate::semantics::terms::{Op, Term, Terms, VariableKind};
@@ -22,54 +22,54 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// Which part of a location.
+/// The part of a location that an atom is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
+pub enum AtomPart {
     /// Its bits.
     Bits,
     /// The mask of its free bits.
     Free,
 }
 
-impl Part {
-    /// All of them.
-    pub const ALL: [Part; 2] = [Part::Bits, Part::Free];
+impl AtomPart {
+    /// Both parts.
+    pub const ALL: [AtomPart; 2] = [AtomPart::Bits, AtomPart::Free];
 }
 
 /// A part of a location of one of the programs.
-pub type Atom = (Side, Slot, Part);
+pub type Atom = (Side, Slot, AtomPart);
 
-/// What an atom is of what its class holds.
+/// The value of an atom, relative to the value of its class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Form {
-    /// The class holds 16 bits, and the atom is that number.
+enum AtomForm {
+    /// The class holds 16 bits, and the atom is their zero extension.
     #[default]
     Unsigned,
-    /// The class holds 16 bits, and the atom is that signed number.
+    /// The class holds 16 bits, and the atom is their sign extension.
     Signed,
-    /// The same.
+    /// The atom is the value of the class.
     Whole,
 }
 
-impl Form {
-    /// An atom of which the class holds this.
-    fn of(self, terms: &mut Terms, held: Term) -> Term {
+impl AtomForm {
+    /// The value of an atom, given the value of its class.
+    fn of(self, terms: &mut Terms, class_value: Term) -> Term {
         match self {
-            Self::Unsigned => terms.zext(16, 32, held),
-            Self::Signed => terms.sext(16, 32, held),
-            Self::Whole => held,
+            Self::Unsigned => terms.zext(16, 32, class_value),
+            Self::Signed => terms.sext(16, 32, class_value),
+            Self::Whole => class_value,
         }
     }
 
-    /// What the class would hold of an atom that is this word; `None` if it has another form.
-    fn held(self, terms: &mut Terms, word: Term) -> Option<Term> {
+    /// The value of the class, given the value of the atom; `None` if the word does not have this form.
+    fn class_value(self, terms: &mut Terms, word: Term) -> Option<Term> {
         if self == Self::Whole {
             return Some(word);
         }
         if terms.width(word) != 32 {
             return None;
         }
-        // The choices between words that have the form; what is chosen from has lower numbers.
+        // Selections between words of the form; their operands have lower numbers.
         let (mut choices, mut seen, mut found) = (Vec::new(), FxHashSet::default(), FxHashMap::default());
         let mut work = vec![word];
         while let Some(term) = work.pop() {
@@ -98,53 +98,53 @@ impl Form {
     }
 }
 
-/// What is known of an atom.
+/// The state of an atom.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    /// Its class; `None` if it was asked for since the last round.
+struct AtomState {
+    /// Its class; `None` if it was first queried in this iteration.
     class: Option<u32>,
-    form: Form,
+    form: AtomForm,
 }
 
-/// What a class holds.
+/// The value of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holds {
-    /// What it held when the lane came to the first loop: a term of what does not change.
+enum ClassValue {
+    /// Its value when the lane reached the first loop: a term that does not change.
     Fixed(Term),
-    /// Something of so many bits; whether all lanes hold the same.
+    /// A variable of `width` bits; `uniform` if all lanes have the same.
     Variable { width: u32, uniform: bool },
 }
 
-/// The relation at a header.
+/// The relation at one header.
 #[derive(Debug, Default)]
-pub struct Header {
-    atoms: IndexMap<Atom, Known, FxBuildHasher>,
-    classes: Vec<Holds>,
+pub struct HeaderRelation {
+    atoms: IndexMap<Atom, AtomState, FxBuildHasher>,
+    classes: Vec<ClassValue>,
 }
 
-/// A way to a header: the terms that the atoms have there, in their order; whether it comes from inside of the loop.
-pub struct Way {
-    /// One for each atom.
+/// A path to a header: the terms of the atoms there, in their order.
+pub struct Arrival {
+    /// One term for each atom.
     pub terms: Vec<Term>,
-    /// It goes back.
+    /// True if the path comes from inside of the loop.
     pub back: bool,
-    /// The lanes that come here together have left another loop, perhaps one after the other: what all lanes had in an
-    /// iteration of it they may have from several.
+    /// True if the lanes that arrive together have left another loop, perhaps in different iterations: what was uniform
+    /// in one iteration of it may have several values here.
     pub mixed: bool,
 }
 
-impl Header {
+impl HeaderRelation {
     /// The atoms, in their order.
     pub fn atoms(&self) -> impl Iterator<Item = Atom> {
         self.atoms.keys().copied()
     }
 
-    /// One of them.
+    /// The atom at an index.
     pub fn atom(&self, at: usize) -> Option<Atom> {
         self.atoms.get_index(at).map(|(&atom, _)| atom)
     }
 
-    /// Returns true if an atom was asked for.
+    /// Returns true if the atom was queried.
     pub fn has(&self, atom: Atom) -> bool {
         self.atoms.contains_key(&atom)
     }
@@ -154,7 +154,7 @@ impl Header {
         self.classes.len()
     }
 
-    /// Whether there are atoms that no round has put into a class.
+    /// Returns true if there are atoms that are in no class yet.
     pub fn has_new(&self) -> bool {
         self.atoms.values().any(|known| known.class.is_none())
     }
@@ -162,23 +162,23 @@ impl Header {
     /// Forgets the classes: with more atoms there may be a larger relation.
     pub fn forget(&mut self) {
         self.classes.clear();
-        self.atoms.values_mut().for_each(|known| *known = Known::default());
+        self.atoms.values_mut().for_each(|known| *known = AtomState::default());
     }
 
-    /// What an atom holds. One that was not asked for before holds what nothing else holds.
+    /// The value of an atom. An atom that was not queried before gets a value of its own.
     pub fn term(&mut self, terms: &mut Terms, header: u32, atom: Atom) -> Term {
-        let Known { class, form } = *self.atoms.entry(atom).or_default();
+        let AtomState { class, form } = *self.atoms.entry(atom).or_default();
         match class {
             Some(class) => {
-                let held = match self.classes[class as usize] {
-                    Holds::Fixed(term) => term,
-                    Holds::Variable { width, uniform } => {
+                let class_value = match self.classes[class as usize] {
+                    ClassValue::Fixed(term) => term,
+                    ClassValue::Variable { width, uniform } => {
                         let kind = if uniform { VariableKind::WAVE } else { VariableKind::LANE };
                         let name = format!("class {class} of {width} bits at loop {header}");
                         terms.variable_of(kind.passing(), width, &name)
                     }
                 };
-                form.of(terms, held)
+                form.of(terms, class_value)
             }
             None => {
                 let (side, slot, part) = atom;
@@ -189,56 +189,58 @@ impl Header {
         }
     }
 
-    /// Splits classes by the terms on all ways here. Whether anything has changed.
+    /// Splits classes by the terms on all paths to the header. Returns true if anything has changed.
     pub fn refine(
         &mut self,
         terms: &mut Terms,
-        ways: &[Way],
-        facts: &Facts,
+        arrivals: &[Arrival],
+        facts: &VariableFacts,
         is_of_wave: impl Fn(Atom) -> bool,
     ) -> bool {
-        if ways.is_empty() {
+        if arrivals.is_empty() {
             return false;
         }
-        // All lanes in a loop are in the same iteration: they enter it together, since the wave runs what stands in front of it first, and go
-        // back together. Those that do so on different ways have come from different cut points, and what is uniform for those of one way
-        // need not be so for all; but where it is the same lasting term on all of the ways, it is.
-        let together = |terms: &Terms, on_ways: &[Term]| {
+        // All lanes in a loop are in the same iteration: they enter it together, since the wave runs all code before it
+        // first, and go back together. Lanes on different paths come from different cut points, so a term that is
+        // uniform on one path need not be uniform for all lanes; but if it is the same lasting term on all paths, it
+        // is.
+        let together = |terms: &Terms, on_paths: &[Term]| {
             [false, true].into_iter().all(|back| {
-                let mut of_kind = ways.iter().zip(on_ways).filter(|(way, _)| way.back == back).map(|(_, &term)| term);
+                let mut of_kind =
+                    arrivals.iter().zip(on_paths).filter(|(arrival, _)| arrival.back == back).map(|(_, &term)| term);
                 let first = of_kind.next();
                 of_kind.all(|term| Some(term) == first && facts.lasting(terms, term))
             })
         };
-        type Key = (Option<u32>, SmallVec<[Term; 3]>);
+        type SplitKey = (Option<u32>, SmallVec<[Term; 3]>);
         let mut changed = false;
-        let mut keys: Vec<Key> = Vec::with_capacity(self.atoms.len());
-        let mut of_wave: FxHashSet<&Key> = FxHashSet::default();
-        for (i, Known { class, form }) in self.atoms.values_mut().enumerate() {
+        let mut keys: Vec<SplitKey> = Vec::with_capacity(self.atoms.len());
+        let mut of_wave: FxHashSet<&SplitKey> = FxHashSet::default();
+        for (i, AtomState { class, form }) in self.atoms.values_mut().enumerate() {
             let before = *form;
-            let words = ways.iter().map(|way| way.terms[i]);
-            let mut on_ways = loop {
-                let held = |word| form.held(terms, word);
-                let held: Option<SmallVec<[Term; 3]>> = words.clone().map(held).collect();
-                match (held, *form) {
-                    (Some(held), _) => break held,
-                    (None, Form::Unsigned) => *form = Form::Signed,
-                    (None, Form::Signed | Form::Whole) => *form = Form::Whole,
+            let words = arrivals.iter().map(|arrival| arrival.terms[i]);
+            let mut on_paths = loop {
+                let class_value = |word| form.class_value(terms, word);
+                let class_value: Option<SmallVec<[Term; 3]>> = words.clone().map(class_value).collect();
+                match (class_value, *form) {
+                    (Some(class_value), _) => break class_value,
+                    (None, AtomForm::Unsigned) => *form = AtomForm::Signed,
+                    (None, AtomForm::Signed | AtomForm::Whole) => *form = AtomForm::Whole,
                 }
             };
             changed |= *form != before;
             if left_out(Guard::RelationWays) {
-                on_ways.truncate(1);
+                on_paths.truncate(1);
             }
-            keys.push((*class, on_ways));
+            keys.push((*class, on_paths));
         }
         of_wave.extend(self.atoms.keys().zip(&keys).filter(|&(&atom, _)| is_of_wave(atom)).map(|(_, key)| key));
-        let mut numbers: FxHashMap<&Key, u32> = FxHashMap::default();
-        // The first part of a class keeps its number, so that what is the same as in the round before has the same terms, and nothing is asked
-        // twice.
+        let mut numbers: FxHashMap<&SplitKey, u32> = FxHashMap::default();
+        // The first part of a class keeps its number. So what is unchanged has the same terms in the next iteration,
+        // and no query is repeated.
         let mut taken: FxHashSet<u32> = FxHashSet::default();
         let mut classes = self.classes.clone();
-        for ((&(_, slot, _), Known { class, .. }), key) in self.atoms.iter_mut().zip(&keys) {
+        for ((&(_, slot, _), AtomState { class, .. }), key) in self.atoms.iter_mut().zip(&keys) {
             if let Some(&number) = numbers.get(key) {
                 changed |= *class != Some(number);
                 *class = Some(number);
@@ -249,10 +251,10 @@ impl Header {
             let width = terms.width(first);
             let same = key.1.iter().all(|&term| term == first);
             let holds = match old {
-                None | Some(Holds::Fixed(_))
+                None | Some(ClassValue::Fixed(_))
                     if same && (facts.lasting(terms, first) || left_out(Guard::RelationLasting)) =>
                 {
-                    Holds::Fixed(first)
+                    ClassValue::Fixed(first)
                 }
                 _ => {
                     let version = slot::is_version(slot);
@@ -261,14 +263,14 @@ impl Header {
                     } else if of_wave.contains(key) {
                         true
                     } else {
-                        !matches!(old, Some(Holds::Variable { uniform: false, .. }))
+                        !matches!(old, Some(ClassValue::Variable { uniform: false, .. }))
                             && (together(terms, &key.1) || left_out(Guard::RelationTogether))
-                            && key.1.iter().zip(ways).all(|(&term, way)| {
+                            && key.1.iter().zip(arrivals).all(|(&term, arrival)| {
                                 (facts.uniform(terms, term) || left_out(Guard::RelationUniform))
-                                    && (!way.mixed || facts.lasting(terms, term) || left_out(Guard::RelationMixed))
+                                    && (!arrival.mixed || facts.lasting(terms, term) || left_out(Guard::RelationMixed))
                             })
                     };
-                    Holds::Variable { width, uniform }
+                    ClassValue::Variable { width, uniform }
                 }
             };
             let number = class.filter(|&class| taken.insert(class)).unwrap_or_else(|| {

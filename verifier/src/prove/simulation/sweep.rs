@@ -1,15 +1,15 @@
-//! Terms of the target that are equal to terms of the source, found as they are made.
+//! Sweeping: finds terms of the target that are equal to terms of the source, as they are made.
 //!
-//! Two terms that differ on some sample differ. Those that agree on all of them are compared by their truth table
-//! ([`Terms::are_same_by_table`]) and by the solver, layer by layer ([`Layers`]): what both have in common is unknown at first. What was shown,
-//! or not, is remembered: it does not depend on the segment.
+//! Two terms that differ on some sample differ. Terms that agree on all samples are compared by their truth table
+//! ([`Terms::are_same_by_table`]) and by the solver, layer by layer ([`Layers`]): first, the subterms that both have in
+//! common are abstracted. Results are cached: they do not depend on the segment.
 //!
-//! Terms stay small, or a long program would have long questions: what an instruction makes of the source's terms is
-//! compared, and where a term has become deep it is not looked into from then on ([`Sweeper::close`]), by neither program, unless a
-//! layer does.
+//! Terms stay small; otherwise queries would grow with the program. Each instruction's result is compared as a term
+//! over the source's terms. A term that has become deep is made opaque for both programs ([`Sweeper::close`]), except
+//! in the layers of a query.
 
 use super::Limits;
-use super::inputs::Seeker;
+use super::inputs::InputSearch;
 use super::layers::Layers;
 use crate::prove::lemmas;
 use crate::prove::solver::{Answer, Budget, Query, Reason, Solver};
@@ -24,59 +24,59 @@ use std::collections::BTreeSet;
 /// One of the two programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
-    /// What is to be preserved.
+    /// The program before.
     Source,
-    /// What is to do the same.
+    /// The program after, which must refine the source.
     Target,
 }
 
-/// At most so many terms of the source are compared with one of the target: those that are most like it.
+/// The maximum number of the source's terms that are compared with one of the target: the most similar ones.
 const CANDIDATES: usize = 16;
 
-/// At most so many terms of the source that agree on all samples are kept.
+/// The maximum number of the source's terms that agree on all samples and are kept.
 const KEPT: usize = 64;
 
 type Candidates = SmallVec<[Term; 4]>;
 
-/// Those of the target that the source does not have may be this deep: they are on their way to one that it has.
+/// The maximum depth of the target's terms that the source does not have: they may lead to one that it has.
 const DEEP_ALONE: u8 = 24;
 
-/// How many layers deeper each look at a pair goes.
-const LOOKS: [usize; 8] = [1, 1, 1, 2, 4, 8, 16, 32];
+/// The number of layers by which each attempt at a pair goes deeper.
+const ATTEMPTS: [usize; 8] = [1, 1, 1, 2, 4, 8, 16, 32];
 
-/// What questions that need no answer may cost by the solver's measure, for each millisecond of the limit of time. In a millisecond Z3 spends
+/// The cost of optional queries, in the solver's unit, per millisecond of the time limit. In a millisecond Z3 spends
 /// some 2,500 to 3,500 on the machine that CI runs on, so this is about a quarter of the time.
 const PER_MILLISECOND: u64 = 750;
 
-/// What it costs to write down a node, in the solver's measure.
+/// The cost of building a node, in the solver's unit.
 const PER_NODE: u64 = 500;
 
-/// No question gets less, before it is made harder.
+/// The minimum budget of a query, before the effort reduces it.
 const LEAST: u64 = 125_000;
 
-/// How hard to try.
+/// The effort for a comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Effort {
-    /// The solver is not asked.
+    /// The solver is not queried.
     None,
-    /// There is little hope, and little to be won.
+    /// Success is unlikely and of little use.
     Least,
-    /// There is little hope.
+    /// Success is unlikely.
     Low,
     High,
 }
 
 impl Effort {
-    /// How many looks.
-    fn looks(self) -> usize {
+    /// The number of attempts.
+    fn attempts(self) -> usize {
         match self {
             Self::None | Self::Low => 3,
             Self::Least => 2,
-            Self::High => LOOKS.len(),
+            Self::High => ATTEMPTS.len(),
         }
     }
 
-    /// By how many binary places less is spent than on what is tried hard.
+    /// The number of binary places by which the budget is reduced.
     fn less(self) -> usize {
         match self {
             Self::None | Self::Least => 4,
@@ -86,47 +86,47 @@ impl Effort {
     }
 }
 
-/// Finds out what is equal.
+/// Finds equal terms.
 pub struct Sweeper<'a> {
     solver: &'a mut dyn Solver,
     limits: Limits,
     start: ThreadTime,
     samples: Samples,
     trials: Trials,
-    /// Pairs that were asked about, smaller term first.
-    asked: FxHashMap<(Term, Term), bool>,
-    /// Terms of the source in this segment, and these by their samples.
+    /// Cached comparisons of pairs, smaller term first.
+    compared: FxHashMap<(Term, Term), bool>,
+    /// The terms of the source in this segment, and an index of them by their samples.
     known: FxHashSet<Term>,
-    alike: FxHashMap<(u32, Sample), Candidates>,
-    /// Those of more than one bit by their steered samples, too.
+    by_samples: FxHashMap<(u32, Sample), Candidates>,
+    /// An index by steered samples too, for terms of more than one bit.
     steered: FxHashMap<(u32, Sample, Steered), Candidates>,
-    /// What a term of the target was replaced by, in this segment.
+    /// The replacements of the target's terms in this segment.
     swept: FxHashMap<Term, Term>,
-    /// Nobody is to be asked: what locations there are is to be found out, no more.
+    /// True if only the locations are to be found: the solver is not queried.
     pub scouting: bool,
-    /// A product that lemmas find takes the place of its sequence, on both sides and wherever it is; else only where the source has the
-    /// product.
+    /// True if a product that lemmas find replaces its sequence everywhere in both programs; otherwise only where the
+    /// source has the product.
     pub products: bool,
-    /// Terms of the source are at most so many operations deep, beneath which they are opaque.
+    /// The maximum depth of the source's terms; below they are opaque.
     pub deep: u8,
-    /// Terms in which lemmas find nothing, alone or with another.
+    /// Terms to which no lemma applies, alone or towards another.
     plain: FxHashSet<(Term, Option<Term>)>,
-    /// Who looks for inputs on which something that is to hold does not.
-    pub seeker: Option<Seeker>,
+    /// The search for inputs that falsify a goal.
+    pub search: Option<InputSearch>,
     /// The lemmas that were used, by name.
     pub lemmas: BTreeSet<&'static str>,
-    /// Questions put to the solver.
+    /// Number of solver queries.
     pub queries: usize,
-    /// What is left of [`most_spare`](Self::most_spare).
+    /// The rest of [`most_spare`](Self::most_spare).
     spare: u64,
-    /// Whether goals were shown to hold under assumptions.
+    /// Cached results for goals under assumptions.
     shown: FxHashMap<(Vec<Term>, Term), bool>,
-    /// Whether the limit of time has been reached.
+    /// True if the time limit has been reached.
     pub late: bool,
 }
 
 impl<'a> Sweeper<'a> {
-    /// Knows nothing yet.
+    /// A sweeper without any terms.
     pub fn new(solver: &'a mut dyn Solver, limits: Limits) -> Self {
         let mut new = Self {
             solver,
@@ -134,16 +134,16 @@ impl<'a> Sweeper<'a> {
             start: ThreadTime::now(),
             samples: Samples::default(),
             trials: Trials::default(),
-            asked: FxHashMap::default(),
+            compared: FxHashMap::default(),
             known: FxHashSet::default(),
-            alike: FxHashMap::default(),
+            by_samples: FxHashMap::default(),
             steered: FxHashMap::default(),
             swept: FxHashMap::default(),
             scouting: false,
             products: false,
             deep: DEEP_ALONE,
             plain: FxHashSet::default(),
-            seeker: None,
+            search: None,
             lemmas: BTreeSet::new(),
             queries: 0,
             spare: 0,
@@ -157,12 +157,12 @@ impl<'a> Sweeper<'a> {
     /// Begins a segment.
     pub fn begin(&mut self) {
         self.known.clear();
-        self.alike.clear();
+        self.by_samples.clear();
         self.steered.clear();
         self.swept.clear();
     }
 
-    /// A term of the source, with all that it is made of.
+    /// Adds a term of the source, with all of its subterms.
     pub fn learn(&mut self, terms: &Terms, term: Term) {
         if self.scouting {
             return;
@@ -174,7 +174,7 @@ impl<'a> Sweeper<'a> {
             }
             if terms.node(term).op != Op::Opaque {
                 let (width, samples) = (terms.width(term), *self.samples.of(terms, term));
-                let list = self.alike.entry((width, samples)).or_default();
+                let list = self.by_samples.entry((width, samples)).or_default();
                 if list.len() < KEPT {
                     list.push(term);
                 }
@@ -190,13 +190,13 @@ impl<'a> Sweeper<'a> {
         }
     }
 
-    /// The number that a term is on all samples.
+    /// The value of a term, if it is the same on all samples.
     fn constant_on_samples(&mut self, terms: &mut Terms, term: Term) -> Option<Term> {
         let values = *self.samples.of(terms, term);
         (values == [values[0]; SAMPLES]).then(|| terms.constant(terms.width(term), values[0]))
     }
 
-    /// What is used from now on of a term: where it is deep, it is not looked into.
+    /// Returns an opaque term in the place of a deep one.
     pub fn close(&mut self, terms: &mut Terms, term: Term) -> Term {
         if !self.known.contains(&term) {
             return terms.shallow(term, DEEP_ALONE);
@@ -206,7 +206,7 @@ impl<'a> Sweeper<'a> {
         closed
     }
 
-    /// What lemmas make of a term. What they do not find they do not look for again.
+    /// Applies lemmas to a term. Failures are cached.
     fn product(&mut self, terms: &mut Terms, term: Term, towards: Option<Term>) -> Option<(Term, &'static str)> {
         if self.plain.contains(&(term, towards)) {
             return None;
@@ -218,7 +218,7 @@ impl<'a> Sweeper<'a> {
         found
     }
 
-    /// A term of the source in which lemmas have found what they could.
+    /// Applies lemmas to a term of the source as often as possible.
     pub fn with_products(&mut self, terms: &mut Terms, mut term: Term) -> Term {
         if !self.products || self.scouting || self.known.contains(&term) {
             return term;
@@ -230,7 +230,7 @@ impl<'a> Sweeper<'a> {
         term
     }
 
-    /// The source's term that a term of the target is equal to, if one is found; else the term as it is.
+    /// Returns the source's term that is proved equal to a term of the target, if one is found; else the term itself.
     pub fn sweep(&mut self, terms: &mut Terms, term: Term) -> Term {
         if self.scouting || self.known.contains(&term) || terms.as_constant(term).is_some() {
             return term;
@@ -238,7 +238,7 @@ impl<'a> Sweeper<'a> {
         if let Some(&found) = self.swept.get(&term) {
             return found;
         }
-        // A condition that the source has stays one, in whatever form: the source did not take it for anything else.
+        // A condition that the source has is kept, in whatever form: the source did not replace it either.
         let inner = innermost(terms, term);
         let is_condition = terms.width(inner) == 1 && self.known.contains(&inner);
         let found = if is_condition { term } else { self.look_for(terms, term) };
@@ -248,7 +248,7 @@ impl<'a> Sweeper<'a> {
 
     fn look_for(&mut self, terms: &mut Terms, term: Term) -> Term {
         let (width, samples) = (terms.width(term), *self.samples.of(terms, term));
-        let mut candidates = self.alike.get(&(width, samples)).cloned().unwrap_or_default();
+        let mut candidates = self.by_samples.get(&(width, samples)).cloned().unwrap_or_default();
         let mut likely = Candidates::new();
         if width > 1 {
             let steered = *self.samples.steered(terms, term);
@@ -261,7 +261,7 @@ impl<'a> Sweeper<'a> {
             list.sort_by_key(|&other| std::cmp::Reverse(likeness(terms, term, other)));
             list.truncate(CANDIDATES);
         }
-        // What times out in every solver has been shown by other means.
+        // Lemmas first: what they cover times out in every solver.
         for other in candidates.iter().copied().map(Some).chain([None]) {
             if let Some((product, lemma)) = self.product(terms, term, other)
                 && (self.products || self.known.contains(&product) || other == Some(product))
@@ -270,11 +270,11 @@ impl<'a> Sweeper<'a> {
                 return product;
             }
         }
-        // What is the same on all samples is a number, or, more often, only seldom another one.
+        // A term with the same value on all samples is a constant or, more often, rarely differs from it.
         let constant = self.constant_on_samples(terms, term);
         let effort = match constant {
             None => Effort::High,
-            // A condition that seldom holds.
+            // A condition that rarely holds.
             Some(_) if terms.width(innermost(terms, term)) == 1 => Effort::Least,
             Some(_) => Effort::Low,
         };
@@ -286,7 +286,7 @@ impl<'a> Sweeper<'a> {
             }
             return self.equal_to_one(terms, term, candidates, effort).unwrap_or(term);
         }
-        // What agrees only as long as no rare comparison holds differs where one does, as a rule.
+        // Terms that agree only while no rare comparison holds usually differ where one does.
         let (less, few) = match effort {
             Effort::High => (Effort::Low, 4),
             _ => (Effort::Least, 2),
@@ -306,7 +306,7 @@ impl<'a> Sweeper<'a> {
         self.equal_to_one(terms, term, candidates, less).unwrap_or(term)
     }
 
-    /// A term of the source, or the number that it is.
+    /// Returns the term, or the constant that it is proved to be.
     pub fn with_numbers(&mut self, terms: &mut Terms, term: Term) -> Term {
         if self.scouting || self.known.contains(&term) || terms.as_constant(term).is_some() || terms.width(term) == 1 {
             return term;
@@ -315,29 +315,30 @@ impl<'a> Sweeper<'a> {
         self.equal_to_one(terms, term, smallvec![constant], Effort::None).unwrap_or(term)
     }
 
-    /// The first of some terms that is shown to be equal. All of them get a short look before any gets a long one.
+    /// Returns the first of some terms that is proved equal. All of them get a short attempt before any gets a long
+    /// one.
     fn equal_to_one(&mut self, terms: &mut Terms, term: Term, others: Candidates, effort: Effort) -> Option<Term> {
         let mut pairs = SmallVec::<[(Term, Layers); 4]>::new();
         for other in others {
-            match self.asked.get(&(term.min(other), term.max(other))) {
+            match self.compared.get(&(term.min(other), term.max(other))) {
                 Some(true) => return Some(other),
                 Some(false) => {}
                 None => pairs.push((other, Layers::of_pair(terms, term, other))),
             }
         }
-        for (look, depth) in LOOKS.into_iter().enumerate().take(effort.looks()) {
-            // Of many that agree on all samples most differ on others.
-            pairs.truncate(if look == 0 { CANDIDATES } else { 8 >> look.min(3) });
+        for (attempt, depth) in ATTEMPTS.into_iter().enumerate().take(effort.attempts()) {
+            // Of many terms that agree on all samples, most differ elsewhere.
+            pairs.truncate(if attempt == 0 { CANDIDATES } else { 8 >> attempt.min(3) });
             let mut at = 0;
             while let Some((other, layers)) = pairs.get_mut(at) {
                 let other = *other;
                 let shown = match layers.next(terms, depth) {
-                    Some(pair) => self.are_equal(terms, pair[0], pair[1], look, effort),
+                    Some(pair) => self.are_equal(terms, pair[0], pair[1], attempt, effort),
                     None => Some(false),
                 };
                 if let Some(shown) = shown {
                     if !self.late && (shown || effort != Effort::None) {
-                        self.asked.insert((term.min(other), term.max(other)), shown);
+                        self.compared.insert((term.min(other), term.max(other)), shown);
                     }
                     if shown {
                         return Some(other);
@@ -351,8 +352,9 @@ impl<'a> Sweeper<'a> {
         None
     }
 
-    /// Whether two terms of a layer are equal, or not to be shown to be: `None` if they may differ, and the next layer may know more.
-    fn are_equal(&mut self, terms: &mut Terms, a: Term, b: Term, look: usize, effort: Effort) -> Option<bool> {
+    /// Compares two terms of a layer. Returns true if they are equal, false if they cannot be proved equal, and `None`
+    /// if they may differ and the next layer may be more precise.
+    fn are_equal(&mut self, terms: &mut Terms, a: Term, b: Term, attempt: usize, effort: Effort) -> Option<bool> {
         if a == b {
             return Some(true);
         }
@@ -369,13 +371,13 @@ impl<'a> Sweeper<'a> {
             return None;
         }
         let goal = terms.eq(terms.width(a), a, b);
-        // To write a question down takes time, too.
+        // Building a query takes time, too.
         let nodes = Query { assumptions: Vec::new(), goal }.nodes(terms);
         if nodes.as_ref().is_some_and(|nodes| self.trials.refute(terms, nodes)) {
             return left_out(Guard::SweepInvalid).then_some(true);
         }
         let written = nodes.map_or(u64::MAX, |nodes| nodes.len() as u64).saturating_mul(PER_NODE);
-        let shift = 2 * look.saturating_sub(1).min(2) + effort.less();
+        let shift = 2 * attempt.saturating_sub(1).min(2) + effort.less();
         let most = (self.spare / 4).max(LEAST);
         if written > most >> shift.min(2) {
             return Some(false);
@@ -390,7 +392,7 @@ impl<'a> Sweeper<'a> {
                 self.spare = self.spare.saturating_sub(model.cost.max(written));
                 left_out(Guard::SweepInvalid).then_some(true)
             }
-            // With more in it, it is no easier.
+            // A larger layer is no easier.
             Answer::Unknown(_) => {
                 self.spare = self.spare.saturating_sub(budget.rlimit + written);
                 Some(left_out(Guard::SweepUnknown))
@@ -398,19 +400,19 @@ impl<'a> Sweeper<'a> {
         }
     }
 
-    /// What questions may cost that need no answer and get none, in the solver's measure. One gets a quarter of what is left of
-    /// it, so a long program with many of them is not held up by them.
+    /// The total cost of queries that need no answer and get none, in the solver's unit. One query gets a quarter of
+    /// the rest, so a long program with many of them is not delayed by them.
     fn most_spare(&self) -> u64 {
         self.limits.time.as_millis() as u64 * PER_MILLISECOND
     }
 
-    /// Whether two terms differ on a sample.
+    /// Returns true if two terms differ on a sample.
     fn differ(&mut self, terms: &Terms, a: Term, b: Term) -> bool {
         let of_a = *self.samples.of(terms, a);
         of_a != *self.samples.of(terms, b)
     }
 
-    /// Whether a goal is shown to hold where the assumptions do.
+    /// Returns true if a goal is proved under assumptions.
     pub fn holds(&mut self, terms: &mut Terms, assumptions: &[Term], goal: Term) -> bool {
         let key = (assumptions.to_vec(), goal);
         let holds = match self.shown.get(&key) {
@@ -420,13 +422,14 @@ impl<'a> Sweeper<'a> {
         if !self.late && !self.scouting {
             self.shown.insert(key, holds);
         }
-        if let (false, Some(seeker)) = (holds || self.late, &mut self.seeker) {
-            seeker.seek(self.solver, &self.limits.query, terms, assumptions, goal);
+        if let (false, Some(search)) = (holds || self.late, &mut self.search) {
+            search.search(self.solver, &self.limits.query, terms, assumptions, goal);
         }
         holds
     }
 
-    /// Returns true if a condition holds for some values of the variables and some meaning of the functions; `None` if that is not found out.
+    /// Returns true if a condition holds for some values of the variables and some meaning of the functions, false if
+    /// it is unsatisfiable, and `None` if neither is found out.
     pub fn is_possible(&mut self, terms: &mut Terms, condition: Term) -> Option<bool> {
         if self.samples.of(terms, condition).contains(&1) {
             return Some(true);
@@ -446,7 +449,7 @@ impl<'a> Sweeper<'a> {
         if self.scouting {
             return false;
         }
-        // A sample is a choice of values and of functions: one on which it does not hold settles it.
+        // A sample assigns values and functions: one on which the condition is false settles it.
         let mut counterexample = [true; SAMPLES];
         for &assumption in assumptions {
             let values = self.samples.of(terms, assumption);
@@ -456,15 +459,15 @@ impl<'a> Sweeper<'a> {
         if counterexample.iter().zip(values).any(|(&bad, &value)| bad && value == 0) {
             return false;
         }
-        // Assumptions that have nothing to do with it only cost time.
-        if self.ask(terms, &[], goal) {
+        // Irrelevant assumptions only cost time.
+        if self.is_shown_by_layers(terms, &[], goal) {
             return true;
         }
-        !assumptions.is_empty() && self.ask(terms, assumptions, goal)
+        !assumptions.is_empty() && self.is_shown_by_layers(terms, assumptions, goal)
     }
 
-    /// Whether a goal is shown, with what is opaque taken as unknown or as it is.
-    fn ask(&mut self, terms: &mut Terms, assumptions: &[Term], goal: Term) -> bool {
+    /// Returns true if a goal is proved, with opaque terms abstracted or expanded.
+    fn is_shown_by_layers(&mut self, terms: &mut Terms, assumptions: &[Term], goal: Term) -> bool {
         let mut all: SmallVec<[Term; 4]> = SmallVec::from_slice(assumptions);
         all.push(goal);
         let budget = self.limits.query;
@@ -491,18 +494,18 @@ impl<'a> Sweeper<'a> {
         }
         self.queries += 1;
         let query = Query { assumptions: assumptions.to_vec(), goal };
-        self.solver.ask(terms, &query, &budget)
+        self.solver.solve(terms, &query, &budget)
     }
 
-    /// Whether the limit of time has been reached by now.
+    /// Returns true if the time limit has been reached.
     pub fn is_late(&mut self) -> bool {
-        // The last question and what follows it take time, too.
+        // The last query and what follows it take time, too.
         self.late |= self.start.elapsed() > self.limits.time.mul_f32(0.98);
         self.late
     }
 }
 
-/// What a term is the extension or the complement of.
+/// The operand of a chain of extensions and complements.
 fn innermost(terms: &Terms, mut term: Term) -> Term {
     while let (Op::Zext | Op::Sext | Op::Not, &[arg]) = (terms.node(term).op, &terms.node(term).args[..]) {
         term = arg;
@@ -510,7 +513,7 @@ fn innermost(terms: &Terms, mut term: Term) -> Term {
     term
 }
 
-/// How much two terms have in common by their form.
+/// A score for operands and operators that two terms have in common.
 fn likeness(terms: &Terms, a: Term, b: Term) -> usize {
     let (a, b) = (terms.node(a), terms.node(b));
     let shared = a.args.iter().filter(|arg| b.args.contains(arg)).count();

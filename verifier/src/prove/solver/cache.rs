@@ -1,11 +1,11 @@
-//! Verdicts that are kept from run to run, in a folder.
+//! A cache of verdicts that persists between runs, in a folder.
 //!
-//! A verdict's key is the hash of what it is about: the texts of the two programs, normalised by whoever asks, with everything
-//! else that the verdict depends on. The hash also covers [`SOURCES`], so what another prover has found, which may have been wrong, is not
-//! found again.
+//! A verdict's key is the hash of what it depends on: the texts of the two programs, normalised by the caller, and all
+//! other inputs of the verdict. The hash also covers [`SOURCES`], so a verdict of another version of the prover, which
+//! may have been wrong, is not found.
 //!
-//! A file is written beside its place and renamed, so that readers see all of it or nothing, whoever else writes, and
-//! whenever a process dies. A file that does not parse, or is about something else, counts as none.
+//! A file is written beside its place and renamed, so readers see all of it or nothing, whichever other processes write
+//! or crash. A file that does not parse, or has another key, is ignored.
 
 use crate::support::guards::any_left_out;
 use serde::de::DeserializeOwned;
@@ -17,21 +17,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use xxhash_rust::xxh3::Xxh3;
 
-/// A hash of all sources of this package and of the compiler (`build.rs`): any change of what programs mean, or of how they are compared, is
-/// one of it.
+/// A hash of all sources of this package and of the compiler (`build.rs`): any change of the semantics or of the
+/// provers changes it.
 pub const SOURCES: &str = env!("IR3_SOURCES");
 
-/// What a verdict is about.
+/// The key of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(u128);
+pub struct VerdictKey(u128);
 
-impl Key {
+impl VerdictKey {
     /// The key of these texts, in this order.
     pub fn of(texts: &[&str]) -> Self {
         Self::by(SOURCES, texts)
     }
 
-    /// The key of these texts for a prover of these sources.
+    /// The key of these texts, for a prover with these sources.
     fn by(sources: &str, texts: &[&str]) -> Self {
         let mut hash = Xxh3::new();
         for text in [sources].iter().chain(texts) {
@@ -42,7 +42,7 @@ impl Key {
     }
 }
 
-impl std::fmt::Display for Key {
+impl std::fmt::Display for VerdictKey {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         write!(f, "{:032x}", self.0)
     }
@@ -52,56 +52,59 @@ impl std::fmt::Display for Key {
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
-    /// Why a verdict could not be written, the first time.
+    /// The first error of a write.
     failure: Arc<OnceLock<String>>,
 }
 
-/// A file: the key again, in case it has been copied to a wrong place.
+/// A file. It contains the key, in case it has been copied to a wrong place.
 #[derive(Serialize, Deserialize)]
-struct Entry<V> {
+struct CacheEntry<V> {
     key: String,
     verdict: V,
 }
 
 impl Cache {
-    /// Makes the folder, if there is none.
+    /// Creates the folder if it does not exist.
+    ///
+    /// # Errors
+    /// If the folder cannot be created.
     pub fn new(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         Ok(Self { folder: folder.to_owned(), failure: Arc::default() })
     }
 
-    /// A verdict, if there is one that can be read.
-    pub fn get<V: DeserializeOwned>(&self, key: Key) -> Option<V> {
+    /// Reads a verdict, if there is one.
+    pub fn get<V: DeserializeOwned>(&self, key: VerdictKey) -> Option<V> {
         if any_left_out() {
             return None;
         }
         let text = fs::read(self.path(key)).ok()?;
-        let entry: Entry<V> = serde_json::from_slice(&text).ok()?;
+        let entry: CacheEntry<V> = serde_json::from_slice(&text).ok()?;
         (entry.key == key.to_string()).then_some(entry.verdict)
     }
 
-    /// Why a verdict could not be written, if that has happened: the first time, in this cache or a clone of it.
+    /// The first error of a write, in this cache or a clone of it.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
 
-    /// Writes a verdict, in the place of any other. A verdict that cannot be written is one all the same, so that is no error here: see
-    /// [`failure`](Self::failure).
-    pub fn put<V: Serialize>(&self, key: Key, verdict: &V) {
+    /// Writes a verdict, replacing any other. The verdict stands even if it cannot be written, so this returns no
+    /// error: see [`failure`](Self::failure).
+    pub fn put<V: Serialize>(&self, key: VerdictKey, verdict: &V) {
         if let Err(error) = self.write(key, verdict) {
             self.failure.get_or_init(|| format!("{}: {error}", self.folder.display()));
         }
     }
 
-    fn write<V: Serialize>(&self, key: Key, verdict: &V) -> io::Result<()> {
-        // What a prover says without one of its conditions is worth nothing.
+    fn write<V: Serialize>(&self, key: VerdictKey, verdict: &V) -> io::Result<()> {
+        // A prover without one of its side conditions proves nothing.
         if any_left_out() {
             return Ok(());
         }
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let path = self.path(key);
         fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
-        let text = serde_json::to_vec(&Entry { key: key.to_string(), verdict })?;
+        let text = serde_json::to_vec(&CacheEntry { key: key.to_string(), verdict })?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let beside = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
         let written = OpenOptions::new().write(true).create_new(true).open(&beside).and_then(|mut file| {
@@ -109,14 +112,14 @@ impl Cache {
             fs::rename(&beside, &path)
         });
         if written.is_err() {
-            // What is left of a write that failed is in nobody's way.
+            // A temporary file that remains after a failed write does no harm.
             let _ = fs::remove_file(&beside);
         }
         written
     }
 
     /// Some 256 folders, so that none gets too large.
-    fn path(&self, key: Key) -> PathBuf {
+    fn path(&self, key: VerdictKey) -> PathBuf {
         let name = key.to_string();
         self.folder.join(&name[..2]).join(format!("{name}.json"))
     }
@@ -144,7 +147,7 @@ mod tests {
     fn verdicts_are_kept() {
         let folder = Folder::new("kept");
         let cache = Cache::new(&folder.0).expect("a folder");
-        let (one, other) = (Key::of(&["a", "b"]), Key::of(&["ab", ""]));
+        let (one, other) = (VerdictKey::of(&["a", "b"]), VerdictKey::of(&["ab", ""]));
         assert_ne!(one, other);
         assert_eq!(cache.get::<String>(one), None);
         cache.put(one, &"proved");
@@ -158,15 +161,15 @@ mod tests {
     #[test]
     fn another_prover_has_other_keys() {
         assert_eq!(SOURCES.len(), 32);
-        assert_eq!(Key::of(&["a"]), Key::by(SOURCES, &["a"]));
-        assert_ne!(Key::of(&["a"]), Key::by(&SOURCES.replace(|digit| digit != '0', "0"), &["a"]));
+        assert_eq!(VerdictKey::of(&["a"]), VerdictKey::by(SOURCES, &["a"]));
+        assert_ne!(VerdictKey::of(&["a"]), VerdictKey::by(&SOURCES.replace(|digit| digit != '0', "0"), &["a"]));
     }
 
     #[test]
     fn what_cannot_be_read_is_not_there() {
         let folder = Folder::new("broken");
         let cache = Cache::new(&folder.0).expect("a folder");
-        let [one, other] = ["one", "other"].map(|text| Key::of(&[text]));
+        let [one, other] = ["one", "other"].map(|text| VerdictKey::of(&[text]));
         cache.put(one, &1u32);
         let text = fs::read(cache.path(one)).expect("a file");
         for length in 0..text.len() {
@@ -176,7 +179,7 @@ mod tests {
         fs::write(cache.path(one), &text).expect("whole");
         assert_eq!(cache.get::<u32>(one), Some(1));
         assert_eq!(cache.get::<Vec<u32>>(one), None);
-        // A copy in another's place.
+        // A copy in the place of another.
         cache.put(other, &2u32);
         fs::copy(cache.path(one), cache.path(other)).expect("copied");
         assert_eq!(cache.get::<u32>(other), None);
@@ -186,24 +189,24 @@ mod tests {
     fn what_cannot_be_written_is_said() {
         let folder = Folder::new("unwritable");
         let cache = Cache::new(&folder.0).expect("a folder");
-        cache.put(Key::of(&["one"]), &1u32);
+        cache.put(VerdictKey::of(&["one"]), &1u32);
         assert_eq!(cache.failure(), None);
         fs::remove_dir_all(&folder.0).expect("ours");
         fs::write(&folder.0, "a file in its place").expect("written");
         let clone = cache.clone();
-        clone.put(Key::of(&["one"]), &1u32);
+        clone.put(VerdictKey::of(&["one"]), &1u32);
         let failure = cache.failure().expect("it is not there");
         assert!(failure.contains("unwritable"), "{failure}");
         fs::remove_file(&folder.0).expect("ours");
         fs::create_dir(&folder.0).expect("for the end of the test");
     }
 
-    /// Many write the same place: whoever reads has one of the values, and nothing is left over.
+    /// Concurrent writes of one place: each reader sees one of the values, and no temporary file remains.
     #[test]
     fn writers_do_not_meet() {
         let folder = Folder::new("writers");
         let cache = Cache::new(&folder.0).expect("a folder");
-        let key = Key::of(&["key"]);
+        let key = VerdictKey::of(&["key"]);
         std::thread::scope(|scope| {
             for value in 0..4u64 {
                 let cache = &cache;

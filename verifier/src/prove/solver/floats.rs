@@ -1,9 +1,9 @@
-//! Comparisons of floats, exactly, by operations on bits: a comparison of numbers with a sign and a magnitude.
+//! Exact comparisons of floats by operations on bits: comparisons of numbers in sign-magnitude form.
 
-use super::lower::{Binary, Logic, Test};
+use super::lower::{Binary, BitRelation, Logic};
 use crate::semantics::arithmetic::domain::Format;
 
-/// What is compared.
+/// A comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comparison {
     Equal,
@@ -11,7 +11,7 @@ pub(super) enum Comparison {
     LessOrEqual,
 }
 
-/// Whether the comparison holds. It does not with a NaN, and zeros are equal.
+/// Returns true if the comparison holds: never with a NaN, and zeros are equal.
 pub(super) fn compare<L: Logic>(l: &mut L, f: Format, comparison: Comparison, a: &L::Bits, b: &L::Bits) -> L::Truth {
     let w = f.width();
     let number = |l: &mut L, bits| l.number(w, bits);
@@ -21,20 +21,21 @@ pub(super) fn compare<L: Logic>(l: &mut L, f: Format, comparison: Comparison, a:
     };
     let (size_a, size_b) = (magnitude(l, a), magnitude(l, b));
     let infinity = number(l, f.infinity());
-    let nan_a = l.test(Test::UnsignedLess, &infinity, &size_a);
-    let nan_b = l.test(Test::UnsignedLess, &infinity, &size_b);
+    let nan_a = l.test(BitRelation::UnsignedLess, &infinity, &size_a);
+    let nan_b = l.test(BitRelation::UnsignedLess, &infinity, &size_b);
     let any_nan = l.either(&nan_a, &nan_b);
     let either = l.binary(Binary::Or, w, &size_a, &size_b);
     let zero = number(l, 0);
-    let zeros = l.test(Test::Equal, &either, &zero);
-    let same = l.test(Test::Equal, a, b);
+    let zeros = l.test(BitRelation::Equal, &either, &zero);
+    let same = l.test(BitRelation::Equal, a, b);
     let equal = l.either(&zeros, &same);
     let holds = if comparison == Comparison::Equal {
         equal
     } else {
-        // Of two numbers with a sign each, the one with the larger magnitude is less; one with a sign is less than one without.
-        let (sign_a, sign_b) = (l.test(Test::SignedLess, a, &zero), l.test(Test::SignedLess, b, &zero));
-        let (below, above) = (l.test(Test::UnsignedLess, a, b), l.test(Test::UnsignedLess, b, a));
+        // Of two negative numbers, the one with the larger magnitude is less; a negative one is less than a positive
+        // one.
+        let (sign_a, sign_b) = (l.test(BitRelation::SignedLess, a, &zero), l.test(BitRelation::SignedLess, b, &zero));
+        let (below, above) = (l.test(BitRelation::UnsignedLess, a, b), l.test(BitRelation::UnsignedLess, b, a));
         let yes = l.truth(true);
         let no = l.truth(false);
         let with_sign = l.choose_truth(&sign_b, &above, &yes);
@@ -51,11 +52,11 @@ pub(super) fn compare<L: Logic>(l: &mut L, f: Format, comparison: Comparison, a:
     l.both(&ordered, &holds)
 }
 
-/// A product, whose NaN is the canonical one, with the sign of the factors if it is a NaN.
+/// A product whose NaN is canonical; sets the sign of a NaN to the sign of the factors' product.
 pub(super) fn with_sign_of_product<L: Logic>(l: &mut L, f: Format, product: &L::Bits, factors: &[L::Bits]) -> L::Bits {
     let w = f.width();
     let nan = l.number(w, f.nan());
-    let is_nan = l.test(Test::Equal, product, &nan);
+    let is_nan = l.test(BitRelation::Equal, product, &nan);
     let signs = l.binary(Binary::Xor, w, &factors[0], &factors[1]);
     let sign = l.number(w, f.sign());
     let sign = l.binary(Binary::And, w, &signs, &sign);

@@ -1,7 +1,8 @@
-//! Lowering: every operation of terms in the words that all solvers know.
+//! Lowering of terms to the operations that all solvers have.
 //!
-//! A term of one bit is a truth value, as solvers are better at these than at bit vectors of one bit; where a bit vector
-//! is wanted, it is a choice between 1 and 0. Nothing here recurses: arguments have lower numbers than what has them.
+//! A term of one bit becomes a truth value, as solvers are better at these than at bit vectors of one bit; where a bit
+//! vector is needed, it is a selection between 1 and 0. Nothing here recurses: arguments have lower numbers than their
+//! users.
 
 use super::floats::{self, Comparison};
 use super::{Query, Terms};
@@ -27,13 +28,13 @@ pub(super) enum Binary {
 
 /// A relation of two bit vectors of one width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Test {
+pub(super) enum BitRelation {
     Equal,
     UnsignedLess,
     SignedLess,
 }
 
-/// What a solver's language has. Bit vectors may have up to 128 bits.
+/// The language of a solver. Bit vectors may have up to 128 bits.
 pub(super) trait Logic {
     /// A bit vector.
     type Bits: Clone;
@@ -44,15 +45,15 @@ pub(super) trait Logic {
     fn variable(&mut self, w: u32, name: &str) -> Self::Bits;
     fn complement(&mut self, w: u32, a: &Self::Bits) -> Self::Bits;
     fn binary(&mut self, op: Binary, w: u32, a: &Self::Bits, b: &Self::Bits) -> Self::Bits;
-    fn test(&mut self, test: Test, a: &Self::Bits, b: &Self::Bits) -> Self::Truth;
+    fn test(&mut self, test: BitRelation, a: &Self::Bits, b: &Self::Bits) -> Self::Truth;
     fn choose(&mut self, w: u32, condition: &Self::Truth, a: &Self::Bits, b: &Self::Bits) -> Self::Bits;
-    /// To `to` bits, `to` being more than `w`.
+    /// Extends from `w` bits to `to` bits, `to` being more than `w`.
     fn extend(&mut self, signed: bool, w: u32, to: u32, a: &Self::Bits) -> Self::Bits;
     /// The `n` bits from bit `low` on.
     fn extract(&mut self, a: &Self::Bits, low: u32, n: u32) -> Self::Bits;
     /// The result has `w` bits.
     fn concat(&mut self, w: u32, high: &Self::Bits, low: &Self::Bits) -> Self::Bits;
-    /// An uninterpreted function. The name says how many arguments of which widths there are.
+    /// Applies an uninterpreted function. Its name determines the number and the widths of its arguments.
     fn apply(&mut self, w: u32, name: &str, args: &[(u32, Self::Bits)]) -> Self::Bits;
     /// A float operation with its exact meaning, if the language has it; the width is that of the result.
     fn float(&mut self, _op: FloatOp, _args: &[Self::Bits]) -> Option<Self::Bits> {
@@ -69,12 +70,12 @@ pub(super) trait Logic {
 }
 
 /// A lowered term: a truth value if it has one bit.
-pub(super) enum Value<L: Logic> {
+pub(super) enum LoweredTerm<L: Logic> {
     Bits(L::Bits),
     Truth(L::Truth),
 }
 
-impl<L: Logic> Clone for Value<L> {
+impl<L: Logic> Clone for LoweredTerm<L> {
     fn clone(&self) -> Self {
         match self {
             Self::Bits(bits) => Self::Bits(bits.clone()),
@@ -83,14 +84,14 @@ impl<L: Logic> Clone for Value<L> {
     }
 }
 
-/// The assumptions and the goal, and applications of uninterpreted functions.
+/// The assumptions, the goal, and the applications of uninterpreted functions.
 pub(super) struct Lowered<L: Logic> {
     pub assumptions: Vec<L::Truth>,
     pub goal: L::Truth,
-    pub functions: Vec<(Term, Value<L>)>,
+    pub functions: Vec<(Term, LoweredTerm<L>)>,
 }
 
-/// Lowers a query, whose terms these are, arguments first.
+/// Lowers a query. `nodes` are its terms, arguments first.
 pub(super) fn lower<L: Logic>(l: &mut L, terms: &Terms, query: &Query, nodes: &[Term]) -> Lowered<L> {
     let mut lowering = Lowering { l, terms, values: FxHashMap::default() };
     for &term in nodes {
@@ -107,23 +108,23 @@ pub(super) fn lower<L: Logic>(l: &mut L, terms: &Terms, query: &Query, nodes: &[
 struct Lowering<'a, L: Logic> {
     l: &'a mut L,
     terms: &'a Terms,
-    values: FxHashMap<Term, Value<L>>,
+    values: FxHashMap<Term, LoweredTerm<L>>,
 }
 
 impl<L: Logic> Lowering<'_, L> {
     /// A term as a bit vector.
     fn bits(&mut self, term: Term) -> L::Bits {
         match self.values[&term].clone() {
-            Value::Bits(bits) => bits,
-            Value::Truth(truth) => self.bit(&truth),
+            LoweredTerm::Bits(bits) => bits,
+            LoweredTerm::Truth(truth) => self.bit(&truth),
         }
     }
 
-    /// A term as a truth value: whether its last bit is 1.
+    /// A term as a truth value: its lowest bit.
     fn truth(&mut self, term: Term) -> L::Truth {
         match self.values[&term].clone() {
-            Value::Truth(truth) => truth,
-            Value::Bits(bits) => {
+            LoweredTerm::Truth(truth) => truth,
+            LoweredTerm::Bits(bits) => {
                 let last = self.l.extract(&bits, 0, 1);
                 self.is_one(&last)
             }
@@ -138,22 +139,22 @@ impl<L: Logic> Lowering<'_, L> {
 
     fn is_one(&mut self, bit: &L::Bits) -> L::Truth {
         let one = self.l.number(1, 1);
-        self.l.test(Test::Equal, bit, &one)
+        self.l.test(BitRelation::Equal, bit, &one)
     }
 
-    /// A bit vector of a width as the value of a term.
-    fn value(&mut self, w: u32, bits: L::Bits) -> Value<L> {
-        if w == 1 { Value::Truth(self.is_one(&bits)) } else { Value::Bits(bits) }
+    /// A bit vector of width `w` as the value of a term.
+    fn value(&mut self, w: u32, bits: L::Bits) -> LoweredTerm<L> {
+        if w == 1 { LoweredTerm::Truth(self.is_one(&bits)) } else { LoweredTerm::Bits(bits) }
     }
 
-    fn node(&mut self, term: Term) -> Value<L> {
+    fn node(&mut self, term: Term) -> LoweredTerm<L> {
         let terms = self.terms;
         let node = terms.node(term);
         let w = terms.width(term);
         if w == 1
             && let Some(truth) = self.one_bit(node.op, &node.args)
         {
-            return Value::Truth(truth);
+            return LoweredTerm::Truth(truth);
         }
         let args: Vec<(u32, L::Bits)> = if matches!(node.op, Op::Ite) {
             Vec::new()
@@ -167,7 +168,7 @@ impl<L: Logic> Lowering<'_, L> {
             Op::And => self.fold(Binary::And, w, &args),
             Op::Xor => self.fold(Binary::Xor, w, &args),
             Op::Add => self.fold(Binary::Add, w, &args),
-            // The opposite: a multiplication is far more than solvers need for it.
+            // A negation: a multiplication would cost solvers far more.
             Op::Mul if args.len() == 2 && terms.as_constant(node.args[0]) == Some(mask(w)) => {
                 let complement = self.l.complement(w, &args[1].1);
                 let one = self.l.number(w, 1);
@@ -179,9 +180,9 @@ impl<L: Logic> Lowering<'_, L> {
             Op::Shl => self.fold(Binary::Shl, w, &args),
             Op::Lshr => self.fold(Binary::Lshr, w, &args),
             Op::Ashr => self.fold(Binary::Ashr, w, &args),
-            Op::Eq => return Value::Truth(self.l.test(Test::Equal, &args[0].1, &args[1].1)),
-            Op::Ult => return Value::Truth(self.l.test(Test::UnsignedLess, &args[0].1, &args[1].1)),
-            Op::Slt => return Value::Truth(self.l.test(Test::SignedLess, &args[0].1, &args[1].1)),
+            Op::Eq => return LoweredTerm::Truth(self.l.test(BitRelation::Equal, &args[0].1, &args[1].1)),
+            Op::Ult => return LoweredTerm::Truth(self.l.test(BitRelation::UnsignedLess, &args[0].1, &args[1].1)),
+            Op::Slt => return LoweredTerm::Truth(self.l.test(BitRelation::SignedLess, &args[0].1, &args[1].1)),
             Op::Ite => {
                 let condition = self.truth(node.args[0]);
                 let (a, b) = (self.bits(node.args[1]), self.bits(node.args[2]));
@@ -203,7 +204,7 @@ impl<L: Logic> Lowering<'_, L> {
         self.value(w, bits)
     }
 
-    /// What is simpler on truth values than on bit vectors of one bit.
+    /// Operations that are simpler on truth values than on bit vectors of one bit.
     fn one_bit(&mut self, op: Op, args: &[Term]) -> Option<L::Truth> {
         let narrow = args.iter().all(|&arg| self.terms.width(arg) == 1);
         match op {
@@ -235,7 +236,7 @@ impl<L: Logic> Lowering<'_, L> {
                 let zero = l.not(&args[0]);
                 l.both(&zero, &args[1])
             }
-            // The one bit is the sign.
+            // The only bit is the sign.
             Op::Slt => {
                 let zero = l.not(&args[1]);
                 l.both(&args[0], &zero)
@@ -262,7 +263,7 @@ impl<L: Logic> Lowering<'_, L> {
         self.l.extract(&product, w, w)
     }
 
-    /// A tree of sums, each one bit wider than those under it.
+    /// A tree of sums, each one bit wider than its operands.
     fn popcount(&mut self, w: u32, a: &L::Bits) -> L::Bits {
         let mut sums: Vec<L::Bits> = (0..w).map(|bit| self.l.extract(a, bit, 1)).collect();
         let mut width = 1;
@@ -300,7 +301,7 @@ impl<L: Logic> Lowering<'_, L> {
         out
     }
 
-    fn float(&mut self, op: FloatOp, w: u32, args: &[(u32, L::Bits)]) -> Value<L> {
+    fn float(&mut self, op: FloatOp, w: u32, args: &[(u32, L::Bits)]) -> LoweredTerm<L> {
         let comparison = match op {
             FloatOp::Eq(f) => Some((f, Comparison::Equal)),
             FloatOp::Lt(f) => Some((f, Comparison::Less)),
@@ -308,7 +309,7 @@ impl<L: Logic> Lowering<'_, L> {
             _ => None,
         };
         if let Some((f, comparison)) = comparison {
-            return Value::Truth(floats::compare(self.l, f, comparison, &args[0].1, &args[1].1));
+            return LoweredTerm::Truth(floats::compare(self.l, f, comparison, &args[0].1, &args[1].1));
         }
         let operands: Vec<L::Bits> = args.iter().map(|(_, bits)| bits.clone()).collect();
         let bits = match (self.l.float(op, &operands), op) {
@@ -321,7 +322,8 @@ impl<L: Logic> Lowering<'_, L> {
     }
 }
 
-/// The name of a function with the widths of its arguments and its result: whatever the caller does, one name has one type.
+/// The name of a function with the widths of its arguments and its result, so that a name has one type whatever the
+/// caller does.
 fn signature<B>(name: &str, w: u32, args: &[(u32, B)]) -> String {
     let mut text = format!("{name} :");
     for (width, _) in args {

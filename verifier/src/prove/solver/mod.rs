@@ -1,14 +1,14 @@
-//! Solvers: whether one bit is always 1.
+//! Solvers: is a term of one bit always 1?
 //!
-//! A [`Query`] asks whether its goal holds for all values of the variables, and all meanings of the uninterpreted functions,
-//! under which the assumptions hold. What is plain from the terms themselves is answered here; anything else is lowered
-//! (`lower`: to what every solver has) into Z3's expressions (`z3`) or into SMT-LIB 2 text (`smtlib`).
+//! A [`Query`] is valid if its goal holds for all values of the variables, and all meanings of the uninterpreted
+//! functions, under which the assumptions hold. Trivial queries are answered here; all others are lowered (`lower`: to
+//! the operations that every solver has) into Z3's expressions (`z3`) or into SMT-LIB 2 text (`smtlib`).
 //!
-//! An answer is a function of the query and of the resource limit: a query has a context of Z3 of its own, so nothing
-//! asked before matters. Only the limit of time depends on the machine.
+//! An answer is a function of the query and of the resource limit: each query has a Z3 context of its own, so earlier
+//! queries do not matter. Only the time limit depends on the machine.
 //!
-//! Floats: comparisons have their exact meaning, by operations on bits. All else is an uninterpreted function of the
-//! operands, or, with [`Floats::Exact`], the theory of floating point for what IEEE 754 defines.
+//! Floats: comparisons have their exact meaning, by operations on bits. All other operations are uninterpreted
+//! functions of the operands or, with [`Floats::Exact`], the theory of floating point as far as IEEE 754 defines them.
 
 pub mod cache;
 mod floats;
@@ -23,21 +23,21 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Is the goal true whenever all assumptions are? All are terms of one bit.
+/// A goal and assumptions: terms of one bit. Valid if the goal is true whenever all assumptions are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Query {
-    /// What may be taken for granted.
+    /// The assumptions.
     pub assumptions: Vec<Term>,
-    /// What is to be shown.
+    /// The goal.
     pub goal: Term,
 }
 
-/// How long to try.
+/// The limits of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Z3's measure of work, the same on every machine.
     pub rlimit: u64,
-    /// Time, so that a query ends even where work is badly measured.
+    /// Time limit, so that a query ends even where the resource limit measures its work badly.
     pub time: Duration,
 }
 
@@ -47,13 +47,13 @@ impl Default for Budget {
     }
 }
 
-/// What float operations mean to the solver.
+/// The encoding of float operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Floats {
-    /// Functions of which nothing is known; comparisons are exact.
+    /// Uninterpreted functions; comparisons are exact.
     #[default]
     Uninterpreted,
-    /// The theory of floating point. Sines, powers and the like are still functions of which nothing is known.
+    /// The theory of floating point. Sines, powers and the like are still uninterpreted functions.
     Exact,
 }
 
@@ -62,23 +62,23 @@ pub enum Floats {
 pub enum Answer {
     /// The goal holds.
     Valid,
-    /// It does not, for these values of the variables, as far as the solver knows: it may have chosen the meaning of
-    /// functions that have one.
+    /// The goal is false in this model, as far as the solver knows: it may have chosen the meaning of functions that
+    /// have one.
     Invalid(Model),
-    /// Nothing is known.
+    /// The solver has no result.
     Unknown(Reason),
 }
 
-/// Why there is no answer.
+/// The reason for an unknown answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The limit of resources was reached.
     Resources,
     /// The limit of time was reached.
     Time,
-    /// The query has more nodes than this many.
+    /// The query has more nodes than this limit.
     Size(usize),
-    /// What the solver says.
+    /// The solver's own message.
     Solver(String),
 }
 
@@ -93,22 +93,22 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Values of variables, and of applications of uninterpreted functions. What is not in it may be anything.
+/// Values of variables, and of applications of uninterpreted functions. All others are arbitrary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     values: BTreeMap<Name, u64>,
     functions: BTreeMap<Term, u64>,
-    /// What it took to find it, in the solver's own measure, which is the same every time; 0 if that is not known.
+    /// The cost of finding it, in the solver's unit, which is the same every time; 0 if unknown.
     pub cost: u64,
 }
 
 impl Model {
-    /// The value of a variable; 0 where it does not matter.
+    /// The value of a variable; 0 if it is arbitrary.
     pub fn value(&self, name: Name) -> u64 {
         self.values.get(&name).copied().unwrap_or(0)
     }
 
-    /// The value of a term that is a variable or an application of an uninterpreted function, if there is one.
+    /// The value of a variable or of an application of an uninterpreted function, if the model has one.
     pub fn of(&self, terms: &Terms, term: Term) -> Option<u64> {
         match terms.node(term).op {
             Op::Variable(name) => self.values.get(&name).copied(),
@@ -116,7 +116,7 @@ impl Model {
         }
     }
 
-    /// With the values of applications.
+    /// Adds the values of applications.
     #[must_use]
     fn with_functions(self, functions: BTreeMap<Term, u64>) -> Self {
         Self { functions, ..self }
@@ -134,17 +134,17 @@ impl FromIterator<(Name, u64)> for Model {
     }
 }
 
-/// Whoever answers queries.
+/// A solver.
 pub trait Solver {
     /// Answers a query.
-    fn ask(&mut self, terms: &Terms, query: &Query, budget: &Budget) -> Answer;
+    fn solve(&mut self, terms: &Terms, query: &Query, budget: &Budget) -> Answer;
 }
 
-/// A query with more nodes than this is not sent: to write it down would take longer than its answer may.
+/// The maximum number of nodes of a query: to build a larger one would take longer than its answer may.
 pub const MOST_NODES: usize = 20_000;
 
 impl Query {
-    /// The answer, where it can be seen from the terms.
+    /// Returns the answer if the terms show it without a solver.
     pub fn plain_answer(&self, terms: &Terms) -> Option<Answer> {
         let constant = |term| terms.as_constant(term);
         let known = constant(self.goal) == Some(1)
@@ -156,7 +156,7 @@ impl Query {
         (constant(self.goal) == Some(0) && nothing_assumed).then(|| Answer::Invalid(Model::default()))
     }
 
-    /// All terms that the query is about, arguments first; none if there are more than [`MOST_NODES`].
+    /// All terms of the query, arguments first; `None` if there are more than [`MOST_NODES`].
     pub fn nodes(&self, terms: &Terms) -> Option<Vec<Term>> {
         let mut seen = rustc_hash::FxHashSet::default();
         let mut work: Vec<Term> = self.assumptions.iter().copied().chain([self.goal]).collect();
@@ -168,14 +168,14 @@ impl Query {
                 work.extend(terms.node(term).args.iter().copied());
             }
         }
-        // An argument has a lower number than what has it.
+        // An argument has a lower number than its users.
         let mut nodes: Vec<Term> = seen.into_iter().collect();
         nodes.sort_unstable();
         Some(nodes)
     }
 }
 
-/// The variables among terms, with their widths, by number of the name.
+/// The variables among terms, with their widths, sorted by the number of the name.
 fn variables(terms: &Terms, nodes: &[Term]) -> BTreeMap<Name, u32> {
     let variable = |&term: &Term| match terms.node(term).op {
         Op::Variable(name) => Some((name, terms.width(term))),

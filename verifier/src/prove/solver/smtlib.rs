@@ -1,10 +1,11 @@
-//! Queries as SMT-LIB 2 text, for any solver: `unsat` if the goal holds whenever the assumptions do.
+//! Queries as SMT-LIB 2 text, for any solver: `unsat` if the query is valid.
 //!
-//! The text is a function of the query. Equal expressions are written once, bound by `let`, all of one depth together. Float
-//! operations with their exact meaning are the theory's; their results as bits are constants of which the text says what
-//! float they are, since the standard has no function for that, and that a NaN is the canonical one.
+//! The text is a function of the query. Equal expressions are written once, bound by `let`, all of one depth together.
+//! Float operations with their exact meaning are the theory's. The standard has no function from floats to bits; so the
+//! bits of a result are a constant, with an assertion that it represents the float, and that a NaN is the canonical
+//! one.
 
-use super::lower::{self, Binary, Logic, Lowered, Test};
+use super::lower::{self, Binary, BitRelation, Logic, Lowered};
 use super::{Answer, Budget, Floats, Query, Solver, variables};
 use crate::semantics::arithmetic::domain::{Format, Rounding};
 use crate::semantics::terms::{FloatOp, Term, Terms};
@@ -16,13 +17,13 @@ use std::rc::Rc;
 use std::{fs, io};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The text of a query, with what is known of its answer.
+/// The text of a query, with the expected status if there is an answer.
 pub fn text(terms: &Terms, query: &Query, floats: Floats, answer: Option<&Answer>) -> Option<String> {
     let nodes = query.nodes(terms)?;
     Some(script(terms, query, &nodes, floats, answer).text)
 }
 
-/// What a solver says of the text if that is the answer.
+/// The status that a solver prints for an answer.
 pub fn status(answer: &Answer) -> &'static str {
     match answer {
         Answer::Valid => "unsat",
@@ -31,15 +32,15 @@ pub fn status(answer: &Answer) -> &'static str {
     }
 }
 
-/// A text, and the logic that it is in, which Z3 must know before it reads it.
+/// A text, and its logic, which Z3 must know before it reads the text.
 pub(super) struct Script {
     pub logic: &'static str,
     pub text: String,
 }
 
-/// The text of a query of these terms, arguments first.
+/// The text of a query. `nodes` are its terms, arguments first.
 pub(super) fn script(terms: &Terms, query: &Query, nodes: &[Term], floats: Floats, answer: Option<&Answer>) -> Script {
-    let mut writer = Writer { floats, ..Writer::default() };
+    let mut writer = ScriptWriter { floats, ..ScriptWriter::default() };
     let lowered = lower::lower(&mut writer, terms, query, nodes);
     let mut out = String::from("(set-info :smt-lib-version 2.6)\n");
     let logic = match (writer.has_floats, writer.has_functions) {
@@ -68,7 +69,7 @@ pub(super) fn script(terms: &Terms, query: &Query, nodes: &[Term], floats: Float
     Script { logic, text: out }
 }
 
-/// A name as a symbol. Different names are different symbols.
+/// Quotes a name as a symbol. Different names are different symbols.
 pub(super) fn quote(name: &str) -> String {
     let mut out = String::from("|");
     for c in name.chars() {
@@ -87,7 +88,7 @@ fn sort(w: u32) -> String {
     format!("(_ BitVec {w})")
 }
 
-/// A symbol or a literal, and how many `let`s it is under.
+/// A symbol or a literal, and the number of enclosing `let`s.
 #[derive(Clone)]
 struct Atom {
     text: Rc<str>,
@@ -95,26 +96,26 @@ struct Atom {
 }
 
 #[derive(Default)]
-struct Writer {
+struct ScriptWriter {
     floats: Floats,
     has_floats: bool,
     has_functions: bool,
-    /// What has been bound.
+    /// Bound expressions.
     bound: FxHashMap<String, Atom>,
-    /// Names and what they stand for, by depth.
+    /// Bound names and their expressions, by depth.
     levels: Vec<Vec<(Rc<str>, String)>>,
     /// Uninterpreted functions and other new symbols, with their types.
     functions: BTreeMap<String, String>,
-    /// What new symbols are.
+    /// Assertions that define new symbols.
     facts: Vec<Atom>,
 }
 
-impl Writer {
+impl ScriptWriter {
     fn atom(text: impl Into<Rc<str>>) -> Atom {
         Atom { text: text.into(), depth: 0 }
     }
 
-    /// An operation on atoms.
+    /// Binds an operation on atoms.
     fn bind(&mut self, op: &str, args: &[&Atom]) -> Atom {
         let mut text = format!("({op}");
         for arg in args {
@@ -154,7 +155,7 @@ impl Writer {
         out.push_str(")\n");
     }
 
-    /// The float that bits are.
+    /// The float that is represented by bits.
     fn float_of(&mut self, f: Format, bits: &Atom) -> Atom {
         self.bind(&format!("(_ to_fp {})", shape(f)), &[bits])
     }
@@ -181,7 +182,7 @@ impl Writer {
         self.bind(&format!("(_ to_fp {}) RNE", shape(f)), &[&Self::atom(text)])
     }
 
-    /// To an integer, clamped to what it can hold; 0 for a NaN.
+    /// Converts to an integer, clamped to the range of the result; a NaN gives 0.
     fn int_of(&mut self, f: Format, w: u32, signed: bool, rounding: Rounding, a: &Atom) -> Atom {
         let integral = self.bind(&format!("fp.roundToIntegral {}", mode(rounding)), &[a]);
         let (op, high, most, low, least) = if signed {
@@ -201,7 +202,7 @@ impl Writer {
     }
 }
 
-/// Bits of the exponent and of the significand with its hidden bit.
+/// The widths of the exponent and of the significand with its hidden bit.
 fn shape(f: Format) -> String {
     format!("{} {}", f.width() - f.fraction() - 1, f.fraction() + 1)
 }
@@ -216,7 +217,7 @@ fn mode(rounding: Rounding) -> &'static str {
     }
 }
 
-impl Logic for Writer {
+impl Logic for ScriptWriter {
     type Bits = Atom;
     type Truth = Atom;
 
@@ -247,11 +248,11 @@ impl Logic for Writer {
         };
         self.bind(op, &[a, b])
     }
-    fn test(&mut self, test: Test, a: &Atom, b: &Atom) -> Atom {
+    fn test(&mut self, test: BitRelation, a: &Atom, b: &Atom) -> Atom {
         let op = match test {
-            Test::Equal => "=",
-            Test::UnsignedLess => "bvult",
-            Test::SignedLess => "bvslt",
+            BitRelation::Equal => "=",
+            BitRelation::UnsignedLess => "bvult",
+            BitRelation::SignedLess => "bvslt",
         };
         self.bind(op, &[a, b])
     }
@@ -274,7 +275,7 @@ impl Logic for Writer {
         let domain: Vec<String> = args.iter().map(|&(w, _)| sort(w)).collect();
         self.functions.insert(name.clone(), format!("({}) {}", domain.join(" "), sort(w)));
         let args: Vec<&Atom> = args.iter().map(|(_, arg)| arg).collect();
-        // A function of nothing is a symbol, without parentheses.
+        // A function without arguments is a symbol, without parentheses.
         if args.is_empty() { Self::atom(name) } else { self.bind(&name, &args) }
     }
     fn float(&mut self, op: FloatOp, args: &[Atom]) -> Option<Atom> {
@@ -339,7 +340,7 @@ impl Logic for Writer {
     }
 }
 
-/// A solver that also writes each query into a folder, as a file with the hash of the text for a name.
+/// A solver that also writes each query into a folder, in a file named by the hash of the text.
 pub struct Recording<S> {
     solver: S,
     folder: PathBuf,
@@ -349,19 +350,25 @@ pub struct Recording<S> {
 }
 
 impl<S: Solver> Recording<S> {
-    /// Makes the folder, if there is none.
+    /// Creates the folder if it does not exist.
+    ///
+    /// # Errors
+    /// If the folder cannot be created.
     pub fn new(solver: S, folder: &Path, floats: Floats) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         Ok(Self { solver, folder: folder.to_owned(), floats, written: 0, error: None })
     }
 
-    /// How many queries have been written, or why one could not be.
+    /// The number of queries written.
+    ///
+    /// # Errors
+    /// The first error of a write.
     pub fn finish(self) -> io::Result<usize> {
         self.error.map_or(Ok(self.written), Err)
     }
 
     fn write(&self, terms: &Terms, query: &Query, answer: &Answer) -> io::Result<()> {
-        // A query of a size that is not sent is not written.
+        // A query that is too large to be sent is not written.
         let Some(question) = text(terms, query, self.floats, None) else { return Ok(()) };
         let path = self.folder.join(format!("{:032x}.smt2", xxh3_128(question.as_bytes())));
         let Some(text) = text(terms, query, self.floats, Some(answer)) else { return Ok(()) };
@@ -370,11 +377,11 @@ impl<S: Solver> Recording<S> {
 }
 
 impl<S: Solver> Solver for Recording<S> {
-    fn ask(&mut self, terms: &Terms, query: &Query, budget: &Budget) -> Answer {
+    fn solve(&mut self, terms: &Terms, query: &Query, budget: &Budget) -> Answer {
         if let Some(answer) = query.plain_answer(terms) {
             return answer;
         }
-        let answer = self.solver.ask(terms, query, budget);
+        let answer = self.solver.solve(terms, query, budget);
         match self.write(terms, query, &answer) {
             Ok(()) => self.written += 1,
             Err(error) => self.error = self.error.take().or(Some(error)),

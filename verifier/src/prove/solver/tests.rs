@@ -1,4 +1,4 @@
-//! Each operation against the semantics' own, equalities that hold and ones that do not, and what happens at the limits.
+//! Each operation against the semantics, equalities that hold and that do not, and the behaviour at the limits.
 
 use super::*;
 use crate::semantics::arithmetic::concrete::mask;
@@ -7,11 +7,11 @@ use crate::semantics::terms::FloatOp;
 use crate::support::random::hash;
 use std::time::Instant;
 
-fn ask(terms: &Terms, assumptions: &[Term], goal: Term) -> Answer {
-    Z3::default().ask(terms, &Query { assumptions: assumptions.to_vec(), goal }, &Budget::default())
+fn solve(terms: &Terms, assumptions: &[Term], goal: Term) -> Answer {
+    Z3::default().solve(terms, &Query { assumptions: assumptions.to_vec(), goal }, &Budget::default())
 }
 
-/// Numbers, among them those at which operations have their corners.
+/// Constants, among them the corner cases of operations.
 fn number(w: u32, seed: u64) -> u64 {
     let bits = hash(&[seed]);
     let number = match bits % 6 {
@@ -51,7 +51,7 @@ fn operations() -> Vec<(Op, u32, Vec<u32>)> {
     all
 }
 
-/// The operation on variables, and assumptions that give these numbers; the value by the semantics.
+/// The operation on variables, assumptions that give them these values, and the result by the semantics.
 fn instance(terms: &mut Terms, op: Op, w: u32, widths: &[u32], numbers: &[u64]) -> (Term, Vec<Term>, u64) {
     let mut variables = Vec::new();
     let mut constants = Vec::new();
@@ -69,7 +69,7 @@ fn instance(terms: &mut Terms, op: Op, w: u32, widths: &[u32], numbers: &[u64]) 
     (terms.rebuild(op, w, &variables), assumptions, value)
 }
 
-/// Numbers for the arguments: for floats, ones that are near each other or special.
+/// Constants for the arguments: for floats, ones that are near each other or special.
 fn arguments(op: Op, widths: &[u32], seed: u64) -> Vec<u64> {
     let special = |w| {
         let f = Format::of_width(w).expect("a format");
@@ -106,13 +106,13 @@ fn every_operation_means_what_the_semantics_say() {
             for (value, holds) in [(value, true), (value ^ 1, false)] {
                 let value = terms.constant(w, value);
                 let goal = terms.eq(w, term, value);
-                let answer = ask(&terms, &assumptions, goal);
+                let answer = solve(&terms, &assumptions, goal);
                 assert_eq!(answer == Answer::Valid, holds, "{op:?} {w} of {numbers:x?}: {answer:?}");
                 if seed == 0 && holds {
                     as_text(&terms, &assumptions, goal, Floats::Uninterpreted, &answer);
                 }
                 let Answer::Invalid(model) = answer else { continue };
-                // The numbers are the only model, where the normalised term still depends on them.
+                // The model is unique where the normalised term still depends on the variables.
                 for (name, number) in model.iter() {
                     let text = terms.text(name);
                     let at: usize = text[1..2].parse().expect("a number");
@@ -123,16 +123,16 @@ fn every_operation_means_what_the_semantics_say() {
     }
 }
 
-/// The text has the same answer.
+/// Checks that the text has the same answer.
 fn as_text(terms: &Terms, assumptions: &[Term], goal: Term, floats: Floats, answer: &Answer) {
     let query = Query { assumptions: assumptions.to_vec(), goal };
     if query.plain_answer(terms).is_none() {
-        let same = z3::ask_text(terms, &query, floats, &Budget::default()).expect("readable text");
+        let same = z3::solve_text(terms, &query, floats, &Budget::default()).expect("readable text");
         assert_eq!(smtlib::status(&same), smtlib::status(answer), "{same:?}");
     }
 }
 
-/// Every operation on floats that IEEE 754 defines, with the numbers that it must have.
+/// Every operation on floats that IEEE 754 defines, with the widths of its result and its arguments.
 fn float_operations() -> Vec<(FloatOp, u32, Vec<u32>)> {
     let formats = [Format::F16, Format::F32, Format::F64];
     let roundings = [Rounding::Even, Rounding::Away, Rounding::Zero, Rounding::Up, Rounding::Down];
@@ -175,14 +175,14 @@ fn exact_floats_mean_what_the_semantics_say() {
                 let value = terms.constant(w, value);
                 let goal = terms.eq(w, term, value);
                 let query = Query { assumptions: assumptions.clone(), goal };
-                let answer = solver.ask(&terms, &query, &Budget::default());
+                let answer = solver.solve(&terms, &query, &Budget::default());
                 assert_eq!(answer == Answer::Valid, holds, "{op:?} of {numbers:x?}: {answer:?}");
             }
         }
     }
 }
 
-/// What holds of floats, and what people believe to.
+/// Laws of floats, and others that are commonly assumed but wrong.
 #[test]
 fn exact_floats_for_all_values() {
     let mut terms = Terms::new();
@@ -205,7 +205,7 @@ fn exact_floats_for_all_values() {
         // The NaN of a product has a sign, other NaNs have none.
         let number = terms.feq(f, x, x);
         let query = Query { assumptions: if holds { vec![number] } else { Vec::new() }, goal };
-        let answer = Z3 { floats: Floats::Exact }.ask(&terms, &query, &Budget::default());
+        let answer = Z3 { floats: Floats::Exact }.solve(&terms, &query, &Budget::default());
         assert_eq!(answer == Answer::Valid, holds, "{answer:?}");
         if !holds {
             let Answer::Invalid(model) = answer else { panic!("{answer:?}") };
@@ -215,7 +215,7 @@ fn exact_floats_for_all_values() {
     }
 }
 
-/// Names that are no symbols, functions of nothing, sharing; the text is the same each time.
+/// Names that are not symbols, functions without arguments, sharing; the text is the same each time.
 #[test]
 fn texts_of_queries() {
     let mut terms = Terms::new();
@@ -233,7 +233,7 @@ fn texts_of_queries() {
     let goal = terms.ult(8, choice, sum);
     let same = terms.eq(8, sum, nothing);
     for assumptions in [vec![], vec![same, c]] {
-        let answer = ask(&terms, &assumptions, goal);
+        let answer = solve(&terms, &assumptions, goal);
         as_text(&terms, &assumptions, goal, Floats::Uninterpreted, &answer);
         as_text(&terms, &assumptions, goal, Floats::Exact, &answer);
         let query = Query { assumptions, goal };
@@ -253,7 +253,7 @@ fn each_query_is_recorded_once() {
     let plain = terms.constant(1, 1);
     let mut solver = smtlib::Recording::new(Z3::default(), &folder, Floats::default()).expect("a folder");
     for goal in [goal, goal, plain] {
-        solver.ask(&terms, &Query { assumptions: Vec::new(), goal }, &Budget::default());
+        solver.solve(&terms, &Query { assumptions: Vec::new(), goal }, &Budget::default());
     }
     assert_eq!(solver.finish().expect("written"), 2);
     let files: Vec<_> =
@@ -280,9 +280,9 @@ fn equalities_that_hold_and_that_do_not() {
         let (and, or, sum) = (terms.and(w, x, y), terms.or(w, x, y), terms.add(w, x, y));
         let carry = terms.add(w, and, or);
         let holds = terms.eq(w, sum, carry);
-        assert_eq!(ask(&terms, &[], holds), Answer::Valid, "{w}");
+        assert_eq!(solve(&terms, &[], holds), Answer::Valid, "{w}");
         let fails = terms.eq(w, or, sum);
-        let Answer::Invalid(model) = ask(&terms, &[], fails) else { panic!("x | y is not x + y") };
+        let Answer::Invalid(model) = solve(&terms, &[], fails) else { panic!("x | y is not x + y") };
         let [x, y] = ["x", "y"].map(|name| model.value(terms.name(name)));
         assert_ne!(x | y, x.wrapping_add(y) & mask(w), "{w}");
     }
@@ -294,8 +294,8 @@ fn assumptions_count() {
     let [x, y] = two(&mut terms, 32);
     let (less, not_more) = (terms.ult(32, x, y), terms.ult(32, y, x));
     let goal = terms.not(1, not_more);
-    assert_eq!(ask(&terms, &[less], goal), Answer::Valid);
-    assert!(matches!(ask(&terms, &[], goal), Answer::Invalid(_)));
+    assert_eq!(solve(&terms, &[less], goal), Answer::Valid);
+    assert!(matches!(solve(&terms, &[], goal), Answer::Invalid(_)));
 }
 
 /// Functions give the same results for the same arguments, and nothing else is known of them.
@@ -306,17 +306,17 @@ fn functions_are_functions() {
     let name = terms.name("f");
     let (a, b) = (terms.apply(32, name, &[x, y]), terms.apply(32, name, &[y, x]));
     let (equal, results) = (terms.eq(32, x, y), terms.eq(32, a, b));
-    assert_eq!(ask(&terms, &[equal], results), Answer::Valid);
-    assert!(matches!(ask(&terms, &[], results), Answer::Invalid(_)));
+    assert_eq!(solve(&terms, &[equal], results), Answer::Valid);
+    assert!(matches!(solve(&terms, &[], results), Answer::Invalid(_)));
     let sum = |terms: &mut Terms, f, x, y| terms.rebuild(Op::Float(FloatOp::Add(f)), f.width(), &[x, y]);
     let (a, b) = (sum(&mut terms, Format::F32, x, x), sum(&mut terms, Format::F32, x, y));
     let results = terms.eq(32, a, b);
-    assert_eq!(ask(&terms, &[equal], results), Answer::Valid);
-    assert!(matches!(ask(&terms, &[], results), Answer::Invalid(_)));
+    assert_eq!(solve(&terms, &[equal], results), Answer::Valid);
+    assert!(matches!(solve(&terms, &[], results), Answer::Invalid(_)));
     // Rounding modes are part of the function.
     let [up, down] = [Rounding::Up, Rounding::Down].map(|rounding| terms.fround(Format::F32, rounding, x));
     let goal = terms.eq(32, up, down);
-    assert!(matches!(ask(&terms, &[], goal), Answer::Invalid(_)));
+    assert!(matches!(solve(&terms, &[], goal), Answer::Invalid(_)));
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn what_is_plain_is_not_asked() {
     assert_eq!(answer(&[], x), None);
 }
 
-/// A product of sums, which no solver can do anything with.
+/// A product of sums, on which every solver times out.
 fn hard(terms: &mut Terms) -> Term {
     let [x, y] = two(terms, 64);
     let name = terms.name("z");
@@ -355,13 +355,13 @@ fn limits_are_kept() {
     let no_zero = terms.ult(64, one, y);
     let query = Query { assumptions: vec![no_zero], goal: less };
     let budget = Budget { rlimit: 1_000_000, time: Duration::from_secs(60) };
-    let first = Z3::default().ask(&terms, &query, &budget);
+    let first = Z3::default().solve(&terms, &query, &budget);
     assert_eq!(first, Answer::Unknown(Reason::Resources));
     let hard = hard(&mut terms);
     let query = Query { assumptions: vec![hard], goal: less };
     let budget = Budget { rlimit: u64::MAX, time: Duration::from_millis(200) };
     let start = Instant::now();
-    assert_eq!(Z3::default().ask(&terms, &query, &budget), Answer::Unknown(Reason::Time));
+    assert_eq!(Z3::default().solve(&terms, &query, &budget), Answer::Unknown(Reason::Time));
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
@@ -378,18 +378,18 @@ fn deep_terms() {
         chain = terms.add(32, chain, x);
     }
     let goal = terms.eq(32, chain, x);
-    assert!(!matches!(ask(&terms, &[], goal), Answer::Valid));
+    assert!(!matches!(solve(&terms, &[], goal), Answer::Valid));
 }
 
-/// The model, too, is the same whatever was asked before.
+/// The model, too, does not depend on earlier queries.
 #[test]
 fn answers_do_not_depend_on_what_was_asked_before() {
     let mut terms = Terms::new();
     let [x, y] = two(&mut terms, 32);
     let (sum, product) = (terms.add(32, x, y), terms.mul(32, x, y));
     let goal = terms.eq(32, sum, product);
-    let first = ask(&terms, &[], goal);
+    let first = solve(&terms, &[], goal);
     let other = terms.eq(32, x, y);
-    ask(&terms, &[], other);
-    assert_eq!(ask(&terms, &[], goal), first);
+    solve(&terms, &[], other);
+    assert_eq!(solve(&terms, &[], goal), first);
 }

@@ -1,6 +1,6 @@
 //! Z3, through its library.
 
-use super::lower::{self, Binary, Logic, Test, Value};
+use super::lower::{self, Binary, BitRelation, Logic, LoweredTerm};
 use super::smtlib::Script;
 use super::{Answer, Budget, Floats, Model, Query, Reason, Solver, smtlib, variables};
 use crate::semantics::terms::{Term, Terms};
@@ -11,26 +11,26 @@ use std::time::Instant;
 /// Z3. It keeps nothing from one query to the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Z3 {
-    /// What float operations mean.
+    /// The encoding of float operations.
     pub floats: Floats,
 }
 
 impl Solver for Z3 {
-    fn ask(&mut self, terms: &Terms, query: &Query, budget: &Budget) -> Answer {
+    fn solve(&mut self, terms: &Terms, query: &Query, budget: &Budget) -> Answer {
         if let Some(answer) = query.plain_answer(terms) {
             return answer;
         }
         match query.nodes(terms) {
-            Some(nodes) => with_z3_config(&Config::new(), || ask(terms, query, &nodes, self.floats, budget)),
+            Some(nodes) => with_z3_config(&Config::new(), || solve(terms, query, &nodes, self.floats, budget)),
             None => Answer::Unknown(Reason::Size(super::MOST_NODES)),
         }
     }
 }
 
-fn ask(terms: &Terms, query: &Query, nodes: &[Term], floats: Floats, budget: &Budget) -> Answer {
+fn solve(terms: &Terms, query: &Query, nodes: &[Term], floats: Floats, budget: &Budget) -> Answer {
     let (solver, functions) = match floats {
         Floats::Uninterpreted => assertions(terms, query, nodes),
-        // The library's expressions make no float of bits, the text does.
+        // The library has no expression that makes a float of bits; the text has.
         Floats::Exact => match read(&smtlib::script(terms, query, nodes, floats, None)) {
             Some(solver) => (solver, Vec::new()),
             None => return Answer::Unknown(Reason::Solver("it does not read the query".into())),
@@ -40,12 +40,12 @@ fn ask(terms: &Terms, query: &Query, nodes: &[Term], floats: Floats, budget: &Bu
 }
 
 /// Applications of uninterpreted functions, as expressions.
-type Functions = Vec<(Term, Value<Expressions>)>;
+type Functions = Vec<(Term, LoweredTerm<Expressions>)>;
 
-/// A solver for bit vectors and uninterpreted functions with the query's negation; the applications in it.
+/// A solver with the bit-vector encoding of the negated query, and the applications in it.
 fn assertions(terms: &Terms, query: &Query, nodes: &[Term]) -> (::z3::Solver, Functions) {
     let lowered = lower::lower(&mut Expressions, terms, query, nodes);
-    // Three to ten times as fast as the default, which looks for the logic itself.
+    // Three to ten times as fast as the default, which detects the logic itself.
     let solver = ::z3::Solver::new_for_logic("QF_UFBV").unwrap_or_default();
     for assumption in &lowered.assumptions {
         solver.assert(assumption);
@@ -54,7 +54,7 @@ fn assertions(terms: &Terms, query: &Query, nodes: &[Term]) -> (::z3::Solver, Fu
     (solver, lowered.functions)
 }
 
-/// A solver with what a text asserts, if it can be read.
+/// A solver with the assertions of a text, if it can be parsed.
 fn read(script: &Script) -> Option<::z3::Solver> {
     let solver = ::z3::Solver::new_for_logic(script.logic).unwrap_or_default();
     solver.from_string(script.text.as_str());
@@ -63,7 +63,7 @@ fn read(script: &Script) -> Option<::z3::Solver> {
 
 /// The answer to a query by way of its text.
 #[cfg(test)]
-pub(super) fn ask_text(terms: &Terms, query: &Query, floats: Floats, budget: &Budget) -> Option<Answer> {
+pub(super) fn solve_text(terms: &Terms, query: &Query, floats: Floats, budget: &Budget) -> Option<Answer> {
     let nodes = query.nodes(terms)?;
     with_z3_config(&Config::new(), || {
         let solver = read(&smtlib::script(terms, query, &nodes, floats, None))?;
@@ -71,7 +71,7 @@ pub(super) fn ask_text(terms: &Terms, query: &Query, floats: Floats, budget: &Bu
     })
 }
 
-/// Whether the assertions contradict each other, within the budget.
+/// Checks the assertions within the budget; `invalid` returns the answer if they are satisfiable.
 fn check(solver: &::z3::Solver, budget: &Budget, invalid: impl FnOnce() -> Answer) -> Answer {
     let mut params = Params::new();
     params.set_u32("rlimit", budget.rlimit.try_into().unwrap_or(u32::MAX));
@@ -88,7 +88,8 @@ fn check(solver: &::z3::Solver, budget: &Budget, invalid: impl FnOnce() -> Answe
     }
 }
 
-/// The values of the variables and of applications: each is evaluated, as the shape of a model differs from release to release.
+/// The values of the variables and of applications: each is evaluated, as the shape of a model differs between
+/// releases.
 fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term], functions: &Functions, floats: Floats) -> Answer {
     let Some(model) = solver.get_model() else {
         return Answer::Unknown(Reason::Solver("it has no model".into()));
@@ -105,10 +106,10 @@ fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term], functions: &Funct
         };
         Some((name, value?))
     };
-    let applied = |(term, value): &(Term, Value<Expressions>)| {
+    let applied = |(term, value): &(Term, LoweredTerm<Expressions>)| {
         let value = match value {
-            Value::Bits(bits) => model.eval(bits, true)?.as_u64()?,
-            Value::Truth(truth) => model.eval(truth, true)?.as_bool()?.into(),
+            LoweredTerm::Bits(bits) => model.eval(bits, true)?.as_u64()?,
+            LoweredTerm::Truth(truth) => model.eval(truth, true)?.as_bool()?.into(),
         };
         Some((*term, value))
     };
@@ -121,7 +122,7 @@ fn model(solver: &::z3::Solver, terms: &Terms, nodes: &[Term], functions: &Funct
     }
 }
 
-/// How much of the limit of resources the solver has used.
+/// The amount of the resource limit that the solver has used.
 fn cost(solver: &::z3::Solver) -> u64 {
     match solver.get_statistics().value("rlimit count") {
         Some(StatisticsValue::UInt(count)) => count.into(),
@@ -129,7 +130,7 @@ fn cost(solver: &::z3::Solver) -> u64 {
     }
 }
 
-/// Z3 says the same of both limits.
+/// Z3's message does not distinguish the two limits.
 fn reason(text: String, late: bool) -> Reason {
     let limit = ["timeout", "cancel", "resource"].iter().any(|word| text.contains(word));
     match (limit, late) {
@@ -169,11 +170,11 @@ impl Logic for Expressions {
             Binary::Ashr => a.bvashr(b),
         }
     }
-    fn test(&mut self, test: Test, a: &BV, b: &BV) -> Bool {
+    fn test(&mut self, test: BitRelation, a: &BV, b: &BV) -> Bool {
         match test {
-            Test::Equal => a.eq(b),
-            Test::UnsignedLess => a.bvult(b),
-            Test::SignedLess => a.bvslt(b),
+            BitRelation::Equal => a.eq(b),
+            BitRelation::UnsignedLess => a.bvult(b),
+            BitRelation::SignedLess => a.bvslt(b),
         }
     }
     fn choose(&mut self, _w: u32, condition: &Bool, a: &BV, b: &BV) -> BV {

@@ -1,13 +1,13 @@
-//! The blocks of a decoded program in the order of the layout, and its loops.
+//! The blocks of a decoded program in layout order, and its loops.
 //!
-//! A wave runs, of the blocks where lanes wait, the one that comes first, with all lanes that wait there. So if every edge goes
-//! forward but those to the headers of loops, a loop can be entered by its header only, and lanes go back from its last block
-//! only, then: the lanes in a
-//! loop are in the same iteration; what follows the loop is run when all have left it; and between two cut points
-//! every block is run once, in the order of the layout, by all lanes that come there. (Lanes that go back from another block do
-//! not wait for those that are still on their way to the last one: the header comes first.)
+//! Of the blocks in which lanes wait, a wave runs the first in the layout, with all lanes that wait there. Suppose that
+//! every edge goes forward except those to loop headers, that a loop is entered by its header only, and that lanes go
+//! back from its last block only. Then the lanes in a loop are in the same iteration; the code after the loop runs when
+//! all lanes have left it; and between two cut points every block is run once, in layout order, by all lanes that reach
+//! it. (Lanes that go back from another block do not wait for those that are still on their way to the last one: the
+//! header comes first.)
 //!
-//! What stands at a position of the graph is a block of the program, and a block may stand at several: a loop can be
+//! Each position of the graph has a block of the program, and a block may be at several positions: a loop can be
 //! [rotated](Graph::rotated).
 
 use super::{EventKind, Oracle, Slot, Unsupported};
@@ -17,17 +17,17 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
-/// What the blocks of a loop do that lanes outside of it can see.
+/// The effects of the blocks of a loop that lanes outside of it can observe.
 #[derive(Clone, Debug, Default)]
-pub struct Effects {
-    /// What happens that makes new versions.
+pub struct BlockEffects {
+    /// The events that make new versions.
     pub events: Vec<EventKind>,
-    /// Shared registers that are written.
+    /// The shared registers that are written.
     pub shared: Vec<Slot>,
 }
 
-impl Effects {
-    /// These, and others.
+impl BlockEffects {
+    /// Adds the effects of `others`.
     pub fn extend(&mut self, others: Self) {
         self.events.extend(others.events);
         self.shared.extend(others.shared);
@@ -42,49 +42,49 @@ impl Effects {
     }
 }
 
-/// A loop: the blocks from its header to the last one that goes back there.
+/// A loop: the blocks from its header to the last block that goes back to it.
 #[derive(Clone, Debug)]
-pub struct Loop {
+pub struct GraphLoop {
     /// Position of the header.
     pub header: u32,
     /// Position of the last block.
     pub last: u32,
-    /// What happens in it.
-    pub effects: Effects,
+    /// The effects of its blocks.
+    pub effects: BlockEffects,
 }
 
-impl Loop {
-    /// Whether a block is in it.
+impl GraphLoop {
+    /// Returns true if a position is in the loop.
     pub fn contains(&self, block: u32) -> bool {
         (self.header..=self.last).contains(&block)
     }
 }
 
-/// What stands at a position.
+/// The block at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct BlockCopy {
     /// The block of the program.
     pub block: u32,
-    /// How often it stands at positions before this one.
+    /// The number of earlier positions with the same block.
     pub copy: u32,
 }
 
-/// The shape of a program.
+/// The control-flow graph of a program, with its loops.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// Of each position those that may follow it.
+    /// The successors of each position.
     pub successors: Vec<SmallVec<[u32; 2]>>,
-    /// Of each position what stands there.
-    pub standing: Vec<Standing>,
+    /// The block at each position.
+    pub placed: Vec<BlockCopy>,
     /// The loops, in the order of their headers.
-    pub loops: Vec<Loop>,
-    /// Of each block of the program what it does.
-    pub effects: Vec<Effects>,
-    /// The positions that lanes come to from more than one cut point.
+    pub loops: Vec<GraphLoop>,
+    /// The effects of each block of the program.
+    pub effects: Vec<BlockEffects>,
+    /// The positions that lanes reach from more than one cut point.
     pub several: FixedBitSet,
 }
 
-/// What can be reached from the beginning.
+/// The positions that are reachable from the entry.
 fn reached(successors: &[SmallVec<[u32; 2]>]) -> FixedBitSet {
     let mut reached = FixedBitSet::with_capacity(successors.len());
     let mut work = vec![0];
@@ -96,14 +96,14 @@ fn reached(successors: &[SmallVec<[u32; 2]>]) -> FixedBitSet {
     reached
 }
 
-/// All edges that can be reached.
+/// All edges between reachable positions.
 fn edges(successors: &[SmallVec<[u32; 2]>], reached: &FixedBitSet) -> Vec<(u32, u32)> {
     let from = reached.ones().map(|block| block as u32);
     from.flat_map(|from| successors[from as usize].iter().map(move |&to| (from, to))).collect()
 }
 
-/// The blocks that are reached from more than one cut point, with none in between.
-fn reached_from_several(successors: &[SmallVec<[u32; 2]>], loops: &[Loop]) -> FixedBitSet {
+/// The positions that are reached from more than one cut point, with no cut point in between.
+fn reached_from_several(successors: &[SmallVec<[u32; 2]>], loops: &[GraphLoop]) -> FixedBitSet {
     let is_header = |block: u32| loops.iter().any(|l| l.header == block);
     let (mut once, mut several) =
         (FixedBitSet::with_capacity(successors.len()), FixedBitSet::with_capacity(successors.len()));
@@ -122,15 +122,18 @@ fn reached_from_several(successors: &[SmallVec<[u32; 2]>], loops: &[Loop]) -> Fi
 }
 
 impl Graph {
-    /// The loops of a list of successors. `effects` tells what a block does.
+    /// Finds the loops of a list of successors. `effects` returns the effects of a block.
     ///
     /// # Errors
     /// If a loop can be entered without its header.
-    pub fn new(successors: Vec<SmallVec<[u32; 2]>>, effects: impl Fn(u32) -> Effects) -> Result<Self, Unsupported> {
+    pub fn new(
+        successors: Vec<SmallVec<[u32; 2]>>,
+        effects: impl Fn(u32) -> BlockEffects,
+    ) -> Result<Self, Unsupported> {
         let count = successors.len();
         let reached = reached(&successors);
         let edges = edges(&successors, &reached);
-        let effects: Vec<Effects> = (0..count as u32).map(effects).collect();
+        let effects: Vec<BlockEffects> = (0..count as u32).map(effects).collect();
         let mut last: Vec<Option<u32>> = vec![None; count];
         for &(from, to) in edges.iter().filter(|(from, to)| to <= from) {
             last[to as usize] = last[to as usize].max(Some(from));
@@ -139,7 +142,7 @@ impl Graph {
         for (header, last) in last.iter().enumerate() {
             let Some(last) = *last else { continue };
             let header = header as u32;
-            let mut found = Loop { header, last, effects: Effects::default() };
+            let mut found = GraphLoop { header, last, effects: BlockEffects::default() };
             let enters = |&(from, to): &(u32, u32)| !found.contains(from) && found.contains(to) && to != header;
             if let Some((from, to)) = edges.iter().copied().find(enters)
                 && !left_out(Guard::LoopEntry)
@@ -165,80 +168,81 @@ impl Graph {
             *events = events.iter().copied().collect::<IndexSet<_, FxBuildHasher>>().into_iter().collect();
             loops.push(found);
         }
-        let standing = (0..count as u32).map(|block| Standing { block, copy: 0 }).collect();
+        let placed = (0..count as u32).map(|block| BlockCopy { block, copy: 0 }).collect();
         let several = reached_from_several(&successors, &loops);
-        Ok(Self { successors, standing, loops, effects, several })
+        Ok(Self { successors, placed, loops, effects, several })
     }
 
-    /// The number of the loop with this header.
+    /// Returns the number of the loop with this header.
     pub fn loop_at(&self, header: u32) -> Option<u32> {
         self.loops.binary_search_by_key(&header, |l| l.header).ok().map(|at| at as u32)
     }
 
-    /// The numbers of the loops that a position stands in: lanes are there in one iteration of each, whether they go on in it or have left it.
+    /// The numbers of the loops that contain a position: lanes there are in one iteration of each, no matter if they
+    /// stay in it or have left it.
     pub fn loops_around(&self, position: u32) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(&self.loops).filter(move |(_, l)| l.contains(position)).map(|(number, _)| number)
     }
 
-    /// The position behind `from` of a block of the program.
+    /// Returns the next position after `from` at which `block` is.
     pub fn position(&self, from: u32, block: u32) -> Option<u32> {
-        self.successors[from as usize].iter().copied().find(|&to| self.standing[to as usize].block == block)
+        self.successors[from as usize].iter().copied().find(|&to| self.placed[to as usize].block == block)
     }
 
-    /// The graph with a loop cut elsewhere: what stands from its header H up to the block B, by which everybody comes who goes
-    /// on in it, stands in front of the loop and again at its end, and B is the header. The blocks up to B must lead out of the
-    /// loop somewhere (or nothing is gained), and contain no other loop.
+    /// Returns the graph with a loop rotated. Let H be the header and B a block through which every path of the loop
+    /// goes. The blocks from H to before B are placed before the loop and again at its end, and B becomes the header.
+    /// The blocks before B must have an exit of the loop (or nothing is gained) and contain no other loop.
     ///
-    /// The wave runs the blocks of the program in the same order, with the same lanes, as before. It ran
-    /// H…B B…last, H…B B…last, … and what is behind the loop when all have left it; in the loop all lanes are in one iteration
-    /// and run each block once. Only where an iteration is said to begin is another: between two cut points it is still so that every
-    /// block is run once, in the order of the positions, by all lanes that come there.
+    /// The wave runs the same blocks of the program in the same order, with the same lanes: H…B B…last, H…B B…last, …
+    /// and the code after the loop once all lanes have left it. In the loop all lanes are in one iteration and run each
+    /// block once. Only the start of an iteration has moved. Between two cut points every block is still run once, in
+    /// the order of the positions, by all lanes that reach it.
     pub fn rotated(&self, number: u32) -> Option<Self> {
-        let Loop { header, last, .. } = *self.loops.get(number as usize)?;
+        let GraphLoop { header, last, .. } = *self.loops.get(number as usize)?;
         let edges = edges(&self.successors, &reached(&self.successors));
         let leads_out = |front: u32| edges.iter().any(|&(from, to)| (header..front).contains(&from) && to > last);
-        let is_way_in = |front: u32| {
-            let mut ways =
+        let is_entered = |front: u32| {
+            let mut entries =
                 edges.iter().filter(|&&(from, to)| (header..front).contains(&from) && to >= front && to <= last);
-            ways.all(|&(_, to)| to == front)
+            entries.all(|&(_, to)| to == front)
         };
         let no_other = |front: u32| self.loops.iter().all(|l| l.header <= header || l.header > front);
         let front = (header + 1..=last)
-            .find(|&front| leads_out(front) && (is_way_in(front) || left_out(Guard::RotatedEntry)))
+            .find(|&front| leads_out(front) && (is_entered(front) || left_out(Guard::RotatedEntry)))
             .filter(|&front| no_other(front))?;
         let more = front - header;
-        let behind = |at: u32| if at > last { at + more } else { at };
-        // The blocks between the header and the front again, where they stand at the end.
+        let moved = |at: u32| if at > last { at + more } else { at };
+        // The second copies, at the end of the loop, of the blocks between the header and the new header.
         let again = |at: u32| last + 1 + (at - header);
         let of = |from: u32| self.successors[from as usize].iter().copied();
         let mut successors: Vec<SmallVec<[u32; 2]>> = Vec::with_capacity(self.successors.len() + more as usize);
         let mut blocks: Vec<u32> = Vec::with_capacity(successors.capacity());
         for at in 0..self.successors.len() as u32 {
             let in_body = (front..=last).contains(&at);
-            let to = of(at).map(|to| if in_body && to == header { again(header) } else { behind(to) });
+            let to = of(at).map(|to| if in_body && to == header { again(header) } else { moved(to) });
             successors.push(to.collect());
-            blocks.push(self.standing[at as usize].block);
+            blocks.push(self.placed[at as usize].block);
             if at == last {
                 for at in header..front {
-                    let inside = |to: u32| if (header..front).contains(&to) { again(to) } else { behind(to) };
+                    let inside = |to: u32| if (header..front).contains(&to) { again(to) } else { moved(to) };
                     successors.push(of(at).map(inside).collect());
-                    blocks.push(self.standing[at as usize].block);
+                    blocks.push(self.placed[at as usize].block);
                 }
             }
         }
         let mut loops = self.loops.clone();
         for (i, l) in loops.iter_mut().enumerate() {
             (l.header, l.last) =
-                if i == number as usize { (front, last + more) } else { (behind(l.header), behind(l.last)) };
+                if i == number as usize { (front, last + more) } else { (moved(l.header), moved(l.last)) };
         }
         let mut copies: FxHashMap<u32, u32> = FxHashMap::default();
-        let standing = blocks.into_iter().map(|block| {
+        let placed = blocks.into_iter().map(|block| {
             let count = copies.entry(block).or_default();
             *count += 1;
-            Standing { block, copy: *count - 1 }
+            BlockCopy { block, copy: *count - 1 }
         });
         let several = reached_from_several(&successors, &loops);
-        Some(Self { successors, standing: standing.collect(), loops, effects: self.effects.clone(), several })
+        Some(Self { successors, placed: placed.collect(), loops, effects: self.effects.clone(), several })
     }
 }
 
@@ -249,17 +253,17 @@ mod tests {
 
     fn graph(successors: &[&[u32]]) -> Result<Graph, Unsupported> {
         let successors = successors.iter().map(|list| SmallVec::from_slice(list)).collect();
-        Graph::new(successors, |_| Effects::default())
+        Graph::new(successors, |_| BlockEffects::default())
     }
 
     #[test]
     fn a_loop_that_tests_first() {
-        // The header leads out by way of a block that stands in the loop.
+        // The header leaves the loop through a block that is inside it.
         let plain = graph(&[&[1], &[2, 3], &[5], &[4], &[1], &[]]).unwrap();
         assert_eq!((plain.loops[0].header, plain.loops[0].last), (1, 4));
         let rotated = plain.rotated(0).unwrap();
         assert_eq!((rotated.loops[0].header, rotated.loops[0].last), (3, 6));
-        let blocks: Vec<(u32, u32)> = rotated.standing.iter().map(|at| (at.block, at.copy)).collect();
+        let blocks: Vec<(u32, u32)> = rotated.placed.iter().map(|at| (at.block, at.copy)).collect();
         assert_eq!(blocks, [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (1, 1), (2, 1), (5, 0)]);
         let expected: [SmallVec<[u32; 2]>; 8] = [
             smallvec![1],
@@ -294,8 +298,8 @@ mod tests {
     }
 
     #[test]
-    fn loops_in_which_lanes_part_for_iterations() {
-        // From the middle back to the header: those that go on have not come to the end.
+    fn loops_in_which_lanes_diverge_across_iterations() {
+        // From the middle back to the header: lanes that go on have not reached the end.
         assert!(graph(&[&[1], &[2, 3], &[1], &[1, 4], &[]]).is_err());
         // From the last block of an inner loop back to the outer one.
         assert!(graph(&[&[1], &[2], &[2, 1], &[]]).is_err());

@@ -1,41 +1,43 @@
-//! Programs run on terms instead of numbers.
+//! Symbolic execution: programs run on terms instead of constants.
 //!
-//! What is run is what the interpreter runs: a decoded program ([`interp::nir`](crate::semantics::interp::nir),
-//! [`interp::ir3`](crate::semantics::interp::ir3)), its operations by the same definitions, in the domain of [terms](crate::semantics::terms). It is
-//! run for *one* lane of which nothing is known, from one *cut point* (the entry, or the header of a loop) to the next
-//! ones: between them a program has no cycle, so each block is executed once, under the condition that the lane comes there,
-//! and where paths meet values are chosen by these conditions.
+//! The input is what the interpreter runs: a decoded program ([`interp::nir`](crate::semantics::interp::nir),
+//! [`interp::ir3`](crate::semantics::interp::ir3)). Its operations have the same definitions, in the domain of
+//! [terms](crate::semantics::terms). Execution follows *one* arbitrary lane from one *cut point* (the entry, or a loop
+//! header) to the next ones. Between cut points the program is acyclic. So each block is executed once, under its path
+//! condition; where control-flow paths merge, values are selected by the conditions of the edges.
 //!
-//! What one lane does depends on others in three ways, and all are *events* that an [`Oracle`] answers:
-//! - operations across lanes: their result depends on the operands of all lanes that are there;
-//! - memory: what is stored is seen by the others. The state of a memory is a *version*, which belongs to the wave: versions
-//!   follow each other in the order of the blocks in the layout, which is the order in which the wave runs them ([`run`]); at barriers and
-//!   fences other waves may write, so there is a new one behind each;
-//! - shared registers, which hold what any lane wrote.
+//! One lane depends on the others in three ways. All of them are *events* that an [`Oracle`] answers:
+//! - Cross-lane operations: the result depends on the operands of all active lanes.
+//! - Memory: other lanes see what is stored. The state of a memory is a *version*, which belongs to the wave. Versions
+//!   follow each other in the order of the blocks in the layout, which is the order in which the wave runs them
+//!   ([`run`]). At barriers and fences other waves may write, so each is followed by a new version.
+//! - Shared registers, which hold what any lane wrote.
 //!
-//! Undefined values (see `semantics::undefined`): on the side after a pass an undefined value is a variable of its own, of which
-//! nothing is known, so what is shown holds for all that it may be. On the side before, a choice is made, which the proof is free in
-//! ([`Oracle::unknown`]), and beside the bits of each value stands a mask of those that may be anything, each use for itself.
+//! Undefined values (see `semantics::undefined`): in the program after a pass, an undefined value is a fresh variable,
+//! so what is shown holds for every value it may have. In the program before the pass the proof may choose the value
+//! ([`Oracle::unknown`]); and each value has, beside its bits, a mask of the bits that may be anything, independently
+//! at each use.
 
-pub mod graph;
+mod environment;
+mod graph;
 mod ir3;
 mod lanes;
+mod memory;
 mod nir;
-mod own;
+mod recut;
 pub mod run;
+mod scratch;
 mod site;
-mod view;
 mod wave;
-mod world;
 
-pub use graph::{Graph, Loop};
+pub use environment::{HELPER, VariableFacts, is_helper, version_kind};
+pub use graph::{Graph, GraphLoop};
 pub use ir3::Ir3;
 pub use nir::Nir;
+pub use recut::RecutProgram;
 pub use run::{Run, Transition};
-pub use site::Site;
-pub use view::View;
-pub use wave::{Goals, leave_as_one};
-pub use world::{Facts, HELPER, is_helper, version_kind};
+pub use site::EventSite;
+pub use wave::{Goals, leave_convergently};
 
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::assumptions::Uses;
@@ -47,17 +49,17 @@ use crate::semantics::terms::{Op, Term, Terms, VariableKind};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-/// A location: a row of nir, a slot of ir3, or one of the numbers below.
+/// A location: a row of nir, a slot of ir3, or one of the pseudo-slots below.
 pub type Slot = u32;
 
-/// The slots that are no storage of the program.
+/// Slots that are not storage of the program.
 pub mod slot {
     use super::Slot;
     use crate::semantics::environment::memory::Space;
 
-    /// From here on.
+    /// The first pseudo-slot.
     const FIRST: Slot = 1 << 30;
-    /// Whether the lane was demoted: 1 bit.
+    /// True if the lane was demoted: 1 bit.
     pub const DEMOTED: Slot = FIRST;
     /// The version of the constant file.
     pub const CONSTANTS: Slot = FIRST + 1;
@@ -72,50 +74,51 @@ pub mod slot {
         FIRST + 0x10_0000 + (base as Slot) * 8 + component as Slot
     }
 
-    /// A word of the lane's own memory.
-    pub const fn own(word: u32) -> Slot {
+    /// A word of the lane's scratch memory.
+    pub const fn scratch(word: u32) -> Slot {
         FIRST + 0x1000_0000 + word
     }
 
-    /// Whether it is the version of a memory, or of the constant file.
+    /// Returns true if `slot` is the version of a memory or of the constant file.
     pub const fn is_version(slot: Slot) -> bool {
         slot > DEMOTED && slot < FIRST + 0x10
     }
 
-    /// The order of barriers and fences, as if they were stores to a memory of their own.
+    /// The order of barriers and fences, modelled as stores to a memory of their own.
     pub const SYNCHRONIZATION: Slot = FIRST + 7;
 
-    /// All versions.
+    /// All slots that hold versions.
     pub fn versions() -> impl Iterator<Item = Slot> {
         CONSTANTS..SYNCHRONIZATION + 1
     }
 }
 
-/// What a location holds: a word, and which of its bits may be anything.
+/// The value of a location: a word, and a mask of its undefined bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Value {
-    /// The bits; 32 of them in storage, any number elsewhere. Where they are free, those of a choice that was made.
+pub struct SymbolicValue {
+    /// The bits: 32 of them in storage, any number elsewhere. Where a bit is free, this is the value that was chosen
+    /// for it.
     pub bits: Term,
-    /// The bits that are undefined and may be anything whatever the others are, as a mask of the same width; see
+    /// A mask of the same width: the bits that are undefined and may be anything, whatever the other bits are. See
     /// [`semantics::undefined`](crate::semantics::operations::undefined).
     pub free: Term,
 }
 
-impl Value {
-    /// A value that may be anything where `free`, of one bit, is 1.
+impl SymbolicValue {
+    /// A value that is undefined where `free`, of one bit, is 1.
     pub fn free_where(terms: &mut Terms, bits: Term, free: Term) -> Self {
         let width = terms.width(bits);
         Self { bits, free: terms.sext(1, width, free) }
     }
 
-    /// A value of which no bit is free.
+    /// A value without free bits.
     pub fn defined(terms: &mut Terms, bits: Term) -> Self {
         let width = terms.width(bits);
         Self { bits, free: terms.constant(width, 0) }
     }
 
-    /// A word with another half: the high one, or the low one, by what the low half of `half` is.
-    pub fn with_half(self, terms: &mut Terms, high: bool, half: Value) -> Self {
+    /// Replaces the high half of the word, or the low half, by the low half of `half`.
+    pub fn with_half(self, terms: &mut Terms, high: bool, half: SymbolicValue) -> Self {
         let mut join = |own: Term, half: Term| {
             let half = terms.extract(32, half, 0, 16);
             let own = terms.extract(32, own, if high { 0 } else { 16 }, 16);
@@ -124,7 +127,7 @@ impl Value {
         Self { bits: join(self.bits, half.bits), free: join(self.free, half.free) }
     }
 
-    /// One half, as a word.
+    /// Returns one half, as a word.
     pub fn half(self, terms: &mut Terms, low: u32) -> Self {
         let mut part = |term: Term| {
             let half = terms.extract(32, term, low, 16);
@@ -133,42 +136,43 @@ impl Value {
         Self { bits: part(self.bits), free: part(self.free) }
     }
 
-    /// The low bits of a word, as so many bits.
+    /// Returns the low `bits` bits, as a value of that width.
     pub fn part(self, terms: &mut Terms, bits: u32) -> Self {
         Self { bits: terms.extract(32, self.bits, 0, bits), free: terms.extract(32, self.free, 0, bits) }
     }
 
-    /// The low bits of a word, in a word.
+    /// Returns the low `bits` bits, zero-extended to a word.
     pub fn low(self, terms: &mut Terms, bits: u32) -> Self {
-        Self { bits: world::low(terms, self.bits, bits), free: world::low(terms, self.free, bits) }
+        Self { bits: environment::low(terms, self.bits, bits), free: environment::low(terms, self.free, bits) }
     }
 
-    /// Whether any bit is free: one bit.
+    /// Returns one bit: 1 if any bit is free.
     pub fn any_free(&self, terms: &mut Terms) -> Term {
         let node = terms.node(self.free);
         if node.op == Op::Sext && terms.width(node.args[0]) == 1 {
             return node.args[0];
         }
-        world::nonzero(terms, self.free)
+        environment::nonzero(terms, self.free)
     }
 
-    /// Whether no bit is free, as far as can be seen.
+    /// Returns true if the term itself shows that no bit is free.
     pub fn is_defined(&self, terms: &Terms) -> bool {
         terms.as_constant(self.free) == Some(0)
     }
 }
 
-/// Where a segment begins.
+/// The start of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cut {
-    /// The beginning of the program.
+    /// The entry of the program.
     Entry,
-    /// The header of a loop, by its number in [`Graph::loops`].
+    /// A loop header, by its number in [`Graph::loops`].
     Header(u32),
 }
 
 impl Cut {
-    /// The kind of a variable for what happens in a segment from here: before the first loop it happens once.
+    /// The kind of a variable that stands for something in a segment from here. Code before the first loop is executed
+    /// once.
     pub fn kind(self, of: VariableKind) -> VariableKind {
         match self {
             Self::Entry => of,
@@ -177,10 +181,10 @@ impl Cut {
     }
 }
 
-/// Where a segment ends.
+/// The end of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Goal {
-    /// The header of a loop.
+    /// A loop header.
     Header(u32),
     /// The end of the program.
     End,
@@ -188,27 +192,28 @@ pub enum Goal {
     Killed,
 }
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// Its results are a function of the operands of all lanes that are there. So an operand that is free in one program is what it is in
-    /// the other, and the results are the same, and no bit of them is free.
+    /// Its results are a function of the operands of all active lanes. So an operand that is free in one program may be
+    /// taken as it is in the other; then the results are the same, and no bit of them is free.
     Lanes,
-    /// It makes a new version of a memory.
+    /// Makes a new version of a memory.
     Memory(Space),
-    /// It reads a memory of which the source has volatile loads, so it stays in order with all other accesses there.
+    /// Loads from a memory from which the source has volatile loads: keeps its order with all other accesses to that
+    /// memory.
     Load(Space),
-    /// It makes a new version of the constant file.
+    /// Makes a new version of the constant file.
     Constants,
-    /// Other waves may write to the memories that it orders, so it makes a new version of each.
+    /// Other waves may write to the memories that it orders, so each of them gets a new version.
     Sync(Sync),
-    /// A shared register takes the value of one of the lanes. The results are one bit: whether they disagree; the value; one bit: whether
-    /// there is a lane at all.
+    /// A shared register takes the value of one of the lanes. The results: one bit, 1 if the lanes disagree; the value;
+    /// one bit, 1 if any lane is active.
     OneLane,
 }
 
 impl EventKind {
-    /// Returns true if a target may have this where its source has the other one.
+    /// Returns true if a target may have this event where its source has `source`.
     pub fn replaces(self, source: Self) -> bool {
         match (self, source) {
             (EventKind::Sync(this), EventKind::Sync(source)) => this.replaces(source),
@@ -217,134 +222,138 @@ impl EventKind {
     }
 }
 
-/// Versions of memories; one for most events that make some.
+/// Versions of memories. Most events that make versions make one.
 pub type Versions<T = Slot> = SmallVec<[T; 1]>;
 
-/// Something that depends on what other lanes do, or that they see.
+/// An operation that depends on other lanes, or that other lanes can observe.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Which one of the program: the same every time that the lane comes by.
-    pub site: Site,
-    /// What kind of thing.
+    /// Identifies the event in the program: the same each time that a lane executes it.
+    pub site: EventSite,
+    /// The kind.
     pub kind: EventKind,
-    /// Exactly what, in words that do not depend on the language.
+    /// The exact operation, in a text that does not depend on the language.
     pub what: String,
-    /// The condition under which the lane takes part: one bit.
+    /// The path condition under which the lane takes part: one bit.
     pub path: Term,
     /// The operands.
-    pub args: SmallVec<[Value; 4]>,
-    /// Bits of each result. The second is whether the result is undefined, where it may be; the third then what it is.
+    pub args: SmallVec<[SymbolicValue; 4]>,
+    /// Width of each result. The second says, where the first may be undefined, that it is; then the third is its
+    /// value.
     pub results: SmallVec<[u8; 4]>,
-    /// All lanes get the same results.
+    /// True if all lanes get the same results.
     pub uniform: bool,
-    /// Where it happens; [`run::Machine::event`] knows.
-    pub setting: Setting,
+    /// The context, which [`run::SymbolicMachine::event`] fills in.
+    pub context: EventContext,
 }
 
-/// Where an event happens, and what is found there.
+/// The place of an event in the control flow, and the versions there.
 #[derive(Clone, Debug, Default)]
-pub struct Setting {
+pub struct EventContext {
     /// The position of the block.
     pub block: u32,
-    /// The loops that it stands in.
+    /// The loops around it.
     pub loops: SmallVec<[u32; 2]>,
-    /// The versions that it makes: others see it.
+    /// The versions that it makes, which others observe.
     pub makes: Versions,
-    /// What they are before.
+    /// The versions before it.
     pub before: Versions<Term>,
-    /// Lanes come here from the entry only, on no way that leads through a loop.
+    /// True if lanes come here from the entry only, on paths through no loop.
     pub alone: bool,
 }
 
-/// What somebody who watches a program being run on terms has to say.
+/// The observer of a symbolic execution: supplies what the execution of one lane cannot know.
 pub trait Oracle {
-    /// What a location holds at the cut point.
-    fn start(&mut self, terms: &mut Terms, slot: Slot) -> Value;
-    /// A word that is undefined. `name` says which, in the segment.
-    fn unknown(&mut self, terms: &mut Terms, name: &str) -> Value;
-    /// An undefined word that has the same name in both programs: one of an array or register that nothing has been written to since the
-    /// program began, or what is outside of an array.
-    fn unwritten(&mut self, terms: &mut Terms, name: &str) -> Value;
-    /// A word that a phi makes of something undefined. `names` are those that it has in other forms of the program, and in the other language.
-    fn phi(&mut self, terms: &mut Terms, names: [&str; 2]) -> Value;
-    /// Whether it matters what a shared register holds where the segment ends.
+    /// Returns the value of a location at the cut point.
+    fn start(&mut self, terms: &mut Terms, slot: Slot) -> SymbolicValue;
+    /// Returns an undefined word. `name` identifies it in the segment.
+    fn unknown(&mut self, terms: &mut Terms, name: &str) -> SymbolicValue;
+    /// Returns an undefined word that has the same name in both programs: of an array or register that has not been
+    /// written since the entry, or outside of an array.
+    fn unwritten(&mut self, terms: &mut Terms, name: &str) -> SymbolicValue;
+    /// Returns the word that a phi makes of an undefined operand. `names`: its names in other forms of the program, and
+    /// in the other language.
+    fn phi(&mut self, terms: &mut Terms, names: [&str; 2]) -> SymbolicValue;
+    /// Returns true if the value of a shared register at the end of the segment matters.
     fn wants(&self, goal: Goal, slot: Slot) -> bool;
-    /// What a location holds where a segment ends, of which nobody has wanted to know it before.
-    fn not_known_yet(&mut self, terms: &mut Terms, goal: Goal, slot: Slot) -> Value;
-    /// A value has been computed; what is used from now on.
-    fn value(&mut self, terms: &mut Terms, value: Value) -> Value;
-    /// A condition has been computed: one bit; what is used from now on.
+    /// Returns the value of a location at the end of a segment, where it is queried for the first time.
+    fn first_query(&mut self, terms: &mut Terms, goal: Goal, slot: Slot) -> SymbolicValue;
+    /// Hook for every computed value; returns the value to use in its place.
+    fn value(&mut self, terms: &mut Terms, value: SymbolicValue) -> SymbolicValue;
+    /// Hook for every computed condition, of one bit; returns the term to use in its place.
     fn condition(&mut self, terms: &mut Terms, condition: Term) -> Term {
-        let condition = Value::defined(terms, condition);
+        let condition = SymbolicValue::defined(terms, condition);
         self.value(terms, condition).bits
     }
-    /// The version that a memory has: one for all memories that may be the same.
+    /// Returns the version slot of a memory; memories that may alias share one.
     fn version_of(&self, space: Space) -> Slot;
     /// Returns true if loads from a memory are events: the source has volatile ones.
     fn watches_loads(&self, space: Space) -> bool;
-    /// The versions that an event makes.
+    /// Returns the versions that an event makes.
     fn makes(&self, kind: EventKind) -> Versions;
-    /// An event happens. The results; for one that makes new versions, also these (at the end).
+    /// Handles an event. Returns its results, followed by the new versions if it makes any.
     fn event(&mut self, terms: &mut Terms, event: Event) -> SmallVec<[Term; 4]>;
-    /// Where lanes go that are together at a cut point, as far as that is known, and whether some do and others do not.
+    /// Returns the goals that convergent lanes at a cut point reach, as far as known, each with true if some of these
+    /// lanes reach it and others do not.
     fn goals(&self, cut: Cut) -> &[(Goal, bool)];
-    /// Whether this is written to a shared register here in all segments that come here. `None` is what is not the same in all lanes.
-    fn written_everywhere(&mut self, site: Site, value: Option<Value>) -> bool;
-    /// Other lanes run a block that this one does not come to: the version of a memory then, if that changes, or what a shared register holds
-    /// that is written there.
-    fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<Value>;
-    /// Whether a term of the cut point is what a shared register holds that no block of a loop writes.
+    /// Returns true if every segment that reaches `site` writes this value to the shared register there. `None` stands
+    /// for a value that is not uniform.
+    fn written_everywhere(&mut self, site: EventSite, value: Option<SymbolicValue>) -> bool;
+    /// Called where other lanes run a block that this lane does not reach. Returns the new version of a memory if it
+    /// changes, or the value of a shared register that the block writes.
+    fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<SymbolicValue>;
+    /// Returns true if a term of the cut point is the value of a shared register that no block of the loop writes.
     fn is_kept(&self, term: Term, number: u32) -> bool;
-    /// What a shared register holds behind a loop that others may have run meanwhile; `held` is what it holds if nobody has. It is the
-    /// same for all lanes.
-    fn behind(&mut self, terms: &mut Terms, number: u32, slot: Slot, held: Value) -> Value;
-    /// The address from which on a lane's own memory is taken for registers; see `own`. `None`: it is not.
-    fn own_from(&self) -> Option<u32>;
+    /// Returns the value of a shared register after a loop that other lanes may have run meanwhile. `held` is its value
+    /// if none has. It is the same for all lanes.
+    fn after_loop(&mut self, terms: &mut Terms, number: u32, slot: Slot, unchanged: SymbolicValue) -> SymbolicValue;
+    /// Returns the address from which on scratch memory is treated as registers (see `scratch`), if it is.
+    fn scratch_slots_from(&self) -> Option<u32>;
     /// Returns true if both texts have the shapes of textures.
     fn has_printed_shapes(&self) -> bool;
     /// Returns true if both texts name formats of images.
     fn has_printed_formats(&self) -> bool;
-    /// Something is taken for granted, by its short name.
+    /// Records an assumption of the proof, by its short name.
     fn assume(&mut self, assumption: &'static str);
-    /// It cannot be: what follows is of no worth.
-    fn lost(&mut self, why: &'static str);
-    /// On this path this must hold, or the program has no meaning.
+    /// Gives up: the result of the execution cannot be used.
+    fn give_up(&mut self, why: &'static str);
+    /// Records that `holds` must be true on this path, or the program has undefined behaviour.
     fn demand(&mut self, terms: &mut Terms, path: Term, holds: Term, why: &'static str);
 }
 
-/// What cannot be run on terms.
+/// An operation that symbolic execution does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unsupported(pub String);
 
-/// A decoded program, for running it on terms.
-pub trait Code {
+/// A decoded program, for symbolic execution.
+pub trait SymbolicProgram {
     /// Its blocks and loops.
     fn graph(&self) -> &Graph;
-    /// What a location holds that never changes: constants.
-    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value>;
-    /// The location that is undefined, each time that it is read.
+    /// Returns the value of a location that never changes: a constant.
+    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<SymbolicValue>;
+    /// The location that is undefined each time that it is read.
     fn undefined(&self) -> Option<Slot>;
-    /// What is known of its locations.
+    /// Facts about its locations.
     fn places(&self) -> &Places;
-    /// Executes the operations of a block of the program, and then leaves it by [`run::Machine::leave`] and others.
+    /// Executes the operations of a block, and then leaves it by [`run::SymbolicMachine::leave`] and the like.
     ///
     /// # Errors
     /// If an operation is not supported.
-    fn block<O: Oracle>(&self, block: u32, machine: &mut run::Machine<'_, O>) -> Result<(), Unsupported>;
-    /// Bytes of memory that each lane has of its own.
+    fn block<O: Oracle>(&self, block: u32, machine: &mut run::SymbolicMachine<'_, O>) -> Result<(), Unsupported>;
+    /// Bytes of scratch memory of each lane.
     fn scratch_bytes(&self) -> u32;
-    /// Whether the program looks at that memory at all.
+    /// Returns true if the program accesses scratch memory.
     fn uses_scratch(&self) -> bool;
     /// The memories that it accesses.
     fn memories(&self) -> Vec<Space>;
-    /// Those of which some loads are volatile or coherent.
+    /// The memories from which some loads are volatile or coherent.
     fn volatile(&self) -> Vec<Space>;
-    /// What kind of program it is.
+    /// The launch parameters of the shader.
     fn launch(&self) -> Launch;
-    /// What it uses of which a proof knows less than the hardware does.
+    /// The features it uses that a proof models less precisely than the hardware.
     fn uses(&self) -> Uses;
-    /// The locations that are shared registers, or values in such.
+    /// The locations that are shared registers, or SSA values in shared registers.
     fn shared_slots(&self) -> &FxHashSet<Slot>;
     /// Returns true if its text has the shapes of textures.
     fn prints_shapes(&self) -> bool;

@@ -1,17 +1,21 @@
-//! One segment of a program, run on terms.
+//! Symbolic execution of one segment of a program.
 //!
-//! Blocks are executed in the order of the layout (of their positions in the [`Graph`]), each once. What a location holds is looked up where it is read: in the
-//! block, else at its beginning, which is what it holds at the ends of the blocks in front, chosen by the conditions
-//! of the edges where these differ. So a location costs nothing where nobody reads it, and a value of SSA form, which one
-//! block writes that dominates its readers, is found at once.
+//! Blocks are executed in layout order (the order of their positions in the [`Graph`]), each once. The value of a
+//! location is looked up where it is read: in the block, else at the block's entry, which merges the values at the
+//! exits of the predecessors by the conditions of the edges where these differ. So a location costs nothing if nothing
+//! reads it, and an SSA value, which one block writes that dominates its readers, is found at once.
 //!
-//! What belongs to the wave goes by the order of the blocks instead. Versions of memory simply follow each other. A shared register holds
-//! what was written last, by whatever lanes: a reader that is on the path of the last writer has its value; one that
-//! is not has it if there was a lane on that path, which is an event, unless all lanes take the same way there (`wave`).
+//! The state of the wave follows the order of the blocks instead. Versions of memory simply follow each other. A shared
+//! register holds what was written last, by whatever lanes: a reader on the path of the last writer has its value;
+//! another reader has it if a lane was on that path, which is an event, unless all lanes take the same path there
+//! (`wave`).
 
 use super::graph::Graph;
 use super::wave::{Goals, SharedWrite};
-use super::{Code, Cut, Event, Facts, Goal, Oracle, Setting, Site, Slot, Unsupported, Value, slot};
+use super::{
+    Cut, Event, EventContext, EventSite, Goal, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported,
+    VariableFacts, slot,
+};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::operations::Words;
 use crate::semantics::operations::undefined::Template;
@@ -21,95 +25,95 @@ use crate::support::guards::{Guard, left_out};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-/// A way into a block.
+/// An edge into a block.
 #[derive(Clone, Debug)]
-pub(super) struct Edge {
+pub(super) struct IncomingEdge {
     from: u32,
     condition: Term,
-    /// What is written on it: the phis of the block.
-    writes: SmallVec<[(Slot, Value); 2]>,
+    /// The writes on the edge: the phis of the block.
+    writes: SmallVec<[(Slot, SymbolicValue); 2]>,
 }
 
-/// A block that is executed in the segment.
+/// A block that has been executed in the segment.
 #[derive(Debug)]
-struct Node {
-    edges: SmallVec<[Edge; 2]>,
-    /// The block that all ways to this one go through, and how many there are of these.
+struct ExecutedBlock {
+    edges: SmallVec<[IncomingEdge; 2]>,
+    /// The immediate dominator, and the number of dominators of this block.
     dominator: u32,
     depth: u32,
-    /// What locations hold at the beginning, as far as somebody asked.
-    entry: FxHashMap<Slot, Value>,
-    /// What is written.
-    exit: FxHashMap<Slot, Value>,
+    /// The values of locations at the entry, as far as they were looked up.
+    entry: FxHashMap<Slot, SymbolicValue>,
+    /// The values that the block writes.
+    exit: FxHashMap<Slot, SymbolicValue>,
 }
 
-/// A way out of the segment.
+/// An exit of the segment.
 #[derive(Debug)]
 pub struct Transition {
-    /// Where to.
+    /// The target.
     pub goal: Goal,
-    /// The condition under which the lane goes there: that of one of the edges.
+    /// The condition under which the lane takes it: that of one of the edges.
     pub path: Term,
-    edges: SmallVec<[Edge; 2]>,
-    /// The versions and shared registers when the wave comes there.
-    wave: FxHashMap<Slot, Value>,
+    edges: SmallVec<[IncomingEdge; 2]>,
+    /// The versions and shared registers when the wave arrives there.
+    wave: FxHashMap<Slot, SymbolicValue>,
 }
 
-/// A segment that has been run.
+/// A segment that has been executed.
 #[derive(Debug)]
 pub struct Run {
     pub(super) cut: Cut,
-    nodes: FxHashMap<u32, Node>,
-    /// Of each slot the blocks that write it.
+    nodes: FxHashMap<u32, ExecutedBlock>,
+    /// The blocks that write each slot.
     writers: FxHashMap<Slot, SmallVec<[u32; 2]>>,
-    /// The ways out, one a goal, in their order.
+    /// The exits, one for each goal, in the order of the goals.
     pub transitions: Vec<Transition>,
     pub(super) start: u32,
 }
 
-/// A program at work.
-pub struct Machine<'a, O: Oracle> {
+/// The state of a symbolic execution.
+pub struct SymbolicMachine<'a, O: Oracle> {
     /// The graph of terms.
     pub terms: &'a mut Terms,
-    /// The one who watches.
+    /// The observer.
     pub oracle: &'a mut O,
     pub(super) graph: &'a Graph,
-    fixed: &'a dyn Fn(&mut Terms, Slot) -> Option<Value>,
+    fixed: &'a dyn Fn(&mut Terms, Slot) -> Option<SymbolicValue>,
     pub(super) run: Run,
-    /// The block at work.
+    /// The current block.
     pub(super) block: u32,
-    /// The condition that the lane is here.
+    /// The path condition of the current point.
     path: Term,
-    writes: FxHashMap<Slot, Value>,
+    writes: FxHashMap<Slot, SymbolicValue>,
     /// The edges to blocks that have not been executed.
-    pub(super) pending: FxHashMap<u32, SmallVec<[Edge; 2]>>,
-    pub(super) versions: FxHashMap<Slot, Value>,
+    pub(super) pending: FxHashMap<u32, SmallVec<[IncomingEdge; 2]>>,
+    pub(super) versions: FxHashMap<Slot, SymbolicValue>,
     pub(super) shared: FxHashMap<Slot, Vec<SharedWrite>>,
-    /// What shared registers held when a loop was over, and the number of that.
-    pub(super) behind: FxHashMap<Term, usize>,
-    /// Where events have happened in this segment.
-    sites: FxHashSet<Site>,
+    /// The values that shared registers had when a loop had ended, with the number of the loop.
+    pub(super) after_loops: FxHashMap<Term, usize>,
+    /// The sites of the events of this segment.
+    sites: FxHashSet<EventSite>,
     shared_slots: &'a FxHashSet<Slot>,
-    pub(super) facts: &'a Facts,
-    /// Bytes of memory that each lane has of its own.
+    pub(super) facts: &'a VariableFacts,
+    /// Bytes of scratch memory of each lane.
     pub(super) scratch_bytes: u32,
-    /// The location that is undefined, and how many undefined words there were in the block at work.
+    /// The location that is undefined, and the number of undefined words in the current block so far.
     undefined: Option<Slot>,
     unknown: (u32, u32),
-    /// How often there was an access outside of an array at an index.
+    /// The number of accesses outside of each array at each index.
     outside: FxHashMap<String, u32>,
 }
 
-/// Runs a segment.
+/// Executes a segment.
 ///
 /// # Errors
 /// If an operation is not supported.
-pub fn run<C: Code, O: Oracle>(
+pub fn run<C: SymbolicProgram, O: Oracle>(
     code: &C,
     cut: Cut,
     terms: &mut Terms,
     oracle: &mut O,
-    facts: &Facts,
+    facts: &VariableFacts,
 ) -> Result<Run, Unsupported> {
     let graph = code.graph();
     let start = match cut {
@@ -118,7 +122,7 @@ pub fn run<C: Code, O: Oracle>(
     };
     let always = terms.constant(1, 1);
     let shared_slots = code.shared_slots();
-    let mut machine = Machine {
+    let mut machine = SymbolicMachine {
         terms,
         oracle,
         graph,
@@ -130,7 +134,7 @@ pub fn run<C: Code, O: Oracle>(
         pending: FxHashMap::default(),
         versions: FxHashMap::default(),
         shared: FxHashMap::default(),
-        behind: FxHashMap::default(),
+        after_loops: FxHashMap::default(),
         sites: FxHashSet::default(),
         shared_slots,
         facts,
@@ -139,17 +143,17 @@ pub fn run<C: Code, O: Oracle>(
         unknown: (start, 0),
         outside: FxHashMap::default(),
     };
-    // A loop at the very beginning is a segment of its own.
+    // A loop header at the entry is a segment of its own.
     if cut == Cut::Entry && graph.loop_at(0).is_some() {
-        let edge = Edge { from: u32::MAX, condition: always, writes: SmallVec::new() };
+        let edge = IncomingEdge { from: u32::MAX, condition: always, writes: SmallVec::new() };
         machine.transition(Goal::Header(0), smallvec![edge]);
         return Ok(machine.run);
     }
-    let mut behind = start;
+    let mut previous = start;
     for block in start..graph.successors.len() as u32 {
         let edges = if block == start { SmallVec::new() } else { machine.pending.remove(&block).unwrap_or_default() };
-        machine.pass(behind, block);
-        behind = block;
+        machine.pass(previous, block);
+        previous = block;
         if block != start && edges.is_empty() {
             if !machine.pending.is_empty() {
                 machine.skip(block);
@@ -163,11 +167,11 @@ pub fn run<C: Code, O: Oracle>(
         }
         machine.enter(block, edges);
         if machine.terms.as_constant(machine.path) != Some(0) {
-            code.block(graph.standing[block as usize].block, &mut machine)?;
+            code.block(graph.placed[block as usize].block, &mut machine)?;
         }
         machine.run.nodes.get_mut(&block).expect("entered").exit = std::mem::take(&mut machine.writes);
     }
-    machine.pass(behind, u32::MAX);
+    machine.pass(previous, u32::MAX);
     for (block, goal) in [(END, Goal::End), (KILLED, Goal::Killed)] {
         if let Some(edges) = machine.pending.remove(&block) {
             machine.transition(goal, edges);
@@ -178,17 +182,17 @@ pub fn run<C: Code, O: Oracle>(
     Ok(machine.run)
 }
 
-/// The numbers of no blocks, for edges that end.
+/// Block numbers that no block has, for edges that end the program.
 const END: u32 = u32::MAX - 1;
 const KILLED: u32 = u32::MAX;
 
-impl<O: Oracle> Machine<'_, O> {
-    /// The condition that the lane is here.
+impl<O: Oracle> SymbolicMachine<'_, O> {
+    /// The path condition of the current point.
     pub fn path(&self) -> Term {
         self.path
     }
 
-    fn enter(&mut self, block: u32, edges: SmallVec<[Edge; 2]>) {
+    fn enter(&mut self, block: u32, edges: SmallVec<[IncomingEdge; 2]>) {
         let conditions: SmallVec<[Term; 4]> = edges.iter().map(|edge| edge.condition).collect();
         let path = match conditions[..] {
             [] => self.terms.constant(1, 1),
@@ -202,7 +206,7 @@ impl<O: Oracle> Machine<'_, O> {
         let mut phis: SmallVec<[Slot; 8]> = edges.iter().flat_map(|edge| edge.writes.iter().map(|w| w.0)).collect();
         phis.sort_unstable();
         phis.dedup();
-        let node = Node { edges, dominator, depth, entry: FxHashMap::default(), exit: FxHashMap::default() };
+        let node = ExecutedBlock { edges, dominator, depth, entry: FxHashMap::default(), exit: FxHashMap::default() };
         self.run.nodes.insert(block, node);
         for slot in phis {
             if self.shared_slots.contains(&slot) {
@@ -227,7 +231,7 @@ impl<O: Oracle> Machine<'_, O> {
         a
     }
 
-    pub(super) fn transition(&mut self, goal: Goal, edges: SmallVec<[Edge; 2]>) {
+    pub(super) fn transition(&mut self, goal: Goal, edges: SmallVec<[IncomingEdge; 2]>) {
         let conditions: SmallVec<[Term; 4]> = edges.iter().map(|edge| edge.condition).collect();
         let path = if let [one] = conditions[..] { one } else { self.terms.disjunction(&conditions) };
         let mut wave = FxHashMap::default();
@@ -245,8 +249,8 @@ impl<O: Oracle> Machine<'_, O> {
         self.run.transitions.push(Transition { goal, path, edges, wave });
     }
 
-    /// The version of a memory, now.
-    pub fn version(&mut self, version: Slot) -> Value {
+    /// The current version of a memory.
+    pub fn version(&mut self, version: Slot) -> SymbolicValue {
         if let Some(&value) = self.versions.get(&version) {
             return value;
         }
@@ -255,8 +259,8 @@ impl<O: Oracle> Machine<'_, O> {
         value
     }
 
-    /// What a location holds here.
-    pub fn read(&mut self, slot: Slot) -> Value {
+    /// The value of a location.
+    pub fn read(&mut self, slot: Slot) -> SymbolicValue {
         if let Some(&value) = self.writes.get(&slot) {
             return value;
         }
@@ -273,19 +277,19 @@ impl<O: Oracle> Machine<'_, O> {
     }
 
     /// Writes a location.
-    pub fn write(&mut self, slot: Slot, value: Value) {
+    pub fn write(&mut self, slot: Slot, value: SymbolicValue) {
         if self.writes.insert(slot, value).is_none() {
             self.run.writers.entry(slot).or_default().push(self.block);
         }
     }
 
-    /// One of two values.
-    pub fn choose(&mut self, condition: Term, yes: Value, no: Value) -> Value {
+    /// Selects one of two values.
+    pub fn choose(&mut self, condition: Term, yes: SymbolicValue, no: SymbolicValue) -> SymbolicValue {
         choose(self.terms, condition, yes, no)
     }
 
-    /// A word that is undefined: every one that is asked for is another.
-    pub fn unknown(&mut self) -> Value {
+    /// Returns an undefined word: a different one at each call.
+    pub fn unknown(&mut self) -> SymbolicValue {
         if self.unknown.0 != self.block {
             self.unknown = (self.block, 0);
         }
@@ -294,26 +298,27 @@ impl<O: Oracle> Machine<'_, O> {
         self.unknown_of(&format!("{block}.{number}"))
     }
 
-    /// A word that is undefined, with a name that nothing else in the segment has.
-    fn unknown_of(&mut self, name: &str) -> Value {
+    /// Returns an undefined word with a name that nothing else in the segment has.
+    fn unknown_of(&mut self, name: &str) -> SymbolicValue {
         let name = self.named(name);
         self.oracle.unknown(self.terms, &name)
     }
 
-    /// A word that a phi makes of something undefined: the same whichever block is left. `rank` says which of all words that phis make.
-    pub fn unknown_phi(&mut self, name: &str, rank: usize) -> Value {
+    /// Returns the word that a phi makes of an undefined operand: the same on each edge. `rank`: its index among all
+    /// words that phis define.
+    pub fn unknown_phi(&mut self, name: &str, rank: usize) -> SymbolicValue {
         let names = [self.named(name), self.named(&format!("word {rank} of phis"))];
         self.oracle.phi(self.terms, [&names[0], &names[1]])
     }
 
     fn named(&self, name: &str) -> String {
-        let copy = self.graph.standing[self.block as usize].copy;
+        let copy = self.graph.placed[self.block as usize].copy;
         format!("{name} of {copy} from {:?}", self.run.cut)
     }
 
-    /// What is found outside of an array at an index, of 16 bits, to which an offset is added. Each time it may be another word; it has the
-    /// same name in both programs if they look there equally often.
-    pub fn outside(&mut self, array: &str, index: Term, offset: i64) -> Value {
+    /// Returns the word that is found outside of an array at a 16-bit index plus an offset. Each access may find
+    /// another word; it has the same name in both programs if they access the place equally often.
+    pub fn outside(&mut self, array: &str, index: Term, offset: i64) -> SymbolicValue {
         let index = self.swept(index);
         let name = format!("{array} at {index} + {offset}");
         let number = self.outside.entry(name.clone()).or_default();
@@ -322,14 +327,14 @@ impl<O: Oracle> Machine<'_, O> {
         self.oracle.unwritten(self.terms, &name)
     }
 
-    /// A word of an array that is declared here.
-    pub fn unwritten(&mut self, name: &str) -> Value {
-        // In a loop there is another one in each iteration.
+    /// Returns the undefined content of an array element at its declaration.
+    pub fn unwritten(&mut self, name: &str) -> SymbolicValue {
+        // In a loop it is another word in each iteration.
         if self.is_alone() { self.oracle.unwritten(self.terms, name) } else { self.unknown() }
     }
 
-    /// Whether a bit of one of some values is free: one bit.
-    pub fn any_free(&mut self, operands: &[Value]) -> Term {
+    /// Returns one bit: 1 if any of the operands has a free bit.
+    pub fn any_free(&mut self, operands: &[SymbolicValue]) -> Term {
         let mut any = self.terms.constant(1, 0);
         for operand in operands {
             let own = operand.any_free(self.terms);
@@ -338,8 +343,8 @@ impl<O: Oracle> Machine<'_, O> {
         any
     }
 
-    /// The results of a kernel.
-    pub fn compute(&mut self, kernel: Kernel, operands: &[Value]) -> SmallVec<[Value; 4]> {
+    /// Computes the results of a kernel.
+    pub fn compute(&mut self, kernel: Kernel, operands: &[SymbolicValue]) -> SmallVec<[SymbolicValue; 4]> {
         let words: SmallVec<[Term; 8]> = operands.iter().map(|value| value.bits).collect();
         let results: Words = match kernel {
             Kernel::One(kernel) => smallvec![(kernel.meaning)(self.terms, words[0])],
@@ -348,46 +353,51 @@ impl<O: Oracle> Machine<'_, O> {
             Kernel::Rows(kernel) => (kernel.meaning)(self.terms, &words),
             Kernel::Select(select) => {
                 let [condition, yes, no] = [select.condition, select.yes, select.no].map(usize::from);
-                // Where the condition is free too, the choice is what the one that was made for it says.
+                // If the condition is free too, the choice follows the value that was chosen for it.
                 let taken = (select.test.meaning)(self.terms, words[condition]);
                 return smallvec![self.choose(taken, operands[yes], operands[no])];
             }
         };
         if operands.iter().all(|operand| operand.is_defined(self.terms)) {
-            return results.into_iter().map(|bits| Value::defined(self.terms, bits)).collect();
+            return results.into_iter().map(|bits| SymbolicValue::defined(self.terms, bits)).collect();
         }
         let template = Template::of(kernel, operands.len());
         self.with_free(&template, operands, &results)
     }
 
-    /// What is done to a word.
-    pub fn modify(&mut self, modify: &'static Modify, value: Value) -> Value {
+    /// Applies a modifier to a word.
+    pub fn modify(&mut self, modify: &'static Modify, value: SymbolicValue) -> SymbolicValue {
         let bits = (modify.meaning)(self.terms, value.bits);
         if value.is_defined(self.terms) {
-            return Value::defined(self.terms, bits);
+            return SymbolicValue::defined(self.terms, bits);
         }
         self.with_free(&Template::of_modify(modify), &[value], &[bits])[0]
     }
 
-    fn with_free(&mut self, template: &Template, operands: &[Value], results: &[Term]) -> SmallVec<[Value; 4]> {
+    fn with_free(
+        &mut self,
+        template: &Template,
+        operands: &[SymbolicValue],
+        results: &[Term],
+    ) -> SmallVec<[SymbolicValue; 4]> {
         let operands: SmallVec<[(Term, Term); 8]> = operands.iter().map(|value| (value.bits, value.free)).collect();
         let free = template.free(self.terms, &operands, |terms, op, width, _, args| terms.rebuild(op, width, args));
-        results.iter().zip(free).map(|(&bits, free)| Value { bits, free }).collect()
+        results.iter().zip(free).map(|(&bits, free)| SymbolicValue { bits, free }).collect()
     }
 
-    /// A number that is part of a computation.
+    /// Passes a term of a computation to the oracle; returns the term to use in its place.
     pub fn swept(&mut self, term: Term) -> Term {
-        let value = Value::defined(self.terms, term);
+        let value = SymbolicValue::defined(self.terms, term);
         self.oracle.value(self.terms, value).bits
     }
 
-    /// What a location holds at the beginning of a block.
-    fn at_entry(&mut self, block: u32, slot: Slot) -> Value {
+    /// The value of a location at the entry of a block.
+    fn at_entry(&mut self, block: u32, slot: Slot) -> SymbolicValue {
         look_up(&mut self.run, self.terms, self.oracle, block, slot)
     }
 
-    /// The lane goes on to another block if `condition` holds; what is written on the way.
-    pub fn leave(&mut self, to: u32, condition: Term, writes: SmallVec<[(Slot, Value); 2]>) {
+    /// Adds an edge to `to`, taken if `condition` holds, with the writes on it.
+    pub fn leave(&mut self, to: u32, condition: Term, writes: SmallVec<[(Slot, SymbolicValue); 2]>) {
         let condition = self.terms.and(1, self.path, condition);
         if self.terms.as_constant(condition) == Some(0) {
             return;
@@ -396,17 +406,17 @@ impl<O: Oracle> Machine<'_, O> {
             END | KILLED => to,
             to => self.graph.position(self.block, to).expect("a successor of the block"),
         };
-        let edge = Edge { from: self.block, condition, writes };
+        let edge = IncomingEdge { from: self.block, condition, writes };
         self.pending.entry(to).or_default().push(edge);
     }
 
-    /// The lane's program ends here.
+    /// Ends the program for the lane.
     pub fn end(&mut self) {
         let always = self.terms.constant(1, 1);
         self.leave(END, always, SmallVec::new());
     }
 
-    /// The lane ends if `condition` holds; otherwise it goes on.
+    /// Ends the program for the lane if `condition` holds.
     pub fn kill(&mut self, condition: Term) {
         self.leave(KILLED, condition, SmallVec::new());
         if left_out(Guard::KilledPath) {
@@ -416,7 +426,7 @@ impl<O: Oracle> Machine<'_, O> {
         self.path = self.terms.and(1, self.path, goes_on);
     }
 
-    /// Does something as if the lane were here only where a condition holds too.
+    /// Calls `act` with a path condition that is restricted by `condition`.
     pub fn on_path(&mut self, condition: Term, act: impl FnOnce(&mut Self)) {
         let path = self.path;
         self.path = self.terms.and(1, path, condition);
@@ -424,39 +434,39 @@ impl<O: Oracle> Machine<'_, O> {
         self.path = path;
     }
 
-    /// Whether lanes come here from the entry only.
+    /// Returns true if lanes come here from the entry only.
     fn is_alone(&self) -> bool {
         self.run.cut == Cut::Entry && self.graph.loops.iter().all(|l| l.header > self.block)
     }
 
-    /// An event here.
+    /// Executes an event.
     pub fn event(&mut self, event: Event) -> SmallVec<[Term; 4]> {
         let makes = self.oracle.makes(event.kind);
-        // Each place where a block stands is one of its own.
-        let copy = self.graph.standing[self.block as usize].copy;
+        // Each copy of a block has sites of its own.
+        let copy = self.graph.placed[self.block as usize].copy;
         let site = event.site.in_copy(copy);
-        // Results are variables named after the site: those of two events would be taken for equal.
+        // Results are variables named after the site: two events of one site would be equal.
         if !self.sites.insert(site) && !left_out(Guard::BlockEnds) {
-            self.oracle.lost("two events at one site");
+            self.oracle.give_up("two events at one site");
         }
         let before = makes.iter().map(|&version| self.version(version).bits).collect();
-        let setting = Setting {
+        let context = EventContext {
             block: self.block,
             loops: self.graph.loops_around(self.block).collect(),
             makes: makes.clone(),
             before,
             alone: self.is_alone(),
         };
-        let event = Event { site, setting, ..event };
+        let event = Event { site, context, ..event };
         let results = self.oracle.event(self.terms, event);
         for (&version, &bits) in makes.iter().rev().zip(results.iter().rev()) {
-            let value = Value::defined(self.terms, bits);
+            let value = SymbolicValue::defined(self.terms, bits);
             self.versions.insert(version, value);
         }
         results
     }
 
-    /// The program has no meaning if the lane is here and this does not hold.
+    /// Records undefined behaviour: the lane is here and `holds` is false.
     pub fn demand(&mut self, holds: Term, why: &'static str) {
         if self.terms.as_constant(holds) != Some(1) {
             self.oracle.demand(self.terms, self.path, holds, why);
@@ -464,14 +474,14 @@ impl<O: Oracle> Machine<'_, O> {
     }
 }
 
-fn choose(terms: &mut Terms, condition: Term, yes: Value, no: Value) -> Value {
+fn choose(terms: &mut Terms, condition: Term, yes: SymbolicValue, no: SymbolicValue) -> SymbolicValue {
     let width = terms.width(yes.bits);
     let mut pick = |width, yes, no| if yes == no { yes } else { terms.ite(width, condition, yes, no) };
-    Value { bits: pick(width, yes.bits, no.bits), free: pick(width, yes.free, no.free) }
+    SymbolicValue { bits: pick(width, yes.bits, no.bits), free: pick(width, yes.free, no.free) }
 }
 
-/// The value of one of several edges, where each has its own. Only what tells the edges from each other counts.
-fn merge(terms: &mut Terms, values: &[(Term, Value)]) -> Value {
+/// Merges the values of several edges. Only the conditions that distinguish the edges count.
+fn merge(terms: &mut Terms, values: &[(Term, SymbolicValue)]) -> SymbolicValue {
     let (&(_, first), rest) = values.split_first().expect("a block that is reached has an edge into it");
     if rest.iter().all(|&(_, value)| value == first) {
         return first;
@@ -491,15 +501,15 @@ fn merge(terms: &mut Terms, values: &[(Term, Value)]) -> Value {
     result
 }
 
-/// What a location holds at the beginning of a block of the segment.
-fn look_up<O: Oracle>(run: &mut Run, terms: &mut Terms, oracle: &mut O, block: u32, slot: Slot) -> Value {
+/// Looks up a location at the entry of a block of the segment.
+fn look_up<O: Oracle>(run: &mut Run, terms: &mut Terms, oracle: &mut O, block: u32, slot: Slot) -> SymbolicValue {
     let writers = run.writers.get(&slot).map_or(&[][..], |list| list);
     if let Some(&value) = run.nodes[&block].entry.get(&slot) {
         return value;
     }
     match *writers {
         [] => return at_start(run, terms, oracle, slot),
-        // Where the one writer dominates, nothing else can be here.
+        // The only writer dominates the block, so no other value reaches it.
         [writer] if writer != block => {
             let depth = run.nodes[&writer].depth;
             let mut at = block;
@@ -527,7 +537,7 @@ fn look_up<O: Oracle>(run: &mut Run, terms: &mut Terms, oracle: &mut O, block: u
             continue;
         }
         let node = &run.nodes[&at];
-        let mut values: SmallVec<[(Term, Value); 4]> = SmallVec::new();
+        let mut values: SmallVec<[(Term, SymbolicValue); 4]> = SmallVec::new();
         let before = stack.len();
         for edge in &node.edges {
             match at_edge(run, edge, slot) {
@@ -543,8 +553,8 @@ fn look_up<O: Oracle>(run: &mut Run, terms: &mut Terms, oracle: &mut O, block: u
     run.nodes[&block].entry[&slot]
 }
 
-/// What a location holds on an edge, if that is known already.
-fn at_edge(run: &Run, edge: &Edge, slot: Slot) -> Option<Value> {
+/// The value of a location on an edge, if it is known already.
+fn at_edge(run: &Run, edge: &IncomingEdge, slot: Slot) -> Option<SymbolicValue> {
     if let Some(&(_, value)) = edge.writes.iter().rev().find(|(written, _)| *written == slot) {
         return Some(value);
     }
@@ -552,7 +562,7 @@ fn at_edge(run: &Run, edge: &Edge, slot: Slot) -> Option<Value> {
     node.exit.get(&slot).or_else(|| node.entry.get(&slot)).copied()
 }
 
-fn at_start<O: Oracle>(run: &mut Run, terms: &mut Terms, oracle: &mut O, slot: Slot) -> Value {
+fn at_start<O: Oracle>(run: &mut Run, terms: &mut Terms, oracle: &mut O, slot: Slot) -> SymbolicValue {
     let start = run.start;
     if let Some(&value) = run.nodes.get(&start).and_then(|node| node.entry.get(&slot)) {
         return value;
@@ -565,35 +575,35 @@ fn at_start<O: Oracle>(run: &mut Run, terms: &mut Terms, oracle: &mut O, slot: S
 }
 
 impl Run {
-    /// Where lanes go from here, and whether some of them do and others do not.
-    pub fn goals(&self, terms: &Terms, facts: &Facts) -> Goals {
+    /// The goals of the segment, each with true if some lanes reach it and others do not.
+    pub fn goals(&self, terms: &Terms, facts: &VariableFacts) -> Goals {
         let goals = self.transitions.iter();
         goals.map(|transition| (transition.goal, !facts.uniform(terms, transition.path))).collect()
     }
 
-    /// What a location holds on the way out number `transition`.
-    pub fn value_at<C: Code, O: Oracle>(
+    /// The value of a location at exit number `transition`.
+    pub fn value_at<C: SymbolicProgram, O: Oracle>(
         &mut self,
         code: &C,
         terms: &mut Terms,
         oracle: &mut O,
         transition: usize,
         slot: Slot,
-    ) -> Value {
+    ) -> SymbolicValue {
         if let Some(value) = code.fixed(terms, slot) {
             return value;
         }
-        let way = &self.transitions[transition];
-        if let Some(&value) = way.wave.get(&slot) {
+        let exit = &self.transitions[transition];
+        if let Some(&value) = exit.wave.get(&slot) {
             return value;
         }
         if code.shared_slots().contains(&slot) {
-            return oracle.not_known_yet(terms, way.goal, slot);
+            return oracle.first_query(terms, exit.goal, slot);
         }
         let edges = self.transitions[transition].edges.clone();
-        let mut values: SmallVec<[(Term, Value); 4]> = SmallVec::new();
+        let mut values: SmallVec<[(Term, SymbolicValue); 4]> = SmallVec::new();
         for edge in &edges {
-            // A way that does not begin anywhere.
+            // An edge without a source.
             if edge.from == u32::MAX {
                 return oracle.start(terms, slot);
             }

@@ -1,75 +1,76 @@
-//! Where events happen.
+//! Sites of events.
 
 use std::fmt;
 
-/// Where an event happens: which one of the program it is, the same every time that a lane comes by.
+/// The site of an event: identifies it in the program, the same each time that a lane executes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Site {
-    /// The operation; at the end of a block, the block. The number of an operation would not do there: an empty block has none.
+pub struct EventSite {
+    /// The operation, or the block for an event at its end. (Not the number of the next operation: an empty block has
+    /// none.)
     at: u32,
-    place: Place,
-    /// Of several in one place, which one.
+    place: SitePoint,
+    /// The index of the event, if the operation has several.
     part: u32,
-    /// Which copy of the block, where it stands in several places.
+    /// The copy of the block, if the block is at several positions.
     copy: u32,
 }
 
-/// What of an operation, or of the end of a block.
+/// The part of an operation or of a block's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Place {
+enum SitePoint {
     Operation,
-    /// Its results are written.
+    /// The write of the results.
     Results,
     /// The condition at the end of a block.
     Condition,
-    /// What is copied on this way out of a block.
+    /// The copies on the edge with this number.
     Edge(u8),
 }
 
-impl Site {
-    fn new(at: u32, place: Place) -> Self {
+impl EventSite {
+    fn new(at: u32, place: SitePoint) -> Self {
         Self { at, place, part: 0, copy: 0 }
     }
 
-    /// What an operation does.
+    /// The site of an operation.
     pub fn operation(at: u32) -> Self {
-        Self::new(at, Place::Operation)
+        Self::new(at, SitePoint::Operation)
     }
 
     /// The end of a block.
     pub fn end(block: u32) -> Self {
-        Self::new(block, Place::Condition)
+        Self::new(block, SitePoint::Condition)
     }
 
-    /// Where the results of what happens here are written.
+    /// The write of the results of this operation.
     pub fn results(self) -> Self {
-        Self { place: Place::Results, ..self }
+        Self { place: SitePoint::Results, ..self }
     }
 
-    /// A way out of a block.
+    /// An edge out of a block.
     pub fn edge(self, number: u8) -> Self {
-        Self { place: Place::Edge(number), ..self }
+        Self { place: SitePoint::Edge(number), ..self }
     }
 
-    /// One of several things here.
+    /// One of several events here.
     pub fn part(self, part: usize) -> Self {
         Self { part: part as u32, ..self }
     }
 
-    /// In a copy of the block.
+    /// The same site in a copy of the block.
     pub fn in_copy(self, copy: u32) -> Self {
         Self { copy, ..self }
     }
 }
 
-impl fmt::Display for Site {
+impl fmt::Display for EventSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = self.at;
         match self.place {
-            Place::Operation => write!(f, "{at}")?,
-            Place::Results => write!(f, "{at} results")?,
-            Place::Condition => write!(f, "end of block {at}")?,
-            Place::Edge(number) => write!(f, "edge {number} of block {at}")?,
+            SitePoint::Operation => write!(f, "{at}")?,
+            SitePoint::Results => write!(f, "{at} results")?,
+            SitePoint::Condition => write!(f, "end of block {at}")?,
+            SitePoint::Edge(number) => write!(f, "edge {number} of block {at}")?,
         }
         if self.part > 0 {
             write!(f, ".{}", self.part)?;

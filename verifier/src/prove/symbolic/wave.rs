@@ -1,18 +1,23 @@
-//! What belongs to the wave and not to one of its lanes: memories, and shared registers.
+//! The state of the wave, which does not belong to a single lane: memories and shared registers.
 //!
-//! A segment follows one lane, and says of others what they have in common with it. All lanes in a loop are in the same iteration, so at a cut
-//! point they are together; on the way to the next they may part, and then be in different segments at the same time: some run a loop that
-//! others wait behind, or go past. Whatever a lane finds, or writes together with others, must hold for all of them:
+//! A segment follows one lane; its terms must also be right for the lanes that run with it. All lanes in a loop are in
+//! the same iteration, so at a cut point they are convergent. On the way to the next cut point they may diverge and be
+//! in different segments at the same time: some run a loop while others wait after it, or skip it. A value that a lane
+//! observes, or writes together with others, must be right for all of them:
 //!
-//! - Lanes that leave a loop in different iterations wait behind it, each with what it had then. ([`Machine::is_mixed`])
-//! - Lanes that come from another segment may be in the same block, with something else. ([`Machine::is_met`])
-//! - Others run loops, and blocks, that this lane does not come to, and what they do there is seen. ([`Machine::pass`], [`Machine::skip`])
+//! - Lanes that leave a loop in different iterations wait after it, each with the values of its iteration.
+//!   ([`SymbolicMachine::is_mixed`])
+//! - Lanes from another segment may be in the same block, with other values. ([`SymbolicMachine::may_be_joined`])
+//! - Other lanes run loops and blocks that this lane does not reach, and their effects are observed.
+//!   ([`SymbolicMachine::pass`], [`SymbolicMachine::skip`])
 //!
-//! None of this is so where lanes go from cut point to cut point as one: where all conditions are the same for all of them. Whether
-//! they are is part of what is assumed and shown, as the relation at the headers is.
+//! None of this applies where lanes go from cut point to cut point convergently: where all conditions are uniform.
+//! Uniformity is part of what is assumed and proved, like the relation at the headers.
 
-use super::run::Machine;
-use super::{Cut, Event, EventKind, Goal, Graph, Oracle, Setting, Site, Slot, Value, slot, world};
+use super::run::SymbolicMachine;
+use super::{
+    Cut, Event, EventContext, EventKind, EventSite, Goal, Graph, Oracle, Slot, SymbolicValue, environment, slot,
+};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::environment::memory::Space;
 use crate::semantics::terms::{Op, Term};
@@ -20,35 +25,41 @@ use crate::support::guards::{Guard, left_out};
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
-/// Something that was written to a shared register.
+/// A write to a shared register.
 #[derive(Clone, Debug)]
 pub(super) struct SharedWrite {
-    /// Who writes.
+    /// The path condition of the writers.
     path: Term,
-    /// What is there then for those who do.
-    value: Value,
-    /// Where not all lanes do or none does: whether there is one that does (one bit), and what is written, to which half if not
-    /// to the whole.
-    others: Option<(Term, Value, Option<bool>)>,
-    /// The conditions of `path` that may differ between the lanes, and all of the others together; where lanes of other
-    /// segments may write too, nothing.
+    /// The value for the writers.
+    value: SymbolicValue,
+    /// Set unless all lanes or none write: one bit that is 1 if any lane does, the value that is written, and the half,
+    /// if only one half is.
+    others: Option<(Term, SymbolicValue, Option<bool>)>,
+    /// The conditions of `path` that may differ between the lanes, and the conjunction of the others; `None` if lanes
+    /// of other segments may write too.
     split: Option<(SmallVec<[Term; 4]>, Term)>,
-    /// It is plain that all who write, write the same.
-    alike: bool,
+    /// True if all writers write the same value.
+    same_value: bool,
 }
 
-/// The innermost loop that two blocks are in; `None` is the program.
+/// The innermost loop that contains both blocks; `None` is the program.
 fn region(graph: &Graph, a: u32, b: u32) -> Option<u32> {
     let inside = |number: &usize| graph.loops[*number].contains(a) && graph.loops[*number].contains(b);
     (0..graph.loops.len()).rev().find(inside).map(|number| number as u32)
 }
 
-/// The goals of a segment, and of each whether some lanes that are together at the cut point go there and others do not.
+/// The goals of a segment, each with true if some lanes that are convergent at the cut point reach it and others do
+/// not.
 pub type Goals = SmallVec<[(Goal, bool); 4]>;
 
-/// Whether all lanes that are in a region (a loop, or the program) come from its cut point to a block of it, or past it, together, whatever
-/// loops they run on the way. `goals` are those of a cut point.
-fn come_as_one<'a>(graph: &Graph, region: Option<u32>, block: u32, goals: &dyn Fn(Cut) -> &'a [(Goal, bool)]) -> bool {
+/// Returns true if all lanes of a region (a loop, or the program) reach `block`, or pass it, convergently from the cut
+/// point of the region, whatever loops they run before. `goals` returns the goals of a cut point.
+fn arrive_convergently<'a>(
+    graph: &Graph,
+    region: Option<u32>,
+    block: u32,
+    goals: &dyn Fn(Cut) -> &'a [(Goal, bool)],
+) -> bool {
     let part = |cut: Cut| goals(cut).iter().any(|&(goal, part)| part && goal != Goal::Killed);
     if part(region.map_or(Cut::Entry, Cut::Header)) && !left_out(Guard::ComeAsOne) {
         return false;
@@ -58,7 +69,7 @@ fn come_as_one<'a>(graph: &Graph, region: Option<u32>, block: u32, goals: &dyn F
     let loops =
         || (0..).zip(&graph.loops).filter(|&(number, l)| !is_region(number) && inside(l.header) && l.header < block);
     loops().all(|(_, passed)| {
-        // Whenever they leave it, lanes wait behind it; then they go on together if there is one way to go on.
+        // Lanes that leave it wait after it; then they go on convergently if there is only one path.
         let cuts = || loops().filter(|(_, l)| passed.contains(l.header)).map(|(number, _)| Cut::Header(number));
         let is_out = |goal: Goal| match goal {
             Goal::Header(number) => !passed.contains(graph.loops[number as usize].header),
@@ -71,9 +82,9 @@ fn come_as_one<'a>(graph: &Graph, region: Option<u32>, block: u32, goals: &dyn F
     })
 }
 
-/// Whether all lanes that are together at the header of a loop stay in it, or none does. They may come back to the header by way of an inner
-/// loop.
-fn stay_as_one(graph: &Graph, number: u32, goals: &[(Goal, bool)]) -> bool {
+/// Returns true if all lanes that are convergent at the header of a loop stay in it, or none does. They may come back
+/// to the header through an inner loop.
+fn stay_convergent(graph: &Graph, number: u32, goals: &[(Goal, bool)]) -> bool {
     let stays = |goal: Goal| match goal {
         Goal::Header(to) => graph.loops[number as usize].contains(graph.loops[to as usize].header),
         Goal::End | Goal::Killed => false,
@@ -81,22 +92,22 @@ fn stay_as_one(graph: &Graph, number: u32, goals: &[(Goal, bool)]) -> bool {
     !goals.iter().any(|&(goal, part)| part && stays(goal)) || left_out(Guard::StayAsOne)
 }
 
-/// Whether lanes that are together at a cut point, and have left loops when they come to a block, have left these in the same iteration.
-/// `goals` are those of a cut point.
-pub fn leave_as_one<'a>(graph: &Graph, from: Cut, block: u32, goals: &dyn Fn(Cut) -> &'a [(Goal, bool)]) -> bool {
+/// Returns true if lanes that are convergent at a cut point, and have left loops when they reach a block, have left
+/// these in the same iteration. `goals` returns the goals of a cut point.
+pub fn leave_convergently<'a>(graph: &Graph, from: Cut, block: u32, goals: &dyn Fn(Cut) -> &'a [(Goal, bool)]) -> bool {
     let Cut::Header(own) = from else { return true };
     let start = graph.loops[own as usize].header;
     (0..).zip(&graph.loops).filter(|(_, l)| l.contains(start) && !l.contains(block)).all(|(number, l)| {
         if number == own {
-            stay_as_one(graph, own, goals(from))
+            stay_convergent(graph, own, goals(from))
         } else {
-            come_as_one(graph, Some(number), l.last + 1, goals)
+            arrive_convergently(graph, Some(number), l.last + 1, goals)
         }
     })
 }
 
-impl<O: Oracle> Machine<'_, O> {
-    /// Whether a term is the same in all lanes that are here in this segment.
+impl<O: Oracle> SymbolicMachine<'_, O> {
+    /// Returns true if a term is the same in all active lanes of this segment.
     pub fn is_uniform(&self, term: Term) -> bool {
         self.facts.uniform(self.terms, term)
             && (!self.is_mixed()
@@ -105,8 +116,9 @@ impl<O: Oracle> Machine<'_, O> {
                 || left_out(Guard::Mixed))
     }
 
-    /// Whether lanes that have left loops in different iterations have the same of a term: it is made of what is the same for the whole run, of
-    /// what shared registers hold that none of these loops writes, and of what they held when the last of the loops was over.
+    /// Returns true if a term is the same for lanes that have left loops in different iterations: it depends only on
+    /// what is uniform for the whole run, on the values of shared registers that none of these loops writes, and on the
+    /// values that they had when the last of the loops had ended.
     fn is_settled(&self, term: Term) -> bool {
         let (start, loops) = (self.run.start, &self.graph.loops);
         let is_left = |&number: &usize| loops[number].contains(start) && !loops[number].contains(self.block);
@@ -118,8 +130,8 @@ impl<O: Oracle> Machine<'_, O> {
             if !seen.insert(term) || self.facts.lasting(self.terms, term) {
                 continue;
             }
-            let is_behind = self.behind.get(&term).is_some_and(is_over) || left_out(Guard::Settled);
-            if is_behind || self.oracle.is_kept(term, outermost as u32) {
+            let is_after = self.after_loops.get(&term).is_some_and(is_over) || left_out(Guard::Settled);
+            if is_after || self.oracle.is_kept(term, outermost as u32) {
                 continue;
             }
             let node = self.terms.node(term);
@@ -131,30 +143,31 @@ impl<O: Oracle> Machine<'_, O> {
         true
     }
 
-    /// Whether lanes that are here may have left a loop, in which they were at the cut point, one after the other.
+    /// Returns true if the active lanes may have left a loop, in which they were at the cut point, in different
+    /// iterations.
     fn is_mixed(&self) -> bool {
-        !leave_as_one(self.graph, self.run.cut, self.block, &|cut| self.oracle.goals(cut))
+        !leave_convergently(self.graph, self.run.cut, self.block, &|cut| self.oracle.goals(cut))
     }
 
-    fn come_as_one(&self, region: Option<u32>, block: u32) -> bool {
-        come_as_one(self.graph, region, block, &|cut| self.oracle.goals(cut))
+    fn arrive_convergently(&self, region: Option<u32>, block: u32) -> bool {
+        arrive_convergently(self.graph, region, block, &|cut| self.oracle.goals(cut))
     }
 
     /// Returns true if lanes from other segments may be here.
-    pub(super) fn is_met(&self) -> bool {
+    pub(super) fn may_be_joined(&self) -> bool {
         if !self.graph.several.contains(self.block as usize) {
             return false;
         }
-        !self.come_as_one(region(self.graph, self.run.start, self.block), self.block) && !left_out(Guard::Met)
+        !self.arrive_convergently(region(self.graph, self.run.start, self.block), self.block) && !left_out(Guard::Met)
     }
 
-    /// The wave goes on from one block to another. Lanes that go back to a loop whose end is passed go back now; then what
-    /// happens in that loop, be it by lanes that were never here, is over.
+    /// Moves the wave from one block to another. Lanes that go back to a loop whose end is passed go back now; then the
+    /// effects of that loop are complete, also those of lanes from other segments.
     pub(super) fn pass(&mut self, from: u32, to: u32) {
         let loops = &self.graph.loops;
         let mut passed: SmallVec<[usize; 2]> =
             (0..loops.len()).filter(|&number| (from..to).contains(&loops[number].last)).collect();
-        // Inner loops first: where two end together, the one that begins later.
+        // Inner loops first: of two that end together, the one that begins later.
         passed.sort_by_key(|&number| (loops[number].last, std::cmp::Reverse(loops[number].header)));
         for number in passed {
             if let Some(edges) = self.pending.remove(&loops[number].header) {
@@ -165,40 +178,40 @@ impl<O: Oracle> Machine<'_, O> {
             let changed = effects.changed(&*self.oracle);
             for version in changed.into_iter().filter(|_| !left_out(Guard::LoopVersions)) {
                 let name = format!("version {version} after loop {number} from {:?}", self.run.cut);
-                let bits = self.terms.variable_of(world::version_kind(version).passing(), 32, &name);
-                let value = Value::defined(self.terms, bits);
+                let bits = self.terms.variable_of(environment::version_kind(version).passing(), 32, &name);
+                let value = SymbolicValue::defined(self.terms, bits);
                 self.versions.insert(version, value);
             }
             for &shared in &effects.shared {
                 let always = self.terms.constant(1, 1);
-                let held = self.read_shared(shared, always);
-                let value = self.oracle.behind(self.terms, number as u32, shared, held);
-                self.behind.extend([(value.bits, number), (value.free, number)]);
+                let unchanged = self.read_shared(shared, always);
+                let value = self.oracle.after_loop(self.terms, number as u32, shared, unchanged);
+                self.after_loops.extend([(value.bits, number), (value.free, number)]);
                 if !others {
                     continue;
                 }
-                self.left_by_nobody(shared, value);
+                self.written_by_others(shared, value);
             }
         }
     }
 
-    /// Whether nobody runs a loop whose end is passed while the lane is on its way behind it.
+    /// Returns true if no lane runs a loop whose end is passed while this lane is on its way after it.
     fn whole_wave_is_here(&self, number: usize) -> bool {
         let (cut, passed) = (self.run.cut, &self.graph.loops[number]);
         if cut == Cut::Header(number as u32) {
-            return stay_as_one(self.graph, number as u32, self.oracle.goals(cut));
+            return stay_convergent(self.graph, number as u32, self.oracle.goals(cut));
         }
-        // Of a loop around it, nobody is anywhere else; to another, nobody has gone.
+        // No lane of a loop around it is anywhere else; no lane has gone to another loop.
         let until = if passed.contains(self.run.start) { passed.last + 1 } else { passed.header };
-        self.come_as_one(region(self.graph, self.run.start, passed.header), until)
+        self.arrive_convergently(region(self.graph, self.run.start, passed.header), until)
     }
 
-    /// The wave goes past a block that no lane of this segment comes to: others may be there.
+    /// Moves the wave past a block that no lane of this segment reaches: others may run it.
     pub(super) fn skip(&mut self, block: u32) {
         let (graph, start) = (self.graph, self.run.start);
-        // What happens in a loop is over when that is passed.
+        // The effects of a loop are complete when its end is passed.
         let in_a_loop = graph.loops.iter().any(|l| l.contains(block) && !l.contains(start));
-        if in_a_loop || self.come_as_one(region(graph, start, block), block) {
+        if in_a_loop || self.arrive_convergently(region(graph, start, block), block) {
             return;
         }
         for version in slot::versions().filter(|&version| version != slot::memory(Space::Scratch)) {
@@ -208,31 +221,31 @@ impl<O: Oracle> Machine<'_, O> {
                 self.versions.insert(version, value);
             }
         }
-        for &shared in &graph.effects[graph.standing[block as usize].block as usize].shared {
+        for &shared in &graph.effects[graph.placed[block as usize].block as usize].shared {
             if let Some(value) = self.oracle.others(self.terms, block, shared)
                 && !left_out(Guard::OthersWrite)
             {
-                self.left_by_nobody(shared, value);
+                self.written_by_others(shared, value);
             }
         }
     }
 
-    /// A shared register holds something that no lane of this segment wrote.
-    fn left_by_nobody(&mut self, shared: Slot, value: Value) {
+    /// Records that a shared register has a value that no lane of this segment wrote.
+    fn written_by_others(&mut self, shared: Slot, value: SymbolicValue) {
         let never = self.terms.constant(1, 0);
-        let write = SharedWrite { path: never, value, others: None, split: None, alike: false };
+        let write = SharedWrite { path: never, value, others: None, split: None, same_value: false };
         self.shared.entry(shared).or_default().push(write);
     }
 
-    /// Writes a shared register, or one of its halves: one of the lanes' values, for all of them.
-    pub fn write_shared(&mut self, site: Site, slot: Slot, half: Option<bool>, value: Value) {
+    /// Writes a shared register, or one of its halves: the value of one of the lanes, for all of them.
+    pub fn write_shared(&mut self, site: EventSite, slot: Slot, half: Option<bool>, value: SymbolicValue) {
         if self.terms.as_constant(self.path()) == Some(0) {
             return;
         }
         let mut value = value;
         let path = self.path();
-        let met = self.is_met();
-        let alike = if met {
+        let met = self.may_be_joined();
+        let same_value = if met {
             let lasting = |term| self.facts.uniform(self.terms, term) && self.facts.lasting(self.terms, term);
             let everywhere = (lasting(value.bits) && lasting(value.free)).then_some(value);
             self.oracle.written_everywhere(site, everywhere)
@@ -249,7 +262,7 @@ impl<O: Oracle> Machine<'_, O> {
                 split = Some((own, self.terms.conjunction(&same)));
             }
         }
-        if !alike || !together {
+        if !same_value || !together {
             let event = Event {
                 site,
                 kind: EventKind::OneLane,
@@ -258,20 +271,21 @@ impl<O: Oracle> Machine<'_, O> {
                 args: smallvec![value],
                 results: smallvec![32, 32, 1],
                 uniform: true,
-                setting: Setting::default(),
+                context: EventContext::default(),
             };
             let results = self.event(event);
             let mut written = value;
-            if !alike {
-                // The bits in which lanes disagree are undefined: they are those of one of them, and nothing may depend on which.
+            if !same_value {
+                // The bits in which lanes disagree are undefined: the value is one of theirs, and nothing may depend on
+                // which.
                 let differ = results[0];
-                written = Value { bits: results[1], free: differ };
+                written = SymbolicValue { bits: results[1], free: differ };
                 if !left_out(Guard::SharedDisagree) {
-                    let alike = self.terms.not(32, differ);
-                    let own = self.terms.and(32, value.bits, alike);
+                    let same_value = self.terms.not(32, differ);
+                    let own = self.terms.and(32, value.bits, same_value);
                     let theirs = self.terms.and(32, results[1], differ);
                     let bits = self.terms.or(32, own, theirs);
-                    value = Value { bits, free: differ };
+                    value = SymbolicValue { bits, free: differ };
                 }
             }
             others = (!together).then_some((results[2], written, half));
@@ -280,14 +294,14 @@ impl<O: Oracle> Machine<'_, O> {
             let old = self.read_shared(slot, path);
             value = old.with_half(self.terms, high, value);
         }
-        self.shared.entry(slot).or_default().push(SharedWrite { path, value, others, split, alike });
+        self.shared.entry(slot).or_default().push(SharedWrite { path, value, others, split, same_value });
     }
 
-    /// What a shared register holds for lanes on a path.
-    pub(super) fn read_shared(&mut self, slot: Slot, path: Term) -> Value {
+    /// The value of a shared register for lanes on a path.
+    pub(super) fn read_shared(&mut self, slot: Slot, path: Term) -> SymbolicValue {
         let here = self.terms.conjuncts(path);
         let writes = self.shared.get(&slot).map_or(0, Vec::len);
-        // The last write that the reader is sure to see, and those behind it.
+        // The last write that the reader certainly sees, and those after it.
         let mut first = writes;
         let mut sure = None;
         while first > 0 && sure.is_none() {
@@ -308,16 +322,16 @@ impl<O: Oracle> Machine<'_, O> {
         for i in first..writes {
             let write = self.shared[&slot][i].clone();
             if let Some((any, theirs, half)) = write.others {
-                // A reader for whom all holds that may differ between lanes was there if the rest of the path holds, which it
-                // does for all lanes or for none: then it wrote itself, or nobody did.
+                // A reader for whom all divergent conditions hold was a writer if the uniform ones hold, which is so
+                // for all lanes or for none: then it wrote itself, or no lane did.
                 let any = match write.split {
                     Some((own, same)) if own.iter().all(|condition| here.contains(condition)) => same,
                     _ => any,
                 };
                 let theirs = half.map_or(theirs, |high| value.with_half(self.terms, high, theirs));
                 value = self.choose(any, theirs, value);
-                // The reader may be one of those who wrote.
-                if write.alike {
+                // The reader may be one of the writers.
+                if write.same_value {
                     continue;
                 }
             }

@@ -1,10 +1,10 @@
-//! Operations across lanes, and those of which the result depends on where a lane is.
+//! Cross-lane operations, and operations whose result depends on the lane's position.
 
 use super::Ir3;
 use crate::prove::symbolic::lanes;
-use crate::prove::symbolic::lanes::{Result as Of, Scan, ScanPart};
-use crate::prove::symbolic::run::Machine;
-use crate::prove::symbolic::{Oracle, Site, Value, world};
+use crate::prove::symbolic::lanes::{LaneResult, LaneScan, ScanPart};
+use crate::prove::symbolic::run::SymbolicMachine;
+use crate::prove::symbolic::{EventSite, Oracle, SymbolicValue, environment};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::interp::ir3::op;
 use crate::semantics::interp::ir3::op::{Op, Which};
@@ -13,21 +13,21 @@ use ir3_compiler::ir3::ShuffleMode;
 use smallvec::{SmallVec, smallvec};
 
 impl Ir3<'_> {
-    pub(super) fn across<O: Oracle>(&self, site: Site, op: &Op, machine: &mut Machine<'_, O>) {
+    pub(super) fn across<O: Oracle>(&self, site: EventSite, op: &Op, machine: &mut SymbolicMachine<'_, O>) {
         let (value, dst) = match op {
             Op::Interpolate { varying, ij, half, dst } => {
                 let number = self.read(varying, machine);
                 let ij = [0, 1].map(|i| self.read(&ij[i], machine));
                 let coordinates = Some(ij.map(|value| value.bits));
-                let word = world::varying(machine.terms, number.bits, coordinates, *half);
-                (Value::defined(machine.terms, word), *dst)
+                let word = environment::varying(machine.terms, number.bits, coordinates, *half);
+                (SymbolicValue::defined(machine.terms, word), *dst)
             }
             Op::Flat { varying, component, half, dst } => {
                 let number = self.read(varying, machine);
                 let component = machine.terms.constant(32, (*component).into());
                 let at = machine.terms.add(32, number.bits, component);
-                let word = world::varying(machine.terms, at, None, *half);
-                (Value::defined(machine.terms, word), *dst)
+                let word = environment::varying(machine.terms, at, None, *half);
+                (SymbolicValue::defined(machine.terms, word), *dst)
             }
             Op::MoveMask { predicate, word, dst } => {
                 let bit = match predicate {
@@ -37,28 +37,30 @@ impl Ir3<'_> {
                     }
                     None => {
                         let always = machine.terms.constant(1, 1);
-                        Value::defined(machine.terms, always)
+                        SymbolicValue::defined(machine.terms, always)
                     }
                 };
                 let what = format!("ballot {word}");
-                (lanes::across(machine, site, what, smallvec![bit], Of::Uniform, 32), *dst)
+                (lanes::across(machine, site, what, smallvec![bit], LaneResult::Uniform, 32), *dst)
             }
             Op::Vote { any, predicate, dst } => {
                 let value = self.read(predicate, machine);
                 let bit = lanes::truth(machine, value);
                 let what = if *any { "vote any" } else { "vote all" };
-                (lanes::across(machine, site, what.to_owned(), smallvec![bit], Of::Uniform, 1), *dst)
+                (lanes::across(machine, site, what.to_owned(), smallvec![bit], LaneResult::Uniform, 1), *dst)
             }
-            Op::Elect(dst) => (lanes::across(machine, site, "elect".to_owned(), smallvec![], Of::Own, 1), *dst),
+            Op::Elect(dst) => (lanes::across(machine, site, "elect".to_owned(), smallvec![], LaneResult::Own, 1), *dst),
             Op::ReadLane { which, src, dst } => {
                 let value = self.read(src, machine);
                 let value = match which {
-                    Which::First => lanes::moved(machine, site, "read first".to_owned(), value, &[], Of::Uniform),
-                    Which::Last => lanes::moved(machine, site, "read last".to_owned(), value, &[], Of::Uniform),
+                    Which::First => {
+                        lanes::moved(machine, site, "read first".to_owned(), value, &[], LaneResult::Uniform)
+                    }
+                    Which::Last => lanes::moved(machine, site, "read last".to_owned(), value, &[], LaneResult::Uniform),
                     Which::Where(predicate) => {
                         let predicate = self.read(predicate, machine);
                         let bit = lanes::truth(machine, predicate);
-                        lanes::moved(machine, site, "read where".to_owned(), value, &[bit], Of::Missing)
+                        lanes::moved(machine, site, "read where".to_owned(), value, &[bit], LaneResult::Missing)
                     }
                 };
                 (value, *dst)
@@ -68,7 +70,7 @@ impl Ir3<'_> {
                 let value = self.read(src, machine);
                 let what = format!("derivative {bit} {fine} {half}");
                 let bits = if *half { 16 } else { 32 };
-                (lanes::across(machine, site, what, smallvec![value], Of::Other, bits), *dst)
+                (lanes::across(machine, site, what, smallvec![value], LaneResult::Other, bits), *dst)
             }
             Op::BroadcastActive { cluster, src, default, dst } => {
                 let (value, kept) = (self.read(src, machine), self.read(default, machine));
@@ -79,9 +81,9 @@ impl Ir3<'_> {
                 let value = match lane {
                     Some(lane) => {
                         let lane = self.read(lane, machine);
-                        lanes::moved(machine, site, "quad broadcast".to_owned(), value, &[lane], Of::Other)
+                        lanes::moved(machine, site, "quad broadcast".to_owned(), value, &[lane], LaneResult::Other)
                     }
-                    None => lanes::moved(machine, site, format!("swap {flip}"), value, &[], Of::Other),
+                    None => lanes::moved(machine, site, format!("swap {flip}"), value, &[], LaneResult::Other),
                 };
                 (value, *dst)
             }
@@ -93,21 +95,21 @@ impl Ir3<'_> {
                     ShuffleMode::Down => "down",
                     ShuffleMode::RotateDown => "rotate 64",
                     ShuffleMode::RotateUp => {
-                        // The other way round.
+                        // A rotation by the negated index.
                         let zero = machine.terms.constant(32, 0);
                         index.bits = machine.terms.sub(32, zero, index.bits);
                         "rotate 64"
                     }
                 };
-                (lanes::moved(machine, site, format!("shuffle {what}"), value, &[index], Of::Other), *dst)
+                (lanes::moved(machine, site, format!("shuffle {what}"), value, &[index], LaneResult::Other), *dst)
             }
             _ => unreachable!("the other operations are `op`'s"),
         };
         self.result(site.results(), dst, value, machine);
     }
 
-    fn scan<O: Oracle>(&self, site: Site, scan: &op::ScanOp, machine: &mut Machine<'_, O>) {
-        let mut args: SmallVec<[Value; 3]> =
+    fn scan<O: Oracle>(&self, site: EventSite, scan: &op::ScanOp, machine: &mut SymbolicMachine<'_, O>) {
+        let mut args: SmallVec<[SymbolicValue; 3]> =
             smallvec![self.read(&scan.src, machine), self.read(&scan.initial, machine)];
         let exclusive_src = scan.exclusive_src.as_ref().map(|read| self.read(read, machine));
         let step = if scan.clusters { 8 } else { 1 };
@@ -116,14 +118,14 @@ impl Ir3<'_> {
             (ScanPart::Inclusive, scan.inclusive),
             (ScanPart::Reduction, Some(scan.reduction)),
         ];
-        let mut results: SmallVec<[(Write, Value); 3]> = SmallVec::new();
+        let mut results: SmallVec<[(Write, SymbolicValue); 3]> = SmallVec::new();
         for (i, (part, write)) in parts.into_iter().enumerate() {
             let Some(write) = write else { continue };
             args.truncate(2);
             if part == ScanPart::Exclusive {
                 args.extend(exclusive_src);
             }
-            let scan = Scan { kernel: scan.kernel, step, cluster: 64, part };
+            let scan = LaneScan { kernel: scan.kernel, step, cluster: 64, part };
             results.push((write, lanes::scan(machine, site.part(i), &scan, &args)));
         }
         for (i, (write, value)) in results.into_iter().enumerate() {

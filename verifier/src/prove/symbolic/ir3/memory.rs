@@ -1,27 +1,28 @@
-//! What is found by an index: arrays of registers, memory, textures.
+//! Indexed accesses: arrays of registers, memory, textures.
 
 use super::Ir3;
-use crate::prove::symbolic::run::Machine;
-use crate::prove::symbolic::world;
-use crate::prove::symbolic::world::{Place, Question, Target};
-use crate::prove::symbolic::{Oracle, Site, Unsupported, Value};
+use crate::prove::symbolic::environment;
+use crate::prove::symbolic::environment::TextureQuery;
+use crate::prove::symbolic::memory::{self, AccessPlace, AccessTarget};
+use crate::prove::symbolic::run::SymbolicMachine;
+use crate::prove::symbolic::{EventSite, Oracle, SymbolicValue, Unsupported};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::interp::ir3::op;
 use crate::semantics::interp::ir3::op::SlotElements;
 use crate::semantics::interp::ir3::storage::Read;
 use crate::semantics::terms::{Term, Terms};
-use ir3_compiler::ir3::access::{MemoryAction, Slot as Asked, TextureKind};
+use ir3_compiler::ir3::access::{MemoryAction, Slot as TextureOperand, TextureKind};
 use ir3_compiler::ir3::{AddressSpace, Type};
 use smallvec::{SmallVec, smallvec};
 
 impl Ir3<'_> {
-    /// The conditions under which a lane's index is that of each element.
+    /// The conditions under which the lane's index selects each element.
     fn elements<O: Oracle>(
         &self,
         array: &SlotElements,
         offset: i32,
-        index: Value,
-        machine: &mut Machine<'_, O>,
+        index: SymbolicValue,
+        machine: &mut SymbolicMachine<'_, O>,
     ) -> SmallVec<[(Term, u32); 8]> {
         let element = address(machine.terms, index.bits, offset);
         let element = machine.swept(element);
@@ -41,11 +42,11 @@ impl Ir3<'_> {
         array: &SlotElements,
         offset: i32,
         index: &Read,
-        machine: &mut Machine<'_, O>,
-    ) -> Value {
+        machine: &mut SymbolicMachine<'_, O>,
+    ) -> SymbolicValue {
         let index = self.read(index, machine);
         let elements = self.elements(array, offset, index, machine);
-        // Where there is no element.
+        // The index is out of bounds.
         let mut value = match self.places.names.get(&array.slot) {
             Some(name) => {
                 let low = machine.terms.extract(32, index.bits, 0, 16);
@@ -66,7 +67,7 @@ impl Ir3<'_> {
         offset: i32,
         index: &Read,
         from: &Read,
-        machine: &mut Machine<'_, O>,
+        machine: &mut SymbolicMachine<'_, O>,
     ) {
         let (index, value) = (self.read(index, machine), self.read(from, machine));
         let elements = self.elements(array, offset, index, machine);
@@ -87,11 +88,11 @@ impl Ir3<'_> {
         }
     }
 
-    fn number<O: Oracle>(&self, number: &op::NumberOperand, machine: &mut Machine<'_, O>) -> Value {
+    fn number<O: Oracle>(&self, number: &op::NumberOperand, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
         match number {
             op::NumberOperand::Fixed(value) => {
                 let bits = machine.terms.constant(32, (*value).into());
-                Value::defined(machine.terms, bits)
+                SymbolicValue::defined(machine.terms, bits)
             }
             op::NumberOperand::Field { read, shift, mask } => {
                 let value = self.read(read, machine);
@@ -101,37 +102,41 @@ impl Ir3<'_> {
                     let bits = machine.terms.lshr(32, term, shift);
                     machine.terms.and(32, bits, mask)
                 };
-                Value { bits: field(value.bits), free: field(value.free) }
+                SymbolicValue { bits: field(value.bits), free: field(value.free) }
             }
         }
     }
 
-    /// A resource.
-    fn resource<O: Oracle>(&self, resource: &op::ResourceOperand, machine: &mut Machine<'_, O>) -> Value {
+    /// Reads a resource operand.
+    fn resource<O: Oracle>(
+        &self,
+        resource: &op::ResourceOperand,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) -> SymbolicValue {
         let index = self.number(&resource.index, machine);
         let set = resource.set.as_ref().map(|set| self.number(set, machine));
-        let bits = world::resource(machine.terms, set.map(|set| set.bits), index.bits);
-        let mut parts: SmallVec<[Value; 2]> = smallvec![index];
+        let bits = memory::resource(machine.terms, set.map(|set| set.bits), index.bits);
+        let mut parts: SmallVec<[SymbolicValue; 2]> = smallvec![index];
         parts.extend(set);
         let free = machine.any_free(&parts);
-        Value::free_where(machine.terms, bits, free)
+        SymbolicValue::free_where(machine.terms, bits, free)
     }
 
     pub(super) fn access<O: Oracle>(
         &self,
-        site: Site,
+        site: EventSite,
         access: &op::Memory,
-        machine: &mut Machine<'_, O>,
+        machine: &mut SymbolicMachine<'_, O>,
     ) -> Result<(), Unsupported> {
-        let mut values: SmallVec<[Value; 6]> = SmallVec::new();
-        let mut read = |machine: &mut Machine<'_, O>, source: &Read| {
+        let mut values: SmallVec<[SymbolicValue; 6]> = SmallVec::new();
+        let mut read = |machine: &mut SymbolicMachine<'_, O>, source: &Read| {
             let value = self.read(source, machine);
             values.push(value);
             value.bits
         };
         let zero = machine.terms.constant(32, 0);
         let place = match &access.place {
-            op::AccessAddress::None => Place::Texel(SmallVec::new()),
+            op::AccessAddress::None => AccessPlace::Texel(SmallVec::new()),
             op::AccessAddress::Linear { base, indices, scale, offset } => {
                 let base = match base {
                     Some([low, high]) => {
@@ -145,11 +150,11 @@ impl Ir3<'_> {
                     let word = read(machine, source);
                     index = machine.terms.add(32, index, word);
                 }
-                Place::Linear { base, index, scale: *scale, offset: *offset }
+                AccessPlace::Linear { base, index, scale: *scale, offset: *offset }
             }
             op::AccessAddress::Texel(reads) => {
                 let coordinates: SmallVec<[Term; 4]> = reads.iter().map(|source| read(machine, source)).collect();
-                world::texel(machine, coordinates, access.view())
+                memory::texel(machine, coordinates, access.view())
             }
         };
         let binding = match &access.resource {
@@ -158,23 +163,23 @@ impl Ir3<'_> {
                 values.push(resource);
                 resource.bits
             }
-            None => world::resource(machine.terms, None, zero),
+            None => memory::resource(machine.terms, None, zero),
         };
         let free = machine.any_free(&values);
-        let target = Target { space: access.space, binding, place, free };
+        let target = AccessTarget { space: access.space, binding, place, free };
         let bits = access.ty.bits();
         match access.action {
             MemoryAction::Load => {
                 for (i, &(component, write)) in access.results.iter().enumerate() {
-                    let value = world::load(machine, site, &target, component, bits);
+                    let value = memory::load(machine, site, &target, component, bits);
                     self.result(site.results().part(i), write, value, machine);
                 }
             }
             MemoryAction::Store if access.space == AddressSpace::Const => {
                 for (component, source) in access.data.iter().enumerate() {
                     let value = self.read(source, machine);
-                    let Place::Linear { base, index, scale, offset } = target.place else { continue };
-                    let address = world::linear_address(
+                    let AccessPlace::Linear { base, index, scale, offset } = target.place else { continue };
+                    let address = memory::linear_address(
                         machine.terms,
                         access.space,
                         (base, index),
@@ -185,43 +190,43 @@ impl Ir3<'_> {
                     let word = machine.terms.extract(64, address, 2, 32);
                     let defined = machine.terms.not(1, target.free);
                     machine.demand(defined, "a write to an undefined address");
-                    world::store_constant(machine, site.part(component), word, value);
+                    memory::store_constant(machine, site.part(component), word, value);
                 }
             }
             MemoryAction::CopyToConsts => {
                 if let Some(first) = access.data.first() {
                     let first = self.read(first, machine);
-                    world::copy_to_constants(machine, site, &target, first, access.copied);
+                    memory::copy_to_constants(machine, site, &target, first, access.copied);
                 }
             }
             MemoryAction::Store => {
-                let data: SmallVec<[(u32, Value); 4]> =
+                let data: SmallVec<[(u32, SymbolicValue); 4]> =
                     access.data.iter().enumerate().map(|(i, source)| (i as u32, self.read(source, machine))).collect();
-                let helper = world::helper_now(machine, self.code.launch);
-                world::store(machine, site, &target, bits, &data, helper);
+                let helper = environment::helper_now(machine, self.code.launch);
+                memory::store(machine, site, &target, bits, &data, helper);
             }
             MemoryAction::Atomic(op) => {
                 let op = op::atomic(op);
                 let words = if access.ty == Type::U64 { 2 } else { 1 };
                 let compare = if op.compares() { &access.compare[..] } else { &[] };
-                let operands: SmallVec<[Value; 4]> = (access.data.iter().take(words))
+                let operands: SmallVec<[SymbolicValue; 4]> = (access.data.iter().take(words))
                     .chain(compare.iter().take(words))
                     .map(|source| self.read(source, machine))
                     .collect();
-                let helper = world::helper_now(machine, self.code.launch);
-                let results = world::atomic(machine, site, &target, (op, bits), &operands, helper);
+                let helper = environment::helper_now(machine, self.code.launch);
+                let results = memory::atomic(machine, site, &target, (op, bits), &operands, helper);
                 for (i, (&(_, write), value)) in access.results.iter().zip(results).enumerate() {
                     self.result(site.results().part(i), write, value, machine);
                 }
             }
             MemoryAction::Size | MemoryAction::SplitSize => {
                 for (i, &(component, write)) in access.results.iter().enumerate() {
-                    let mut word = world::size(machine.terms, access.space, target.binding, component);
+                    let mut word = memory::size(machine.terms, access.space, target.binding, component);
                     if access.action == MemoryAction::SplitSize {
                         let part = machine.terms.extract(32, word, if component == 0 { 0 } else { 16 }, 16);
                         word = machine.terms.zext(16, 32, part);
                     }
-                    let value = Value::defined(machine.terms, word);
+                    let value = SymbolicValue::defined(machine.terms, word);
                     self.result(site.results().part(i), write, value, machine);
                 }
             }
@@ -230,23 +235,28 @@ impl Ir3<'_> {
         Ok(())
     }
 
-    pub(super) fn texture<O: Oracle>(&self, site: Site, access: &op::Texture, machine: &mut Machine<'_, O>) {
+    pub(super) fn texture<O: Oracle>(
+        &self,
+        site: EventSite,
+        access: &op::Texture,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) {
         let texture = self.resource(&access.texture, machine);
         let sampler = self.resource(&access.sampler, machine);
-        let mut operands: SmallVec<[(Asked, Term); 8]> = SmallVec::new();
-        for (asked, source) in &access.operands {
+        let mut operands: SmallVec<[(TextureOperand, Term); 8]> = SmallVec::new();
+        for (operand, source) in &access.operands {
             let value = self.read(source, machine);
-            operands.push((*asked, value.bits));
+            operands.push((*operand, value.bits));
         }
         if let Some((ij, varying)) = &access.prefetch {
             let ij = [0, 1].map(|i| self.read(&ij[i], machine));
-            for (k, asked) in [Asked::X, Asked::Y].into_iter().enumerate() {
+            for (k, operand) in [TextureOperand::X, TextureOperand::Y].into_iter().enumerate() {
                 let at = machine.terms.constant(32, u64::from(varying + k as u32));
-                let word = world::varying(machine.terms, at, Some(ij.map(|value| value.bits)), false);
-                operands.push((asked, word));
+                let word = environment::varying(machine.terms, at, Some(ij.map(|value| value.bits)), false);
+                operands.push((operand, word));
             }
         }
-        let mut question = Question {
+        let mut query = TextureQuery {
             kind: access.kind,
             texture: texture.bits,
             sampler: sampler.bits,
@@ -254,23 +264,23 @@ impl Ir3<'_> {
             shape: Some(access.shape),
             derivatives: None,
         };
-        question.simplify(machine);
+        query.simplify(machine);
         if access.derivatives {
-            question.derive(machine, site);
+            query.derive(machine, site);
         }
         for (i, &(component, write)) in access.results.iter().enumerate() {
-            let mut word = world::answer(machine.terms, &question, component, access.ty);
+            let mut word = environment::texture_result(machine.terms, &query, component, access.ty);
             if access.levels_add_one && access.kind == TextureKind::Info && component == 2 {
                 let minus = machine.terms.constant(32, u64::MAX);
                 word = machine.terms.add(32, word, minus);
             }
-            let value = Value::defined(machine.terms, word);
+            let value = SymbolicValue::defined(machine.terms, word);
             self.result(site.results().part(i), write, value, machine);
         }
     }
 }
 
-/// The index of an element: an address register has 16 bits with a sign.
+/// Computes the index of an element: an address register has 16 bits and a sign.
 pub(super) fn address(terms: &mut Terms, word: Term, offset: i32) -> Term {
     let low = terms.extract(32, word, 0, 16);
     let index = terms.sext(16, 32, low);

@@ -1,16 +1,17 @@
-//! ir3 on terms: the operations of the decoded program, in SSA form, with registers, and in between.
+//! Symbolic execution of ir3: the operations of the decoded program, in SSA form, with registers, and in between.
 
 mod across;
 mod memory;
 
-use crate::prove::symbolic::graph::{Effects, Graph};
+use crate::prove::symbolic::environment;
+use crate::prove::symbolic::environment::{Constants, StoredConstants};
+use crate::prove::symbolic::graph::{BlockEffects, Graph};
 use crate::prove::symbolic::lanes;
-use crate::prove::symbolic::lanes::Result as Of;
+use crate::prove::symbolic::lanes::LaneResult;
+use crate::prove::symbolic::memory::{scratch_bytes, synchronize};
 use crate::prove::symbolic::nir::condition_of;
-use crate::prove::symbolic::run::Machine;
-use crate::prove::symbolic::world;
-use crate::prove::symbolic::world::{Constants, Stored};
-use crate::prove::symbolic::{Code, EventKind, Oracle, Site, Slot, Unsupported, Value, slot};
+use crate::prove::symbolic::run::SymbolicMachine;
+use crate::prove::symbolic::{EventKind, EventSite, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported, slot};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::assumptions::Uses;
 use crate::semantics::environment::env::Launch;
@@ -31,7 +32,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeSet;
 
-/// A program to be run on terms.
+/// A decoded ir3 program, for symbolic execution.
 pub struct Ir3<'a> {
     code: &'a Decoded,
     graph: Graph,
@@ -41,17 +42,17 @@ pub struct Ir3<'a> {
     constants: Constants,
     shared: FxHashSet<Slot>,
     places: &'a Places,
-    /// What phis are written to, in order.
+    /// The slots that phis define, in order.
     phis: Vec<Slot>,
 }
 
-/// Returns true if a block ends in a branch on what several lanes have.
+/// Returns true if a block ends in a subgroup vote.
 fn is_vote(block: &op::DecodedBlock) -> bool {
     use Condition::*;
     matches!(block.terminator, Terminator::Branch(Any(_) | All(_) | First | Last, ..))
 }
 
-/// Calls `note` for each write of an operation. Gathered and scattered elements are not among them: these are never shared.
+/// Calls `note` for each write of an operation. Gathered and scattered elements are left out: they are never shared.
 fn writes_of(code: &Decoded, op: &Op, mut note: impl FnMut(&Write)) {
     match op {
         Op::Alu1 { dst, .. }
@@ -91,9 +92,9 @@ fn writes_of(code: &Decoded, op: &Op, mut note: impl FnMut(&Write)) {
     }
 }
 
-/// What an operation writes to shared registers, and which versions it changes.
-fn effects_of(code: &Decoded, op: &Op) -> Effects {
-    let mut effects = Effects::default();
+/// The shared registers that an operation writes, and the events that change versions.
+fn effects_of(code: &Decoded, op: &Op) -> BlockEffects {
+    let mut effects = BlockEffects::default();
     writes_of(code, op, |write| {
         if write.shared {
             effects.shared.push(write.loc.slot);
@@ -118,7 +119,7 @@ fn effects_of(code: &Decoded, op: &Op) -> Effects {
 }
 
 impl<'a> Ir3<'a> {
-    /// Looks at the shape of a program.
+    /// Builds the graph of a program.
     ///
     /// # Errors
     /// If a loop cannot be followed.
@@ -132,7 +133,7 @@ impl<'a> Ir3<'a> {
         };
         let effects = |block: u32| {
             let block = &code.blocks[block as usize];
-            let mut all = Effects::default();
+            let mut all = BlockEffects::default();
             for op in &code.ops[block.start as usize..block.end as usize] {
                 all.extend(effects_of(code, op));
             }
@@ -171,7 +172,8 @@ impl<'a> Ir3<'a> {
     }
 }
 
-/// The number that an operand holds, if it is one or was moved there before in the block, which begins with operation `start`.
+/// Returns the immediate that an operand holds: it is one, or it was moved to the operand earlier in the block, whose
+/// first operation is `start`.
 fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32> {
     let loc = read.loc;
     let bits = match code.immediates.iter().find(|immediate| immediate.1 == loc.slot) {
@@ -206,8 +208,8 @@ fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32
     }
 }
 
-/// The words of the constant file that a program stores, where they are known.
-fn stored_words(code: &Decoded) -> Stored {
+/// The words of the constant file that the program stores, if they are known.
+fn stored_words(code: &Decoded) -> StoredConstants {
     let mut words = Vec::new();
     for block in &code.blocks {
         for at in block.start..block.end {
@@ -217,41 +219,41 @@ fn stored_words(code: &Decoded) -> Stored {
             match access.action {
                 MemoryAction::Store if access.space == AddressSpace::Const => {
                     let op::AccessAddress::Linear { base: None, indices, scale, offset } = &access.place else {
-                        return Stored::Anything;
+                        return StoredConstants::Anything;
                     };
                     let index =
                         indices.iter().flatten().try_fold(0u32, |sum, read| Some(sum.wrapping_add(known(read)?)));
-                    let Some(index) = index else { return Stored::Anything };
+                    let Some(index) = index else { return StoredConstants::Anything };
                     words.extend((0..access.data.len() as u32).map(|component| {
                         let size = access.ty.bits() / 8;
                         (linear_address(access.space, 0, index, *scale, *offset, component, size) / 4) as u32
                     }));
                 }
                 MemoryAction::CopyToConsts => {
-                    let Some(first) = access.data.first().and_then(known) else { return Stored::Anything };
+                    let Some(first) = access.data.first().and_then(known) else { return StoredConstants::Anything };
                     words.extend((0..access.copied).map(|word| first.wrapping_add(word)));
                 }
                 _ => {}
             }
         }
     }
-    Stored::words(words.into_iter())
+    StoredConstants::words(words.into_iter())
 }
 
-impl Code for Ir3<'_> {
+impl SymbolicProgram for Ir3<'_> {
     fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value> {
+    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<SymbolicValue> {
         if let Some(&bits) = self.immediates.get(&slot) {
             let bits = terms.constant(32, bits.into());
-            return Some(Value::defined(terms, bits));
+            return Some(SymbolicValue::defined(terms, bits));
         }
         let &(word, width) = self.words.get(&slot)?;
         let word = self.constants.fixed(terms, self.code.launch, word)?;
         let word = width.of(terms, word);
-        Some(Value::defined(terms, word))
+        Some(SymbolicValue::defined(terms, word))
     }
 
     fn undefined(&self) -> Option<Slot> {
@@ -263,7 +265,7 @@ impl Code for Ir3<'_> {
     }
 
     fn scratch_bytes(&self) -> u32 {
-        world::scratch_bytes(self.code.scratch_size)
+        scratch_bytes(self.code.scratch_size)
     }
 
     fn uses_scratch(&self) -> bool {
@@ -303,7 +305,7 @@ impl Code for Ir3<'_> {
         Uses {
             textures: !self.code.textures.is_empty(),
             memory: self.code.memory.iter().any(is_seen),
-            // A branch on a vote ends in blocks that only then are as they are; a shared register is written for others.
+            // A subgroup vote as a branch looks at other lanes; so does a shared register, which is written for others.
             lanes: !self.shared.is_empty()
                 || self.code.ops.iter().any(is_across)
                 || self.code.blocks.iter().any(is_vote),
@@ -327,8 +329,9 @@ impl Code for Ir3<'_> {
         list
     }
 
-    fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
-        let site = Site::end(if left_out(Guard::BlockEnds) { self.code.blocks[block as usize].end } else { block });
+    fn block<O: Oracle>(&self, block: u32, machine: &mut SymbolicMachine<'_, O>) -> Result<(), Unsupported> {
+        let site =
+            EventSite::end(if left_out(Guard::BlockEnds) { self.code.blocks[block as usize].end } else { block });
         let block = &self.code.blocks[block as usize];
         for at in block.start..block.end {
             self.op(at, machine)?;
@@ -362,7 +365,7 @@ impl Code for Ir3<'_> {
 }
 
 impl Ir3<'_> {
-    fn raw<O: Oracle>(&self, slot: Slot, machine: &mut Machine<'_, O>) -> Value {
+    fn raw<O: Oracle>(&self, slot: Slot, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
         // A word of the constant file that the program stores.
         if let Some(&(word, width)) = self.words.get(&slot)
             && self.constants.fixed(machine.terms, self.code.launch, word).is_none()
@@ -370,12 +373,12 @@ impl Ir3<'_> {
             let index = machine.terms.constant(32, word.into());
             let word = self.constants.read(machine, self.code.launch, index);
             let word = width.of(machine.terms, word);
-            return Value::defined(machine.terms, word);
+            return SymbolicValue::defined(machine.terms, word);
         }
         machine.read(slot)
     }
 
-    fn at<O: Oracle>(&self, loc: Loc, machine: &mut Machine<'_, O>) -> Value {
+    fn at<O: Oracle>(&self, loc: Loc, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
         let value = self.raw(loc.slot, machine);
         match loc.part {
             SlotPart::Whole => value,
@@ -384,8 +387,8 @@ impl Ir3<'_> {
         }
     }
 
-    /// A source component: a word.
-    fn read<O: Oracle>(&self, read: &Read, machine: &mut Machine<'_, O>) -> Value {
+    /// Reads a source component: a word.
+    fn read<O: Oracle>(&self, read: &Read, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
         let value = self.at(read.loc, machine);
         match read.modifier {
             Modifier::None => value,
@@ -393,15 +396,20 @@ impl Ir3<'_> {
                 let value = value.low(machine.terms, 1);
                 let bit = machine.terms.extract(32, value.bits, 0, 1);
                 let bit = machine.terms.not(1, bit);
-                Value { bits: machine.terms.zext(1, 32, bit), ..value }
+                SymbolicValue { bits: machine.terms.zext(1, 32, bit), ..value }
             }
             Modifier::Low => value.low(machine.terms, 16),
             Modifier::Apply(modify) => machine.modify(modify, value),
         }
     }
 
-    /// What a slot holds after a write to it or to one of its halves.
-    fn written<O: Oracle>(&self, loc: Loc, value: Value, machine: &mut Machine<'_, O>) -> Value {
+    /// The value of a slot after a write to it or to one of its halves.
+    fn written<O: Oracle>(
+        &self,
+        loc: Loc,
+        value: SymbolicValue,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) -> SymbolicValue {
         if loc.part == SlotPart::Whole || left_out(Guard::HalfWrite) {
             return value;
         }
@@ -409,7 +417,13 @@ impl Ir3<'_> {
         old.with_half(machine.terms, loc.part == SlotPart::High, value)
     }
 
-    fn store<O: Oracle>(&self, site: Site, write: Write, value: Value, machine: &mut Machine<'_, O>) {
+    fn store<O: Oracle>(
+        &self,
+        site: EventSite,
+        write: Write,
+        value: SymbolicValue,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) {
         if write.shared {
             let half = match write.loc.part {
                 SlotPart::Whole => None,
@@ -422,22 +436,28 @@ impl Ir3<'_> {
         }
     }
 
-    /// A result that has been computed.
-    fn result<O: Oracle>(&self, site: Site, write: Write, value: Value, machine: &mut Machine<'_, O>) {
+    /// Writes a computed result.
+    fn result<O: Oracle>(
+        &self,
+        site: EventSite,
+        write: Write,
+        value: SymbolicValue,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) {
         let value = machine.oracle.value(machine.terms, value);
         self.store(site, write, value, machine);
     }
 
-    fn copies<O: Oracle>(&self, site: Site, copies: &Copies, machine: &mut Machine<'_, O>) {
+    fn copies<O: Oracle>(&self, site: EventSite, copies: &Copies, machine: &mut SymbolicMachine<'_, O>) {
         let list = &self.code.copies[copies.start as usize..copies.end as usize];
-        let values: SmallVec<[Value; 8]> = list.iter().map(|(read, _)| self.read(read, machine)).collect();
+        let values: SmallVec<[SymbolicValue; 8]> = list.iter().map(|(read, _)| self.read(read, machine)).collect();
         for (i, ((_, write), value)) in list.iter().zip(values).enumerate() {
             self.store(site.part(i), *write, value, machine);
         }
     }
 
-    /// What a phi becomes. Where that is undefined, it is known by the phi, which stages keep.
-    fn phi_source<O: Oracle>(&self, read: &Read, write: &Write, machine: &mut Machine<'_, O>) -> Value {
+    /// Reads the operand of a phi. An undefined operand is named after the phi, which all stages keep.
+    fn phi_source<O: Oracle>(&self, read: &Read, write: &Write, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
         let values = &self.code.values;
         let at = values.partition_point(|&(slot, _)| slot <= write.loc.slot);
         if Some(read.loc.slot) != self.code.undefined || at == 0 {
@@ -448,34 +468,45 @@ impl Ir3<'_> {
         machine.unknown_phi(&format!("phi {value}.{}", write.loc.slot - slot), rank)
     }
 
-    /// Goes to another block, writing its phis on the way.
-    fn leave<O: Oracle>(&self, edge: &DecodedEdge, condition: Term, site: Site, machine: &mut Machine<'_, O>) {
+    /// Leaves to another block, writing its phis on the edge.
+    fn leave<O: Oracle>(
+        &self,
+        edge: &DecodedEdge,
+        condition: Term,
+        site: EventSite,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) {
         let list = &self.code.copies[edge.copies.start as usize..edge.copies.end as usize];
-        let values: SmallVec<[Value; 8]> =
+        let values: SmallVec<[SymbolicValue; 8]> =
             list.iter().map(|(read, write)| self.phi_source(read, write, machine)).collect();
-        let mut writes: SmallVec<[(Slot, Value); 2]> = SmallVec::new();
+        let mut writes: SmallVec<[(Slot, SymbolicValue); 2]> = SmallVec::new();
         for (i, (&(_, write), value)) in list.iter().zip(values).enumerate() {
             if write.shared {
                 machine.on_path(condition, |machine| self.store(site.part(i), write, value, machine));
                 continue;
             }
-            // Phis are values, which have slots of their own.
+            // Phis are SSA values, which have slots of their own.
             writes.push((write.loc.slot, value));
         }
         machine.leave(edge.to, condition, writes);
     }
 
-    /// Whether a predicate holds, which must be defined: one bit.
-    fn predicate<O: Oracle>(&self, read: &Read, why: &'static str, machine: &mut Machine<'_, O>) -> Term {
+    /// Returns one bit: 1 if a predicate holds. The predicate must be defined.
+    fn predicate<O: Oracle>(&self, read: &Read, why: &'static str, machine: &mut SymbolicMachine<'_, O>) -> Term {
         let value = self.read(read, machine);
         condition_of(machine, value, why)
     }
 
-    fn condition<O: Oracle>(&self, condition: &Condition, site: Site, machine: &mut Machine<'_, O>) -> Term {
+    fn condition<O: Oracle>(
+        &self,
+        condition: &Condition,
+        site: EventSite,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) -> Term {
         let branch = "a branch on an undefined condition";
-        let vote = |machine: &mut Machine<'_, O>, what: &str, args: SmallVec<[Value; 4]>, result| {
+        let vote = |machine: &mut SymbolicMachine<'_, O>, what: &str, args: SmallVec<[SymbolicValue; 4]>, result| {
             let value = lanes::across(machine, site, what.to_owned(), args, result, 1);
-            world::nonzero(machine.terms, value.bits)
+            environment::nonzero(machine.terms, value.bits)
         };
         match condition {
             Condition::Is(a) => self.predicate(a, branch, machine),
@@ -487,8 +518,8 @@ impl Ir3<'_> {
                 let is_and = matches!(condition, Condition::And(..));
                 let terms = &mut *machine.terms;
                 let bits = if is_and { terms.and(1, a.bits, b.bits) } else { terms.or(1, a.bits, b.bits) };
-                // An or is a conjunction of what does not hold: it is free where that is.
-                let mut operand = |value: Value, from| {
+                // An or is a negated conjunction of negations: it is free where that is.
+                let mut operand = |value: SymbolicValue, from| {
                     let bits = if is_and { value.bits } else { terms.not(1, value.bits) };
                     Free { bits, free: value.free, from }
                 };
@@ -500,18 +531,18 @@ impl Ir3<'_> {
             }
             Condition::Any(a) | Condition::All(a) => {
                 let bit = self.predicate(a, branch, machine);
-                let arg = Value::defined(machine.terms, bit);
+                let arg = SymbolicValue::defined(machine.terms, bit);
                 let any = matches!(condition, Condition::Any(_));
-                vote(machine, if any { "vote any" } else { "vote all" }, smallvec![arg], Of::Uniform)
+                vote(machine, if any { "vote any" } else { "vote all" }, smallvec![arg], LaneResult::Uniform)
             }
-            Condition::First => vote(machine, "elect", smallvec![], Of::Own),
-            Condition::Last => vote(machine, "elect last", smallvec![], Of::Own),
+            Condition::First => vote(machine, "elect", smallvec![], LaneResult::Own),
+            Condition::Last => vote(machine, "elect last", smallvec![], LaneResult::Own),
             Condition::Always => machine.terms.constant(1, 1),
         }
     }
 
-    fn op<O: Oracle>(&self, at: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
-        let site = Site::operation(at);
+    fn op<O: Oracle>(&self, at: u32, machine: &mut SymbolicMachine<'_, O>) -> Result<(), Unsupported> {
+        let site = EventSite::operation(at);
         match &self.code.ops[at as usize] {
             Op::Alu1 { kernel, src, dst } => {
                 let operands = [self.read(src, machine)];
@@ -546,7 +577,7 @@ impl Ir3<'_> {
                 let value = self.read(src, machine);
                 let bit = lanes::truth(machine, value);
                 let [bits, free] = [bit.bits, bit.free].map(|bit| machine.terms.zext(1, 32, bit));
-                self.result(site, *dst, Value { bits, free }, machine);
+                self.result(site, *dst, SymbolicValue { bits, free }, machine);
             }
             Op::Copies(copies) => self.copies(site, copies, machine),
             Op::Input(input) => self.input(site, &self.code.inputs[*input as usize], machine),
@@ -561,7 +592,7 @@ impl Ir3<'_> {
                 let element = machine.swept(element);
                 let word = self.constants.read(machine, self.code.launch, element);
                 let bits = width.of(machine.terms, word);
-                let value = Value::defined(machine.terms, bits);
+                let value = SymbolicValue::defined(machine.terms, bits);
                 self.result(site, Write { loc: Loc::whole(*to), shared: false }, value, machine);
             }
             Op::Kill(predicate, _) => {
@@ -570,9 +601,9 @@ impl Ir3<'_> {
             }
             Op::Demote(predicate, _) => {
                 let holds = self.predicate(predicate, "a lane ends by an undefined condition", machine);
-                world::demote(machine, holds);
+                environment::demote(machine, holds);
             }
-            Op::Sync(sync) => world::synchronize(machine, site, *sync),
+            Op::Sync(sync) => synchronize(machine, site, *sync),
             Op::Memory(access) => self.access(site, &self.code.memory[*access as usize], machine)?,
             Op::Texture(texture) => self.texture(site, &self.code.textures[*texture as usize], machine),
             op => self.across(site, op, machine),
@@ -580,18 +611,20 @@ impl Ir3<'_> {
         Ok(())
     }
 
-    fn input<O: Oracle>(&self, site: Site, input: &InputSlot, machine: &mut Machine<'_, O>) {
+    fn input<O: Oracle>(&self, site: EventSite, input: &InputSlot, machine: &mut SymbolicMachine<'_, O>) {
         let word = match input.kind {
-            InputKind::System(value) => world::system_value(machine.terms, self.code.launch, value, input.component),
+            InputKind::System(value) => {
+                environment::system_value(machine.terms, self.code.launch, value, input.component)
+            }
             InputKind::Attribute { base, component } => {
-                world::attribute(machine.terms, base.into(), u32::from(component) + input.component)
+                environment::attribute(machine.terms, base.into(), u32::from(component) + input.component)
             }
         };
-        let word = if input.half { world::low(machine.terms, word, 16) } else { word };
+        let word = if input.half { environment::low(machine.terms, word, 16) } else { word };
         let value = if input.clash && !left_out(Guard::InputClash) {
             machine.unknown()
         } else {
-            Value::defined(machine.terms, word)
+            SymbolicValue::defined(machine.terms, word)
         };
         self.result(site, input.dst, value, machine);
     }

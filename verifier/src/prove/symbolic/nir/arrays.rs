@@ -1,11 +1,11 @@
 //! Loads and stores of arrays.
 //!
-//! Where the index is of no element, a load is undefined and a store has no meaning, so whatever is found and written there will do. Beside a
-//! machine it is what that finds and writes, which goes by the low 16 bits of a number of registers: then the same is made of both programs,
-//! and nothing has to be shown about indices.
+//! If the index is out of bounds, a load is undefined and a store is undefined behaviour, so any choice of what is read
+//! and written is right. When nir is compared with a machine program, it is the machine's choice, which uses the low 16
+//! bits of a register number: then both programs get the same terms, and nothing has to be proved about indices.
 
-use super::{Machine, Nir};
-use crate::prove::symbolic::{Oracle, Slot, Value};
+use super::{Nir, SymbolicMachine};
+use crate::prove::symbolic::{Oracle, Slot, SymbolicValue};
 use crate::semantics::arithmetic::concrete::mask;
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::interp::array_word;
@@ -14,27 +14,27 @@ use crate::semantics::terms::Term;
 use smallvec::{SmallVec, smallvec};
 
 /// Conditions, and the row that is accessed under each.
-type Rows = SmallVec<[(Term, Slot); 8]>;
+type ConditionalRows = SmallVec<[(Term, Slot); 8]>;
 
-/// Which elements an access may be of.
-struct Elements {
-    /// Each with its condition; none where it is known to be none.
+/// The elements that an access may refer to.
+struct ArrayElements {
+    /// Elements and their conditions; an element whose condition is false is left out.
     list: SmallVec<[(Term, u32); 4]>,
-    /// Whether the index is that of an element at all.
+    /// One bit: 1 if the index is in bounds.
     inside: Term,
-    /// Whether a bit of the index is free.
+    /// One bit: 1 if a bit of the index is free.
     free: Term,
 }
 
 impl Nir<'_> {
-    fn elements<O: Oracle>(&self, access: &ArrayAccess, machine: &mut Machine<'_, O>) -> Elements {
+    fn elements<O: Oracle>(&self, access: &ArrayAccess, machine: &mut SymbolicMachine<'_, O>) -> ArrayElements {
         let never = machine.terms.constant(1, 0);
         let Some(row) = access.index else {
             let always = machine.terms.constant(1, 1);
             let element = u32::try_from(access.base).ok().filter(|&element| element < access.length);
             return match element {
-                Some(element) => Elements { list: smallvec![(always, element)], inside: always, free: never },
-                None => Elements { list: smallvec![], inside: never, free: never },
+                Some(element) => ArrayElements { list: smallvec![(always, element)], inside: always, free: never },
+                None => ArrayElements { list: smallvec![], inside: never, free: never },
             };
         };
         let index = machine.read(row);
@@ -43,7 +43,7 @@ impl Nir<'_> {
         let bits = 16 - access.stride.max(1).trailing_zeros().min(15);
         let low = machine.terms.extract(32, index.bits, 0, bits);
         for element in 0..access.length {
-            // The index is a word without a sign.
+            // The index is an unsigned word.
             let Ok(wanted) = u32::try_from(i64::from(element) - access.base) else { continue };
             let wanted = machine.terms.constant(32, wanted.into());
             let here = machine.terms.eq(32, index.bits, wanted);
@@ -57,7 +57,7 @@ impl Nir<'_> {
             let here = if access.length <= 1 << bits { machine.terms.eq(bits, low, wanted) } else { here };
             list.push((here, element));
         }
-        Elements { list, inside, free }
+        ArrayElements { list, inside, free }
     }
 
     /// The rows of a word of the elements.
@@ -65,9 +65,9 @@ impl Nir<'_> {
         &self,
         access: &ArrayAccess,
         word: u32,
-        elements: &Elements,
-        machine: &mut Machine<'_, O>,
-    ) -> Rows {
+        elements: &ArrayElements,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) -> ConditionalRows {
         match self.registers(access, machine) {
             Some((number, offset)) => {
                 let all = 0..access.length * access.stride;
@@ -85,8 +85,9 @@ impl Nir<'_> {
         }
     }
 
-    /// The number of registers by which a machine goes, and what is added to it, if that finds other words of elements than nir does.
-    fn registers<O: Oracle>(&self, access: &ArrayAccess, machine: &mut Machine<'_, O>) -> Option<(Term, i64)> {
+    /// The register number by which a machine indexes, and the constant added to it; `None` if it finds the same words
+    /// as nir does.
+    fn registers<O: Oracle>(&self, access: &ArrayAccess, machine: &mut SymbolicMachine<'_, O>) -> Option<(Term, i64)> {
         let fits = access.length * access.stride <= 1 << 16;
         if !self.beside_machine || access.stride.is_power_of_two() || !fits {
             return None;
@@ -95,15 +96,24 @@ impl Nir<'_> {
         Some((number, access.base.wrapping_mul(access.stride.into())))
     }
 
-    fn number_of_registers<O: Oracle>(&self, access: &ArrayAccess, machine: &mut Machine<'_, O>) -> Option<Term> {
+    fn number_of_registers<O: Oracle>(
+        &self,
+        access: &ArrayAccess,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) -> Option<Term> {
         let index = machine.read(access.index?).bits;
         let low = machine.terms.extract(32, index, 0, 16);
         let stride = machine.terms.constant(16, access.stride.into());
         Some(machine.terms.mul(16, low, stride))
     }
 
-    /// A word of an element.
-    pub(super) fn element<O: Oracle>(&self, access: &ArrayAccess, word: u32, machine: &mut Machine<'_, O>) -> Value {
+    /// Loads a word of an element.
+    pub(super) fn element<O: Oracle>(
+        &self,
+        access: &ArrayAccess,
+        word: u32,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) -> SymbolicValue {
         let elements = self.elements(access, machine);
         let undefined = match self.number_of_registers(access, machine) {
             Some(number) => {
@@ -120,8 +130,8 @@ impl Nir<'_> {
         if self.beside_machine { value } else { machine.choose(elements.inside, value, undefined) }
     }
 
-    /// A store to an element.
-    pub(super) fn array_store<O: Oracle>(&self, access: &ArrayAccess, machine: &mut Machine<'_, O>) {
+    /// Stores to an element.
+    pub(super) fn array_store<O: Oracle>(&self, access: &ArrayAccess, machine: &mut SymbolicMachine<'_, O>) {
         let elements = self.elements(access, machine);
         let defined = machine.terms.not(1, elements.free);
         let fine = machine.terms.and(1, elements.inside, defined);

@@ -1,40 +1,26 @@
-//! Pairs that were proved and are different, each beside one of the same shape that is equal.
+//! Pairs that are different and were once proved, each with an equivalent one of the same shape.
 
-use super::{Failure, Limits, Proof, prove};
-use crate::harness::check::{Verdict, compare_snapshots};
-use crate::programs::divergence::compute_shader;
-use crate::prove::solver::{Budget, Z3};
-use crate::semantics::Snapshot;
-use crate::semantics::environment::env::Env;
-use ir3_compiler::ir3::validate::{Form, validate};
-use ir3_compiler::target::Target;
-use ir3_compiler::{ir3, nir};
-use std::time::Duration;
+use super::{ir3, limits};
+use ir3_verifier::prove::simulation::{Proof, SimulationFailure};
+use ir3_verifier::semantics::Snapshot;
 
-fn gpu() -> Target {
-    Target::by_name("a660").expect("a GPU")
-}
-
-fn proof(before: &Snapshot, after: &Snapshot) -> Result<Proof, Failure> {
-    let query = Budget { rlimit: 400_000, time: Duration::from_millis(500) };
-    let limits = Limits { query, time: Duration::from_secs(3), inputs: false };
-    prove(before.into(), after.into(), &gpu(), &limits, &mut Z3::default())
+fn proof(before: &Snapshot, after: &Snapshot) -> Result<Proof, SimulationFailure> {
+    super::proof(before, after, &limits(3000))
 }
 
 fn differ(before: &Snapshot, after: &Snapshot) -> bool {
-    let envs: Vec<Env> = (0..16).map(Env::from_seed).collect();
-    matches!(compare_snapshots(before, after, &gpu(), &envs).0, Verdict::Refuted(_))
+    super::differ(before, after, 0..16)
 }
 
-/// A pair that differs, and is not proved.
+/// Checks that a pair differs, and is not proved.
 #[track_caller]
 fn refuted(before: &Snapshot, after: &Snapshot) {
     assert!(differ(before, after), "the interpreter sees no difference");
     let proof = proof(before, after);
-    assert!(matches!(proof, Err(Failure::NotShown { .. })), "{proof:?}");
+    assert!(matches!(proof, Err(SimulationFailure::NotShown { .. })), "{proof:?}");
 }
 
-/// A pair that is equal, and is proved.
+/// Checks that a pair is equivalent, and is proved.
 #[track_caller]
 fn proved(before: &Snapshot, after: &Snapshot) {
     assert!(!differ(before, after), "the interpreter sees a difference");
@@ -42,27 +28,11 @@ fn proved(before: &Snapshot, after: &Snapshot) {
     assert!(proof.is_ok(), "{proof:?}");
 }
 
-/// A compute shader with registers: see [`compute_shader`].
-fn ir3(blocks: &[(&str, &[usize])]) -> Snapshot {
-    let text = compute_shader(0, blocks);
-    let program = ir3::text::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let broken = validate(&program, &gpu(), Form::of(&program)).err();
-    assert!(broken.is_none(), "{broken:?}\n{text}");
-    Snapshot::Ir3(Box::new(program))
-}
-
-/// A compute shader of these lines, in which `%1` is the number of the lane, `%2` and `%3` are 0 and 1, `%4` and `%5` buffers to read and to
-/// write, and `%6` a word that was read.
+/// A compute shader with these lines. `%1` is the lane's index, `%2` and `%3` are 0 and 1, `%4` and `%5` are buffers to
+/// read and to write, and `%6` is a word that was read.
 fn nir(lines: &str) -> Snapshot {
-    let text = format!(
-        "shader: MESA_SHADER_COMPUTE
-workgroup_size: 64, 1, 1
-num_ssbos: 2
-subgroup_size: 1
-decl_function main () (entrypoint)
-
-impl main {{
-    block b0:   // preds:
+    let body = format!(
+        "    block b0:   // preds:
     32     %1 = @load_local_invocation_index
     32     %2 = load_const (0x00000000)
     32     %3 = load_const (0x00000001)
@@ -72,14 +42,12 @@ impl main {{
     32     %8 = ishl %1, %9
     32     %6 = @load_ssbo_ir3 (%4, %8, %1) (base=0, access=none, align_mul=4, align_offset=0)
     32     %7 = undefined
-{lines}
-}}
-"
+{lines}"
     );
-    Snapshot::Nir(Box::new(nir::text::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))))
+    super::nir("workgroup_size: 64, 1, 1\nnum_ssbos: 2", &body)
 }
 
-/// The end of a shader in a block that stores a value.
+/// The end of a shader, in a block that stores a value.
 fn store(block: &str, value: &str) -> String {
     format!(
         "    {block}\n    @store_ssbo_ir3 ({value}, %5, %8, %1) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)
@@ -87,7 +55,8 @@ fn store(block: &str, value: &str) -> String {
     )
 }
 
-/// The events at the ends of two blocks, of which one is empty, were one event: so the second vote was taken for the first.
+/// The events at the ends of two blocks, of which one is empty, were taken for one event, and so the second vote for
+/// the first.
 #[test]
 fn votes_at_the_ends_of_empty_blocks() {
     let shader = |other: u32| {
@@ -97,20 +66,23 @@ fn votes_at_the_ends_of_empty_blocks() {
             bany pp0.x";
         let set = |number: u32| format!("mov.u32u32 r2.x, imm[0.000000,{number},{number:#x}]\njump");
         let store = "stib imm[0.000000,0,0x0], r0.x, imm[0.000000,0,0x0], r2.x // {type=u32, components=1, space=ssbo, coords=1}\nend";
-        ir3(&[
-            (compare, &[2, 5]),
-            ("ball pp0.y", &[3, 4]),
-            (&set(1), &[6]),
-            (&set(other), &[6]),
-            (&set(3), &[6]),
-            (store, &[]),
-        ])
+        ir3(
+            0,
+            &[
+                (compare, &[2, 5]),
+                ("ball pp0.y", &[3, 4]),
+                (&set(1), &[6]),
+                (&set(other), &[6]),
+                (&set(3), &[6]),
+                (store, &[]),
+            ],
+        )
     };
     proved(&shader(2), &shader(2));
     refuted(&shader(2), &shader(7));
 }
 
-/// A value that came by way of a loop has 8 bits; that of another lane, which went past the loop, may have more.
+/// A value that was computed in a loop has 8 bits; that of a lane that skipped the loop may have more.
 #[test]
 fn values_of_lanes_that_went_past_a_loop() {
     let moves = [
@@ -186,20 +158,20 @@ fn what_was_stored_before_a_branch_on_an_undefined_value() {
     proved(&shader("%1", "%6"), &shader("%1", "%6"));
     for before in ["%8", "%33"] {
         let proof = proof(&shader("%1", "%6"), &shader(before, "%6"));
-        assert!(matches!(proof, Err(Failure::NotShown { .. })), "{before}: {proof:?}");
+        assert!(matches!(proof, Err(SimulationFailure::NotShown { .. })), "{before}: {proof:?}");
     }
-    // Where an even number was read there is no after; where an odd one was, this is 1.
+    // A lane that has read an even number does not get past the branch; where an odd one was read, this is 1.
     let lines = "    32    %31 = iand %6, %3\n    1     %32 = ieq %31, %2\n    32    %33 = bcsel %32, %7, %1\n";
     let after = |value: &str| nir(&format!("{lines}{}", branch("%1", "ieq %33, %2", value)));
     proved(&after("%31"), &after("%3"));
-    // Not so if it is stored before.
+    // Not so if it is stored before the branch.
     let before = |value: &str| nir(&format!("{lines}{}", branch(value, "ieq %33, %2", "%1")));
     let proof = proof(&before("%31"), &before("%3"));
-    assert!(matches!(proof, Err(Failure::NotShown { .. })), "{proof:?}");
+    assert!(matches!(proof, Err(SimulationFailure::NotShown { .. })), "{proof:?}");
 }
 
-/// Of two values one is undefined in each lane, and there is a branch on both, so nothing can be shown: also where there is a loop between the
-/// branches.
+/// In each lane one of two values is undefined, and there is a branch on both, so nothing can be proved: not even if
+/// there is a loop between the branches.
 #[test]
 fn assumptions_that_contradict_each_other() {
     for inner in [
@@ -236,6 +208,6 @@ fn assumptions_that_contradict_each_other() {
             ))
         };
         let proof = proof(&shader("%1"), &shader("%8"));
-        assert!(matches!(proof, Err(Failure::Vacuous)), "{inner}: {proof:?}");
+        assert!(matches!(proof, Err(SimulationFailure::Vacuous)), "{inner}: {proof:?}");
     }
 }

@@ -1,52 +1,24 @@
 //! Programs that the term engine proves by special rules (loops cut at other points, scratch memory as registers, shared registers that
 //! some lanes write), and the same with a bug, which it must not prove.
 
-use ir3_compiler::ir3::text;
+use super::{gpu, ir3 as program, limits};
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::nir;
 use ir3_compiler::pipeline;
-use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{Verdict, compare_snapshots};
-use ir3_verifier::programs::divergence::compute_shader;
 use ir3_verifier::programs::equivalent_pairs::pairs;
 use ir3_verifier::programs::mutations::{KINDS, Sites};
 use ir3_verifier::programs::seeds::env_seeds;
 use ir3_verifier::prove::registers;
-use ir3_verifier::prove::simulation;
-use ir3_verifier::prove::simulation::{Failure, Limits, Proof};
-use ir3_verifier::prove::solver::{Budget, Z3};
+use ir3_verifier::prove::simulation::{Proof, SimulationFailure};
 use ir3_verifier::semantics::Snapshot;
-use ir3_verifier::semantics::environment::env::Env;
-use std::time::Duration;
 
-fn gpu() -> Target {
-    Target::by_name("a660").expect("a GPU")
-}
-
-const LIMITS: Limits = Limits {
-    query: Budget { rlimit: 400_000, time: Duration::from_millis(500) },
-    time: Duration::from_millis(1500),
-    inputs: false,
-};
-
-fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
-    simulation::prove(source.into(), target.into(), &gpu(), &LIMITS, &mut Z3::default())
+fn prove(source: &Snapshot, target: &Snapshot) -> Result<Proof, SimulationFailure> {
+    super::proof(source, target, &limits(1500))
 }
 
 /// Returns true if a run differs.
 fn differ(source: &Snapshot, target: &Snapshot) -> bool {
-    let envs: Vec<Env> = env_seeds(7, 6).into_iter().map(Env::from_seed).collect();
-    matches!(compare_snapshots(source, target, &gpu(), &envs).0, Verdict::Refuted(_))
-}
-
-/// A compute shader with registers: see [`compute_shader`].
-fn program(scratch: u32, blocks: &[(&str, &[usize])]) -> Snapshot {
-    let source = compute_shader(scratch, blocks);
-    let program = text::read(&source).unwrap_or_else(|error| panic!("{error}\n{source}"));
-    let form = Form::of(&program);
-    let broken = validate(&program, &gpu(), form).err();
-    assert!(broken.is_none(), "{broken:?}\n{source}");
-    Snapshot::Ir3(Box::new(program))
+    super::differ(source, target, env_seeds(7, 6))
 }
 
 /// Makes a program from its texts, each changed by a function.
@@ -224,7 +196,7 @@ fn lanes_that_diverge_for_iterations() {
     assert!(prove(&together, &together).is_ok());
     for (source, target) in [(&together, &apart), (&apart, &together), (&apart, &apart)] {
         let proof = prove(source, target);
-        assert!(matches!(proof, Err(Failure::Unsupported(_))), "{proof:?}");
+        assert!(matches!(proof, Err(SimulationFailure::Unsupported(_))), "{proof:?}");
     }
 }
 
@@ -583,10 +555,7 @@ fn changed_pairs_are_not_proved() {
                 let mutant = Snapshot::Ir3(Box::new(mutant));
                 if differ(&pair.source, &mutant) {
                     planted += 1;
-                    let limits = Limits { time: Duration::from_millis(300), ..LIMITS };
-                    let mut solver = Z3::default();
-                    let proof =
-                        simulation::prove((&pair.source).into(), (&mutant).into(), &gpu(), &limits, &mut solver);
+                    let proof = super::proof(&pair.source, &mutant, &limits(300));
                     assert!(proof.is_err(), "{kind}, pair {}, {}: {proof:?}", pair.number, change.name);
                 }
             }

@@ -1,30 +1,16 @@
-//! Memory in proofs and in runs: which buffers are one, what may be exchanged, what barriers keep apart. What a run tells from its
-//! source must not be proved, and what is the same must be.
+//! Memory in proofs and in runs: aliasing of buffers, reordering of accesses, barriers. A target that a run
+//! distinguishes from its source must not be proved, and an equivalent one must be.
 
-use super::{Failure, Limits, ProgramRef, Proof, prove};
-use crate::harness::check::{Verdict, compare_snapshots};
-use crate::programs::mutations::{KINDS, Sites};
-use crate::programs::seeds::env_seeds;
-use crate::prove::solver::{Budget, Z3};
-use crate::semantics::Snapshot;
-use crate::semantics::assumptions::NO_ALIAS;
-use crate::semantics::environment::env::Env;
+use super::{gpu, limits};
 use ir3_compiler::compilation;
 use ir3_compiler::ir3::Opcode;
-use ir3_compiler::nir::text;
 use ir3_compiler::pipeline::{self, Options};
-use ir3_compiler::target::Target;
-use std::time::Duration;
-
-const LIMITS: Limits = Limits {
-    query: Budget { rlimit: 400_000, time: Duration::from_millis(500) },
-    time: Duration::from_millis(2000),
-    inputs: false,
-};
-
-fn gpu() -> Target {
-    Target::by_name("a660").expect("a GPU")
-}
+use ir3_verifier::harness::check::Verdict;
+use ir3_verifier::programs::mutations::{KINDS, Sites};
+use ir3_verifier::programs::seeds::env_seeds;
+use ir3_verifier::prove::simulation::{Proof, SimulationFailure};
+use ir3_verifier::semantics::Snapshot;
+use ir3_verifier::semantics::assumptions::NO_ALIAS;
 
 /// A compute shader of one block. `%0` is the number of the invocation, `%1` to `%3` are 0, 1 and 64.
 fn shader(lines: &str) -> Snapshot {
@@ -41,46 +27,28 @@ fn shader(lines: &str) -> Snapshot {
 
 /// A compute shader of two waves.
 fn shader_of(body: &str) -> Snapshot {
-    let source = format!(
-        "shader: MESA_SHADER_COMPUTE
-workgroup_size: 128, 1, 1
-num_ssbos: 4
-shared_size: 1024
-subgroup_size: 1
-decl_function main () (entrypoint)
-
-impl main {{
-    {body}
-}}
-"
-    );
-    Snapshot::Nir(Box::new(text::read(&source).unwrap_or_else(|error| panic!("{error}\n{source}"))))
+    super::nir("workgroup_size: 128, 1, 1\nnum_ssbos: 4\nshared_size: 1024", body)
 }
 
-fn program(snapshot: &Snapshot) -> ProgramRef<'_> {
-    snapshot.into()
-}
-
-fn proof(source: &Snapshot, target: &Snapshot) -> Result<Proof, Failure> {
-    prove(program(source), program(target), &gpu(), &LIMITS, &mut Z3::default())
+fn proof(source: &Snapshot, target: &Snapshot) -> Result<Proof, SimulationFailure> {
+    super::proof(source, target, &limits(2000))
 }
 
 fn runs(source: &Snapshot, target: &Snapshot) -> Verdict {
-    let envs: Vec<Env> = env_seeds(7, 16).into_iter().map(Env::from_seed).collect();
-    compare_snapshots(source, target, &gpu(), &envs).0
+    super::runs(source, target, env_seeds(7, 16))
 }
 
-/// The programs differ: runs say so, and they are not proved.
+/// Checks that the programs differ in a run, and are not proved.
 #[track_caller]
 fn differ(source: &str, target: &str) {
     let (source, target) = (shader(source), shader(target));
     let verdict = runs(&source, &target);
     assert!(matches!(verdict, Verdict::Refuted(_)), "{verdict:?}");
     let proof = proof(&source, &target);
-    assert!(matches!(proof, Err(Failure::NotShown { .. })), "{proof:?}");
+    assert!(matches!(proof, Err(SimulationFailure::NotShown { .. })), "{proof:?}");
 }
 
-/// The programs are the same: they are proved, and no run differs.
+/// Checks that the programs are proved, and that no run differs.
 #[track_caller]
 fn same(source: &str, target: &str) -> Proof {
     let (source, target) = (shader(source), shader(target));
@@ -126,7 +94,7 @@ fn the_set_of_a_texture_is_part_of_the_question() {
     differ(&sampled(1, "%1"), &sampled(0, "%3"));
 }
 
-/// A barrier of execution and of shared memory, and the halves of it.
+/// A barrier for execution and shared memory, and its halves.
 const BARRIER: &str =
     "@barrier (execution_scope=WORKGROUP, memory_scope=WORKGROUP, mem_semantics=ACQ|REL, mem_modes=shared)";
 const FENCE: &str = "@barrier (execution_scope=NONE, memory_scope=WORKGROUP, mem_semantics=ACQ|REL, mem_modes=shared)";
@@ -134,8 +102,8 @@ const DEVICE_FENCE: &str =
     "@barrier (execution_scope=NONE, memory_scope=DEVICE, mem_semantics=ACQ|REL, mem_modes=ssbo)";
 const WAIT: &str = "@barrier (execution_scope=WORKGROUP, memory_scope=NONE, mem_semantics=NONE, mem_modes=0)";
 
-/// Each invocation stores its number, and then loads that of its partner in the other wave; `lines` are in the order that the letters say:
-/// the store, the barrier, and the load.
+/// Each invocation stores its number, and then loads that of its partner in the other wave. The letters of `order` give
+/// the order of the store, the barrier and the load.
 fn exchanged(barrier: &str, order: &str) -> String {
     let mut lines = "32 %4 = load_const (0x00000002)
         32 %5 = ishl %0, %4
@@ -159,11 +127,11 @@ fn exchanged(barrier: &str, order: &str) -> String {
 fn nothing_moves_over_a_barrier() {
     let source = exchanged(BARRIER, "sbl");
     same(&source, &source);
-    // Without it, and with an access on its other side.
+    // Without the barrier, and with an access moved across it.
     for order in ["sl", "bsl", "slb"] {
         differ(&source, &exchanged(BARRIER, order));
     }
-    // One more, or one of its halves only.
+    // An additional barrier, or only one of its halves.
     differ(&source, &exchanged(BARRIER, "sbbl"));
     differ(&source, &exchanged(FENCE, "sbl"));
     differ(&source, &exchanged(WAIT, "sbl"));
@@ -178,22 +146,23 @@ fn fences_stay_between_what_they_order() {
     }
     differ(&source, &exchanged(DEVICE_FENCE, "sbl"));
     differ(&source, &exchanged(BARRIER, "sbl"));
-    // A load on the other side may find what another wave has not stored yet, which no order of waves between barriers shows.
+    // A load that is moved across it may read what another wave has not stored yet, which no order of waves between
+    // barriers shows.
     let moved = proof(&shader(&source), &shader(&exchanged(FENCE, "slb")));
-    assert!(matches!(moved, Err(Failure::NotShown { .. })), "{moved:?}");
-    // It may order more, and there may be more of them.
+    assert!(matches!(moved, Err(SimulationFailure::NotShown { .. })), "{moved:?}");
+    // The target may have a fence that orders more, and additional fences.
     let both = FENCE.replace("shared", "ssbo|shared");
     same(&source, &exchanged(&both, "sbl"));
     same(&source, &exchanged(FENCE, "sbbl"));
     differ(&exchanged(&both, "sbl"), &source);
-    // What it does not order may move.
+    // Accesses that a fence does not order may be moved across it.
     let of_device = exchanged(DEVICE_FENCE, "sbl");
     same(&of_device, &exchanged(DEVICE_FENCE, "slb"));
     same(&of_device, &exchanged(DEVICE_FENCE, "bsl"));
     differ(&of_device, &exchanged(DEVICE_FENCE, "sl"));
 }
 
-/// A store and a load, in this order or in the other one, of two kinds of memory; the load's result goes to buffer 3.
+/// A store and a load of two kinds of memory, in either order; the load's result goes to buffer 3.
 fn crossed(store: &str, load: &str, load_first: bool) -> String {
     let begin = "32 %4 = load_const (0x00000003)
         32x2 %5 = vec2 %1, %1
@@ -222,7 +191,7 @@ fn what_may_be_one_buffer_stays_in_order() {
         assert!(!same(&source, &source).assumptions.contains(&NO_ALIAS));
         differ(&source, &target);
     }
-    // Loads may change places.
+    // Loads may be reordered.
     let two = |a: u32, b: u32| {
         crossed(&load_ssbo(a).replace("%8", "%9"), &load_ssbo(b), false)
             + "\n@store_ssbo_ir3 (%9, %4, %2, %2) (base=0, wrmask=x, access=none, align_mul=4, align_offset=0)"
@@ -238,13 +207,13 @@ fn images_are_no_buffers_by_a_named_assumption() {
     let [source, target] = [false, true].map(|load_first| crossed(STORE_IMAGE, &load, load_first));
     assert!(!same(&source, &source).assumptions.contains(&NO_ALIAS));
     assert!(same(&source, &target).assumptions.contains(&NO_ALIAS));
-    // Over shared memory nothing is assumed.
+    // Shared memory aliases nothing.
     let shared = "32 %8 = @load_shared (%1) (base=0, align_mul=4, align_offset=0)";
     let [source, target] = [false, true].map(|load_first| crossed(STORE_SSBO, shared, load_first));
     assert!(!same(&source, &target).assumptions.contains(&NO_ALIAS));
 }
 
-/// Two loads of one place, whose sum goes to buffer 1; `again` is the second one's value.
+/// Two loads of one place, whose sum goes to buffer 1; with `second`, the second one is executed.
 fn loaded_twice(access: &str, second: bool) -> String {
     let load = |number: u32| {
         format!("32 %{number} = @load_ssbo_ir3 (%1, %0, %0) (base=0, access={access}, align_mul=4, align_offset=0)\n")
@@ -263,7 +232,7 @@ fn volatile_loads_are_neither_merged_nor_dropped_nor_added_in_proofs() {
         same(&loaded_twice(access, true), &loaded_twice(access, true));
         differ(&loaded_twice(access, true), &loaded_twice(access, false));
         let added = proof(&shader(&loaded_twice(access, false)), &shader(&loaded_twice(access, true)));
-        assert!(matches!(added, Err(Failure::NotShown { .. })), "{added:?}");
+        assert!(matches!(added, Err(SimulationFailure::NotShown { .. })), "{added:?}");
     }
 }
 
@@ -282,7 +251,7 @@ fn the_compiler_keeps_volatile_loads() {
         assert!(matches!(verdict, Verdict::Tested { .. }), "{verdict:?}");
         let proof = proof(&source, &target);
         assert!(proof.is_ok(), "{proof:?}");
-        // With the load dropped behind the compiler's back.
+        // The load is dropped after compilation.
         let Snapshot::Ir3(mut program) = target else { unreachable!("ir3") };
         let mut dropped = false;
         for block in program.layout.clone() {
@@ -326,7 +295,7 @@ fn racing(condition: &str, arms: [&str; 2]) -> Snapshot {
     ))
 }
 
-/// A choice: which of two stores that race is last is the order of the arms. See docs/semantics.md.
+/// A decision: which of two racing stores is last depends on the order of the arms. See docs/semantics.md.
 #[test]
 fn racing_stores_of_two_arms_stay_in_order() {
     let source = racing("ine", ["%0", "%3"]);
@@ -336,7 +305,7 @@ fn racing_stores_of_two_arms_stay_in_order() {
     let verdict = runs(&source, &swapped);
     assert!(matches!(verdict, Verdict::Refuted(_)), "{verdict:?}");
     let proof = proof(&source, &swapped);
-    assert!(matches!(proof, Err(Failure::NotShown { .. })), "{proof:?}");
+    assert!(matches!(proof, Err(SimulationFailure::NotShown { .. })), "{proof:?}");
 }
 
 #[test]

@@ -1,18 +1,19 @@
-//! What is known while two programs are run side by side, and what either of them is told by it.
+//! The state of a simulation proof, and the oracles of both programs.
 //!
-//! The source runs first: its terms are learned, its events remembered. What the target computes is swept, and its events are looked for
-//! among the source's.
+//! The source is executed first: its terms are learned and its events recorded. Then the target's values are swept, and
+//! its events are matched with those of the source.
 
 use super::Limits;
-use super::behind::Behind;
-use super::events::{Events, Happened, Partners};
+use super::events::{EventPairs, SourceEvent, SourceEvents};
+use super::loop_exits::LoopExitRelation;
 use super::meaning::Paths;
 use super::memories::Memories;
-use super::relation::{Header, Part};
+use super::relation::{AtomPart, HeaderRelation};
 use super::sweep::{Side, Sweeper};
 use crate::prove::solver::Solver;
 use crate::prove::symbolic::{
-    Cut, Event, EventKind, Facts, Goal, Goals, Loop, Oracle, Run, Site, Slot, Value, Versions, slot, version_kind,
+    Cut, Event, EventKind, EventSite, Goal, Goals, GraphLoop, Oracle, Run, Slot, SymbolicValue, VariableFacts,
+    Versions, slot, version_kind,
 };
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::environment::memory::Space;
@@ -24,129 +25,129 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// Something that must hold if the source has a meaning.
+/// A condition that must hold wherever the source is defined.
 pub(super) struct Obligation {
-    /// What it is about.
+    /// A description, for messages.
     pub(super) what: String,
-    /// The term.
+    /// The condition.
     pub(super) goal: Term,
-    /// How many of the source's assumptions it may take for granted, in their order; `usize::MAX` for all.
+    /// The number of the source's assumptions that it may use, in their order; `usize::MAX` for all.
     pub(super) assumed: usize,
 }
 
 impl Obligation {
-    /// Something about the end of a segment: all that the source assumes comes before it.
+    /// An obligation at the end of a segment, after all assumptions of the source.
     pub(super) fn at_end(what: String, goal: Term) -> Self {
         Self { what, goal, assumed: usize::MAX }
     }
 }
 
-/// What is chosen for an undefined word of the source. Any choice will do.
+/// The value that is chosen for an undefined word of the source. Any choice is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Undefined {
-    /// 0, as Mesa's selection does where an instruction reads one.
+pub(super) enum UndefinedChoice {
+    /// 0, as Mesa's selection has it where an instruction reads an undefined value.
     Zero,
-    /// All bits set: what is true.
+    /// All bits set: true.
     Ones,
-    /// What the target finds that has the same undefined word.
+    /// The undefined word of the target in the same place.
     Same,
 }
 
-/// What is known while two programs are run side by side.
-pub(super) struct Engine<'a> {
+/// The state of a proof.
+pub(super) struct SimulationState<'a> {
     pub(super) sweeper: Sweeper<'a>,
-    pub(super) headers: Vec<Header>,
-    /// What shared registers hold behind each loop.
-    pub(super) behind: Vec<Behind>,
-    pub(super) facts: Facts,
-    /// Which memories may be the same, and which both programs have.
+    pub(super) headers: Vec<HeaderRelation>,
+    /// The relations of shared registers after each loop.
+    pub(super) loop_exits: Vec<LoopExitRelation>,
+    pub(super) facts: VariableFacts,
+    /// The memories of both programs, and which of them may alias.
     pub(super) memories: Memories,
-    pub(super) partners: Partners,
-    /// The relation holds still: what it is for is to be shown.
+    pub(super) partners: EventPairs,
+    /// True in the last iteration: the relation is stable, and the obligations are proved.
     pub(super) last: bool,
-    /// Where the segment at work begins, and whose it is.
+    /// The cut point where the current segment begins, and its program.
     pub(super) cut: Cut,
     pub(super) side: Side,
-    pub(super) events: Events,
-    /// What must hold in this segment for the source to have a meaning.
+    pub(super) events: SourceEvents,
+    /// The conditions under which the source is defined in this segment.
     pub(super) assumptions: Vec<Term>,
     pub(super) obligations: Vec<Obligation>,
-    /// The segments of the source, for the question whether it has a meaning at all.
+    /// The segments of the source, for the vacuity check.
     pub(super) paths: Paths,
-    /// What went wrong first.
+    /// The first failure.
     pub(super) failure: Option<String>,
-    /// The first event of the target that the source does not have, and that nobody sees but by its results.
+    /// The first event of the target that the source does not have, and that is observed by its results only.
     pub(super) missed: Option<String>,
-    /// From which address on a lane's own memory is like registers, and why it is not.
-    pub(super) own_from: Option<u32>,
-    /// What is chosen for undefined words of the source, and whether there are any.
-    pub(super) undefined: Undefined,
+    /// The address from which on scratch memory is treated as registers, and the reason why it cannot be.
+    pub(super) scratch_slots_from: Option<u32>,
+    /// The choice for undefined words of the source, and whether there are any.
+    pub(super) undefined: UndefinedChoice,
     pub(super) has_undefined: bool,
     /// The loops of both programs.
-    pub(super) loops: [&'a [Loop]; 2],
-    /// The shared registers of both programs that hold a term at the cut point.
+    pub(super) loops: [&'a [GraphLoop]; 2],
+    /// The shared registers of both programs that have a given term at the cut point.
     pub(super) registers: FxHashMap<Term, SmallVec<[(Side, Slot); 2]>>,
-    /// What is known of the locations of the source and of the target.
+    /// Facts about the locations of the source and of the target.
     pub(super) places: [&'a Places; 2],
-    pub(super) lost: Option<&'static str>,
-    /// Where lanes go from each cut point, and whether some do and others do not.
+    pub(super) give_up: Option<&'static str>,
+    /// The goals of each cut point, each with true if some lanes reach it and others do not.
     pub(super) goals: FxHashMap<(Side, Cut), Goals>,
-    /// What is written to shared registers, if it is the same in all segments that come there.
-    pub(super) written: FxHashMap<(Side, Site), Option<Value>>,
-    /// What was found out in this round is not what was assumed in it.
-    pub(super) surprised: bool,
-    /// The source is nir, the target is not.
+    /// The value written to a shared register at each site, if it is the same in all segments that reach the site.
+    pub(super) written: FxHashMap<(Side, EventSite), Option<SymbolicValue>>,
+    /// True if this iteration invalidated an assumption: iterate again.
+    pub(super) invalidated: bool,
+    /// True if the source is nir and the target is not.
     pub(super) is_selection: bool,
-    /// Both texts have the shapes of textures.
+    /// True if both texts print the shapes of textures.
     pub(super) printed_shapes: bool,
-    /// Both texts name formats of images: nir's do.
+    /// True if both texts name the formats of images: nir does.
     pub(super) printed_formats: bool,
-    /// What was taken for granted beside lemmas, by short names.
+    /// The assumptions that were used, beside lemmas, by short names.
     pub(super) assumed: BTreeSet<&'static str>,
-    /// The source has no meaning, whatever the input.
+    /// True if the source has undefined behaviour on every input.
     pub(super) vacuous: bool,
-    /// It is not known whether there is an input on which the source has a meaning.
+    /// True if it is unknown whether the source is defined on any input.
     pub(super) meaning_unknown: bool,
     pub(super) counted: usize,
 }
 
-impl<'a> Engine<'a> {
-    /// Nothing is known of programs with so many loops.
+impl<'a> SimulationState<'a> {
+    /// The state before the first iteration, for programs with so many loops.
     pub(super) fn new(
         solver: &'a mut dyn Solver,
         limits: &Limits,
-        loops: [&'a [Loop]; 2],
+        loops: [&'a [GraphLoop]; 2],
         places: [&'a Places; 2],
-        own_from: Option<u32>,
+        scratch_slots_from: Option<u32>,
         memories: Memories,
-        undefined: Undefined,
+        undefined: UndefinedChoice,
     ) -> Self {
         Self {
             sweeper: Sweeper::new(solver, *limits),
-            headers: loops[0].iter().map(|_| Header::default()).collect(),
-            behind: loops[0].iter().map(|_| Behind::default()).collect(),
+            headers: loops[0].iter().map(|_| HeaderRelation::default()).collect(),
+            loop_exits: loops[0].iter().map(|_| LoopExitRelation::default()).collect(),
             loops,
             registers: FxHashMap::default(),
-            facts: Facts::default(),
+            facts: VariableFacts::default(),
             memories,
-            partners: Partners::default(),
+            partners: EventPairs::default(),
             last: false,
             cut: Cut::Entry,
             side: Side::Source,
-            events: Events::default(),
+            events: SourceEvents::default(),
             assumptions: Vec::new(),
             obligations: Vec::new(),
             paths: Paths::default(),
             failure: None,
             missed: None,
-            own_from,
+            scratch_slots_from,
             undefined,
             has_undefined: false,
             places,
-            lost: None,
+            give_up: None,
             goals: FxHashMap::default(),
             written: FxHashMap::default(),
-            surprised: false,
+            invalidated: false,
             is_selection: false,
             printed_shapes: false,
             printed_formats: false,
@@ -163,23 +164,23 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Where lanes go from a cut point, as far as that is known.
+    /// The goals of a cut point, as far as known.
     pub(super) fn goals_of(&self, side: Side, cut: Cut) -> &[(Goal, bool)] {
         self.goals.get(&(side, cut)).map_or(&[], |goals| goals)
     }
 
-    /// Where lanes go from a cut point. What was once found to be so is never taken back, so there is an end.
+    /// Records the goals of a cut point. Goals are only ever added, so this terminates.
     pub(super) fn learn_goals(&mut self, terms: &Terms, side: Side, run: &Run) {
         let known = self.goals.entry((side, self.cut)).or_default();
         for (goal, part) in run.goals(terms, &self.facts) {
             let part = part && !left_out(Guard::Divergence);
             match known.iter_mut().find(|known| known.0 == goal) {
                 Some(known) => {
-                    self.surprised |= part && !known.1;
+                    self.invalidated |= part && !known.1;
                     known.1 |= part;
                 }
                 None => {
-                    self.surprised = true;
+                    self.invalidated = true;
                     known.push((goal, part));
                 }
             }
@@ -188,13 +189,13 @@ impl<'a> Engine<'a> {
 
     /// Forgets what was assumed of cut points: with more locations there may be a larger relation.
     pub(super) fn forget(&mut self) {
-        self.headers.iter_mut().for_each(Header::forget);
-        self.behind.iter_mut().for_each(|behind| *behind = Behind::default());
+        self.headers.iter_mut().for_each(HeaderRelation::forget);
+        self.loop_exits.iter_mut().for_each(|relation| *relation = LoopExitRelation::default());
         self.goals.clear();
         self.written.clear();
     }
 
-    /// Returns true if a goal is shown to hold where the first `assumed` assumptions do.
+    /// Returns true if the goal is proved under the first `assumed` assumptions.
     pub(super) fn holds(&mut self, terms: &mut Terms, assumed: usize, goal: Term) -> bool {
         let all = self.assumptions.len();
         let assumed = if assumed < all && left_out(Guard::AssumedBefore) { all } else { assumed.min(all) };
@@ -203,8 +204,8 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// That the target's value is right on a path.
-pub(super) fn agreement(terms: &mut Terms, path: Term, source: Value, target: Value) -> Term {
+/// The condition that on a path the target's value refines the source's.
+pub(super) fn agreement(terms: &mut Terms, path: Term, source: SymbolicValue, target: SymbolicValue) -> Term {
     let width = terms.width(source.bits);
     if terms.width(target.bits) != width {
         return terms.constant(1, 0);
@@ -227,24 +228,24 @@ pub(super) fn agreement(terms: &mut Terms, path: Term, source: Value, target: Va
     terms.or(1, elsewhere, right)
 }
 
-impl Oracle for Engine<'_> {
-    fn start(&mut self, terms: &mut Terms, at: Slot) -> Value {
+impl Oracle for SimulationState<'_> {
+    fn start(&mut self, terms: &mut Terms, at: Slot) -> SymbolicValue {
         match self.cut {
             Cut::Entry if slot::is_version(at) => {
                 let bits = terms.variable_of(version_kind(at), 32, &format!("version {at} at entry"));
-                Value::defined(terms, bits)
+                SymbolicValue::defined(terms, bits)
             }
             Cut::Entry if at == slot::DEMOTED => {
                 let no = terms.constant(1, 0);
-                Value::defined(terms, no)
+                SymbolicValue::defined(terms, no)
             }
             Cut::Entry => {
                 let places = self.places[self.side as usize];
                 match places.names.get(&at) {
                     Some(name) => self.unwritten(terms, name),
-                    // Nobody sees it, so any number will do, on both sides.
+                    // The value is not observed, so any constant is right, the same on both sides.
                     None if places.written_first.contains(&at) => {
-                        Value { bits: terms.constant(32, 0), free: terms.constant(32, u32::MAX.into()) }
+                        SymbolicValue { bits: terms.constant(32, 0), free: terms.constant(32, u32::MAX.into()) }
                     }
                     None => self.unknown(terms, &format!("slot {at}")),
                 }
@@ -253,46 +254,46 @@ impl Oracle for Engine<'_> {
                 let side = self.side;
                 let header = &mut self.headers[number as usize];
                 if slot::is_version(at) || at == slot::DEMOTED {
-                    let bits = header.term(terms, number, (side, at, Part::Bits));
-                    return Value::defined(terms, bits);
+                    let bits = header.term(terms, number, (side, at, AtomPart::Bits));
+                    return SymbolicValue::defined(terms, bits);
                 }
-                let [bits, free] = Part::ALL.map(|part| header.term(terms, number, (side, at, part)));
+                let [bits, free] = AtomPart::ALL.map(|part| header.term(terms, number, (side, at, part)));
                 if side == Side::Source {
                     self.sweeper.learn(terms, bits);
                 }
-                Value { bits, free }
+                SymbolicValue { bits, free }
             }
         }
     }
 
-    fn unknown(&mut self, terms: &mut Terms, name: &str) -> Value {
+    fn unknown(&mut self, terms: &mut Terms, name: &str) -> SymbolicValue {
         let bits = match (self.side, self.undefined) {
-            (Side::Source, Undefined::Zero) => terms.constant(32, 0),
-            (Side::Source, Undefined::Ones) => terms.constant(32, u32::MAX.into()),
+            (Side::Source, UndefinedChoice::Zero) => terms.constant(32, 0),
+            (Side::Source, UndefinedChoice::Ones) => terms.constant(32, u32::MAX.into()),
             (Side::Target, _) if left_out(Guard::UndefinedTarget) => terms.constant(32, 0),
-            // Each is another in the target, so what is shown holds for all that they may be. The source may choose: what the
-            // target has in the same place.
-            (Side::Source, Undefined::Same) | (Side::Target, _) => {
+            // Each undefined word of the target is a fresh variable, so what is proved holds for every value it may
+            // have. The source may choose: here, the target's word in the same place.
+            (Side::Source, UndefinedChoice::Same) | (Side::Target, _) => {
                 terms.variable_of(self.cut.kind(VariableKind::LANE), 32, &format!("undefined {name}"))
             }
         };
         self.has_undefined |= self.side == Side::Source;
-        Value { bits, free: terms.constant(32, u32::MAX.into()) }
+        SymbolicValue { bits, free: terms.constant(32, u32::MAX.into()) }
     }
 
-    // Of its own undefined words the source chooses those of the target that are in the same place.
-    fn unwritten(&mut self, terms: &mut Terms, name: &str) -> Value {
+    // The source chooses, for its own undefined words, those of the target in the same place.
+    fn unwritten(&mut self, terms: &mut Terms, name: &str) -> SymbolicValue {
         let target = if self.side == Side::Target && left_out(Guard::UndefinedTarget) {
             terms.constant(32, 0)
         } else {
             terms.variable_of(self.cut.kind(VariableKind::LANE), 32, &format!("undefined {name}"))
         };
-        Value { bits: target, free: terms.constant(32, u32::MAX.into()) }
+        SymbolicValue { bits: target, free: terms.constant(32, u32::MAX.into()) }
     }
 
-    // Selection reads 0 where an instruction reads something undefined, but keeps phis as they are.
-    fn phi(&mut self, terms: &mut Terms, [name, elsewhere]: [&str; 2]) -> Value {
-        if !self.is_selection || self.side == Side::Source && self.undefined == Undefined::Ones {
+    // Selection reads 0 where an instruction reads an undefined value, but keeps phis as they are.
+    fn phi(&mut self, terms: &mut Terms, [name, elsewhere]: [&str; 2]) -> SymbolicValue {
+        if !self.is_selection || self.side == Side::Source && self.undefined == UndefinedChoice::Ones {
             return self.unknown(terms, name);
         }
         self.has_undefined |= self.side == Side::Source;
@@ -301,28 +302,28 @@ impl Oracle for Engine<'_> {
 
     fn wants(&self, goal: Goal, slot: Slot) -> bool {
         match goal {
-            Goal::Header(number) => self.headers[number as usize].has((self.side, slot, Part::Bits)),
+            Goal::Header(number) => self.headers[number as usize].has((self.side, slot, AtomPart::Bits)),
             Goal::End | Goal::Killed => false,
         }
     }
 
-    fn not_known_yet(&mut self, terms: &mut Terms, goal: Goal, slot: Slot) -> Value {
-        // In the next round it is known; but not where the programs go to different headers.
-        self.surprised |= self.wants(goal, slot);
+    fn first_query(&mut self, terms: &mut Terms, goal: Goal, slot: Slot) -> SymbolicValue {
+        // Known in the next iteration; but not where the programs reach different headers.
+        self.invalidated |= self.wants(goal, slot);
         let (side, cut) = (self.side, self.cut);
         let mut variable = |what: &str| {
             let name = format!("{what} of {side:?} {slot} on the way from {cut:?} to {goal:?}");
             terms.variable_of(VariableKind::LANE.passing(), 32, &name)
         };
-        Value { bits: variable("bits"), free: variable("free bits") }
+        SymbolicValue { bits: variable("bits"), free: variable("free bits") }
     }
 
-    fn value(&mut self, terms: &mut Terms, value: Value) -> Value {
+    fn value(&mut self, terms: &mut Terms, value: SymbolicValue) -> SymbolicValue {
         if self.sweeper.is_late() {
-            // What comes out does not matter any more, but it should come soon.
-            return Value { bits: terms.constant(terms.width(value.bits), 0), ..value };
+            // The result does not matter any more, but it should come soon.
+            return SymbolicValue { bits: terms.constant(terms.width(value.bits), 0), ..value };
         }
-        let Value { bits, free } = value;
+        let SymbolicValue { bits, free } = value;
         match self.side {
             Side::Source => {
                 let bits = self.sweeper.with_products(terms, bits);
@@ -330,12 +331,12 @@ impl Oracle for Engine<'_> {
                 self.sweeper.learn(terms, bits);
                 let bits = self.sweeper.close(terms, bits);
                 self.sweeper.learn(terms, free);
-                Value { bits, free }
+                SymbolicValue { bits, free }
             }
             Side::Target => {
                 let bits = self.sweeper.sweep(terms, bits);
                 let bits = self.sweeper.close(terms, bits);
-                Value { bits, free: self.sweeper.sweep(terms, free) }
+                SymbolicValue { bits, free: self.sweeper.sweep(terms, free) }
             }
         }
     }
@@ -352,10 +353,10 @@ impl Oracle for Engine<'_> {
         self.memories.makes(kind)
     }
 
-    fn behind(&mut self, terms: &mut Terms, number: u32, slot: Slot, held: Value) -> Value {
-        let held = self.value(terms, held);
+    fn after_loop(&mut self, terms: &mut Terms, number: u32, slot: Slot, unchanged: SymbolicValue) -> SymbolicValue {
+        let unchanged = self.value(terms, unchanged);
         let side = self.side;
-        let value = self.behind[number as usize].pass(terms, number, (side, slot), held);
+        let value = self.loop_exits[number as usize].pass(terms, number, (side, slot), unchanged);
         if side == Side::Source {
             self.sweeper.learn(terms, value.bits);
         }
@@ -373,32 +374,32 @@ impl Oracle for Engine<'_> {
         self.goals_of(self.side, cut)
     }
 
-    fn written_everywhere(&mut self, site: Site, value: Option<Value>) -> bool {
+    fn written_everywhere(&mut self, site: EventSite, value: Option<SymbolicValue>) -> bool {
         let written = self.written.entry((self.side, site)).or_insert(value);
         if written.is_some() && *written != value && !left_out(Guard::WrittenEverywhere) {
-            self.surprised = true;
+            self.invalidated = true;
             *written = None;
         }
         written.is_some()
     }
 
-    fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<Value> {
+    fn others(&mut self, terms: &mut Terms, block: u32, slot: Slot) -> Option<SymbolicValue> {
         let (side, cut) = (self.side, self.cut);
         if slot::is_version(slot) {
             let done = self.partners.done_by_others(side, block, slot)?;
             let name = format!("version {slot} after {done} of others from {cut:?}");
             let bits = terms.variable_of(cut.kind(version_kind(slot)), 32, &name);
-            return Some(Value::defined(terms, bits));
+            return Some(SymbolicValue::defined(terms, bits));
         }
         let mut variable = |what: &str, width: u32| {
             let name = format!("{what} of {side:?} {slot} after block {block} of others from {cut:?}");
             terms.variable_of(cut.kind(VariableKind::WAVE), width, &name)
         };
-        Some(Value { bits: variable("bits", 32), free: variable("free bits", 32) })
+        Some(SymbolicValue { bits: variable("bits", 32), free: variable("free bits", 32) })
     }
 
-    fn own_from(&self) -> Option<u32> {
-        self.own_from
+    fn scratch_slots_from(&self) -> Option<u32> {
+        self.scratch_slots_from
     }
 
     fn has_printed_shapes(&self) -> bool {
@@ -413,19 +414,19 @@ impl Oracle for Engine<'_> {
         self.assumed.insert(assumption);
     }
 
-    fn lost(&mut self, why: &'static str) {
-        // What locations hold is not known yet.
+    fn give_up(&mut self, why: &'static str) {
+        // The values of locations are not known yet.
         if !self.sweeper.scouting {
-            self.lost.get_or_insert(why);
+            self.give_up.get_or_insert(why);
         }
     }
 
     fn event(&mut self, terms: &mut Terms, mut event: Event) -> SmallVec<[Term; 4]> {
-        // A lane is never here.
+        // No lane is ever here.
         let never = terms.as_constant(event.path) == Some(0);
         if self.side == Side::Source {
-            // Where a lane comes to a block on one way only, nobody comes there on another with other operands.
-            if (event.setting.alone || left_out(Guard::EventPartner))
+            // If there is only one path to a block, no lane reaches it on another path with other operands.
+            if (event.context.alone || left_out(Guard::EventPartner))
                 && let Some(results) = self.events.same(&event)
             {
                 return results;
@@ -437,14 +438,14 @@ impl Oracle for Engine<'_> {
             if !never {
                 self.partners.note(Side::Source, &event, self.cut);
                 let assumed = self.assumptions.len();
-                self.events.push(Happened { event, results: results.clone(), assumed });
+                self.events.push(SourceEvent { event, results: results.clone(), assumed });
             }
             return results;
         }
         if never {
             return fresh(terms, &event, self.cut, Side::Target);
         }
-        // A fence is noted when it is known which of the source's it is: it may be one more, or one that orders more.
+        // A fence is recorded when its partner is known: it may be an additional one, or one that orders more.
         let is_fence = matches!(event.kind, EventKind::Sync(Sync::Fence(_)));
         if !is_fence {
             self.partners.note(Side::Target, &event, self.cut);
@@ -454,22 +455,22 @@ impl Oracle for Engine<'_> {
             arg.bits = self.sweeper.sweep(terms, arg.bits);
         }
         let mut candidates = self.events.candidates(&event, &self.partners);
-        // What is the same as it stands comes first.
+        // Candidates with identical operands come first.
         candidates.sort_by_key(|&at| {
             let source = &self.events.get(at).event;
             let differs =
                 source.path != event.path || source.args.iter().zip(&event.args).any(|(a, b)| a.bits != b.bits);
             (differs, self.events.is_taken(at))
         });
-        // A shared register is seldom written the same by what does not look the same, and it need not be.
+        // Writes of a shared register that look different are seldom the same, and they need not be.
         candidates.truncate(if event.kind == EventKind::OneLane { 2 } else { 8 });
-        // Where it is not the same as a candidate, it may be the same as another, or as none: no reason to look for inputs.
-        let seeker = if event.setting.makes.is_empty() { self.sweeper.seeker.take() } else { None };
+        // If it differs from one candidate it may equal another or none: no reason to search for inputs.
+        let search = if event.context.makes.is_empty() { self.sweeper.search.take() } else { None };
         let mut why = None;
         for at in candidates {
-            let &Happened { event: ref source, assumed, .. } = self.events.get(at);
+            let &SourceEvent { event: ref source, assumed, .. } = self.events.get(at);
             let source = source.clone();
-            // What is free of its operands is what it is in one event of the target.
+            // The free bits of its operands take their values from one event of the target.
             if self.events.is_taken(at)
                 && source.args.iter().any(|arg| !arg.is_defined(terms))
                 && !left_out(Guard::EventFreeOnce)
@@ -479,10 +480,10 @@ impl Oracle for Engine<'_> {
             self.counted += 1;
             let same_path = terms.eq(1, source.path, event.path);
             let mut same_before = terms.constant(1, 1);
-            for (version, &before) in source.setting.makes.iter().zip(&source.setting.before) {
-                let here = event.setting.makes.iter().position(|other| other == version);
+            for (version, &before) in source.context.makes.iter().zip(&source.context.before) {
+                let here = event.context.makes.iter().position(|other| other == version);
                 let same = match here {
-                    Some(here) => terms.eq(32, before, event.setting.before[here]),
+                    Some(here) => terms.eq(32, before, event.context.before[here]),
                     None => terms.constant(1, 0),
                 };
                 same_before = terms.and(1, same_before, same);
@@ -503,18 +504,18 @@ impl Oracle for Engine<'_> {
                 })
             };
             let Some(differs) = differs else {
-                self.sweeper.seeker = self.sweeper.seeker.take().or(seeker);
+                self.sweeper.search = self.sweeper.search.take().or(search);
                 let mut results = self.events.get(at).results.clone();
                 if is_fence {
-                    // Of what only the target orders there is no new version.
-                    let made: FxHashMap<Slot, Term> = source.setting.makes.iter().copied().zip(results).collect();
-                    let versions = event.setting.makes.iter().zip(&event.setting.before);
+                    // A memory that only the target orders has no new version.
+                    let made: FxHashMap<Slot, Term> = source.context.makes.iter().copied().zip(results).collect();
+                    let versions = event.context.makes.iter().zip(&event.context.before);
                     results = versions.map(|(version, &before)| made.get(version).copied().unwrap_or(before)).collect();
-                    event.setting.makes = source.setting.makes;
+                    event.context.makes = source.context.makes;
                     self.partners.note(Side::Target, &event, self.cut);
                 }
                 self.events.take(at, &event, &mut self.partners);
-                // Where the target has lost its meaning before, it has not done this.
+                // If the target's behaviour is undefined earlier, it has not reached this event.
                 for obligation in self.obligations.iter_mut().filter(|it| it.assumed > assumed) {
                     if left_out(Guard::LostBefore) {
                         break;
@@ -525,25 +526,25 @@ impl Oracle for Engine<'_> {
             };
             why.get_or_insert(differs);
         }
-        self.sweeper.seeker = self.sweeper.seeker.take().or(seeker);
+        self.sweeper.search = self.sweeper.search.take().or(search);
         if is_fence {
-            // One more than the source has: if it was to be another one, that will be missing.
-            return event.setting.before.iter().copied().collect();
+            // An additional fence: if it was meant to be another one, that one will be missing.
+            return event.context.before.iter().copied().collect();
         }
-        if !event.setting.before.is_empty() && left_out(Guard::EventAdded) {
+        if !event.context.before.is_empty() && left_out(Guard::EventAdded) {
             let mut results = fresh(terms, &event, self.cut, Side::Target);
             results.truncate(event.results.len());
-            results.extend(event.setting.before.iter().copied());
+            results.extend(event.context.before.iter().copied());
             return results;
         }
-        if event.setting.makes.is_empty() {
-            // Nobody sees it but by its results, of which nothing is known.
+        if event.context.makes.is_empty() {
+            // It is observed by its results only, which are unknown.
             self.partners.miss(event.site);
         }
         if event.kind != EventKind::OneLane {
-            let why = why.map_or_else(String::new, |why| format!(": {why} is not shown to be the same"));
+            let why = why.map_or_else(String::new, |why| format!(": {why} is not proved equal"));
             let what = format!("the source has no `{}` like that of the target (site {}){why}", event.what, event.site);
-            if !event.setting.makes.is_empty() {
+            if !event.context.makes.is_empty() {
                 self.fail(|| what);
             } else {
                 self.missed.get_or_insert(what);
@@ -566,12 +567,12 @@ impl Oracle for Engine<'_> {
     }
 }
 
-/// Results that nothing is known of.
+/// Fresh results, about which nothing is known.
 fn fresh(terms: &mut Terms, event: &Event, cut: Cut, side: Side) -> SmallVec<[Term; 4]> {
-    let widths = event.results.iter().copied().chain(event.setting.makes.iter().map(|_| 32));
+    let widths = event.results.iter().copied().chain(event.context.makes.iter().map(|_| 32));
     let kind = cut.kind(if event.uniform { VariableKind::WAVE } else { VariableKind::LANE });
     let variables = widths.enumerate().map(|(i, width)| {
-        // A value of fewer bits in another round is another result.
+        // The width is part of the name: in another iteration the value may have fewer bits.
         let name = format!("result {i} of {width} bits of {side:?} {} from {cut:?}", event.site);
         terms.variable_of(kind, width.into(), &name)
     });

@@ -1,7 +1,7 @@
-//! A program with another graph: its loops cut at other places.
+//! A program whose loops are cut elsewhere.
 
-use super::run::Machine;
-use super::{Code, Graph, Oracle, Slot, Unsupported, Value};
+use super::run::SymbolicMachine;
+use super::{Graph, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported};
 use crate::semantics::assumptions::Uses;
 use crate::semantics::environment::env::Launch;
 use crate::semantics::environment::memory::Space;
@@ -9,20 +9,20 @@ use crate::semantics::interp::{OutputSlot, Places};
 use crate::semantics::terms::Terms;
 use rustc_hash::FxHashSet;
 
-/// See [`Graph::rotated`].
-pub struct View<'a, C> {
+/// A program with the graph of [`Graph::rotated`].
+pub struct RecutProgram<'a, C> {
     /// The program.
     pub code: &'a C,
     /// Its graph.
     pub graph: &'a Graph,
 }
 
-impl<C: Code> Code for View<'_, C> {
+impl<C: SymbolicProgram> SymbolicProgram for RecutProgram<'_, C> {
     fn graph(&self) -> &Graph {
         self.graph
     }
 
-    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<Value> {
+    fn fixed(&self, terms: &mut Terms, slot: Slot) -> Option<SymbolicValue> {
         self.code.fixed(terms, slot)
     }
 
@@ -34,7 +34,7 @@ impl<C: Code> Code for View<'_, C> {
         self.code.places()
     }
 
-    fn block<O: Oracle>(&self, block: u32, machine: &mut Machine<'_, O>) -> Result<(), Unsupported> {
+    fn block<O: Oracle>(&self, block: u32, machine: &mut SymbolicMachine<'_, O>) -> Result<(), Unsupported> {
         self.code.block(block, machine)
     }
 

@@ -1,0 +1,480 @@
+//! The operations of a decoded nir shader.
+
+use super::{Nir, condition_of};
+use crate::prove::symbolic::environment::{self, TextureQuery};
+use crate::prove::symbolic::lanes::{self, LaneResult, LaneScan, ScanPart};
+use crate::prove::symbolic::memory::{self, AccessPlace, AccessTarget};
+use crate::prove::symbolic::run::SymbolicMachine;
+use crate::prove::symbolic::{EventSite, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported, slot};
+use crate::semantics::arithmetic::convert;
+use crate::semantics::arithmetic::domain::Domain;
+use crate::semantics::environment::env::CONST_WORDS;
+use crate::semantics::interp::array_word;
+use crate::semantics::interp::nir::op::{
+    self, AccessAddress, Action, EnvironmentInput, LaneKind, Lanes, MemoryAccess, Op, R, ResourceOperand, ScanResult,
+    Shuffle, Texture, TextureOperand,
+};
+use crate::semantics::operations::Kernel;
+use crate::semantics::terms::Term;
+use smallvec::{SmallVec, smallvec};
+
+/// Writes a computed result.
+fn result<O: Oracle>(machine: &mut SymbolicMachine<'_, O>, row: R, value: SymbolicValue) {
+    let value = machine.oracle.value(machine.terms, value);
+    machine.write(row, value);
+}
+
+/// Returns the name of a buffer, image, texture or sampler; `read` reads a row.
+fn resource<O: Oracle>(
+    machine: &mut SymbolicMachine<'_, O>,
+    resource: ResourceOperand,
+    read: &mut impl FnMut(&mut SymbolicMachine<'_, O>, R) -> Term,
+) -> Term {
+    let mut index = machine.terms.constant(32, resource.base.into());
+    if let Some(row) = resource.row {
+        let row = read(machine, row);
+        index = machine.terms.add(32, index, row);
+    }
+    let set = resource.set.map(|set| machine.terms.constant(32, set.into()));
+    memory::resource(machine.terms, set, index)
+}
+
+impl Nir<'_> {
+    /// Executes the operation at `pc`.
+    pub(super) fn op<O: Oracle>(&self, pc: usize, machine: &mut SymbolicMachine<'_, O>) -> Result<(), Unsupported> {
+        let code = &self.code.code;
+        let site = EventSite::operation(pc as u32);
+        match code.ops[pc] {
+            Op::One { kernel, dst, a, .. } => {
+                let operands = [machine.read(a)];
+                let value = machine.compute(Kernel::One(kernel), &operands)[0];
+                result(machine, dst, value);
+            }
+            Op::Two { kernel, dst, a, b, .. } => {
+                let operands = [a, b].map(|row| machine.read(row));
+                let value = machine.compute(Kernel::Two(kernel), &operands)[0];
+                result(machine, dst, value);
+            }
+            Op::Three { kernel, dst, a, b, c, .. } => {
+                let operands = [a, b, c].map(|row| machine.read(row));
+                let value = machine.compute(Kernel::Three(kernel), &operands)[0];
+                result(machine, dst, value);
+            }
+            Op::Select { select: choice, dst, a, b, c, .. } => {
+                // The rows are in the order condition, yes, no.
+                let [condition, yes, no] = [a, b, c].map(|row| machine.read(row));
+                let mut operands = [condition; 3];
+                operands[usize::from(choice.condition)] = condition;
+                operands[usize::from(choice.yes)] = yes;
+                operands[usize::from(choice.no)] = no;
+                let value = machine.compute(Kernel::Select(choice), &operands)[0];
+                result(machine, dst, value);
+            }
+            Op::Wide(index) => {
+                let wide = &code.wide[index as usize];
+                let operands: SmallVec<[SymbolicValue; 8]> = wide.srcs.iter().map(|&row| machine.read(row)).collect();
+                let results = machine.compute(Kernel::Rows(wide.kernel), &operands);
+                for (i, value) in results.into_iter().enumerate().take(wide.count as usize) {
+                    result(machine, wide.dst + i as u32, value);
+                }
+            }
+            Op::AddConst { dst, a, constant } => {
+                let a = machine.read(a);
+                let constant = machine.terms.constant(32, constant.into());
+                let bits = machine.terms.add(32, a.bits, constant);
+                // An address: its free bits are not tracked further.
+                let free = a.any_free(machine.terms);
+                let value = SymbolicValue::free_where(machine.terms, bits, free);
+                result(machine, dst, value);
+            }
+            Op::Input { input, dst } => {
+                let value = self.input(&code.inputs[input as usize], machine);
+                result(machine, dst, value);
+            }
+            Op::Lanes(index) => self.across(site, &code.lanes[index as usize], machine),
+            Op::ArrayLoad(index) => {
+                let access = &code.arrays[index as usize];
+                for &(word, dst) in &access.rows {
+                    let mut value = self.element(access, word, machine);
+                    if let Some(adapt) = access.adapt {
+                        value = machine.modify(adapt, value);
+                    }
+                    result(machine, dst, value);
+                }
+            }
+            Op::ArrayStore(index) => self.array_store(&code.arrays[index as usize], machine),
+            Op::ArrayInit { array, first, count } => {
+                for word in 0..count {
+                    let value = machine.unwritten(&array_word(array, word));
+                    machine.write(first + word, value);
+                }
+            }
+            Op::Access(index) => self.access(site, &code.accesses[index as usize], machine),
+            Op::Texture(index) => self.texture(site, &code.textures[index as usize], machine),
+            Op::StoreOutput(index) => {
+                let output = &code.outputs[index as usize];
+                let value = machine.read(output.row);
+                machine.write(slot::output(output.base, output.component), value);
+            }
+            Op::StoreConst(index) => {
+                let output = &code.outputs[index as usize];
+                let value = machine.read(output.row);
+                let word = machine.terms.constant(32, u64::from(u32::from(output.base) % CONST_WORDS));
+                memory::store_constant(machine, site, word, value);
+            }
+            Op::Sync(sync) => memory::synchronize(machine, site, sync),
+            Op::Moves { list: (start, end), .. } => {
+                let moves = &code.moves[start as usize..end as usize];
+                let values: SmallVec<[SymbolicValue; 8]> =
+                    moves.iter().map(|&(to, from)| self.phi_source(to, from, machine)).collect();
+                for (&(to, _), value) in moves.iter().zip(values) {
+                    machine.write(to, value);
+                }
+            }
+            Op::Kill { condition, demote, .. } => {
+                let holds = match condition {
+                    None => machine.terms.constant(1, 1),
+                    Some(row) => {
+                        let value = machine.read(row);
+                        condition_of(machine, value, "a lane ends by an undefined condition")
+                    }
+                };
+                if demote {
+                    environment::demote(machine, holds);
+                } else {
+                    machine.kill(holds);
+                }
+            }
+            // Control flow is handled by blocks.
+            Op::Block(_)
+            | Op::If { .. }
+            | Op::Else { .. }
+            | Op::EndIf { .. }
+            | Op::Loop { .. }
+            | Op::Break { .. }
+            | Op::Continue { .. }
+            | Op::Gather { .. }
+            | Op::Again { .. }
+            | Op::Exit { .. }
+            | Op::Return { .. }
+            | Op::End => {}
+        }
+        Ok(())
+    }
+
+    /// Reads the operand of a phi.
+    fn phi_source<O: Oracle>(&self, to: Slot, from: Slot, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
+        if self.undefined() != Some(from) {
+            return machine.read(from);
+        }
+        let rank = self.phis.partition_point(|&phi| phi < to);
+        machine.unknown_phi(&format!("phi {rank}"), rank)
+    }
+
+    fn input<O: Oracle>(&self, input: &EnvironmentInput, machine: &mut SymbolicMachine<'_, O>) -> SymbolicValue {
+        let launch = self.code.launch;
+        let terms = &mut *machine.terms;
+        match *input {
+            EnvironmentInput::System(value, component, adapt) => {
+                let word = environment::system_value(terms, launch, value, component);
+                let word = adapt.of(terms, word);
+                SymbolicValue::defined(terms, word)
+            }
+            EnvironmentInput::Attribute(base, component, half) => {
+                let word = environment::attribute(terms, base, component);
+                let word = if half { environment::low(terms, word, 16) } else { word };
+                SymbolicValue::defined(terms, word)
+            }
+            EnvironmentInput::Varying { location, offset, ij, half } => {
+                let mut operands: SmallVec<[SymbolicValue; 3]> = SmallVec::new();
+                let mut at = terms.constant(32, location.into());
+                if let Some(row) = offset {
+                    let offset = machine.read(row);
+                    let four = machine.terms.constant(32, 4);
+                    let scaled = machine.terms.mul(32, offset.bits, four);
+                    at = machine.terms.add(32, at, scaled);
+                    operands.push(offset);
+                }
+                let ij = ij.map(|rows| {
+                    rows.map(|row| {
+                        let value = machine.read(row);
+                        operands.push(value);
+                        value.bits
+                    })
+                });
+                let word = environment::varying(machine.terms, at, ij, half);
+                SymbolicValue::defined(machine.terms, word)
+            }
+            EnvironmentInput::Const { word, offset, half } => {
+                let mut index = terms.constant(32, word.into());
+                if let Some(row) = offset {
+                    let offset = machine.read(row);
+                    index = machine.terms.add(32, index, offset.bits);
+                }
+                let word = self.constants.read(machine, launch, index);
+                let word = if half { environment::low(machine.terms, word, 16) } else { word };
+                SymbolicValue::defined(machine.terms, word)
+            }
+            EnvironmentInput::Helper => {
+                let helper = environment::helper_now(machine, launch);
+                let word = machine.terms.zext(1, 32, helper);
+                SymbolicValue::defined(machine.terms, word)
+            }
+        }
+    }
+
+    fn across<O: Oracle>(&self, site: EventSite, op: &Lanes, machine: &mut SymbolicMachine<'_, O>) {
+        match op.kind {
+            LaneKind::VoteEqual { float } => {
+                let args = op.rows.iter().map(|&(_, src)| machine.read(src)).collect();
+                let what = format!("vote equal {float:?}");
+                let value = lanes::across(machine, site, what, args, LaneResult::Uniform, 1);
+                if let Some(&(dst, _)) = op.rows.first() {
+                    result(machine, dst, value);
+                }
+                return;
+            }
+            LaneKind::InverseBallot => {
+                // A word for each 32 lanes.
+                let args: SmallVec<[SymbolicValue; 4]> = op.rows.iter().map(|&(_, src)| machine.read(src)).collect();
+                let value = lanes::across(machine, site, "inverse ballot".to_owned(), args, LaneResult::Own, 1);
+                if let Some(&(dst, _)) = op.rows.first() {
+                    result(machine, dst, value);
+                }
+                return;
+            }
+            _ => {}
+        }
+        for (i, &(dst, src)) in op.rows.iter().enumerate() {
+            let site = site.part(i);
+            let value = self.across_row(site, op.kind, src, machine);
+            result(machine, dst, value);
+        }
+    }
+
+    fn across_row<O: Oracle>(
+        &self,
+        site: EventSite,
+        kind: LaneKind,
+        src: R,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) -> SymbolicValue {
+        let own = |machine: &mut SymbolicMachine<'_, O>, what: &str, result| {
+            lanes::across(machine, site, what.to_owned(), smallvec![], result, 1)
+        };
+        let vote = |machine: &mut SymbolicMachine<'_, O>, what: String, bits| {
+            let value = machine.read(src);
+            let bit = lanes::truth(machine, value);
+            lanes::across(machine, site, what, smallvec![bit], LaneResult::Uniform, bits)
+        };
+        match kind {
+            LaneKind::Elect => own(machine, "elect", LaneResult::Own),
+            LaneKind::VoteAny => vote(machine, "vote any".to_owned(), 1),
+            LaneKind::VoteAll => vote(machine, "vote all".to_owned(), 1),
+            LaneKind::Ballot { word } => vote(machine, format!("ballot {word}"), 32),
+            LaneKind::LaneNumber { last } => {
+                lanes::across(machine, site, format!("lane number, last {last}"), smallvec![], LaneResult::Uniform, 32)
+            }
+            LaneKind::VoteEqual { .. } | LaneKind::InverseBallot => unreachable!("of all rows"),
+            LaneKind::QuadVote { all } => {
+                let value = machine.read(src);
+                let bit = lanes::truth(machine, value);
+                lanes::across(machine, site, format!("quad vote, all {all}"), smallvec![bit], LaneResult::Own, 1)
+            }
+            LaneKind::Derivative { bit, fine, half } => {
+                let value = machine.read(src);
+                lanes::across(
+                    machine,
+                    site,
+                    format!("derivative {bit} {fine} {half}"),
+                    smallvec![value],
+                    LaneResult::Other,
+                    if half { 16 } else { 32 },
+                )
+            }
+            LaneKind::ReadFirst | LaneKind::ReadLast => {
+                let value = machine.read(src);
+                let what = if matches!(kind, LaneKind::ReadFirst) { "read first" } else { "read last" };
+                lanes::moved(machine, site, what.to_owned(), value, &[], LaneResult::Uniform)
+            }
+            LaneKind::ReadLane(number) => {
+                let (value, number) = (machine.read(src), machine.read(number));
+                lanes::moved(machine, site, "read lane".to_owned(), value, &[number], LaneResult::Missing)
+            }
+            LaneKind::ReadWhere(predicate) => {
+                let (value, predicate) = (machine.read(src), machine.read(predicate));
+                let predicate = lanes::truth(machine, predicate);
+                lanes::moved(machine, site, "read where".to_owned(), value, &[predicate], LaneResult::Missing)
+            }
+            LaneKind::Shuffle { mode, index } => {
+                let (value, index) = (machine.read(src), machine.read(index));
+                let what = match mode {
+                    Shuffle::Index => "index".to_owned(),
+                    Shuffle::Xor => "xor".to_owned(),
+                    Shuffle::Up => "up".to_owned(),
+                    Shuffle::Down => "down".to_owned(),
+                    Shuffle::Rotate(cluster) => format!("rotate {cluster}"),
+                };
+                lanes::moved(machine, site, format!("shuffle {what}"), value, &[index], LaneResult::Other)
+            }
+            LaneKind::Swap(flip) => {
+                let value = machine.read(src);
+                lanes::moved(machine, site, format!("swap {flip}"), value, &[], LaneResult::Other)
+            }
+            LaneKind::Broadcast(index) => {
+                let (value, index) = (machine.read(src), machine.read(index));
+                lanes::moved(machine, site, "quad broadcast".to_owned(), value, &[index], LaneResult::Other)
+            }
+            LaneKind::BroadcastActive { cluster, kept } => {
+                let (value, kept) = (machine.read(src), machine.read(kept));
+                lanes::broadcast_active(machine, site, cluster, value, kept)
+            }
+            LaneKind::Scan(scan) => {
+                let value = machine.read(src);
+                let identity = machine.terms.constant(32, scan.identity.into());
+                let mut args: SmallVec<[SymbolicValue; 3]> =
+                    smallvec![value, SymbolicValue::defined(machine.terms, identity)];
+                if let Some(row) = scan.exclusive {
+                    args.push(machine.read(row));
+                }
+                let part = match scan.result {
+                    ScanResult::Reduce => ScanPart::Reduction,
+                    ScanResult::Inclusive => ScanPart::Inclusive,
+                    ScanResult::Exclusive => ScanPart::Exclusive,
+                };
+                let scan = LaneScan { kernel: scan.kernel, step: scan.step, cluster: scan.cluster, part };
+                lanes::scan(machine, site, &scan, &args)
+            }
+        }
+    }
+
+    fn target<O: Oracle>(&self, access: &MemoryAccess, machine: &mut SymbolicMachine<'_, O>) -> AccessTarget {
+        let mut operands: SmallVec<[SymbolicValue; 6]> = SmallVec::new();
+        let mut read = |machine: &mut SymbolicMachine<'_, O>, row: R| {
+            let value = machine.read(row);
+            operands.push(value);
+            value.bits
+        };
+        let binding = resource(
+            machine,
+            access.binding.unwrap_or(ResourceOperand { set: None, base: 0, row: None, bound: false }),
+            &mut read,
+        );
+        let place = match &access.place {
+            AccessAddress::None => AccessPlace::Texel(SmallVec::new()),
+            &AccessAddress::Linear { base, index, scale, offset } => {
+                let base = match base {
+                    Some([low, high]) => {
+                        let (low, high) = (read(machine, low), read(machine, high));
+                        machine.terms.concat(32, high, 32, low)
+                    }
+                    None => machine.terms.constant(64, 0),
+                };
+                let index = match index {
+                    Some(row) => read(machine, row),
+                    None => machine.terms.constant(32, 0),
+                };
+                AccessPlace::Linear { base, index, scale, offset }
+            }
+            AccessAddress::Texel(rows) => {
+                let coordinates: SmallVec<[Term; 4]> = rows.iter().map(|&row| read(machine, row)).collect();
+                memory::texel(machine, coordinates, access.view)
+            }
+        };
+        let free = machine.any_free(&operands);
+        AccessTarget { space: access.space, binding, place, free }
+    }
+
+    fn access<O: Oracle>(&self, site: EventSite, access: &MemoryAccess, machine: &mut SymbolicMachine<'_, O>) {
+        let target = self.target(access, machine);
+        let bits = access.bits;
+        match access.action {
+            Action::Load => {
+                for &(number, dst) in &access.rows {
+                    let value = memory::load(machine, site, &target, number, bits);
+                    result(machine, dst, value);
+                }
+            }
+            Action::Store => {
+                let data: SmallVec<[(u32, SymbolicValue); 4]> =
+                    access.rows.iter().map(|&(number, src)| (number, machine.read(src))).collect();
+                let helper = environment::helper_now(machine, self.code.launch);
+                memory::store(machine, site, &target, bits, &data, helper);
+            }
+            Action::Atomic { op, data, compare } => {
+                let compare = if op.compares() { &compare[..] } else { &[] };
+                let words = if bits == 64 { 2 } else { 1 };
+                let operands: SmallVec<[SymbolicValue; 4]> =
+                    data.iter().take(words).chain(compare.iter().take(words)).map(|&row| machine.read(row)).collect();
+                let helper = environment::helper_now(machine, self.code.launch);
+                let results = memory::atomic(machine, site, &target, (op, bits), &operands, helper);
+                for (&(_, dst), value) in access.rows.iter().zip(results) {
+                    result(machine, dst, value);
+                }
+            }
+            Action::CopyToConsts { first, words } => {
+                let first = machine.terms.constant(32, first.into());
+                let first = SymbolicValue::defined(machine.terms, first);
+                memory::copy_to_constants(machine, site, &target, first, words);
+            }
+            Action::Size => {
+                for &(number, dst) in &access.rows {
+                    let word = memory::size(machine.terms, access.space, target.binding, number);
+                    let value = SymbolicValue::defined(machine.terms, word);
+                    result(machine, dst, value);
+                }
+            }
+        }
+    }
+
+    fn texture<O: Oracle>(&self, site: EventSite, texture: &Texture, machine: &mut SymbolicMachine<'_, O>) {
+        let mut read = |machine: &mut SymbolicMachine<'_, O>, row: R| machine.read(row).bits;
+        let mut beyond = machine.terms.constant(1, 0);
+        let mut number = |machine: &mut SymbolicMachine<'_, O>, of: ResourceOperand| {
+            let identity = resource(machine, of, &mut read);
+            if !of.bound {
+                return identity;
+            }
+            let index = machine.terms.extract(64, identity, 0, 32);
+            let low = environment::low(machine.terms, index, op::BOUND.trailing_zeros());
+            let in_range = machine.terms.eq(32, low, index);
+            let out_of_range = machine.terms.not(1, in_range);
+            beyond = machine.terms.or(1, beyond, out_of_range);
+            memory::resource(machine.terms, None, low)
+        };
+        let texture_name = number(machine, texture.texture);
+        let sampler = number(machine, texture.sampler);
+        let mut operands = SmallVec::new();
+        for &(slot, operand) in &texture.operands {
+            let term = match operand {
+                TextureOperand::Row(row) => read(machine, row),
+                TextureOperand::Bits(bits) => machine.terms.constant(32, bits.into()),
+            };
+            operands.push((slot, term));
+        }
+        let mut query = TextureQuery {
+            kind: texture.kind,
+            texture: texture_name,
+            sampler,
+            operands,
+            shape: None,
+            derivatives: None,
+        };
+        query.simplify(machine);
+        if texture.derivatives {
+            query.derive(machine, site);
+        }
+        for &(component, dst) in &texture.results {
+            let mut word = environment::texture_result(machine.terms, &query, component, texture.ty);
+            if texture.levels {
+                word = convert::level(machine.terms, texture.ty.is_half(), word);
+            }
+            let mut value = SymbolicValue::defined(machine.terms, word);
+            if machine.terms.as_constant(beyond) != Some(0) {
+                let unknown = machine.unknown();
+                value = machine.choose(beyond, unknown, value);
+            }
+            result(machine, dst, value);
+        }
+    }
+}

@@ -2,7 +2,6 @@
 
 use super::common::planted as programs;
 
-use ir3_compiler::ir3::legality::can_saturate;
 use ir3_compiler::ir3::{Dst, Instr, InstrFlags, Mods, Opcode, Place, Program, SrcOperand, Value};
 use ir3_compiler::pipeline::{Options, Stage};
 use ir3_verifier::programs::generator::Profile;
@@ -100,7 +99,7 @@ fn a_clamp_is_lost() {
     planted(Stage::Saturation, Profile::Alu, |program, n| {
         let clamps = |program: &Program, instr: Instr| {
             let data = &program.instrs[instr];
-            data.flags == InstrFlags::SAT && can_saturate(data.opcode)
+            data.flags == InstrFlags::SAT && data.opcode.can_saturate()
         };
         let Some(clamp) = nth(&all(program, clamps), n) else { return false };
         program.instrs[clamp].flags = InstrFlags::empty();

@@ -4,6 +4,7 @@
 //! [`Latency::slots`]. Special functions, textures and memory have variable latency, and users wait with `(ss)` or
 //! `(sy)`: the expected time is an estimate for the scheduler only.
 
+use crate::ir3::opcode::Latency as LatencyClass;
 use crate::ir3::{AddressSpace, Category, Dst, InstrData, Opcode, RegFile, SrcOperand};
 use crate::target::Target;
 
@@ -14,12 +15,6 @@ pub const NEAR: u32 = 3;
 /// The third source of a multiply-add is read this many slots later than the others.
 pub const THIRD_SOURCE: u32 = 2;
 
-/// Returns true if the instruction runs on the vector or the scalar ALU.
-#[must_use]
-pub fn is_alu(opcode: Opcode) -> bool {
-    matches!(opcode.category(), Category::Move | Category::Alu2 | Category::Alu3)
-}
-
 /// Returns true if the instruction runs on the scalar ALU.
 #[must_use]
 pub fn is_scalar_alu(data: &InstrData, target: &Target) -> bool {
@@ -28,8 +23,8 @@ pub fn is_scalar_alu(data: &InstrData, target: &Target) -> bool {
         _ => true,
     };
     target.has_scalar_alu
-        && is_alu(data.opcode)
-        && !matches!(data.opcode, Opcode::Movmsk | Opcode::ScanMacro | Opcode::ScanClustersMacro)
+        && data.opcode.is_alu()
+        && !data.opcode.is_vector_only()
         && is_shared(data.dsts.first())
         && data.srcs.iter().all(|src| uniform(&src.operand, src.class.file))
 }
@@ -38,25 +33,17 @@ fn is_shared(dst: Option<&Dst>) -> bool {
     dst.is_some_and(|dst| dst.class.file == RegFile::Shared)
 }
 
-/// Returns true if the third source is read later than the others.
-#[must_use]
-pub const fn reads_third_late(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(opcode, MadU16 | MadshU16 | MadS16 | MadshM16 | MadU24 | MadS24 | MadF16 | MadF32)
-}
-
 /// The number of issue slots of an instruction. Instructions of other units, and jumps, take none.
 #[must_use]
 pub fn issue_slots(data: &InstrData, target: &Target) -> u32 {
-    use Opcode::*;
     let counted = match data.opcode.category() {
         Category::Move | Category::Alu2 | Category::Alu3 => !is_scalar_alu(data, target),
-        Category::Flow => !matches!(data.opcode, Jump | Br | Braa | Brao),
+        Category::Flow => !data.opcode.is_issued_on_the_way(),
         _ => false,
     };
     match data.opcode {
         // Two moves, which legalized programs write as a repetition.
-        Swz => 2,
+        Opcode::Swz => 2,
         _ if counted => 1 + u32::from(data.repeat),
         _ => 0,
     }
@@ -76,22 +63,21 @@ pub enum Sync {
 /// The mechanism with which users of an instruction's result wait, if they are not on the scalar ALU themselves.
 #[must_use]
 pub fn sync(data: &InstrData, target: &Target) -> Sync {
-    use Opcode::*;
-    let shared = is_shared(data.dsts.first());
-    match data.opcode.category() {
-        Category::Sfu => Sync::Ss,
-        Category::Texture => Sync::Sy,
-        Category::Move | Category::Alu2 | Category::Alu3 if shared && !is_scalar_alu(data, target) => Sync::Ss,
-        Category::Memory => match data.opcode {
-            Getfiberid | Shfl | Ldl | Ldlv | Ldlw | Resinfo => Sync::Ss,
-            opcode if opcode.is_atomic() && data.memory().and_then(|m| m.space) == Some(AddressSpace::Shared) => {
-                Sync::Ss
-            }
-            _ if data.dsts.is_empty() => Sync::Distance,
-            _ => Sync::Sy,
-        },
-        Category::Meta if data.opcode == TexPrefetch => Sync::Sy,
-        _ => Sync::Distance,
+    let space = data.memory().and_then(|memory| memory.space);
+    match data.opcode.info().latency {
+        LatencyClass::Sfu => Sync::Ss,
+        LatencyClass::Texture => Sync::Sy,
+        LatencyClass::LocalMemory if data.opcode.info().dsts > 0 && !data.opcode.is_atomic() => Sync::Ss,
+        // The same atomics are those of buffers below a6xx.
+        LatencyClass::LocalMemory if data.opcode.is_atomic() && space == Some(AddressSpace::Shared) => Sync::Ss,
+        LatencyClass::LocalMemory | LatencyClass::Memory if data.dsts.is_empty() => Sync::Distance,
+        LatencyClass::LocalMemory | LatencyClass::Memory => Sync::Sy,
+        LatencyClass::Alu | LatencyClass::Macro
+            if data.opcode.is_alu() && is_shared(data.dsts.first()) && !is_scalar_alu(data, target) =>
+        {
+            Sync::Ss
+        }
+        LatencyClass::Alu | LatencyClass::Macro | LatencyClass::Flow | LatencyClass::Meta => Sync::Distance,
     }
 }
 
@@ -119,10 +105,10 @@ impl Latency {
             return hard(FAR);
         }
         match sync(producer, target) {
-            Sync::Ss if is_alu(producer.opcode) => Self { slots: 0, soft: 6 },
+            Sync::Ss if producer.opcode.is_alu() => Self { slots: 0, soft: 6 },
             Sync::Ss => Self { slots: 0, soft: 10 },
             Sync::Sy => Self { slots: 0, soft: wait(producer) },
-            Sync::Distance if !is_alu(producer.opcode) || is_scalar_alu(producer, target) => Self::NONE,
+            Sync::Distance if !producer.opcode.is_alu() || is_scalar_alu(producer, target) => Self::NONE,
             Sync::Distance if dst.class.file == RegFile::Predicate => hard(FAR),
             Sync::Distance => hard(NEAR),
         }
@@ -133,14 +119,14 @@ impl Latency {
     pub fn between(producer: &InstrData, consumer: &InstrData, index: usize, target: &Target) -> Self {
         let any = Self::of(producer, target);
         let Some(dst) = producer.dsts.first() else { return any };
-        if consumer.opcode.is_meta() || matches!(consumer.opcode, Opcode::End | Opcode::Chmask) {
+        if consumer.opcode.is_meta() || consumer.opcode.is_output() {
             return Self::NONE;
         }
         if any.slots == 0 && any.soft > 0 || dst.class.file == RegFile::Address {
             return any;
         }
         let hard = |slots| Self { slots, soft: slots };
-        if !is_alu(producer.opcode) {
+        if !producer.opcode.is_alu() {
             return Self::NONE;
         }
         if is_scalar_alu(producer, target) {
@@ -149,11 +135,11 @@ impl Latency {
                 && consumer.srcs.first().is_some_and(|src| src.class.half == dst.class.half);
             return if same { Self::NONE } else { Self { slots: 0, soft: 6 } };
         }
-        if !is_alu(consumer.opcode) || dst.class.file == RegFile::Predicate {
+        if !consumer.opcode.is_alu() || dst.class.file == RegFile::Predicate {
             return hard(FAR);
         }
         let src = &consumer.srcs[index];
-        let near = if index == 2 && reads_third_late(consumer.opcode) { NEAR - THIRD_SOURCE } else { NEAR };
+        let near = if index == 2 && consumer.opcode.reads_third_late() { NEAR - THIRD_SOURCE } else { NEAR };
         hard(if src.class.half == dst.class.half { near } else { near + 3 })
     }
 }

@@ -18,7 +18,7 @@
 //! written in the block that reads them; in an early preamble their users wait with `(ss)`. After `prede`, and after the
 //! second of `predt` and `predf`, some GPUs need extra nops.
 
-use super::latency::{FAR, NEAR, THIRD_SOURCE, is_alu, issue_slots, reads_third_late};
+use super::latency::{FAR, NEAR, THIRD_SOURCE, issue_slots};
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::{
@@ -259,10 +259,10 @@ impl<'a> Scoreboard<'a> {
     }
 
     fn delay(&self, data: &InstrData) -> u32 {
-        if matches!(data.opcode, Opcode::End | Opcode::Chmask) || data.opcode.is_meta() {
+        if data.opcode.is_output() || data.opcode.is_meta() {
             return 0;
         }
-        let alu = is_alu(data.opcode);
+        let alu = data.opcode.is_alu();
         let mut delay = 0;
         for (index, src) in data.srcs.iter().enumerate() {
             let SrcOperand::Place(place) = &src.operand else { continue };
@@ -271,7 +271,7 @@ impl<'a> Scoreboard<'a> {
             if matches!(data.opcode, Opcode::Gat | Opcode::Swz) {
                 read += index as u32;
             }
-            if index == 2 && reads_third_late(data.opcode) {
+            if index == 2 && data.opcode.reads_third_late() {
                 read += THIRD_SOURCE;
             }
             let advances = data.repeat > 0 && !slots.relative;
@@ -314,7 +314,7 @@ impl<'a> Scoreboard<'a> {
             return;
         }
         let aliases = aliases(slot);
-        if !is_alu(data.opcode) {
+        if !data.opcode.is_alu() {
             self.ready[usize::from(slot)] = Ready::default();
             aliases.for_each(|alias| self.ready[usize::from(alias)] = Ready::default());
             return;

@@ -1,6 +1,6 @@
 //! Instructions: flags, and the attributes of each kind of opcode.
 
-use super::{Block, Dst, Instr, Opcode, Src};
+use super::{Block, Dst, Instr, Opcode, Place, Src, SrcOperand};
 use bitflags::bitflags;
 use smallvec::SmallVec;
 
@@ -466,6 +466,19 @@ pub struct InstrData {
 }
 
 impl InstrData {
+    /// Returns true if computing it again, wherever its sources are known, gives the same value: what an ALU computes
+    /// purely, from values in SSA form, immediates and constants. (Special functions write nothing that is computed again:
+    /// neither predicates nor addresses.) Constants may change: that is the caller's concern.
+    pub fn is_rematerializable(&self) -> bool {
+        let is_ssa = |operand: &SrcOperand| match operand {
+            SrcOperand::Place(place) => matches!(place, Place::Value(_) | Place::Assigned(..)),
+            SrcOperand::ConstRelative(_) => false,
+            _ => true,
+        };
+        let pure = self.opcode.is_pure() && self.opcode.is_alu();
+        pure && self.dsts.len() == 1 && self.srcs.iter().all(|src| is_ssa(&src.operand))
+    }
+
     /// Creates an instruction without operands.
     pub fn new(opcode: Opcode) -> Self {
         Self {

@@ -7,7 +7,8 @@
 //! Float operations of cat2 cannot encode an arbitrary immediate, only one of the twelve floats of a hardware table
 //! (the *FLUT*). In this crate such an immediate is the float's own bits; only the text and the encoding use the index.
 
-use super::{Attrs, Category, Dst, InstrData, InstrFlags, Mods, Opcode, Place, RegFile, Src, SrcOperand, Type};
+use super::opcode::{Immediates, Sources};
+use super::{Attrs, Dst, InstrData, InstrFlags, Opcode, Place, RegFile, Src, SrcOperand, Type};
 use crate::target::{Generation, Target};
 
 /// The floats that float operations can encode as an immediate, as binary32 and binary16, by their index: 0, 1/2, 1, 2,
@@ -44,40 +45,8 @@ pub fn flut_bits(index: u32, half: bool) -> Option<u32> {
 /// Returns true if immediates of this opcode are floats from [`FLUT`]: float operations of cat2, but not `bary.f`,
 /// whose immediate is the index of a varying.
 pub fn takes_flut_immediates(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(
-        opcode,
-        AddF | MinF | MaxF | MulF | SignF | CmpsF | AbsnegF | CmpvF | FloorF | CeilF | RndneF | RndazF | TruncF
-    )
+    opcode.info().immediates == Immediates::FloatTable
 }
-
-/// The modifiers that a source of a cat2, cat3 or cat4 operation can have. Other opcodes take none, except `Mods::NOT`
-/// on a branch's predicate.
-pub fn allowed_mods(opcode: Opcode, slot: usize) -> Mods {
-    use Opcode::*;
-    match opcode {
-        AddF | MinF | MaxF | MulF | SignF | CmpsF | AbsnegF | CmpvF | FloorF | CeilF | RndneF | RndazF | TruncF
-        | BaryF | AbsnegS => Mods::NEG | Mods::ABS,
-        AndB | OrB | NotB | XorB | BfrevB | ClzB | ShlB | ShrB | AshrB | MgenB | GetbitB | CbitsB => Mods::NOT,
-        MadF16 | MadF32 | SelF16 | SelF32 => Mods::NEG,
-        SadS16 | SadS32 if slot == 1 => Mods::NEG,
-        _ if opcode.category() == Category::Sfu => Mods::NEG | Mods::ABS,
-        Br | Braa | Brao | Bany | Ball | Predt | Predf | Kill | Demote => Mods::NOT,
-        _ => Mods::empty(),
-    }
-}
-
-/// Returns true if an operation can clamp its float result, `(sat)`: the cat2 and cat3 operations that compute a
-/// number, but no special function.
-pub fn can_saturate(opcode: Opcode) -> bool {
-    SATURATING.contains(&opcode)
-}
-
-/// The float operations that can clamp their own results.
-pub const SATURATING: [Opcode; 13] = {
-    use Opcode::*;
-    [AddF, MinF, MaxF, MulF, SignF, AbsnegF, FloorF, CeilF, RndneF, RndazF, TruncF, MadF16, MadF32]
-};
 
 /// The kind of a source operand, as far as encodings distinguish it.
 #[derive(Clone, Copy)]
@@ -149,7 +118,7 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
         // The address register of a relative access, or the source of a move from it.
         return src.mods.is_empty() && !instr.opcode.is_meta();
     }
-    if !allowed_mods(instr.opcode, slot).contains(src.mods) {
+    if !instr.opcode.source_mods(slot).contains(src.mods) {
         return false;
     }
     // A modifier of an integer immediate is folded into it.
@@ -161,14 +130,13 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
     if kind.relative && (!reads_relative || instr.dsts.first().is_some_and(|dst| is_relative(&dst.place))) {
         return false;
     }
-    match instr.opcode.category() {
-        Category::Meta => valid_for_meta(instr, slot, kind),
-        Category::Flow => !kind.special(),
-        Category::Move => valid_for_move(target, instr, slot, kind),
-        Category::Alu2 => valid_for_alu2(instr, slot, kind),
-        Category::Alu3 => valid_for_alu3(instr, slot, kind),
-        Category::Sfu => !kind.constant && !kind.immediate && kind.shared == shared_dst(instr.dsts.first()),
-        Category::Texture => {
+    let sources = instr.opcode.info().sources;
+    if kind.immediate && !instr.opcode.takes_immediate(slot) {
+        return false;
+    }
+    match sources {
+        Sources::OfResult => valid_for_meta(instr, slot, kind),
+        Sources::General => {
             // The element offset of a vector fetch follows the coordinates and is always an immediate.
             let offset_slot = 1 + usize::from(instr.flags.contains(InstrFlags::S2EN));
             if instr.opcode == Opcode::Isam && instr.flags.contains(InstrFlags::VECTOR) && slot == offset_slot {
@@ -177,40 +145,40 @@ pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) 
                 !kind.special()
             }
         }
-        Category::Memory => valid_for_memory(instr.opcode, slot, kind),
-        Category::Barrier => !kind.special(),
+        Sources::Any => true,
+        Sources::Move => valid_for_move(target, instr, kind),
+        Sources::Registers => !kind.constant && !kind.immediate && !kind.relative,
+        Sources::FirstGeneral | Sources::FirstShared => {
+            if (slot == 0) == (sources == Sources::FirstGeneral) {
+                !kind.special()
+            } else {
+                kind.shared && !kind.relative
+            }
+        }
+        Sources::Cat2 | Sources::Flat => valid_for_alu2(instr, slot, kind),
+        Sources::Cat3 | Sources::Cat3Alternative | Sources::Dot | Sources::Matrix => valid_for_alu3(instr, slot, kind),
+        Sources::Cat4 => !kind.constant && !kind.immediate && kind.shared == shared_dst(instr.dsts.first()),
+        Sources::Memory => !kind.constant && !kind.relative && !kind.shared,
+        Sources::MemorySecondShared => !kind.constant && !kind.relative && (!kind.shared || slot == 1),
     }
 }
 
 /// Returns true if the immediate `bits` can be encoded in an operand of `opcode`.
 pub fn valid_immediate(opcode: Opcode, bits: u32, half: bool) -> bool {
-    use Opcode::*;
     if half && bits > 0xffff {
         return false;
     }
-    if takes_flut_immediates(opcode) {
-        return flut_index(bits, half).is_some();
-    }
-    match opcode.category() {
-        Category::Move | Category::Meta => true,
-        Category::Memory if opcode != Getfiberid => match opcode {
-            // Sizes and offsets of 13 bits; selection checks them.
-            Ldl | Stl | Ldp | Stp | Ldg | Stg | SpillMacro | ReloadMacro | LdgA | StgA | Ldlw | Stlw | Ldlv => true,
-            _ => bits <= 0xff,
-        },
-        Category::Alu3 => is_alternative_alu3(opcode) && bits <= 0xfff,
-        // Ten bits, sign-extended to the width of the operand.
-        _ => {
+    match opcode.info().immediates {
+        Immediates::No => false,
+        Immediates::Any => true,
+        Immediates::Bits8 => bits <= 0xff,
+        Immediates::Bits10 => {
             let value = if half { i32::from(bits as u16 as i16) } else { bits as i32 };
             (-511..=511).contains(&value)
         }
+        Immediates::Bits12 => bits <= 0xfff,
+        Immediates::FloatTable => flut_index(bits, half).is_some(),
     }
-}
-
-/// `shrm`, `shlm`, `shrg`, `shlg`, `andg`: the cat3 operations with a separate encoding, which has immediates.
-pub fn is_alternative_alu3(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(opcode, Shrm | Shlm | Shrg | Shlg | Andg)
 }
 
 /// Constants and immediates become moves when phis and vectors are lowered. Otherwise source and destination are in the
@@ -223,30 +191,22 @@ fn valid_for_meta(instr: &InstrData, slot: usize, kind: Kind) -> bool {
     !kind.relative && (any || kind.shared == shared_dst(dst))
 }
 
-fn valid_for_move(target: &Target, instr: &InstrData, slot: usize, kind: Kind) -> bool {
-    use Opcode::*;
-    match instr.opcode {
-        Movmsk | Swz | Sct | Gat => !kind.constant && !kind.immediate && !kind.relative,
-        ScanMacro if slot == 0 => !kind.special(),
-        ScanMacro => kind.shared && !kind.relative,
-        ScanClustersMacro if slot == 0 => kind.shared && !kind.relative,
-        ScanClustersMacro => !kind.special(),
-        Mov if shared_dst(instr.dsts.first()) => {
-            let Attrs::Move { src, dst, .. } = instr.attrs else { return true };
-            // From a general register to the shared file, bits can be moved but floats cannot be converted.
-            let float = src.is_float() || dst.is_float();
-            let sign_extends_byte = src == Type::U8 && dst.is_signed();
-            let from_general = !kind.uniform();
-            !(from_general && (float || sign_extends_byte)) && !(kind.shared && !target.has_scalar_alu && src != dst)
-        }
-        _ => true,
+/// From a general register to the shared file, bits can be moved but floats cannot be converted.
+fn valid_for_move(target: &Target, instr: &InstrData, kind: Kind) -> bool {
+    let Attrs::Move { src, dst, .. } = instr.attrs else { return true };
+    if !shared_dst(instr.dsts.first()) {
+        return true;
     }
+    let float = src.is_float() || dst.is_float();
+    let sign_extends_byte = src == Type::U8 && dst.is_signed();
+    let from_general = !kind.uniform();
+    !(from_general && (float || sign_extends_byte)) && !(kind.shared && !target.has_scalar_alu && src != dst)
 }
 
 fn valid_for_alu2(instr: &InstrData, slot: usize, kind: Kind) -> bool {
     let scalar = shared_dst(instr.dsts.first());
     // `flat.b` ignores its barycentrics, so an immediate there does not count as a second one.
-    if instr.opcode == Opcode::FlatB && slot <= 1 && kind.immediate {
+    if instr.opcode.info().sources == Sources::Flat && slot <= 1 && kind.immediate {
         return true;
     }
     if scalar && !kind.uniform() {
@@ -265,20 +225,17 @@ fn valid_for_alu2(instr: &InstrData, slot: usize, kind: Kind) -> bool {
 }
 
 fn valid_for_alu3(instr: &InstrData, slot: usize, kind: Kind) -> bool {
-    use Opcode::*;
     let scalar = shared_dst(instr.dsts.first());
-    let encodable = match instr.opcode {
-        Wmm | WmmAccu => match slot {
-            2 => !kind.immediate && !kind.relative && !kind.shared,
-            _ => !kind.immediate && !kind.relative && !kind.constant,
-        },
-        Dp2acc | Dp4acc => !kind.immediate && !kind.constant,
-        opcode if is_alternative_alu3(opcode) => {
+    let encodable = match instr.opcode.info().sources {
+        Sources::Matrix if slot == 2 => !kind.relative && !kind.shared,
+        Sources::Matrix => !kind.relative && !kind.constant,
+        Sources::Dot => !kind.constant,
+        Sources::Cat3Alternative => {
             let both_shared =
                 !scalar && slot < 2 && kind.shared && instr.srcs.get(slot ^ 1).is_some_and(|s| Kind::of(s).shared);
-            (!kind.immediate || slot != 1) && (!kind.constant || kind.relative) && !both_shared
+            (!kind.constant || kind.relative) && !both_shared
         }
-        _ => !kind.immediate,
+        _ => true,
     };
     encodable
         // The field of the second source holds only a register number.
@@ -286,39 +243,10 @@ fn valid_for_alu3(instr: &InstrData, slot: usize, kind: Kind) -> bool {
         && (!scalar || kind.uniform())
 }
 
-fn valid_for_memory(opcode: Opcode, slot: usize, kind: Kind) -> bool {
-    use Opcode::*;
-    if kind.constant || kind.relative {
-        return false;
-    }
-    if kind.shared {
-        return slot == 1 && matches!(opcode, Stc | Shfl);
-    }
-    if !kind.immediate {
-        return true;
-    }
-    match opcode {
-        // Stores, whose second source is data or the upper half of an address.
-        StgA | Stgb | L2g | G2l if slot == 1 => false,
-        Stl | Stp => slot == 2,
-        Stlw => slot > 1,
-        Stg => slot != 2,
-        StgA => slot != 4,
-        Ldl | Ldp | Ldlw | Ldg | Shfl => slot != 0,
-        LdgA => slot > 1,
-        Stc => slot == 0,
-        // The slot, and the immediate offset.
-        Ldib | Stib => slot == 0 || slot == 2,
-        Resinfo => slot == 0,
-        _ if opcode.is_atomic() => opcode.name().starts_with("atomic.s.") && slot == 0,
-        _ => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir3::{PhysReg, RegClass, WriteMask};
+    use crate::ir3::{Mods, PhysReg, RegClass, WriteMask};
 
     fn reg(class: RegClass) -> Src {
         let base = if class.file == RegFile::Shared { PhysReg::SHARED_FIRST } else { PhysReg::new(1, 0) };

@@ -42,19 +42,14 @@ pub fn may_diverge(program: &Program, block: Block) -> bool {
         return false;
     }
     let terminators = data.instrs.iter().rev().map(|&instr| program.instrs[instr].opcode);
-    let parts = terminators.take_while(|opcode| opcode.is_terminator()).any(parts_lanes);
+    let parts = terminators.take_while(|opcode| opcode.is_terminator()).any(Opcode::elects_lane);
     parts || data.divergent.unwrap_or(true)
 }
 
 /// Returns true if lanes become inactive after a block by predication instead of waiting at a block.
 fn is_predicated(program: &Program, block: Block) -> bool {
     let last = program.blocks[block].instrs.last().map(|&instr| program.instrs[instr].opcode);
-    matches!(last, Some(Opcode::Predt | Opcode::Predf))
-}
-
-/// Returns true for terminators that elect one lane.
-fn parts_lanes(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::Getone | Opcode::Getlast)
+    last.is_some_and(Opcode::is_predication)
 }
 
 impl Waiting {

@@ -16,11 +16,10 @@
 //! All of these facts only grow, so the result is the least fixed point.
 
 use super::dataflow::Worklist;
+use super::opcode::Lanes;
 use super::readers::Readers;
 use super::reconvergence::Waiting;
-use super::{
-    Attrs, Block, Category, InputKind, Instr, InstrData, Opcode, Place, Program, SrcOperand, SystemValue, Value,
-};
+use super::{Attrs, Block, InputKind, Instr, InstrData, Opcode, Place, Program, SrcOperand, SystemValue, Value};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
@@ -114,13 +113,15 @@ impl Uniformity {
             return false;
         }
         let srcs_are = |block: Block| data.srcs.iter().all(|src| self.src_is_uniform(&src.operand, block));
-        match result(data, k) {
-            Outcome::Divergent => false,
-            Outcome::Uniform => true,
-            Outcome::OfSources => srcs_are(block),
+        match lanes(data) {
+            Lanes::Divergent => false,
+            Lanes::Uniform => true,
+            Lanes::UniformFirst => k == 0,
+            Lanes::UniformThird => k == 2,
+            Lanes::Own => srcs_are(block),
             // What is copied beside it does not matter.
-            Outcome::OfSource => data.srcs.get(k).is_some_and(|src| self.src_is_uniform(&src.operand, block)),
-            Outcome::Phi => {
+            Lanes::Pairs => data.srcs.get(k).is_some_and(|src| self.src_is_uniform(&src.operand, block)),
+            Lanes::Edge => {
                 let preds = &program.blocks[block].predecessors;
                 if preds.len() == 1 {
                     // Lanes that took one edge may have waited for each other after it.
@@ -148,53 +149,19 @@ impl Uniformity {
             return false;
         }
         let terminators = data.instrs.iter().rev().map(|&instr| &program.instrs[instr]);
-        !terminators.take_while(|data| data.opcode.is_terminator()).all(|data| match data.opcode {
-            Opcode::Jump | Opcode::Shps | Opcode::Bany | Opcode::Ball => true,
-            Opcode::Br | Opcode::Braa | Opcode::Brao => {
-                data.srcs.iter().all(|src| self.src_is_uniform(&src.operand, block))
-            }
+        !terminators.take_while(|data| data.opcode.is_terminator()).all(|data| match data.opcode.info().lanes {
+            Lanes::Uniform => true,
+            Lanes::Own => data.srcs.iter().all(|src| self.src_is_uniform(&src.operand, block)),
             _ => false,
         })
     }
 }
 
-/// What a result depends on.
-enum Outcome {
-    /// The lane.
-    Divergent,
-    /// Nothing that differs between lanes.
-    Uniform,
-    /// All sources, lane by lane.
-    OfSources,
-    /// The source of the same number.
-    OfSource,
-    /// The edge that was taken.
-    Phi,
-}
-
-/// What destination `k` of an instruction depends on.
-fn result(data: &InstrData, k: usize) -> Outcome {
-    use Opcode::*;
-    match data.opcode {
-        Phi => Outcome::Phi,
-        Collect | Split => Outcome::OfSources,
-        ParallelCopy => Outcome::OfSource,
-        Input => match data.attrs {
-            Attrs::Input(Some(InputKind::System(value))) if value.is_uniform() => Outcome::Uniform,
-            _ => Outcome::Divergent,
-        },
-        Movmsk | BallotMacro | AnyMacro | AllMacro | ReadCondMacro | ReadFirstMacro | ReadGetlastMacro => {
-            Outcome::Uniform
-        }
-        // The reduction.
-        ScanMacro if k == 2 => Outcome::Uniform,
-        ScanClustersMacro if k == 0 => Outcome::Uniform,
-        Mov | Movp => Outcome::OfSources,
-        // A uniform buffer does not change.
-        Ldc => Outcome::OfSources,
-        BaryF | FlatB => Outcome::Divergent,
-        opcode if matches!(opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu) => Outcome::OfSources,
-        _ => Outcome::Divergent,
+/// How the results of an instruction in different lanes are related.
+fn lanes(data: &InstrData) -> Lanes {
+    match data.attrs {
+        Attrs::Input(Some(InputKind::System(value))) if value.is_uniform() => Lanes::Uniform,
+        _ => data.opcode.info().lanes,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The properties of a program, besides its registers, that limit how many of its waves run concurrently.
 
-use super::{Block, Category, CodeOrder, Latency, Opcode, Program, ShaderStage};
+use super::{Block, Category, CodeOrder, Opcode, Program, ShaderStage};
 use crate::target::occupancy::{WorkKind, Workload};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ fn later_branches(program: &Program) -> u32 {
         match program.instrs[instr].opcode {
             Opcode::Kill => kills = 1,
             Opcode::ScanMacro | Opcode::ScanClustersMacro => macros = 3,
-            opcode if opcode.info().latency == Latency::Macro && opcode.category() == Category::Move => {
+            opcode if opcode.is_macro() && opcode.category() == Category::Move => {
                 macros = macros.max(1);
             }
             _ => {}
@@ -113,8 +113,6 @@ fn parts(program: &Program, block: Block) -> bool {
         && data.divergent != Some(false)
         && data.instrs.iter().any(|&instr| {
             let opcode = program.instrs[instr].opcode;
-            opcode.is_terminator()
-                && opcode.category() == Category::Flow
-                && !matches!(opcode, Opcode::Predt | Opcode::Predf)
+            opcode.is_terminator() && opcode.category() == Category::Flow && !opcode.is_predication()
         })
 }

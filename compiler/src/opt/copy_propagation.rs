@@ -16,12 +16,11 @@
 //! contents, so only copies after the last such write are propagated.
 
 use super::operands::place;
-use crate::ir3::legality::{allowed_mods, takes_flut_immediates};
+use crate::ir3::legality::takes_flut_immediates;
 use crate::ir3::reconvergence::{Waiting, may_diverge};
 use crate::ir3::{
     Attrs, Block, Category, Instr, InstrData, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile, Round,
-    Src, SrcOperand, Type, Value,
-    opcode::{Latency, Numeric},
+    Src, SrcOperand, Type, Value, opcode::Numeric,
 };
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
@@ -152,7 +151,7 @@ impl Propagation<'_> {
         let new = match copied {
             Copied::Same(from) => {
                 let is_register = matches!(from.operand, SrcOperand::Place(_));
-                if !is_register && (src.flags.contains(OperandFlags::TIED) || is_macro(data.opcode)) {
+                if !is_register && (src.flags.contains(OperandFlags::TIED) || data.opcode.is_macro()) {
                     return false;
                 }
                 if from.class != src.class && is_register && !self.may_read_shared(instr, slot, from) {
@@ -177,7 +176,7 @@ impl Propagation<'_> {
                     return false;
                 }
                 let mods = if src.mods.contains(Mods::ABS) { src.mods } else { src.mods ^ from.mods };
-                if !allowed_mods(data.opcode, slot).contains(mods) {
+                if !data.opcode.source_mods(slot).contains(mods) {
                     return false;
                 }
                 Src { flags: src.flags, mods, ..from }
@@ -199,7 +198,7 @@ impl Propagation<'_> {
         let (Some(shared), Some(value)) = (&self.shared, from.value()) else { return false };
         if from.class.file != RegFile::Shared
             || data.srcs[slot].flags.contains(OperandFlags::TIED)
-            || is_macro(data.opcode)
+            || data.opcode.is_macro()
             || data.opcode.is_meta()
             || !shared.is_current(value, self.block)
         {
@@ -334,10 +333,6 @@ impl Propagation<'_> {
 fn copies_bits(data: &InstrData) -> bool {
     use Type::*;
     matches!(data.attrs, Attrs::Move { src, dst, .. } if src == dst && matches!(src, F16 | F32 | U16 | U32 | S16 | S32))
-}
-
-fn is_macro(opcode: Opcode) -> bool {
-    opcode.info().latency == Latency::Macro
 }
 
 /// `from` with the user's modifiers, folded into immediates that cannot have modifiers.

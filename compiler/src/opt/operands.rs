@@ -1,7 +1,7 @@
 //! Places an operand into a slot that can encode it.
 
 use crate::ir3::legality::valid_source;
-use crate::ir3::{Attrs, Condition, Instr, Opcode, Program, Src};
+use crate::ir3::{Attrs, Condition, Instr, Program, Src};
 use crate::target::Target;
 
 /// Makes `new` the source `slot`, or, if the slot cannot encode it, the other source of a commutative operation;
@@ -12,7 +12,7 @@ pub fn place(program: &mut Program, target: &Target, instr: Instr, slot: usize, 
         data.srcs[slot] = new;
         return true;
     }
-    if slot > 1 || !is_commutative(data.opcode) {
+    if slot > 1 || !data.opcode.commutes() {
         return false;
     }
     let old = std::mem::replace(&mut data.srcs[slot], new);
@@ -25,38 +25,6 @@ pub fn place(program: &mut Program, target: &Target, instr: Instr, slot: usize, 
         *condition = mirrored(*condition);
     }
     valid
-}
-
-/// Returns true if the first two sources may be swapped (and a comparison mirrored).
-pub fn is_commutative(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(
-        opcode,
-        AddF | MinF
-            | MaxF
-            | MulF
-            | CmpsF
-            | AddU
-            | AddS
-            | CmpsU
-            | CmpsS
-            | MinU
-            | MinS
-            | MaxU
-            | MaxS
-            | AndB
-            | OrB
-            | XorB
-            | MulU24
-            | MulS24
-            | MullU
-            | MadU16
-            | MadS16
-            | MadU24
-            | MadS24
-            | MadF16
-            | MadF32
-    )
 }
 
 /// The equivalent condition for swapped operands.
@@ -73,7 +41,7 @@ fn mirrored(condition: Condition) -> Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir3::{BlockData, Builder, RegClass};
+    use crate::ir3::{BlockData, Builder, Opcode, RegClass};
 
     #[test]
     fn operands_change_places_and_comparisons_are_mirrored() {

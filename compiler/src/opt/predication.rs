@@ -14,7 +14,7 @@
 //! There is no size limit, as in Mesa: the largest arm of its logs has 144 instructions.
 
 use crate::ir3::uniformity::Uniformity;
-use crate::ir3::{Block, Instr, InstrData, Latency, Mods, Opcode, Program, RegFile, reconvergence};
+use crate::ir3::{Block, Instr, InstrData, Mods, Opcode, Program, RegFile, reconvergence};
 use crate::target::Target;
 
 /// An if that can be predicated.
@@ -73,14 +73,8 @@ fn can_sleep(program: &Program, arm: Block) -> bool {
 }
 
 fn can_be_in_arm(data: &InstrData) -> bool {
-    use Opcode::*;
-    let about_lanes = matches!(
-        data.opcode,
-        Kill | Demote | Call | Ret | Shpe | Movmsk | BrcstActive | Bar | PushConstsLoadMacro | Getfiberid
-    );
     let special = |file: RegFile| file == RegFile::Predicate;
-    !about_lanes
-        && data.opcode.info().latency != Latency::Macro
+    data.opcode.can_be_predicated()
         && !data.dsts.iter().any(|dst| special(dst.class.file))
         && !data.srcs.iter().any(|src| special(src.class.file))
 }

@@ -4,7 +4,6 @@
 //! can clamp its own result, that operation does so and the `max.f` is removed: the clamp of a number is the same in
 //! both places, and that of a NaN is 0 in both.
 
-use crate::ir3::legality::can_saturate;
 use crate::ir3::{Dst, Instr, InstrFlags, Opcode, Place, Program, RegClass, RegFile, Src, SrcOperand, Value};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -79,5 +78,5 @@ fn computes_float(program: &Program, instr: Instr, x: Value) -> bool {
         && same_width
         && data.repeat == 0
         && InstrFlags::SAT.contains(data.flags)
-        && can_saturate(data.opcode)
+        && data.opcode.can_saturate()
 }

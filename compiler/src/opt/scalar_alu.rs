@@ -16,7 +16,6 @@
 //!
 //! An operation is not moved if its result would only be copied back.
 
-use super::operands::is_commutative;
 use crate::ir3::dataflow::Worklist;
 use crate::ir3::legality::valid_source;
 use crate::ir3::readers::Readers;
@@ -108,13 +107,15 @@ impl<'a> Choice<'a> {
 
     /// Returns true if the scalar ALU supports the operation with shared sources.
     fn could_be_scalar(&self, block: Block, data: &InstrData) -> bool {
-        use Opcode::*;
-        let known = match data.opcode {
-            Mov => matches!(data.attrs, Attrs::Move { src, dst, .. } if has_scalar_move(src) && has_scalar_move(dst)),
-            BaryF | FlatB | Setrm | Shb | Msad | Dp2acc | Dp4acc | Wmm | WmmAccu => false,
-            opcode => matches!(opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu),
+        let converts = match data.attrs {
+            Attrs::Move { src, dst, .. } => has_scalar_move(src) && has_scalar_move(dst),
+            _ => data.opcode != Opcode::Mov,
         };
-        if !known || !(data.flags - InstrFlags::SAT).is_empty() || data.dsts[0].mask != WriteMask::SCALAR {
+        if !data.opcode.has_scalar_form()
+            || !converts
+            || !(data.flags - InstrFlags::SAT).is_empty()
+            || data.dsts[0].mask != WriteMask::SCALAR
+        {
             return false;
         }
         let mut scalar = data.clone();
@@ -239,7 +240,7 @@ impl Choice<'_> {
         }
         let src = Src { class: shared(data.srcs[slot].class), ..data.srcs[slot] };
         valid_source(self.target, data, slot, &src)
-            || slot < 2 && is_commutative(data.opcode) && valid_source(self.target, data, slot ^ 1, &src)
+            || slot < 2 && data.opcode.commutes() && valid_source(self.target, data, slot ^ 1, &src)
     }
 }
 

@@ -14,8 +14,8 @@
 
 use crate::ir3::dominance::{Dominators, EdgeKind};
 use crate::ir3::{
-    Attrs, Block, Category, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile,
-    RepeatLink, SrcOperand, Value,
+    Attrs, Block, Condition, Dst, Instr, InstrData, Opcode, OperandFlags, Place, Program, RegFile, RepeatLink,
+    SrcOperand, Value,
 };
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -124,7 +124,7 @@ fn gather_tests(program: &mut Program) {
         let mut out = Vec::with_capacity(list.len() + 4);
         for instr in list {
             let data = &program.instrs[instr];
-            if !matches!(data.opcode, Opcode::Phi | Opcode::Input) {
+            if !data.opcode.is_block_start() {
                 out.append(&mut first);
             }
             if let Some((tested, predicate)) = test_of(data)
@@ -136,7 +136,7 @@ fn gather_tests(program: &mut Program) {
             }
             out.push(instr);
             let results = data.dsts.iter().filter_map(Dst::value);
-            let behind = if matches!(data.opcode, Opcode::Phi | Opcode::Input) { &mut first } else { &mut out };
+            let behind = if data.opcode.is_block_start() { &mut first } else { &mut out };
             behind.extend(results.filter_map(|value| tests.get(&value)).map(|&(test, _)| test));
         }
         out.append(&mut first);
@@ -170,14 +170,8 @@ fn test_of(data: &InstrData) -> Option<(Value, Value)> {
 /// The result of an instruction that computes only that value, from its sources only.
 fn numbered(data: &InstrData, rules: Rules, consts_may_change: bool) -> Option<Value> {
     let [Dst { place: Place::Value(value), class, flags, .. }] = data.dsts[..] else { return None };
-    let computes = match data.opcode.category() {
-        Category::Alu2 => !matches!(data.opcode, Opcode::BaryF | Opcode::FlatB | Opcode::Setrm),
-        Category::Alu3 | Category::Sfu => true,
-        Category::Move => data.opcode == Opcode::Mov,
-        _ => matches!(data.opcode, Opcode::Collect | Opcode::Split),
-    };
     let compares = matches!(data.attrs, Attrs::Compare(_));
-    let plain = computes
+    let plain = data.opcode.is_pure()
         && if compares { rules.comparisons } else { rules.others }
         && (class.file == RegFile::General || compares && class.file == RegFile::Predicate)
         && !flags.intersects(OperandFlags::TIED | OperandFlags::EARLY_CLOBBER)

@@ -7,7 +7,7 @@
 //! [`rematerialize`](super::rematerialize). Definitions without uses in their block are removed at the end.
 
 use super::Error;
-use super::rematerialize::{is_rematerializable, keep_old_constants};
+use super::rematerialize::keep_old_constants;
 use crate::ir3::{
     Attrs, Block, Instr, InstrData, OperandFlags, PhysReg, Place, Program, RegFile, SrcOperand, Type, Value,
 };
@@ -88,7 +88,7 @@ impl AddressAllocator {
                 }
                 // Read in other blocks only, if at all; those rematerialise it.
                 let unread = |value: Option<Value>| value.is_some_and(|value| self.uses[value] == 0);
-                if data.dsts.len() == 1 && unread(data.dsts[0].value()) && is_rematerializable(data) {
+                if data.dsts.len() == 1 && unread(data.dsts[0].value()) && data.is_rematerializable() {
                     continue;
                 }
             }
@@ -143,7 +143,7 @@ impl AddressAllocator {
         locked: [bool; SLOTS],
     ) -> Result<usize, Error> {
         let data = program.instrs[program.values[value].instr].clone();
-        if !is_rematerializable(&data) {
+        if !data.is_rematerializable() {
             return Err(Error::unsupported(program, user, "an address that cannot be computed again"));
         }
         let clone = program.instrs.push(data);
@@ -190,7 +190,7 @@ fn drop_unread(program: &mut Program, block: Block) {
     let mut list = std::mem::take(&mut program.blocks[block].instrs);
     for i in (0..list.len()).rev() {
         let data = &mut program.instrs[list[i]];
-        let mut needed = data.dsts.len() != 1 || !is_rematerializable(data);
+        let mut needed = data.dsts.len() != 1 || !data.is_rematerializable();
         for dst in data.dsts.iter_mut() {
             match slot_of(Some(&dst.place)).filter(|_| is_address(dst.class.file)) {
                 Some(slot) => {

@@ -89,12 +89,12 @@ fn hoist_splits(program: &mut Program) {
                 continue;
             }
             let data = &program.instrs[instr];
-            if !matches!(data.opcode, Opcode::Phi | Opcode::Input) {
+            if !data.opcode.is_block_start() {
                 emit_splits(program, &last, &before, &mut waiting, &mut out);
             }
             out.push(instr);
             waiting.extend(data.dsts.iter().filter_map(|dst| dst.value()));
-            if !matches!(data.opcode, Opcode::Phi | Opcode::Input) {
+            if !data.opcode.is_block_start() {
                 emit_splits(program, &last, &before, &mut waiting, &mut out);
             }
         }

@@ -14,7 +14,7 @@
 
 use super::Error;
 use crate::ir3::liveness::{Visitor, walk};
-use crate::ir3::{Block, Dst, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Value, opcode::Latency};
+use crate::ir3::{Block, Dst, InstrData, Opcode, OperandFlags, Place, Program, RegFile, Value};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
@@ -88,7 +88,7 @@ pub struct Liveness {
 
 /// Whether a destination is written while sources are still to be read.
 pub fn is_early(data: &InstrData, dst: &Dst) -> bool {
-    dst.flags.contains(OperandFlags::EARLY_CLOBBER) || data.opcode.info().latency == Latency::Macro
+    dst.flags.contains(OperandFlags::EARLY_CLOBBER) || data.opcode.is_macro()
 }
 
 /// Returns true if the allocator chooses the register of a destination.

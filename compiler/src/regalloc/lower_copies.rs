@@ -15,17 +15,16 @@ use crate::target::Target;
 pub fn run(program: &mut Program, target: &Target) -> Result<(), Error> {
     let mut sequencer = Sequencer::new(target);
     let mut list = Vec::new();
-    let is_copy = |opcode| matches!(opcode, Opcode::ParallelCopy | Opcode::Collect | Opcode::Split);
     for position in 0..program.layout.len() {
         let block = program.layout[position];
-        if !program.blocks[block].instrs.iter().any(|&i| is_copy(program.instrs[i].opcode)) {
+        if !program.blocks[block].instrs.iter().any(|&i| program.instrs[i].opcode.is_copy()) {
             continue;
         }
         list.clear();
         std::mem::swap(&mut list, &mut program.blocks[block].instrs);
         let mut out = Vec::with_capacity(list.len());
         for &instr in &list {
-            if is_copy(program.instrs[instr].opcode) {
+            if program.instrs[instr].opcode.is_copy() {
                 add(&mut sequencer, &program.instrs[instr])
                     .ok_or_else(|| Error::unsupported(program, instr, "an operand that is no register"))?;
                 let instrs = &mut program.instrs;

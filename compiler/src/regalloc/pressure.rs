@@ -171,7 +171,7 @@ impl Analysis {
         visit: &mut impl FnMut(Point, &Forest, Pressure),
     ) {
         let list = &program.blocks[block].instrs;
-        let is_start = |instr: &&Instr| matches!(program.instrs[**instr].opcode, Opcode::Phi | Opcode::Input);
+        let is_start = |instr: &&Instr| program.instrs[**instr].opcode.is_block_start();
         let (start, rest) = list.split_at(list.iter().take_while(is_start).count());
         step.read_definitions(program, &self.liveness, start);
         let mut sums = forest.sums;

@@ -4,24 +4,9 @@
 //! sources may have changed by then; such sources are copied to general registers before the definition.
 
 use crate::ir3::{
-    Attrs, Category, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Round, Src, SrcOperand, Type,
-    ValueData, opcode::Numeric,
+    Attrs, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Round, Src, SrcOperand, Type, ValueData,
+    opcode::Numeric,
 };
-
-/// Whether computing it again, anywhere that its sources are known, gives the same value.
-pub(super) fn is_rematerializable(data: &InstrData) -> bool {
-    let pure = match data.opcode.category() {
-        Category::Alu2 | Category::Alu3 => data.opcode != Opcode::BaryF,
-        Category::Move => matches!(data.opcode, Opcode::Mov | Opcode::Movp),
-        _ => false,
-    };
-    let is_ssa = |operand: &SrcOperand| match operand {
-        SrcOperand::Place(place) => matches!(place, Place::Value(_) | Place::Assigned(..)),
-        SrcOperand::ConstRelative(_) => false,
-        _ => true,
-    };
-    pure && data.dsts.len() == 1 && data.srcs.iter().all(|src| is_ssa(&src.operand))
-}
 
 /// Puts constants that are written later into registers, where a definition in `file`, which may be computed again, reads
 /// them. Whoever reads the definition is dominated by it, so what stands behind the last write in the code is safe.

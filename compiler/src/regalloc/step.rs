@@ -12,7 +12,7 @@
 use super::forest::{Forest, ValueList};
 use super::liveness::{Liveness, is_early};
 use super::merge_sets::{MergeSets, tied_source};
-use crate::ir3::{Instr, Opcode, OperandFlags, Program, Value};
+use crate::ir3::{Instr, OperandFlags, Program, Value};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -93,7 +93,7 @@ impl Step {
     pub fn read(&mut self, program: &Program, liveness: &Liveness, sets: &MergeSets, forest: &Forest, instr: Instr) {
         self.start();
         let data = &program.instrs[instr];
-        self.is_copy = matches!(data.opcode, Opcode::ParallelCopy | Opcode::Collect | Opcode::Split);
+        self.is_copy = data.opcode.is_copy();
         for src in data.srcs.iter().filter(|src| src.flags.contains(OperandFlags::FIRST_KILL)) {
             if let Some(value) = src.value().filter(|&value| liveness.units(value) != 0) {
                 self.killed.push(value);

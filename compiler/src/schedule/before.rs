@@ -15,7 +15,7 @@
 //! Of what is ready only the 48 first in the code are looked at, so a block costs as much for each of its
 //! instructions, however long it is, and what stands far apart stays so.
 
-use super::dependencies::{Builder, Graph, Rules, is_fence};
+use super::dependencies::{Builder, Graph, Rules};
 use super::live_out::live_out;
 use super::registers::{Effect, Registers, Units};
 use crate::delays::latency::{Sync, issue_slots, sync};
@@ -138,7 +138,7 @@ impl Scheduler<'_> {
         (self.slot, self.time) = (0, 0);
         self.nops = [0; 2];
         self.outstanding.iter_mut().for_each(Vec::clear);
-        let is_fence = |&instr: &Instr| is_fence(program.instrs[instr].opcode);
+        let is_fence = |&instr: &Instr| program.instrs[instr].opcode.is_scheduling_fence();
         let mut rest = &list[..];
         while !rest.is_empty() {
             let stretch = rest.iter().position(is_fence).unwrap_or(rest.len());

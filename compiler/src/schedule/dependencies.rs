@@ -11,12 +11,12 @@
 //! - the predicates, if they are to wait for each other ([`Rules`]), or one of them cannot be computed again.
 //!
 //! Barriers write all memories. What is none of that, as the end of a preamble or a change of the rounding mode, is a
-//! [`fence`](is_fence): nothing moves over it.
+//! [fence](Opcode::is_scheduling_fence): nothing moves over it.
 
-use crate::delays::latency::{FAR, Latency, is_alu, is_scalar_alu};
+use crate::delays::latency::{FAR, Latency, is_scalar_alu};
+use crate::ir3::opcode::Effect;
 use crate::ir3::{
-    AddressSpace, Attrs, Category, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, RepeatLink, SrcOperand,
-    Value,
+    AddressSpace, Attrs, Instr, InstrData, Opcode, PhysReg, Place, Program, RegFile, RepeatLink, SrcOperand, Value,
 };
 use crate::target::Target;
 use bitflags::bitflags;
@@ -71,15 +71,6 @@ pub struct Effects {
     pub writes: Resources,
 }
 
-/// Whether nothing may move over the instruction, whatever it is.
-#[must_use]
-pub fn is_fence(opcode: Opcode) -> bool {
-    match opcode.category() {
-        Category::Flow => !matches!(opcode, Opcode::Kill | Opcode::Demote),
-        _ => matches!(opcode, Opcode::Setrm | Opcode::Phi | Opcode::Input | Opcode::ParallelCopy | Opcode::Tcinv),
-    }
-}
-
 /// The resources of a memory; all of them where it is not known.
 fn memory(space: Option<AddressSpace>) -> Resources {
     match space {
@@ -98,59 +89,34 @@ impl Effects {
     /// The effects of an instruction that is not a fence.
     #[must_use]
     pub fn of(data: &InstrData, target: &Target, rules: Rules) -> Self {
-        use Opcode::*;
         let (mut reads, mut writes) = (Resources::empty(), Resources::empty());
-        match data.opcode.category() {
-            Category::Flow => writes |= Resources::LANES,
-            Category::Barrier => writes |= Resources::MEMORY | Resources::LANES,
-            Category::Texture => {
-                // Derivatives are taken over quads, in which helper lanes count.
-                reads |= Resources::LANES;
-                if let Some(texture) = data.texture() {
-                    reads |= texture.space.map_or(Resources::empty(), |space| memory(Some(space)));
+        // What changes the set of active lanes changes varyings and derivatives, too: the end of lanes gives back the
+        // storage of varyings, and derivatives are taken over quads, in which helper lanes count.
+        reads.set(Resources::LANES, data.opcode.depends_on_active_lanes());
+        let space = || memory(data.memory().and_then(|memory| memory.space));
+        match data.opcode.info().effect {
+            Effect::None => {
+                if let Some(space) = data.texture().and_then(|texture| texture.space) {
+                    reads |= memory(Some(space));
                 }
             }
-            Category::Memory => {
-                let space = memory(data.memory().and_then(|memory| memory.space));
-                match data.opcode {
-                    Resfmt | Resinfo | Getspid | Getwid => {}
-                    Getfiberid | Shfl | Ldlv => reads |= Resources::LANES,
-                    Ldc => reads |= Resources::LANES,
-                    LdcK | LdgK => {
-                        reads |= Resources::MEMORY | Resources::LANES;
-                        writes |= Resources::CONST;
-                    }
-                    Stc | Stsc => {
-                        reads |= Resources::LANES;
-                        writes |= Resources::CONST;
-                    }
-                    Stlw | Ldlw | G2l | L2g | Prefetch => {
-                        reads |= Resources::LANES;
-                        writes |= Resources::MEMORY;
-                    }
-                    // Volatile loads stay in order among each other.
-                    opcode if opcode.has_side_effect() || data.memory().is_some_and(|memory| memory.volatile) => {
-                        reads |= Resources::LANES;
-                        writes |= space;
-                    }
-                    _ => reads |= Resources::LANES | space,
-                }
+            // Volatile loads stay in order among each other.
+            Effect::Load if data.memory().is_some_and(|memory| memory.volatile) => writes |= space(),
+            Effect::Load => reads |= space(),
+            Effect::Store | Effect::Atomic => writes |= space(),
+            Effect::LoadAny | Effect::StoreAny => writes |= Resources::MEMORY,
+            Effect::StoreConsts => writes |= Resources::CONST,
+            Effect::LoadConsts => {
+                reads |= Resources::MEMORY;
+                writes |= Resources::CONST;
             }
-            Category::Move => match data.opcode {
-                PushConstsLoadMacro => {
-                    reads |= Resources::MEMORY;
-                    writes |= Resources::CONST;
-                }
-                Mov | Swz | Gat | Sct | Movp => {}
-                _ => reads |= Resources::LANES,
-            },
-            // All varyings are read before lanes end: those hold the storage that they are read from.
-            _ if matches!(data.opcode, BaryF | FlatB) => reads |= Resources::LANES,
-            _ => {}
+            Effect::EndsLanes => writes |= Resources::LANES,
+            Effect::Barrier => writes |= Resources::MEMORY | Resources::LANES,
+            Effect::Terminator | Effect::Control | Effect::Machine => {}
         }
         // Of one lane that runs, if it is not the same for all.
         let shared = data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared);
-        if shared && is_alu(data.opcode) && !is_scalar_alu(data, target) {
+        if shared && data.opcode.is_alu() && !is_scalar_alu(data, target) {
             reads |= Resources::LANES;
         }
         for src in &data.srcs {
@@ -183,20 +149,6 @@ fn is_second_address(data: &InstrData, place: &Place) -> bool {
         Some(reg) => reg == PhysReg::A1_X,
         None => matches!(data.attrs, Attrs::Move { dst: crate::ir3::Type::U16, .. }),
     }
-}
-
-/// Whether a predicate can be computed again in front of its readers, so that nobody minds when it was computed first.
-fn is_rematerializable(data: &InstrData) -> bool {
-    let computes = match data.opcode.category() {
-        Category::Alu2 | Category::Alu3 => data.opcode != Opcode::BaryF,
-        _ => matches!(data.opcode, Opcode::Mov | Opcode::Movp),
-    };
-    let known = |operand: &SrcOperand| match operand {
-        SrcOperand::Place(place) => matches!(place, Place::Value(_) | Place::Assigned(..)),
-        SrcOperand::ConstRelative(_) => false,
-        _ => true,
-    };
-    computes && data.dsts.len() == 1 && data.srcs.iter().all(|src| known(&src.operand))
 }
 
 /// From one instruction of a stretch to another: which, and how long that had better take.
@@ -271,7 +223,7 @@ impl<'a> Builder<'a> {
         self.edges.clear();
         let special = |&instr: &Instr| {
             let data = &program.instrs[instr];
-            data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate) && !is_rematerializable(data)
+            data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate) && !data.is_rematerializable()
         };
         let rules = Rules { predicates: self.rules.predicates && !stretch.iter().any(special), ..self.rules };
         for (node, &instr) in (0..).zip(stretch) {

@@ -100,7 +100,7 @@ fn ends_predication(program: &Program, position: usize) -> bool {
     let block = program.layout[position];
     let [from] = program.blocks[block].predecessors[..] else { return false };
     let last = program.blocks[from].instrs.last().map(|&instr| program.instrs[instr].opcode);
-    matches!(last, Some(Opcode::Predt | Opcode::Predf)) && program.blocks[from].successors[1] == Some(block)
+    last.is_some_and(Opcode::is_predication) && program.blocks[from].successors[1] == Some(block)
 }
 
 #[cfg(test)]

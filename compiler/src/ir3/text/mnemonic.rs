@@ -63,11 +63,6 @@ pub(super) fn take_type(text: &str) -> Option<(Type, &str)> {
     TYPES.iter().find_map(|&ty| text.strip_prefix(ty.name()).map(|rest| (ty, rest)))
 }
 
-fn is_compare(opcode: Opcode) -> bool {
-    use Opcode::*;
-    matches!(opcode, CmpsF | CmpsU | CmpsS | CmpvF | CmpvU | CmpvS)
-}
-
 /// Returns true for instructions with a texture's type and components after the mnemonic.
 pub(super) fn prints_texture(opcode: Opcode) -> bool {
     opcode.category() == Category::Texture && opcode != Opcode::Tcinv
@@ -144,7 +139,7 @@ impl Mnemonic {
             self.attrs = Attrs::Move { src, dst, round: Round::Default };
             return rest.is_empty();
         }
-        if is_compare(self.opcode) {
+        if self.opcode.has_condition() {
             let condition = CONDITIONS.iter().find(|condition| condition.name() == suffix);
             self.attrs = condition.map_or(Attrs::None, |&condition| Attrs::Compare(condition));
             return condition.is_some();

@@ -62,12 +62,12 @@ impl Checker<'_> {
         use Opcode::*;
         let fits = match (&data.attrs, data.opcode) {
             (Attrs::Move { .. }, op) => op.category() == Category::Move,
-            (Attrs::Compare(_), CmpsF | CmpsU | CmpsS | CmpvF | CmpvU | CmpvS) => true,
-            (_, CmpsF | CmpsU | CmpsS | CmpvF | CmpvU | CmpvS) => false,
+            (Attrs::Compare(_), op) => op.has_condition(),
+            (_, op) if op.has_condition() => false,
             (Attrs::Split { .. }, Split) => true,
             (_, Split) => false,
             (Attrs::Branch { .. }, op) => op.category() == Category::Flow,
-            (Attrs::Outputs(_), End | Chmask) => true,
+            (Attrs::Outputs(_), op) if op.is_output() => true,
             (Attrs::Input(_), Input) => true,
             (Attrs::Texture(_), TexPrefetch) => true,
             (Attrs::Texture(_), op) => op.category() == Category::Texture,
@@ -167,15 +167,7 @@ impl Checker<'_> {
 
     fn repeat(&mut self, instr: Instr, data: &InstrData) {
         if data.repeat != 0 {
-            use Opcode::*;
-            let repeatable = match data.opcode.category() {
-                Category::Flow => data.opcode == Nop,
-                Category::Move => matches!(data.opcode, Mov | Swz | Movmsk),
-                Category::Alu2 => data.opcode != BaryF || self.target.has_rpt_bary_f,
-                Category::Alu3 => !matches!(data.opcode, Dp2acc | Dp4acc),
-                Category::Sfu => data.opcode != Rcp,
-                _ => false,
-            };
+            let repeatable = data.opcode.can_repeat() && (data.opcode != Opcode::BaryF || self.target.has_rpt_bary_f);
             self.require(
                 repeatable && data.nop == 0,
                 Rule::Repeat,
@@ -201,7 +193,7 @@ impl Checker<'_> {
     fn scalar(&mut self, data: &InstrData) {
         use Opcode::*;
         let shared = data.dsts.first().is_some_and(|dst| dst.class.file == RegFile::Shared);
-        let alu = matches!(data.opcode.category(), Category::Move | Category::Alu2 | Category::Alu3);
+        let alu = data.opcode.is_alu();
         if !shared || !alu && data.opcode.category() != Category::Sfu {
             return;
         }
@@ -224,9 +216,10 @@ impl Checker<'_> {
             data.opcode,
             Mov | BallotMacro | AnyMacro | AllMacro | ElectMacro | ReadCondMacro | ReadFirstMacro | ReadGetlastMacro
         );
-        let never = matches!(data.opcode, Movmsk | ScanMacro | ScanClustersMacro);
-        let scalar =
-            self.target.has_scalar_alu && alu && !never && (!moves || data.srcs.first().is_some_and(is_uniform));
+        let scalar = self.target.has_scalar_alu
+            && alu
+            && !data.opcode.is_vector_only()
+            && (!moves || data.srcs.first().is_some_and(is_uniform));
         if !scalar {
             self.place.operand = None;
             return;
@@ -265,12 +258,12 @@ impl Checker<'_> {
 
     /// Branches and kills read predicates.
     fn flow(&mut self, data: &InstrData) {
-        use Opcode::*;
-        if matches!(data.opcode, Br | Braa | Brao | Bany | Ball | Predt | Predf | Kill | Demote) {
+        if data.opcode.reads_predicates() {
             for (i, src) in data.srcs.iter().enumerate() {
                 self.file(Operand::Src(i), src.class, RegFile::Predicate);
                 // These read the register of all lanes, and can encode no other.
-                if let (Predt | Predf, Some(reg)) = (data.opcode, src.place().and_then(|place| place.reg())) {
+                let reg = src.place().and_then(|place| place.reg());
+                if let Some(reg) = reg.filter(|_| data.opcode.is_predication()) {
                     self.require(reg == PhysReg::P0_X, Rule::RegisterFile, || "p0.x".into(), || format!("{reg}"));
                 }
             }
@@ -340,7 +333,6 @@ impl Checker<'_> {
 
     /// cat2, cat3 and cat4: the sources have one width, which some operations have in their name.
     fn alu(&mut self, data: &InstrData) {
-        use Opcode::*;
         let mut first = None;
         for (i, src) in data.srcs.iter().enumerate().filter(|&(i, src)| !is_address(i, src) && !is_tied(src)) {
             match first {
@@ -348,22 +340,15 @@ impl Checker<'_> {
                 Some(half) => self.src_width(i, src, half),
             }
         }
-        let in_name = match data.opcode {
-            MadF16 | MadU16 | MadS16 | SelB16 | SelS16 | SelF16 | SadS16 => Some(true),
-            MadF32 | MadshU16 | MadshM16 | MadU24 | MadS24 | SelB32 | SelS32 | SelF32 | SadS32 => Some(false),
+        let width = match data.opcode {
             // It counts wrongly in a full register.
-            CbitsB if self.target.generation.number() >= 5 => Some(true),
-            _ => None,
+            Opcode::CbitsB if self.target.generation.number() >= 5 => Some(true),
+            opcode => opcode.source_width(),
         };
-        if let (Some(half), Some(src)) = (in_name, data.srcs.first()) {
+        if let (Some(half), Some(src)) = (width, data.srcs.first()) {
             self.src_width(0, src, half);
         }
-        let of_result = match data.opcode {
-            Hrsq | Hlog2 | Hexp2 => Some(true),
-            Rsq | Log2 | Exp2 | MadU24 | MadS24 => Some(false),
-            _ => None,
-        };
-        if let (Some(half), Some(dst)) = (of_result, data.dsts.first()) {
+        if let (Some(half), Some(dst)) = (data.opcode.result_width(), data.dsts.first()) {
             self.dst_width(0, dst, half);
         }
     }

@@ -1,7 +1,7 @@
 //! Checks each operand in isolation.
 
 use super::{Checker, Form, Operand, Rule};
-use crate::ir3::legality::{CONST_WORDS, allowed_mods, valid_immediate, valid_source};
+use crate::ir3::legality::{CONST_WORDS, valid_immediate, valid_source};
 use crate::ir3::{
     ArrayAccess, Dst, InstrData, InstrFlags, OperandFlags, PhysReg, Place, RegClass, RegFile, Src, SrcOperand,
     WriteMask,
@@ -91,7 +91,7 @@ impl Checker<'_> {
             || format!("a source that {} can encode beside its others", instr.opcode),
             || format!("{:?}", src.operand),
         );
-        let allowed = allowed_mods(instr.opcode, i);
+        let allowed = instr.opcode.source_mods(i);
         self.require(
             allowed.contains(src.mods),
             Rule::Modifiers,

@@ -5,7 +5,7 @@
 //! of a result are the same conversion, the operation computes that width directly. A conversion with another rounding
 //! stays.
 
-use super::{Pass, is_comparison};
+use super::Pass;
 use crate::ir3::{Attrs, Instr, InstrData, Opcode, RegClass, RegFile, Round, Type, Value};
 
 /// Operations whose results are converted alike.
@@ -89,7 +89,7 @@ impl Pass<'_> {
 fn can_convert(data: &InstrData, class: RegClass, types: (Type, Type)) -> bool {
     let plain = data.flags.is_empty() && data.repeat == 0;
     // 0 and 1 are the same in any width.
-    let fits = is_comparison(data.opcode) || data.srcs.iter().all(|src| src.class.half == class.half);
+    let fits = data.opcode.is_comparison() || data.srcs.iter().all(|src| src.class.half == class.half);
     let listed = |it: &Conversion| it.types == types && it.opcodes.contains(&data.opcode);
     plain && fits && CONVERSIONS.iter().any(listed)
 }

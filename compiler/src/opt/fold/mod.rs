@@ -37,7 +37,7 @@ pub fn is_needed(program: &Program) -> bool {
     program
         .iter_instrs()
         .map(|(_, instr)| &program.instrs[instr])
-        .any(|data| is_comparison(data.opcode) || converts(data))
+        .any(|data| data.opcode.is_comparison() || converts(data))
 }
 
 /// The enabled rules.
@@ -82,10 +82,6 @@ pub fn run(program: &mut Program, target: &Target, rules: Rules) {
         pass.each(Pass::conversion);
     }
     pass.finish();
-}
-
-fn is_comparison(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::CmpsF | Opcode::CmpsS | Opcode::CmpsU)
 }
 
 /// Maximum depth of the search for the definition of a bool.
@@ -260,7 +256,7 @@ impl<'a> Pass<'a> {
         let data = self.data(instr);
         let is_bool = |src: &Src| self.is_bool(src, depth - 1);
         match data.opcode {
-            opcode if is_comparison(opcode) => data.dsts[0].class.file != RegFile::Predicate,
+            opcode if opcode.is_comparison() => data.dsts[0].class.file != RegFile::Predicate,
             _ if depth == 0 || !data.flags.is_empty() => false,
             Opcode::AnyMacro | Opcode::AllMacro => true,
             // A conjunction with a bool keeps at most the lowest bit.

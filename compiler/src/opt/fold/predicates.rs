@@ -1,6 +1,6 @@
 //! Folds tests into comparisons and bitwise operations, which then write predicates.
 
-use super::{DEPTH, Pass, is_comparison, is_legal, predicate_src};
+use super::{DEPTH, Pass, is_legal, predicate_src};
 use crate::ir3::{Dst, Instr, InstrData, Opcode, OperandFlags, RegClass, RegFile, Src, SrcOperand, WriteMask};
 use smallvec::SmallVec;
 
@@ -14,7 +14,7 @@ impl Pass<'_> {
             return;
         }
         let data = self.data(instr);
-        let compares = self.rules.comparisons && is_comparison(data.opcode);
+        let compares = self.rules.comparisons && data.opcode.is_comparison();
         let bitwise = self.rules.bitops && matches!(data.opcode, Opcode::AndB | Opcode::OrB | Opcode::XorB);
         // A predicate is the lowest bit, so the result of a bitwise operation must be a bool.
         let is_bool = || self.gives_bool(instr, DEPTH);

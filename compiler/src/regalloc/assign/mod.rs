@@ -361,7 +361,7 @@ impl<'a> Assigner<'a> {
 
     fn run_block(&mut self, block: Block, step: &mut Step) -> Result<(), Error> {
         let list = std::mem::take(&mut self.program.blocks[block].instrs);
-        let is_start = |instr: &&Instr| matches!(self.program.instrs[**instr].opcode, Opcode::Phi | Opcode::Input);
+        let is_start = |instr: &&Instr| self.program.instrs[**instr].opcode.is_block_start();
         let (start, rest) = list.split_at(list.iter().take_while(is_start).count());
         self.start_block(block, start, step)?;
         let terminators = rest.iter().rev().take_while(|&&i| self.program.instrs[i].opcode.is_terminator()).count();

@@ -111,7 +111,7 @@ fn is_rematerializable(data: &InstrData) -> bool {
         SrcOperand::Place(_) => matches!(file, RegFile::General | RegFile::Shared),
         _ => true,
     };
-    super::rematerialize::is_rematerializable(data)
+    data.is_rematerializable()
         && (data.repeat, data.link) == (0, RepeatLink::None)
         && data.srcs.iter().all(|src| stays(&src.operand, src.class.file))
 }

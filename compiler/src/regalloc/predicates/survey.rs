@@ -90,7 +90,7 @@ impl Survey {
             let Some(value) = src.value() else {
                 return Err(Error::unsupported(program, instr, "a predicate register beside values"));
             };
-            if matches!(data.opcode, Opcode::Predt | Opcode::Predf) {
+            if data.opcode.is_predication() {
                 self.wants_first[value] = true;
                 self.any_wants_first = true;
             }
@@ -153,7 +153,7 @@ pub fn through_registers(program: &mut Program, target: &Target) -> bool {
 /// is 0 or 1, a test against 0; for a bitwise operation, its lowest bit.
 fn test_of(data: &InstrData, target: &Target) -> Option<InstrData> {
     match data.opcode {
-        Opcode::CmpsF | Opcode::CmpsS | Opcode::CmpsU => {
+        opcode if opcode.is_comparison() => {
             let mut test = InstrData::new(Opcode::CmpsS);
             test.attrs = Attrs::Compare(Condition::Ne);
             Some(test)

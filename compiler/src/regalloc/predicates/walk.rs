@@ -3,7 +3,7 @@
 use super::survey::{Op, Survey};
 use super::{Error, SLOTS, State, is_rematerializable, register};
 use crate::ir3::liveness::LiveSets;
-use crate::ir3::{Block, Instr, Opcode, Place, Program, RegFile, SrcOperand, Value};
+use crate::ir3::{Block, Instr, Place, Program, RegFile, SrcOperand, Value};
 use cranelift_entity::SecondaryMap;
 
 /// The final position of an operation on predicates.
@@ -223,7 +223,7 @@ impl Walk<'_> {
     fn operation(&mut self, op: &Op) -> Result<(), Error> {
         let Op { instr, at } = *op;
         let opcode = self.program.instrs[instr].opcode;
-        let allowed = if matches!(opcode, Opcode::Predt | Opcode::Predf) { 1 } else { self.all };
+        let allowed = if opcode.is_predication() { 1 } else { self.all };
         // What is there stays there.
         let mut taken: Slots = 0;
         let sources = 0..self.program.instrs[instr].srcs.len();

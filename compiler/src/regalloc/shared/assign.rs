@@ -7,7 +7,6 @@
 use super::super::{Error, order};
 use super::elements::{Elements, split_of};
 use super::liveness::Liveness;
-use crate::ir3::opcode::Latency;
 use crate::ir3::{Block, Instr, InstrData, Opcode, OperandFlags, Program, RegFile, SrcOperand, Value};
 use crate::target::RegisterFiles;
 use cranelift_entity::SecondaryMap;
@@ -148,8 +147,8 @@ impl Walk<'_> {
                 continue;
             }
             let data = &self.program.instrs[instr];
-            let early = data.opcode.info().latency == Latency::Macro
-                || data.dsts.iter().any(|dst| dst.flags.contains(OperandFlags::EARLY_CLOBBER));
+            let early =
+                data.opcode.is_macro() || data.dsts.iter().any(|dst| dst.flags.contains(OperandFlags::EARLY_CLOBBER));
             while let Some(&(_, element)) = kills.last().filter(|&&(at, _)| at == instr) {
                 kills.pop();
                 killed.push(element);

@@ -17,10 +17,9 @@ use super::assign::Kept;
 use super::elements::split_of;
 use super::insert_at_end;
 use crate::ir3::legality::valid_source;
-use crate::ir3::opcode::Latency;
 use crate::ir3::{
-    Attrs, Block, Category, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Round, Src, SrcOperand,
-    Type, Value, ValueData, WriteMask,
+    Attrs, Block, Dst, Instr, InstrData, Opcode, Place, Program, RegClass, RegFile, Round, Src, SrcOperand, Type,
+    Value, ValueData, WriteMask,
 };
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
@@ -85,11 +84,6 @@ pub fn run(program: &mut Program, target: &Target, victims: &[Value], kept: &mut
 
 const fn general(class: RegClass) -> RegClass {
     RegClass::general(class.half)
-}
-
-/// What only the vector and the scalar ALU compute, each its own way.
-fn has_both_forms(opcode: Opcode) -> bool {
-    opcode == Opcode::Mov || matches!(opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu)
 }
 
 impl Spill<'_> {
@@ -173,7 +167,7 @@ impl Spill<'_> {
 
     /// Whether the vector ALU can have the operation, with victims in general registers.
     fn is_demotable(&self, data: &InstrData) -> bool {
-        if !has_both_forms(data.opcode) || data.dsts.len() != 1 {
+        if !data.opcode.has_scalar_form() || data.dsts.len() != 1 {
             return false;
         }
         let mut vector = data.clone();
@@ -193,7 +187,7 @@ impl Spill<'_> {
         }
         let phi = self.program.instrs[instr].opcode == Opcode::Phi;
         let shared = self.program.instrs[instr].dsts.first().is_some_and(|dst| dst.class.file == RegFile::Shared);
-        let scalar = shared && (phi || has_both_forms(self.program.instrs[instr].opcode));
+        let scalar = shared && (phi || self.program.instrs[instr].opcode.has_scalar_form());
         let mut reloaded: Vec<(Value, Value)> = Vec::new();
         for k in 0..self.program.instrs[instr].srcs.len() {
             let src = self.program.instrs[instr].srcs[k];
@@ -271,7 +265,7 @@ impl Spill<'_> {
         let src = Src { operand: SrcOperand::Immediate(bits), class: general(old.class), ..old };
         let fits = old.mods.is_empty()
             && old.mask == WriteMask::SCALAR
-            && data.opcode.info().latency != Latency::Macro
+            && !data.opcode.is_macro()
             && valid_source(self.target, data, k, &src);
         if fits {
             self.program.instrs[instr].srcs[k] = src;
@@ -307,7 +301,7 @@ impl Spill<'_> {
         let mut out = Vec::with_capacity(list.len() + 8);
         let mut deferred = Vec::new();
         for instr in list {
-            if matches!(self.program.instrs[instr].opcode, Opcode::Phi | Opcode::Input) {
+            if self.program.instrs[instr].opcode.is_block_start() {
                 out.push(instr);
                 deferred.append(&mut self.behind[instr]);
                 continue;

@@ -6,7 +6,7 @@
 //! that part may keep the vector's registers; this is counted here too (see `Walk::ghosts`).
 
 use super::scalars::{general_result, general_value};
-use crate::ir3::{InstrData, OperandFlags, Program, RegFile, Value, opcode::Latency};
+use crate::ir3::{InstrData, OperandFlags, Program, RegFile, Value};
 use crate::target::RegisterFiles;
 use smallvec::SmallVec;
 
@@ -107,7 +107,7 @@ pub fn results(data: &InstrData) -> impl Iterator<Item = Value> + '_ {
 
 /// The results that are written while sources are still read.
 pub fn early_results(data: &InstrData) -> impl Iterator<Item = Value> + '_ {
-    let is_macro = data.opcode.info().latency == Latency::Macro;
+    let is_macro = data.opcode.is_macro();
     let early = data.dsts.iter().filter(move |dst| is_macro || dst.flags.contains(OperandFlags::EARLY_CLOBBER));
     early.filter_map(general_result)
 }

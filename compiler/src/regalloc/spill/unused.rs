@@ -15,10 +15,7 @@ pub fn run(program: &mut Program) {
 
 /// Returns true if an unused instruction may be removed. Others belong to the program, not to the spiller.
 fn may_go(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::Phi | Opcode::ParallelCopy | Opcode::Collect | Opcode::Split | Opcode::ReloadMacro | Opcode::Mov
-    )
+    opcode.is_copy() || matches!(opcode, Opcode::Phi | Opcode::ReloadMacro | Opcode::Mov)
 }
 
 fn remove_values(program: &mut Program) {

@@ -2,7 +2,6 @@
 
 use super::{Claim, Expression};
 use crate::semantics::operations::{ir3_alu, nir_alu};
-use ir3_compiler::ir3::legality::SATURATING;
 use ir3_compiler::ir3::{
     Attrs, Condition, Dst, InstrData, InstrFlags, Opcode, PhysReg, Place, RegClass, Round, Src, Type, WriteMask,
 };
@@ -125,7 +124,7 @@ fn conversion_name(from: Type, to: Type) -> String {
 /// An operation and a clamp of its result are the operation that clamps.
 fn clamps() -> Vec<Result<Claim, String>> {
     let mut all = Vec::new();
-    for opcode in SATURATING {
+    for &opcode in Opcode::ALL.iter().filter(|opcode| opcode.can_saturate()) {
         for half in [true, false] {
             if is_other_mad(opcode, half) {
                 continue;

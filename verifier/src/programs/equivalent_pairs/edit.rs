@@ -4,8 +4,8 @@ use crate::support::random::Random;
 use cranelift_entity::SecondaryMap;
 use ir3_compiler::ir3::legality::valid_source;
 use ir3_compiler::ir3::{
-    Attrs, Block, Category, Dst, Instr, InstrData, InstrFlags, Mods, Opcode, OperandFlags, Place, Program, RegClass,
-    RegFile, RepeatLink, Round, Src, SrcOperand, Type, Value, ValueData, WriteMask,
+    Attrs, Block, Dst, Instr, InstrData, InstrFlags, Mods, Opcode, OperandFlags, Place, Program, RegClass, RegFile,
+    RepeatLink, Round, Src, SrcOperand, Type, Value, ValueData, WriteMask,
 };
 use ir3_compiler::target::Target;
 
@@ -18,14 +18,6 @@ pub(super) fn consts_change(program: &Program) -> bool {
 /// constants, so that it can be repeated, moved, or executed where its result is not used. The shared file and arrays
 /// have other values at other points of the program, and so have constants where they can change.
 pub(super) fn is_pure(data: &InstrData, consts_change: bool) -> bool {
-    let computes = match data.opcode.category() {
-        Category::Move => data.opcode == Opcode::Mov,
-        Category::Alu2 => !matches!(data.opcode, Opcode::Setrm | Opcode::BaryF | Opcode::FlatB),
-        Category::Alu3 => !matches!(data.opcode, Opcode::Wmm | Opcode::WmmAccu),
-        Category::Sfu => true,
-        Category::Meta => matches!(data.opcode, Opcode::Collect | Opcode::Split),
-        _ => false,
-    };
     let per_lane = |class: RegClass| matches!(class.file, RegFile::General | RegFile::Predicate);
     let src_is_still = |src: &Src| match src.operand {
         SrcOperand::Place(Place::Value(_)) => per_lane(src.class),
@@ -34,7 +26,7 @@ pub(super) fn is_pure(data: &InstrData, consts_change: bool) -> bool {
         _ => false,
     };
     let bound = |flags: OperandFlags| flags.contains(OperandFlags::TIED);
-    computes
+    data.opcode.is_pure()
         && data.repeat == 0
         && data.link == RepeatLink::None
         && data.false_deps.is_empty()

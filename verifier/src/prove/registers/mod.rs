@@ -21,6 +21,7 @@
 //! operands differ. Liveness is used only to forget facts.
 
 mod copies;
+mod effects;
 mod facts;
 mod failure;
 mod liveness;

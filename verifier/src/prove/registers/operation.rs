@@ -1,6 +1,7 @@
 //! Instructions of both programs: equal operands give equal results.
 
 use super::copies::{Copies, append_moves};
+use super::effects::writes_constants;
 use super::facts::{CopySource, CurrentFacts, Literal};
 use super::failure::{Mismatch, RegisterFailure};
 use super::location::{LocationProblem, Locations, Piece};
@@ -17,7 +18,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Returns true if an instruction has no effect but its results, and these depend on nothing but its sources. (A write
-/// to an array element is undefined behaviour if the index is out of bounds.)
+/// to an array element is undefined behaviour if the index is out of bounds.) The register checker does not read the
+/// columns of the compiler's table by which passes decide the same.
 pub fn is_pure(data: &InstrData) -> bool {
     !data.dsts.iter().any(|dst| is_relative(&dst.place))
         && match data.opcode.category() {
@@ -58,7 +60,7 @@ impl LockstepWalk<'_> {
             return self.results(s, t, left_out(Guard::RegistersSuspect));
         }
         self.operations += 1;
-        if s.opcode.writes_consts() && !left_out(Guard::RegistersConstants) {
+        if writes_constants(s.opcode) && !left_out(Guard::RegistersConstants) {
             self.here.forget_constants();
         }
         if s.opcode == Opcode::Kill && !left_out(Guard::RegistersEndsWithin) {
@@ -437,7 +439,7 @@ impl Rematerialisations {
         let program = source.program;
         let any =
             |which: fn(Opcode) -> bool| program.iter_instrs().any(|(_, instr)| which(program.instrs[instr].opcode));
-        let writes = any(Opcode::writes_consts);
+        let writes = any(writes_constants);
         // Another rounding mode changes the result.
         if any(|opcode| opcode == Opcode::Setrm) {
             return clones;

@@ -10,8 +10,11 @@
 //! Images are views of the memory of buffers. Mesa's ir3 and our scheduler treat them as two classes of accesses that
 //! may be reordered; where they are, that is an [assumption](crate::semantics::assumptions::NO_ALIAS) of the proof.
 //!
-//! This does not use the scheduler's own rules, `ir3_compiler::schedule::dependencies`.
+//! This does not use the scheduler's own rules, `ir3_compiler::schedule::dependencies`, nor the columns of the compiler's
+//! table of opcodes that these rules read (effects, lanes, traits): the effects of opcodes are defined here and in
+//! `effects`.
 
+use super::effects::{writes_constants, writes_memory};
 use super::failure::{InstrSite, RegisterFailure};
 use crate::support::guards::{Guard, left_out};
 use cranelift_entity::SecondaryMap;
@@ -220,14 +223,14 @@ fn effects(data: &InstrData, all: &mut Accesses) {
             reads(OrderedResource::Lanes);
             let unknown = matches!(opcode, G2l | L2g | Prefetch | Stlw | Ldlw);
             let space = data.memory().and_then(|memory| memory.space).filter(|_| !unknown);
-            if opcode.writes_consts() {
+            if writes_constants(opcode) {
                 if !matches!(opcode, Stc | Stsc) {
                     MEMORIES.into_iter().for_each(reads);
                 }
                 all.push((OrderedResource::Const, true));
             } else {
                 let volatile = data.memory().is_some_and(|memory| memory.volatile);
-                let written = (unknown || volatile || opcode.has_side_effect()) && !left_out(Guard::OrderMemory);
+                let written = (unknown || volatile || writes_memory(opcode)) && !left_out(Guard::OrderMemory);
                 let touched = space.map_or(SmallVec::from(MEMORIES), memories);
                 all.extend(touched.into_iter().map(|memory| (memory, written)));
             }

@@ -2,37 +2,23 @@
 
 use crate::programs::equivalent_pairs::edit::RewriteSite;
 use ir3_compiler::ir3::Opcode;
+use ir3_compiler::ir3::opcode::Numeric;
 
-/// Swaps the first two operands of commutative integer operations.
+/// Swaps the first two operands of commutative integer operations: those of the compiler's table, and `andg`, which no pass
+/// swaps. A comparison would have to be mirrored.
 pub(super) fn integers(at: &mut RewriteSite<'_>) -> bool {
-    use Opcode::*;
-    let commutes = matches!(
-        at.data().opcode,
-        AddU | AddS
-            | MinU
-            | MinS
-            | MaxU
-            | MaxS
-            | AndB
-            | OrB
-            | XorB
-            | MulU24
-            | MulS24
-            | MullU
-            | MadU16
-            | MadS16
-            | MadU24
-            | MadS24
-            | Andg
-    );
-    commutes && exchange(at)
+    let opcode = at.data().opcode;
+    let commutes = opcode.commutes() && opcode.info().numeric != Numeric::Float && !opcode.has_condition();
+    (commutes || opcode == Opcode::Andg) && exchange(at)
 }
 
 /// Swaps the first two operands of commutative float operations. Minima and maxima are left out: which of two NaNs is
 /// the result is not specified.
 pub(super) fn floats(at: &mut RewriteSite<'_>) -> bool {
-    use Opcode::*;
-    matches!(at.data().opcode, AddF | MulF | MadF16 | MadF32) && exchange(at)
+    let opcode = at.data().opcode;
+    let of_nans = matches!(opcode, Opcode::MinF | Opcode::MaxF);
+    let commutes = opcode.commutes() && opcode.info().numeric == Numeric::Float && !opcode.has_condition();
+    commutes && !of_nans && exchange(at)
 }
 
 fn exchange(at: &mut RewriteSite<'_>) -> bool {

@@ -26,7 +26,7 @@ pub(super) fn instr(opcode: Opcode, attrs: Attrs, widths: (u8, u8), srcs: usize)
     data
 }
 
-fn evaluate(instr: &InstrData, operands: &[u32]) -> Option<u32> {
+pub(super) fn evaluate(instr: &InstrData, operands: &[u32]) -> Option<u32> {
     let alu = ir3_alu::kernel(instr)?;
     let mut rows: Vec<_> = operands.iter().map(|&bits| splat(bits)).collect();
     for (index, row) in rows.iter_mut().enumerate() {

@@ -1,6 +1,7 @@
 //! Tests: a table for each language with values worked out by hand, properties compared with plain arithmetic, and the loops of kernels
 //! compared with their meanings.
 
+mod commutes;
 mod ir3_table;
 mod meanings;
 mod nir_constants;

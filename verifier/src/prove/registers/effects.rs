@@ -1,0 +1,36 @@
+//! What an opcode does beside computing its results, as the register checker has it.
+//!
+//! The compiler's table of opcodes has columns for the same. The checker does not read them: a wrong column there is a fault
+//! of the compiler that the checker has to find. A test compares the two.
+
+use ir3_compiler::ir3::Opcode;
+
+/// Returns true if an opcode writes the constant file, so that a constant may be another one after it.
+pub(super) const fn writes_constants(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(opcode, Stc | Stsc | LdcK | LdgK | PushConstsLoadMacro)
+}
+
+/// Returns true if a memory opcode writes memory, or may be seen to by another one.
+pub(super) fn writes_memory(opcode: Opcode) -> bool {
+    use Opcode::*;
+    let stores = matches!(opcode, Stg | StgA | Stl | Stp | Stib | Stlw | Stgb | SpillMacro);
+    stores || matches!(opcode, G2l | L2g | Prefetch) || opcode.name().starts_with("atomic.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir3_compiler::ir3::Category;
+
+    #[test]
+    fn the_compilers_columns_say_the_same() {
+        for &opcode in Opcode::ALL {
+            assert_eq!(writes_constants(opcode), opcode.writes_consts(), "{opcode}");
+            if opcode.category() == Category::Memory {
+                let written = writes_memory(opcode) || writes_constants(opcode);
+                assert_eq!(written, opcode.has_side_effect(), "{opcode}");
+            }
+        }
+    }
+}

@@ -317,6 +317,16 @@ impl IntrinsicOp {
         self.info().name
     }
 
+    /// Returns true if it changes memory and has the old value as its result.
+    pub fn is_atomic(self) -> bool {
+        self.info().indices.contains(&IndexKind::AtomicOp)
+    }
+
+    /// Returns true if it does something besides defining its value.
+    pub fn has_side_effect(self) -> bool {
+        self.info().dest.is_none() || self.is_atomic()
+    }
+
     /// The intrinsic of that name (without `@`).
     pub fn from_name(name: &str) -> Option<IntrinsicOp> {
         BY_NAME.get(name).copied()

@@ -6,9 +6,7 @@
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
-use ir3_compiler::nir::{
-    AluSrc, Block, CfNode, Cfg, Def, DefData, Dominance, Function, Instr, InstrData, IntrinsicOp, Op, Shader,
-};
+use ir3_compiler::nir::{AluSrc, Block, CfNode, Cfg, Def, DefData, Dominance, Function, Instr, InstrData, Op, Shader};
 use smallvec::SmallVec;
 
 /// The number of components of a value, and their width.
@@ -233,15 +231,10 @@ pub(super) fn for_each_condition_of(nodes: &[CfNode], visit: &mut impl FnMut(Def
 /// Returns true if an instruction has an effect besides defining its value.
 pub(super) fn has_effect(data: &InstrData) -> bool {
     match data {
-        InstrData::Intrinsic(intrinsic) => intrinsic.def.is_none() || is_atomic(intrinsic.op),
+        InstrData::Intrinsic(intrinsic) => intrinsic.op.has_side_effect(),
         InstrData::Jump(_) => true,
         _ => false,
     }
-}
-
-/// Returns true if an intrinsic changes memory and has a result.
-pub(super) fn is_atomic(op: IntrinsicOp) -> bool {
-    op.name().contains("_atomic")
 }
 
 /// The operation that builds a vector of so many scalars, if nir has it.

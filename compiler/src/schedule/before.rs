@@ -220,7 +220,8 @@ impl Scheduler<'_> {
     fn key(&self, program: &Program, stretch: &[Instr], node: u32) -> Key {
         let instr = stretch[node as usize];
         let data = &program.instrs[instr];
-        if data.opcode == Opcode::Split {
+        // A prefetch has written its register when the first instruction is issued, so that nothing goes before it.
+        if data.opcode == Opcode::Split || data.opcode.is_prefetched() {
             return Key { position: node, ..Key::default() };
         }
         let Effect { change, most } = self.registers.effect(program, data);

@@ -234,3 +234,28 @@ fn registers_are_no_more_than_they_were() {
     }
     assert!((4..=8).contains(&most), "{most} at a time");
 }
+
+/// A prefetch writes its register before the program starts, so nothing may use that register before it.
+#[test]
+fn prefetches_stay_before_all_instructions() {
+    let found = scheduled(&[
+        "_meta:in ssa_1 (wrmask=0x3)",
+        "_meta:in ssa_2",
+        "_meta:in ssa_3",
+        "_meta:tex_prefetch ssa_4 (wrmask=0xf), ssa_1 (wrmask=0x3), tex=1, samp=1, input_offset=0 // {type=f32}",
+        "_meta:tex_prefetch ssa_5 (wrmask=0xf), ssa_1 (wrmask=0x3), tex=2, samp=2, input_offset=2 // {type=f32}",
+        "mov.u32u32 ssa_6, imm[0.000000,4,0x4]",
+        "add.u ssa_7, ssa_6, ssa_2",
+        "add.u ssa_8, ssa_7, ssa_6",
+        "add.u ssa_9, ssa_3, imm[0.000000,4,0x4]",
+        "add.u ssa_10, ssa_9, imm[0.000000,5,0x5]",
+        "_meta:split ssa_11, ssa_4 (wrmask=0xf), off=0",
+        "_meta:split ssa_12, ssa_5 (wrmask=0xf), off=0",
+        "add.f ssa_13, ssa_11, ssa_12",
+        "stl ssa_8, ssa_13, imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}",
+        "stl ssa_8, ssa_10, imm[0.000000,1,0x1] // {type=u32, components=1, space=shared}",
+    ]);
+    let last = found.iter().rposition(|line| line.contains("tex_prefetch")).unwrap();
+    assert_eq!(last, 4, "{found:#?}");
+    assert!(!found[7].contains("ssa_8"), "it is another order: {found:#?}");
+}

@@ -224,6 +224,9 @@ bitflags! {
         const COPIES = 1 << 24;
         /// Stays at its place in the block, and nothing moves over it.
         const PLACED = 1 << 25;
+        /// Is issued before the program starts: its result is in its register before any other instruction, so none but
+        /// inputs may stand before it.
+        const PREFETCHED = 1 << 26;
     }
 }
 

@@ -190,6 +190,11 @@ impl Opcode {
         self.has(Traits::COPIES)
     }
 
+    /// Returns true if it is issued before the program starts, and so stands before all but inputs.
+    pub const fn is_prefetched(self) -> bool {
+        self.has(Traits::PREFETCHED)
+    }
+
     /// Returns true if nothing may move over it, whatever it is.
     pub const fn is_scheduling_fence(self) -> bool {
         matches!(self.info().effect, Effect::Terminator | Effect::Control | Effect::Machine) || self.has(Traits::PLACED)

@@ -291,7 +291,7 @@ opcodes! {
 
     // No instructions of the machine.
     /// Texture sample that is issued before the program starts.
-    TexPrefetch = "_meta:tex_prefetch", Meta, 1, 0..=2, Typed, Texture, None, Divergent, OfResult, Any, [];
+    TexPrefetch = "_meta:tex_prefetch", Meta, 1, 0..=2, Typed, Texture, None, Divergent, OfResult, Any, [PREFETCHED];
 
     // cat6: memory.
     Ldg = "ldg", Memory, 1, 0..=6, Typed, Memory, Load, Divergent, Memory, Any [1 2 3 4 5], [ACTIVE];

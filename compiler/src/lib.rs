@@ -5,10 +5,10 @@
 
 pub mod compilation;
 pub mod delays;
-pub mod features;
 pub mod graph;
 pub mod ir3;
 pub mod log_line;
+pub mod lower_samgq;
 pub mod nir;
 pub mod nir_passes;
 pub mod opt;

@@ -1,12 +1,16 @@
 //! The stages of the backend, in order.
 //!
-//! A [`Stage`] is a function from a program to a program. Each is one row of the table below. [`compilation`](crate::compilation) runs
-//! them one after the other; a single stage is [`run_nir_stage`], [`select`] or [`run_stage`], by the language that it reads.
+//! A [`Stage`] is a function from a program to a program. Each is one row of the table below, with its [features](Feature).
+//! [`compilation`](crate::compilation) runs them one after the other; a single stage is [`run_nir_stage`], [`select`] or [`run_stage`], by the language that it reads.
 
-use crate::features::{Feature, Features};
+mod features;
+#[cfg(test)]
+mod probe;
+
 pub use crate::regalloc::RegisterLimit;
 use crate::target::Target;
-use crate::{ir3, nir, nir_passes, opt, regalloc, schedule};
+use crate::{ir3, lower_samgq, nir, nir_passes, opt, regalloc, schedule};
+pub use features::Features;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -70,16 +74,38 @@ struct Row {
     functions: Functions,
 }
 
+/// A feature as the table has it.
+struct FeatureRow {
+    name: &'static str,
+    stage: Stage,
+}
+
+/// Declares the stages and their features. A row is: documentation, variant, name, [`Need`], [`Kind`] (of a stage on ir3), features,
+/// [`Functions`]. The rows under `tests` are there in unit tests only.
 macro_rules! stages {
     (
-        nir { $($(#[$nir_doc:meta])* $nir:ident = $nir_name:literal, $nir_need:ident, $nir_functions:expr;)* }
-        ir3 { $($(#[$doc:meta])* $stage:ident = $name:literal, $need:ident, $kind:ident, $functions:expr;)* }
+        nir { $(
+            $(#[$nir_doc:meta])*
+            $nir:ident = $nir_name:literal, $nir_need:ident,
+            [$($(#[$nir_part_doc:meta])* $nir_part:ident = $nir_part_name:literal,)*], $nir_functions:expr;
+        )* }
+        ir3 { $(
+            $(#[$doc:meta])*
+            $stage:ident = $name:literal, $need:ident, $kind:ident,
+            [$($(#[$part_doc:meta])* $part:ident = $part_name:literal,)*], $functions:expr;
+        )* }
+        tests { $(
+            $(#[$test_doc:meta])*
+            $test:ident = $test_name:literal, $test_need:ident, $test_kind:ident,
+            [$($(#[$test_part_doc:meta])* $test_part:ident = $test_part_name:literal,)*], $test_functions:expr;
+        )* }
     ) => {
         /// A stage of the backend.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Stage {
             $($(#[$nir_doc])* $nir,)*
             $($(#[$doc])* $stage,)*
+            $($(#[$test_doc])* #[cfg(test)] $test,)*
         }
 
         impl Stage {
@@ -87,12 +113,38 @@ macro_rules! stages {
             pub const NIR: [Self; [$(Self::$nir),*].len()] = [$(Self::$nir),*];
 
             /// Every stage that gives an ir3 program, in order.
-            pub const ALL: [Self; [$(Self::$stage),*].len()] = [$(Self::$stage),*];
+            pub const ALL: [Self; [$(Self::$stage,)* $(#[cfg(test)] Self::$test,)*].len()] =
+                [$(Self::$stage,)* $(#[cfg(test)] Self::$test,)*];
+
+            /// The last stage.
+            pub const LAST: Self = Self::ALL[Self::ALL.len() - 1];
+        }
+
+        /// Something that the backend can do without: an optional stage, or a part of a stage that is worth something by itself. Each
+        /// can be left out alone, to see what it is worth, or whether it is the one that goes wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Feature {
+            $($($(#[$nir_part_doc])* $nir_part,)*)*
+            $($($(#[$part_doc])* $part,)*)*
+            $($($(#[$test_part_doc])* #[cfg(test)] $test_part,)*)*
         }
 
         static ROWS: [Row; Stage::NIR.len() + Stage::ALL.len()] = [
             $(Row { name: $nir_name, need: Need::$nir_need, kind: Kind::Computes, functions: $nir_functions },)*
             $(Row { name: $name, need: Need::$need, kind: Kind::$kind, functions: $functions },)*
+            $(
+                #[cfg(test)]
+                Row { name: $test_name, need: Need::$test_need, kind: Kind::$test_kind, functions: $test_functions },
+            )*
+        ];
+
+        static FEATURES: &[(Feature, FeatureRow)] = &[
+            $($((Feature::$nir_part, FeatureRow { name: $nir_part_name, stage: Stage::$nir }),)*)*
+            $($((Feature::$part, FeatureRow { name: $part_name, stage: Stage::$stage }),)*)*
+            $($(
+                #[cfg(test)]
+                (Feature::$test_part, FeatureRow { name: $test_part_name, stage: Stage::$test }),
+            )*)*
         ];
     };
 }
@@ -100,16 +152,22 @@ macro_rules! stages {
 stages! {
     nir {
         /// Negations of conditions move inwards, where branches read two predicates. nir to nir.
-        DeMorgan = "de-morgan", Optional, Functions::Nir {
+        DeMorgan = "de-morgan", Optional, [
+            /// Negations of conditions go inside, where branches read two predicates.
+            DeMorgan = "de-morgan",
+        ], Functions::Nir {
             is_needed: |shader, target| target.has_branch_and_or && nir_passes::de_morgan::is_needed(&shader.entry),
             run: |shader| nir_passes::de_morgan::run(&mut shader.entry),
         };
     }
     ir3 {
         /// nir to ir3 in SSA form.
-        Select = "select", Always, Computes, Functions::Selection;
+        Select = "select", Always, Computes, [], Functions::Selection;
         /// Uniform values move to shared registers, their computation to the scalar ALU.
-        ScalarAlu = "scalar-alu", Optional, Computes, Functions::Ir3 {
+        ScalarAlu = "scalar-alu", Optional, Computes, [
+            /// Uniform values are computed by the scalar ALU, where the target has one.
+            ScalarAlu = "scalar-alu",
+        ], Functions::Ir3 {
             is_needed: |_, context| Ok(context.target.has_shared_regfile),
             run: |program, context| {
                 opt::scalar_alu::run(program, context.target);
@@ -117,7 +175,10 @@ stages! {
             },
         };
         /// Copies, modifiers, immediates and constants are folded into the instructions that read them.
-        CopyPropagation = "copy-propagation", Optional, Computes, Functions::Ir3 {
+        CopyPropagation = "copy-propagation", Optional, Computes, [
+            /// Copies are propagated.
+            CopyPropagation = "copy-propagation",
+        ], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| {
                 opt::copy_propagation::run(program, context.target);
@@ -125,7 +186,12 @@ stages! {
             },
         };
         /// A value that has been computed already is not computed a second time.
-        ValueNumbering = "value-numbering", Optional, Computes, Functions::Ir3 {
+        ValueNumbering = "value-numbering", Optional, Computes, [
+            /// What has been computed already is not computed again, but for comparisons.
+            ValueNumbering = "value-numbering",
+            /// Comparisons that have been made are not made again.
+            ComparisonNumbering = "comparison-numbering",
+        ], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| {
                 let rules = opt::value_numbering::Rules {
@@ -137,7 +203,10 @@ stages! {
             },
         };
         /// Immediates that no operand can hold are put into the constant file.
-        Constants = "constants", Optional, Computes, Functions::Ir3 {
+        Constants = "constants", Optional, Computes, [
+            /// Immediates go to the constant file.
+            Constants = "constants",
+        ], Functions::Ir3 {
             is_needed: |program, _| Ok(opt::constants::is_needed(program)),
             run: |program, context| {
                 opt::constants::run(program, context.target);
@@ -145,7 +214,10 @@ stages! {
             },
         };
         /// Instructions without effects whose results are not read are removed.
-        DeadCode = "dead-code", Optional, Computes, Functions::Ir3 {
+        DeadCode = "dead-code", Optional, Computes, [
+            /// Dead code is removed.
+            DeadCode = "dead-code",
+        ], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, _| {
                 opt::dead_code::run(program);
@@ -153,7 +225,10 @@ stages! {
             },
         };
         /// Clamps are folded into the operations that compute what is clamped.
-        Saturation = "saturation", Optional, Computes, Functions::Ir3 {
+        Saturation = "saturation", Optional, Computes, [
+            /// Clamps are folded into what they clamp.
+            Saturation = "saturation",
+        ], Functions::Ir3 {
             is_needed: |program, _| Ok(opt::saturation::is_needed(program)),
             run: |program, _| {
                 opt::saturation::run(program);
@@ -161,7 +236,20 @@ stages! {
             },
         };
         /// Results are computed as their readers want them: predicates, other widths, negations.
-        Fold = "fold", Optional, Computes, Functions::Ir3 {
+        Fold = "fold", Optional, Computes, [
+            /// Negations are folded into branches, selections and bitwise operations.
+            Negations = "negations",
+            /// Branches read two predicates.
+            BranchAndOr = "branch-and-or",
+            /// Branches vote.
+            VoteBranches = "vote-branches",
+            /// Comparisons write predicates.
+            PredicateComparisons = "predicate-comparisons",
+            /// Bitwise operations write predicates.
+            PredicateBitops = "predicate-bitops",
+            /// Operations convert their own results.
+            Conversions = "conversions",
+        ], Functions::Ir3 {
             is_needed: |program, _| Ok(opt::fold::is_needed(program)),
             run: |program, context| {
                 let rules = opt::fold::Rules {
@@ -177,7 +265,10 @@ stages! {
             },
         };
         /// Small ifs are predicated: lanes are inactive instead of branching.
-        Predication = "predication", Optional, Computes, Functions::Ir3 {
+        Predication = "predication", Optional, Computes, [
+            /// Small ifs are predicated.
+            Predication = "predication",
+        ], Functions::Ir3 {
             is_needed: |program, context| Ok(opt::predication::is_needed(program, context.target)),
             run: |program, _| {
                 opt::predication::run(program);
@@ -185,7 +276,12 @@ stages! {
             },
         };
         /// The instructions of each block are ordered so that results are there when they are read.
-        Schedule = "schedule", Always, Moves, Functions::Ir3 {
+        Schedule = "schedule", Always, Moves, [
+            /// Instructions are put in order.
+            Schedule = "schedule",
+            /// In that order, predicates do not wait for each other.
+            PredicateScheduling = "predicate-scheduling",
+        ], Functions::Ir3 {
             is_needed: |program, context| {
                 Ok(context.uses(Feature::Schedule) && schedule::before::is_needed(program))
             },
@@ -199,40 +295,64 @@ stages! {
             },
         };
         /// Registers for predicates and addresses; critical edges get blocks of their own. Otherwise still SSA.
-        Predicates = "predicates", Always, Moves, Functions::Ir3 {
+        Predicates = "predicates", Always, Moves, [
+            /// All predicate registers are used, not only one.
+            PredicateRegisters = "predicate-registers",
+        ], Functions::Ir3 {
             is_needed: |program, _| Ok(regalloc::has_predicates(program)),
             run: |program, context| {
                 regalloc::predicates_within(program, context.target, context.predicate_registers())
             },
         };
         /// Registers for shared values; physical edges. General values are still in SSA form.
-        SharedRegisters = "shared-registers", Always, Computes, Functions::Ir3 {
+        SharedRegisters = "shared-registers", Always, Computes, [], Functions::Ir3 {
             is_needed: |program, _| Ok(regalloc::shared::is_needed(program)),
             run: |program, context| {
                 regalloc::shared::run(program, context.target, context.options.registers.files(context.target))
             },
         };
         /// Values that find no register are spilled and reloaded.
-        Spill = "spill", Always, Moves, Functions::Ir3 {
+        Spill = "spill", Always, Moves, [], Functions::Ir3 {
             is_needed: |program, context| {
                 regalloc::spill::is_needed(program, context.target, context.options.registers)
             },
             run: |program, context| regalloc::spill::run(program, context.target, context.options.registers),
         };
         /// Physical registers; phis become parallel copies.
-        RegisterAllocation = "register-allocation", Always, Moves, Functions::Ir3 {
+        RegisterAllocation = "register-allocation", Always, Moves, [], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| regalloc::run_limited(program, context.target, context.options.registers),
         };
         /// Spills and reloads become accesses to scratch memory.
-        LowerSpills = "lower-spills", Always, Moves, Functions::Ir3 {
+        LowerSpills = "lower-spills", Always, Moves, [], Functions::Ir3 {
             is_needed: |program, _| Ok(regalloc::lower_spills::is_needed(program)),
             run: |program, _| regalloc::lower_spills::run(program),
         };
         /// Parallel copies, collects and splits become moves and swaps.
-        LowerCopies = "lower-copies", Always, Moves, Functions::Ir3 {
+        LowerCopies = "lower-copies", Always, Moves, [], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| regalloc::lower_copies::run(program, context.target),
+        };
+        /// `samgq` becomes four instructions, one for each lane of a quad, where it would return wrong data.
+        LowerSamgq = "lower-samgq", Always, Computes, [], Functions::Ir3 {
+            is_needed: |program, context| Ok(lower_samgq::is_needed(program, context.target)),
+            run: |program, _| {
+                lower_samgq::run(program);
+                Ok(())
+            },
+        };
+    }
+    tests {
+        /// Shows what a stage takes: this row and its file.
+        Probe = "probe", Optional, Computes, [
+            /// Programs of 61 lanes end with a nop.
+            Probe = "probe",
+        ], Functions::Ir3 {
+            is_needed: |program, _| Ok(probe::is_needed(program)),
+            run: |program, _| {
+                probe::run(program);
+                Ok(())
+            },
         };
     }
 }
@@ -269,33 +389,41 @@ impl Stage {
     }
 }
 
-impl fmt::Display for Stage {
+impl Feature {
+    fn row(self) -> &'static FeatureRow {
+        &FEATURES[self as usize].1
+    }
+
+    /// Every feature, in the order of the stages.
+    pub fn every() -> impl Iterator<Item = Self> {
+        FEATURES.iter().map(|(feature, _)| *feature)
+    }
+
+    /// The name that the command line and the reports use.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The feature of a name as [`Feature::name`] gives it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::every().find(|feature| feature.name() == name)
+    }
+
+    /// The stage that has it. An [optional](Stage::is_optional) stage all of whose features are left out does not run.
+    pub fn stage(self) -> Stage {
+        self.row().stage
+    }
+}
+
+impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl Feature {
-    /// The stage that has it. An [optional](Stage::is_optional) stage all of whose features are left out does not run.
-    pub const fn stage(self) -> Stage {
-        match self {
-            Self::DeMorgan => Stage::DeMorgan,
-            Self::ScalarAlu => Stage::ScalarAlu,
-            Self::CopyPropagation => Stage::CopyPropagation,
-            Self::ValueNumbering | Self::ComparisonNumbering => Stage::ValueNumbering,
-            Self::Constants => Stage::Constants,
-            Self::DeadCode => Stage::DeadCode,
-            Self::Saturation => Stage::Saturation,
-            Self::Negations
-            | Self::BranchAndOr
-            | Self::VoteBranches
-            | Self::PredicateComparisons
-            | Self::PredicateBitops
-            | Self::Conversions => Stage::Fold,
-            Self::Predication => Stage::Predication,
-            Self::PredicateRegisters => Stage::Predicates,
-            Self::Schedule | Self::PredicateScheduling => Stage::Schedule,
-        }
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -312,7 +440,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { features: Features::all(), last: Stage::LowerCopies, registers: RegisterLimit::Target }
+        Self { features: Features::all(), last: Stage::LAST, registers: RegisterLimit::Target }
     }
 }
 
@@ -431,10 +559,15 @@ mod tests {
     fn rows_are_consistent() {
         for (i, stage) in Stage::every().enumerate() {
             assert_eq!(stage as usize, i, "{stage}");
+            assert_eq!(Stage::every().filter(|other| other.name() == stage.name()).count(), 1, "{stage}");
             // What can be left out has a name to leave it out by.
             assert!(!stage.is_optional() || Features::all().iter().any(|feature| feature.stage() == stage), "{stage}");
             // The values of nir are in no registers that they could be moved between.
             assert!(!stage.moves_values() || stage > Stage::Select, "{stage}");
+        }
+        for (i, feature) in Feature::every().enumerate() {
+            assert_eq!(feature as usize, i, "{feature}");
+            assert_eq!(Feature::every().filter(|other| other.name() == feature.name()).count(), 1, "{feature}");
         }
     }
 
@@ -444,7 +577,7 @@ mod tests {
             assert_eq!(Stage::from_name(stage.name()), Some(stage));
         }
         assert_eq!(Stage::from_name("encode"), None);
-        for feature in Features::all() {
+        for feature in Features::all().iter() {
             assert_eq!(Feature::from_name(feature.name()), Some(feature));
             assert!(Options::default().runs(feature.stage()));
         }

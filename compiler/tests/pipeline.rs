@@ -49,12 +49,12 @@ fn check(stage: Stage, program: &Program, target: &Target, fail: &mut impl FnMut
             }
         }
         let kept = matches!(data.opcode, Opcode::Input | Opcode::TexPrefetch);
-        if stage == Stage::LowerCopies && data.opcode.is_meta() && !kept {
+        if stage >= Stage::LowerCopies && data.opcode.is_meta() && !kept {
             fail(format!("{instr} of {block} is a {}", data.opcode));
         }
     }
     let form = match stage {
-        Stage::LowerCopies => Form::Machine,
+        stage if stage >= Stage::LowerCopies => Form::Machine,
         stage if stage >= Stage::RegisterAllocation => Form::Registers,
         _ => Form::Ssa,
     };

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
-use ir3_compiler::features::{self, Feature};
 use ir3_compiler::ir3::{Block, Instr, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Shader, text, validate};
-use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::pipeline::{self, Feature, Options, Stage};
 use ir3_compiler::target::Target;
 use ir3_verifier::harness::campaigns::planted_trial;
 use ir3_verifier::harness::fuzz_targets::ProgramInput;
@@ -174,9 +173,9 @@ fn planted_bugs() {
 fn options_and_gpus_get_plainer() {
     let a730 = Target::by_name("a730").expect("a GPU");
     let needed = [
-        ("wrong-constant", features::Features::empty()),
-        ("inverted-branch", features::Features::only(Feature::CopyPropagation)),
-        ("lost-store", features::Features::only(Feature::DeadCode)),
+        ("wrong-constant", pipeline::Features::empty()),
+        ("inverted-branch", pipeline::Features::only(Feature::CopyPropagation)),
+        ("lost-store", pipeline::Features::only(Feature::DeadCode)),
     ];
     for (name, used) in needed {
         let plant = planted(name);

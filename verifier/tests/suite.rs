@@ -40,6 +40,7 @@ mod selected_memory;
 #[path = "simulation/main.rs"]
 mod simulation;
 mod spills;
+mod targets;
 mod tight_registers;
 mod triage;
 mod truth_tables;

@@ -15,10 +15,9 @@
 
 use cpu_time::ProcessTime;
 use ir3_compiler::compilation;
-use ir3_compiler::features::{Feature, Features};
 use ir3_compiler::ir3::{Block, Opcode, Program};
 use ir3_compiler::nir::{self, Builder, Def, Index, IntrinsicOp, Op, Stage};
-use ir3_compiler::pipeline::Options;
+use ir3_compiler::pipeline::{Feature, Features, Options};
 use ir3_compiler::stats::Stats;
 use ir3_compiler::target::Target;
 use ir3_verifier::semantics::environment::env::Env;
@@ -205,7 +204,7 @@ impl Counters {
 /// All features that affect conditions.
 fn conditions() -> Features {
     use Feature::*;
-    DeMorgan | Negations | BranchAndOr | PredicateComparisons | PredicateBitops
+    [DeMorgan, Negations, BranchAndOr, PredicateComparisons, PredicateBitops].into_iter().collect()
 }
 
 /// Options without these features.

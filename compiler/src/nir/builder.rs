@@ -220,14 +220,6 @@ impl Builder {
         def
     }
 
-    /// Makes the arithmetic instruction that defines `def` exact.
-    pub fn set_exact(&mut self, def: Def) {
-        let function = &mut self.shader.entry;
-        if let InstrData::Alu(alu) = &mut function.instrs[function.defs[def].instr] {
-            alu.exact = true;
-        }
-    }
-
     /// Returns one component of a vector as a scalar.
     pub fn channel(&mut self, def: Def, component: u8) -> Def {
         if self.shader.entry.defs[def].num_components == 1 {

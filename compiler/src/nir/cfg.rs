@@ -38,11 +38,6 @@ impl Cfg {
         cfg
     }
 
-    /// Returns true if a block has a predecessor. Any block but the first without one is unreachable.
-    pub fn has_preds(&self, block: Block) -> bool {
-        !self.preds[block].is_empty()
-    }
-
     fn list(&mut self, function: &Function, list: &[CfNode], next: Option<Block>, targets: Option<Targets>) {
         for (position, node) in list.iter().enumerate() {
             let after = match list.get(position + 1) {

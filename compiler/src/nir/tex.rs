@@ -20,11 +20,6 @@ impl TexOp {
     pub fn needs_sampler(self) -> bool {
         matches!(self, TexOp::Tex | TexOp::Txb | TexOp::Txl | TexOp::Txd | TexOp::Lod | TexOp::Tg4 | TexOp::TexPrefetch)
     }
-
-    /// Returns true if the operation queries the texture and reads no texel.
-    pub fn is_query(self) -> bool {
-        matches!(self, TexOp::Txs | TexOp::Lod | TexOp::QueryLevels | TexOp::TextureSamples)
-    }
 }
 
 words! {
@@ -89,10 +84,5 @@ impl Tex {
     /// The source of one kind.
     pub fn src(&self, kind: TexSrcKind) -> Option<Def> {
         self.srcs.iter().find(|(k, _)| *k == kind).map(|(_, def)| *def)
-    }
-
-    /// Returns true if the operation compares with a reference value.
-    pub fn is_shadow(&self) -> bool {
-        self.src(TexSrcKind::Comparator).is_some()
     }
 }

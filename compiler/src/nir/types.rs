@@ -45,8 +45,6 @@ impl AluType {
 
     /// `float32`
     pub const FLOAT32: AluType = AluType::new(BaseType::Float, 32);
-    /// `float16`
-    pub const FLOAT16: AluType = AluType::new(BaseType::Float, 16);
     /// `int32`
     pub const INT32: AluType = AluType::new(BaseType::Int, 32);
     /// `uint32`

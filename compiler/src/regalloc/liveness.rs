@@ -110,6 +110,9 @@ struct Use {
 impl Liveness {
     /// Computes the liveness of a program whose blocks are visited in this order, and marks last reads and
     /// destinations that nobody reads.
+    ///
+    /// # Errors
+    /// If a value is defined twice, is read where it is not defined, or is read in another class than its own.
     pub fn new(program: &mut Program, order: Vec<Block>) -> Result<Self, Error> {
         let mut this = Self {
             ranges: SecondaryMap::with_capacity(program.blocks.len()),

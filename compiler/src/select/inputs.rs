@@ -1,12 +1,15 @@
 //! Inputs: vertex attributes and varyings.
 //!
 //! An attribute is in registers when the program starts. A varying is interpolated by `bary.f` at barycentric
-//! coordinates, or read without interpolation by `flat.b`; its index is four times its base, plus its component.
+//! coordinates, or read without interpolation by `flat.b` or `ldlv`, as the target has it; its index is four times its
+//! base, plus its component.
 
 use super::SelectError;
 use super::context::{Context, words_per_component};
-use crate::ir3::{InputKind, Opcode, RegClass, Src, SystemValue, WriteMask};
+use crate::ir3::access::build;
+use crate::ir3::{InputKind, Opcode, RegClass, Src, SystemValue, Type, Value, WriteMask};
 use crate::nir::{Def, InstrData as NirInstr, InterpMode, Intrinsic, IntrinsicOp, Stage};
+use crate::target::FlatVaryings;
 
 /// Translates one intrinsic of this module.
 pub(super) fn emit(ctx: &mut Context<'_>, intrinsic: &Intrinsic) -> Result<(), SelectError> {
@@ -110,11 +113,27 @@ fn varying(
         };
         let value = match coordinates {
             Some(pair) => ctx.alu(Opcode::BaryF, class, &[number, pair]),
-            None => ctx.alu(Opcode::FlatB, class, &[number, number]),
+            None => flat(ctx, class, number)?,
         };
         ctx.set(def, component, value);
     }
     Ok(())
+}
+
+/// One component of a varying that is not interpolated.
+fn flat(ctx: &mut Context<'_>, class: RegClass, number: Src) -> Result<Value, SelectError> {
+    match ctx.target.flat_varyings {
+        FlatVaryings::Instruction => Ok(ctx.alu(Opcode::FlatB, class, &[number, number])),
+        FlatVaryings::LocalMemory => {
+            let ty = if class.half { Type::U16 } else { Type::U32 };
+            let instr = ctx.push(build::local_varying(ty, number));
+            Ok(ctx.builder().add_dst(instr, class, WriteMask::SCALAR))
+        }
+        // The driver decides what `bary.f` returns for each varying, and programs do not say.
+        FlatVaryings::Interpolated => {
+            Err(ctx.unsupported(format!("{} needs to know which varyings the driver sets to be flat", ctx.target)))
+        }
+    }
 }
 
 /// Barycentric coordinates as one source: the input itself if they are one.

@@ -4,7 +4,7 @@
 //! which instructions it has, which quirks it needs. Passes ask for a parameter by its name (`target.merged_regs`),
 //! never for a GPU, so that a new GPU is one more row of the table below.
 //!
-//! GPUs of one sub-generation share a template; a row of [`ALL`] names the GPU, its ids, and where it departs.
+//! GPUs of one sub-generation share a template; a row of [`ALL`] names the GPU and its template.
 
 pub mod occupancy;
 
@@ -48,16 +48,23 @@ impl fmt::Display for Generation {
 /// Sizes of the constant file, in vec4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConstLimits {
-    /// All stages of a pipeline together.
-    pub pipeline: u32,
     /// A fragment shader.
     pub fragment: u32,
     /// The geometry stages together.
     pub geometry: u32,
     /// A compute shader.
     pub compute: u32,
-    /// What a stage may always use, whatever the others use.
-    pub safe: u32,
+}
+
+/// What reads a varying that is not interpolated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlatVaryings {
+    /// `bary.f`, as all others: the driver sets for each varying that it is flat.
+    Interpolated,
+    /// `ldlv`, from local memory.
+    LocalMemory,
+    /// `flat.b`.
+    Instruction,
 }
 
 /// Deviations from the rest of the generation that code generation must respect.
@@ -71,12 +78,6 @@ pub struct Quirks {
     pub mov_half_shared: bool,
     /// `samgq` returns wrong data and is replaced by four `samgpN`.
     pub samgq: bool,
-    /// `stsc` must be emitted twice.
-    pub stsc_duplication: bool,
-    /// A fragment shader must have at least one constant.
-    pub fragment_needs_consts: bool,
-    /// A compute shader has half of the constant file that its generation has.
-    pub compute_constlen: bool,
 }
 
 /// The parameters of a GPU; see the module's documentation.
@@ -84,10 +85,6 @@ pub struct Quirks {
 pub struct Target {
     /// The GPU's name, as `a660`.
     pub name: &'static str,
-    /// The number in the name (660), or 0 where the name has none.
-    pub number: u32,
-    /// The low 32 bits of the chip id (core, major, minor, patch; a patch of 0xff stands for every patch).
-    pub chip_id: u32,
     /// The generation.
     pub generation: Generation,
 
@@ -110,24 +107,14 @@ pub struct Target {
     pub wave_granularity: u32,
     /// The most waves at a time.
     pub max_waves: u32,
-    /// The fibers that have private memory at a time on a shader processor, where known.
-    pub fibers_per_sp: Option<u32>,
     /// How deep divergent branches can nest.
     pub branchstack_size: u32,
     /// Shared memory of a compute shader, in bytes.
     pub local_mem_size: u32,
     /// There is private memory, which spilling needs.
     pub pvtmem: bool,
-    /// The private memory of a fiber is a multiple of this, in bytes.
-    pub pvtmem_per_fiber_align: u32,
     /// Sizes of the constant file.
     pub const_limits: ConstLimits,
-    /// Constants are uploaded in multiples of this, in vec4.
-    pub const_upload_unit: u32,
-    /// A program's length is a multiple of this, in instructions.
-    pub instr_align: u32,
-    /// The instruction cache, in units of 16 instructions; 0 where unknown.
-    pub instr_cache_size: u32,
 
     /// `and.b`, `or.b`, `xor.b` and `not.b` can write predicates.
     pub bitops_can_write_predicates: bool,
@@ -137,20 +124,10 @@ pub struct Target {
     pub has_predication: bool,
     /// An ALU for values that are the same in all lanes, which writes shared registers.
     pub has_scalar_alu: bool,
-    /// Shaders can have a preamble, run once a draw or dispatch.
-    pub has_preamble: bool,
-    /// The preamble can run before the wave is there, on the scalar ALU alone.
-    pub has_early_preamble: bool,
     /// `shrm`, `shlm`, `shrg`, `shlg`, `andg`.
     pub has_bitwise_triops: bool,
     /// `sad` as a three-operand addition.
     pub has_sad: bool,
-    /// `dp2acc`.
-    pub has_dp2acc: bool,
-    /// `dp4acc`.
-    pub has_dp4acc: bool,
-    /// `dp4acc` saturates as APIs want it.
-    pub has_compliant_dp4acc: bool,
     /// `isam.v`, which loads several texels of a buffer.
     pub has_isam_v: bool,
     /// SSBOs can be read by `isam`.
@@ -168,16 +145,14 @@ pub struct Target {
     /// Fragment shaders can have texture fetches done before they start.
     pub has_fs_tex_prefetch: bool,
 
-    /// Flat varyings are read by an instruction of their own rather than by `bary.f`.
-    pub flat_bypass: bool,
+    /// What reads a flat varying.
+    pub flat_varyings: FlatVaryings,
     /// `getinfo` returns the number of levels less one.
     pub levels_add_one: bool,
     /// Coordinates of texel fetches must be multiplied up to the base level's size.
     pub unminify_coords: bool,
     /// Multisample fetches are `isaml`.
     pub txf_ms_with_isaml: bool,
-    /// 0.5 is added to array indices of textures.
-    pub array_index_add_half: bool,
 
     /// What deviates.
     pub quirks: Quirks,
@@ -212,6 +187,9 @@ impl Target {
     }
 
     /// The GPU of this name (`a660`, also `A660`, `FD660` or `660`).
+    ///
+    /// # Errors
+    /// If there is no such GPU.
     pub fn by_name(name: &str) -> Result<Self, UnknownTarget> {
         let wanted = name.trim().to_ascii_lowercase();
         let bare = wanted.strip_prefix("fd").or_else(|| wanted.strip_prefix('a')).unwrap_or(&wanted);
@@ -219,22 +197,6 @@ impl Target {
             .find(|target| target.name == wanted || target.name.strip_prefix('a').is_some_and(|n| n == bare))
             .copied()
             .ok_or_else(|| UnknownTarget { found: name.to_owned() })
-    }
-
-    /// The GPU of this number (660 for the a660).
-    pub fn by_number(number: u32) -> Result<Self, UnknownTarget> {
-        ALL.iter()
-            .find(|target| target.number == number && number != 0)
-            .copied()
-            .ok_or_else(|| UnknownTarget { found: number.to_string() })
-    }
-
-    /// The GPU of this chip id, as the kernel reports it. The speed bin in the bits from 32 on is ignored.
-    pub fn by_chip_id(chip_id: u64) -> Result<Self, UnknownTarget> {
-        let low = chip_id as u32;
-        let exact = ALL.iter().find(|target| target.chip_id == low);
-        let any_patch = || ALL.iter().find(|target| target.chip_id & 0xff == 0xff && target.chip_id >> 8 == low >> 8);
-        exact.or_else(any_patch).copied().ok_or_else(|| UnknownTarget { found: format!("{chip_id:#x}") })
     }
 }
 
@@ -272,8 +234,6 @@ fn names() -> String {
 
 const A3XX: Target = Target {
     name: "",
-    number: 0,
-    chip_id: 0,
     generation: Generation::A3xx,
     merged_regs: false,
     reg_size_vec4: 96,
@@ -284,26 +244,16 @@ const A3XX: Target = Target {
     double_threadsize: true,
     wave_granularity: 2,
     max_waves: 16,
-    fibers_per_sp: None,
     branchstack_size: 64,
     local_mem_size: 32 * 1024,
     pvtmem: false,
-    pvtmem_per_fiber_align: 128,
-    const_limits: ConstLimits { pipeline: 512, fragment: 512, geometry: 512, compute: 512, safe: 256 },
-    const_upload_unit: 8,
-    instr_align: 4,
-    instr_cache_size: 0,
+    const_limits: ConstLimits { fragment: 512, geometry: 512, compute: 512 },
     bitops_can_write_predicates: false,
     has_branch_and_or: false,
     has_predication: false,
     has_scalar_alu: false,
-    has_preamble: false,
-    has_early_preamble: false,
     has_bitwise_triops: false,
     has_sad: false,
-    has_dp2acc: false,
-    has_dp4acc: false,
-    has_compliant_dp4acc: false,
     has_isam_v: false,
     has_isam_ssbo: false,
     has_ssbo_imm_offsets: false,
@@ -312,34 +262,21 @@ const A3XX: Target = Target {
     has_shfl: false,
     storage_16bit: false,
     has_fs_tex_prefetch: false,
-    flat_bypass: false,
+    flat_varyings: FlatVaryings::Interpolated,
     levels_add_one: true,
     unminify_coords: true,
     txf_ms_with_isaml: true,
-    array_index_add_half: false,
-    quirks: Quirks {
-        prede_nop: false,
-        predtf_nop: false,
-        mov_half_shared: false,
-        samgq: false,
-        stsc_duplication: false,
-        fragment_needs_consts: false,
-        compute_constlen: false,
-    },
+    quirks: Quirks { prede_nop: false, predtf_nop: false, mov_half_shared: false, samgq: false },
 };
 
 const A4XX: Target = Target {
     generation: Generation::A4xx,
     reg_size_vec4: 48,
     threadsize_base: 32,
-    pvtmem_per_fiber_align: 512,
-    const_upload_unit: 4,
-    instr_align: 16,
-    flat_bypass: true,
+    flat_varyings: FlatVaryings::LocalMemory,
     levels_add_one: false,
     unminify_coords: false,
     txf_ms_with_isaml: false,
-    array_index_add_half: true,
     ..A3XX
 };
 
@@ -349,7 +286,6 @@ const A5XX: Target = Target {
     has_shared_regfile: true,
     has_bitwise_triops: true,
     pvtmem: true,
-    fibers_per_sp: Some(1024),
     ..A4XX
 };
 
@@ -360,14 +296,12 @@ const A6XX_GEN1: Target = Target {
     reg_size_vec4: 96,
     num_predicates: 4,
     threadsize_base: 64,
-    fibers_per_sp: Some(2048),
-    const_limits: ConstLimits { pipeline: 512, fragment: 512, geometry: 512, compute: 256, safe: 100 },
-    instr_cache_size: 64,
+    const_limits: ConstLimits { compute: 256, ..A5XX.const_limits },
     bitops_can_write_predicates: true,
     has_branch_and_or: true,
     has_predication: true,
-    has_preamble: true,
     has_isam_ssbo: true,
+    flat_varyings: FlatVaryings::Instruction,
     has_rpt_bary_f: true,
     has_shfl: true,
     has_fs_tex_prefetch: true,
@@ -384,23 +318,15 @@ const A6XX_GEN1_LOW: Target = Target {
     ..A6XX_GEN1
 };
 
-const A6XX_GEN2: Target = Target { fibers_per_sp: Some(8192), ..A6XX_GEN1 };
-
 const A6XX_GEN3: Target = Target {
     reg_size_vec4: 64,
-    instr_cache_size: 127,
-    fibers_per_sp: Some(4096),
     has_scalar_alu: true,
-    has_early_preamble: true,
-    has_dp2acc: true,
     storage_16bit: true,
     quirks: Quirks { prede_nop: true, ..A6XX_GEN1.quirks },
     ..A6XX_GEN1
 };
 
 const A6XX_GEN4: Target = Target {
-    has_early_preamble: false,
-    has_dp4acc: true,
     has_sad: true,
     has_isam_v: true,
     has_ssbo_imm_offsets: true,
@@ -409,96 +335,76 @@ const A6XX_GEN4: Target = Target {
     ..A6XX_GEN3
 };
 
-const A7XX_GEN1: Target = Target {
+const A7XX: Target = Target {
     generation: Generation::A7xx,
     reg_size_vec4: 96,
-    has_early_preamble: true,
     const_limits: ConstLimits { compute: 512, ..A6XX_GEN4.const_limits },
-    quirks: Quirks { mov_half_shared: false, fragment_needs_consts: true, ..A6XX_GEN4.quirks },
+    quirks: Quirks { mov_half_shared: false, ..A6XX_GEN4.quirks },
     ..A6XX_GEN4
-};
-
-const A7XX_GEN2: Target = Target { quirks: Quirks { stsc_duplication: true, ..A7XX_GEN1.quirks }, ..A7XX_GEN1 };
-
-const A7XX_GEN3: Target = Target {
-    has_compliant_dp4acc: true,
-    quirks: Quirks { fragment_needs_consts: false, ..A7XX_GEN1.quirks },
-    ..A7XX_GEN1
 };
 
 const A702: Target = Target { double_threadsize: true, threadsize_base: 16, storage_16bit: true, ..A6XX_GEN1_LOW };
 
-const X1_85: Target = Target {
-    const_limits: ConstLimits { compute: 256, ..A7XX_GEN2.const_limits },
-    quirks: Quirks { compute_constlen: true, ..A7XX_GEN2.quirks },
-    ..A7XX_GEN2
-};
+/// A compute shader has half of the constant file.
+const X1_85: Target = Target { const_limits: ConstLimits { compute: 256, ..A7XX.const_limits }, ..A7XX };
 
-const DEFAULT: Target = plain("a660", 660, A6XX_GEN4);
+const DEFAULT: Target = gpu("a660", A6XX_GEN4);
 
-/// A GPU whose chip id has the digits of its number, at any patch level.
-const fn plain(name: &'static str, number: u32, template: Target) -> Target {
-    let chip_id = (number / 100) << 24 | (number / 10 % 10) << 16 | (number % 10) << 8 | 0xff;
-    Target { name, number, chip_id, ..template }
-}
-
-/// A GPU with a chip id of its own.
-const fn chip(name: &'static str, number: u32, chip_id: u32, template: Target) -> Target {
-    Target { name, number, chip_id, ..template }
+const fn gpu(name: &'static str, template: Target) -> Target {
+    Target { name, ..template }
 }
 
 /// Every GPU, in the order of the generations.
 pub const ALL: &[Target] = &[
-    plain("a305", 305, A3XX),
-    chip("a305b", 0, 0x0300_0512, A3XX),
-    chip("a306", 306, 0x0300_0600, A3XX),
-    chip("a306a", 0, 0x0300_0620, A3XX),
-    plain("a307", 307, A3XX),
-    plain("a320", 320, A3XX),
-    plain("a330", 330, A3XX),
-    plain("a405", 405, A4XX),
-    plain("a420", 420, A4XX),
-    plain("a430", 430, A4XX),
-    plain("a505", 505, A5XX),
-    plain("a506", 506, A5XX),
-    plain("a508", 508, A5XX),
-    plain("a509", 509, A5XX),
-    plain("a510", 510, A5XX),
-    plain("a512", 512, A5XX),
-    plain("a530", 530, A5XX),
-    plain("a540", 540, A5XX),
-    plain("a605", 605, A6XX_GEN1_LOW),
-    plain("a608", 608, A6XX_GEN1_LOW),
-    plain("a610", 610, A6XX_GEN1_LOW),
-    plain("a612", 612, A6XX_GEN1_LOW),
-    plain("a615", 615, A6XX_GEN1),
-    plain("a616", 616, A6XX_GEN1),
-    plain("a618", 618, A6XX_GEN1),
-    plain("a619", 619, A6XX_GEN1),
-    plain("a620", 620, A6XX_GEN1),
-    chip("a621", 621, 0x0602_0100, A6XX_GEN3),
-    chip("a623", 623, 0x0602_0300, A6XX_GEN3),
-    plain("a630", 630, A6XX_GEN1),
-    chip("a635", 635, 0x0603_0500, A6XX_GEN4),
-    plain("a640", 640, A6XX_GEN2),
-    // The same chip as the a635, told apart by its speed bin only.
-    chip("a643", 643, 0x0603_0500, A6XX_GEN4),
-    chip("a644", 644, 0x0606_0201, Target { fibers_per_sp: Some(8192), ..A6XX_GEN4 }),
-    plain("a650", 650, A6XX_GEN3),
+    gpu("a305", A3XX),
+    gpu("a305b", A3XX),
+    gpu("a306", A3XX),
+    gpu("a306a", A3XX),
+    gpu("a307", A3XX),
+    gpu("a320", A3XX),
+    gpu("a330", A3XX),
+    gpu("a405", A4XX),
+    gpu("a420", A4XX),
+    gpu("a430", A4XX),
+    gpu("a505", A5XX),
+    gpu("a506", A5XX),
+    gpu("a508", A5XX),
+    gpu("a509", A5XX),
+    gpu("a510", A5XX),
+    gpu("a512", A5XX),
+    gpu("a530", A5XX),
+    gpu("a540", A5XX),
+    gpu("a605", A6XX_GEN1_LOW),
+    gpu("a608", A6XX_GEN1_LOW),
+    gpu("a610", A6XX_GEN1_LOW),
+    gpu("a612", A6XX_GEN1_LOW),
+    gpu("a615", A6XX_GEN1),
+    gpu("a616", A6XX_GEN1),
+    gpu("a618", A6XX_GEN1),
+    gpu("a619", A6XX_GEN1),
+    gpu("a620", A6XX_GEN1),
+    gpu("a621", A6XX_GEN3),
+    gpu("a623", A6XX_GEN3),
+    gpu("a630", A6XX_GEN1),
+    gpu("a635", A6XX_GEN4),
+    gpu("a640", A6XX_GEN1),
+    gpu("a643", A6XX_GEN4),
+    gpu("a644", A6XX_GEN4),
+    gpu("a650", A6XX_GEN3),
     DEFAULT,
-    chip("a663", 663, 0x0606_0300, Target { fibers_per_sp: Some(8192), ..A6XX_GEN4 }),
-    plain("a680", 680, A6XX_GEN2),
-    plain("a690", 690, A6XX_GEN4),
-    chip("a702", 702, 0x0700_2000, A702),
-    chip("a725", 725, 0x0703_0002, A7XX_GEN1),
-    chip("a730", 730, 0x0703_0001, A7XX_GEN1),
-    chip("a735", 735, 0x4303_0b00, A7XX_GEN2),
-    chip("x1-45", 0, 0x4303_0c00, A7XX_GEN2),
-    chip("a740", 740, 0x4305_0a01, A7XX_GEN2),
-    chip("a740v3", 0, 0x4305_0b00, A7XX_GEN2),
-    chip("x1-85", 0, 0x4305_0c01, X1_85),
-    chip("a32", 0, 0x4305_0a00, A7XX_GEN2),
-    chip("a750", 750, 0x4305_1401, A7XX_GEN3),
+    gpu("a663", A6XX_GEN4),
+    gpu("a680", A6XX_GEN1),
+    gpu("a690", A6XX_GEN4),
+    gpu("a702", A702),
+    gpu("a725", A7XX),
+    gpu("a730", A7XX),
+    gpu("a735", A7XX),
+    gpu("x1-45", A7XX),
+    gpu("a740", A7XX),
+    gpu("a740v3", A7XX),
+    gpu("x1-85", X1_85),
+    gpu("a32", A7XX),
+    gpu("a750", A7XX),
 ];
 
 #[cfg(test)]

@@ -22,8 +22,7 @@ mod verify;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ir3_compiler::features::{Feature, Features};
-use ir3_compiler::pipeline::{Options, RegisterLimit};
+use ir3_compiler::pipeline::{Feature, Features, Options, RegisterLimit};
 use ir3_compiler::target::Target;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
 use std::process::ExitCode;

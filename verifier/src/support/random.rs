@@ -4,7 +4,15 @@
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
+/// What a stream adds to its state for each number.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Random {
+    /// Creates the generator of a seed, from its number `number` on.
+    pub(crate) const fn from_number(seed: u64, number: u64) -> Self {
+        Self(seed.wrapping_add(number.wrapping_mul(STEP)))
+    }
+
     /// Creates the generator of a seed.
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
@@ -12,7 +20,7 @@ impl Random {
 
     /// Returns the next number.
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(STEP);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -43,10 +51,15 @@ impl Random {
     }
 }
 
+/// A hash of a text (FNV-1a): the same on every machine and with every version of every library, so names may depend on it.
+pub fn text_hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 /// Hashes words to 64 bits that depend on all of them and on their order.
 #[inline]
 pub fn hash(words: &[u64]) -> u64 {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut state = STEP;
     for &word in words {
         state = mix(state, word);
     }

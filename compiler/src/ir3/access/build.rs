@@ -158,6 +158,12 @@ pub fn local_load(space: AddressSpace, address: Src, offset: i32, elements: Memo
     memory(opcode, &[address, immediate(offset), count], attrs(elements, space))
 }
 
+/// `ldlv`: one component of a varying that is not interpolated, by its number.
+pub fn local_varying(ty: Type, number: Src) -> InstrData {
+    let attrs = MemoryAttrs { ty: Some(ty), components: Some(1), ..MemoryAttrs::default() };
+    memory(Opcode::Ldlv, &[number, immediate(1)], attrs)
+}
+
 /// `stl`, `stp`: stores to shared or scratch memory, addresses in bytes.
 pub fn local_store(space: AddressSpace, address: Src, offset: i32, data: Src, elements: MemoryElements) -> InstrData {
     let opcode = if space == AddressSpace::Scratch { Opcode::Stp } else { Opcode::Stl };

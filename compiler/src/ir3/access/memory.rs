@@ -257,17 +257,6 @@ impl MemoryAccess {
         ) || AtomicFamily::of(opcode).is_some()
     }
 
-    /// The byte address of element `component`, from the values of the sources; `index` is the sum of both indices. 0
-    /// if the address is not linear.
-    pub const fn byte_address(&self, base: u64, index: u32, component: u32) -> u64 {
-        match self.address {
-            Address::Linear { scale, offset, .. } => {
-                linear_address(self.space, base, index, scale, offset, component, self.ty.bits() / 8)
-            }
-            _ => 0,
-        }
-    }
-
     /// The access of a memory instruction.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! Sources, in order: the pair of texture and sampler index (`.s2en`), the coordinates with their companions, offset
 //! and level, `a1.x` (`.a1en`). The coordinates are followed by those of these operands that the flags select: the
-//! comparator (`.s`), the array layer (`.a`), the projector (`.p`), the derivatives (`samgq`, from component 4 on), the
+//! comparator (`.s`), the array layer (`.a`), the projector (`.p`), the derivatives (`samgq` and `samgpN`, from component 4 on), the
 //! sample (`isamm`). The third source is the texel offset (`.o`), then the level or bias.
 //!
 //! Texture and sampler of a bindless instruction (`.base<n>`) are in set `n`; `a1.x` holds the sampler's set if it
@@ -83,7 +83,7 @@ const fn kind(opcode: Opcode) -> Option<TextureKind> {
         Opcode::Sam | Opcode::TexPrefetch => TextureKind::Sample,
         Opcode::Samb => TextureKind::SampleBias,
         Opcode::Saml => TextureKind::SampleLod,
-        Opcode::Samgq => TextureKind::SampleGrad,
+        Opcode::Samgq | Opcode::Samgp0 | Opcode::Samgp1 | Opcode::Samgp2 | Opcode::Samgp3 => TextureKind::SampleGrad,
         Opcode::Isaml => TextureKind::Fetch,
         Opcode::Isamm => TextureKind::FetchMs,
         Opcode::Gather4r => TextureKind::Gather(0),

@@ -126,7 +126,8 @@ impl Checker<'_> {
 
     fn form(&mut self, data: &InstrData) {
         let possible = match self.form {
-            Form::Ssa => true,
+            // They write a destination in parts.
+            Form::Ssa => !matches!(data.opcode, Opcode::Samgp0 | Opcode::Samgp1 | Opcode::Samgp2 | Opcode::Samgp3),
             Form::Registers => true,
             Form::Machine => !data.opcode.is_meta() || matches!(data.opcode, Opcode::Input | Opcode::TexPrefetch),
         };

@@ -48,6 +48,9 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// Reads one shader.
+///
+/// # Errors
+/// If the text is no shader, or one that is not valid: the line, and why.
 pub fn read(text: &str) -> Result<Shader, ParseError> {
     reader::read(text)
 }

@@ -70,6 +70,9 @@ pub fn is_needed(program: &Program) -> bool {
 }
 
 /// Gives each predicate operand one of so many registers; but two where an instruction reads two.
+///
+/// # Errors
+/// If more predicates are live than there are registers, and they cannot be computed again.
 pub fn run(program: &mut Program, target: &Target, registers: u32) -> Result<(), Error> {
     keep_old_constants(program, RegFile::Predicate);
     let mut survey = survey::Survey::new(program, order(program))?;

@@ -43,6 +43,8 @@ pub struct Survey {
 }
 
 impl Survey {
+    /// # Errors
+    /// If an instruction writes or reads predicates in a way that the allocator does not support.
     pub fn new(program: &Program, order: Vec<Block>) -> Result<Self, Error> {
         let mut this = Self {
             order,

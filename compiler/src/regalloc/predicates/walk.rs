@@ -67,6 +67,9 @@ struct Walk<'a> {
 }
 
 /// Gives operands so many registers.
+///
+/// # Errors
+/// If more predicates are live than there are registers, and they cannot be rematerialised.
 pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots: usize) -> Result<Placement, Error> {
     let blocks = program.blocks.len();
     let mut walk = Walk {

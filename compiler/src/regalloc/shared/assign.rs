@@ -41,6 +41,9 @@ struct Walk<'a> {
 }
 
 /// Places every shared value.
+///
+/// # Errors
+/// If the program is malformed.
 pub fn run(
     program: &Program,
     elements: &Elements,

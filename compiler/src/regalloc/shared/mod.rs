@@ -47,6 +47,9 @@ pub fn is_needed(program: &Program) -> bool {
 }
 
 /// Gives every shared value its register, within `limits`. Critical edges have been split.
+///
+/// # Errors
+/// If a shared value fits neither there nor where it could be moved.
 pub fn run(program: &mut Program, target: &Target, limits: RegisterFiles) -> Result<(), Error> {
     reconvergence::run(program);
     check(program)?;

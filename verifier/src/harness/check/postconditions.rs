@@ -42,7 +42,7 @@ pub fn terms(stage: Stage, program: &Program, target: &Target, options: &Options
 pub fn broken(stage: Stage, program: &Program, target: &Target, terms: &Terms) -> Option<CompileError> {
     let files = || excess(program, target, terms.files.as_ref()?);
     let form = || {
-        let violations = validate(program, target, Form::Machine).err().filter(|_| stage == Stage::LowerCopies)?;
+        let violations = validate(program, target, Form::Machine).err().filter(|_| stage >= Stage::LowerCopies)?;
         Some(violations.first()?.to_string())
     };
     let elsewhere = || (stage >= Stage::RegisterAllocation).then(|| moved(&terms.given, &given(program)))?;

@@ -7,8 +7,7 @@
 //! A failure that also occurs on an older GPU has a cause that the generations share, and the rest of the reduction
 //! uses that GPU.
 
-use ir3_compiler::features::Features;
-use ir3_compiler::pipeline::{Options, RegisterLimit, Stage};
+use ir3_compiler::pipeline::{Features, Options, RegisterLimit, Stage};
 use ir3_compiler::target::{ALL, Generation, Target};
 
 use super::{Failure, Oracle};

@@ -7,10 +7,9 @@ use crate::programs::generator::{Features, Profile};
 use crate::semantics::Snapshot;
 use crate::support::random::Random;
 use ir3_compiler::compilation::{Compilation, ProgramRef};
-use ir3_compiler::features::Feature;
 use ir3_compiler::ir3::validate::{Form, validate};
 use ir3_compiler::ir3::{Block, Category, Instr, Opcode, Place, Program, RegClass, SrcOperand, Value, ValueData};
-use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::pipeline::{Feature, Options, Stage};
 use ir3_compiler::target::Target;
 
 /// The approximate number of instructions of a program.

@@ -10,7 +10,7 @@
 use super::{Name, Op, Term, Terms, build};
 use crate::semantics::arithmetic::concrete::{Concrete, mask, signed};
 use crate::semantics::arithmetic::domain::{Domain, Format};
-use crate::support::random::hash;
+use crate::support::random::{hash, text_hash};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -142,10 +142,6 @@ impl Samples {
         }
         out
     }
-}
-
-fn text_hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The value of a variable or function: a hash, now and then a corner case of operations.

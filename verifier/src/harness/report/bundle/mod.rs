@@ -32,9 +32,9 @@ use crate::harness::reduce::{Failure, Oracle};
 use crate::programs::generator::Profile;
 use crate::programs::planted_bugs::PlantedBug;
 use crate::semantics::environment::env::Env;
-use ir3_compiler::features::Feature;
+use crate::support::random::text_hash;
 use ir3_compiler::nir::{self, Shader};
-use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::pipeline::{Feature, Options, Stage};
 use ir3_compiler::target::Target;
 use std::fmt;
 use std::io;
@@ -146,7 +146,7 @@ impl Case {
         let (program, target, options) = self.original.as_ref().map_or(now, |o| (&o.program, o.target, o.options));
         let program = nir::text::write(program);
         let changes = changed_options(options);
-        let hash = fnv(&format!("{program}\n{}\n{changes}\n{:?}", target.name, self.plant)) as u32;
+        let hash = text_hash(&format!("{program}\n{}\n{changes}\n{:?}", target.name, self.plant)) as u32;
         let name = format!("{stage}-{}-{}-{plant}{origin}-{hash:08x}", kind(failure), target.name);
         let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
         name.chars().map(plain).collect()
@@ -184,11 +184,6 @@ pub fn kind(failure: &Failure) -> String {
         Failure::Unsupported { .. } => "unsupported".to_owned(),
         Failure::Panic { .. } => "crash".to_owned(),
     }
-}
-
-/// FNV-1a: names must be the same on every machine and with every version of every library.
-fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A bundle that could not be written.
@@ -274,7 +269,7 @@ fn files(case: &Case, evidence: &Evidence) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ir3_compiler::features::Features;
+    use ir3_compiler::pipeline::Features;
     use std::collections::BTreeSet;
 
     /// The names of bundles depend on the options that differ from the defaults, and on no others.

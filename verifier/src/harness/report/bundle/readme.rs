@@ -4,8 +4,8 @@ use super::{Case, Evidence, ProgramOrigin};
 use crate::harness::reduce::Failure;
 use crate::semantics::environment::sync::Synchronized;
 use crate::semantics::interp::Difference;
-use ir3_compiler::features::Features;
 use ir3_compiler::nir;
+use ir3_compiler::pipeline::Features;
 use std::fmt::{self, Write as _};
 
 /// Longer programs are not included in the report.
@@ -226,7 +226,7 @@ fn facts(text: &mut String, case: &Case) -> fmt::Result {
     let mut chosen: Vec<String> = Vec::new();
     let names =
         |features: Features| features.iter().map(|feature| format!("`{feature}`")).collect::<Vec<_>>().join(", ");
-    match (options.features, !options.features) {
+    match (options.features, Features::all() - options.features) {
         (_, off) if off.is_empty() => {}
         (on, _) if on.is_empty() => chosen.push("no optional feature".to_owned()),
         (on, off) if on.len() < off.len() => chosen.push(format!("of all features only {}", names(on))),

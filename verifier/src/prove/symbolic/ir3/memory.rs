@@ -9,10 +9,10 @@ use crate::prove::symbolic::{EventSite, Oracle, SymbolicValue, Unsupported};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::interp::ir3::op;
 use crate::semantics::interp::ir3::op::SlotElements;
-use crate::semantics::interp::ir3::storage::Read;
+use crate::semantics::interp::ir3::storage::{Read, Write};
 use crate::semantics::terms::{Term, Terms};
 use ir3_compiler::ir3::access::{MemoryAction, Slot as TextureOperand, TextureKind};
-use ir3_compiler::ir3::{AddressSpace, Type};
+use ir3_compiler::ir3::{AddressSpace, SystemValue, Type};
 use smallvec::{SmallVec, smallvec};
 
 impl Ir3<'_> {
@@ -275,8 +275,27 @@ impl Ir3<'_> {
                 word = machine.terms.add(32, word, minus);
             }
             let value = SymbolicValue::defined(machine.terms, word);
+            let value = self.in_quad_lane(access.quad_lane, write, value, machine);
             self.result(site.results().part(i), write, value, machine);
         }
+    }
+
+    /// Returns a result that is written in one lane of each quad only: the others keep their old value.
+    fn in_quad_lane<O: Oracle>(
+        &self,
+        lane: Option<u8>,
+        write: Write,
+        value: SymbolicValue,
+        machine: &mut SymbolicMachine<'_, O>,
+    ) -> SymbolicValue {
+        let Some(lane) = lane else { return value };
+        let old = self.at(write.loc, machine);
+        let number = environment::system_value(machine.terms, self.code.launch, SystemValue::SubgroupInvocation, 0);
+        let in_quad = machine.terms.extract(32, number, 0, 2);
+        let wanted = machine.terms.constant(2, lane.into());
+        let is_written = machine.terms.eq(2, in_quad, wanted);
+        let mut choose = |new, old| machine.terms.ite(32, is_written, new, old);
+        SymbolicValue { bits: choose(value.bits, old.bits), free: choose(value.free, old.free) }
     }
 }
 

@@ -465,6 +465,8 @@ pub(crate) struct Texture {
     pub shape: PrintedShape,
     /// The type of the result.
     pub ty: Type,
+    /// The only lane of each quad that asks, and is written.
+    pub quad_lane: Option<u8>,
     /// Numbers of levels are one less here.
     pub levels_add_one: bool,
     /// The components of the result that are read, and their destinations.

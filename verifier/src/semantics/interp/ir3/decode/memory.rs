@@ -155,6 +155,9 @@ impl Decoder<'_> {
         for &(slot, slice) in &access.operands {
             operands.push((slot, self.slice(data, slice)?));
         }
+        if quad_lane(data.opcode).is_some() && !data.dsts.iter().all(|dst| dst.place.reg().is_some()) {
+            return Err("it writes one lane of each quad, and its destination is no register".to_owned());
+        }
         let prefetch = match access.prefetch {
             Some(prefetch) => {
                 let [i, j] = [0, 1].map(|k| prefetch.barycentric.component(k));
@@ -172,6 +175,7 @@ impl Decoder<'_> {
             derivatives: access.kind.has_implicit_derivatives() && self.out.launch.fragment,
             shape: access.shape,
             ty: access.ty,
+            quad_lane: quad_lane(data.opcode),
             levels_add_one: self.target.levels_add_one,
             results: self.results(data)?,
         };
@@ -195,5 +199,16 @@ impl Decoder<'_> {
     /// A new slot for a value between two operations.
     pub(super) fn scratch_slot(&mut self) -> Loc {
         Loc::whole(self.slots.fresh(1))
+    }
+}
+
+/// The lane of each quad for which an instruction samples, if it does for one only.
+fn quad_lane(opcode: Opcode) -> Option<u8> {
+    match opcode {
+        Opcode::Samgp0 => Some(0),
+        Opcode::Samgp1 => Some(1),
+        Opcode::Samgp2 => Some(2),
+        Opcode::Samgp3 => Some(3),
+        _ => None,
     }
 }

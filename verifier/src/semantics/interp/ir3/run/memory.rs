@@ -7,9 +7,13 @@ use crate::semantics::environment::env::{CONST_WORDS, lanes};
 use crate::semantics::environment::memory::{Space, TexelView, image_cell};
 use crate::semantics::environment::texture::{Quads, TextureAnswer};
 use crate::semantics::interp::ir3::op::{AccessAddress, Memory, NumberOperand, ResourceOperand, atomic};
+use crate::semantics::interp::ir3::storage::Active;
 use crate::semantics::interp::{UndefinedReason, groups};
 use ir3_compiler::ir3::access::{AtomicOp, MemoryAction, Slot, TextureKind, TextureRequest, linear_address};
 use ir3_compiler::ir3::{AddressSpace, Type};
+
+/// Lane 0 of each quad.
+const FIRST_OF_QUADS: u64 = 0x1111_1111_1111_1111;
 
 /// The resource of each lane.
 type Resources = [Binding; LANES];
@@ -343,7 +347,16 @@ impl RunningWave<'_> {
             quads = Some(wave_quads);
         }
         let mut answers = [[0; LANES]; 4];
-        for lane in lanes(self.active.mask & !poison) {
+        // Lanes that do not ask keep what they have.
+        let mut asking = Active::none();
+        let active = match access.quad_lane {
+            Some(lane) => {
+                asking.set(self.active.mask & FIRST_OF_QUADS << lane, !0);
+                &asking
+            }
+            None => &self.active,
+        };
+        for lane in lanes(active.mask & !poison) {
             let mut request = TextureRequest::new(access.kind, textures[lane], samplers[lane]);
             for (row, &(slot, _)) in rows.iter().zip(&access.operands) {
                 request.set(slot, row[lane]);
@@ -362,7 +375,7 @@ impl RunningWave<'_> {
             }
         }
         for &(component, write) in &access.results {
-            self.storage.write(write, &answers[component as usize & 3], poison, &self.active);
+            self.storage.write(write, &answers[component as usize & 3], poison, active);
         }
     }
 }

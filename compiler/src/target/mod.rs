@@ -134,8 +134,6 @@ pub struct Target {
     pub has_isam_ssbo: bool,
     /// SSBO accesses have an immediate offset.
     pub has_ssbo_imm_offsets: bool,
-    /// `getfiberid`.
-    pub has_getfiberid: bool,
     /// `bary.f` can repeat.
     pub has_rpt_bary_f: bool,
     /// `shfl`.
@@ -257,7 +255,6 @@ const A3XX: Target = Target {
     has_isam_v: false,
     has_isam_ssbo: false,
     has_ssbo_imm_offsets: false,
-    has_getfiberid: false,
     has_rpt_bary_f: false,
     has_shfl: false,
     storage_16bit: false,
@@ -330,7 +327,6 @@ const A6XX_GEN4: Target = Target {
     has_sad: true,
     has_isam_v: true,
     has_ssbo_imm_offsets: true,
-    has_getfiberid: true,
     quirks: Quirks { predtf_nop: true, ..A6XX_GEN3.quirks },
     ..A6XX_GEN3
 };

@@ -16,7 +16,7 @@ pub struct Compile {
     #[arg(value_name = "PATH")]
     path: PathBuf,
     /// The stage whose result is printed: `nir` (what was read) or one of the compiler's.
-    #[arg(long, value_name = "STAGE", default_value = "lower-copies", value_parser = parse_stage)]
+    #[arg(long, value_name = "STAGE", default_value = Stage::LAST.name(), value_parser = parse_stage)]
     emit: Emit,
     #[command(flatten)]
     gpu: Gpu,

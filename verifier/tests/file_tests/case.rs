@@ -11,8 +11,7 @@
 //! - `// expect unchanged`: the pass leaves the program as it is;
 //! - `// expect refused: TEXT`: the pass refuses the program, by an error that contains the text.
 
-use ir3_compiler::pipeline::Feature;
-use ir3_compiler::pipeline::{Options, Stage};
+use ir3_compiler::pipeline::{Feature, Options, Stage};
 use ir3_compiler::target::Target;
 
 /// The pass that a case runs.

@@ -246,6 +246,9 @@ impl<'a> SlotAllocator<'a> {
 
     /// The elements of an array that an access is to: those of the version that it names, of the array's registers, or of the one storage
     /// of an array without versions. `None` is an array that is never written.
+    ///
+    /// # Errors
+    /// If the operand is not as wide as the array's elements, or the array leaves the file.
     pub fn array(&mut self, access: &ArrayAccess, class: RegClass) -> Result<Option<SlotElements>, SlotError> {
         let data = &self.program.arrays[access.array];
         let length = u32::from(data.length);
@@ -268,11 +271,17 @@ impl<'a> SlotAllocator<'a> {
 
     /// The elements that `r<a0.x + n>` may reach: the whole file, as far as it can be named. (The size of the array that the operand is
     /// meant to stay in does not bind the machine.)
+    ///
+    /// # Errors
+    /// If there is no file of this class.
     pub fn relative(&mut self, class: RegClass) -> Result<SlotElements, SlotError> {
         self.registers(PhysReg(0), class, GENERAL)
     }
 
     /// Component `component` of a place that is not indirect.
+    ///
+    /// # Errors
+    /// If the place is indirect, has no such component, or has another width.
     pub fn place(&mut self, place: &Place, class: RegClass, component: u32) -> Result<Loc, SlotError> {
         match place {
             Place::Value(value) | Place::Assigned(value, _) => {
@@ -310,6 +319,9 @@ impl<'a> SlotAllocator<'a> {
     /// Component `component` of a direct destination.
     ///
     /// A predicate is a full register. A write with the flag of half registers goes to another register, which the model does not have.
+    ///
+    /// # Errors
+    /// As [`place`](Self::place).
     pub fn write(&mut self, dst: &Dst, component: u32) -> Result<Write, SlotError> {
         if dst.class == (RegClass { file: RegFile::Predicate, half: true }) {
             return Ok(Write { loc: Loc::whole(self.fresh(1)), shared: false });
@@ -318,6 +330,9 @@ impl<'a> SlotAllocator<'a> {
     }
 
     /// Component `component` of a direct source, without its modifiers.
+    ///
+    /// # Errors
+    /// As [`place`](Self::place).
     pub fn loc(&mut self, src: &Src, component: u32, demote: ConstWidth) -> Result<Loc, SlotError> {
         match &src.operand {
             SrcOperand::Place(place) => self.place(place, src.class, component),
@@ -332,6 +347,9 @@ impl<'a> SlotAllocator<'a> {
     }
 
     /// A direct source of an operation that has no modifiers.
+    ///
+    /// # Errors
+    /// If the operand has a modifier, and as [`place`](Self::place).
     pub fn plain(&mut self, src: &Src, component: u32) -> Result<Read, SlotError> {
         if src.mods.is_empty() {
             Ok(Read::plain(self.loc(src, component, ConstWidth::Truncated)?))

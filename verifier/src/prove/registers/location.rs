@@ -137,6 +137,9 @@ impl<'a> Locations<'a> {
     }
 
     /// The pieces of scratch memory at a byte address.
+    ///
+    /// # Errors
+    /// If the bytes are not whole half words, or not within the program's scratch memory.
     pub fn scratch(&self, address: u32, bytes: u32) -> Result<Range<Piece>, LocationProblem> {
         if !address.is_multiple_of(2) || !bytes.is_multiple_of(2) {
             return Err(format!("byte {address} of scratch memory begins no half word"));
@@ -152,6 +155,9 @@ impl<'a> Locations<'a> {
     }
 
     /// The pieces of component `component` of a place. `named`: a machine instruction has to name it.
+    ///
+    /// # Errors
+    /// If the place is relative, has no such component, or is outside of its file.
     pub fn component(
         &self,
         place: &Place,
@@ -191,6 +197,9 @@ impl<'a> Locations<'a> {
     }
 
     /// All pieces of an array.
+    ///
+    /// # Errors
+    /// If the access is to a version of the array, or the array is of another class.
     pub fn array(&self, access: &ArrayAccess, class: RegClass) -> Result<Range<Piece>, LocationProblem> {
         if access.value.is_some() {
             return Err("a version of an array".to_owned());

@@ -116,6 +116,9 @@ impl<'a> LockstepWalk<'a> {
 
     /// Iterates until nothing changes. Facts only ever become fewer, so an obligation that fails in some iteration fails at
     /// the end.
+    ///
+    /// # Errors
+    /// The first use that may read another value, or an instruction that the checker does not support.
     pub fn run(mut self) -> Result<Proof, RegisterFailure> {
         let edges = self.edges()?;
         self.inputs_are_apart()?;

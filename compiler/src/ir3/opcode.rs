@@ -3,7 +3,7 @@
 //! All that a pass has to know of an opcode, apart from what it computes, is a column of its row ([`OpcodeInfo`]): its
 //! encoding family, how many operands it has, which operands it can encode, what it does beside computing its results,
 //! which lanes its results depend on, its latency class, and traits that are true or false. Predicates over opcodes
-//! ([`properties`]) are derived from columns; there are no lists of opcodes beside the table. A new opcode is a new row.
+//! (`properties`) are derived from columns; there are no lists of opcodes beside the table. A new opcode is a new row.
 //!
 //! What an opcode computes is the verifier's to say. It reads none of the columns that it checks passes by.
 

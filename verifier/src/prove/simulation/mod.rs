@@ -5,7 +5,7 @@
 //! *relation* there says (`relation`), then both reach the same next cut point, with the same observable effects on the
 //! way, and agree there as its relation says. By induction over the cut points that a lane passes, both programs behave
 //! the same for ever. As this holds for every lane, and both programs run their waves in the same order
-//! ([`symbolic::graph`](crate::prove::symbolic::graph)), it holds for cross-lane operations and for memory.
+//! (`prove/symbolic/graph.rs`), it holds for cross-lane operations and for memory.
 //!
 //! - The relation at a header is a partition of the locations of both programs into classes of equal value. It starts
 //!   with what is equal on the first path to the header. A class is split where a segment makes its members differ,

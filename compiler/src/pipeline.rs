@@ -112,7 +112,7 @@ macro_rules! stages {
             /// The stages on nir, in order.
             pub const NIR: [Self; [$(Self::$nir),*].len()] = [$(Self::$nir),*];
 
-            /// Every stage that gives an ir3 program, in order.
+            /// Every stage whose result is an ir3 program, in order.
             pub const ALL: [Self; [$(Self::$stage,)* $(#[cfg(test)] Self::$test,)*].len()] =
                 [$(Self::$stage,)* $(#[cfg(test)] Self::$test,)*];
 
@@ -409,7 +409,7 @@ impl Feature {
         Self::every().find(|feature| feature.name() == name)
     }
 
-    /// The stage that has it. An [optional](Stage::is_optional) stage all of whose features are left out does not run.
+    /// The stage of the feature. An [optional](Stage::is_optional) stage with all features disabled does not run.
     pub fn stage(self) -> Stage {
         self.row().stage
     }
@@ -560,9 +560,9 @@ mod tests {
         for (i, stage) in Stage::every().enumerate() {
             assert_eq!(stage as usize, i, "{stage}");
             assert_eq!(Stage::every().filter(|other| other.name() == stage.name()).count(), 1, "{stage}");
-            // What can be left out has a name to leave it out by.
+            // Every optional stage has a feature that disables it.
             assert!(!stage.is_optional() || Features::all().iter().any(|feature| feature.stage() == stage), "{stage}");
-            // The values of nir are in no registers that they could be moved between.
+            // Nir's values are in no registers between which they could be moved.
             assert!(!stage.moves_values() || stage > Stage::Select, "{stage}");
         }
         for (i, feature) in Feature::every().enumerate() {

@@ -3,7 +3,7 @@
 use super::{Block, BlockData, Program};
 use crate::graph::{self, DominatorTree, Graph};
 
-/// Which edges of the control flow.
+/// The kind of control-flow edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EdgeKind {
     /// Those that lanes may take.
@@ -61,7 +61,7 @@ impl Graph for Cfg<'_> {
 pub struct Dominators(DominatorTree<Block>);
 
 impl Dominators {
-    /// Computes the tree. Edges must be consistent: every successor knows its predecessor.
+    /// Computes the tree. Edges must be consistent: every edge is in the lists of both blocks.
     pub fn new(program: &Program, kind: EdgeKind) -> Self {
         let mut order = postorder(program, kind);
         order.reverse();

@@ -32,7 +32,7 @@ pub struct Uniformity {
 }
 
 impl Uniformity {
-    /// Analyses a program in SSA form. What the program says of its branches is not looked at.
+    /// Analyses a program in SSA form. The divergence that the program records for its branches is ignored.
     pub fn new(program: &Program) -> Self {
         let mut this = Self {
             divergent: SecondaryMap::with_capacity(program.values.len()),
@@ -119,7 +119,7 @@ impl Uniformity {
             Lanes::UniformFirst => k == 0,
             Lanes::UniformThird => k == 2,
             Lanes::Own => srcs_are(block),
-            // What is copied beside it does not matter.
+            // Other copies of the instruction do not matter.
             Lanes::Pairs => data.srcs.get(k).is_some_and(|src| self.src_is_uniform(&src.operand, block)),
             Lanes::Edge => {
                 let preds = &program.blocks[block].predecessors;

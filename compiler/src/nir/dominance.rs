@@ -34,7 +34,7 @@ impl Dominance {
         self.0.is_reachable(block)
     }
 
-    /// The immediate dominator of a block that can be reached, other than the first.
+    /// The immediate dominator of a reachable block other than the first.
     pub fn immediate(&self, block: Block) -> Option<Block> {
         self.0.immediate(block)
     }

@@ -6,7 +6,7 @@
 
 use crate::ir3::{Attrs, Instr, Place, Program};
 
-/// Removes what nobody reads.
+/// Removes dead instructions.
 pub fn run(program: &mut Program) {
     let roots = program.layout.iter().flat_map(|&block| {
         let data = &program.blocks[block];

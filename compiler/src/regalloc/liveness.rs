@@ -86,7 +86,7 @@ pub struct Liveness {
     units: SecondaryMap<Value, u16>,
 }
 
-/// Whether a destination is written while sources are still to be read.
+/// Returns true if a destination is written while sources are still read.
 pub fn is_early(data: &InstrData, dst: &Dst) -> bool {
     dst.flags.contains(OperandFlags::EARLY_CLOBBER) || data.opcode.is_macro()
 }
@@ -108,8 +108,8 @@ struct Use {
 }
 
 impl Liveness {
-    /// Computes the liveness of a program whose blocks are visited in this order, and marks last reads and
-    /// destinations that nobody reads.
+    /// Computes the liveness of a program whose blocks are visited in this order, and marks last reads and unused
+    /// destinations.
     ///
     /// # Errors
     /// If a value is defined twice, is read where it is not defined, or is read in another class than its own.

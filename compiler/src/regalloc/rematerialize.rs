@@ -8,8 +8,8 @@ use crate::ir3::{
     opcode::Numeric,
 };
 
-/// Puts constants that are written later into registers, where a definition in `file`, which may be computed again, reads
-/// them. Whoever reads the definition is dominated by it, so what stands behind the last write in the code is safe.
+/// Copies constants that are written later into registers, if a rematerialisable definition in `file` reads them. Users
+/// of the definition are dominated by it, so definitions after the last write in the code are safe.
 pub(super) fn keep_old_constants(program: &mut Program, file: RegFile) {
     let writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts());
     let mut to_come = writers.count();

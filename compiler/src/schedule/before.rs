@@ -1,19 +1,19 @@
-//! Scheduling before registers are allocated: a list of what may come next, block by block.
+//! List scheduling before register allocation, block by block.
 //!
-//! The next instruction is one that nobody has to wait for, if there is one; of these, one that ends more values than it
-//! begins; of these, the one behind which clearly the most is still to be waited for, else the first in the code. So loads
-//! are issued early, as long as registers are left for what they load, and no more than 8 at a time;
-//! comparisons stand away from their branches; and where nothing is ready, what is next takes the fewest nops. Pieces of a
-//! vector are taken as soon as it is there.
+//! The next instruction is one that does not have to wait, if there is one; among these, one that ends more live ranges
+//! than it begins; among these, the one with clearly the longest latency after it, else the first in the code. So loads
+//! are issued early, as long as registers are left for their results, and no more than 8 at a time; comparisons are
+//! separated from their branches; and if no instruction is ready, the one with the fewest nops is next. Pieces of a
+//! vector are extracted as soon as it is available.
 //!
-//! A block whose order in the code has as few nops stays as it is.
+//! A block whose original order needs no more nops is not changed.
 //!
-//! A block never takes more registers than the neediest block did, in whole vec4, both measured alike (`registers`): if
-//! it does, it stays as it was. What takes more than six sevenths of that is put off while anything else is left: it leaves
-//! the allocator room to put vectors together without moves.
+//! A block never uses more registers than the block with the highest original need, in whole vec4, both measured alike
+//! (`registers`): otherwise it is not changed. Instructions that would exceed six sevenths of that are delayed while
+//! any other is left: this leaves the allocator room to build vectors without moves.
 //!
-//! Of what is ready only the 48 first in the code are looked at, so a block costs as much for each of its
-//! instructions, however long it is, and what stands far apart stays so.
+//! Only the first 48 ready instructions in code order are compared, so the cost per instruction is independent of the
+//! block's length, and distant instructions stay distant.
 
 use super::dependencies::{Builder, Graph, Rules};
 use super::live_out::live_out;
@@ -55,7 +55,7 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
     let peaks: Vec<Units> =
         program.layout.iter().map(|&block| peak(program, block, live.live_out(block), &mut registers)).collect();
     let most = peaks.iter().fold(Units::default(), |most, peak| std::array::from_fn(|i| most[i].max(peak[i])));
-    // Of general registers whole vec4 are taken.
+    // General registers are allocated in whole vec4.
     let limit = [
         most[0].next_multiple_of(8).min(files.full),
         most[1].next_multiple_of(4).min(files.half),

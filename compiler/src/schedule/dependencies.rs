@@ -71,7 +71,7 @@ pub struct Effects {
     pub writes: Resources,
 }
 
-/// The resources of a memory; all of them where it is not known.
+/// The resource of a memory; all of them if it is unknown.
 fn memory(space: Option<AddressSpace>) -> Resources {
     match space {
         Some(AddressSpace::Ssbo | AddressSpace::Global) => Resources::BUFFER,
@@ -114,7 +114,7 @@ impl Effects {
             Effect::Barrier => writes |= Resources::MEMORY | Resources::LANES,
             Effect::Terminator | Effect::Control | Effect::Machine => {}
         }
-        // Of one lane that runs, if it is not the same for all.
+        // It reads one active lane, unless the value is uniform.
         let shared = data.dsts.iter().any(|dst| dst.class.file == RegFile::Shared);
         if shared && data.opcode.is_alu() && !is_scalar_alu(data, target) {
             reads |= Resources::LANES;
@@ -151,7 +151,7 @@ fn is_second_address(data: &InstrData, place: &Place) -> bool {
     }
 }
 
-/// From one instruction of a stretch to another: which, and how long that had better take.
+/// A dependency on an earlier instruction of the region: the later instruction, and the preferred latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The later one.

@@ -105,9 +105,9 @@ pub struct Target {
     pub double_threadsize: bool,
     /// Waves come in groups of this size.
     pub wave_granularity: u32,
-    /// The most waves at a time.
+    /// The maximum number of concurrent waves.
     pub max_waves: u32,
-    /// How deep divergent branches can nest.
+    /// The depth of the stack of divergent branches.
     pub branchstack_size: u32,
     /// Shared memory of a compute shader, in bytes.
     pub local_mem_size: u32,
@@ -122,7 +122,7 @@ pub struct Target {
     pub has_branch_and_or: bool,
     /// Predicated execution: `predt`, `predf`, `prede`.
     pub has_predication: bool,
-    /// An ALU for values that are the same in all lanes, which writes shared registers.
+    /// An ALU for uniform values, which writes shared registers.
     pub has_scalar_alu: bool,
     /// `shrm`, `shlm`, `shrg`, `shlg`, `andg`.
     pub has_bitwise_triops: bool,
@@ -152,7 +152,7 @@ pub struct Target {
     /// Multisample fetches are `isaml`.
     pub txf_ms_with_isaml: bool,
 
-    /// What deviates.
+    /// The deviations.
     pub quirks: Quirks,
 }
 

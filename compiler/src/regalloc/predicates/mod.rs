@@ -69,7 +69,7 @@ pub fn is_needed(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| is_predicate_op(&program.instrs[instr]))
 }
 
-/// Gives each predicate operand one of so many registers; but two where an instruction reads two.
+/// Assigns one of `registers` registers to each predicate operand; at least two are used if an instruction reads two.
 ///
 /// # Errors
 /// If more predicates are live than there are registers, and they cannot be computed again.

@@ -167,8 +167,8 @@ fn test_of(data: &InstrData, target: &Target) -> Option<InstrData> {
     }
 }
 
-/// Has definitions read copies of shared registers that need not have the same value wherever the predicate is live.
-/// Whether there were any.
+/// Makes definitions read copies of shared registers that may have other values where the predicate is live. Returns
+/// true if there were any.
 pub fn keep_shared(program: &mut Program, survey: &Survey, live: &LiveSets<Value>) -> bool {
     let is_shared = |src: &Src| src.class.file == RegFile::Shared;
     let mut known: Option<(SecondaryMap<Value, PackedOption<Block>>, Waiting)> = None;

@@ -1,4 +1,4 @@
-//! The pass over the blocks: which register each predicate is in, and where it is computed.
+//! The pass over the blocks: chooses the register of each predicate, and the points where it is computed.
 
 use super::survey::{Op, Survey};
 use super::{Error, SLOTS, State, is_rematerializable, register};
@@ -66,7 +66,7 @@ struct Walk<'a> {
     list: Vec<Placed>,
 }
 
-/// Gives operands so many registers.
+/// Assigns `slots` registers to all operands.
 ///
 /// # Errors
 /// If more predicates are live than there are registers, and they cannot be rematerialised.
@@ -227,7 +227,7 @@ impl Walk<'_> {
         let Op { instr, at } = *op;
         let opcode = self.program.instrs[instr].opcode;
         let allowed = if opcode.is_predication() { 1 } else { self.all };
-        // What is there stays there.
+        // Values in registers stay there.
         let mut taken: Slots = 0;
         let sources = 0..self.program.instrs[instr].srcs.len();
         for k in sources.clone() {

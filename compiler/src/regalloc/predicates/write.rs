@@ -12,7 +12,7 @@ use cranelift_entity::SecondaryMap;
 /// A set of registers.
 type Slots = u8;
 
-/// Writes it.
+/// Rewrites the blocks.
 pub fn run(program: &mut Program, survey: &Survey, mut placement: Placement) {
     let cfg = Cfg::new(program, EdgeKind::Logical);
     let live_out = solve(&cfg, &survey.order, &mut LiveRegisters::new(program, survey, &placement)).end;

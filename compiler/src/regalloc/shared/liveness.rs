@@ -1,6 +1,6 @@
-//! Where components of shared values live, along the physical edges.
+//! Liveness of components of shared values, along the physical edges.
 //!
-//! From each read the component is live on every way back to its definition. A phi's source is read at the end of the
+//! From each read the component is live on every path back to its definition. A phi's source is read at the end of the
 //! predecessor.
 
 use super::elements::{Elements, split_of};
@@ -22,7 +22,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Computes where components live.
+    /// Computes the live components.
     pub fn new(program: &Program, elements: &Elements) -> Self {
         let mut def_block: Vec<PackedOption<Block>> = vec![None.into(); elements.list.len()];
         for (block, instr) in program.iter_instrs() {

@@ -46,7 +46,7 @@ pub fn is_needed(program: &Program) -> bool {
     })
 }
 
-/// Gives every shared value its register, within `limits`. Critical edges have been split.
+/// Assigns a register to every shared value, within `limits`. Critical edges have been split.
 ///
 /// # Errors
 /// If a shared value fits neither there nor where it could be moved.

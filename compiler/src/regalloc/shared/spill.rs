@@ -87,7 +87,7 @@ const fn general(class: RegClass) -> RegClass {
 }
 
 impl Spill<'_> {
-    /// A component of a vector that is a victim: split off and copied behind the definition.
+    /// Splits a component off a victim vector and copies it after the definition.
     fn copy_component(&mut self, split: Value, vector: Value, offset: u16) {
         let class = self.program.values[split].class;
         let (def, components) = {
@@ -165,7 +165,7 @@ impl Spill<'_> {
         }
     }
 
-    /// Whether the vector ALU can have the operation, with victims in general registers.
+    /// Returns true if the vector ALU can encode the operation, with victims in general registers.
     fn is_demotable(&self, data: &InstrData) -> bool {
         if !data.opcode.has_scalar_form() || data.dsts.len() != 1 {
             return false;

@@ -48,7 +48,7 @@ enum Functions {
     },
 }
 
-/// Whether a stage can be disabled.
+/// A stage can be disabled, or not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
     /// It has [features](Feature), without which it does not run.
@@ -187,7 +187,7 @@ stages! {
         };
         /// A value that has been computed already is not computed a second time.
         ValueNumbering = "value-numbering", Optional, Computes, [
-            /// What has been computed already is not computed again, but for comparisons.
+            /// Values that are available are reused, except comparisons.
             ValueNumbering = "value-numbering",
             /// Comparisons that have been made are not made again.
             ComparisonNumbering = "comparison-numbering",
@@ -241,7 +241,7 @@ stages! {
             Negations = "negations",
             /// Branches read two predicates.
             BranchAndOr = "branch-and-or",
-            /// Branches vote.
+            /// Subgroup votes become vote branches.
             VoteBranches = "vote-branches",
             /// Comparisons write predicates.
             PredicateComparisons = "predicate-comparisons",

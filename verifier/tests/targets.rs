@@ -1,4 +1,4 @@
-//! What single targets need in place of an instruction that others have, and a proof that it does the same: `samgq` by lane where it
+//! Instructions that single targets need in place of one that others have, and a proof that they do the same: `samgq` by lane where it
 //! returns wrong data outside of fragment and compute shaders, flat varyings.
 
 use ir3_compiler::compilation::Compilation;

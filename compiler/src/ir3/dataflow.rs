@@ -91,7 +91,7 @@ pub struct Edge<N> {
     pub to: N,
 }
 
-/// How the output of a block differs from that of its last visit.
+/// The difference between the output of a block and that of its last visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Not at all.
@@ -117,7 +117,7 @@ pub trait Analysis<N> {
     /// The transfer function: the output of a block with this input.
     fn transfer(&mut self, block: N, input: &Self::Fact) -> Self::Fact;
 
-    /// How an output has changed.
+    /// The change of an output.
     fn change(&self, before: &Self::Fact, after: &Self::Fact) -> Change {
         if before == after { Change::None } else { Change::Fact }
     }

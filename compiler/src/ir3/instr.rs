@@ -346,7 +346,7 @@ pub struct TextureAttrs {
     pub sampler_base: Option<u8>,
 }
 
-/// How `shfl` computes the lane that it reads from its own lane index and the second source.
+/// The way in which `shfl` computes the lane that it reads from its own lane index and the second source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShuffleMode {
     /// `.xor`

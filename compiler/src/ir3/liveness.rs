@@ -117,7 +117,7 @@ impl<E: EntityRef + ReservedValue + Ord> LiveSets<E> {
 /// Entities by block, in one array.
 struct Lists<E> {
     entities: Vec<E>,
-    /// Where the list of each block ends: it starts at the end of the list before.
+    /// The end of the list of each block: it starts at the end of the list before.
     ends: Vec<u32>,
 }
 

@@ -5,7 +5,7 @@
 //! which lanes its results depend on, its latency class, and traits that are true or false. Predicates over opcodes
 //! (`properties`) are derived from columns; there are no lists of opcodes beside the table. A new opcode is a new row.
 //!
-//! What an opcode computes is the verifier's to say. It reads none of the columns that it checks passes by.
+//! The result of an opcode is defined in the verifier, which reads none of the columns that it checks passes by.
 
 macro_rules! slots {
     () => {

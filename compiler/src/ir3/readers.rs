@@ -7,11 +7,11 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 pub struct Readers {
     /// The instructions, each with its block.
     pub instrs: Vec<(Block, Instr)>,
-    /// Where the instructions of each block start and end.
+    /// The first and last instruction of each block.
     ranges: SecondaryMap<Block, (u32, u32)>,
     /// Positions of readers, those of a value together.
     readers: Vec<u32>,
-    /// Where the readers of each value end: they start where those of the value before end.
+    /// The end of the readers of each value: they start at the end of those of the value before.
     ends: Vec<u32>,
 }
 

@@ -157,7 +157,7 @@ impl Uniformity {
     }
 }
 
-/// How the results of an instruction in different lanes are related.
+/// The relation of the results of an instruction in different lanes.
 fn lanes(data: &InstrData) -> Lanes {
     match data.attrs {
         Attrs::Input(Some(InputKind::System(value))) if value.is_uniform() => Lanes::Uniform,

@@ -63,7 +63,7 @@ impl FromIterator<Feature> for Features {
     }
 }
 
-/// What is in the first set and not in the second.
+/// The features of the first set that are not in the second.
 impl Sub for Features {
     type Output = Self;
 

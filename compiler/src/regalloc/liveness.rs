@@ -1,4 +1,4 @@
-//! Where each value is live, in one numbering of the whole program.
+//! The live range of each value, in one numbering of the whole program.
 //!
 //! Blocks are taken in the order in which the allocator visits them. Each block takes one index for its start (phis and
 //! inputs are written there), one for each other instruction, and one for its end (phis of the successor are read there).

@@ -16,7 +16,7 @@ use crate::ir3::{Instr, OperandFlags, Program, Value};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-/// How a result gets its registers.
+/// The origin of a result's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// Written after all sources have been read.
@@ -38,7 +38,7 @@ pub enum Manner {
 pub struct StepResult {
     /// The value.
     pub value: Value,
-    /// How it gets its registers.
+    /// The origin of its registers.
     pub manner: Manner,
     /// The index of its destination.
     pub dst: u16,

@@ -1,7 +1,7 @@
-//! What has to stay in front of what.
+//! Dependencies between the instructions of a block.
 //!
-//! An instruction stays behind those whose values it reads. Beside values there are *resources*: what is written stays in
-//! order with what is read and written before and behind, what is only read does not. The resources are
+//! An instruction stays after those whose values it reads. Beside values there are *resources*: what is written stays in
+//! order with what is read and written before and after, what is only read does not. The resources are
 //! - the memories: buffers (at whatever address), images, shared memory, scratch, and the constant file with all operands
 //!   that are words of it;
 //! - each array of registers, which is not in SSA form;

@@ -56,7 +56,7 @@ pub struct ConstLimits {
     pub compute: u32,
 }
 
-/// What reads a varying that is not interpolated.
+/// The instruction that reads a varying that is not interpolated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlatVaryings {
     /// `bary.f`, as all others: the driver sets for each varying that it is flat.
@@ -143,7 +143,7 @@ pub struct Target {
     /// Fragment shaders can have texture fetches done before they start.
     pub has_fs_tex_prefetch: bool,
 
-    /// What reads a flat varying.
+    /// The instruction that reads a flat varying.
     pub flat_varyings: FlatVaryings,
     /// `getinfo` returns the number of levels less one.
     pub levels_add_one: bool,

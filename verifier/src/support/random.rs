@@ -4,7 +4,7 @@
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
-/// What a stream adds to its state for each number.
+/// The increment of a stream's state for each number.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {

@@ -25,7 +25,7 @@ pub enum Category {
     Meta,
 }
 
-/// What the operands are, and so which modifiers they take.
+/// The kind of the operands, which determines their modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Numeric {
     /// No numeric operands.
@@ -40,7 +40,7 @@ pub enum Numeric {
     Typed,
 }
 
-/// How long a result takes, and how its reader waits.
+/// The latency of a result, and the mechanism by which its reader waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Latency {
     /// A fixed number of delay slots.
@@ -61,7 +61,7 @@ pub enum Latency {
     Meta,
 }
 
-/// What an instruction does beside computing its results, and which memory it reads.
+/// The effects of an instruction beside its results, and the memory that it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// Nothing: its results depend on its operands, and on what nobody changes while the program runs.
@@ -92,7 +92,7 @@ pub enum Effect {
     LoadConsts,
 }
 
-/// How results in different lanes are related, and, for a terminator, the edges that lanes take.
+/// The relation of results in different lanes, and, for a terminator, the edges that lanes take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lanes {
     /// Each lane's results depend on its own sources: they are the same in all lanes if all sources are.
@@ -111,7 +111,7 @@ pub enum Lanes {
     Divergent,
 }
 
-/// What its sources may be, beside general registers ([`valid_source`](crate::ir3::legality::valid_source)).
+/// The kinds of sources allowed beside general registers ([`valid_source`](crate::ir3::legality::valid_source)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sources {
     /// Nothing else.
@@ -140,7 +140,7 @@ pub enum Sources {
     Dot,
     /// As [`Sources::Cat3`], a constant being the third source only, and never a shared register there.
     Matrix,
-    /// What the scalar ALU computes from shared registers.
+    /// The scalar ALU computes it from shared registers.
     Cat4,
     /// Nothing else but immediates.
     Memory,
@@ -166,7 +166,7 @@ pub enum Immediates {
 }
 
 bitflags! {
-    /// What is true or false of an opcode.
+    /// Boolean properties of an opcode.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Traits: u32 {
         /// Passes exchange the first two sources where that helps; a comparison is mirrored. `sad`, `madsh.u16` and `andg`
@@ -247,16 +247,16 @@ pub struct OpcodeInfo {
     pub numeric: Numeric,
     /// Latency class.
     pub latency: Latency,
-    /// What it does beside computing its results.
+    /// Its effects beside its results.
     pub effect: Effect,
-    /// How results in different lanes are related.
+    /// The relation of results in different lanes.
     pub lanes: Lanes,
-    /// What its sources may be.
+    /// The kinds of sources allowed.
     pub sources: Sources,
     /// Which immediates can be encoded.
     pub immediates: Immediates,
     /// Which sources may be immediates, one bit each.
     pub immediate_slots: u8,
-    /// What is true or false of it.
+    /// Its boolean properties.
     pub traits: Traits,
 }

@@ -86,11 +86,11 @@ opcodes! {
     Movp = "movp", Move, 1, 1..=1, Typed, Alu, None, Own, Any, Any, [];
     /// Mask of the lanes where the predicate holds.
     BallotMacro = "ballot.macro", Move, 1, 1..=1, Typed, Macro, None, Uniform, Any, Any, [ACTIVE UNPREDICATED];
-    /// Whether the predicate holds in any active lane.
+    /// True if the predicate holds in any active lane.
     AnyMacro = "any.macro", Move, 1, 1..=1, Typed, Macro, None, Uniform, Any, Any, [ACTIVE UNPREDICATED];
-    /// Whether the predicate holds in all active lanes.
+    /// True if the predicate holds in all active lanes.
     AllMacro = "all.macro", Move, 1, 1..=1, Typed, Macro, None, Uniform, Any, Any, [ACTIVE UNPREDICATED];
-    /// Whether this is the one elected lane.
+    /// True in the one elected lane.
     ElectMacro = "elect.macro", Move, 1, 0..=0, Typed, Macro, None, Divergent, Any, Any, [ACTIVE UNPREDICATED];
     /// The second source of the lane where the predicate holds.
     ReadCondMacro = "read_cond.macro", Move, 1, 2..=2, Typed, Macro, None, Uniform, Any, Any, [ACTIVE UNPREDICATED];
@@ -98,7 +98,7 @@ opcodes! {
     ReadFirstMacro = "read_first.macro", Move, 1, 1..=1, Typed, Macro, None, Uniform, Any, Any, [ACTIVE UNPREDICATED];
     /// The source of the last active lane.
     ReadGetlastMacro = "read_getlast.macro", Move, 1, 1..=1, Typed, Macro, None, Uniform, Any, Any, [ACTIVE UNPREDICATED];
-    /// Whether the preamble runs.
+    /// True if the preamble runs.
     ShpsMacro = "shps.macro", Move, 1, 0..=0, Typed, Macro, None, Divergent, Any, Any, [ACTIVE UNPREDICATED];
     /// Reduction, inclusive and exclusive scan over the active lanes.
     ScanMacro = "scan.macro", Move, 3, 1..=2, Typed, Macro, None, UniformThird, FirstGeneral, No, [VECTOR_ONLY ACTIVE UNPREDICATED];

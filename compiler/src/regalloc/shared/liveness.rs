@@ -14,7 +14,7 @@ use cranelift_entity::{EntityRef, EntitySet, entity_impl};
 struct Element(u32);
 entity_impl!(Element);
 
-/// Where components are live.
+/// The blocks in which components are live.
 pub struct Liveness {
     sets: LiveSets<Element>,
     /// Components that somebody reads.

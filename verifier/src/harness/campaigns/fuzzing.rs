@@ -322,11 +322,11 @@ mod tests {
     use crate::prove::simulation::Limits as ProofLimits;
 
     fn campaign(kinds: &[EngineKind]) -> Campaign {
-        let plant = planted_bugs::by_name("wrong-condition").expect("a planted bug");
+        let plant = planted_bugs::by_name("inverted-branch").expect("a planted bug");
         Campaign {
             target: Target::default(),
             seed: 1,
-            profiles: vec![Profile::Mixed],
+            profiles: vec![Profile::Branchy],
             registers: Limits::ByProfile,
             options: Options { last: plant.stage, ..Options::default() },
             first: 0,

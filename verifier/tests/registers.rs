@@ -288,7 +288,7 @@ fn slots_of_scratch_memory() {
     let mut own = source.clone();
     own.scratch_size = 8;
     let failure = prove(&own, &with_spill(&source, 0, 8)).expect_err("it is wrong").to_string();
-    assert!(failure.contains("that the shader has for itself"), "{failure}");
+    assert!(failure.contains("that belongs to the shader"), "{failure}");
 }
 
 /// Slots that no immediate offset reaches, in other blocks than the spill: a register is set to their base.

@@ -183,10 +183,7 @@ impl<'s, 'h> Compilation<'s, 'h> {
 /// Runs all stages on nir.
 pub fn run_nir<'s>(shader: &'s nir::Shader, target: &Target, options: &Options) -> Cow<'s, nir::Shader> {
     let mut compilation = Compilation::new(shader, target, options);
-    // Selection is the first stage that can refuse a program.
-    while compilation.next_stage().is_some_and(|next| next < Stage::Select) {
-        compilation.step();
-    }
+    compilation.run_until(Stage::Select).expect("selection is the first stage that can refuse a program");
     compilation.shader
 }
 
@@ -208,10 +205,7 @@ pub fn compile(
             sink(stage, program);
         }
     }
-    match compilation.program {
-        Current::Ir3(program) => Ok(*program),
-        Current::Nir => unreachable!("selection is one of the stages"),
-    }
+    Ok(compilation.finish()?.expect("selection is one of the stages"))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use ir3_compiler::regalloc::{run_within, target_size};
 use ir3_compiler::target::{RegisterFiles, Target};
 use ir3_verifier::programs::generator::{Features, Profile, Seeded, assign_fixed_registers, from_seed};
 use ir3_verifier::programs::seeds::program_seed;
+use ir3_verifier::support::threads;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -253,39 +254,34 @@ fn what_fits_is_assigned_and_in_no_more_registers() {
     let next = AtomicU64::new(0);
     type CountTable = BTreeMap<(u8, String), LimitCounts>;
     let table: Mutex<CountTable> = Mutex::new(BTreeMap::new());
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut local: CountTable = BTreeMap::new();
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= programs {
-                        break;
-                    }
-                    let seed = program_seed(0xa110c, number);
-                    let profile = Profile::ALL[number as usize % Profile::ALL.len()];
-                    let gpu = GPUS[number as usize / Profile::ALL.len() % GPUS.len()];
-                    let target = Target::by_name(gpu).expect("a known GPU");
-                    let tried = try_program(seed, profile, &target);
-                    let limit = bucket(tried.as_ref().map_or_else(|| draw_limit(seed), |tried| tried.limit));
-                    let rows = [(0, "all".to_owned()), (1, profile.name().to_owned()), (2, gpu.to_owned()), (3, limit)];
-                    for row in rows {
-                        local.entry(row).or_default().add(tried.as_ref());
-                    }
-                }
-                let mut table = table.lock().expect("no other thread failed");
-                for (row, counts) in local {
-                    let sum = table.entry(row).or_default();
-                    sum.programs += counts.programs;
-                    sum.not_selected += counts.not_selected;
-                    sum.spilled += counts.spilled;
-                    sum.with_given += counts.with_given;
-                    sum.used_last += counts.used_last;
-                    sum.shift_seen += counts.shift_seen;
-                    counts.refused.into_iter().for_each(|(why, n)| *sum.refused.entry(why).or_default() += n);
-                }
-            });
+    threads::run(threads::default_jobs(), || {
+        let mut local: CountTable = BTreeMap::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= programs {
+                break;
+            }
+            let seed = program_seed(0xa110c, number);
+            let profile = Profile::ALL[number as usize % Profile::ALL.len()];
+            let gpu = GPUS[number as usize / Profile::ALL.len() % GPUS.len()];
+            let target = Target::by_name(gpu).expect("a known GPU");
+            let tried = try_program(seed, profile, &target);
+            let limit = bucket(tried.as_ref().map_or_else(|| draw_limit(seed), |tried| tried.limit));
+            let rows = [(0, "all".to_owned()), (1, profile.name().to_owned()), (2, gpu.to_owned()), (3, limit)];
+            for row in rows {
+                local.entry(row).or_default().add(tried.as_ref());
+            }
+        }
+        let mut table = table.lock().expect("no other thread failed");
+        for (row, counts) in local {
+            let sum = table.entry(row).or_default();
+            sum.programs += counts.programs;
+            sum.not_selected += counts.not_selected;
+            sum.spilled += counts.spilled;
+            sum.with_given += counts.with_given;
+            sum.used_last += counts.used_last;
+            sum.shift_seen += counts.shift_seen;
+            counts.refused.into_iter().for_each(|(why, n)| *sum.refused.entry(why).or_default() += n);
         }
     });
     let table = table.into_inner().expect("no thread failed");

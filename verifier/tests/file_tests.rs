@@ -24,12 +24,13 @@ mod run;
 
 use case::{Expected, FileCase};
 use ir3_compiler::ir3::{Instr, InstrFlags, Mods, Program};
+use ir3_verifier::support::threads;
 use run::{CaseFailure, Limits, check, limits};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// The least number of cases.
@@ -85,20 +86,11 @@ fn every_case_passes() {
     let (mut paths, problems) = files(&folder());
     paths.retain(|path| path.to_string_lossy().contains(&only));
     let limits = limits();
-    let next = AtomicUsize::new(0);
     let problems = Mutex::new(problems);
     let passes = Mutex::new(BTreeMap::<&str, usize>::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    match check_file(path, blesses, &limits) {
-                        Ok(pass) => *passes.lock().expect("no panic").entry(pass).or_default() += 1,
-                        Err(problem) => problems.lock().expect("no panic").push(problem),
-                    }
-                }
-            });
-        }
+    threads::for_each(2, paths.iter(), &AtomicBool::new(false), |_, path| match check_file(path, blesses, &limits) {
+        Ok(pass) => *passes.lock().expect("no panic").entry(pass).or_default() += 1,
+        Err(problem) => problems.lock().expect("no panic").push(problem),
     });
     println!("{} cases in {:.1} s: {:?}", paths.len(), start.elapsed().as_secs_f64(), passes.into_inner());
     let mut problems = problems.into_inner().expect("no panic");

@@ -23,10 +23,11 @@ use ir3_verifier::prove::simulation::Limits;
 use ir3_verifier::prove::solver::Budget;
 use ir3_verifier::semantics::Snapshot;
 use ir3_verifier::semantics::environment::env::Env;
+use ir3_verifier::support::threads;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The default number of environments.
@@ -219,37 +220,30 @@ fn every_pair_has_its_verdict() {
     let only = std::env::var("PAIRS").unwrap_or_default();
     let pairs: Vec<PairFile> = pairs(&folder).into_iter().filter(|pair| pair.name.contains(&only)).collect();
     let blesses = std::env::var_os("BLESS").is_some_and(|value| value == "1");
-    let next = AtomicUsize::new(0);
     let problems = Mutex::new(Vec::new());
     let families = Mutex::new(BTreeMap::<String, BTreeMap<String, usize>>::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some(pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (found, words) = pair.run_engines();
-                    let problem = match pair.expected.holds(&found) {
-                        true => None,
-                        false if blesses && found != PairVerdict::Contradiction => {
-                            bless(pair, &found);
-                            None
-                        }
-                        false => Some(format!("expected {}, found {words}", pair.expected.text())),
-                    };
-                    if let Some(problem) = problem {
-                        problems.lock().expect("no panic").push(format!("{}: {problem}", pair.name));
-                    }
-                    if !only.is_empty() {
-                        println!("{}: {words}", pair.name);
-                    }
-                    let family = pair.name.split('/').next().unwrap_or_default().to_owned();
-                    let kind = match &pair.expected {
-                        PairVerdict::Refused(_) => "refused".to_owned(),
-                        expected => expected.text(),
-                    };
-                    *families.lock().expect("no panic").entry(family).or_default().entry(kind).or_default() += 1;
-                }
-            });
+    threads::for_each(2, pairs.iter(), &AtomicBool::new(false), |_, pair| {
+        let (found, words) = pair.run_engines();
+        let problem = match pair.expected.holds(&found) {
+            true => None,
+            false if blesses && found != PairVerdict::Contradiction => {
+                bless(pair, &found);
+                None
+            }
+            false => Some(format!("expected {}, found {words}", pair.expected.text())),
+        };
+        if let Some(problem) = problem {
+            problems.lock().expect("no panic").push(format!("{}: {problem}", pair.name));
         }
+        if !only.is_empty() {
+            println!("{}: {words}", pair.name);
+        }
+        let family = pair.name.split('/').next().unwrap_or_default().to_owned();
+        let kind = match &pair.expected {
+            PairVerdict::Refused(_) => "refused".to_owned(),
+            expected => expected.text(),
+        };
+        *families.lock().expect("no panic").entry(family).or_default().entry(kind).or_default() += 1;
     });
     for (family, counts) in families.into_inner().expect("no panic") {
         println!("{family}: {counts:?}");

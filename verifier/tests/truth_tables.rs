@@ -23,6 +23,7 @@ use ir3_compiler::target::Target;
 use ir3_verifier::semantics::environment::env::Env;
 use ir3_verifier::semantics::interp;
 use ir3_verifier::semantics::interp::{End, Scratch};
+use ir3_verifier::support::threads;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -264,36 +265,31 @@ fn check(target: &Target, trees: &[Tree], scratch: &mut Scratch, wrong: &mut dyn
 /// Runs trees `number(0)` to `number(count - 1)` of a depth for all GPUs, on all cores.
 fn run(gpus: &[&str], depth: u32, count: u64, number: impl Fn(u64) -> u64 + Sync) {
     let programs = count.div_ceil(PER_PROGRAM);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let start = ProcessTime::now();
     for gpu in gpus {
         let target = Target::by_name(gpu).expect("it is known");
         let next = AtomicU64::new(0);
         let shared = Mutex::new((Counters::default(), Vec::<String>::new()));
-        std::thread::scope(|scope| {
-            for _ in 0..cores {
-                scope.spawn(|| {
-                    let mut scratch = Scratch::new();
-                    let mut local = (Counters::default(), Vec::new());
-                    loop {
-                        let program = next.fetch_add(1, Ordering::Relaxed);
-                        if program >= programs {
-                            break;
-                        }
-                        let numbers = program * PER_PROGRAM..count.min((program + 1) * PER_PROGRAM);
-                        let trees: Vec<Tree> = numbers.map(|n| Tree { depth, number: number(n) }).collect();
-                        let figures = check(&target, &trees, &mut scratch, &mut |message| {
-                            if local.1.len() < 20 {
-                                local.1.push(message);
-                            }
-                        });
-                        local.0.add(&figures);
+        threads::run(threads::default_jobs(), || {
+            let mut scratch = Scratch::new();
+            let mut local = (Counters::default(), Vec::new());
+            loop {
+                let program = next.fetch_add(1, Ordering::Relaxed);
+                if program >= programs {
+                    break;
+                }
+                let numbers = program * PER_PROGRAM..count.min((program + 1) * PER_PROGRAM);
+                let trees: Vec<Tree> = numbers.map(|n| Tree { depth, number: number(n) }).collect();
+                let figures = check(&target, &trees, &mut scratch, &mut |message| {
+                    if local.1.len() < 20 {
+                        local.1.push(message);
                     }
-                    let mut shared = shared.lock().expect("nobody panicked");
-                    shared.0.add(&local.0);
-                    shared.1.append(&mut local.1);
                 });
+                local.0.add(&figures);
             }
+            let mut shared = shared.lock().expect("nobody panicked");
+            shared.0.add(&local.0);
+            shared.1.append(&mut local.1);
         });
         let (figures, mut wrong) = shared.into_inner().expect("nobody panicked");
         wrong.sort();

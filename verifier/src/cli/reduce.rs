@@ -2,13 +2,13 @@
 
 use crate::engines::{EngineArgs, TIMEOUT};
 use crate::run::read_env;
-use crate::{Compiler, Exit, Failure, Format, Planted, interrupt_flag, output, parse_gpu};
+use crate::{Compiler, Exit, Failure, Format, Planted, interrupt_flag, output, parse_gpu, triage};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::RegisterLimit;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check::{self, EngineKind, Verdict};
+use ir3_verifier::harness::check::{EngineKind, Verdict, plant_of};
 use ir3_verifier::harness::fuzz_targets::ProgramInput;
 use ir3_verifier::harness::reduce::Progress;
 use ir3_verifier::harness::report;
@@ -86,7 +86,7 @@ impl Reduce {
         let interrupted = interrupt_flag()?;
         let start = Instant::now();
         let folder = self.bundle()?;
-        let jobs = self.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+        let jobs = triage::jobs(self.jobs);
         let bar = ProgressBar::new_spinner();
         bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}, {msg}")?);
         bar.enable_steady_tick(Duration::from_millis(200));
@@ -123,8 +123,7 @@ impl Reduce {
             return Ok(None);
         }
         let mut change = self.planted.plant.map(PlantedBug::change);
-        let change = change.as_mut().map(|change| change as check::Plant<'_>);
-        let answers = engines.prove_compilation(shader, target, &self.compiler.options(), change);
+        let answers = engines.prove_compilation(shader, target, &self.compiler.options(), plant_of(&mut change));
         Ok(answers.into_iter().find_map(|answer| match answer.verdict {
             Verdict::Refuted(refutation) => Some(refutation.env),
             _ => None,

@@ -6,6 +6,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use ir3_verifier::harness::triage;
 use ir3_verifier::harness::triage::{Group, Progress, TriageOptions};
+use ir3_verifier::support::threads;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -54,7 +55,7 @@ impl Reducing {
 
 /// The number of threads: the given one, or one for each processor.
 pub fn jobs(asked: Option<usize>) -> usize {
-    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+    asked.unwrap_or_else(threads::default_jobs).max(1)
 }
 
 impl Triage {

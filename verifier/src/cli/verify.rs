@@ -6,9 +6,8 @@ use clap::{Args, ValueEnum};
 use ir3_compiler::nir::Shader;
 use ir3_compiler::pipeline::Options;
 use ir3_compiler::target::Target;
-use ir3_verifier::harness::check;
 use ir3_verifier::harness::check::{
-    BoundaryAnswer, Check, Checker, EngineKind, Engines, ProgramReport, Summary, Verdict,
+    BoundaryAnswer, Check, Checker, EngineKind, Engines, ProgramReport, Summary, Verdict, plant_of,
 };
 use ir3_verifier::harness::reduce;
 use ir3_verifier::harness::report;
@@ -91,14 +90,12 @@ struct Job {
 impl Job {
     fn check(&self, envs: &[Env]) -> ProgramReport {
         let mut change = self.plant.map(PlantedBug::change);
-        let change = change.as_mut().map(|change| change as check::Plant<'_>);
-        Checker::new(self.target, self.options).program(&self.shader, envs, change)
+        Checker::new(self.target, self.options).program(&self.shader, envs, plant_of(&mut change))
     }
 
     fn prove(&self, engines: &Engines) -> Vec<BoundaryAnswer> {
         let mut change = self.plant.map(PlantedBug::change);
-        let change = change.as_mut().map(|change| change as check::Plant<'_>);
-        engines.prove_compilation(&self.shader, &self.target, &self.options, change)
+        engines.prove_compilation(&self.shader, &self.target, &self.options, plant_of(&mut change))
     }
 
     /// Writes the bundle of a failure.

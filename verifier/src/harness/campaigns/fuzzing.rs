@@ -6,7 +6,7 @@
 //! before anything else happens.
 
 use crate::harness::check::{
-    BoundaryAnswer, COMPILER, Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Verdict,
+    BoundaryAnswer, COMPILER, Checker, EngineKind, Engines, ProgramReport, Spills, Summary, Verdict, plant_of,
 };
 use crate::programs::generator;
 use crate::programs::generator::{Features, Generated, Profile};
@@ -213,9 +213,13 @@ pub fn program_registers(program: u64) -> RegisterLimit {
 impl Campaign {
     fn prove(&self, shader: &Shader, registers: RegisterLimit) -> Vec<BoundaryAnswer> {
         let mut change = self.plant.map(PlantedBug::change);
-        let change = change.as_mut().map(|change| change as crate::harness::check::Plant<'_>);
         let options = Options { registers, ..self.options };
-        self.engines.prove_compilation(shader, &self.target, &options, change)
+        self.engines.prove_compilation(shader, &self.target, &options, plant_of(&mut change))
+    }
+
+    fn check(&self, checker: &mut Checker, shader: &Shader, envs: &[Env]) -> ProgramReport {
+        let mut change = self.plant.map(PlantedBug::change);
+        checker.program(shader, envs, plant_of(&mut change))
     }
 
     /// Runs the campaign. `found` is called for each refuted, crashing or refused program as soon as there is one,
@@ -253,11 +257,7 @@ impl Campaign {
                 let registers = self.registers.of(profile, seed);
                 checker.set_registers(registers);
                 let envs = Env::from_seeds(&env_seeds(seed, self.runs));
-                let mut check = |envs: &[Env]| {
-                    let mut change = self.plant.map(PlantedBug::change);
-                    let change = change.as_mut().map(|change| change as crate::harness::check::Plant<'_>);
-                    checker.program(&generated.shader, envs, change)
-                };
+                let mut check = |envs: &[Env]| self.check(&mut checker, &generated.shader, envs);
                 let runs = self.engines.has(EngineKind::Interpreter);
                 let mut report = if runs { check(&envs) } else { ProgramReport::default() };
                 local.count(generated.shader.instruction_count(), elapsed, &report);

@@ -96,6 +96,11 @@ impl ProgramReport {
 /// A hook of tests that changes a program after a stage, to plant a bug.
 pub type Plant<'a> = &'a mut dyn FnMut(Stage, &mut ir3::Program);
 
+/// The change of a planted bug, if there is one, as a hook.
+pub fn plant_of<F: FnMut(Stage, &mut ir3::Program)>(change: &mut Option<F>) -> Option<Plant<'_>> {
+    change.as_mut().map(|change| change as Plant<'_>)
+}
+
 /// A hook of tests for the stages on nir; returns true if it has changed anything.
 pub type NirPlant = fn(Stage, &mut nir::Shader) -> bool;
 

@@ -13,7 +13,7 @@ mod snapshots;
 mod tally;
 mod verdict;
 
-pub use checker::{Checker, NirPlant, Plant, ProgramReport, Spills, Times};
+pub use checker::{Checker, NirPlant, Plant, ProgramReport, Spills, Times, plant_of};
 pub use engine::{
     Answer, BoundaryAnswer, COMPILER, Engine, EngineKind, Engines, Interpreter, Registers, contradiction, proofs,
 };

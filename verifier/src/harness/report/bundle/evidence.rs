@@ -1,8 +1,7 @@
 //! The evidence of a failure: the result of running a case.
 
 use super::{Case, Symptom};
-use crate::harness::check;
-use crate::harness::check::{Checker, ProgramReport, Unknown, Verdict};
+use crate::harness::check::{Checker, ProgramReport, Unknown, Verdict, plant_of};
 use crate::harness::reduce::Failure;
 use crate::harness::report::difference::FirstDifference;
 use crate::programs::planted_bugs::PlantedBug;
@@ -56,7 +55,7 @@ impl Evidence {
         let mut checker = Checker::new(case.target, case.options);
         let report = catch(|| {
             let mut change = case.plant.map(PlantedBug::change);
-            checker.program_or_panic(&case.program, &envs, change.as_mut().map(|change| change as check::Plant<'_>))
+            checker.program_or_panic(&case.program, &envs, plant_of(&mut change))
         });
         let mut evidence = match report {
             Ok(report) => Self::of_report(&report),
@@ -75,8 +74,7 @@ impl Evidence {
         {
             let before = catch(|| {
                 let mut change = case.plant.map(PlantedBug::change);
-                let change = change.as_mut().map(|change| change as check::Plant<'_>);
-                checker.before(&case.program, symptom.stage, change)
+                checker.before(&case.program, symptom.stage, plant_of(&mut change))
             });
             evidence.before = before.ok();
         }

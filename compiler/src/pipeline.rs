@@ -31,7 +31,7 @@ impl Context<'_> {
     }
 }
 
-type Outcome<T> = Result<T, regalloc::Error>;
+type StageResult<T> = Result<T, regalloc::Error>;
 
 /// The functions of a stage, by the languages that it reads and writes. `is_needed` has only a shared reference to the
 /// program. So if a stage is not needed, the program after it is the program before it; code that compares boundaries
@@ -43,8 +43,8 @@ enum Functions {
     Selection,
     /// ir3 to ir3.
     Ir3 {
-        is_needed: fn(&ir3::Program, &Context<'_>) -> Outcome<bool>,
-        run: fn(&mut ir3::Program, &Context<'_>) -> Outcome<()>,
+        is_needed: fn(&ir3::Program, &Context<'_>) -> StageResult<bool>,
+        run: fn(&mut ir3::Program, &Context<'_>) -> StageResult<()>,
     },
 }
 
@@ -59,7 +59,7 @@ enum Need {
 
 /// The kind of changes that a stage makes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StageKind {
     /// It only moves values: it orders instructions, adds moves, spills and reloads, and assigns registers.
     Moves,
     /// It changes the computation.
@@ -67,10 +67,10 @@ enum Kind {
 }
 
 /// A row of the table of stages.
-struct Row {
+struct StageRow {
     name: &'static str,
     need: Need,
-    kind: Kind,
+    kind: StageKind,
     functions: Functions,
 }
 
@@ -80,7 +80,7 @@ struct FeatureRow {
     stage: Stage,
 }
 
-/// Declares the stages and their features. A row is: documentation, variant, name, [`Need`], [`Kind`] (of a stage on ir3), features,
+/// Declares the stages and their features. A row is: documentation, variant, name, [`Need`], [`StageKind`] (of a stage on ir3), features,
 /// [`Functions`]. The rows under `tests` are there in unit tests only.
 macro_rules! stages {
     (
@@ -129,12 +129,12 @@ macro_rules! stages {
             $($($(#[$test_part_doc])* #[cfg(test)] $test_part,)*)*
         }
 
-        static ROWS: [Row; Stage::NIR.len() + Stage::ALL.len()] = [
-            $(Row { name: $nir_name, need: Need::$nir_need, kind: Kind::Computes, functions: $nir_functions },)*
-            $(Row { name: $name, need: Need::$need, kind: Kind::$kind, functions: $functions },)*
+        static ROWS: [StageRow; Stage::NIR.len() + Stage::ALL.len()] = [
+            $(StageRow { name: $nir_name, need: Need::$nir_need, kind: StageKind::Computes, functions: $nir_functions },)*
+            $(StageRow { name: $name, need: Need::$need, kind: StageKind::$kind, functions: $functions },)*
             $(
                 #[cfg(test)]
-                Row { name: $test_name, need: Need::$test_need, kind: Kind::$test_kind, functions: $test_functions },
+                StageRow { name: $test_name, need: Need::$test_need, kind: StageKind::$test_kind, functions: $test_functions },
             )*
         ];
 
@@ -194,7 +194,7 @@ stages! {
         ], Functions::Ir3 {
             is_needed: |_, _| Ok(true),
             run: |program, context| {
-                let rules = opt::value_numbering::Rules {
+                let rules = opt::value_numbering::NumberingRules {
                     comparisons: context.uses(Feature::ComparisonNumbering),
                     others: context.uses(Feature::ValueNumbering),
                 };
@@ -252,7 +252,7 @@ stages! {
         ], Functions::Ir3 {
             is_needed: |program, _| Ok(opt::fold::is_needed(program)),
             run: |program, context| {
-                let rules = opt::fold::Rules {
+                let rules = opt::fold::FoldRules {
                     negations: context.uses(Feature::Negations),
                     branch_and_or: context.uses(Feature::BranchAndOr),
                     votes: context.uses(Feature::VoteBranches),
@@ -288,7 +288,7 @@ stages! {
             run: |program, context| {
                 let predicates = context.uses(Feature::PredicateScheduling);
                 let registers = context.predicate_registers();
-                let rules = schedule::dependencies::Rules { predicates, registers };
+                let rules = schedule::dependencies::ScheduleRules { predicates, registers };
                 let files = context.options.registers.files(context.target);
                 schedule::before::run(program, context.target, files, rules);
                 Ok(())
@@ -363,7 +363,7 @@ impl Stage {
         Self::NIR.into_iter().chain(Self::ALL)
     }
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static StageRow {
         &ROWS[self as usize]
     }
 
@@ -380,7 +380,7 @@ impl Stage {
     /// Returns true if it only moves values: it orders instructions, adds moves, spills and reloads, and assigns
     /// registers. The register checker follows such a stage.
     pub fn moves_values(self) -> bool {
-        self.row().kind == Kind::Moves
+        self.row().kind == StageKind::Moves
     }
 
     /// The stage of a name as [`Stage::name`] gives it.

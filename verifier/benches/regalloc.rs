@@ -15,7 +15,7 @@ mod programs;
 use cpu_time::ThreadTime;
 use ir3_compiler::ir3::Program;
 use ir3_compiler::regalloc;
-use ir3_compiler::schedule::{before, dependencies::Rules};
+use ir3_compiler::schedule::{before, dependencies::ScheduleRules};
 use ir3_compiler::target::Target;
 use programs::{Chosen, generate, print_spread};
 
@@ -47,7 +47,7 @@ fn time_schedule(program: &Program, target: &Target, runs: usize) -> f64 {
     let run = |_| {
         let mut program = program.clone();
         let start = ThreadTime::now();
-        let rules = Rules { predicates: true, registers: target.num_predicates };
+        let rules = ScheduleRules { predicates: true, registers: target.num_predicates };
         before::run(&mut program, target, target.register_files(), rules);
         start.elapsed().as_nanos() as f64
     };

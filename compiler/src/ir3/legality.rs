@@ -50,14 +50,14 @@ pub fn takes_flut_immediates(opcode: Opcode) -> bool {
 
 /// The kind of a source operand, as far as encodings distinguish it.
 #[derive(Clone, Copy)]
-struct Kind {
+struct OperandKind {
     constant: bool,
     immediate: bool,
     relative: bool,
     shared: bool,
 }
 
-impl Kind {
+impl OperandKind {
     fn of(src: &Src) -> Self {
         let mut kind = Self { constant: false, immediate: false, relative: false, shared: false };
         match src.operand {
@@ -102,7 +102,7 @@ fn shared_dst(dst: Option<&Dst>) -> bool {
 /// The caller must check two more conditions: a relative source adds the address register as a source, whose definition
 /// must be in the block of `instr`, and an instruction has at most one address register.
 pub fn valid_source(target: &Target, instr: &InstrData, slot: usize, src: &Src) -> bool {
-    let kind = Kind::of(src);
+    let kind = OperandKind::of(src);
     match src.operand {
         SrcOperand::Immediate(bits) if !valid_immediate(instr.opcode, bits, src.class.half) => return false,
         SrcOperand::Const(word) if word >= CONST_WORDS => return false,
@@ -183,7 +183,7 @@ pub fn valid_immediate(opcode: Opcode, bits: u32, half: bool) -> bool {
 
 /// Constants and immediates become moves when phis and vectors are lowered. Otherwise source and destination are in the
 /// same file, except for a copy between registers.
-fn valid_for_meta(instr: &InstrData, slot: usize, kind: Kind) -> bool {
+fn valid_for_meta(instr: &InstrData, slot: usize, kind: OperandKind) -> bool {
     let copies = instr.opcode == Opcode::ParallelCopy;
     let dst = if copies { instr.dsts.get(slot) } else { instr.dsts.first() };
     let has_register = dst.is_some_and(|dst| matches!(dst.place, Place::Reg(_)));
@@ -192,7 +192,7 @@ fn valid_for_meta(instr: &InstrData, slot: usize, kind: Kind) -> bool {
 }
 
 /// From a general register to the shared file, bits can be moved but floats cannot be converted.
-fn valid_for_move(target: &Target, instr: &InstrData, kind: Kind) -> bool {
+fn valid_for_move(target: &Target, instr: &InstrData, kind: OperandKind) -> bool {
     let Attrs::Move { src, dst, .. } = instr.attrs else { return true };
     if !shared_dst(instr.dsts.first()) {
         return true;
@@ -203,7 +203,7 @@ fn valid_for_move(target: &Target, instr: &InstrData, kind: Kind) -> bool {
     !(from_general && (float || sign_extends_byte)) && !(kind.shared && !target.has_scalar_alu && src != dst)
 }
 
-fn valid_for_alu2(instr: &InstrData, slot: usize, kind: Kind) -> bool {
+fn valid_for_alu2(instr: &InstrData, slot: usize, kind: OperandKind) -> bool {
     let scalar = shared_dst(instr.dsts.first());
     // `flat.b` ignores its barycentrics, so an immediate there does not count as a second one.
     if instr.opcode.info().sources == Sources::Flat && slot <= 1 && kind.immediate {
@@ -215,7 +215,7 @@ fn valid_for_alu2(instr: &InstrData, slot: usize, kind: Kind) -> bool {
     if slot > 1 {
         return !kind.special();
     }
-    let Some(other) = instr.srcs.get(slot ^ 1).map(Kind::of) else { return true };
+    let Some(other) = instr.srcs.get(slot ^ 1).map(OperandKind::of) else { return true };
     let conflict = if scalar {
         kind.constant && other.constant
     } else {
@@ -224,15 +224,17 @@ fn valid_for_alu2(instr: &InstrData, slot: usize, kind: Kind) -> bool {
     !(conflict || kind.immediate && other.immediate)
 }
 
-fn valid_for_alu3(instr: &InstrData, slot: usize, kind: Kind) -> bool {
+fn valid_for_alu3(instr: &InstrData, slot: usize, kind: OperandKind) -> bool {
     let scalar = shared_dst(instr.dsts.first());
     let encodable = match instr.opcode.info().sources {
         Sources::Matrix if slot == 2 => !kind.relative && !kind.shared,
         Sources::Matrix => !kind.relative && !kind.constant,
         Sources::Dot => !kind.constant,
         Sources::Cat3Alternative => {
-            let both_shared =
-                !scalar && slot < 2 && kind.shared && instr.srcs.get(slot ^ 1).is_some_and(|s| Kind::of(s).shared);
+            let both_shared = !scalar
+                && slot < 2
+                && kind.shared
+                && instr.srcs.get(slot ^ 1).is_some_and(|s| OperandKind::of(s).shared);
             (!kind.constant || kind.relative) && !both_shared
         }
         _ => true,

@@ -59,8 +59,8 @@ pub struct Use<E> {
 pub struct LiveSets<E> {
     /// By entity.
     starts: Vec<(E, Block)>,
-    live_in: Lists<E>,
-    live_out: Lists<E>,
+    live_in: BlockLists<E>,
+    live_out: BlockLists<E>,
 }
 
 impl<E: EntityRef + ReservedValue + Ord> LiveSets<E> {
@@ -91,8 +91,8 @@ impl<E: EntityRef + ReservedValue + Ord> LiveSets<E> {
         }
         let count = program.blocks.len();
         Self {
-            live_in: Lists::new(&marks.starts, count),
-            live_out: Lists::new(&marks.ends, count),
+            live_in: BlockLists::new(&marks.starts, count),
+            live_out: BlockLists::new(&marks.ends, count),
             starts: marks.starts,
         }
     }
@@ -115,13 +115,13 @@ impl<E: EntityRef + ReservedValue + Ord> LiveSets<E> {
 }
 
 /// Entities by block, in one array.
-struct Lists<E> {
+struct BlockLists<E> {
     entities: Vec<E>,
     /// The end of the list of each block: it starts at the end of the list before.
     ends: Vec<u32>,
 }
 
-impl<E: EntityRef + ReservedValue> Lists<E> {
+impl<E: EntityRef + ReservedValue> BlockLists<E> {
     fn new(pairs: &[(E, Block)], blocks: usize) -> Self {
         let mut ends = vec![0u32; blocks];
         for &(_, block) in pairs {

@@ -29,20 +29,20 @@ const LOOKS: usize = 16;
 
 /// The instructions to number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
+pub struct NumberingRules {
     /// Comparisons.
     pub comparisons: bool,
     /// All others.
     pub others: bool,
 }
 
-impl Rules {
+impl NumberingRules {
     /// All instructions.
     pub const ALL: Self = Self { comparisons: true, others: true };
 }
 
 /// Removes instructions that compute the same value as an earlier one.
-pub fn run(program: &mut Program, rules: Rules) {
+pub fn run(program: &mut Program, rules: NumberingRules) {
     let mut writers = program.iter_instrs().filter(|&(_, instr)| program.instrs[instr].opcode.writes_consts()).count();
     let dominators = Dominators::new(program, EdgeKind::Logical);
     let mut known = FxHashMap::<u64, SmallVec<[(Block, Instr); 1]>>::default();
@@ -168,7 +168,7 @@ fn test_of(data: &InstrData) -> Option<(Value, Value)> {
 }
 
 /// The result of an instruction that computes only that value, from its sources only.
-fn numbered(data: &InstrData, rules: Rules, consts_may_change: bool) -> Option<Value> {
+fn numbered(data: &InstrData, rules: NumberingRules, consts_may_change: bool) -> Option<Value> {
     let [Dst { place: Place::Value(value), class, flags, .. }] = data.dsts[..] else { return None };
     let compares = matches!(data.attrs, Attrs::Compare(_));
     let plain = data.opcode.is_pure()

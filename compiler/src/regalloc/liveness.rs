@@ -38,7 +38,7 @@ struct BlockRange {
 
 /// Lists of values, each with a head.
 #[derive(Default)]
-struct Lists {
+struct BlockValues {
     /// A value, and the index of the next one in its list.
     entries: Vec<(Value, u32)>,
     heads: SecondaryMap<Block, u32>,
@@ -47,7 +47,7 @@ struct Lists {
 /// The end of a list.
 const NIL: u32 = u32::MAX;
 
-impl Lists {
+impl BlockValues {
     fn new(program: &Program) -> Self {
         let mut heads = SecondaryMap::with_default(NIL);
         heads.resize(program.blocks.len());
@@ -80,8 +80,8 @@ pub struct Liveness {
     of_value: SecondaryMap<Value, (u32, u32)>,
     /// The differences between the end of the previous block in the order and the start of a block: values that are
     /// live at the start only, and values that are live at the end only.
-    joining: Lists,
-    leaving: Lists,
+    joining: BlockValues,
+    leaving: BlockValues,
     /// The units of each value; 0 for values that are not allocated here.
     units: SecondaryMap<Value, u16>,
 }
@@ -102,7 +102,7 @@ fn is_placed(data: &InstrData, dst: &Dst) -> bool {
 
 /// A use of a value: the block, by the order, and the index.
 #[derive(Clone, Copy, Default)]
-struct Use {
+struct UsePoint {
     block: u32,
     index: u32,
 }
@@ -118,14 +118,14 @@ impl Liveness {
             ranges: SecondaryMap::with_capacity(program.blocks.len()),
             segments: Vec::with_capacity(program.values.len() + 16),
             of_value: SecondaryMap::with_capacity(program.values.len()),
-            joining: Lists::new(program),
-            leaving: Lists::new(program),
+            joining: BlockValues::new(program),
+            leaving: BlockValues::new(program),
             units: SecondaryMap::with_capacity(program.values.len()),
             order,
         };
         this.units.resize(program.values.len());
         this.of_value.resize(program.values.len());
-        let walk = Walk::new(program, &mut this)?;
+        let walk = UseTraversal::new(program, &mut this)?;
         walk.run(program, &mut this)?;
         this.mark(program);
         Ok(this)
@@ -223,17 +223,17 @@ impl Liveness {
 }
 
 /// The state of the traversal from uses back to definitions.
-struct Walk {
+struct UseTraversal {
     /// The block that defines each value, by the order plus one, and the point.
     def: SecondaryMap<Value, (u32, u32)>,
     /// The uses of all values, grouped by value.
-    uses: Vec<Use>,
+    uses: Vec<UsePoint>,
     of_value: SecondaryMap<Value, u32>,
     /// Position of each block in the order.
     position: SecondaryMap<Block, u32>,
 }
 
-impl Walk {
+impl UseTraversal {
     fn new(program: &Program, live: &mut Liveness) -> Result<Self, Error> {
         let mut this = Self {
             def: SecondaryMap::with_capacity(program.values.len()),
@@ -286,7 +286,7 @@ impl Walk {
             total += std::mem::replace(&mut self.of_value[value], total);
         }
         self.of_value[Value::new(program.values.len())] = total;
-        self.uses.resize(total as usize, Use::default());
+        self.uses.resize(total as usize, UsePoint::default());
         // Filled from the front; in the end each start has become the next one's.
         for (position, &block) in live.order.iter().enumerate() {
             let mut index = live.ranges[block].first;
@@ -297,11 +297,11 @@ impl Walk {
                 }
                 for (k, src) in data.srcs.iter().enumerate() {
                     let Some(value) = src.value() else { continue };
-                    let mut at = Use { block: position as u32, index };
+                    let mut at = UsePoint { block: position as u32, index };
                     if data.opcode == Opcode::Phi
                         && let Some(&pred) = program.blocks[block].predecessors.get(k)
                     {
-                        at = Use { block: self.position[pred], index: live.ranges[pred].last };
+                        at = UsePoint { block: self.position[pred], index: live.ranges[pred].last };
                     }
                     let next = &mut self.of_value[value];
                     self.uses[*next as usize] = at;
@@ -333,7 +333,7 @@ impl Walk {
             };
             let first_segment = live.segments.len() as u32;
             // Used in its own block only, like most values.
-            let is_local = |at: &Use| at.block == def_block && 2 * at.index >= def_point;
+            let is_local = |at: &UsePoint| at.block == def_block && 2 * at.index >= def_point;
             if uses.iter().all(is_local) {
                 let last = uses.iter().map(|at| 2 * at.index + 1).max().unwrap_or(0);
                 let end = last.max((def_point | 1) + 1);

@@ -15,9 +15,9 @@
 //! Only the first 48 ready instructions in code order are compared, so the cost per instruction is independent of the
 //! block's length, and distant instructions stay distant.
 
-use super::dependencies::{Builder, Graph, Rules};
+use super::dependencies::{DependencyBuilder, DependencyGraph, ScheduleRules};
 use super::live_out::live_out;
-use super::registers::{Effect, Registers, Units};
+use super::registers::{Effect, RegisterUse, Units};
 use crate::delays::latency::{Sync, issue_slots, sync};
 use crate::ir3::{Block, Instr, InstrData, Opcode, Place, Program, RegFile, Value};
 use crate::target::{RegisterFiles, Target};
@@ -49,9 +49,9 @@ fn has_registers(data: &InstrData) -> bool {
 }
 
 /// Schedules each block, for register files of the given size.
-pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: Rules) {
+pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: ScheduleRules) {
     let live = live_out(program);
-    let mut registers = Registers::new(target);
+    let mut registers = RegisterUse::new(target);
     let peaks: Vec<Units> =
         program.layout.iter().map(|&block| peak(program, block, live.live_out(block), &mut registers)).collect();
     let most = peaks.iter().fold(Units::default(), |most, peak| std::array::from_fn(|i| most[i].max(peak[i])));
@@ -66,8 +66,8 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
         predicates: rules.registers,
         limit,
         registers,
-        builder: Builder::new(program, target, rules),
-        graph: Graph::default(),
+        builder: DependencyBuilder::new(program, target, rules),
+        graph: DependencyGraph::default(),
         nodes: Vec::new(),
         ready: BinaryHeap::new(),
         window: Vec::new(),
@@ -86,7 +86,7 @@ pub fn run(program: &mut Program, target: &Target, files: RegisterFiles, rules: 
 }
 
 /// The register need of a block in its original order.
-fn peak(program: &Program, block: Block, live_out: &[Value], registers: &mut Registers) -> Units {
+fn peak(program: &Program, block: Block, live_out: &[Value], registers: &mut RegisterUse) -> Units {
     let list = &program.blocks[block].instrs;
     registers.begin(program, list, live_out);
     for &instr in list.iter().filter(|&&instr| program.instrs[instr].opcode != Opcode::Phi) {
@@ -111,9 +111,9 @@ struct Scheduler<'a> {
     /// The number of predicate registers.
     predicates: u32,
     limit: Units,
-    registers: Registers,
-    builder: Builder<'a>,
-    graph: Graph,
+    registers: RegisterUse,
+    builder: DependencyBuilder<'a>,
+    graph: DependencyGraph,
     nodes: Vec<Node>,
     /// The ready instructions, first in the code first, and those of them that are compared.
     ready: BinaryHeap<Reverse<u32>>,

@@ -8,7 +8,7 @@
 //! - the lanes that run: `kill` and `demote` change them, and everything that looks at other lanes or has an effect
 //!   beyond its own lane reads them, as does what needs helper lanes;
 //! - each address register, so that one value at a time is alive, if that was so before;
-//! - the predicates, if they are to wait for each other ([`Rules`]), or one of them cannot be computed again.
+//! - the predicates, if they are to wait for each other ([`ScheduleRules`]), or one of them cannot be computed again.
 //!
 //! Barriers write all memories. What is none of that, as the end of a preamble or a change of the rounding mode, is a
 //! [fence](Opcode::is_scheduling_fence): nothing moves over it.
@@ -54,7 +54,7 @@ const RESOURCES: usize = 9;
 
 /// The constraints of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
+pub struct ScheduleRules {
     /// A predicate may be computed while others still have uses. Otherwise only one is live at a time, if that was so
     /// before.
     pub predicates: bool,
@@ -88,7 +88,7 @@ fn memory(space: Option<AddressSpace>) -> Resources {
 impl Effects {
     /// The effects of an instruction that is not a fence.
     #[must_use]
-    pub fn of(data: &InstrData, target: &Target, rules: Rules) -> Self {
+    pub fn of(data: &InstrData, target: &Target, rules: ScheduleRules) -> Self {
         let (mut reads, mut writes) = (Resources::empty(), Resources::empty());
         // What changes the set of active lanes changes varyings and derivatives, too: the end of lanes gives back the
         // storage of varyings, and derivatives are taken over quads, in which helper lanes count.
@@ -162,7 +162,7 @@ pub struct Edge {
 
 /// The dependencies between the instructions of a region of a block. Nodes are positions in the region.
 #[derive(Debug, Default)]
-pub struct Graph {
+pub struct DependencyGraph {
     edges: Vec<Edge>,
     /// The start of the edges of each node, and the end of all.
     first: Vec<u32>,
@@ -174,7 +174,7 @@ pub struct Graph {
     pub read_behind: Vec<(u32, u32)>,
 }
 
-impl Graph {
+impl DependencyGraph {
     /// The instructions that depend on a node.
     #[must_use]
     pub fn successors(&self, node: usize) -> &[Edge] {
@@ -190,9 +190,9 @@ struct Resource {
 }
 
 /// Builds graphs; reuses its tables for the next one.
-pub struct Builder<'a> {
+pub struct DependencyBuilder<'a> {
     target: &'a Target,
-    rules: Rules,
+    rules: ScheduleRules,
     /// The node of the region that defines a value, plus one; 0 is none.
     definition: SecondaryMap<Value, u32>,
     /// The node of an instruction that others name, likewise.
@@ -203,10 +203,10 @@ pub struct Builder<'a> {
     edges: Vec<(u32, Edge)>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> DependencyBuilder<'a> {
     /// Creates a builder for the regions of a program.
     #[must_use]
-    pub fn new(program: &Program, target: &'a Target, rules: Rules) -> Self {
+    pub fn new(program: &Program, target: &'a Target, rules: ScheduleRules) -> Self {
         Self {
             target,
             rules,
@@ -219,13 +219,13 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds the graph of a region without fences; `rest` is the rest of the block after it.
-    pub fn build(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr], graph: &mut Graph) {
+    pub fn build(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr], graph: &mut DependencyGraph) {
         self.edges.clear();
         let special = |&instr: &Instr| {
             let data = &program.instrs[instr];
             data.dsts.iter().any(|dst| dst.class.file == RegFile::Predicate) && !data.is_rematerializable()
         };
-        let rules = Rules { predicates: self.rules.predicates && !stretch.iter().any(special), ..self.rules };
+        let rules = ScheduleRules { predicates: self.rules.predicates && !stretch.iter().any(special), ..self.rules };
         for (node, &instr) in (0..).zip(stretch) {
             let data = &program.instrs[instr];
             self.values(program, stretch, node, data);
@@ -304,7 +304,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Sorts the edges by their sources, and resets the tables for the region.
-    fn finish(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr], graph: &mut Graph) {
+    fn finish(&mut self, program: &Program, stretch: &[Instr], rest: &[Instr], graph: &mut DependencyGraph) {
         let n = stretch.len();
         graph.first.clear();
         graph.first.resize(n + 1, 0);

@@ -26,7 +26,7 @@ struct Usage {
 }
 
 /// Registers in use.
-pub struct Registers {
+pub struct RegisterUse {
     merged: bool,
     usage: SecondaryMap<Value, Usage>,
     touched: Vec<Value>,
@@ -38,7 +38,7 @@ pub struct Registers {
     pub predicates: u32,
 }
 
-impl Registers {
+impl RegisterUse {
     /// Creates a counter for a target's registers.
     pub fn new(target: &Target) -> Self {
         Self {
@@ -211,7 +211,7 @@ pub struct Effect {
 /// The units that a result occupies while it is written; `born` of them have uses.
 fn written(program: &Program, data: &InstrData, value: Value, born: u16) -> u16 {
     // A piece exists already.
-    if data.opcode == Opcode::Split { born } else { Registers::units(program, value).max(born) }
+    if data.opcode == Opcode::Split { born } else { RegisterUse::units(program, value).max(born) }
 }
 
 /// The values that an instruction reads, each once.

@@ -2,13 +2,13 @@
 //! `corpus/file/schedule`.
 
 use super::before;
-use super::dependencies::{Builder, Graph, Rules};
+use super::dependencies::{DependencyBuilder, DependencyGraph, ScheduleRules};
 use crate::ir3::text::{read, write};
 use crate::ir3::{Instr, Program};
 use crate::target::Target;
 
-const FREE: Rules = Rules { predicates: true, registers: 4 };
-const ONE_PREDICATE: Rules = Rules { predicates: false, registers: 4 };
+const FREE: ScheduleRules = ScheduleRules { predicates: true, registers: 4 };
+const ONE_PREDICATE: ScheduleRules = ScheduleRules { predicates: false, registers: 4 };
 
 fn a660() -> Target {
     Target::by_name("a660").unwrap()
@@ -24,12 +24,12 @@ fn program(lines: &[&str]) -> Program {
 }
 
 /// Returns true if the last line but one must stay before the last.
-fn ordered(lines: &[&str], rules: Rules) -> bool {
+fn ordered(lines: &[&str], rules: ScheduleRules) -> bool {
     let (program, target) = (program(lines), a660());
     let list: Vec<Instr> = program.blocks[program.layout[0]].instrs.clone();
     let (end, stretch) = list.split_last().unwrap();
-    let mut graph = Graph::default();
-    Builder::new(&program, &target, rules).build(&program, stretch, &[*end], &mut graph);
+    let mut graph = DependencyGraph::default();
+    DependencyBuilder::new(&program, &target, rules).build(&program, stretch, &[*end], &mut graph);
     let mut reached = vec![false; stretch.len()];
     reached[stretch.len() - 2] = true;
     for node in 0..stretch.len() {

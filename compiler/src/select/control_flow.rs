@@ -28,7 +28,7 @@ struct PendingPhi {
     values: Vec<Value>,
 }
 
-struct Walk<'c, 'a> {
+struct ControlFlowSelection<'c, 'a> {
     ctx: &'c mut Context<'a>,
     cfg: Cfg,
     reachable: EntitySet<nir::Block>,
@@ -50,7 +50,7 @@ pub(super) fn emit(ctx: &mut Context<'_>) -> Result<(), SelectError> {
     };
     let reachable =
         graph::reachable([first], |block, search| cfg.succs[block].iter().for_each(|&next| search.add(next)));
-    let mut walk = Walk {
+    let mut walk = ControlFlowSelection {
         ctx,
         cfg,
         reachable,
@@ -67,7 +67,7 @@ pub(super) fn emit(ctx: &mut Context<'_>) -> Result<(), SelectError> {
     Ok(())
 }
 
-impl<'a> Walk<'_, 'a> {
+impl<'a> ControlFlowSelection<'_, 'a> {
     fn list(&mut self, list: &'a [CfNode]) -> Result<(), SelectError> {
         for (position, node) in list.iter().enumerate() {
             match node {

@@ -58,7 +58,7 @@ fn family_names() -> PossibleValuesParser {
 
 /// The summary, as JSON.
 #[derive(Serialize)]
-struct Outcome {
+struct AgreementSummary {
     boundaries: u64,
     proved: u64,
     attacked: u64,
@@ -215,7 +215,7 @@ impl Agreement {
         open.sort_unstable();
         open.iter().for_each(|(_, line)| output::line(line));
         match format {
-            Format::Json => output::json(&Outcome {
+            Format::Json => output::json(&AgreementSummary {
                 boundaries: table.cases(),
                 proved,
                 attacked,

@@ -8,7 +8,7 @@
 use crate::{Exit, Failure, Format, Gpu, output};
 use clap::Args;
 use ir3_verifier::harness::campaigns::planted_trial;
-use ir3_verifier::harness::campaigns::planted_trial::{Found, Outcome};
+use ir3_verifier::harness::campaigns::planted_trial::{Found, ReductionOutcome};
 use ir3_verifier::programs::planted_bugs;
 use ir3_verifier::programs::planted_bugs::PlantedBug;
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub struct PlantedBugs {
 
 /// One finding, as JSON.
 #[derive(Serialize)]
-struct Row {
+struct FindingRow {
     bug: &'static str,
     stage: &'static str,
     failure: String,
@@ -103,7 +103,7 @@ impl PlantedBugs {
         Ok(if met && lost.is_empty() { Exit::Passed } else { Exit::Unmet })
     }
 
-    fn row(&self, found: &Found) -> Result<Row, Failure> {
+    fn row(&self, found: &Found) -> Result<FindingRow, Failure> {
         let name = found.plant.name;
         let reduce = |jobs| found.reduce(self.gpu.target, jobs).ok_or(format!("{name}: the reduction came to nothing"));
         let first = reduce(1)?;
@@ -115,8 +115,8 @@ impl PlantedBugs {
         if self.programs {
             output::text(&first.result());
         }
-        let Outcome { failure, whole, time, same } = first;
-        Ok(Row {
+        let ReductionOutcome { failure, whole, time, same } = first;
+        Ok(FindingRow {
             bug: name,
             stage: found.plant.stage.name(),
             failure: failure.to_string(),
@@ -134,20 +134,20 @@ impl PlantedBugs {
 }
 
 /// The median (the upper one of two), and the maximum.
-fn spread<T: PartialOrd + Copy>(rows: &[Row], value: impl Fn(&Row) -> T) -> Option<(T, T)> {
+fn spread<T: PartialOrd + Copy>(rows: &[FindingRow], value: impl Fn(&FindingRow) -> T) -> Option<(T, T)> {
     let mut all: Vec<T> = rows.iter().map(value).collect();
     all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     Some((*all.get(all.len() / 2)?, *all.last()?))
 }
 
 /// The mean number of instructions before the reduction.
-fn mean(rows: &[Row]) -> f64 {
+fn mean(rows: &[FindingRow]) -> f64 {
     rows.iter().map(|row| row.before).sum::<usize>() as f64 / rows.len().max(1) as f64
 }
 
 /// Prints the findings of one bug.
-fn print(rows: &[Row]) {
-    let all = |good: fn(&Row) -> bool| if rows.iter().all(good) { "yes" } else { "NO" };
+fn print(rows: &[FindingRow]) {
+    let all = |good: fn(&FindingRow) -> bool| if rows.iter().all(good) { "yes" } else { "NO" };
     let (Some(first), Some((left, most)), Some((time, longest))) =
         (rows.first(), spread(rows, |row| row.after), spread(rows, |row| row.seconds_to_reduce))
     else {
@@ -166,7 +166,7 @@ fn print(rows: &[Row]) {
 }
 
 /// Prints the summary; returns true if the goals are met.
-fn summary(format: Format, rows: &[Row]) -> bool {
+fn summary(format: Format, rows: &[FindingRow]) -> bool {
     let (Some((left, most)), Some((time, longest)), Some((_, found))) = (
         spread(rows, |row| row.after),
         spread(rows, |row| row.seconds_to_reduce),

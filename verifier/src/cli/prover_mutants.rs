@@ -62,7 +62,7 @@ fn guard_names() -> impl TypedValueParser<Value = Guard> {
 
 /// A row, as JSON.
 #[derive(Serialize)]
-struct Row<'a> {
+struct MutantRow<'a> {
     condition: &'static str,
     part: &'static str,
     campaign: Option<&'static str>,
@@ -142,7 +142,7 @@ impl ProverMutants {
     fn print(&self, trials: &Trials, format: Format) {
         if format == Format::Json {
             for (guard, Trial { noticed, asked, time, .. }) in &trials.of {
-                output::json(&Row {
+                output::json(&MutantRow {
                     condition: guard.name(),
                     part: guard.part().name(),
                     campaign: noticed.as_ref().map(|it| it.campaign),

@@ -29,7 +29,7 @@ pub struct Rules {
 
 /// One rule and width.
 #[derive(Serialize)]
-struct Row {
+struct RuleRow {
     table: &'static str,
     rule: String,
     width: Option<u8>,
@@ -54,7 +54,7 @@ struct Counterexample {
 
 /// The counts of the verdicts.
 #[derive(Serialize, Default)]
-struct Summary {
+struct RuleCounts {
     proved: usize,
     refuted: usize,
     unknown: usize,
@@ -75,7 +75,7 @@ impl Rules {
                 summary
             }
         };
-        let Summary { proved, refuted, unknown } = summary;
+        let RuleCounts { proved, refuted, unknown } = summary;
         match format {
             Format::Json => output::json(&summary),
             Format::Human => output::line(&format!("{proved} proved, {refuted} refuted, {unknown} unknown")),
@@ -88,19 +88,19 @@ impl Rules {
     }
 
     /// Prints a row for each rule.
-    fn rows(&self, format: Format, solver: &mut dyn Solver, budget: &Budget) -> Summary {
+    fn rows(&self, format: Format, solver: &mut dyn Solver, budget: &Budget) -> RuleCounts {
         if format == Format::Human {
             output::line(&format!("{:18}  {:32}  {:>5}  {:>9}  verdict", "table", "rule", "width", "ms"));
         }
-        let mut summary = Summary::default();
+        let mut summary = RuleCounts::default();
         for lemma in lemmas::ALL.iter().filter(|_| !self.no_lemmas) {
             let start = Instant::now();
             let proved = lemma.is_proved();
             let name = format!("{}: {}", lemma.name, lemma.statement);
             let unknown = ClaimVerdict::Unknown("its proof does not go through".into());
-            let mut row = Row::new("lemmas", name, Some(lemma.width as u8), unknown, start);
+            let mut row = RuleRow::new("lemmas", name, Some(lemma.width as u8), unknown, start);
             if proved {
-                row = Row { verdict: "proved", by: Some(lemma.by.into()), reason: None, ..row };
+                row = RuleRow { verdict: "proved", by: Some(lemma.by.into()), reason: None, ..row };
             }
             print(format, &mut summary, row);
         }
@@ -113,27 +113,28 @@ impl Rules {
                 }
                 Err(reason) => ("", String::new(), None, ClaimVerdict::Unknown(reason)),
             };
-            print(format, &mut summary, Row::new(table, rule, width, verdict, start));
+            print(format, &mut summary, RuleRow::new(table, rule, width, verdict, start));
         }
         summary
     }
 }
 
-impl Row {
+impl RuleRow {
     fn new(table: &'static str, rule: String, width: Option<u8>, verdict: ClaimVerdict, start: Instant) -> Self {
         let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-        let row = Row { table, rule, width, verdict: "", by: None, counterexample: None, reason: None, milliseconds };
+        let row =
+            RuleRow { table, rule, width, verdict: "", by: None, counterexample: None, reason: None, milliseconds };
         match verdict {
-            ClaimVerdict::Proved(how) => Row { verdict: "proved", by: Some(how.to_string()), ..row },
+            ClaimVerdict::Proved(how) => RuleRow { verdict: "proved", by: Some(how.to_string()), ..row },
             ClaimVerdict::Refuted { operands, left, right } => {
-                Row { verdict: "refuted", counterexample: Some(Counterexample { operands, left, right }), ..row }
+                RuleRow { verdict: "refuted", counterexample: Some(Counterexample { operands, left, right }), ..row }
             }
-            ClaimVerdict::Unknown(reason) => Row { verdict: "unknown", reason: Some(reason), ..row },
+            ClaimVerdict::Unknown(reason) => RuleRow { verdict: "unknown", reason: Some(reason), ..row },
         }
     }
 }
 
-fn print(format: Format, summary: &mut Summary, row: Row) {
+fn print(format: Format, summary: &mut RuleCounts, row: RuleRow) {
     match row.verdict {
         "proved" => summary.proved += 1,
         "refuted" => summary.refuted += 1,

@@ -61,7 +61,7 @@ struct Refused<'a> {
 }
 
 #[derive(Serialize)]
-struct Summary {
+struct TotalsLine {
     summary: Totals,
 }
 
@@ -112,7 +112,7 @@ impl StatsCommand {
             Format::Human => output::text(&table.to_string()),
             Format::Json => {
                 table.rows.iter().for_each(output::json);
-                output::json(&Summary { summary: table.totals() });
+                output::json(&TotalsLine { summary: table.totals() });
             }
         }
         let Some(note) = &self.note else { return Ok(Exit::Passed) };

@@ -42,7 +42,7 @@ pub fn is_needed(program: &Program) -> bool {
 
 /// The enabled rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
+pub struct FoldRules {
     /// Negations, into their users.
     pub negations: bool,
     /// Conjunctions and disjunctions, into branches if the target supports those.
@@ -57,14 +57,14 @@ pub struct Rules {
     pub conversions: bool,
 }
 
-impl Rules {
+impl FoldRules {
     /// All rules.
     pub const ALL: Self =
         Self { negations: true, branch_and_or: true, votes: true, comparisons: true, bitops: true, conversions: true };
 }
 
 /// Applies the rules.
-pub fn run(program: &mut Program, target: &Target, rules: Rules) {
+pub fn run(program: &mut Program, target: &Target, rules: FoldRules) {
     let mut pass = Pass::new(program, target, rules);
     if rules.negations {
         pass.each(Pass::negation);
@@ -88,13 +88,13 @@ pub fn run(program: &mut Program, target: &Target, rules: Rules) {
 const DEPTH: u32 = 4;
 
 /// A use: the instruction, and the index of the source.
-type Use = (Instr, u8);
+type UseSite = (Instr, u8);
 
 struct Pass<'a> {
     program: &'a mut Program,
     target: &'a Target,
-    rules: Rules,
-    uses: SecondaryMap<Value, SmallVec<[Use; 2]>>,
+    rules: FoldRules,
+    uses: SecondaryMap<Value, SmallVec<[UseSite; 2]>>,
     /// The block of each instruction; None for a removed one.
     blocks: SecondaryMap<Instr, PackedOption<Block>>,
     /// Instructions before a write to the constant file, whose constants may not be read later.
@@ -106,8 +106,8 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(program: &'a mut Program, target: &'a Target, rules: Rules) -> Self {
-        let mut uses = SecondaryMap::<Value, SmallVec<[Use; 2]>>::with_capacity(program.values.len());
+    fn new(program: &'a mut Program, target: &'a Target, rules: FoldRules) -> Self {
+        let mut uses = SecondaryMap::<Value, SmallVec<[UseSite; 2]>>::with_capacity(program.values.len());
         let mut blocks = SecondaryMap::with_capacity(program.instrs.len());
         let mut early = SecondaryMap::new();
         let is_writer = |&(_, instr): &(Block, Instr)| program.instrs[instr].opcode.writes_consts();

@@ -64,6 +64,9 @@ const SLOTS: usize = 4;
 /// The value in each register.
 type State = [PackedOption<Value>; SLOTS];
 
+/// A set of registers, one bit each.
+type SlotMask = u8;
+
 /// Returns true if there is a predicate without a register.
 pub fn is_needed(program: &Program) -> bool {
     program.iter_instrs().any(|(_, instr)| is_predicate_op(&program.instrs[instr]))

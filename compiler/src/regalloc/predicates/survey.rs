@@ -15,7 +15,7 @@ use cranelift_entity::packed_option::PackedOption;
 
 /// An instruction that reads or writes a predicate, and its position in its block.
 #[derive(Clone, Copy)]
-pub struct Op {
+pub struct PredicateOp {
     pub instr: Instr,
     pub at: u32,
 }
@@ -27,7 +27,7 @@ pub struct Survey {
     /// The position of each block in that order.
     pub position: SecondaryMap<Block, u32>,
     /// All operations on predicates, by block in this order.
-    pub ops: Vec<Op>,
+    pub ops: Vec<PredicateOp>,
     /// Those of each block.
     ranges: SecondaryMap<Block, (u32, u32)>,
     pub def_block: SecondaryMap<Value, PackedOption<Block>>,
@@ -64,7 +64,7 @@ impl Survey {
             let start = this.ops.len() as u32;
             for (at, &instr) in program.blocks[block].instrs.iter().enumerate() {
                 if is_predicate_op(&program.instrs[instr]) {
-                    this.ops.push(Op { instr, at: at as u32 });
+                    this.ops.push(PredicateOp { instr, at: at as u32 });
                     this.note(program, block, instr)?;
                 }
             }

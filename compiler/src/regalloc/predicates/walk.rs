@@ -1,14 +1,14 @@
 //! The pass over the blocks: chooses the register of each predicate, and the points where it is computed.
 
-use super::survey::{Op, Survey};
-use super::{Error, SLOTS, State, is_rematerializable, register};
+use super::survey::{PredicateOp, Survey};
+use super::{Error, SLOTS, SlotMask, State, is_rematerializable, register};
 use crate::ir3::liveness::LiveSets;
 use crate::ir3::{Block, Instr, Place, Program, RegFile, SrcOperand, Value};
 use cranelift_entity::SecondaryMap;
 
 /// The final position of an operation on predicates.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PlacedKind {
     /// Unchanged.
     Stays,
     /// Inserted before the old instruction: a clone, or a delayed definition.
@@ -24,7 +24,7 @@ pub enum Kind {
 pub struct Placed {
     pub instr: Instr,
     pub at: u32,
-    pub kind: Kind,
+    pub kind: PlacedKind,
 }
 
 /// All operations on predicates, with registers as operands.
@@ -34,14 +34,11 @@ pub struct Placement {
     pub ranges: SecondaryMap<Block, (u32, u32)>,
 }
 
-/// A set of registers.
-type Slots = u8;
-
-struct Walk<'a> {
+struct PredicateAssigner<'a> {
     program: &'a mut Program,
     survey: &'a Survey,
     live: &'a LiveSets<Value>,
-    all: Slots,
+    all: SlotMask,
     visited: SecondaryMap<Block, bool>,
     /// The states at the ends of blocks.
     ends: SecondaryMap<Block, State>,
@@ -72,7 +69,7 @@ struct Walk<'a> {
 /// If more predicates are live than there are registers, and they cannot be rematerialised.
 pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots: usize) -> Result<Placement, Error> {
     let blocks = program.blocks.len();
-    let mut walk = Walk {
+    let mut walk = PredicateAssigner {
         program,
         survey,
         live,
@@ -105,7 +102,7 @@ pub fn run(program: &mut Program, survey: &Survey, live: &LiveSets<Value>, slots
     Ok(Placement { list: walk.list, ranges })
 }
 
-impl Walk<'_> {
+impl PredicateAssigner<'_> {
     /// The state at the start of a block.
     fn enter(&mut self, block: Block) {
         let mut state: Option<State> = None;
@@ -223,12 +220,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn operation(&mut self, op: &Op) -> Result<(), Error> {
-        let Op { instr, at } = *op;
+    fn operation(&mut self, op: &PredicateOp) -> Result<(), Error> {
+        let PredicateOp { instr, at } = *op;
         let opcode = self.program.instrs[instr].opcode;
         let allowed = if opcode.is_predication() { 1 } else { self.all };
         // Values in registers stay there.
-        let mut taken: Slots = 0;
+        let mut taken: SlotMask = 0;
         let sources = 0..self.program.instrs[instr].srcs.len();
         for k in sources.clone() {
             if let Some(slot) = self.source(instr, k).and_then(|value| self.slot(value, allowed)) {
@@ -250,8 +247,8 @@ impl Walk<'_> {
             self.next_read[value] = self.reads[self.next_read[value] as usize - 1].1;
             self.program.instrs[instr].srcs[k].operand = SrcOperand::Place(Place::Reg(register(slot)));
         }
-        let mut kind = Kind::Stays;
-        let mut written: Slots = 0;
+        let mut kind = PlacedKind::Stays;
+        let mut written: SlotMask = 0;
         for k in 0..self.program.instrs[instr].dsts.len() {
             let dst = self.program.instrs[instr].dsts[k];
             let Some(value) = dst.value().filter(|_| dst.class.file == RegFile::Predicate) else { continue };
@@ -261,7 +258,7 @@ impl Walk<'_> {
                 Some(slot) => slot,
                 // Delayed to its first read, or never needed.
                 None if is_rematerializable(&self.program.instrs[instr]) => {
-                    kind = Kind::Gone;
+                    kind = PlacedKind::Gone;
                     continue;
                 }
                 None => {
@@ -283,7 +280,7 @@ impl Walk<'_> {
     }
 
     /// The register that holds a value, if it is one of the allowed ones.
-    fn slot(&self, value: Value, allowed: Slots) -> Option<usize> {
+    fn slot(&self, value: Value, allowed: SlotMask) -> Option<usize> {
         (0..SLOTS).find(|&slot| allowed & 1 << slot != 0 && self.occupants[slot] == Some(value).into())
     }
 
@@ -293,7 +290,7 @@ impl Walk<'_> {
     }
 
     /// A register for a value whose current contents are dead: its previous register, if possible.
-    fn free(&self, value: Value, allowed: Slots) -> Option<usize> {
+    fn free(&self, value: Value, allowed: SlotMask) -> Option<usize> {
         let is_free = |slot: usize| {
             allowed & 1 << slot != 0 && self.occupants[slot].expand().is_none_or(|value| !self.is_needed(value))
         };
@@ -310,7 +307,7 @@ impl Walk<'_> {
     }
 
     /// The register whose value has the furthest read; one that cannot be rematerialised only if there is no other.
-    fn victim(&self, allowed: Slots) -> Option<usize> {
+    fn victim(&self, allowed: SlotMask) -> Option<usize> {
         let distance = |slot: usize| {
             let value = self.occupants[slot].expand()?;
             let next = self.next_read[value].checked_sub(1).map_or(u32::MAX, |read| self.reads[read as usize].0);
@@ -335,7 +332,7 @@ impl Walk<'_> {
             instr = self.program.instrs.push(self.program.instrs[instr].clone());
         }
         self.hold(value, instr, 0, slot);
-        self.list.push(Placed { instr, at, kind: Kind::Added });
+        self.list.push(Placed { instr, at, kind: PlacedKind::Added });
         Ok(())
     }
 

@@ -2,15 +2,12 @@
 //! instructions.
 
 use super::survey::Survey;
-use super::walk::{Kind, Placed, Placement};
-use super::{is_rematerializable, slot_of};
+use super::walk::{Placed, PlacedKind, Placement};
+use super::{SlotMask, is_rematerializable, slot_of};
 use crate::ir3::dataflow::{Analysis, Direction, Edge, solve};
 use crate::ir3::dominance::{Cfg, EdgeKind};
 use crate::ir3::{Block, Instr, InstrData, OperandFlags, Program, RegFile, Src};
 use cranelift_entity::SecondaryMap;
-
-/// A set of registers.
-type Slots = u8;
 
 /// Rewrites the blocks.
 pub fn run(program: &mut Program, survey: &Survey, mut placement: Placement) {
@@ -23,10 +20,10 @@ pub fn run(program: &mut Program, survey: &Survey, mut placement: Placement) {
         let mut live = live_out[block];
         let mut changes = false;
         for op in placed.iter_mut().rev() {
-            if op.kind != Kind::Gone && !mark(&mut program.instrs[op.instr], &mut live) {
-                op.kind = if op.kind == Kind::Stays { Kind::Gone } else { Kind::Nowhere };
+            if op.kind != PlacedKind::Gone && !mark(&mut program.instrs[op.instr], &mut live) {
+                op.kind = if op.kind == PlacedKind::Stays { PlacedKind::Gone } else { PlacedKind::Nowhere };
             }
-            changes |= op.kind != Kind::Stays;
+            changes |= op.kind != PlacedKind::Stays;
         }
         if changes {
             rebuild(&program.blocks[block].instrs, placed, &mut list);
@@ -43,7 +40,7 @@ fn slot_of_src(src: &Src) -> Option<usize> {
     src.place().filter(|_| src.class.file == RegFile::Predicate).and_then(slot_of)
 }
 
-fn writes(data: &InstrData) -> Slots {
+fn writes(data: &InstrData) -> SlotMask {
     let predicates = data.dsts.iter().filter(|dst| dst.class.file == RegFile::Predicate);
     predicates.filter_map(|dst| slot_of(&dst.place)).fold(0, |slots, slot| slots | 1 << slot)
 }
@@ -51,16 +48,16 @@ fn writes(data: &InstrData) -> Slots {
 /// Liveness of registers: the lattice is that of their sets.
 struct LiveRegisters {
     /// The registers that each block reads before it writes them, and those that it does not write.
-    effects: SecondaryMap<Block, (Slots, Slots)>,
+    effects: SecondaryMap<Block, (SlotMask, SlotMask)>,
 }
 
 impl LiveRegisters {
     fn new(program: &Program, survey: &Survey, placement: &Placement) -> Self {
-        let mut effects: SecondaryMap<Block, (Slots, Slots)> = SecondaryMap::with_capacity(program.blocks.len());
+        let mut effects: SecondaryMap<Block, (SlotMask, SlotMask)> = SecondaryMap::with_capacity(program.blocks.len());
         for &block in &survey.order {
             let (start, end) = placement.ranges[block];
-            let (mut read, mut left) = (0, Slots::MAX);
-            for op in placement.list[start as usize..end as usize].iter().filter(|op| op.kind != Kind::Gone) {
+            let (mut read, mut left) = (0, SlotMask::MAX);
+            for op in placement.list[start as usize..end as usize].iter().filter(|op| op.kind != PlacedKind::Gone) {
                 let data = &program.instrs[op.instr];
                 read |= reads(data).fold(0, |slots, slot| slots | 1 << slot) & left;
                 left &= !writes(data);
@@ -72,22 +69,22 @@ impl LiveRegisters {
 }
 
 impl Analysis<Block> for LiveRegisters {
-    type Fact = Slots;
+    type Fact = SlotMask;
 
     const DIRECTION: Direction = Direction::Backward;
 
-    fn join(&mut self, end: &mut Slots, start: &Slots, _: Edge<Block>) {
+    fn join(&mut self, end: &mut SlotMask, start: &SlotMask, _: Edge<Block>) {
         *end |= start;
     }
 
-    fn transfer(&mut self, block: Block, end: &Slots) -> Slots {
+    fn transfer(&mut self, block: Block, end: &SlotMask) -> SlotMask {
         let (read, left) = self.effects[block];
         read | end & left
     }
 }
 
 /// Visits an instruction backwards and marks last reads. Returns true if it is needed.
-fn mark(data: &mut InstrData, live: &mut Slots) -> bool {
+fn mark(data: &mut InstrData, live: &mut SlotMask) -> bool {
     let written = writes(data);
     if written != 0 && written & *live == 0 && is_rematerializable(data) {
         return false;
@@ -108,15 +105,15 @@ fn mark(data: &mut InstrData, live: &mut Slots) -> bool {
 fn rebuild(old: &[Instr], placed: &[Placed], new: &mut Vec<Instr>) {
     new.clear();
     let mut next = 0;
-    for op in placed.iter().filter(|op| op.kind != Kind::Nowhere) {
+    for op in placed.iter().filter(|op| op.kind != PlacedKind::Nowhere) {
         let at = op.at as usize;
         new.extend_from_slice(&old[next..at]);
         next = at;
         match op.kind {
-            Kind::Stays | Kind::Gone => next = at + 1,
-            Kind::Added | Kind::Nowhere => {}
+            PlacedKind::Stays | PlacedKind::Gone => next = at + 1,
+            PlacedKind::Added | PlacedKind::Nowhere => {}
         }
-        if op.kind != Kind::Gone {
+        if op.kind != PlacedKind::Gone {
             new.push(op.instr);
         }
     }

@@ -12,7 +12,7 @@ use crate::target::RegisterFiles;
 use cranelift_entity::SecondaryMap;
 
 /// The result of the pass.
-pub enum Outcome {
+pub enum SharedAssignment {
     /// The first unit of each component that is used.
     Placed(Vec<Option<u8>>),
     /// The values that must be spilled before the next pass.
@@ -23,7 +23,7 @@ pub enum Outcome {
 /// value given here, if any, is spilled instead.
 pub type Kept = SecondaryMap<Value, Option<Option<Value>>>;
 
-struct Walk<'a> {
+struct SharedAssigner<'a> {
     program: &'a Program,
     elements: &'a Elements,
     liveness: &'a Liveness,
@@ -50,8 +50,8 @@ pub fn run(
     liveness: &Liveness,
     limits: RegisterFiles,
     kept: &Kept,
-) -> Result<Outcome, Error> {
-    let mut walk = Walk {
+) -> Result<SharedAssignment, Error> {
+    let mut walk = SharedAssigner {
         program,
         elements,
         liveness,
@@ -76,10 +76,14 @@ pub fn run(
     for block in order(program) {
         walk.block(block)?;
     }
-    Ok(if walk.victims.is_empty() { Outcome::Placed(walk.units) } else { Outcome::Victims(walk.victims) })
+    Ok(if walk.victims.is_empty() {
+        SharedAssignment::Placed(walk.units)
+    } else {
+        SharedAssignment::Victims(walk.victims)
+    })
 }
 
-impl Walk<'_> {
+impl SharedAssigner<'_> {
     /// Counts the reads that would need the value back in a shared register; in loops they count more.
     fn weigh(&mut self) {
         let depth = super::loop_depths(self.program);

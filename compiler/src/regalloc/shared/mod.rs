@@ -27,7 +27,7 @@ use crate::ir3::{
     WriteMask, reconvergence,
 };
 use crate::target::{RegisterFiles, Target};
-use assign::Outcome;
+use assign::SharedAssignment;
 use cranelift_entity::SecondaryMap;
 use elements::Elements;
 use liveness::Liveness;
@@ -59,8 +59,8 @@ pub fn run(program: &mut Program, target: &Target, limits: RegisterFiles) -> Res
         let elements = Elements::new(program);
         let liveness = Liveness::new(program, &elements);
         match assign::run(program, &elements, &liveness, limits, &kept)? {
-            Outcome::Placed(units) => return apply(program, &elements, &units),
-            Outcome::Victims(victims) => spill::run(program, target, &victims, &mut kept),
+            SharedAssignment::Placed(units) => return apply(program, &elements, &units),
+            SharedAssignment::Victims(victims) => spill::run(program, target, &victims, &mut kept),
         }
     }
 }

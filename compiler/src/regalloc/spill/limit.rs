@@ -77,7 +77,7 @@ fn is_fixed_move(program: &Program, value: Value, consts: bool) -> bool {
 
 /// Computes the plan. `fixed` is the need of arrays and of the base register.
 pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, room: Room, fixed: Units) -> Plan {
-    let mut walk = Walk {
+    let mut walk = PressureLimiter {
         program,
         next,
         loops,
@@ -108,7 +108,7 @@ pub fn run(program: &Program, order: &[Block], loops: &Loops, next: &NextUse, ro
     walk.plan
 }
 
-struct Walk<'a> {
+struct PressureLimiter<'a> {
     program: &'a Program,
     next: &'a NextUse,
     loops: &'a Loops,
@@ -184,7 +184,7 @@ fn loop_room(
     most.into_iter().map(left).collect()
 }
 
-impl Walk<'_> {
+impl PressureLimiter<'_> {
     fn units(&self, value: Value) -> Units {
         Units::of(self.program, value)
     }

@@ -30,7 +30,7 @@ pub type NextUse = Solution<Block, Distances>;
 
 /// Computes the distances, for blocks in their order.
 pub fn run(program: &Program, order: &[Block], loops: &Loops) -> NextUse {
-    let table = Table { distances: vec![NEVER; program.values.len()], touched: Vec::new() };
+    let table = DistanceTable { distances: vec![NEVER; program.values.len()], touched: Vec::new() };
     let mut analysis = DistanceAnalysis { program, loops, table, merged: Vec::new() };
     solve(&Cfg::new(program, EdgeKind::Logical), order, &mut analysis)
 }
@@ -38,7 +38,7 @@ pub fn run(program: &Program, order: &[Block], loops: &Loops) -> NextUse {
 struct DistanceAnalysis<'a> {
     program: &'a Program,
     loops: &'a Loops,
-    table: Table,
+    table: DistanceTable,
     /// For joins.
     merged: Distances,
 }
@@ -101,12 +101,12 @@ impl Analysis<Block> for DistanceAnalysis<'_> {
     }
 }
 
-struct Table {
+struct DistanceTable {
     distances: Vec<u32>,
     touched: Vec<Value>,
 }
 
-impl Table {
+impl DistanceTable {
     fn set(&mut self, value: Value, distance: u32) {
         self.touched.push(value);
         self.distances[value.index()] = distance;

@@ -82,7 +82,7 @@ pub fn find(plant: &'static PlantedBug, target: Target, seed: u64, programs: usi
 }
 
 /// The result of a reduction.
-pub struct Outcome {
+pub struct ReductionOutcome {
     /// The failure.
     pub failure: Failure,
     /// The reduced program, with its environment and options.
@@ -93,7 +93,7 @@ pub struct Outcome {
     pub same: bool,
 }
 
-impl Outcome {
+impl ReductionOutcome {
     /// The complete result as text, for comparisons.
     pub fn result(&self) -> String {
         let CombinedReduction { reduced, env, target, options } = &self.whole;
@@ -104,7 +104,7 @@ impl Outcome {
 
 impl Found {
     /// Reduces the program. `None` if it does not fail, or the reduction was not finished.
-    pub fn reduce(&self, target: Target, jobs: usize) -> Option<Outcome> {
+    pub fn reduce(&self, target: Target, jobs: usize) -> Option<ReductionOutcome> {
         let start = ThreadTime::now();
         let plant = Some(self.plant.shared());
         let mut oracle = Oracle::find(target, Options::default(), &self.shader, &self.envs, plant.clone())?;
@@ -114,6 +114,6 @@ impl Found {
         let envs: Vec<Env> = whole.env.iter().cloned().collect();
         let again = Oracle::find(whole.target, whole.options, &whole.reduced.shader, &envs, plant);
         let same = again.is_some_and(|again| again.failure() == oracle.failure());
-        whole.reduced.minimal.then(|| Outcome { failure: oracle.failure().clone(), whole, time, same })
+        whole.reduced.minimal.then(|| ReductionOutcome { failure: oracle.failure().clone(), whole, time, same })
     }
 }

@@ -132,7 +132,7 @@ fn reduce<'a>(
     state.candidates += 1;
     let current = if sweep { alive } else { start };
     state.size = Size::of(&current);
-    let mut search = Search {
+    let mut search = ProgramSearch {
         test,
         current,
         limit,
@@ -191,7 +191,7 @@ fn shuffled(base: &Shader, number: usize, sweep: bool) -> Option<Shader> {
     (candidate != *base && validate(&candidate).is_ok()).then_some(candidate)
 }
 
-struct Search<'a> {
+struct ProgramSearch<'a> {
     test: FailureTest<'a>,
     input: &'a Shader,
     current: Shader,
@@ -211,7 +211,7 @@ struct Search<'a> {
     stopped: bool,
 }
 
-impl Search<'_> {
+impl ProgramSearch<'_> {
     /// Tries all kinds in turn until none of them succeeds. Returns false if the search was stopped before.
     fn exhaust(&mut self) -> Result<bool, CheckpointError> {
         loop {

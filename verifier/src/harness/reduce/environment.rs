@@ -53,7 +53,7 @@ const MEMORY_WORDS: usize = 16;
 /// Simplifies an environment as long as `same` returns true: the program fails in the same way.
 pub fn run(env: &Env, shader: &Shader, same: &mut dyn FnMut(&Env) -> bool) -> Env {
     let reads = reads_memory(shader);
-    let mut search = Search { inputs: inputs(shader), reads, shader, best: env.clone(), same };
+    let mut search = EnvironmentSearch { inputs: inputs(shader), reads, shader, best: env.clone(), same };
     if reads {
         search.inputs.extend(touched(env, shader));
     }
@@ -61,7 +61,7 @@ pub fn run(env: &Env, shader: &Shader, same: &mut dyn FnMut(&Env) -> bool) -> En
     search.best
 }
 
-struct Search<'a> {
+struct EnvironmentSearch<'a> {
     inputs: Vec<ReadInput>,
     /// The program reads memory.
     reads: bool,
@@ -70,7 +70,7 @@ struct Search<'a> {
     same: &'a mut dyn FnMut(&Env) -> bool,
 }
 
-impl Search<'_> {
+impl EnvironmentSearch<'_> {
     /// Accepts a change if it makes the environment simpler and the program still fails.
     fn attempt(&mut self, change: impl FnOnce(&mut Env)) -> bool {
         let mut candidate = self.best.clone();

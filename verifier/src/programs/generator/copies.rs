@@ -15,7 +15,7 @@ use ir3_compiler::target::Target;
 const MAX_COPIES: usize = 60;
 
 /// The registers of a class that a program uses.
-struct Registers {
+struct RegisterWindow {
     class: RegClass,
     /// In ascending order.
     list: Vec<u16>,
@@ -53,7 +53,7 @@ pub fn copies<C: Choices>(c: &mut C, target: &Target) -> Program {
     program.layout.push(block);
     let mut b = Builder::new(&mut program, block);
     let mut number = 0;
-    for Registers { class, list, .. } in &classes {
+    for RegisterWindow { class, list, .. } in &classes {
         if class.half && (target.merged_regs || class.file == RegFile::Shared) {
             // Already initialised with the full registers.
             continue;
@@ -84,7 +84,7 @@ pub fn copies<C: Choices>(c: &mut C, target: &Target) -> Program {
 }
 
 /// Chooses the registers of a program.
-fn windows<C: Choices>(c: &mut C, target: &Target) -> Vec<Registers> {
+fn windows<C: Choices>(c: &mut C, target: &Target) -> Vec<RegisterWindow> {
     let mut full = Vec::new();
     for _ in 0..1 + c.below(3) {
         let start = match c.below(4) {
@@ -105,24 +105,24 @@ fn windows<C: Choices>(c: &mut C, target: &Target) -> Vec<Registers> {
         (start..start + 2 + c.below(8) as u16).collect()
     };
     let mut classes = vec![
-        Registers { class: RegClass::FULL, list: full, sources: true },
-        Registers { class: RegClass::HALF, list: half, sources: true },
+        RegisterWindow { class: RegClass::FULL, list: full, sources: true },
+        RegisterWindow { class: RegClass::HALF, list: half, sources: true },
     ];
     if target.has_shared_regfile {
         let start = c.below(24) as u16;
         let end = start + 2 + c.below(6) as u16;
         let first = PhysReg::SHARED_FIRST.0;
         let sources = target.has_scalar_alu;
-        classes.push(Registers { class: RegClass::SHARED, list: (first + start..first + end).collect(), sources });
+        classes.push(RegisterWindow { class: RegClass::SHARED, list: (first + start..first + end).collect(), sources });
         let halves = (2 * start..2 * end).filter(|&half| half < 32).map(|half| first + half);
-        classes.push(Registers { class: RegClass::SHARED_HALF, list: halves.collect(), sources });
+        classes.push(RegisterWindow { class: RegClass::SHARED_HALF, list: halves.collect(), sources });
     }
     classes.retain(|class| !class.list.is_empty());
     classes
 }
 
 /// Returns a random class; full registers are most likely.
-fn class<'a, C: Choices>(c: &mut C, classes: &'a [Registers]) -> &'a Registers {
+fn class<'a, C: Choices>(c: &mut C, classes: &'a [RegisterWindow]) -> &'a RegisterWindow {
     let at = [0, 0, 0, 1, 1, 1, 2, 3][c.below(8)];
     &classes[at % classes.len()]
 }
@@ -146,7 +146,7 @@ fn run<C: Choices>(c: &mut C, list: &[u16], count: u16) -> Option<u16> {
 }
 
 /// Returns a source for a copy: mostly a register.
-fn operand<C: Choices>(c: &mut C, registers: &Registers, count: u16) -> SrcOperand {
+fn operand<C: Choices>(c: &mut C, registers: &RegisterWindow, count: u16) -> SrcOperand {
     let half = registers.class.half;
     match c.below(16) {
         0 if count == 1 => {
@@ -166,7 +166,7 @@ fn operand<C: Choices>(c: &mut C, registers: &Registers, count: u16) -> SrcOpera
 fn parallel_copy<C: Choices>(
     c: &mut C,
     target: &Target,
-    classes: &[Registers],
+    classes: &[RegisterWindow],
     written: &mut Written,
 ) -> Option<InstrData> {
     let mut data = InstrData::new(Opcode::ParallelCopy);
@@ -183,7 +183,12 @@ fn parallel_copy<C: Choices>(
     (!data.dsts.is_empty()).then_some(data)
 }
 
-fn collect<C: Choices>(c: &mut C, target: &Target, classes: &[Registers], written: &mut Written) -> Option<InstrData> {
+fn collect<C: Choices>(
+    c: &mut C,
+    target: &Target,
+    classes: &[RegisterWindow],
+    written: &mut Written,
+) -> Option<InstrData> {
     let registers = class(c, classes);
     let count = 1 + c.below(4) as u16;
     let to = run(c, &registers.list, count)?;
@@ -198,7 +203,7 @@ fn collect<C: Choices>(c: &mut C, target: &Target, classes: &[Registers], writte
     Some(data)
 }
 
-fn split<C: Choices>(c: &mut C, classes: &[Registers]) -> Option<InstrData> {
+fn split<C: Choices>(c: &mut C, classes: &[RegisterWindow]) -> Option<InstrData> {
     let registers = class(c, classes);
     if !registers.sources {
         return None;
@@ -223,12 +228,12 @@ fn mov(class: RegClass, to: u16, operand: SrcOperand) -> InstrData {
 
 /// Makes every register an output: full ones and halves, since a full register is undefined where one of its halves is.
 /// Shared ones are moved to unused general registers first.
-fn end(b: &mut Builder<'_>, classes: &[Registers]) {
+fn end(b: &mut Builder<'_>, classes: &[RegisterWindow]) {
     let mut data = InstrData::new(Opcode::End);
     let mut numbers = Vec::new();
     let used: Vec<u16> = classes.iter().filter(|c| c.class == RegClass::FULL).flat_map(|c| c.list.clone()).collect();
     let mut free = (0..192).rev().filter(|reg| !used.contains(reg));
-    for Registers { class, list, .. } in classes {
+    for RegisterWindow { class, list, .. } in classes {
         for &reg in list {
             let (class, reg) = match (class.file, class.half) {
                 (RegFile::Shared, true) => continue,

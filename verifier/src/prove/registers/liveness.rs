@@ -22,7 +22,7 @@ entity_impl!(LiveEntity);
 
 /// The entities that are live at the start of each block, including those that its phis define.
 pub struct LiveIn {
-    entities: Lists<Block, LiveEntity>,
+    entities: LinkedLists<Block, LiveEntity>,
     /// The block that is queried, and for each piece the last block where it was live.
     block: Block,
     live: Vec<PackedOption<Block>>,
@@ -84,10 +84,10 @@ enum LiveUse {
 
 /// The definitions of entities, and their uses in other blocks.
 pub struct DefUseLists {
-    uses: Lists<LiveEntity, LiveUse>,
-    definitions: Lists<LiveEntity, Block>,
+    uses: LinkedLists<LiveEntity, LiveUse>,
+    definitions: LinkedLists<LiveEntity, Block>,
     /// The entities that the phis of each block define.
-    phis: Lists<Block, LiveEntity>,
+    phis: LinkedLists<Block, LiveEntity>,
     /// The immediate that was moved to a register immediately before, ignoring accesses to slots.
     moved: Option<(Place, u32)>,
 }
@@ -96,8 +96,8 @@ impl DefUseLists {
     /// The state before the first instruction.
     pub fn new(program: &Program) -> Self {
         let entities = program.values.len() + program.scratch_size.div_ceil(2) as usize;
-        let phis = Lists::new(program.blocks.len());
-        Self { uses: Lists::new(entities), definitions: Lists::new(entities), phis, moved: None }
+        let phis = LinkedLists::new(program.blocks.len());
+        Self { uses: LinkedLists::new(entities), definitions: LinkedLists::new(entities), phis, moved: None }
     }
 
     /// Adds the definitions and uses of the next instruction.
@@ -150,14 +150,14 @@ impl DefUseLists {
 }
 
 /// Many short linked lists, in one array.
-struct Lists<K: EntityRef, V> {
+struct LinkedLists<K: EntityRef, V> {
     /// For each list, one more than the index of its last item.
     last: SecondaryMap<K, u32>,
     /// The items, each with one more than the index of the previous one.
     items: Vec<(V, u32)>,
 }
 
-impl<K: EntityRef, V: Copy> Lists<K, V> {
+impl<K: EntityRef, V: Copy> LinkedLists<K, V> {
     fn new(keys: usize) -> Self {
         let mut last = SecondaryMap::new();
         last.resize(keys);

@@ -27,6 +27,7 @@ mod nir;
 mod recut;
 pub mod run;
 mod scratch;
+mod segment;
 mod site;
 mod wave;
 
@@ -35,7 +36,7 @@ pub use graph::{Graph, GraphLoop};
 pub use ir3::Ir3;
 pub use nir::Nir;
 pub use recut::RecutProgram;
-pub use run::{Run, Transition};
+pub use segment::{Run, Transition};
 pub use site::EventSite;
 pub use wave::{Goals, leave_convergently};
 

@@ -116,7 +116,7 @@ pub(super) struct Watched<L> {
 }
 
 /// The observer that traces one lane. `L` is the interpreter's type of locations.
-pub(super) struct Recorder<'a, L> {
+pub(super) struct LaneRecorder<'a, L> {
     pub lane: usize,
     watched: &'a [Watched<L>],
     pub trace: Trace,
@@ -128,7 +128,7 @@ pub(super) struct Recorder<'a, L> {
     phis: Option<u32>,
 }
 
-impl<'a, L: Copy> Recorder<'a, L> {
+impl<'a, L: Copy> LaneRecorder<'a, L> {
     /// Creates an empty trace. The table is in the order of points.
     pub fn new(lane: u8, watched: &'a [Watched<L>]) -> Self {
         let nowhere = (u32::MAX, u32::MAX);

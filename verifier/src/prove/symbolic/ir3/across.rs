@@ -7,29 +7,29 @@ use crate::prove::symbolic::run::SymbolicMachine;
 use crate::prove::symbolic::{EventSite, Oracle, SymbolicValue, environment};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::interp::ir3::op;
-use crate::semantics::interp::ir3::op::{Op, Which};
+use crate::semantics::interp::ir3::op::{DecodedOp, Which};
 use crate::semantics::interp::ir3::storage::Write;
 use ir3_compiler::ir3::ShuffleMode;
 use smallvec::{SmallVec, smallvec};
 
 impl Ir3<'_> {
-    pub(super) fn across<O: Oracle>(&self, site: EventSite, op: &Op, machine: &mut SymbolicMachine<'_, O>) {
+    pub(super) fn across<O: Oracle>(&self, site: EventSite, op: &DecodedOp, machine: &mut SymbolicMachine<'_, O>) {
         let (value, dst) = match op {
-            Op::Interpolate { varying, ij, half, dst } => {
+            DecodedOp::Interpolate { varying, ij, half, dst } => {
                 let number = self.read(varying, machine);
                 let ij = [0, 1].map(|i| self.read(&ij[i], machine));
                 let coordinates = Some(ij.map(|value| value.bits));
                 let word = environment::varying(machine.terms, number.bits, coordinates, *half);
                 (SymbolicValue::defined(machine.terms, word), *dst)
             }
-            Op::Flat { varying, component, half, dst } => {
+            DecodedOp::Flat { varying, component, half, dst } => {
                 let number = self.read(varying, machine);
                 let component = machine.terms.constant(32, (*component).into());
                 let at = machine.terms.add(32, number.bits, component);
                 let word = environment::varying(machine.terms, at, None, *half);
                 (SymbolicValue::defined(machine.terms, word), *dst)
             }
-            Op::MoveMask { predicate, word, dst } => {
+            DecodedOp::MoveMask { predicate, word, dst } => {
                 let bit = match predicate {
                     Some(predicate) => {
                         let value = self.read(predicate, machine);
@@ -43,14 +43,16 @@ impl Ir3<'_> {
                 let what = format!("ballot {word}");
                 (lanes::across(machine, site, what, smallvec![bit], LaneResult::Uniform, 32), *dst)
             }
-            Op::Vote { any, predicate, dst } => {
+            DecodedOp::Vote { any, predicate, dst } => {
                 let value = self.read(predicate, machine);
                 let bit = lanes::truth(machine, value);
                 let what = if *any { "vote any" } else { "vote all" };
                 (lanes::across(machine, site, what.to_owned(), smallvec![bit], LaneResult::Uniform, 1), *dst)
             }
-            Op::Elect(dst) => (lanes::across(machine, site, "elect".to_owned(), smallvec![], LaneResult::Own, 1), *dst),
-            Op::ReadLane { which, src, dst } => {
+            DecodedOp::Elect(dst) => {
+                (lanes::across(machine, site, "elect".to_owned(), smallvec![], LaneResult::Own, 1), *dst)
+            }
+            DecodedOp::ReadLane { which, src, dst } => {
                 let value = self.read(src, machine);
                 let value = match which {
                     Which::First => {
@@ -65,18 +67,18 @@ impl Ir3<'_> {
                 };
                 (value, *dst)
             }
-            Op::Scan(scan) => return self.scan(site, scan, machine),
-            Op::Derivative { bit, fine, half, src, dst } => {
+            DecodedOp::Scan(scan) => return self.scan(site, scan, machine),
+            DecodedOp::Derivative { bit, fine, half, src, dst } => {
                 let value = self.read(src, machine);
                 let what = format!("derivative {bit} {fine} {half}");
                 let bits = if *half { 16 } else { 32 };
                 (lanes::across(machine, site, what, smallvec![value], LaneResult::Other, bits), *dst)
             }
-            Op::BroadcastActive { cluster, src, default, dst } => {
+            DecodedOp::BroadcastActive { cluster, src, default, dst } => {
                 let (value, kept) = (self.read(src, machine), self.read(default, machine));
                 (lanes::broadcast_active(machine, site, *cluster, value, kept), *dst)
             }
-            Op::QuadShuffle { lane, flip, src, dst } => {
+            DecodedOp::QuadShuffle { lane, flip, src, dst } => {
                 let value = self.read(src, machine);
                 let value = match lane {
                     Some(lane) => {
@@ -87,7 +89,7 @@ impl Ir3<'_> {
                 };
                 (value, *dst)
             }
-            Op::Shuffle { mode, index, src, dst } => {
+            DecodedOp::Shuffle { mode, index, src, dst } => {
                 let (value, mut index) = (self.read(src, machine), self.read(index, machine));
                 let what = match mode {
                     ShuffleMode::Xor => "xor",

@@ -1,23 +1,24 @@
 //! Symbolic execution of ir3: the operations of the decoded program, in SSA form, with registers, and in between.
 
 mod across;
+mod effects;
 mod memory;
 
 use crate::prove::symbolic::environment;
-use crate::prove::symbolic::environment::{Constants, StoredConstants};
+use crate::prove::symbolic::environment::Constants;
 use crate::prove::symbolic::graph::{BlockEffects, Graph};
 use crate::prove::symbolic::lanes;
 use crate::prove::symbolic::lanes::LaneResult;
 use crate::prove::symbolic::memory::{scratch_bytes, synchronize};
 use crate::prove::symbolic::nir::condition_of;
 use crate::prove::symbolic::run::SymbolicMachine;
-use crate::prove::symbolic::{EventKind, EventSite, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported, slot};
+use crate::prove::symbolic::{EventSite, Oracle, Slot, SymbolicProgram, SymbolicValue, Unsupported, slot};
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::assumptions::Uses;
 use crate::semantics::environment::env::Launch;
 use crate::semantics::environment::memory::Space;
 use crate::semantics::interp::ir3::op;
-use crate::semantics::interp::ir3::op::{Condition, ConstWidth, Copies, DecodedEdge, Op, Terminator};
+use crate::semantics::interp::ir3::op::{Condition, ConstWidth, Copies, DecodedEdge, DecodedOp, Terminator};
 use crate::semantics::interp::ir3::storage::{Loc, Modifier, Read, SlotPart, Write};
 use crate::semantics::interp::ir3::{Decoded, InputSlot};
 use crate::semantics::interp::{OutputSlot, Places};
@@ -26,8 +27,9 @@ use crate::semantics::operations::undefined;
 use crate::semantics::operations::undefined::Free;
 use crate::semantics::terms::{Op as TermOp, Term, Terms};
 use crate::support::guards::{Guard, left_out};
-use ir3_compiler::ir3::access::{MemoryAction, linear_address};
-use ir3_compiler::ir3::{AddressSpace, InputKind};
+use effects::{effects_of, is_vote, stored_words};
+use ir3_compiler::ir3::InputKind;
+use ir3_compiler::ir3::access::MemoryAction;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeSet;
@@ -44,78 +46,6 @@ pub struct Ir3<'a> {
     places: &'a Places,
     /// The slots that phis define, in order.
     phis: Vec<Slot>,
-}
-
-/// Returns true if a block ends in a subgroup vote.
-fn is_vote(block: &op::DecodedBlock) -> bool {
-    use Condition::*;
-    matches!(block.terminator, Terminator::Branch(Any(_) | All(_) | First | Last, ..))
-}
-
-/// Calls `note` for each write of an operation. Gathered and scattered elements are left out: they are never shared.
-fn writes_of(code: &Decoded, op: &Op, mut note: impl FnMut(&Write)) {
-    match op {
-        Op::Alu1 { dst, .. }
-        | Op::Alu2 { dst, .. }
-        | Op::Alu3 { dst, .. }
-        | Op::Select { dst, .. }
-        | Op::Apply { dst, .. }
-        | Op::Copy(_, dst)
-        | Op::Truth(_, dst)
-        | Op::Interpolate { dst, .. }
-        | Op::Flat { dst, .. }
-        | Op::MoveMask { dst, .. }
-        | Op::Vote { dst, .. }
-        | Op::Elect(dst)
-        | Op::ReadLane { dst, .. }
-        | Op::Derivative { dst, .. }
-        | Op::BroadcastActive { dst, .. }
-        | Op::QuadShuffle { dst, .. }
-        | Op::Shuffle { dst, .. } => note(dst),
-        Op::Input(input) => note(&code.inputs[*input as usize].dst),
-        Op::Copies(copies) => {
-            code.copies[copies.start as usize..copies.end as usize].iter().for_each(|(_, write)| note(write));
-        }
-        Op::Scan(scan) => {
-            scan.exclusive.iter().chain(&scan.inclusive).chain([&scan.reduction]).for_each(note);
-        }
-        Op::Memory(access) => code.memory[*access as usize].results.iter().for_each(|(_, write)| note(write)),
-        Op::Texture(texture) => {
-            code.textures[*texture as usize].results.iter().for_each(|(_, write)| note(write));
-        }
-        Op::Sync(_)
-        | Op::Gather { .. }
-        | Op::Scatter { .. }
-        | Op::GatherConst { .. }
-        | Op::Kill(..)
-        | Op::Demote(..) => {}
-    }
-}
-
-/// The shared registers that an operation writes, and the events that change versions.
-fn effects_of(code: &Decoded, op: &Op) -> BlockEffects {
-    let mut effects = BlockEffects::default();
-    writes_of(code, op, |write| {
-        if write.shared {
-            effects.shared.push(write.loc.slot);
-        }
-    });
-    match op {
-        Op::Memory(access) => {
-            let access = &code.memory[*access as usize];
-            let event = match access.action {
-                MemoryAction::Load => Space::of(access.space).map(EventKind::Load),
-                MemoryAction::CopyToConsts => Some(EventKind::Constants),
-                MemoryAction::Store if access.space == AddressSpace::Const => Some(EventKind::Constants),
-                MemoryAction::Store | MemoryAction::Atomic(_) => Space::of(access.space).map(EventKind::Memory),
-                MemoryAction::Size | MemoryAction::SplitSize | MemoryAction::Prefetch => None,
-            };
-            effects.events.extend(event);
-        }
-        Op::Sync(sync) => effects.events.push(EventKind::Sync(*sync)),
-        _ => {}
-    }
-    effects
 }
 
 impl<'a> Ir3<'a> {
@@ -138,7 +68,7 @@ impl<'a> Ir3<'a> {
                 all.extend(effects_of(code, op));
             }
             for edge in edges(block) {
-                all.extend(effects_of(code, &Op::Copies(edge.copies)));
+                all.extend(effects_of(code, &DecodedOp::Copies(edge.copies)));
             }
             all
         };
@@ -170,74 +100,6 @@ impl<'a> Ir3<'a> {
             phis,
         })
     }
-}
-
-/// Returns the immediate that an operand holds: it is one, or it was moved to the operand earlier in the block, whose
-/// first operation is `start`.
-fn number_before(code: &Decoded, start: u32, at: u32, read: &Read) -> Option<u32> {
-    let loc = read.loc;
-    let bits = match code.immediates.iter().find(|immediate| immediate.1 == loc.slot) {
-        Some(&(bits, _)) => bits,
-        None => {
-            let writes = |op: &Op| {
-                let mut found = match op {
-                    Op::Gather { to, .. } | Op::GatherConst { to, .. } => *to == loc.slot,
-                    Op::Scatter { array, .. } => (array.slot..=array.slot + array.length).contains(&loc.slot),
-                    _ => false,
-                };
-                writes_of(code, op, |write| found |= write.loc.overlaps(loc));
-                found
-            };
-            let number = |at: u32| match &code.ops[at as usize] {
-                Op::Copy(from, to) if *to == (Write { loc, shared: false }) => number_before(code, start, at, from),
-                _ => None,
-            };
-            let mut before = (start..at).rev().filter(|&at| writes(&code.ops[at as usize]));
-            match before.next().and_then(number) {
-                Some(number) => number,
-                None if left_out(Guard::StoredNumber) => before.find_map(number)?,
-                None => return None,
-            }
-        }
-    };
-    let half = loc.part != SlotPart::Whole;
-    match read.modifier {
-        Modifier::None if !half => Some(bits),
-        Modifier::None | Modifier::Low => Some(bits & 0xffff),
-        _ => None,
-    }
-}
-
-/// The words of the constant file that the program stores, if they are known.
-fn stored_words(code: &Decoded) -> StoredConstants {
-    let mut words = Vec::new();
-    for block in &code.blocks {
-        for at in block.start..block.end {
-            let Op::Memory(access) = &code.ops[at as usize] else { continue };
-            let access = &code.memory[*access as usize];
-            let known = |read: &Read| number_before(code, block.start, at, read);
-            match access.action {
-                MemoryAction::Store if access.space == AddressSpace::Const => {
-                    let op::AccessAddress::Linear { base: None, indices, scale, offset } = &access.place else {
-                        return StoredConstants::Anything;
-                    };
-                    let index =
-                        indices.iter().flatten().try_fold(0u32, |sum, read| Some(sum.wrapping_add(known(read)?)));
-                    let Some(index) = index else { return StoredConstants::Anything };
-                    words.extend((0..access.data.len() as u32).map(|component| {
-                        let size = access.ty.bits() / 8;
-                        (linear_address(access.space, 0, index, *scale, *offset, component, size) / 4) as u32
-                    }));
-                }
-                MemoryAction::CopyToConsts => {
-                    let Some(first) = access.data.first().and_then(known) else { return StoredConstants::Anything };
-                    words.extend((0..access.copied).map(|word| first.wrapping_add(word)));
-                }
-                _ => {}
-            }
-        }
-    }
-    StoredConstants::words(words.into_iter())
 }
 
 impl SymbolicProgram for Ir3<'_> {
@@ -287,8 +149,8 @@ impl SymbolicProgram for Ir3<'_> {
 
     fn uses(&self) -> Uses {
         let is_seen = |access: &op::Memory| Space::of(access.space).is_some_and(|space| space != Space::Scratch);
-        let is_across = |op: &Op| {
-            use Op::*;
+        let is_across = |op: &DecodedOp| {
+            use DecodedOp::*;
             matches!(
                 op,
                 MoveMask { .. }
@@ -544,49 +406,49 @@ impl Ir3<'_> {
     fn op<O: Oracle>(&self, at: u32, machine: &mut SymbolicMachine<'_, O>) -> Result<(), Unsupported> {
         let site = EventSite::operation(at);
         match &self.code.ops[at as usize] {
-            Op::Alu1 { kernel, src, dst } => {
+            DecodedOp::Alu1 { kernel, src, dst } => {
                 let operands = [self.read(src, machine)];
                 let value = machine.compute(Kernel::One(kernel), &operands)[0];
                 self.result(site, *dst, value, machine);
             }
-            Op::Alu2 { kernel, srcs, dst } => {
+            DecodedOp::Alu2 { kernel, srcs, dst } => {
                 let operands = [0, 1].map(|i| self.read(&srcs[i], machine));
                 let value = machine.compute(Kernel::Two(kernel), &operands)[0];
                 self.result(site, *dst, value, machine);
             }
-            Op::Alu3 { kernel, srcs, dst } => {
+            DecodedOp::Alu3 { kernel, srcs, dst } => {
                 let operands = [0, 1, 2].map(|i| self.read(&srcs[i], machine));
                 let value = machine.compute(Kernel::Three(kernel), &operands)[0];
                 self.result(site, *dst, value, machine);
             }
-            Op::Select { select: choice, srcs, dst } => {
+            DecodedOp::Select { select: choice, srcs, dst } => {
                 let operands = [0, 1, 2].map(|i| self.read(&srcs[i], machine));
                 let value = machine.compute(Kernel::Select(*choice), &operands)[0];
                 self.result(site, *dst, value, machine);
             }
-            Op::Apply { apply, src, dst } => {
+            DecodedOp::Apply { apply, src, dst } => {
                 let value = self.read(src, machine);
                 let value = machine.modify(apply, value);
                 self.result(site, *dst, value, machine);
             }
-            Op::Copy(src, dst) => {
+            DecodedOp::Copy(src, dst) => {
                 let value = self.read(src, machine);
                 self.result(site, *dst, value, machine);
             }
-            Op::Truth(src, dst) => {
+            DecodedOp::Truth(src, dst) => {
                 let value = self.read(src, machine);
                 let bit = lanes::truth(machine, value);
                 let [bits, free] = [bit.bits, bit.free].map(|bit| machine.terms.zext(1, 32, bit));
                 self.result(site, *dst, SymbolicValue { bits, free }, machine);
             }
-            Op::Copies(copies) => self.copies(site, copies, machine),
-            Op::Input(input) => self.input(site, &self.code.inputs[*input as usize], machine),
-            Op::Gather { array, offset, index, to } => {
+            DecodedOp::Copies(copies) => self.copies(site, copies, machine),
+            DecodedOp::Input(input) => self.input(site, &self.code.inputs[*input as usize], machine),
+            DecodedOp::Gather { array, offset, index, to } => {
                 let value = self.gather(array, *offset, index, machine);
                 self.result(site, Write { loc: Loc::whole(*to), shared: false }, value, machine);
             }
-            Op::Scatter { array, offset, index, from, .. } => self.scatter(array, *offset, index, from, machine),
-            Op::GatherConst { offset, index, width, to } => {
+            DecodedOp::Scatter { array, offset, index, from, .. } => self.scatter(array, *offset, index, from, machine),
+            DecodedOp::GatherConst { offset, index, width, to } => {
                 let index = self.read(index, machine);
                 let element = memory::address(machine.terms, index.bits, *offset);
                 let element = machine.swept(element);
@@ -595,17 +457,17 @@ impl Ir3<'_> {
                 let value = SymbolicValue::defined(machine.terms, bits);
                 self.result(site, Write { loc: Loc::whole(*to), shared: false }, value, machine);
             }
-            Op::Kill(predicate, _) => {
+            DecodedOp::Kill(predicate, _) => {
                 let holds = self.predicate(predicate, "a lane ends by an undefined condition", machine);
                 machine.kill(holds);
             }
-            Op::Demote(predicate, _) => {
+            DecodedOp::Demote(predicate, _) => {
                 let holds = self.predicate(predicate, "a lane ends by an undefined condition", machine);
                 environment::demote(machine, holds);
             }
-            Op::Sync(sync) => synchronize(machine, site, *sync),
-            Op::Memory(access) => self.access(site, &self.code.memory[*access as usize], machine)?,
-            Op::Texture(texture) => self.texture(site, &self.code.textures[*texture as usize], machine),
+            DecodedOp::Sync(sync) => synchronize(machine, site, *sync),
+            DecodedOp::Memory(access) => self.access(site, &self.code.memory[*access as usize], machine)?,
+            DecodedOp::Texture(texture) => self.texture(site, &self.code.textures[*texture as usize], machine),
             op => self.across(site, op, machine),
         }
         Ok(())

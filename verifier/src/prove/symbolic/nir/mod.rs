@@ -14,7 +14,7 @@ use crate::semantics::assumptions::Uses;
 use crate::semantics::environment::env::{CONST_WORDS, Launch};
 use crate::semantics::environment::memory::Space;
 use crate::semantics::interp;
-use crate::semantics::interp::nir::op::{Action, MemoryAccess, Op, R};
+use crate::semantics::interp::nir::op::{Action, DecodedOp, MemoryAccess, R};
 use crate::semantics::interp::nir::{Decoded, op};
 use crate::semantics::interp::{OutputSlot, Places};
 use crate::semantics::terms::{Term, Terms};
@@ -50,20 +50,20 @@ pub struct Nir<'a> {
 }
 
 /// The operations that begin a block.
-fn boundaries(ops: &[Op]) -> Vec<u32> {
+fn boundaries(ops: &[DecodedOp]) -> Vec<u32> {
     let mut at = vec![0];
     for (i, op) in ops.iter().enumerate() {
         let i = i as u32;
         match *op {
-            Op::If { .. }
-            | Op::Else { .. }
-            | Op::EndIf { .. }
-            | Op::Break { .. }
-            | Op::Continue { .. }
-            | Op::Return { .. }
-            | Op::Exit { .. } => at.push(i + 1),
-            Op::Gather { .. } => at.push(i),
-            Op::Again { start } => at.extend([start, i + 1]),
+            DecodedOp::If { .. }
+            | DecodedOp::Else { .. }
+            | DecodedOp::EndIf { .. }
+            | DecodedOp::Break { .. }
+            | DecodedOp::Continue { .. }
+            | DecodedOp::Return { .. }
+            | DecodedOp::Exit { .. } => at.push(i + 1),
+            DecodedOp::Gather { .. } => at.push(i),
+            DecodedOp::Again { start } => at.extend([start, i + 1]),
             _ => {}
         }
     }
@@ -86,8 +86,8 @@ impl<'a> Nir<'a> {
         let (mut exits, mut gathers) = (FxHashMap::default(), FxHashMap::default());
         for (i, op) in ops.iter().enumerate() {
             match *op {
-                Op::Exit { slot, .. } => drop(exits.insert(slot, i)),
-                Op::Gather { slot, .. } => drop(gathers.insert(slot, i)),
+                DecodedOp::Exit { slot, .. } => drop(exits.insert(slot, i)),
+                DecodedOp::Gather { slot, .. } => drop(gathers.insert(slot, i)),
                 _ => {}
             }
         }
@@ -96,12 +96,14 @@ impl<'a> Nir<'a> {
             let stop = starts.get(i + 1).map_or(ops.len(), |&next| next as usize);
             let next = i as u32 + 1;
             let end = match ops[stop - 1] {
-                Op::If { condition, otherwise, .. } => BlockEnd::If(condition, next, block_at(otherwise as usize + 1)),
-                Op::Else { end, .. } => BlockEnd::Jump(block_at(end as usize + 1)),
-                Op::Break { slot, .. } => BlockEnd::Jump(block_at(exits[&slot] + 1)),
-                Op::Continue { slot, .. } => BlockEnd::Jump(block_at(gathers[&slot])),
-                Op::Again { start } => BlockEnd::Jump(block_at(start as usize)),
-                Op::Return { .. } | Op::End => BlockEnd::Done,
+                DecodedOp::If { condition, otherwise, .. } => {
+                    BlockEnd::If(condition, next, block_at(otherwise as usize + 1))
+                }
+                DecodedOp::Else { end, .. } => BlockEnd::Jump(block_at(end as usize + 1)),
+                DecodedOp::Break { slot, .. } => BlockEnd::Jump(block_at(exits[&slot] + 1)),
+                DecodedOp::Continue { slot, .. } => BlockEnd::Jump(block_at(gathers[&slot])),
+                DecodedOp::Again { start } => BlockEnd::Jump(block_at(start as usize)),
+                DecodedOp::Return { .. } | DecodedOp::End => BlockEnd::Done,
                 _ => BlockEnd::Jump(next),
             };
             blocks.push((start as usize..stop, end));
@@ -115,9 +117,9 @@ impl<'a> Nir<'a> {
             let mut effects = BlockEffects::default();
             for op in &ops[blocks[block as usize].0.clone()] {
                 match *op {
-                    Op::StoreConst(_) => effects.events.push(EventKind::Constants),
-                    Op::Sync(sync) => effects.events.push(EventKind::Sync(sync)),
-                    Op::Access(access) => {
+                    DecodedOp::StoreConst(_) => effects.events.push(EventKind::Constants),
+                    DecodedOp::Sync(sync) => effects.events.push(EventKind::Sync(sync)),
+                    DecodedOp::Access(access) => {
                         let access = &code.code.accesses[access as usize];
                         let event = match access.action {
                             Action::Store | Action::Atomic { .. } => Space::of(access.space).map(EventKind::Memory),
@@ -134,11 +136,11 @@ impl<'a> Nir<'a> {
         };
         let graph = Graph::new(successors.collect(), effects)?;
         let stored = StoredConstants::words(ops.iter().flat_map(|op| match *op {
-            Op::StoreConst(output) => {
+            DecodedOp::StoreConst(output) => {
                 let word = u32::from(code.code.outputs[output as usize].base);
                 word..word + 1
             }
-            Op::Access(access) => match code.code.accesses[access as usize].action {
+            DecodedOp::Access(access) => match code.code.accesses[access as usize].action {
                 Action::CopyToConsts { first, words } => first..first.saturating_add(words),
                 _ => 0..0,
             },

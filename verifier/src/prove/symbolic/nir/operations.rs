@@ -11,8 +11,8 @@ use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::interp::array_word;
 use crate::semantics::interp::nir::op::{
-    self, AccessAddress, Action, EnvironmentInput, LaneKind, Lanes, MemoryAccess, Op, R, ResourceOperand, ScanResult,
-    Shuffle, Texture, TextureOperand,
+    self, AccessAddress, Action, DecodedOp, EnvironmentInput, LaneKind, Lanes, MemoryAccess, R, ResourceOperand,
+    ScanResult, Shuffle, Texture, TextureOperand,
 };
 use crate::semantics::operations::Kernel;
 use crate::semantics::terms::Term;
@@ -45,22 +45,22 @@ impl Nir<'_> {
         let code = &self.code.code;
         let site = EventSite::operation(pc as u32);
         match code.ops[pc] {
-            Op::One { kernel, dst, a, .. } => {
+            DecodedOp::One { kernel, dst, a, .. } => {
                 let operands = [machine.read(a)];
                 let value = machine.compute(Kernel::One(kernel), &operands)[0];
                 result(machine, dst, value);
             }
-            Op::Two { kernel, dst, a, b, .. } => {
+            DecodedOp::Two { kernel, dst, a, b, .. } => {
                 let operands = [a, b].map(|row| machine.read(row));
                 let value = machine.compute(Kernel::Two(kernel), &operands)[0];
                 result(machine, dst, value);
             }
-            Op::Three { kernel, dst, a, b, c, .. } => {
+            DecodedOp::Three { kernel, dst, a, b, c, .. } => {
                 let operands = [a, b, c].map(|row| machine.read(row));
                 let value = machine.compute(Kernel::Three(kernel), &operands)[0];
                 result(machine, dst, value);
             }
-            Op::Select { select: choice, dst, a, b, c, .. } => {
+            DecodedOp::Select { select: choice, dst, a, b, c, .. } => {
                 // The rows are in the order condition, yes, no.
                 let [condition, yes, no] = [a, b, c].map(|row| machine.read(row));
                 let mut operands = [condition; 3];
@@ -70,7 +70,7 @@ impl Nir<'_> {
                 let value = machine.compute(Kernel::Select(choice), &operands)[0];
                 result(machine, dst, value);
             }
-            Op::Wide(index) => {
+            DecodedOp::Wide(index) => {
                 let wide = &code.wide[index as usize];
                 let operands: SmallVec<[SymbolicValue; 8]> = wide.srcs.iter().map(|&row| machine.read(row)).collect();
                 let results = machine.compute(Kernel::Rows(wide.kernel), &operands);
@@ -78,7 +78,7 @@ impl Nir<'_> {
                     result(machine, wide.dst + i as u32, value);
                 }
             }
-            Op::AddConst { dst, a, constant } => {
+            DecodedOp::AddConst { dst, a, constant } => {
                 let a = machine.read(a);
                 let constant = machine.terms.constant(32, constant.into());
                 let bits = machine.terms.add(32, a.bits, constant);
@@ -87,12 +87,12 @@ impl Nir<'_> {
                 let value = SymbolicValue::free_where(machine.terms, bits, free);
                 result(machine, dst, value);
             }
-            Op::Input { input, dst } => {
+            DecodedOp::Input { input, dst } => {
                 let value = self.input(&code.inputs[input as usize], machine);
                 result(machine, dst, value);
             }
-            Op::Lanes(index) => self.across(site, &code.lanes[index as usize], machine),
-            Op::ArrayLoad(index) => {
+            DecodedOp::Lanes(index) => self.across(site, &code.lanes[index as usize], machine),
+            DecodedOp::ArrayLoad(index) => {
                 let access = &code.arrays[index as usize];
                 for &(word, dst) in &access.rows {
                     let mut value = self.element(access, word, machine);
@@ -102,28 +102,28 @@ impl Nir<'_> {
                     result(machine, dst, value);
                 }
             }
-            Op::ArrayStore(index) => self.array_store(&code.arrays[index as usize], machine),
-            Op::ArrayInit { array, first, count } => {
+            DecodedOp::ArrayStore(index) => self.array_store(&code.arrays[index as usize], machine),
+            DecodedOp::ArrayInit { array, first, count } => {
                 for word in 0..count {
                     let value = machine.unwritten(&array_word(array, word));
                     machine.write(first + word, value);
                 }
             }
-            Op::Access(index) => self.access(site, &code.accesses[index as usize], machine),
-            Op::Texture(index) => self.texture(site, &code.textures[index as usize], machine),
-            Op::StoreOutput(index) => {
+            DecodedOp::Access(index) => self.access(site, &code.accesses[index as usize], machine),
+            DecodedOp::Texture(index) => self.texture(site, &code.textures[index as usize], machine),
+            DecodedOp::StoreOutput(index) => {
                 let output = &code.outputs[index as usize];
                 let value = machine.read(output.row);
                 machine.write(slot::output(output.base, output.component), value);
             }
-            Op::StoreConst(index) => {
+            DecodedOp::StoreConst(index) => {
                 let output = &code.outputs[index as usize];
                 let value = machine.read(output.row);
                 let word = machine.terms.constant(32, u64::from(u32::from(output.base) % CONST_WORDS));
                 memory::store_constant(machine, site, word, value);
             }
-            Op::Sync(sync) => memory::synchronize(machine, site, sync),
-            Op::Moves { list: (start, end), .. } => {
+            DecodedOp::Sync(sync) => memory::synchronize(machine, site, sync),
+            DecodedOp::Moves { list: (start, end), .. } => {
                 let moves = &code.moves[start as usize..end as usize];
                 let values: SmallVec<[SymbolicValue; 8]> =
                     moves.iter().map(|&(to, from)| self.phi_source(to, from, machine)).collect();
@@ -131,7 +131,7 @@ impl Nir<'_> {
                     machine.write(to, value);
                 }
             }
-            Op::Kill { condition, demote, .. } => {
+            DecodedOp::Kill { condition, demote, .. } => {
                 let holds = match condition {
                     None => machine.terms.constant(1, 1),
                     Some(row) => {
@@ -146,18 +146,18 @@ impl Nir<'_> {
                 }
             }
             // Control flow is handled by blocks.
-            Op::Block(_)
-            | Op::If { .. }
-            | Op::Else { .. }
-            | Op::EndIf { .. }
-            | Op::Loop { .. }
-            | Op::Break { .. }
-            | Op::Continue { .. }
-            | Op::Gather { .. }
-            | Op::Again { .. }
-            | Op::Exit { .. }
-            | Op::Return { .. }
-            | Op::End => {}
+            DecodedOp::Block(_)
+            | DecodedOp::If { .. }
+            | DecodedOp::Else { .. }
+            | DecodedOp::EndIf { .. }
+            | DecodedOp::Loop { .. }
+            | DecodedOp::Break { .. }
+            | DecodedOp::Continue { .. }
+            | DecodedOp::Gather { .. }
+            | DecodedOp::Again { .. }
+            | DecodedOp::Exit { .. }
+            | DecodedOp::Return { .. }
+            | DecodedOp::End => {}
         }
         Ok(())
     }

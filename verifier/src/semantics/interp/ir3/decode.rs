@@ -5,7 +5,7 @@ mod flow;
 mod lanes;
 mod memory;
 
-use super::op::{ConstWidth, Copies, DecodedBlock, Op, SlotElements};
+use super::op::{ConstWidth, Copies, DecodedBlock, DecodedOp, SlotElements};
 use super::slots::{SlotAllocator, SlotError, modifier};
 use super::storage::{Loc, Modifier, Read, Write};
 use super::{Decoded, InputSlot};
@@ -105,7 +105,7 @@ fn decode_with<'a>(
         out.values = decoder.slots.values();
     }
     out.consts = decoder.slots.consts();
-    let has_barrier = out.ops.iter().any(|op| matches!(op, Op::Sync(Sync::Barrier)));
+    let has_barrier = out.ops.iter().any(|op| matches!(op, DecodedOp::Sync(Sync::Barrier)));
     out.waves = waves::count(out.launch, has_barrier);
     Ok((out, decoder.watched, decoder.slots))
 }
@@ -192,7 +192,7 @@ impl Decoder<'_> {
         self.out.sites.push((self.instr, data.opcode.name()));
     }
 
-    fn push(&mut self, op: Op) {
+    fn push(&mut self, op: DecodedOp) {
         self.out.ops.push(op);
     }
 
@@ -204,7 +204,7 @@ impl Decoder<'_> {
             Kill | Demote => {
                 self.site(data);
                 let predicate = self.source(data, 0, 0)?;
-                let op = if data.opcode == Kill { Op::Kill } else { Op::Demote };
+                let op = if data.opcode == Kill { DecodedOp::Kill } else { DecodedOp::Demote };
                 self.push(op(predicate, self.instr));
                 Ok(())
             }
@@ -250,7 +250,7 @@ impl Decoder<'_> {
             | QuadShuffleDiag | BaryF | FlatB | Ldlv => self.cross_lane(data),
             Bar | Fence => {
                 let sync = Sync::of_instr(data, self.target).ok_or("which memory it orders is not known")?;
-                self.push(Op::Sync(sync));
+                self.push(DecodedOp::Sync(sync));
                 Ok(())
             }
             // Memory is coherent, and time is not modelled.
@@ -300,14 +300,14 @@ impl Decoder<'_> {
                 let index = self.index(data)?;
                 let to = self.slots.fresh(1);
                 let width = if src.class.half { demote } else { ConstWidth::Full };
-                self.push(Op::GatherConst { offset: i32::from(*offset) + component as i32, index, width, to });
+                self.push(DecodedOp::GatherConst { offset: i32::from(*offset) + component as i32, index, width, to });
                 Some(to)
             }
             SrcOperand::Place(place) => match self.elements(place, src.class)? {
                 Some((array, offset)) => {
                     let index = self.index(data)?;
                     let to = self.slots.fresh(1);
-                    self.push(Op::Gather { array, offset: offset + component as i32, index, to });
+                    self.push(DecodedOp::Gather { array, offset: offset + component as i32, index, to });
                     Some(to)
                 }
                 None => None,
@@ -347,7 +347,7 @@ impl Decoder<'_> {
 
     /// Component `component` of destination `i`, and the operation that follows the write: the scatter of an element
     /// that is addressed indirectly. A write to a version of an array begins with a copy of the previous version.
-    fn destination(&mut self, data: &InstrData, i: usize, component: u32) -> Result<(Write, Option<Op>)> {
+    fn destination(&mut self, data: &InstrData, i: usize, component: u32) -> Result<(Write, Option<DecodedOp>)> {
         let dst = self.dst(data, i)?;
         if let Place::Array(access) = &dst.place
             && component == 0
@@ -363,7 +363,7 @@ impl Decoder<'_> {
                 let offset = offset + component as i32;
                 self.site(data);
                 let from = Read::plain(temporary);
-                let scatter = Op::Scatter { array, offset, index, from, instr: self.instr };
+                let scatter = DecodedOp::Scatter { array, offset, index, from, instr: self.instr };
                 Ok((Write { loc: temporary, shared: false }, Some(scatter)))
             }
             None => Ok((self.slots.write(dst, component)?, None)),
@@ -417,10 +417,10 @@ impl Decoder<'_> {
 
     fn copies_op(&mut self, pairs: Moves) -> Result {
         if let [(read, write)] = pairs[..] {
-            self.push(Op::Copy(read, write));
+            self.push(DecodedOp::Copy(read, write));
         } else if !pairs.is_empty() {
             let copies = self.copies(pairs);
-            self.push(Op::Copies(copies));
+            self.push(DecodedOp::Copies(copies));
         }
         Ok(())
     }
@@ -452,7 +452,7 @@ impl Decoder<'_> {
                 clash |= overlaps;
             }
             self.out.inputs.push(InputSlot { kind, component: k, half: dst.class.half, dst: write, clash });
-            self.push(Op::Input(input));
+            self.push(DecodedOp::Input(input));
         }
         Ok(())
     }

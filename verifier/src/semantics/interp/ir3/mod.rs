@@ -1,6 +1,6 @@
 //! The interpreter of ir3: programs in SSA form, with registers, and in between.
 //!
-//! A program is decoded into flat arrays (`Op`). Whatever an operand names (a component of a value, a register, half of one, an array
+//! A program is decoded into flat arrays (`DecodedOp`). Whatever an operand names (a component of a value, a register, half of one, an array
 //! element, an immediate, a word of the constant file) becomes a slot of 64 lanes (`storage`), so the loop that runs a program is the same
 //! for all forms:
 //!
@@ -32,13 +32,13 @@ use super::{Outcome, OutputSlot, Places, Scratch, Unsupported};
 use crate::semantics::environment::env::{Env, Launch};
 use ir3_compiler::ir3::{DriverParam, InputKind, Instr, Output, Program};
 use ir3_compiler::target::Target;
-use op::{ConstWidth, DecodedBlock, Op};
+use op::{ConstWidth, DecodedBlock, DecodedOp};
 use storage::{Read, Write};
 
 /// A program that is ready to run, any number of times.
 #[derive(Clone, Debug)]
 pub struct Decoded {
-    pub(crate) ops: Vec<Op>,
+    pub(crate) ops: Vec<DecodedOp>,
     /// The names of the instructions that may be undefined, for messages.
     pub(crate) sites: Vec<(Instr, &'static str)>,
     pub(crate) blocks: Vec<DecodedBlock>,

@@ -12,7 +12,7 @@ use ir3_compiler::ir3::{AddressSpace, Instr, ShuffleMode, Type};
 /// An operation on all active lanes. An instruction becomes one of these for each component that it writes, or a few
 /// where it addresses registers indirectly.
 #[derive(Clone, Debug)]
-pub(crate) enum Op {
+pub(crate) enum DecodedOp {
     /// A barrier or a fence.
     Sync(Sync),
     /// A kernel of one source.

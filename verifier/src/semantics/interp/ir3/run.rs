@@ -3,7 +3,7 @@
 mod lanes;
 mod memory;
 
-use super::op::{Condition, ConstWidth, Copies, DecodedEdge, Op, Terminator};
+use super::op::{Condition, ConstWidth, Copies, DecodedEdge, DecodedOp, Terminator};
 use super::storage::{Active, Loc, Read, Storage};
 use super::watch::Watch;
 use super::{Decoded, InputSlot};
@@ -187,7 +187,7 @@ impl<'a> RunningWave<'a> {
             }
             for op in start..block.end {
                 watch.between(op + at as u32, self.active.mask, &self.storage, &mut self.state.memory);
-                if let Op::Sync(sync) = program.ops[op as usize] {
+                if let DecodedOp::Sync(sync) = program.ops[op as usize] {
                     if self.active.mask != 0 && self.state.sync_log.record(sync, &self.state.memory) {
                         self.at = (at, Some(op + 1));
                         return Ok(Stop::Barrier);
@@ -345,20 +345,20 @@ impl<'a> RunningWave<'a> {
         Ok(())
     }
 
-    fn op(&mut self, op: &Op) -> RunResult {
+    fn op(&mut self, op: &DecodedOp) -> RunResult {
         if self.active.mask == 0 {
             return Ok(());
         }
         let Self { storage, active, buffers, open, .. } = self;
         let [a, b, c, out] = buffers;
         match op {
-            Op::Alu1 { kernel, src, dst } => {
+            DecodedOp::Alu1 { kernel, src, dst } => {
                 let (x, poison) = storage.read(src, a);
                 (kernel.run)(out, x);
                 let poison = define(storage, poison & active.mask, Kernel::One(kernel), &[(x, src)], out, open);
                 storage.write_partly(*dst, out, poison, open, active);
             }
-            Op::Alu2 { kernel, srcs, dst } => {
+            DecodedOp::Alu2 { kernel, srcs, dst } => {
                 let (x, px) = storage.read(&srcs[0], a);
                 let (y, py) = storage.read(&srcs[1], b);
                 (kernel.run)(out, x, y);
@@ -366,7 +366,7 @@ impl<'a> RunningWave<'a> {
                 let poison = define(storage, (px | py) & active.mask, Kernel::Two(kernel), &operands, out, open);
                 storage.write_partly(*dst, out, poison, open, active);
             }
-            Op::Alu3 { kernel, srcs, dst } => {
+            DecodedOp::Alu3 { kernel, srcs, dst } => {
                 let (x, px) = storage.read(&srcs[0], a);
                 let (y, py) = storage.read(&srcs[1], b);
                 let (z, pz) = storage.read(&srcs[2], c);
@@ -376,7 +376,7 @@ impl<'a> RunningWave<'a> {
                 let poison = define(storage, poison, Kernel::Three(kernel), &operands, out, open);
                 storage.write_partly(*dst, out, poison, open, active);
             }
-            Op::Select { select, srcs, dst } => {
+            DecodedOp::Select { select, srcs, dst } => {
                 let (condition, undefined) = storage.read(&srcs[usize::from(select.condition)], a);
                 let mask = (select.test.run)(condition);
                 let (yes, py) = storage.read(&srcs[usize::from(select.yes)], b);
@@ -389,7 +389,7 @@ impl<'a> RunningWave<'a> {
                 let poison = define(storage, poison, Kernel::Select(*select), &operands, out, open);
                 storage.write_partly(*dst, out, poison, open, active);
             }
-            Op::Apply { apply, src, dst } => {
+            DecodedOp::Apply { apply, src, dst } => {
                 let poison = storage.fetch_partly(src, out, active.mask, open);
                 *a = *out;
                 (apply.run)(out);
@@ -399,11 +399,11 @@ impl<'a> RunningWave<'a> {
                 }
                 storage.write_partly(*dst, out, poison, open, active);
             }
-            Op::Copy(src, dst) => {
+            DecodedOp::Copy(src, dst) => {
                 let poison = storage.fetch_partly(src, out, active.mask, open);
                 storage.write_partly(*dst, out, poison, open, active);
             }
-            Op::Truth(src, dst) => {
+            DecodedOp::Truth(src, dst) => {
                 let mut poison = storage.fetch(src, out) & active.mask;
                 if poison != 0 {
                     poison = storage.undecided(src, out, poison);
@@ -412,8 +412,8 @@ impl<'a> RunningWave<'a> {
                 out.iter_mut().for_each(|word| *word = u32::from(*word != 0));
                 storage.write_partly(*dst, out, poison, open, active);
             }
-            Op::Copies(copies) => self.copies(copies),
-            Op::Input(input) => {
+            DecodedOp::Copies(copies) => self.copies(copies),
+            DecodedOp::Input(input) => {
                 let InputSlot { kind, component, half, dst, clash } = self.program.inputs[*input as usize];
                 match kind {
                     InputKind::System(value) => self.env.system_value(self.state.launch, value, component, out),
@@ -426,7 +426,7 @@ impl<'a> RunningWave<'a> {
                 }
                 storage.write(dst, out, if clash { ALL_LANES } else { 0 }, active);
             }
-            Op::Gather { array, offset, index, to } => {
+            DecodedOp::Gather { array, offset, index, to } => {
                 let undefined = storage.fetch(index, a);
                 let mut poison = 0;
                 for lane in lanes(active.mask) {
@@ -443,7 +443,7 @@ impl<'a> RunningWave<'a> {
                 let to = super::storage::Write { loc: Loc::whole(*to), shared: false };
                 storage.write_partly(to, out, poison, open, active);
             }
-            Op::Scatter { array, offset, index, from, instr } => {
+            DecodedOp::Scatter { array, offset, index, from, instr } => {
                 let undefined = storage.fetch(index, a);
                 open.fill(0);
                 storage.fetch_partly(from, b, active.mask, open);
@@ -460,7 +460,7 @@ impl<'a> RunningWave<'a> {
                     return Err(self.undefined(UndefinedReason::Address, *instr, outside));
                 }
             }
-            Op::GatherConst { offset, index, width, to } => {
+            DecodedOp::GatherConst { offset, index, width, to } => {
                 let undefined = storage.fetch(index, a);
                 let mut poison = undefined;
                 for lane in lanes(active.mask) {
@@ -472,10 +472,10 @@ impl<'a> RunningWave<'a> {
                 let to = super::storage::Write { loc: Loc::whole(*to), shared: false };
                 storage.write(to, out, poison, active);
             }
-            Op::Memory(access) => return self.access(*access),
-            Op::Texture(access) => self.sample(*access),
-            Op::Kill(predicate, instr) => return self.kill(predicate, *instr, false),
-            Op::Demote(predicate, instr) => return self.kill(predicate, *instr, true),
+            DecodedOp::Memory(access) => return self.access(*access),
+            DecodedOp::Texture(access) => self.sample(*access),
+            DecodedOp::Kill(predicate, instr) => return self.kill(predicate, *instr, false),
+            DecodedOp::Demote(predicate, instr) => return self.kill(predicate, *instr, true),
             op => self.cross_lane(op),
         }
         Ok(())

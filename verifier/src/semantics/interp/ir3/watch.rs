@@ -12,7 +12,7 @@ use cranelift_entity::EntityRef;
 use ir3_compiler::ir3::{Attrs, Block, Dst, Instr, Opcode, Src, WriteMask};
 
 /// Records the steps of one lane.
-pub(super) type Recorder<'a> = trace::Recorder<'a, Read>;
+pub(super) type Recorder<'a> = trace::LaneRecorder<'a, Read>;
 
 /// An observer of a run.
 pub(super) trait Watch {

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 pub(super) use alu::MAX_SOURCES;
 
 use super::Decoded;
-use super::op::{DecodedCode, Op, R, UNDEFINED};
+use super::op::{DecodedCode, DecodedOp, R, UNDEFINED};
 use crate::semantics::environment::env::{Launch, VARIABLE_SIZE};
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::trace::Watched;
@@ -101,7 +101,7 @@ fn decode_with(shader: &Shader, watched: WatchTable) -> Result<(Decoded, WatchTa
         ..Launch::default()
     };
     let scratch_size = shader.info.scratch_size;
-    let has_barrier = decoder.code.ops.iter().any(|op| matches!(op, Op::Sync(Sync::Barrier)));
+    let has_barrier = decoder.code.ops.iter().any(|op| matches!(op, DecodedOp::Sync(Sync::Barrier)));
     let waves = waves::count(launch, has_barrier);
     Ok((Decoded { code: decoder.code, launch, waves, scratch_size }, decoder.watched))
 }
@@ -252,11 +252,11 @@ impl Decoder<'_> {
         let function = self.function;
         self.list(&function.body, Enclosing { loop_slots: None })?;
         self.land_empties();
-        self.push(Op::End);
+        self.push(DecodedOp::End);
         Ok(())
     }
 
-    fn push(&mut self, op: Op) {
+    fn push(&mut self, op: DecodedOp) {
         self.code.ops.push(op);
     }
 
@@ -265,7 +265,7 @@ impl Decoder<'_> {
     }
 
     /// Appends an operation that jumps if no lane is left.
-    fn push_empty(&mut self, op: Op) {
+    fn push_empty(&mut self, op: DecodedOp) {
         self.empties.push(self.code.ops.len());
         self.push(op);
     }
@@ -275,12 +275,12 @@ impl Decoder<'_> {
         let here = self.here();
         for at in self.empties.drain(..) {
             match &mut self.code.ops[at] {
-                Op::Kill { empty, .. }
-                | Op::EndIf { empty, .. }
-                | Op::Break { empty, .. }
-                | Op::Continue { empty, .. }
-                | Op::Exit { empty, .. }
-                | Op::Return { empty } => *empty = here,
+                DecodedOp::Kill { empty, .. }
+                | DecodedOp::EndIf { empty, .. }
+                | DecodedOp::Break { empty, .. }
+                | DecodedOp::Continue { empty, .. }
+                | DecodedOp::Exit { empty, .. }
+                | DecodedOp::Return { empty } => *empty = here,
                 _ => {}
             }
         }
@@ -381,26 +381,26 @@ impl Decoder<'_> {
                     let slot = self.slot();
                     let start = self.code.ops.len();
                     self.watch_if(node.condition);
-                    self.push(Op::If { condition, slot, otherwise: 0, origin });
+                    self.push(DecodedOp::If { condition, slot, otherwise: 0, origin });
                     self.list(&node.then, around)?;
                     self.land_empties();
                     let otherwise = self.here();
-                    if let Op::If { otherwise: target, .. } = &mut self.code.ops[start] {
+                    if let DecodedOp::If { otherwise: target, .. } = &mut self.code.ops[start] {
                         *target = otherwise;
                     }
-                    self.push(Op::Else { slot, end: 0 });
+                    self.push(DecodedOp::Else { slot, end: 0 });
                     self.list(&node.otherwise, around)?;
                     self.land_empties();
                     let end = self.here();
-                    if let Op::Else { end: target, .. } = &mut self.code.ops[otherwise as usize] {
+                    if let DecodedOp::Else { end: target, .. } = &mut self.code.ops[otherwise as usize] {
                         *target = end;
                     }
-                    self.push_empty(Op::EndIf { slot, empty: 0 });
+                    self.push_empty(DecodedOp::EndIf { slot, empty: 0 });
                 }
                 CfNode::Loop(node) => {
                     let (broken, continued) = (self.slot(), self.slot());
-                    self.push(Op::Loop { slot: broken });
-                    self.push(Op::Loop { slot: continued });
+                    self.push(DecodedOp::Loop { slot: broken });
+                    self.push(DecodedOp::Loop { slot: continued });
                     let start = self.here();
                     let inside = Enclosing { loop_slots: Some((broken, continued)) };
                     // Jumps from outside do not land inside.
@@ -408,19 +408,19 @@ impl Decoder<'_> {
                     self.list(&node.body, inside)?;
                     self.land_empties();
                     let gather = self.code.ops.len();
-                    self.push(Op::Gather { slot: continued, exit: 0 });
+                    self.push(DecodedOp::Gather { slot: continued, exit: 0 });
                     if let Some(continuing) = &node.continuing {
                         // If all lanes end or leave there, execution continues after the loop.
                         self.list(continuing, inside)?;
                     }
-                    self.push(Op::Again { start });
+                    self.push(DecodedOp::Again { start });
                     self.land_empties();
                     self.empties = outer;
                     let exit = self.here();
-                    if let Op::Gather { exit: target, .. } = &mut self.code.ops[gather] {
+                    if let DecodedOp::Gather { exit: target, .. } = &mut self.code.ops[gather] {
                         *target = exit;
                     }
-                    self.push_empty(Op::Exit { slot: broken, empty: 0 });
+                    self.push_empty(DecodedOp::Exit { slot: broken, empty: 0 });
                 }
             }
         }
@@ -433,7 +433,7 @@ impl Decoder<'_> {
         if self.watched.is_some() {
             self.code.block_starts.push((self.here(), block.as_u32()));
         }
-        self.push(Op::Block(data.instrs.len().max(1) as u32));
+        self.push(DecodedOp::Block(data.instrs.len().max(1) as u32));
         self.phis(block)?;
         self.watch_phis(block);
         let mut jump = None;
@@ -474,9 +474,9 @@ impl Decoder<'_> {
         }
         match (jump, around.loop_slots) {
             (None, _) => {}
-            (Some(JumpKind::Break), Some((slot, _))) => self.push_empty(Op::Break { slot, empty: 0 }),
-            (Some(JumpKind::Continue), Some((_, slot))) => self.push_empty(Op::Continue { slot, empty: 0 }),
-            (Some(JumpKind::Return | JumpKind::Halt), _) => self.push_empty(Op::Return { empty: 0 }),
+            (Some(JumpKind::Break), Some((slot, _))) => self.push_empty(DecodedOp::Break { slot, empty: 0 }),
+            (Some(JumpKind::Continue), Some((_, slot))) => self.push_empty(DecodedOp::Continue { slot, empty: 0 }),
+            (Some(JumpKind::Return | JumpKind::Halt), _) => self.push_empty(DecodedOp::Return { empty: 0 }),
             (Some(_), None) => return Err("a jump out of no loop".to_owned()),
         }
         Ok(())
@@ -528,7 +528,7 @@ impl Decoder<'_> {
         }
         let staged = moves.iter().enumerate().any(|(i, &(_, from))| moves[..i].iter().any(|&(to, _)| to == from));
         let list = (start as u32, self.code.moves.len() as u32);
-        self.push(Op::Moves { list, staged });
+        self.push(DecodedOp::Moves { list, staged });
         Ok(())
     }
 }

@@ -243,7 +243,7 @@ pub(crate) enum ScanResult {
 /// An access to a local array.
 #[derive(Debug)]
 pub(crate) struct ArrayAccess {
-    /// The array's number: see [`Op::ArrayInit`].
+    /// The array's number: see [`DecodedOp::ArrayInit`].
     pub array: u32,
     /// First row, number of elements, rows of an element.
     pub first: R,
@@ -267,7 +267,7 @@ pub(crate) struct OutputStore {
 
 /// One operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Op {
+pub(crate) enum DecodedOp {
     // Values. With the flag `keep`, inactive lanes keep their values.
     One {
         kernel: &'static One,
@@ -395,7 +395,7 @@ pub(crate) enum Op {
 pub(crate) struct DecodedCode {
     /// True if there are conversions whose rounding the header leaves open.
     pub open_rounding: bool,
-    pub ops: Vec<Op>,
+    pub ops: Vec<DecodedOp>,
     pub rows: u32,
     /// Rows with the same bits in all lanes.
     pub constants: Vec<(R, u32)>,

@@ -5,7 +5,7 @@ mod lanes;
 mod memory;
 
 use super::Decoded;
-use super::op::{Adapt, DecodedCode, EnvironmentInput, List, Op, R, UNDEFINED};
+use super::op::{Adapt, DecodedCode, DecodedOp, EnvironmentInput, List, R, UNDEFINED};
 use super::watch::{RunView, Watch};
 use crate::semantics::arithmetic::concrete::Concrete;
 use crate::semantics::arithmetic::float;
@@ -138,26 +138,26 @@ impl<'a> RunningWave<'a> {
             watch.before(pc, code, view);
             pc += 1;
             match op {
-                Op::One { kernel, dst, a, keep } => {
+                DecodedOp::One { kernel, dst, a, keep } => {
                     let poison = self.poison[a as usize];
                     self.compute(dst, keep, poison, |out, rows| (kernel.run)(out, &rows[a as usize]));
                     self.define(poison, Kernel::One(kernel), &[a], dst, 1);
                 }
-                Op::Two { kernel, dst, a, b, keep } => {
+                DecodedOp::Two { kernel, dst, a, b, keep } => {
                     let poison = self.poison[a as usize] | self.poison[b as usize];
                     self.compute(dst, keep, poison, |out, rows| {
                         (kernel.run)(out, &rows[a as usize], &rows[b as usize])
                     });
                     self.define(poison, Kernel::Two(kernel), &[a, b], dst, 1);
                 }
-                Op::Three { kernel, dst, a, b, c, keep } => {
+                DecodedOp::Three { kernel, dst, a, b, c, keep } => {
                     let rows = [a, b, c];
                     let [a, b, c] = rows.map(|row| row as usize);
                     let poison = self.poison[a] | self.poison[b] | self.poison[c];
                     self.compute(dst, keep, poison, |out, rows| (kernel.run)(out, &rows[a], &rows[b], &rows[c]));
                     self.define(poison, Kernel::Three(kernel), &rows, dst, 1);
                 }
-                Op::Select { select, dst, a, b, c, keep } => {
+                DecodedOp::Select { select, dst, a, b, c, keep } => {
                     let mut rows = [a; 3];
                     rows[usize::from(select.yes)] = b;
                     rows[usize::from(select.no)] = c;
@@ -167,8 +167,8 @@ impl<'a> RunningWave<'a> {
                     self.compute(dst, keep, poison, |out, rows| Select::blend(out, mask, &rows[b], &rows[c]));
                     self.define(poison, Kernel::Select(select), &rows, dst, 1);
                 }
-                Op::Wide(index) => self.wide(index),
-                Op::AddConst { dst, a, constant } => {
+                DecodedOp::Wide(index) => self.wide(index),
+                DecodedOp::AddConst { dst, a, constant } => {
                     let poison = self.poison[a as usize];
                     self.compute(dst, true, poison, |out, rows| {
                         for (out, value) in out.iter_mut().zip(&rows[a as usize]) {
@@ -179,18 +179,18 @@ impl<'a> RunningWave<'a> {
                         self.add_to_partial(a, constant, dst);
                     }
                 }
-                Op::Input { input, dst } => self.input(&code.inputs[input as usize], dst),
-                Op::Lanes(index) => self.across_lanes(&code.lanes[index as usize]),
-                Op::ArrayLoad(index) => self.array_load(&code.arrays[index as usize]),
-                Op::ArrayStore(index) => self.array_store(&code.arrays[index as usize])?,
-                Op::ArrayInit { first, count, .. } => {
+                DecodedOp::Input { input, dst } => self.input(&code.inputs[input as usize], dst),
+                DecodedOp::Lanes(index) => self.across_lanes(&code.lanes[index as usize]),
+                DecodedOp::ArrayLoad(index) => self.array_load(&code.arrays[index as usize]),
+                DecodedOp::ArrayStore(index) => self.array_store(&code.arrays[index as usize])?,
+                DecodedOp::ArrayInit { first, count, .. } => {
                     let rows = first as usize..(first + count) as usize;
                     self.poison[rows.clone()].iter_mut().for_each(|poison| *poison |= self.active);
                     self.partial[rows].iter_mut().for_each(|partial| *partial &= !self.active);
                 }
-                Op::Access(index) => self.access(&code.accesses[index as usize])?,
-                Op::Texture(index) => self.texture(&code.textures[index as usize]),
-                Op::StoreOutput(index) => {
+                DecodedOp::Access(index) => self.access(&code.accesses[index as usize])?,
+                DecodedOp::Texture(index) => self.texture(&code.textures[index as usize]),
+                DecodedOp::StoreOutput(index) => {
                     let output = &code.outputs[index as usize];
                     let row = output.row as usize;
                     self.state.outputs.write(
@@ -201,26 +201,26 @@ impl<'a> RunningWave<'a> {
                         self.poison[row],
                     );
                 }
-                Op::StoreConst(index) => {
+                DecodedOp::StoreConst(index) => {
                     let output = &code.outputs[index as usize];
                     let (row, lane) = (output.row as usize, self.active.trailing_zeros() as usize);
                     let poison = self.poison[row] >> lane & 1 != 0;
                     self.consts.write(output.base.into(), self.rows[row][lane], poison);
                 }
-                Op::Moves { list, staged } => self.moves(list, staged),
-                Op::Kill { condition, demote, origin, empty } => {
+                DecodedOp::Moves { list, staged } => self.moves(list, staged),
+                DecodedOp::Kill { condition, demote, origin, empty } => {
                     self.kill(condition, demote, origin)?;
                     if self.active == 0 {
                         pc = empty;
                     }
                 }
-                Op::Block(count) => {
+                DecodedOp::Block(count) => {
                     self.state.executed += u64::from(count);
                     if self.state.executed > fuel {
                         return Err(End::OutOfFuel);
                     }
                 }
-                Op::If { condition, slot, otherwise, origin } => {
+                DecodedOp::If { condition, slot, otherwise, origin } => {
                     let taken = self.condition(condition, origin, UndefinedReason::Branch)?;
                     self.slots[slot as usize] = self.active & !taken;
                     self.active = taken;
@@ -228,41 +228,41 @@ impl<'a> RunningWave<'a> {
                         pc = otherwise;
                     }
                 }
-                Op::Else { slot, end } => {
+                DecodedOp::Else { slot, end } => {
                     std::mem::swap(&mut self.slots[slot as usize], &mut self.active);
                     if self.active == 0 {
                         pc = end;
                     }
                 }
-                Op::EndIf { slot, empty } | Op::Exit { slot, empty } => {
+                DecodedOp::EndIf { slot, empty } | DecodedOp::Exit { slot, empty } => {
                     self.active |= std::mem::take(&mut self.slots[slot as usize]);
                     if self.active == 0 {
                         pc = empty;
                     }
                 }
-                Op::Loop { slot } => self.slots[slot as usize] = 0,
-                Op::Break { slot, empty } | Op::Continue { slot, empty } => {
+                DecodedOp::Loop { slot } => self.slots[slot as usize] = 0,
+                DecodedOp::Break { slot, empty } | DecodedOp::Continue { slot, empty } => {
                     self.slots[slot as usize] |= std::mem::take(&mut self.active);
                     pc = empty;
                 }
-                Op::Gather { slot, exit } => {
+                DecodedOp::Gather { slot, exit } => {
                     self.active |= std::mem::take(&mut self.slots[slot as usize]);
                     if self.active == 0 {
                         pc = exit;
                     }
                 }
-                Op::Again { start } => pc = start,
-                Op::Return { empty } => {
+                DecodedOp::Again { start } => pc = start,
+                DecodedOp::Return { empty } => {
                     self.active = 0;
                     pc = empty;
                 }
-                Op::Sync(sync) => {
+                DecodedOp::Sync(sync) => {
                     if self.state.sync_log.record(sync, &self.state.memory) {
                         self.pc = pc;
                         return Ok(Stop::Barrier);
                     }
                 }
-                Op::End => return Ok(Stop::Done),
+                DecodedOp::End => return Ok(Stop::Done),
             }
         }
     }

@@ -4,14 +4,14 @@ use cranelift_entity::EntityRef;
 use ir3_compiler::nir::{Alu, Block, Def, Instr, InstrData};
 
 use super::decode::Decoder;
-use super::op::{DecodedCode, Op, R};
+use super::op::{DecodedCode, DecodedOp, R};
 use crate::semantics::arithmetic::rows::Row;
 use crate::semantics::environment::memory::Memory;
 use crate::semantics::interp::trace;
 use crate::semantics::interp::trace::{Location, TracePoint, Watched, WatchedOperand};
 
 /// Records the steps of one lane.
-pub(super) type Recorder<'a> = trace::Recorder<'a, R>;
+pub(super) type Recorder<'a> = trace::LaneRecorder<'a, R>;
 
 /// The state of a run that an observer sees.
 pub(super) struct RunView<'a> {
@@ -38,7 +38,7 @@ impl Watch for Recorder<'_> {
         let lane = self.lane;
         let value = |row: R| (poison[row as usize] >> lane & 1 == 0).then(|| rows[row as usize][lane]);
         self.between(pc, active, value, || memory.take_log());
-        if let Op::Block(_) = code.ops[pc as usize]
+        if let DecodedOp::Block(_) = code.ops[pc as usize]
             && let Ok(block) = code.block_starts.binary_search_by_key(&pc, |&(at, _)| at)
         {
             self.enter(code.block_starts[block].1, active);
@@ -183,7 +183,7 @@ impl Decoder<'_> {
     fn outputs_since(&self, first: u32) -> Vec<(u16, u8, R)> {
         let code = self.code();
         let stored = code.ops[first as usize..].iter().filter_map(|op| match op {
-            Op::StoreOutput(number) => Some(&code.outputs[*number as usize]),
+            DecodedOp::StoreOutput(number) => Some(&code.outputs[*number as usize]),
             _ => None,
         });
         stored.map(|output| (output.base, output.component, output.row)).collect()

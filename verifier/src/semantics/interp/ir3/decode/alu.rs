@@ -1,7 +1,7 @@
 //! Arithmetic and moves.
 
 use super::{Decoder, Moves, Result, narrowed};
-use crate::semantics::interp::ir3::op::Op;
+use crate::semantics::interp::ir3::op::DecodedOp;
 use crate::semantics::interp::ir3::storage::{Loc, Modifier, Read, Write};
 use crate::semantics::operations::Kernel;
 use crate::semantics::operations::ir3_alu;
@@ -33,11 +33,11 @@ impl Decoder<'_> {
             self.kernel(alu.kernel, reads, at);
             if let Some(apply) = alu.clamp {
                 let to = if is_truth { write } else { self.intermediate() };
-                self.push(Op::Apply { apply, src: Read::plain(at.loc), dst: to });
+                self.push(DecodedOp::Apply { apply, src: Read::plain(at.loc), dst: to });
                 at = to;
             }
             if !is_truth {
-                self.push(Op::Truth(Read::plain(at.loc), write));
+                self.push(DecodedOp::Truth(Read::plain(at.loc), write));
             }
             if let Some(op) = after {
                 self.push(op);
@@ -52,10 +52,10 @@ impl Decoder<'_> {
 
     fn kernel(&mut self, kernel: Kernel, [a, b, c]: [Read; 3], dst: Write) {
         self.push(match kernel {
-            Kernel::One(kernel) => Op::Alu1 { kernel, src: a, dst },
-            Kernel::Two(kernel) => Op::Alu2 { kernel, srcs: [a, b], dst },
-            Kernel::Three(kernel) => Op::Alu3 { kernel, srcs: [a, b, c], dst },
-            Kernel::Select(select) => Op::Select { select, srcs: [a, b, c], dst },
+            Kernel::One(kernel) => DecodedOp::Alu1 { kernel, src: a, dst },
+            Kernel::Two(kernel) => DecodedOp::Alu2 { kernel, srcs: [a, b], dst },
+            Kernel::Three(kernel) => DecodedOp::Alu3 { kernel, srcs: [a, b, c], dst },
+            Kernel::Select(select) => DecodedOp::Select { select, srcs: [a, b, c], dst },
             Kernel::Rows(_) => return,
         });
     }
@@ -94,9 +94,9 @@ impl Decoder<'_> {
                     let src = self.source(data, 0, component)?;
                     let (write, after) = self.destination(data, 0, step)?;
                     if dst.file == RegFile::Predicate {
-                        self.push(Op::Truth(src, write));
+                        self.push(DecodedOp::Truth(src, write));
                     } else {
-                        self.push(Op::Copy(narrowed(src, data.srcs[0].class, dst), write));
+                        self.push(DecodedOp::Copy(narrowed(src, data.srcs[0].class, dst), write));
                     }
                     if let Some(op) = after {
                         self.push(op);

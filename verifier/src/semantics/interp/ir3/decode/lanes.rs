@@ -1,7 +1,7 @@
 //! Operations across lanes, and varyings.
 
 use super::{Decoder, Result};
-use crate::semantics::interp::ir3::op::{Op, ScanOp, Which};
+use crate::semantics::interp::ir3::op::{DecodedOp, ScanOp, Which};
 use crate::semantics::interp::ir3::storage::{Read, Write};
 use crate::semantics::operations::ir3_alu;
 use ir3_compiler::ir3::{Attrs, InstrData, InstrFlags, Opcode, OperandFlags, SrcOperand};
@@ -18,36 +18,36 @@ impl Decoder<'_> {
         }
         for (k, dst) in self.results(data)? {
             let op = match data.opcode {
-                Movmsk => Op::MoveMask { predicate: None, word: k, dst },
-                BallotMacro => Op::MoveMask { predicate: Some(self.source(data, 0, 0)?), word: k, dst },
+                Movmsk => DecodedOp::MoveMask { predicate: None, word: k, dst },
+                BallotMacro => DecodedOp::MoveMask { predicate: Some(self.source(data, 0, 0)?), word: k, dst },
                 AnyMacro | AllMacro => {
-                    Op::Vote { any: data.opcode == AnyMacro, predicate: self.source(data, 0, 0)?, dst }
+                    DecodedOp::Vote { any: data.opcode == AnyMacro, predicate: self.source(data, 0, 0)?, dst }
                 }
-                ElectMacro => Op::Elect(dst),
-                ShpsMacro => Op::Copy(Read::plain(self.slots.immediate(1)), dst),
+                ElectMacro => DecodedOp::Elect(dst),
+                ShpsMacro => DecodedOp::Copy(Read::plain(self.slots.immediate(1)), dst),
                 ReadCondMacro => {
                     let predicate = self.source(data, 0, 0)?;
-                    Op::ReadLane { which: Which::Where(predicate), src: self.operand(data, 1, k)?, dst }
+                    DecodedOp::ReadLane { which: Which::Where(predicate), src: self.operand(data, 1, k)?, dst }
                 }
-                ReadFirstMacro => Op::ReadLane { which: Which::First, src: self.operand(data, 0, k)?, dst },
-                ReadGetlastMacro => Op::ReadLane { which: Which::Last, src: self.operand(data, 0, k)?, dst },
+                ReadFirstMacro => DecodedOp::ReadLane { which: Which::First, src: self.operand(data, 0, k)?, dst },
+                ReadGetlastMacro => DecodedOp::ReadLane { which: Which::Last, src: self.operand(data, 0, k)?, dst },
                 Dsx | Dsy | DsxppMacro | DsyppMacro | Dsxpp1 | Dsypp1 => {
                     let src = self.operand(data, 0, k)?;
                     let bit = if matches!(data.opcode, Dsx | DsxppMacro | Dsxpp1) { 1 } else { 2 };
                     // The second of a pair finishes the operation of the first, with the same sources.
                     let fine = !matches!(data.opcode, Dsx | Dsy);
-                    Op::Derivative { bit, fine, half: data.dsts[0].class.half, src, dst }
+                    DecodedOp::Derivative { bit, fine, half: data.dsts[0].class.half, src, dst }
                 }
                 BrcstActive => {
                     let Some(cluster @ (2 | 4 | 8)) = data.texture().and_then(|texture| texture.cluster) else {
                         return Err("the size of a cluster is not known".to_owned());
                     };
                     let (src, default) = (self.operand(data, 0, k)?, self.operand(data, 1, k)?);
-                    Op::BroadcastActive { cluster, src, default, dst }
+                    DecodedOp::BroadcastActive { cluster, src, default, dst }
                 }
                 QuadShuffleBrcst => {
                     let lane = Some(self.source(data, 1, 0)?);
-                    Op::QuadShuffle { lane, flip: 0, src: self.operand(data, 0, k)?, dst }
+                    DecodedOp::QuadShuffle { lane, flip: 0, src: self.operand(data, 0, k)?, dst }
                 }
                 _ => {
                     let flip = match data.opcode {
@@ -55,7 +55,7 @@ impl Decoder<'_> {
                         QuadShuffleVert => 2,
                         _ => 3,
                     };
-                    Op::QuadShuffle { lane: None, flip, src: self.operand(data, 0, k)?, dst }
+                    DecodedOp::QuadShuffle { lane: None, flip, src: self.operand(data, 0, k)?, dst }
                 }
             };
             self.push(op);
@@ -86,12 +86,12 @@ impl Decoder<'_> {
             };
             if data.opcode == Opcode::BaryF {
                 let ij = [self.slots.plain(self.src(data, 1)?, 0)?, self.slots.plain(self.src(data, 1)?, 1)?];
-                self.push(Op::Interpolate { varying, ij, half, dst: target });
+                self.push(DecodedOp::Interpolate { varying, ij, half, dst: target });
             } else {
-                self.push(Op::Flat { varying, component: 0, half, dst: target });
+                self.push(DecodedOp::Flat { varying, component: 0, half, dst: target });
             }
             if let Some(apply) = clamp {
-                self.push(Op::Apply { apply, src: Read::plain(target.loc), dst });
+                self.push(DecodedOp::Apply { apply, src: Read::plain(target.loc), dst });
             }
             if let Some(op) = after {
                 self.push(op);
@@ -105,7 +105,7 @@ impl Decoder<'_> {
         let varying = self.source(data, 0, 0)?;
         let half = self.dst(data, 0)?.class.half;
         for (component, dst) in self.results(data)? {
-            self.push(Op::Flat { varying, component, half, dst });
+            self.push(DecodedOp::Flat { varying, component, half, dst });
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Decoder<'_> {
             reduction: write(self, reduction)?,
             half: class.half,
         };
-        self.push(Op::Scan(scan));
+        self.push(DecodedOp::Scan(scan));
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use super::{Decoder, Moves, Result};
 use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::interp::ir3::op;
-use crate::semantics::interp::ir3::op::{AccessAddress, Op};
+use crate::semantics::interp::ir3::op::{AccessAddress, DecodedOp};
 use crate::semantics::interp::ir3::storage::{Loc, Read};
 use ir3_compiler::ir3::access::{Access, Address, Binding, MemoryAccess, MemoryAction, Number, Slice, TextureAccess};
 use ir3_compiler::ir3::{Attrs, InstrData, Opcode, OperandFlags, Type};
@@ -133,7 +133,7 @@ impl Decoder<'_> {
             results,
             instr: self.instr,
         });
-        self.push(Op::Memory(number));
+        self.push(DecodedOp::Memory(number));
         // With registers, source and destination are the same: no copy is needed.
         kept.retain(|(read, write)| read.loc != write.loc);
         self.copies_op(kept)
@@ -181,7 +181,7 @@ impl Decoder<'_> {
         };
         let number = self.out.textures.len() as u32;
         self.out.textures.push(texture);
-        self.push(Op::Texture(number));
+        self.push(DecodedOp::Texture(number));
         Ok(())
     }
 
@@ -191,7 +191,7 @@ impl Decoder<'_> {
         let index = self.source(data, 1, 0)?;
         for (k, dst) in self.results(data)? {
             let src = self.operand(data, 0, k)?;
-            self.push(Op::Shuffle { mode, index, src, dst });
+            self.push(DecodedOp::Shuffle { mode, index, src, dst });
         }
         Ok(())
     }

@@ -4,15 +4,15 @@ use super::RunningWave;
 use crate::semantics::arithmetic::float;
 use crate::semantics::arithmetic::rows::{LANES, Row, splat};
 use crate::semantics::environment::env::lanes;
-use crate::semantics::interp::ir3::op::{Op, ScanOp, Which};
+use crate::semantics::interp::ir3::op::{DecodedOp, ScanOp, Which};
 use crate::semantics::interp::ir3::storage::Write;
 use ir3_compiler::ir3::ShuffleMode;
 
 impl RunningWave<'_> {
-    pub(super) fn cross_lane(&mut self, op: &Op) {
+    pub(super) fn cross_lane(&mut self, op: &DecodedOp) {
         let mask = self.active.mask;
         match op {
-            Op::Interpolate { varying, ij: [i, j], half, dst } => {
+            DecodedOp::Interpolate { varying, ij: [i, j], half, dst } => {
                 let Self { storage, buffers, env, active, .. } = self;
                 let [number, a, b, out] = buffers;
                 let mut poison = storage.fetch(varying, number);
@@ -32,7 +32,7 @@ impl RunningWave<'_> {
                 }
                 storage.write(*dst, out, poison, active);
             }
-            Op::Flat { varying, component, half, dst } => {
+            DecodedOp::Flat { varying, component, half, dst } => {
                 let Self { storage, buffers, env, active, .. } = self;
                 let [number, .., out] = buffers;
                 let poison = storage.fetch(varying, number);
@@ -42,7 +42,7 @@ impl RunningWave<'_> {
                 }
                 storage.write(*dst, out, poison, active);
             }
-            Op::MoveMask { predicate, word, dst } => {
+            DecodedOp::MoveMask { predicate, word, dst } => {
                 let (holds, poison) = match predicate {
                     Some(predicate) => self.test(predicate),
                     None => (mask, 0),
@@ -50,17 +50,17 @@ impl RunningWave<'_> {
                 let word = if *word < 2 { (holds >> (32 * word)) as u32 } else { 0 };
                 self.uniform(*dst, word, poison & mask != 0);
             }
-            Op::Vote { any, predicate, dst } => {
+            DecodedOp::Vote { any, predicate, dst } => {
                 let (holds, poison) = self.test(predicate);
                 let result = if *any { holds != 0 } else { holds == mask };
                 self.uniform(*dst, result.into(), poison & mask != 0);
             }
-            Op::Elect(dst) => {
+            DecodedOp::Elect(dst) => {
                 let mut row = splat(0);
                 row[mask.trailing_zeros() as usize] = 1;
                 self.storage.write(*dst, &row, 0, &self.active);
             }
-            Op::ReadLane { which, src, dst } => {
+            DecodedOp::ReadLane { which, src, dst } => {
                 let (lane, undefined) = match which {
                     Which::First => (Some(mask.trailing_zeros() as usize), false),
                     Which::Last => (Some(63 - mask.leading_zeros() as usize), false),
@@ -81,8 +81,8 @@ impl RunningWave<'_> {
                     None => self.uniform(*dst, 0, true),
                 }
             }
-            Op::Scan(scan) => self.scan(scan),
-            Op::Derivative { bit, fine, half, src, dst } => {
+            DecodedOp::Scan(scan) => self.scan(scan),
+            DecodedOp::Derivative { bit, fine, half, src, dst } => {
                 let (bit, subtract) = (usize::from(*bit), if *half { float::sub16 } else { float::sub32 });
                 self.permute(*src, *dst, false, |lane, value| {
                     let near = if *fine { lane & !bit } else { lane & !3 };
@@ -90,7 +90,7 @@ impl RunningWave<'_> {
                     Some(subtract(to, from))
                 });
             }
-            Op::BroadcastActive { cluster, src, default, dst } => {
+            DecodedOp::BroadcastActive { cluster, src, default, dst } => {
                 let cluster = usize::from(*cluster);
                 let default_poison = self.storage.fetch(default, &mut self.buffers[2]);
                 let default = self.buffers[2];
@@ -104,7 +104,7 @@ impl RunningWave<'_> {
                     }
                 });
             }
-            Op::QuadShuffle { lane: index, flip, src, dst } => {
+            DecodedOp::QuadShuffle { lane: index, flip, src, dst } => {
                 let (flip, mut poison, mut numbers) = (usize::from(*flip), 0, splat(0));
                 if let Some(index) = index {
                     poison = self.storage.fetch(index, &mut numbers);
@@ -119,7 +119,7 @@ impl RunningWave<'_> {
                     }
                 });
             }
-            Op::Shuffle { mode, index, src, dst } => {
+            DecodedOp::Shuffle { mode, index, src, dst } => {
                 let mut numbers = splat(0);
                 let poison = self.storage.fetch(index, &mut numbers);
                 self.permute(*src, *dst, true, |lane, value| {

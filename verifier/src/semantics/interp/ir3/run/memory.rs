@@ -19,7 +19,7 @@ const FIRST_OF_QUADS: u64 = 0x1111_1111_1111_1111;
 type Resources = [Binding; LANES];
 
 /// The address of an access in each lane.
-struct AccessTarget {
+struct LaneAddresses {
     /// In bytes: low and high words of the base address, index, and offset.
     base: [Row; 2],
     index: Row,
@@ -29,7 +29,7 @@ struct AccessTarget {
     texel: bool,
 }
 
-impl AccessTarget {
+impl LaneAddresses {
     fn address(&self, space: AddressSpace, lane: usize, component: u32, size: u8) -> u64 {
         if self.texel {
             return u64::from(self.index[lane]) * 16 + u64::from(component) * 4;
@@ -103,8 +103,8 @@ impl RunningWave<'_> {
         }
     }
 
-    fn target(&mut self, place: &AccessAddress, view: TexelView) -> (AccessTarget, u64) {
-        let mut target = AccessTarget { base: [[0; LANES]; 2], index: [0; LANES], scale: 1, offset: 0, texel: false };
+    fn target(&mut self, place: &AccessAddress, view: TexelView) -> (LaneAddresses, u64) {
+        let mut target = LaneAddresses { base: [[0; LANES]; 2], index: [0; LANES], scale: 1, offset: 0, texel: false };
         let mut poison = 0;
         match place {
             AccessAddress::None => {}
@@ -142,7 +142,7 @@ impl RunningWave<'_> {
         (target, poison)
     }
 
-    fn load(&mut self, access: &Memory, target: &AccessTarget, resources: &Resources, poison: u64) {
+    fn load(&mut self, access: &Memory, target: &LaneAddresses, resources: &Resources, poison: u64) {
         let defined = self.active.mask & !poison;
         let bits = access.ty.bits();
         let narrow = if bits == 32 { u32::MAX } else { (1 << bits) - 1 };
@@ -180,7 +180,7 @@ impl RunningWave<'_> {
         }
     }
 
-    fn store(&mut self, access: &Memory, target: &AccessTarget, resources: &Resources, mask: u64) -> RunResult {
+    fn store(&mut self, access: &Memory, target: &LaneAddresses, resources: &Resources, mask: u64) -> RunResult {
         let Some(space) = Space::of(access.space) else { return Ok(()) };
         let bits = access.ty.bits();
         let width = if space == Space::Image { 32 } else { bits };
@@ -201,7 +201,7 @@ impl RunningWave<'_> {
     }
 
     /// Stores to the constant file, which belongs to the wave: the words of the lowest lane are stored.
-    fn store_const(&mut self, access: &Memory, target: &AccessTarget, mask: u64) {
+    fn store_const(&mut self, access: &Memory, target: &LaneAddresses, mask: u64) {
         if mask == 0 {
             return;
         }
@@ -228,7 +228,7 @@ impl RunningWave<'_> {
     fn copy_to_consts(
         &mut self,
         access: &Memory,
-        target: &AccessTarget,
+        target: &LaneAddresses,
         resources: &Resources,
         mask: u64,
     ) -> RunResult {
@@ -249,7 +249,7 @@ impl RunningWave<'_> {
         Ok(())
     }
 
-    fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &AccessTarget, resources: &Resources, mask: u64) {
+    fn atomic(&mut self, access: &Memory, op: AtomicOp, target: &LaneAddresses, resources: &Resources, mask: u64) {
         let Some(space) = Space::of(access.space) else { return };
         // A low and a high word each; the high ones are used for 64 bits only.
         let wide = access.ty == Type::U64;

@@ -4,7 +4,7 @@ use ir3_compiler::nir::{Alu, Op as NirOp};
 use smallvec::SmallVec;
 
 use super::{DecodeResult, Decoder, ValueRows};
-use crate::semantics::interp::nir::op::{Op, R, Wide};
+use crate::semantics::interp::nir::op::{DecodedOp, R, Wide};
 use crate::semantics::operations::{Kernel, nir_alu};
 
 /// The largest number of rows that a kernel takes.
@@ -70,10 +70,10 @@ impl Decoder<'_> {
                 return Err("a source that is defined later".to_owned());
             }
             match kernel {
-                Kernel::One(kernel) => self.push(Op::One { kernel, dst, a: srcs[0][0], keep }),
-                Kernel::Two(kernel) => self.push(Op::Two { kernel, dst, a: srcs[0][0], b: srcs[1][0], keep }),
+                Kernel::One(kernel) => self.push(DecodedOp::One { kernel, dst, a: srcs[0][0], keep }),
+                Kernel::Two(kernel) => self.push(DecodedOp::Two { kernel, dst, a: srcs[0][0], b: srcs[1][0], keep }),
                 Kernel::Three(kernel) => {
-                    self.push(Op::Three { kernel, dst, a: srcs[0][0], b: srcs[1][0], c: srcs[2][0], keep });
+                    self.push(DecodedOp::Three { kernel, dst, a: srcs[0][0], b: srcs[1][0], c: srcs[2][0], keep });
                 }
                 Kernel::Select(select) => {
                     for word in 0..width {
@@ -81,7 +81,7 @@ impl Decoder<'_> {
                             srcs[usize::from(index)][if index == select.condition { 0 } else { word } as usize]
                         };
                         let (a, b, c) = (row(select.condition), row(select.yes), row(select.no));
-                        self.push(Op::Select { select, dst: dst + word, a, b, c, keep });
+                        self.push(DecodedOp::Select { select, dst: dst + word, a, b, c, keep });
                     }
                 }
                 Kernel::Rows(kernel) => {
@@ -91,7 +91,7 @@ impl Decoder<'_> {
                         return Err("too many source components".to_owned());
                     }
                     self.code.wide.push(Wide { kernel, dst, count, srcs, keep });
-                    self.push(Op::Wide(self.code.wide.len() as u32 - 1));
+                    self.push(DecodedOp::Wide(self.code.wide.len() as u32 - 1));
                 }
             }
         }

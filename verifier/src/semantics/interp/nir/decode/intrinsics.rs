@@ -8,7 +8,7 @@ use super::{DecodeResult, Decoder, ValueRows};
 use crate::semantics::environment::env::{CONST_WORDS, system_value_of};
 use crate::semantics::environment::sync::Sync;
 use crate::semantics::interp::OutputSlot;
-use crate::semantics::interp::nir::op::{Adapt, ArrayAccess, EnvironmentInput, Op, OutputStore, R};
+use crate::semantics::interp::nir::op::{Adapt, ArrayAccess, DecodedOp, EnvironmentInput, OutputStore, R};
 use crate::semantics::operations::modifiers;
 
 impl Decoder<'_> {
@@ -51,7 +51,7 @@ impl Decoder<'_> {
             I::BindlessResourceIr3 => self.handle(intrinsic),
             I::Barrier => {
                 for sync in Sync::of_barrier(intrinsic) {
-                    self.push(Op::Sync(sync));
+                    self.push(DecodedOp::Sync(sync));
                 }
                 Ok(())
             }
@@ -68,7 +68,7 @@ impl Decoder<'_> {
                 };
                 let demote = matches!(intrinsic.op, I::Demote | I::DemoteIf);
                 let origin = self.origin();
-                self.push_empty(Op::Kill { condition, demote, origin, empty: 0 });
+                self.push_empty(DecodedOp::Kill { condition, demote, origin, empty: 0 });
                 Ok(())
             }
             I::LoadSamplePosFromId => self.sample_position(intrinsic),
@@ -93,7 +93,7 @@ impl Decoder<'_> {
 
     pub(super) fn input(&mut self, input: EnvironmentInput, dst: R) {
         self.code.inputs.push(input);
-        self.push(Op::Input { input: self.code.inputs.len() as u32 - 1, dst });
+        self.push(DecodedOp::Input { input: self.code.inputs.len() as u32 - 1, dst });
     }
 
     /// Makes the result of an intrinsic an alias of an existing row.
@@ -211,7 +211,7 @@ impl Decoder<'_> {
                 let component = intrinsic.indices.component() + i as u8;
                 self.code.outputs.push(OutputStore { base, component, row });
                 self.code.declared.push(OutputSlot { base, component, half: self.bits(value) == 16 });
-                self.push(Op::StoreOutput(self.code.outputs.len() as u32 - 1));
+                self.push(DecodedOp::StoreOutput(self.code.outputs.len() as u32 - 1));
             }
         }
         Ok(())
@@ -244,7 +244,7 @@ impl Decoder<'_> {
         let base = u16::try_from(intrinsic.indices.base()).map_err(|_| "a constant out of range")?;
         for (i, row) in self.read(value)?.clone().into_iter().enumerate() {
             self.code.outputs.push(OutputStore { base: base.wrapping_add(i as u16), component: 0, row });
-            self.push(Op::StoreConst(self.code.outputs.len() as u32 - 1));
+            self.push(DecodedOp::StoreConst(self.code.outputs.len() as u32 - 1));
         }
         Ok(())
     }
@@ -261,7 +261,7 @@ impl Decoder<'_> {
         self.arrays.insert(def, (array, first, length, stride, bits));
         // The value of the declaration is read only as the array's name.
         self.define(def);
-        self.push(Op::ArrayInit { array, first, count });
+        self.push(DecodedOp::ArrayInit { array, first, count });
         Ok(())
     }
 
@@ -308,7 +308,7 @@ impl Decoder<'_> {
         let first = self.define(def);
         access.rows = (0..words.min(access.stride)).map(|i| (i, first + i)).collect();
         self.code.arrays.push(access);
-        self.push(Op::ArrayLoad(self.code.arrays.len() as u32 - 1));
+        self.push(DecodedOp::ArrayLoad(self.code.arrays.len() as u32 - 1));
         Ok(())
     }
 
@@ -329,7 +329,7 @@ impl Decoder<'_> {
         access.rows =
             stored.filter(|(i, _)| mask >> (*i as u32 / width) & 1 != 0).map(|(i, &row)| (i as u32, row)).collect();
         self.code.arrays.push(access);
-        self.push(Op::ArrayStore(self.code.arrays.len() as u32 - 1));
+        self.push(DecodedOp::ArrayStore(self.code.arrays.len() as u32 - 1));
         Ok(())
     }
 

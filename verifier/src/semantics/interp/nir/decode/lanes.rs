@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::intrinsics::result;
 use super::{DecodeResult, Decoder};
-use crate::semantics::interp::nir::op::{LaneKind, Lanes, Op, R, ScanOp, ScanResult, Shuffle};
+use crate::semantics::interp::nir::op::{DecodedOp, LaneKind, Lanes, R, ScanOp, ScanResult, Shuffle};
 use crate::semantics::operations::{Kernel, nir_alu};
 
 impl Decoder<'_> {
@@ -78,7 +78,7 @@ impl Decoder<'_> {
 
     fn push_lanes(&mut self, kind: LaneKind, rows: SmallVec<[(R, R); 4]>) {
         self.code.lanes.push(Lanes { kind, rows });
-        self.push(Op::Lanes(self.code.lanes.len() as u32 - 1));
+        self.push(DecodedOp::Lanes(self.code.lanes.len() as u32 - 1));
     }
 
     /// An operation on each row of a value; the result has the value's shape, or is a scalar.

@@ -9,7 +9,7 @@ use super::intrinsics::result;
 use super::{DecodeResult, Decoder, ValueRows};
 use crate::semantics::environment::env::CONST_WORDS;
 use crate::semantics::environment::memory::TexelView;
-use crate::semantics::interp::nir::op::{AccessAddress, Action, MemoryAccess, Op, ResourceOperand};
+use crate::semantics::interp::nir::op::{AccessAddress, Action, DecodedOp, MemoryAccess, ResourceOperand};
 
 /// Returns true if an access may rely on no alias writing its buffer: it is `restrict`, or it may be reordered with any other access.
 pub(crate) fn promises(intrinsic: &Intrinsic) -> bool {
@@ -78,7 +78,7 @@ impl Decoder<'_> {
                 let (binding, mut index) = (self.resource(buffer)?, self.scalar(offset)?);
                 if base != 0 {
                     let dst = self.new_rows(1);
-                    self.push(Op::AddConst { dst, a: index, constant: base as u32 });
+                    self.push(DecodedOp::AddConst { dst, a: index, constant: base as u32 });
                     index = dst;
                 }
                 (Some(binding), linear(index, 16, intrinsic.indices.component().into()))
@@ -110,7 +110,7 @@ impl Decoder<'_> {
             self.code.promise.get_or_insert(access.origin);
         }
         self.code.accesses.push(access);
-        self.push(Op::Access(self.code.accesses.len() as u32 - 1));
+        self.push(DecodedOp::Access(self.code.accesses.len() as u32 - 1));
     }
 
     fn check_bits(&self, space: AddressSpace, def: Def) -> DecodeResult<u8> {

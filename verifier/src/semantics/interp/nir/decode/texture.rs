@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::intrinsics::result;
 use super::{DecodeResult, Decoder};
-use crate::semantics::interp::nir::op::{Op, ResourceOperand, Texture, TextureOperand};
+use crate::semantics::interp::nir::op::{DecodedOp, ResourceOperand, Texture, TextureOperand};
 
 impl Decoder<'_> {
     pub(super) fn texture(&mut self, tex: &Tex) -> DecodeResult<()> {
@@ -75,7 +75,7 @@ impl Decoder<'_> {
         let results = (0..components).map(|i| (first_component + i, first + i)).collect();
         let levels = kind == TextureKind::LodQuery;
         self.code.textures.push(Texture { kind, texture, sampler, operands, derivatives, ty, results, levels });
-        self.push(Op::Texture(self.code.textures.len() as u32 - 1));
+        self.push(DecodedOp::Texture(self.code.textures.len() as u32 - 1));
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl Decoder<'_> {
             results,
             levels: false,
         });
-        self.push(Op::Texture(self.code.textures.len() as u32 - 1));
+        self.push(DecodedOp::Texture(self.code.textures.len() as u32 - 1));
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use crate::semantics::interp::{UndefinedReason, groups};
 use smallvec::SmallVec;
 
 /// The address of an access in each lane.
-struct AccessTarget<'a> {
+struct LaneAddresses<'a> {
     access: &'a MemoryAccess,
     base: Option<[Row; 2]>,
     index: Option<Row>,
@@ -26,7 +26,7 @@ struct AccessTarget<'a> {
     cell: Row,
 }
 
-impl AccessTarget<'_> {
+impl LaneAddresses<'_> {
     /// The byte address of a word or of a smaller element, by its number in the access.
     fn address(&self, lane: usize, number: u32) -> u64 {
         let AccessAddress::Linear { scale, offset, .. } = self.access.place else {
@@ -77,7 +77,7 @@ impl RunningWave<'_> {
                 }
             }
         }
-        let target = AccessTarget { access, base, index, cell };
+        let target = LaneAddresses { access, base, index, cell };
         let resource = access.binding.map(|binding| {
             let row = binding.row.map_or([0; LANES], |row| self.rows[row as usize]);
             move |lane: usize| Binding::new(binding.set, binding.base.wrapping_add(row[lane]))

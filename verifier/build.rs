@@ -1,4 +1,9 @@
 //! Hashes the sources of the compiler and the verifier: kept proofs are those of exactly this prover (`solver/cache.rs`).
+//! With the feature `z3`, looks for the library first: the linker would complain about it only at the end of the build.
+
+#[cfg(feature = "z3")]
+#[path = "build/z3.rs"]
+mod z3;
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -18,6 +23,8 @@ fn files(folder: &Path, list: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn main() -> io::Result<()> {
+    #[cfg(feature = "z3")]
+    z3::require();
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let mut list = Vec::new();
     for folder in ["src", "../compiler/src"] {

@@ -62,6 +62,9 @@ struct RuleCounts {
 
 impl Rules {
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
+        if let Some(why) = Z3::LEFT_OUT {
+            return Err(format!("`rules` needs a solver: {why}").into());
+        }
         let floats = if self.exact_floats { Floats::Exact } else { Floats::Uninterpreted };
         let budget = Budget { rlimit: u64::MAX, time: Duration::from_secs(self.timeout) };
         let z3 = Z3 { floats };

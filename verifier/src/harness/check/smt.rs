@@ -64,7 +64,10 @@ impl Smt {
             Err(failure @ SimulationFailure::Vacuous) => Unknown::Vacuous(failure.to_string()),
             Err(SimulationFailure::NotShown { what, inputs }) => {
                 envs.extend(inputs);
-                Unknown::NotShown(what)
+                Unknown::NotShown(match Z3::LEFT_OUT {
+                    Some(why) => format!("{what} (on terms alone, without a solver: {why})"),
+                    None => what,
+                })
             }
             Err(failure) => Unknown::NotShown(failure.to_string()),
         };

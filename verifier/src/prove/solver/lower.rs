@@ -88,6 +88,7 @@ impl<L: Logic> Clone for LoweredTerm<L> {
 pub(super) struct Lowered<L: Logic> {
     pub assumptions: Vec<L::Truth>,
     pub goal: L::Truth,
+    #[cfg_attr(not(feature = "z3"), expect(dead_code, reason = "only a solver's model has their values"))]
     pub functions: Vec<(Term, LoweredTerm<L>)>,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A [`Query`] is valid if its goal holds for all values of the variables, and all meanings of the uninterpreted
 //! functions, under which the assumptions hold. Trivial queries are answered here; all others are lowered (`lower`: to
-//! the operations that every solver has) into Z3's expressions (`z3`) or into SMT-LIB 2 text (`smtlib`).
+//! the operations that every solver has) into Z3's expressions (`z3`) or into SMT-LIB 2 text (`smtlib`). Without the
+//! feature `z3` of this package, `without_z3` stands for Z3 and answers only trivial queries.
 //!
 //! An answer is a function of the query and of the resource limit: each query has a Z3 context of its own, so earlier
 //! queries do not matter. Only the time limit depends on the machine.
@@ -14,6 +15,7 @@ pub mod cache;
 mod floats;
 mod lower;
 pub mod smtlib;
+#[cfg_attr(not(feature = "z3"), path = "without_z3.rs")]
 mod z3;
 
 pub use self::z3::Z3;
@@ -80,6 +82,8 @@ pub enum Reason {
     Size(usize),
     /// The solver's own message.
     Solver(String),
+    /// This build has no solver.
+    LeftOut,
 }
 
 impl fmt::Display for Reason {
@@ -89,6 +93,7 @@ impl fmt::Display for Reason {
             Self::Time => f.write_str("the solver's limit of time was reached"),
             Self::Size(limit) => write!(f, "the query has more than {limit} nodes"),
             Self::Solver(text) => write!(f, "the solver gave up: {text}"),
+            Self::LeftOut => f.write_str("there is no solver: built without the feature z3"),
         }
     }
 }
@@ -117,6 +122,7 @@ impl Model {
     }
 
     /// Adds the values of applications.
+    #[cfg(feature = "z3")]
     #[must_use]
     fn with_functions(self, functions: BTreeMap<Term, u64>) -> Self {
         Self { functions, ..self }
@@ -184,5 +190,5 @@ fn variables(terms: &Terms, nodes: &[Term]) -> BTreeMap<Name, u32> {
     nodes.iter().filter_map(variable).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "z3"))]
 mod tests;

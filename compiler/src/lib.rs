@@ -18,3 +18,4 @@ pub mod schedule;
 pub mod select;
 pub mod stats;
 pub mod target;
+pub mod words;

@@ -100,7 +100,7 @@ impl OperationCase {
 
 fn cases() -> Vec<OperationCase> {
     let mut cases = Vec::new();
-    for &op in nir::ALL_OPS {
+    for op in Op::ALL {
         let info = op.info();
         let widths: &[u8] = if info.width_source().is_some() { &[1, 8, 16, 32, 64] } else { &[32] };
         for &width in widths {

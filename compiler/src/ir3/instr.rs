@@ -1,6 +1,7 @@
 //! Instructions: flags, and the attributes of each kind of opcode.
 
 use super::{Block, Dst, Instr, Opcode, Place, Src, SrcOperand};
+use crate::words;
 use bitflags::bitflags;
 use smallvec::SmallVec;
 
@@ -55,45 +56,31 @@ bitflags! {
     }
 }
 
-/// Numeric type of a conversion, memory access or texture result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Type {
-    /// binary16.
-    F16,
-    /// binary32.
-    F32,
-    /// Unsigned 16 bits.
-    U16,
-    /// Unsigned 32 bits.
-    U32,
-    /// Signed 16 bits.
-    S16,
-    /// Signed 32 bits.
-    S32,
-    /// Unsigned 8 bits, in a half register.
-    U8,
-    /// Unsigned 8 bits, in a full register.
-    U8In32,
-    /// Unsigned 64 bits, in two full registers (atomics of a7xx).
-    U64,
+words! {
+    /// Numeric type of a conversion, memory access or texture result.
+    pub enum Type {
+        /// binary16.
+        F16 = "f16",
+        /// binary32.
+        F32 = "f32",
+        /// Unsigned 16 bits.
+        U16 = "u16",
+        /// Unsigned 32 bits.
+        U32 = "u32",
+        /// Signed 16 bits.
+        S16 = "s16",
+        /// Signed 32 bits.
+        S32 = "s32",
+        /// Unsigned 8 bits, in a half register.
+        U8 = "u8",
+        /// Unsigned 8 bits, in a full register.
+        U8In32 = "u8_32",
+        /// Unsigned 64 bits, in two full registers (atomics of a7xx).
+        U64 = "u64",
+    }
 }
 
 impl Type {
-    /// The assembler's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::F16 => "f16",
-            Self::F32 => "f32",
-            Self::U16 => "u16",
-            Self::U32 => "u32",
-            Self::S16 => "s16",
-            Self::S32 => "s32",
-            Self::U8 => "u8",
-            Self::U8In32 => "u8_32",
-            Self::U64 => "u64",
-        }
-    }
-
     /// The size of an element in memory, in bits.
     pub const fn bits(self) -> u8 {
         match self {
@@ -120,34 +107,21 @@ impl Type {
     }
 }
 
-/// Condition of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Condition {
-    /// `lt`
-    Lt,
-    /// `le`
-    Le,
-    /// `gt`
-    Gt,
-    /// `ge`
-    Ge,
-    /// `eq`
-    Eq,
-    /// `ne`
-    Ne,
-}
-
-impl Condition {
-    /// The assembler's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lt => "lt",
-            Self::Le => "le",
-            Self::Gt => "gt",
-            Self::Ge => "ge",
-            Self::Eq => "eq",
-            Self::Ne => "ne",
-        }
+words! {
+    /// Condition of a comparison.
+    pub enum Condition {
+        /// `lt`
+        Lt = "lt",
+        /// `le`
+        Le = "le",
+        /// `gt`
+        Gt = "gt",
+        /// `ge`
+        Ge = "ge",
+        /// `eq`
+        Eq = "eq",
+        /// `ne`
+        Ne = "ne",
     }
 }
 
@@ -279,23 +253,24 @@ pub enum InputKind {
     },
 }
 
-/// The memory that an access addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AddressSpace {
-    /// A storage buffer.
-    Ssbo,
-    /// A storage image.
-    Image,
-    /// Workgroup-shared memory.
-    Shared,
-    /// Global memory, with 64-bit addresses.
-    Global,
-    /// Per-lane scratch memory.
-    Scratch,
-    /// A uniform buffer.
-    Ubo,
-    /// The constant file (`stc`).
-    Const,
+words! {
+    /// The memory that an access addresses.
+    pub enum AddressSpace {
+        /// A storage buffer.
+        Ssbo = "ssbo",
+        /// A storage image.
+        Image = "image",
+        /// Workgroup-shared memory.
+        Shared = "shared",
+        /// Global memory, with 64-bit addresses.
+        Global = "global",
+        /// Per-lane scratch memory.
+        Scratch = "scratch",
+        /// A uniform buffer.
+        Ubo = "ubo",
+        /// The constant file (`stc`).
+        Const = "const",
+    }
 }
 
 /// Attributes of a memory access that Mesa's `ir3_print` does not print; `None` is unknown.
@@ -346,19 +321,17 @@ pub struct TextureAttrs {
     pub sampler_base: Option<u8>,
 }
 
-/// The way in which `shfl` computes the lane that it reads from its own lane index and the second source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ShuffleMode {
-    /// `.xor`
-    Xor,
-    /// `.up`
-    Up,
-    /// `.down`
-    Down,
-    /// `.rup`: rotated.
-    RotateUp,
-    /// `.rdown`: rotated.
-    RotateDown,
+words! {
+    /// The way in which `shfl` computes the lane that it reads from its own lane index and the second source.
+    pub enum ShuffleMode {
+        Xor = "xor",
+        Up = "up",
+        Down = "down",
+        /// Rotated.
+        RotateUp = "rup",
+        /// Rotated.
+        RotateDown = "rdown",
+    }
 }
 
 /// The attributes of an instruction beside its operands, by kind of opcode.

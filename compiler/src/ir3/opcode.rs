@@ -19,19 +19,15 @@ macro_rules! slots {
 macro_rules! opcodes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $cat:ident, $dsts:literal, $lo:literal..=$hi:literal, $num:ident, $lat:ident,
         $effect:ident, $lanes:ident, $sources:ident, $imm:ident $([$($slot:literal)*])?, [$($trait:ident)*];)*) => {
-        /// An opcode.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u16)]
-        pub enum Opcode {
-            $(#[doc = concat!("`", $name, "`")] $(#[$doc])* $variant,)*
+        words! {
+            /// An opcode. Its name is the mnemonic, without types, conditions and suffixes.
+            #[repr(u16)]
+            pub enum Opcode { $($(#[$doc])* $variant = $name,)* }
         }
 
         impl Opcode {
-            /// Every opcode, in table order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
             pub(super) const TABLE: &'static [OpcodeInfo] = &[$(OpcodeInfo {
-                name: $name, category: Category::$cat, dsts: $dsts, min_srcs: $lo, max_srcs: $hi,
+                category: Category::$cat, dsts: $dsts, min_srcs: $lo, max_srcs: $hi,
                 numeric: Numeric::$num, latency: Latency::$lat, effect: Effect::$effect, lanes: Lanes::$lanes,
                 sources: Sources::$sources, immediates: Immediates::$imm, immediate_slots: slots!($([$($slot)*])?),
                 traits: Traits::empty()$(.union(Traits::$trait))*,
@@ -47,37 +43,15 @@ mod table;
 pub use columns::{Category, Effect, Immediates, Lanes, Latency, Numeric, OpcodeInfo, Sources, Traits};
 pub use table::Opcode;
 
-use std::fmt;
-
 impl Opcode {
     /// The opcode's row in the table.
     pub const fn info(self) -> &'static OpcodeInfo {
         &Self::TABLE[self as usize]
     }
 
-    /// The mnemonic, without types, conditions and suffixes.
-    pub const fn name(self) -> &'static str {
-        self.info().name
-    }
-
     /// The category.
     pub const fn category(self) -> Category {
         self.info().category
-    }
-
-    /// The opcode of a mnemonic as [`Opcode::name`] gives it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        use rustc_hash::FxHashMap;
-        use std::sync::LazyLock;
-        static NAMES: LazyLock<FxHashMap<&'static str, Opcode>> =
-            LazyLock::new(|| Opcode::ALL.iter().map(|&op| (op.name(), op)).collect());
-        NAMES.get(name).copied()
-    }
-}
-
-impl fmt::Display for Opcode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -86,12 +60,12 @@ mod tests {
     use super::*;
 
     fn all() -> impl Iterator<Item = (Opcode, &'static OpcodeInfo)> {
-        Opcode::ALL.iter().map(|&opcode| (opcode, opcode.info()))
+        Opcode::ALL.into_iter().map(|opcode| (opcode, opcode.info()))
     }
 
     #[test]
     fn names_are_unique_and_found() {
-        for &op in Opcode::ALL {
+        for op in Opcode::ALL {
             assert_eq!(Opcode::from_name(op.name()), Some(op));
         }
     }
@@ -148,7 +122,7 @@ mod tests {
             assert!(fits, "{opcode}");
             // What has neither a result nor an effect would be removed wherever it stands.
             assert!(info.dsts > 0 || opcode.has_side_effect(), "{opcode}");
-            assert_eq!(info.effect == Effect::Atomic, info.name.starts_with("atomic."), "{opcode}");
+            assert_eq!(info.effect == Effect::Atomic, opcode.name().starts_with("atomic."), "{opcode}");
         }
     }
 
@@ -159,7 +133,10 @@ mod tests {
             assert!(!info.traits.contains(Traits::HALF_DST | Traits::FULL_DST), "{opcode}");
             // A number in the name of an operation of three sources is the width of its sources.
             for (width, expected) in [("16", Traits::HALF_SRCS), ("32", Traits::FULL_SRCS)] {
-                if info.category == Category::Alu3 && info.name.ends_with(width) && !info.name.starts_with("madsh") {
+                if info.category == Category::Alu3
+                    && opcode.name().ends_with(width)
+                    && !opcode.name().starts_with("madsh")
+                {
                     assert!(info.traits.contains(expected), "{opcode}");
                 }
             }

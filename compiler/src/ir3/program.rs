@@ -2,6 +2,7 @@
 
 use super::{Attrs, Dst, InputKind, InstrData, PhysReg, RegClass, SystemValue};
 use crate::graph;
+use crate::words;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap, entity_impl};
 use smallvec::SmallVec;
@@ -26,21 +27,12 @@ entity_impl!(Value, "ssa_");
 pub struct Array(u32);
 entity_impl!(Array, "array");
 
-/// The stage of a shader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ShaderStage {
-    /// Vertex.
-    Vertex,
-    /// Tessellation control.
-    TessControl,
-    /// Tessellation evaluation.
-    TessEval,
-    /// Geometry.
-    Geometry,
-    /// Fragment.
-    Fragment,
-    /// Compute.
-    Compute,
+words! {
+    /// The stage of a shader.
+    pub enum ShaderStage {
+        Vertex = "vertex", TessControl = "tess_control", TessEval = "tess_eval", Geometry = "geometry",
+        Fragment = "fragment", Compute = "compute",
+    }
 }
 
 /// An SSA value.

@@ -7,10 +7,11 @@
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use smallvec::SmallVec;
 
-use super::index::{Indices, words};
+use super::index::Indices;
 use super::intrinsic::{Components, IntrinsicOp};
 use super::op::Op;
 use super::tex::Tex;
+use crate::words;
 
 /// A value: the result of one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -119,7 +120,7 @@ pub struct Intrinsic {
 
 words! {
     /// The kinds of jumps, which end a block early.
-    JumpKind { Break = "break", Continue = "continue", Return = "return", Halt = "halt", }
+    pub enum JumpKind { Break = "break", Continue = "continue", Return = "return", Halt = "halt", }
 }
 
 /// An instruction.
@@ -204,7 +205,7 @@ impl InstrData {
 
 words! {
     /// The selection control of an if: a hint by its author.
-    SelectionControl {
+    pub enum SelectionControl {
         None = "", Flatten = "flatten", DontFlatten = "don't flatten",
         DivergentAlwaysTaken = "divergent always taken",
     }

@@ -7,37 +7,11 @@ use smallvec::SmallVec;
 
 use super::op::Op;
 use super::types::{AluType, BaseType};
-
-/// Defines an enum whose variants are words of nir text.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $(#[doc = concat!("`", $text, "`")] $variant,)*
-        }
-
-        impl $name {
-            /// All variants.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-
-            /// The word in nir text.
-            pub fn name(self) -> &'static str {
-                match self { $($name::$variant => $text,)* }
-            }
-
-            /// Reads a word.
-            pub fn from_name(text: &str) -> Option<$name> {
-                match text { $($text => Some($name::$variant),)* _ => None }
-            }
-        }
-    };
-}
-pub(crate) use words;
+use crate::words;
 
 words! {
     /// The operation of an atomic.
-    AtomicOp {
+    pub enum AtomicOp {
         Iadd = "iadd", Imin = "imin", Umin = "umin", Imax = "imax", Umax = "umax", Iand = "iand", Ior = "ior",
         Ixor = "ixor", Xchg = "xchg", Fadd = "fadd", Fmin = "fmin", Fmax = "fmax", Cmpxchg = "cmpxchg",
         Fcmpxchg = "fcmpxchg", IncWrap = "inc_wrap", DecWrap = "dec_wrap",
@@ -46,7 +20,7 @@ words! {
 
 words! {
     /// The dimensions of an image.
-    ImageDim {
+    pub enum ImageDim {
         Dim1D = "1D", Dim2D = "2D", Dim3D = "3D", Cube = "Cube", Rect = "Rect", Buf = "Buf", Ms = "2D-MSAA",
         Subpass = "Subpass", SubpassMs = "Subpass-MSAA",
     }
@@ -67,7 +41,7 @@ impl ImageDim {
 
 words! {
     /// The interpolation mode of an input.
-    InterpMode {
+    pub enum InterpMode {
         None = "INTERP_MODE_NONE", Smooth = "INTERP_MODE_SMOOTH", Flat = "INTERP_MODE_FLAT",
         NoPerspective = "INTERP_MODE_NOPERSPECTIVE", Explicit = "INTERP_MODE_EXPLICIT", Color = "INTERP_MODE_COLOR",
     }
@@ -75,7 +49,7 @@ words! {
 
 words! {
     /// The invocations that a barrier synchronizes, or that see its effect.
-    Scope {
+    pub enum Scope {
         None = "NONE", Invocation = "INVOCATION", Subgroup = "SUBGROUP", ShaderCall = "SHADER_CALL",
         Workgroup = "WORKGROUP", QueueFamily = "QUEUE_FAMILY", Device = "DEVICE",
     }
@@ -83,7 +57,7 @@ words! {
 
 words! {
     /// The format of an image.
-    Format {
+    pub enum Format {
         None = "none",
         R8Unorm = "r8_unorm", R8Snorm = "r8_snorm", R8Uint = "r8_uint", R8Sint = "r8_sint",
         R8G8Unorm = "r8g8_unorm", R8G8Snorm = "r8g8_snorm", R8G8Uint = "r8g8_uint", R8G8Sint = "r8g8_sint",
@@ -295,23 +269,15 @@ pub struct Xfb {
 
 macro_rules! indices {
     ($($variant:ident $text:literal $accessor:ident: $ty:ty = $default:expr;)*) => {
-        /// The kinds of index.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum IndexKind {
-            $(#[doc = concat!("`", $text, "`")] $variant,)*
+        words! {
+            /// The kinds of index.
+            pub enum IndexKind { $($variant = $text,)* }
         }
 
         /// One index with its value.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum Index {
             $(#[doc = concat!("`", $text, "`")] $variant($ty),)*
-        }
-
-        impl IndexKind {
-            /// The name in nir text.
-            pub fn name(self) -> &'static str {
-                match self { $(IndexKind::$variant => $text,)* }
-            }
         }
 
         impl Index {

@@ -1,10 +1,7 @@
 //! The intrinsics: one table with the sources, result and printed indices of each.
 
-use std::sync::LazyLock;
-
-use rustc_hash::FxHashMap;
-
 use super::index::IndexKind;
+use crate::words;
 
 /// The number of components of a source or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +28,6 @@ pub enum DestBits {
 /// One row of the table.
 #[derive(Debug)]
 pub struct IntrinsicInfo {
-    /// The name in nir text, without `@`.
-    pub name: &'static str,
     /// The sources, in order.
     pub srcs: &'static [Components],
     /// The result, if any.
@@ -71,23 +66,18 @@ macro_rules! dest_bits {
 
 macro_rules! intrinsics {
     ($($variant:ident $name:literal ($($src:tt)*) $(-> $dest:tt)? $($rule:ident($($arg:literal)+))? $([$($index:ident)*])?;)*) => {
-        /// An intrinsic operation.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u16)]
-        pub enum IntrinsicOp {
-            $(#[doc = concat!("`@", $name, "`")] $variant,)*
+        words! {
+            /// An intrinsic operation, whose name in nir text stands after `@`.
+            #[repr(u16)]
+            pub enum IntrinsicOp { $($variant = $name,)* }
         }
 
         static TABLE: &[IntrinsicInfo] = &[$(IntrinsicInfo {
-            name: $name,
             srcs: &[$(components($src)),*],
             dest: dest!($($dest)?),
             dest_bits: dest_bits!($($rule $($arg)+)?),
             indices: &[$($(IndexKind::$index),*)?],
         },)*];
-
-        /// Every intrinsic, in the order of the table.
-        pub static ALL_INTRINSICS: &[IntrinsicOp] = &[$(IntrinsicOp::$variant,)*];
     };
 }
 
@@ -302,19 +292,11 @@ intrinsics! {
     StoreSsboIr3 "store_ssbo_ir3" (N 1 1 1) [Base WriteMask Access AlignMul AlignOffset];
 }
 
-static BY_NAME: LazyLock<FxHashMap<&'static str, IntrinsicOp>> =
-    LazyLock::new(|| ALL_INTRINSICS.iter().map(|&op| (op.name(), op)).collect());
-
 impl IntrinsicOp {
     /// The row of the table.
     #[inline]
     pub fn info(self) -> &'static IntrinsicInfo {
         &TABLE[self as usize]
-    }
-
-    /// The name in nir text, without `@`.
-    pub fn name(self) -> &'static str {
-        self.info().name
     }
 
     /// Returns true if it changes memory and has the old value as its result.
@@ -326,11 +308,6 @@ impl IntrinsicOp {
     pub fn has_side_effect(self) -> bool {
         self.info().dest.is_none() || self.is_atomic()
     }
-
-    /// The intrinsic of that name (without `@`).
-    pub fn from_name(name: &str) -> Option<IntrinsicOp> {
-        BY_NAME.get(name).copied()
-    }
 }
 
 #[cfg(test)]
@@ -339,7 +316,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_found() {
-        for &op in ALL_INTRINSICS {
+        for op in IntrinsicOp::ALL {
             assert_eq!(IntrinsicOp::from_name(op.name()), Some(op));
         }
     }

@@ -30,8 +30,8 @@ pub use index::{
     Access, AtomicOp, Format, ImageDim, Index, IndexKind, Indices, InterpMode, IoFlags, IoSemantics, MemoryModes,
     MemorySemantics, Scope, Xfb, XfbOutput,
 };
-pub use intrinsic::{ALL_INTRINSICS, Components, DestBits, IntrinsicInfo, IntrinsicOp};
-pub use op::{ALL_OPS, Op, OpInfo, Operand};
+pub use intrinsic::{Components, DestBits, IntrinsicInfo, IntrinsicOp};
+pub use op::{Op, OpInfo, Operand};
 pub use shader::{Info, Shader, Stage};
 pub use tex::{Tex, TexOp, TexSrcKind};
 pub use text::{ParseError, read, write};

@@ -3,11 +3,8 @@
 //! The table is data only; the verifier's semantics define what an operation computes. A width of 0 means "the same for
 //! all operands with width 0"; a component count of 0 means "once for each component of the result".
 
-use std::sync::LazyLock;
-
-use rustc_hash::FxHashMap;
-
 use super::types::{AluType, BaseType};
+use crate::words;
 
 /// The type and component count of an operand or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +18,6 @@ pub struct Operand {
 /// One row of the table.
 #[derive(Debug)]
 pub struct OpInfo {
-    /// The name in nir text.
-    pub name: &'static str,
     /// The result.
     pub output: Operand,
     /// The operands, in order.
@@ -79,22 +74,17 @@ const fn operand(ty: AluType, components: u8) -> Operand {
 
 macro_rules! ops {
     ($($variant:ident $name:literal = $out:ident$([$out_n:literal])? <- $($in:ident$([$in_n:literal])?),+ $(; $commutes:ident)? ;;)*) => {
-        /// An arithmetic operation.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u16)]
-        pub enum Op {
-            $(#[doc = concat!("`", $name, "`")] $variant,)*
+        words! {
+            /// An arithmetic operation.
+            #[repr(u16)]
+            pub enum Op { $($variant = $name,)* }
         }
 
         static TABLE: &[OpInfo] = &[$(OpInfo {
-            name: $name,
             output: operand($out, 0 $(+ $out_n)?),
             inputs: &[$(operand($in, 0 $(+ $in_n)?)),+],
             commutes: false $(|| stringify!($commutes).len() > 0)?,
         },)*];
-
-        /// Every operation, in the order of the table.
-        pub static ALL_OPS: &[Op] = &[$(Op::$variant,)*];
     };
 }
 
@@ -422,24 +412,11 @@ ops! {
     FclampPos "fclamp_pos" = F <- F ;;
 }
 
-static BY_NAME: LazyLock<FxHashMap<&'static str, Op>> =
-    LazyLock::new(|| ALL_OPS.iter().map(|&op| (op.name(), op)).collect());
-
 impl Op {
     /// The row of the table.
     #[inline]
     pub fn info(self) -> &'static OpInfo {
         &TABLE[self as usize]
-    }
-
-    /// The name in nir text.
-    pub fn name(self) -> &'static str {
-        self.info().name
-    }
-
-    /// The operation of that name.
-    pub fn from_name(name: &str) -> Option<Op> {
-        BY_NAME.get(name).copied()
     }
 
     /// Returns true for `vec2` … `vec16`.
@@ -468,16 +445,16 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_found() {
-        for &op in ALL_OPS {
+        for op in Op::ALL {
             assert_eq!(Op::from_name(op.name()), Some(op));
         }
     }
 
     #[test]
     fn an_unsized_result_follows_a_source() {
-        for &op in ALL_OPS {
+        for op in Op::ALL {
             let info = op.info();
-            assert!(info.output.ty.size != 0 || info.width_source().is_some(), "{}", info.name);
+            assert!(info.output.ty.size != 0 || info.width_source().is_some(), "{op}");
         }
     }
 }

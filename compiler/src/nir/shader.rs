@@ -1,11 +1,11 @@
 //! A shader: its header, its variables and its one function.
 
 use super::function::{Function, Variable};
-use super::index::words;
+use crate::words;
 
 words! {
     /// The stage of the pipeline that a shader runs in.
-    Stage {
+    pub enum Stage {
         Vertex = "MESA_SHADER_VERTEX", TessCtrl = "MESA_SHADER_TESS_CTRL", TessEval = "MESA_SHADER_TESS_EVAL",
         Geometry = "MESA_SHADER_GEOMETRY", Fragment = "MESA_SHADER_FRAGMENT", Compute = "MESA_SHADER_COMPUTE",
         Kernel = "MESA_SHADER_KERNEL", Task = "MESA_SHADER_TASK", Mesh = "MESA_SHADER_MESH",

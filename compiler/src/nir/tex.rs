@@ -3,12 +3,12 @@
 use smallvec::SmallVec;
 
 use super::function::Def;
-use super::index::words;
 use super::types::AluType;
+use crate::words;
 
 words! {
     /// The operation of a texture instruction.
-    TexOp {
+    pub enum TexOp {
         Tex = "tex", Txb = "txb", Txl = "txl", Txd = "txd", Txf = "txf", TxfMs = "txf_ms", TxfMsFb = "txf_ms_fb",
         Txs = "txs", Lod = "lod", Tg4 = "tg4", QueryLevels = "query_levels", TextureSamples = "texture_samples",
         SamplesIdentical = "samples_identical", TexPrefetch = "tex (pre-dispatchable)",
@@ -24,7 +24,7 @@ impl TexOp {
 
 words! {
     /// The kind of a source of a texture instruction.
-    TexSrcKind {
+    pub enum TexSrcKind {
         Coord = "coord", Projector = "projector", Comparator = "comparator", Offset = "offset", Bias = "bias",
         Lod = "lod", MinLod = "min_lod", MsIndex = "ms_index", Ddx = "ddx", Ddy = "ddy",
         TextureOffset = "texture_offset", SamplerOffset = "sampler_offset", TextureHandle = "texture_handle",

@@ -7,6 +7,7 @@
 pub mod de_morgan;
 
 use crate::nir::{Alu, AluSrc, Block, Def, DefData, Function, Instr, InstrData, Op};
+use crate::words;
 use smallvec::SmallVec;
 
 /// One side of a rule.
@@ -34,23 +35,12 @@ pub struct Rule {
 /// Declares the tables: a prover iterates over all of them, and a pass names the ones that it applies.
 macro_rules! tables {
     ($($(#[$doc:meta])* $table:ident $name:literal = $rules:expr;)*) => {
-        /// Rules that are applied together.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Table {
-            $($(#[$doc])* $table,)*
+        words! {
+            /// Rules that are applied together.
+            pub enum Table { $($(#[$doc])* $table = $name,)* }
         }
 
         impl Table {
-            /// All tables.
-            pub const ALL: &'static [Table] = &[$(Table::$table),*];
-
-            /// The name.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Table::$table => $name,)*
-                }
-            }
-
             /// Its rules.
             pub const fn rules(self) -> &'static [Rule] {
                 match self {

@@ -77,7 +77,7 @@ impl ProverMutants {
     /// Runs the subcommand.
     pub fn run(&self, format: Format) -> Result<Exit, Failure> {
         let asked = |guard: &Guard| self.condition.is_empty() || self.condition.contains(guard);
-        let guards: Vec<Guard> = Guard::ALL.iter().copied().filter(asked).collect();
+        let guards: Vec<Guard> = Guard::ALL.into_iter().filter(asked).collect();
         if self.list {
             for guard in guards {
                 output::line(&format!("{:<26} {:<12} {}", guard.name(), guard.part().name(), guard.holds()));

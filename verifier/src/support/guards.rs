@@ -15,60 +15,37 @@
 //! with the feature `prover-mutants`, and only on the thread and during the call of [`without`]. Verdicts of such a prover are not cached
 //! ([`any_left_out`]).
 
-use std::fmt;
+use ir3_compiler::words;
 
-/// The component of the provers that a guard belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ProverPart {
-    /// The register checker, [`registers`](crate::prove::registers).
-    Registers,
-    /// The order of the instructions of a block, and of the blocks of a wave, in the register checker.
-    Order,
-    /// The simulation proof, [`simulation`](crate::prove::simulation).
-    Equivalence,
-    /// Events: operations that depend on other lanes, or whose effects other lanes see.
-    Events,
-    /// Symbolic execution, [`symbolic`](crate::prove::symbolic).
-    Symbolic,
-    /// Values that several lanes have in common.
-    Lanes,
-    /// Memory, the constant file and textures.
-    Memory,
-}
-
-impl ProverPart {
-    /// The name that tables print.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Registers => "registers",
-            Self::Order => "order",
-            Self::Equivalence => "equivalence",
-            Self::Events => "events",
-            Self::Symbolic => "symbolic",
-            Self::Lanes => "lanes",
-            Self::Memory => "memory",
-        }
+words! {
+    /// The component of the provers that a guard belongs to.
+    pub enum ProverPart {
+        /// The register checker, [`registers`](crate::prove::registers).
+        Registers = "registers",
+        /// The order of the instructions of a block, and of the blocks of a wave, in the register checker.
+        Order = "order",
+        /// The simulation proof, [`simulation`](crate::prove::simulation).
+        Equivalence = "equivalence",
+        /// Events: operations that depend on other lanes, or whose effects other lanes see.
+        Events = "events",
+        /// Symbolic execution, [`symbolic`](crate::prove::symbolic).
+        Symbolic = "symbolic",
+        /// Values that several lanes have in common.
+        Lanes = "lanes",
+        /// Memory, the constant file and textures.
+        Memory = "memory",
     }
 }
 
 macro_rules! guards {
     ($($(#[$text:meta])* $guard:ident $name:literal $part:ident $holds:literal;)*) => {
-        /// A side condition of a prover.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[repr(u8)]
-        pub enum Guard {
-            $(#[doc = $holds] $guard,)*
+        words! {
+            /// A side condition of a prover.
+            #[repr(u8)]
+            pub enum Guard { $(#[doc = $holds] $guard = $name,)* }
         }
 
         impl Guard {
-            /// All guards.
-            pub const ALL: &[Self] = &[$(Self::$guard),*];
-
-            /// The name on the command line.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$guard => $name),* }
-            }
-
             /// The component of the provers that it belongs to.
             pub const fn part(self) -> ProverPart {
                 match self { $(Self::$guard => ProverPart::$part),* }
@@ -220,19 +197,6 @@ guards! {
     RotatedEntry "rotated-entry" Symbolic "A loop is rotated only to a block that all lanes pass that stay in it.";
 }
 
-impl Guard {
-    /// Returns the guard of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|guard| guard.name() == name)
-    }
-}
-
-impl fmt::Display for Guard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// A set of guards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guards([u128; 2]);
@@ -250,7 +214,7 @@ impl Guards {
 
     /// The guards of the set, in the order of the table.
     pub fn iter(self) -> impl Iterator<Item = Guard> {
-        Guard::ALL.iter().copied().filter(move |&guard| self.contains(guard))
+        Guard::ALL.into_iter().filter(move |&guard| self.contains(guard))
     }
 }
 
@@ -368,7 +332,7 @@ mod tests {
     #[test]
     fn a_normal_build_has_every_condition() {
         const { assert!(!any_left_out()) }
-        for &guard in Guard::ALL {
+        for guard in Guard::ALL {
             assert!(!left_out(guard));
             assert_eq!(without(guard, || left_out(guard)), Err(NotBuilt));
         }
@@ -379,9 +343,9 @@ mod tests {
     #[cfg(feature = "prover-mutants")]
     #[test]
     fn one_condition_is_left_out_at_a_time() {
-        let all = || Guard::ALL.iter().copied().filter(|&guard| left_out(guard)).collect::<Vec<_>>();
+        let all = || Guard::ALL.into_iter().filter(|&guard| left_out(guard)).collect::<Vec<_>>();
         assert_eq!(all(), []);
-        for &guard in Guard::ALL {
+        for guard in Guard::ALL {
             assert_eq!(without(guard, all), Ok(vec![guard]));
             let elsewhere = without(guard, || std::thread::spawn(all).join().unwrap());
             assert_eq!(elsewhere, Ok(Vec::new()));

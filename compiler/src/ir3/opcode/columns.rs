@@ -233,8 +233,6 @@ bitflags! {
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct OpcodeInfo {
-    /// As the assembler writes it, without types, conditions and suffixes.
-    pub name: &'static str,
     /// Family.
     pub category: Category,
     /// Destinations; 255 is any number.

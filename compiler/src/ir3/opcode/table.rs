@@ -3,6 +3,7 @@
 //! do), traits. [`OpcodeInfo`] says what each means.
 
 use super::{Category, Effect, Immediates, Lanes, Latency, Numeric, OpcodeInfo, Sources, Traits};
+use crate::words;
 
 opcodes! {
     // cat0: control flow.

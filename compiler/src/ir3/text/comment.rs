@@ -9,25 +9,6 @@ use crate::ir3::{
 use smallvec::SmallVec;
 use std::fmt::{Display, Write};
 
-const SPACES: [(AddressSpace, &str); 7] = [
-    (AddressSpace::Ssbo, "ssbo"),
-    (AddressSpace::Image, "image"),
-    (AddressSpace::Shared, "shared"),
-    (AddressSpace::Global, "global"),
-    (AddressSpace::Scratch, "scratch"),
-    (AddressSpace::Ubo, "ubo"),
-    (AddressSpace::Const, "const"),
-];
-
-const STAGES: [(ShaderStage, &str); 6] = [
-    (ShaderStage::Vertex, "vertex"),
-    (ShaderStage::TessControl, "tess_control"),
-    (ShaderStage::TessEval, "tess_eval"),
-    (ShaderStage::Geometry, "geometry"),
-    (ShaderStage::Fragment, "fragment"),
-    (ShaderStage::Compute, "compute"),
-];
-
 const SYSTEM_VALUES: [(SystemValue, &str); 36] = {
     use SystemValue::*;
     [
@@ -262,11 +243,11 @@ fn instr_entry(key: &str, value: &mut Cursor, instr: &mut InstrData, remarks: &m
         ("components", Attrs::Memory(memory)) => memory.components = Some(value.number("a number of components")?),
         ("coords", Attrs::Memory(memory)) => memory.coords = Some(value.number("a number of coordinates")?),
         ("offset", Attrs::Memory(memory)) => memory.offset = value.signed("an offset")?,
-        ("space", Attrs::Memory(memory)) => match named(&SPACES, value.until(&[])) {
+        ("space", Attrs::Memory(memory)) => match AddressSpace::from_name(value.until(&[])) {
             Some(space) => memory.space = Some(space),
             None => return fail(0, "an address space"),
         },
-        ("space", Attrs::Texture(texture)) => match named(&SPACES, value.until(&[])) {
+        ("space", Attrs::Texture(texture)) => match AddressSpace::from_name(value.until(&[])) {
             Some(space) => texture.space = Some(space),
             None => return fail(0, "an address space"),
         },
@@ -384,7 +365,7 @@ pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: 
             if instr.opcode != Opcode::LdcK {
                 entries.optional("components", memory.components);
             }
-            entries.optional("space", memory.space.map(|space| name_of(&SPACES, &space)));
+            entries.optional("space", memory.space);
             entries.optional("coords", memory.coords);
             entries.optional("unit", memory.index_unit);
             if memory.old_layout {
@@ -410,7 +391,7 @@ pub(super) fn write_instr_comment(out: &mut String, instr: &InstrData, remarks: 
             entries.optional("sampler", texture.sampler.filter(|_| !prefetch && !prints_sampler(instr)));
             entries.optional("texture", texture.texture.filter(|_| !prefetch && !prints_texture_number(instr)));
             entries.optional("input_offset", texture.input_offset.filter(|_| !prefetch));
-            entries.optional("space", texture.space.map(|space| name_of(&SPACES, &space)));
+            entries.optional("space", texture.space);
             entries.optional("sampler_base", texture.sampler_base);
             entries.optional("cluster", texture.cluster.filter(|_| instr.opcode != Opcode::BrcstActive));
             if texture.is_1d {
@@ -449,7 +430,7 @@ fn program_entry(key: &str, value: &mut Cursor, program: &mut Program) -> Parsed
         return fail(0, format!("the {key} once"));
     }
     match key {
-        "stage" => match named(&STAGES, value.until(&[])) {
+        "stage" => match ShaderStage::from_name(value.until(&[])) {
             Some(stage) => program.stage = Some(stage),
             None => return fail(0, "a shader stage"),
         },
@@ -505,7 +486,7 @@ fn is_placed(program: &Program, word: u16) -> bool {
 pub(super) fn write_program_comment(out: &mut String, program: &Program) {
     let component = |c: u16| ['x', 'y', 'z', 'w'][usize::from(c & 3)];
     if let Some(stage) = program.stage {
-        let _ = writeln!(out, "// {{stage={}}}", name_of(&STAGES, &stage));
+        let _ = writeln!(out, "// {{stage={stage}}}");
     }
     if let Some([x, y, z]) = program.workgroup_size {
         let _ = writeln!(out, "// {{workgroup={x}x{y}x{z}}}");

@@ -32,17 +32,6 @@ const SUFFIXES: [(InstrFlags, &str); 8] = [
 const TYPES: [Type; 9] =
     [Type::F16, Type::F32, Type::U16, Type::U32, Type::S16, Type::S32, Type::U8In32, Type::U8, Type::U64];
 
-const CONDITIONS: [Condition; 6] =
-    [Condition::Lt, Condition::Le, Condition::Gt, Condition::Ge, Condition::Eq, Condition::Ne];
-
-const SHUFFLES: [(ShuffleMode, &str); 5] = [
-    (ShuffleMode::Xor, "xor"),
-    (ShuffleMode::Up, "up"),
-    (ShuffleMode::Down, "down"),
-    (ShuffleMode::RotateUp, "rup"),
-    (ShuffleMode::RotateDown, "rdown"),
-];
-
 pub(super) const ROUNDS: [(Round, &str); 3] =
     [(Round::Even, "(even)"), (Round::PosInf, "(pos_infinity)"), (Round::NegInf, "(neg_infinity)")];
 
@@ -140,14 +129,14 @@ impl Mnemonic {
             return rest.is_empty();
         }
         if self.opcode.has_condition() {
-            let condition = CONDITIONS.iter().find(|condition| condition.name() == suffix);
-            self.attrs = condition.map_or(Attrs::None, |&condition| Attrs::Compare(condition));
+            let condition = Condition::from_name(suffix);
+            self.attrs = condition.map_or(Attrs::None, Attrs::Compare);
             return condition.is_some();
         }
         if self.opcode == Opcode::Shfl {
             let ty = match &self.attrs {
                 Attrs::Shuffle { mode, .. } => take_type(suffix).map(|(ty, rest)| (*mode, ty, rest.is_empty())),
-                _ => SHUFFLES.iter().find(|&&(_, name)| name == suffix).map(|&(mode, _)| (mode, Type::U32, true)),
+                _ => ShuffleMode::from_name(suffix).map(|mode| (mode, Type::U32, true)),
             };
             let Some((mode, ty, true)) = ty else { return false };
             self.attrs = Attrs::Shuffle { mode, ty };
@@ -254,11 +243,10 @@ pub(super) fn write_mnemonic(out: &mut String, instr: &InstrData) {
     }
     match &instr.attrs {
         Attrs::Compare(condition) => {
-            let _ = write!(out, ".{}", condition.name());
+            let _ = write!(out, ".{condition}");
         }
         Attrs::Shuffle { mode, ty } => {
-            let name = SHUFFLES.iter().find(|(m, _)| m == mode).map_or("", |(_, name)| name);
-            let _ = write!(out, ".{name}.{}", ty.name());
+            let _ = write!(out, ".{mode}.{ty}");
         }
         Attrs::Texture(TextureAttrs { cluster: Some(cluster), .. }) if instr.opcode == Opcode::BrcstActive => {
             let _ = write!(out, ".w{cluster}");

@@ -285,7 +285,7 @@ fn attributes(opcode: Opcode) -> Vec<(Attrs, InstrFlags)> {
 
 #[test]
 fn every_opcode_with_every_attribute_reads_back() {
-    for &opcode in Opcode::ALL {
+    for opcode in Opcode::ALL {
         for (attrs, flags) in attributes(opcode) {
             let mut program = program();
             let info = opcode.info();

@@ -212,10 +212,10 @@ fn bundle(path: &Path, text: &str, plant: &mut dyn FnMut(&mut String)) -> Result
 pub fn dictionary() -> String {
     let mut words: BTreeSet<String> = BTreeSet::new();
     let mut add = |word: &str| words.insert(word.to_owned());
-    for op in nir::ALL_OPS {
+    for op in nir::Op::ALL {
         add(&format!(" = {} ", op.name()));
     }
-    for op in nir::ALL_INTRINSICS {
+    for op in nir::IntrinsicOp::ALL {
         add(&format!("@{}", op.name()));
         for index in op.info().indices {
             add(&format!("{}=", index.name()));

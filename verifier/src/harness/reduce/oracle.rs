@@ -9,7 +9,7 @@ use std::fmt;
 
 use ir3_compiler::pipeline::{ErrorKind, Options, Stage};
 use ir3_compiler::target::Target;
-use ir3_compiler::{ir3, nir};
+use ir3_compiler::{ir3, nir, words};
 
 use crate::harness::check::{Checker, DEFAULT_FUEL, ProgramReport, Refutation, Unknown, Verdict};
 use crate::programs::planted_bugs::SharedPlantedBug;
@@ -18,25 +18,26 @@ use crate::semantics::interp;
 use crate::semantics::interp::{Difference, Scratch};
 use crate::support::panics::{Panicked, catch};
 
-/// The kind of difference of a refutation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DifferenceKind {
-    /// An output.
-    Output,
-    /// A word of memory.
-    Memory,
-    /// The killed lanes.
-    Killed,
-    /// The program after the stage has undefined behaviour.
-    Undefined,
-    /// The program after the stage does not terminate.
-    Endless,
-    /// The headers differ.
-    Header,
-    /// A barrier or fence.
-    Synchronization,
-    /// Loads that must not be removed.
-    Loads,
+words! {
+    /// The kind of difference of a refutation.
+    pub enum DifferenceKind {
+        /// An output.
+        Output = "output",
+        /// A word of memory.
+        Memory = "memory",
+        /// The killed lanes.
+        Killed = "killed lanes",
+        /// The program after the stage has undefined behaviour.
+        Undefined = "undefined",
+        /// The program after the stage does not terminate.
+        Endless = "endless",
+        /// The headers differ.
+        Header = "header",
+        /// A barrier or fence.
+        Synchronization = "synchronization",
+        /// Loads that must not be removed.
+        Loads = "loads",
+    }
 }
 
 impl DifferenceKind {
@@ -51,37 +52,6 @@ impl DifferenceKind {
             Difference::Header(_) => Self::Header,
             Difference::Synchronization { .. } => Self::Synchronization,
             Difference::Loads { .. } => Self::Loads,
-        }
-    }
-
-    /// All kinds.
-    pub const ALL: [Self; 8] = [
-        Self::Output,
-        Self::Memory,
-        Self::Killed,
-        Self::Undefined,
-        Self::Endless,
-        Self::Header,
-        Self::Synchronization,
-        Self::Loads,
-    ];
-
-    /// Returns the kind of a [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// The name of the kind.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Output => "output",
-            Self::Memory => "memory",
-            Self::Killed => "killed lanes",
-            Self::Undefined => "undefined",
-            Self::Endless => "endless",
-            Self::Header => "header",
-            Self::Synchronization => "synchronization",
-            Self::Loads => "loads",
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::PathBuf;
 
 use ir3_compiler::pipeline::Stage;
+use ir3_compiler::words;
 use serde::Serialize;
 
 use super::Shape;
@@ -25,18 +25,20 @@ pub(super) struct Member {
     pub shapes: Vec<Shape>,
 }
 
-/// The kind of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FailureKind {
-    /// A stage changed the meaning of the program.
-    Refuted,
-    /// The compiler or an engine panicked.
-    Crash,
-    /// The compiler refused the program.
-    Refused,
-    /// The interpreter does not support the program.
-    Unsupported,
+words! {
+    /// The kind of a failure.
+    #[derive(Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum FailureKind {
+        /// A stage changed the meaning of the program.
+        Refuted = "refuted",
+        /// The compiler or an engine panicked.
+        Crash = "crash",
+        /// The compiler refused the program.
+        Refused = "refused",
+        /// The interpreter does not support the program.
+        Unsupported = "unsupported",
+    }
 }
 
 impl FailureKind {
@@ -48,22 +50,6 @@ impl FailureKind {
             Failure::Unsupported { .. } => Self::Unsupported,
             Failure::Panic { .. } => Self::Crash,
         }
-    }
-
-    /// The name of the kind.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Refuted => "refuted",
-            Self::Crash => "crash",
-            Self::Refused => "refused",
-            Self::Unsupported => "unsupported",
-        }
-    }
-}
-
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -1,37 +1,38 @@
 //! Profiles: mixes of operations and control flow for generated programs.
 
-use std::fmt;
+use ir3_compiler::words;
 use std::str::FromStr;
 
-/// A mix of operations and control flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// Arithmetic of all kinds, little control flow.
-    Alu,
-    /// Nested ifs.
-    Branchy,
-    /// Loops with breaks and continues.
-    Loops,
-    /// Many live values.
-    Pressure,
-    /// Vectors that are split and built.
-    Vectors,
-    /// 16-bit values.
-    Half,
-    /// Booleans, comparisons, and/or/not trees, branches on them.
-    Predicates,
-    /// Buffers, shared memory, atomics, images, local arrays.
-    Memory,
-    /// Texture operations and derivatives.
-    Textures,
-    /// Subgroup votes, ballots, reads of other lanes.
-    Subgroups,
-    /// 64-bit integers.
-    Int64,
-    /// A little of everything.
-    Mixed,
-    /// Uniform values, branches and loops among divergent ones.
-    Uniform,
+words! {
+    /// A mix of operations and control flow.
+    pub enum Profile {
+        /// Arithmetic of all kinds, little control flow.
+        Alu = "alu",
+        /// Nested ifs.
+        Branchy = "branchy",
+        /// Loops with breaks and continues.
+        Loops = "loops",
+        /// Many live values.
+        Pressure = "pressure",
+        /// Vectors that are split and built.
+        Vectors = "vectors",
+        /// 16-bit values.
+        Half = "half",
+        /// Booleans, comparisons, and/or/not trees, branches on them.
+        Predicates = "predicates",
+        /// Buffers, shared memory, atomics, images, local arrays.
+        Memory = "memory",
+        /// Texture operations and derivatives.
+        Textures = "textures",
+        /// Subgroup votes, ballots, reads of other lanes.
+        Subgroups = "subgroups",
+        /// 64-bit integers.
+        Int64 = "int64",
+        /// A little of everything.
+        Mixed = "mixed",
+        /// Uniform values, branches and loops among divergent ones.
+        Uniform = "uniform",
+    }
 }
 
 /// Frequencies of operations, relative to each other within one program.
@@ -111,42 +112,6 @@ pub(super) const UNIFORM: Weights = Weights {
 };
 
 impl Profile {
-    /// All profiles.
-    pub const ALL: [Self; 13] = [
-        Self::Alu,
-        Self::Branchy,
-        Self::Loops,
-        Self::Pressure,
-        Self::Vectors,
-        Self::Half,
-        Self::Predicates,
-        Self::Memory,
-        Self::Textures,
-        Self::Subgroups,
-        Self::Int64,
-        Self::Mixed,
-        Self::Uniform,
-    ];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Alu => "alu",
-            Self::Branchy => "branchy",
-            Self::Loops => "loops",
-            Self::Pressure => "pressure",
-            Self::Vectors => "vectors",
-            Self::Half => "half",
-            Self::Predicates => "predicates",
-            Self::Memory => "memory",
-            Self::Textures => "textures",
-            Self::Subgroups => "subgroups",
-            Self::Int64 => "int64",
-            Self::Mixed => "mixed",
-            Self::Uniform => "uniform",
-        }
-    }
-
     pub(super) const fn weights(self) -> Weights {
         match self {
             Self::Alu => Weights { int: 40, float: 40, bits: 12, divide: 2, branch: 1, loops: 1, memory: 2, ..BASE },
@@ -168,17 +133,11 @@ impl Profile {
     }
 }
 
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl FromStr for Profile {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|p| p.name() == s).ok_or_else(|| {
+        Self::from_name(s).ok_or_else(|| {
             let known: Vec<_> = Self::ALL.iter().map(|p| p.name()).collect();
             format!("unknown profile `{s}`; expected one of {}", known.join(", "))
         })

@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn the_compilers_columns_say_the_same() {
-        for &opcode in Opcode::ALL {
+        for opcode in Opcode::ALL {
             assert_eq!(writes_constants(opcode), opcode.writes_consts(), "{opcode}");
             if opcode.category() == Category::Memory {
                 let written = writes_memory(opcode) || writes_constants(opcode);

@@ -124,7 +124,7 @@ fn conversion_name(from: Type, to: Type) -> String {
 /// An operation and a clamp of its result are the operation that clamps.
 fn clamps() -> Vec<Result<Claim, String>> {
     let mut all = Vec::new();
-    for &opcode in Opcode::ALL.iter().filter(|opcode| opcode.can_saturate()) {
+    for opcode in Opcode::ALL.into_iter().filter(|opcode| opcode.can_saturate()) {
         for half in [true, false] {
             if is_other_mad(opcode, half) {
                 continue;

@@ -2,23 +2,25 @@
 
 use ir3_compiler::ir3::{AddressSpace, Type};
 use ir3_compiler::nir::{self, BaseType};
+use ir3_compiler::words;
 
 use crate::semantics::arithmetic::rows::LANES;
 use crate::support::random::hash;
 
-/// A kind of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Space {
-    /// Storage buffers.
-    Ssbo,
-    /// Storage images.
-    Image,
-    /// Memory of the workgroup.
-    Shared,
-    /// Memory with 64-bit addresses.
-    Global,
-    /// Memory of each lane; not observable.
-    Scratch,
+words! {
+    /// A kind of memory.
+    pub enum Space {
+        /// Storage buffers.
+        Ssbo = "ssbo",
+        /// Storage images.
+        Image = "image",
+        /// Memory of the workgroup.
+        Shared = "shared",
+        /// Memory with 64-bit addresses.
+        Global = "global",
+        /// Memory of each lane; not observable.
+        Scratch = "scratch",
+    }
 }
 
 impl Space {
@@ -43,17 +45,6 @@ impl Space {
             AddressSpace::Scratch => Space::Scratch,
             AddressSpace::Ubo | AddressSpace::Const => return None,
         })
-    }
-
-    /// The name that messages print.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Space::Ssbo => "ssbo",
-            Space::Image => "image",
-            Space::Shared => "shared",
-            Space::Global => "global",
-            Space::Scratch => "scratch",
-        }
     }
 }
 

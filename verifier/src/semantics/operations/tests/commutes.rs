@@ -4,7 +4,7 @@ use super::ir3_table::{CONDITIONS, evaluate, instr};
 use super::nir_table;
 use crate::support::random::Random;
 use ir3_compiler::ir3::{Attrs, Condition, Opcode};
-use ir3_compiler::nir::{ALL_OPS, BaseType};
+use ir3_compiler::nir::{BaseType, Op};
 
 /// Numbers on which operations are told apart: corners of integers and of floats, and any.
 fn number(random: &mut Random, bits: u8) -> u64 {
@@ -32,7 +32,7 @@ const fn mirrored(condition: Condition) -> Condition {
 fn ir3_exceptions(holds: impl Fn(Opcode) -> bool) -> (usize, Vec<Opcode>) {
     let mut random = Random::new(11);
     let (mut evaluated, mut wrong) = (0, Vec::new());
-    for &opcode in Opcode::ALL.iter().filter(|&&opcode| holds(opcode)) {
+    for opcode in Opcode::ALL.into_iter().filter(|&opcode| holds(opcode)) {
         let attrs: Vec<[Attrs; 2]> = match opcode.has_condition() {
             true => CONDITIONS.map(|it| [it, mirrored(it)].map(Attrs::Compare)).to_vec(),
             false => vec![[Attrs::None, Attrs::None]],
@@ -78,7 +78,7 @@ fn commutative_opcodes_commute() {
 fn commutative_operations_of_nir_commute() {
     let mut random = Random::new(12);
     let mut evaluated = 0;
-    for &op in ALL_OPS {
+    for op in Op::ALL {
         let info = op.info();
         let mut differs = false;
         let mut known = false;
@@ -104,7 +104,7 @@ fn commutative_operations_of_nir_commute() {
             }
         }
         if info.commutes {
-            assert!(known && !differs, "{}", info.name);
+            assert!(known && !differs, "{op}");
             evaluated += 1;
         }
     }

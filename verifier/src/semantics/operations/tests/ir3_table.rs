@@ -88,7 +88,7 @@ fn every_operation_has_the_results_of_the_table() {
     // Without a definition, and so refused: the compiler does not emit them, or they are not per lane.
     use Opcode::*;
     let undefined = [CmpvF, CmpvU, CmpvS, BaryF, FlatB, MgenB, Setrm, Shb, Msad, Dp2acc, Dp4acc, Wmm, WmmAccu];
-    for &opcode in Opcode::ALL {
+    for opcode in Opcode::ALL {
         if matches!(opcode.category(), Category::Alu2 | Category::Alu3 | Category::Sfu) {
             assert_ne!(covered.contains(&opcode), undefined.contains(&opcode), "{opcode}");
         }

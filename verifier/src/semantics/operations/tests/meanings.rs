@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use ir3_compiler::ir3::{Attrs, InstrFlags, Mods, Opcode, RegClass, Round};
-use ir3_compiler::nir::{self, ALL_OPS, FloatControls};
+use ir3_compiler::nir::{self, FloatControls};
 
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::rows::{LANES, Row};
@@ -147,7 +147,7 @@ impl KernelCase {
 /// Every operation of nir, at every width that it has.
 fn nir_cases() -> Vec<KernelCase> {
     let mut cases = Vec::new();
-    for &op in ALL_OPS {
+    for op in nir::Op::ALL {
         let info = op.info();
         let widths: &[u8] =
             if info.width_source().is_some() || info.output.ty.size == 0 { &[1, 8, 16, 32, 64] } else { &[32] };
@@ -208,7 +208,7 @@ fn ir3_cases() -> Vec<KernelCase> {
             }
         }
     };
-    for &opcode in Opcode::ALL {
+    for opcode in Opcode::ALL {
         match opcode {
             Opcode::Mov => {
                 for src in TYPES {
@@ -228,7 +228,7 @@ fn ir3_cases() -> Vec<KernelCase> {
             _ => add(opcode, Attrs::None, String::new()),
         }
     }
-    for &opcode in Opcode::ALL {
+    for opcode in Opcode::ALL {
         for half in [false, true] {
             if let Some(kernel) = ir3_alu::combine(opcode, half) {
                 let sources = vec![vec![if half { 16 } else { 32 }]; 2];
@@ -294,8 +294,12 @@ fn every_operation_has_a_meaning() {
     let operations: BTreeSet<String> =
         nir_cases().iter().map(|case| case.name.split(' ').next().unwrap_or_default().to_owned()).collect();
     let moves = |op: &nir::Op| op.is_vec() || *op == nir::Op::Mov;
-    let missing: Vec<_> =
-        ALL_OPS.iter().filter(|op| !moves(op)).map(|op| op.name()).filter(|&name| !operations.contains(name)).collect();
+    let missing: Vec<_> = nir::Op::ALL
+        .iter()
+        .filter(|op| !moves(op))
+        .map(|op| op.name())
+        .filter(|&name| !operations.contains(name))
+        .collect();
     assert!(missing.is_empty(), "operations without a case: {missing:?}");
     let count = (nir_cases().len(), ir3_cases().len(), modifier_cases().len());
     assert!(count.0 > 700 && count.1 > 3000, "{count:?}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ir3_compiler::nir::{ALL_OPS, BaseType, FloatControls, Op};
+use ir3_compiler::nir::{BaseType, FloatControls, Op};
 
 use crate::semantics::arithmetic::domain::Domain;
 use crate::semantics::arithmetic::rows::{LANES, Row};
@@ -172,7 +172,7 @@ fn every_operation_has_the_results_of_the_table() {
     }
     let moves = |op: &Op| op.is_vec() || *op == Op::Mov;
     let missing: Vec<_> =
-        ALL_OPS.iter().filter(|op| !moves(op)).map(|op| op.name()).filter(|name| !covered.contains(name)).collect();
+        Op::ALL.iter().filter(|op| !moves(op)).map(|op| op.name()).filter(|name| !covered.contains(name)).collect();
     assert!(missing.is_empty(), "operations without a line: {missing:?}");
 }
 

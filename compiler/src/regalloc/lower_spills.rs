@@ -13,10 +13,10 @@ use crate::ir3::{
 };
 
 /// The maximum number of registers per access.
-pub const CHUNK: u32 = 4;
+const CHUNK: u32 = 4;
 
 /// Offsets of an access are in `-OFFSETS..OFFSETS`.
-pub const OFFSETS: u32 = 1 << 12;
+const OFFSETS: u32 = 1 << 12;
 
 /// Returns true if there is an instruction to lower.
 pub fn is_needed(program: &Program) -> bool {

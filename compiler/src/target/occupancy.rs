@@ -61,7 +61,7 @@ pub struct Occupancy {
 }
 
 /// The maximum number of registers that a program can name, in vec4: r0 to r47.
-pub const MOST_REGISTERS: u32 = 48;
+const MOST_REGISTERS: u32 = 48;
 
 /// The workgroup size assumed for a program with a variable one.
 const LARGEST_WORKGROUP: u32 = 1024;
@@ -83,7 +83,7 @@ impl Workload {
 impl Target {
     /// The number of waves that fit into the register file.
     #[must_use]
-    pub const fn waves_by_registers(&self, vec4: u32, double: bool) -> u32 {
+    const fn waves_by_registers(&self, vec4: u32, double: bool) -> u32 {
         if vec4 == 0 {
             return self.max_waves;
         }
@@ -93,7 +93,7 @@ impl Target {
 
     /// The number of waves that all resources except registers allow.
     #[must_use]
-    pub fn waves_but_for_registers(&self, work: &Workload, double: bool) -> u32 {
+    fn waves_but_for_registers(&self, work: &Workload, double: bool) -> u32 {
         let mut waves = self.max_waves;
         if let Some(by_stack) = self.branchstack_size.checked_div(work.branchstack) {
             waves = waves.min(by_stack * self.wave_granularity);
@@ -107,7 +107,7 @@ impl Target {
 
     /// Returns true if waves get the double width.
     #[must_use]
-    pub fn doubles(&self, work: &Workload, vec4: u32) -> bool {
+    fn doubles(&self, work: &Workload, vec4: u32) -> bool {
         match work.width {
             WaveWidth::Single => return false,
             WaveWidth::Double => return true,
@@ -149,7 +149,7 @@ impl Target {
     /// The maximum number of registers with which a whole workgroup runs concurrently, which a program with barriers
     /// needs; `None` if there is no such limit.
     #[must_use]
-    pub fn registers_for_barrier(&self, work: &Workload) -> Option<u32> {
+    fn registers_for_barrier(&self, work: &Workload) -> Option<u32> {
         let WorkKind::Compute { threads, barrier: true, .. } = work.kind else { return None };
         if !self.merged_regs {
             return None;

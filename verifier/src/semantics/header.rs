@@ -10,7 +10,7 @@
 //! These differences are allowed, by name:
 //! - scratch memory grows where values are spilled, and shrinks where nothing accesses it any more;
 //! - immediates are added to the constant file, and driver parameters move there: the values of the words are part of the meaning;
-//! - facts about the code that Mesa collects ([`DERIVED`]), the names of the shader, and whether its divergence analysis has run.
+//! - facts about the code that Mesa collects (`DERIVED`), the names of the shader, and whether its divergence analysis has run.
 
 use crate::semantics::assumptions;
 use ir3_compiler::compilation::ProgramRef;
@@ -39,7 +39,7 @@ impl fmt::Display for HeaderDifference {
 }
 
 /// Lines of nir's header that Mesa derives from the code, and names: a pass may change them.
-pub const DERIVED: &[&str] = &[
+const DERIVED: &[&str] = &[
     "name",
     "label",
     "internal",

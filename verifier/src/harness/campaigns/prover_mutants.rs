@@ -45,7 +45,7 @@ const QUESTION: u64 = 400_000;
 pub const BY_HAND: &str = "pairs";
 
 /// The name of the campaign of planted miscompilations.
-pub const KILL_MATRIX: &str = "kill-matrix";
+const KILL_MATRIX: &str = "kill-matrix";
 
 /// The names of all campaigns.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -129,7 +129,7 @@ impl Edit {
     }
 
     /// Replaces the values of all uses.
-    pub fn map_uses(&mut self, mut map: impl FnMut(Def) -> Def) {
+    fn map_uses(&mut self, mut map: impl FnMut(Def) -> Def) {
         let function = &mut self.shader.entry;
         for (instr, home) in self.home.iter() {
             if home.is_some() {
@@ -172,7 +172,7 @@ impl Edit {
     }
 
     /// Returns true if all uses of a value are arithmetic, which can swizzle.
-    pub fn used_by_swizzles_only(&self, def: Def) -> bool {
+    fn used_by_swizzles_only(&self, def: Def) -> bool {
         let function = self.function();
         let mut other = false;
         for_each_condition_of(&function.body, &mut |condition| other |= condition == def);

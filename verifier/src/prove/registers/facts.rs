@@ -272,7 +272,7 @@ impl CurrentFacts {
     }
 
     /// Returns true if a piece of the source is undefined.
-    pub fn is_undefined(&self, x: Piece) -> bool {
+    fn is_undefined(&self, x: Piece) -> bool {
         self.undefined.contains(x)
     }
 
@@ -372,7 +372,7 @@ impl CurrentFacts {
     }
 
     /// Transfer function: the source writes an undefined value to a piece.
-    pub fn undefine_source(&mut self, x: Piece) {
+    fn undefine_source(&mut self, x: Piece) {
         self.overwrite_source(x);
         self.undefined.insert(x);
     }

@@ -1,7 +1,7 @@
 //! A cache of verdicts that persists between runs, in a folder.
 //!
 //! A verdict's key is the hash of what it depends on: the texts of the two programs, normalised by the caller, and all
-//! other inputs of the verdict. The hash also covers [`SOURCES`], so a verdict of another version of the prover, which
+//! other inputs of the verdict. The hash also covers `SOURCES`, so a verdict of another version of the prover, which
 //! may have been wrong, is not found.
 //!
 //! A file is written beside its place and renamed, so readers see all of it or nothing, whichever other processes write
@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// A hash of all sources of this package and of the compiler (`build.rs`): any change of the semantics or of the
 /// provers changes it.
-pub const SOURCES: &str = env!("IR3_SOURCES");
+const SOURCES: &str = env!("IR3_SOURCES");
 
 /// The key of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -412,7 +412,7 @@ impl Template {
     }
 
     /// The template of a test of one word; its result has one bit.
-    pub fn of_test(test: &'static LaneTest) -> Rc<Self> {
+    fn of_test(test: &'static LaneTest) -> Rc<Self> {
         cached(key(test), || Self::new(1, |terms, words| [(test.meaning)(terms, words[0])].into_iter().collect()))
     }
 

@@ -22,7 +22,7 @@ pub const SAMPLES: usize = 32;
 pub type Sample = [u64; SAMPLES];
 
 /// The number of steered samples on which a term is evaluated.
-pub const STEERED: usize = 8;
+const STEERED: usize = 8;
 
 /// The values of a term in steered samples.
 pub type Steered = [u64; STEERED];

@@ -88,7 +88,7 @@ pub const FIGURES: [Figure; 22] = [
 ];
 
 /// The figures for which the worst shaders are listed.
-pub const WORST: [&str; 3] = ["mov", "full", "instructions"];
+const WORST: [&str; 3] = ["mov", "full", "instructions"];
 
 impl Figures {
     /// The figures of one of our programs.

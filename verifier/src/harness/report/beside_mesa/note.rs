@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// The figures that must be explained if they are above Mesa's.
-pub const EXPLAINED: [&str; 4] = ["instructions", "mov", "cov", "full"];
+const EXPLAINED: [&str; 4] = ["instructions", "mov", "cov", "full"];
 
 /// The factor on Mesa's figure up to which ours needs no explanation.
 pub const LIMIT: f64 = 1.10;
